@@ -1,0 +1,239 @@
+//! What a user did wrong, or should know: [`Diagnostic`].
+//!
+//! A diagnostic says what happened, where, why, and what to do. It is data: the CLI
+//! draws it with an excerpt, the report carries its first line, a test compares it.
+//! Steps that can find several independent mistakes return them together as
+//! [`Diagnostics`].
+
+use std::fmt;
+
+use crate::source::Location;
+
+/// What kind of failure it is; decides the exit code (see [`crate::report`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// The input config, or the file that holds it.
+    Config,
+    /// A template of a blueprint or a chart.
+    Template,
+    /// A chart folder or archive.
+    Chart,
+    /// Values given to a chart.
+    Values,
+    /// The command line.
+    Usage,
+    /// Another digest is at the tag.
+    Conflict,
+    /// The digest is not the expected one.
+    Digest,
+    /// 401 or 403.
+    Auth,
+    /// Any other 4xx.
+    Refused,
+    /// The registry's answer contradicts itself or the specification.
+    Protocol,
+    /// 5xx, 408 or 429 after retries.
+    Registry,
+    /// No answer after retries.
+    Network,
+    /// The local disk.
+    Io,
+    /// A fault of ours.
+    Internal,
+    /// SIGINT.
+    Interrupted,
+    /// SIGTERM.
+    Terminated,
+}
+
+/// How grave it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Severity {
+    /// The work can't be done.
+    Error,
+    /// The work is done, and something about it should be known.
+    Warning,
+}
+
+/// One thing to tell the user.
+#[derive(Debug, Clone)]
+pub struct Diagnostic {
+    /// Error or warning.
+    pub severity: Severity,
+    /// What kind of failure.
+    pub class: Class,
+    /// What: one sentence, lower case, no full stop.
+    pub message: String,
+    /// Where, if it is in a text.
+    pub location: Option<Location>,
+    /// What is at that place, in a few words.
+    pub label: Option<String>,
+    /// Why.
+    pub notes: Vec<String>,
+    /// What to do.
+    pub hints: Vec<String>,
+    /// The way there, innermost first (an include in an include).
+    pub trace: Vec<(String, Option<Location>)>,
+}
+
+/// One or more diagnostics of which at least one is an error.
+#[derive(Debug, Clone)]
+pub struct Diagnostics(Vec<Diagnostic>);
+
+/// The result of a step that reads what users wrote.
+pub type Result<T> = std::result::Result<T, Diagnostics>;
+
+impl Diagnostic {
+    /// An error without a place.
+    pub fn error(class: Class, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            class,
+            message: message.into(),
+            location: None,
+            label: None,
+            notes: Vec::new(),
+            hints: Vec::new(),
+            trace: Vec::new(),
+        }
+    }
+
+    /// A warning without a place.
+    pub fn warning(class: Class, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::error(class, message)
+        }
+    }
+
+    /// Says where.
+    #[must_use]
+    pub fn at(mut self, location: Location) -> Self {
+        self.location = Some(location);
+        self
+    }
+
+    /// Says what is at the place.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// Says why.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    /// `file:line:column: message`, on one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.location {
+            Some(location) => write!(f, "{location}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl Diagnostics {
+    /// Errors found together. `None` when there are none.
+    pub fn from_vec(list: Vec<Diagnostic>) -> Option<Self> {
+        (!list.is_empty()).then_some(Self(list))
+    }
+
+    /// `Ok(value)` when `list` holds no error, else all of it.
+    pub fn or<T>(list: Vec<Diagnostic>, value: T) -> Result<T> {
+        if list.iter().any(|one| one.severity == Severity::Error) {
+            Err(Self(list))
+        } else {
+            Ok(value)
+        }
+    }
+
+    /// All of them, in the order found.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.0.iter()
+    }
+
+    /// All of them.
+    pub fn into_vec(self) -> Vec<Diagnostic> {
+        self.0
+    }
+
+    /// The class of the first error.
+    pub fn class(&self) -> Class {
+        self.0
+            .iter()
+            .find(|one| one.severity == Severity::Error)
+            .map_or(Class::Internal, |one| one.class)
+    }
+
+    /// Appends what another step found.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(one: Diagnostic) -> Self {
+        Self(vec![one])
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, one) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "; " };
+            write!(f, "{separator}{one}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+/// The nearest of `known` to `given`, when it is near enough to be a slip of the pen.
+pub fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const LONGEST_COMPARED: usize = 100;
+    if given.len() > LONGEST_COMPARED {
+        return None;
+    }
+    let lower = given.to_lowercase();
+    known
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name))
+        .min_by_key(|(distance, _)| *distance)
+        .filter(|(distance, name)| *distance <= (name.chars().count().max(lower.chars().count()) / 3).max(1))
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_name_is_suggested_and_a_far_one_is_not() {
+        let known = ["repository", "tag", "insecure", "pullSecretName"];
+        assert_eq!(did_you_mean("repositry", known), Some("repository"));
+        assert_eq!(did_you_mean("pullsecretname", known), Some("pullSecretName"));
+        assert_eq!(did_you_mean("tga", known), Some("tag"));
+        assert_eq!(did_you_mean("zzz", known), None);
+        assert_eq!(did_you_mean(&"x".repeat(100_000), known), None);
+    }
+
+    #[test]
+    fn warnings_alone_are_no_failure() {
+        assert!(Diagnostics::or(vec![Diagnostic::warning(Class::Chart, "w")], ()).is_ok());
+        assert!(Diagnostics::or(vec![Diagnostic::error(Class::Chart, "e")], ()).is_err());
+    }
+}

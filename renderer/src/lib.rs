@@ -1,0 +1,15 @@
+//! Config to OCI Helm chart: render, package, digest, push.
+//!
+//! The library behind the `solar-render` command. Modules import downward only, in
+//! the order of this list:
+//!
+//! - [`report`][]: the result of a run, its exit code
+//! - [`value`][]: data
+//! - [`diag`][], [`source`][]: what users did wrong, and where
+
+pub mod diag;
+pub mod reference;
+pub mod report;
+pub mod source;
+pub mod value;
+pub mod world;

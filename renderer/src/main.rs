@@ -1,0 +1,3 @@
+//! The `solar-render` command; its command line comes later.
+
+fn main() {}

@@ -1,0 +1,330 @@
+//! The result of a run: one schema for `-o json`, `--result-file` and the
+//! termination message of a Job, and the exit code that goes with it.
+//!
+//! Schema 1 is a contract with machines: fields are added, never renamed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::diag::{Class, Diagnostics};
+use crate::reference::Digest;
+
+/// The version of the schema.
+pub const SCHEMA: u32 = 1;
+/// The most bytes a document may have: what Kubernetes keeps of a termination message.
+pub const MAX_DOCUMENT: usize = 4096;
+/// The most bytes of a message in a bounded list.
+const MAX_LISTED_MESSAGE: usize = 500;
+
+/// What became of one chart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// What was done; absent on failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// Where the chart is: `host/repo/name:1.0.0`, `oci-layout:DIR:tag`, `file:PATH`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// The manifest's digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The manifest's size in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// The archive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<Blob>,
+    /// The digest found at the tag, when it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub existing_digest: Option<String>,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+}
+
+/// A digest with its size in bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blob {
+    /// Of the bytes.
+    pub digest: String,
+    /// In bytes.
+    pub size: u64,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It was not there and is now.
+    Created,
+    /// The same digest was there.
+    Unchanged,
+    /// Another digest was there and gave way.
+    Replaced,
+    /// Another digest is there and was left.
+    Skipped,
+    /// Nothing was sent, as asked.
+    Rendered,
+}
+
+/// What went wrong, for machines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The class, as in DESIGN's table.
+    pub class: String,
+    /// Whether trying again later may help.
+    pub transient: bool,
+    /// One line for people.
+    pub message: String,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    #[serde(flatten)]
+    report: &'a Report,
+}
+
+#[derive(Serialize)]
+struct Documents<'a> {
+    schema: u32,
+    results: &'a [Report],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted: Option<usize>,
+}
+
+impl Outcome {
+    /// As in the document.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Unchanged => "unchanged",
+            Self::Replaced => "replaced",
+            Self::Skipped => "skipped",
+            Self::Rendered => "rendered",
+        }
+    }
+}
+
+impl Class {
+    /// As in the document.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Config => "config",
+            Self::Template => "template",
+            Self::Chart => "chart",
+            Self::Values => "values",
+            Self::Usage => "usage",
+            Self::Conflict => "conflict",
+            Self::Digest => "digest",
+            Self::Auth => "auth",
+            Self::Refused => "refused",
+            Self::Protocol => "protocol",
+            Self::Registry => "registry",
+            Self::Network => "network",
+            Self::Io => "io",
+            Self::Internal => "internal",
+            Self::Interrupted | Self::Terminated => "cancelled",
+        }
+    }
+
+    /// The process's exit code.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Config | Self::Template | Self::Chart | Self::Values => 1,
+            Self::Usage => 2,
+            Self::Conflict | Self::Digest => 3,
+            Self::Auth | Self::Refused | Self::Protocol => 4,
+            Self::Registry | Self::Network | Self::Io => 5,
+            Self::Internal => 70,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+        }
+    }
+
+    /// Whether trying again later may help.
+    pub fn is_transient(self) -> bool {
+        self.exit_code() >= 5
+    }
+}
+
+impl Report {
+    /// A failure, with whatever was known by then filled in by the caller.
+    pub fn failure(diagnostics: &Diagnostics) -> Self {
+        let class = diagnostics.class();
+        Self {
+            error: Some(Failure {
+                class: class.as_str().to_owned(),
+                transient: class.is_transient(),
+                message: diagnostics.to_string(),
+            }),
+            ..Self::default()
+        }
+    }
+
+    /// Fills in the digest.
+    #[must_use]
+    pub fn with_digest(mut self, digest: &Digest, size: u64) -> Self {
+        self.digest = Some(digest.to_string());
+        self.size = Some(size);
+        self
+    }
+
+    /// The document: compact JSON of at most [`MAX_DOCUMENT`] bytes, one line, no newline.
+    /// The message is cut at a character, and marked `…`, until it fits.
+    pub fn to_json(&self) -> String {
+        let text = encode(&Document {
+            schema: SCHEMA,
+            report: self,
+        });
+        if text.len() <= MAX_DOCUMENT {
+            return text;
+        }
+        let mut short = self.clone();
+        let mut keep = short.error.as_ref().map_or(0, |error| error.message.len());
+        loop {
+            keep = keep.saturating_sub(keep / 8 + 1);
+            if let (Some(error), Some(whole)) = (&mut short.error, &self.error) {
+                error.message = cut(&whole.message, keep);
+            }
+            let text = encode(&Document {
+                schema: SCHEMA,
+                report: &short,
+            });
+            if text.len() <= MAX_DOCUMENT || keep == 0 {
+                return text;
+            }
+        }
+    }
+}
+
+/// The document for several charts: `{"schema":1,"results":[…]}`, in the order given, whole.
+/// For standard output and files, where no limit holds.
+pub fn list_to_json(reports: &[Report]) -> String {
+    encode(&Documents {
+        schema: SCHEMA,
+        results: reports,
+        omitted: None,
+    })
+}
+
+/// As [`list_to_json`], for where [`MAX_DOCUMENT`] holds: failures come first, and what does
+/// not fit is counted in `omitted`.
+pub fn list_to_bounded_json(reports: &[Report]) -> String {
+    let mut results = reports.to_vec();
+    results.sort_by_key(|report| report.error.is_none());
+    for error in results.iter_mut().filter_map(|report| report.error.as_mut()) {
+        if error.message.len() > MAX_LISTED_MESSAGE {
+            error.message = cut(&error.message, MAX_LISTED_MESSAGE);
+        }
+    }
+    loop {
+        let omitted = reports.len() - results.len();
+        let text = encode(&Documents {
+            schema: SCHEMA,
+            results: &results,
+            omitted: (omitted > 0).then_some(omitted),
+        });
+        if text.len() <= MAX_DOCUMENT || results.pop().is_none() {
+            return text;
+        }
+    }
+}
+
+fn encode(document: &impl Serialize) -> String {
+    // These types hold nothing that JSON can't: no maps with odd keys, no failing writers.
+    serde_json::to_string(document).unwrap_or_default()
+}
+
+fn cut(text: &str, keep: usize) -> String {
+    let end = text.floor_char_boundary(keep);
+    format!("{}…", text.get(..end).unwrap_or(""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::Diagnostic;
+
+    #[test]
+    fn a_success_has_the_documented_form() {
+        let report = Report {
+            outcome: Some(Outcome::Created),
+            reference: Some("h/r/n:1.0.0".into()),
+            digest: Some("sha256:aa".into()),
+            size: Some(512),
+            layer: Some(Blob {
+                digest: "sha256:bb".into(),
+                size: 1234,
+            }),
+            ..Report::default()
+        };
+        assert_eq!(
+            report.to_json(),
+            r#"{"schema":1,"outcome":"created","reference":"h/r/n:1.0.0","digest":"sha256:aa","size":512,"layer":{"digest":"sha256:bb","size":1234}}"#
+        );
+    }
+
+    #[test]
+    fn a_long_message_is_cut_at_a_character_and_marked() {
+        for filler in ["x", "é", "\u{1}", "\"", "😀"] {
+            let error = Diagnostic::error(Class::Config, filler.repeat(9000));
+            let text = Report::failure(&error.into()).to_json();
+            assert!(
+                text.len() <= MAX_DOCUMENT && text.len() > MAX_DOCUMENT / 2,
+                "{} bytes",
+                text.len()
+            );
+            assert!(text.contains("…\"}}"));
+            let back: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(back["error"]["class"], "config");
+        }
+    }
+
+    #[test]
+    fn a_long_list_keeps_its_failures_and_counts_what_it_leaves_out() {
+        let success = Report {
+            reference: Some("r".repeat(100)),
+            ..Report::default()
+        };
+        let failure = Report::failure(&Diagnostic::error(Class::Chart, "x".repeat(9000)).into());
+        let reports: Vec<Report> = std::iter::repeat_n(success, 99).chain([failure]).collect();
+        let text = list_to_bounded_json(&reports);
+        assert!(text.len() <= MAX_DOCUMENT, "{} bytes", text.len());
+        let back: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let kept = back["results"].as_array().unwrap();
+        assert_eq!(kept[0]["error"]["class"], "chart");
+        assert_eq!(back["omitted"], 100 - kept.len());
+        assert!(!list_to_bounded_json(&reports[..2]).contains("omitted"));
+    }
+
+    #[test]
+    fn exit_codes_and_transience_agree_with_the_table() {
+        let table = [
+            (Class::Config, 1, false),
+            (Class::Template, 1, false),
+            (Class::Chart, 1, false),
+            (Class::Values, 1, false),
+            (Class::Usage, 2, false),
+            (Class::Conflict, 3, false),
+            (Class::Digest, 3, false),
+            (Class::Auth, 4, false),
+            (Class::Refused, 4, false),
+            (Class::Protocol, 4, false),
+            (Class::Registry, 5, true),
+            (Class::Network, 5, true),
+            (Class::Io, 5, true),
+            (Class::Internal, 70, true),
+            (Class::Interrupted, 130, true),
+            (Class::Terminated, 143, true),
+        ];
+        for (class, code, transient) in table {
+            assert_eq!(
+                (class.exit_code(), class.is_transient()),
+                (code, transient),
+                "{}",
+                class.as_str()
+            );
+        }
+    }
+}

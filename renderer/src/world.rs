@@ -1,0 +1,81 @@
+//! The door to everything that is not a function of the input: the environment, the
+//! clock, entropy.
+//!
+//! Code that needs one of them takes a `&dyn World`. A lint (`clippy.toml`) forbids the
+//! direct calls elsewhere, so what a result depends on can be seen from signatures.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+/// The environment, the clock and entropy.
+pub trait World: Send + Sync {
+    /// An environment variable; `None` when it is not set, empty, or not UTF-8.
+    fn env(&self, name: &str) -> Option<String>;
+    /// The wall clock.
+    fn now(&self) -> SystemTime;
+    /// Random bits, good enough to spread retries; not for keys.
+    fn entropy(&self) -> u64;
+
+    /// The user's home folder, when there is one: a Job has none.
+    fn home(&self) -> Option<PathBuf> {
+        self.env("HOME").map(PathBuf::from)
+    }
+}
+
+/// The machine this runs on.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct System;
+
+/// A world made of given parts, for tests and for runs that must be repeatable.
+#[derive(Debug, Clone)]
+pub struct Fixed {
+    /// The whole environment.
+    pub env: BTreeMap<String, String>,
+    /// The time it always is.
+    pub now: SystemTime,
+    /// The bits that always come.
+    pub entropy: u64,
+}
+
+impl World for System {
+    #[allow(clippy::disallowed_methods, reason = "this is the door")]
+    fn env(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok().filter(|value| !value.is_empty())
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "this is the door")]
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+
+    fn entropy(&self) -> u64 {
+        // Each RandomState is seeded by the system.
+        std::hash::RandomState::new().build_hasher().finish()
+    }
+}
+
+impl Default for Fixed {
+    fn default() -> Self {
+        Self {
+            env: BTreeMap::new(),
+            now: SystemTime::UNIX_EPOCH,
+            entropy: 0,
+        }
+    }
+}
+
+impl World for Fixed {
+    fn env(&self, name: &str) -> Option<String> {
+        self.env.get(name).filter(|value| !value.is_empty()).cloned()
+    }
+
+    fn now(&self) -> SystemTime {
+        self.now
+    }
+
+    fn entropy(&self) -> u64 {
+        self.entropy
+    }
+}

@@ -1,0 +1,1 @@
+//! Real servers and tools for the tests.
