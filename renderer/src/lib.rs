@@ -4,6 +4,7 @@
 //! the order of this list:
 //!
 //! - [`report`][]: the result of a run, its exit code
+//! - [`yaml`][]: YAML 1.1 as Helm's readers read it and its writers write it
 //! - [`value`][]: data
 //! - [`diag`][], [`source`][]: what users did wrong, and where
 
@@ -13,3 +14,4 @@ pub mod report;
 pub mod source;
 pub mod value;
 pub mod world;
+pub mod yaml;

@@ -1,0 +1,187 @@
+//! A position in a text, and what stands there in YAML's eyes.
+//!
+//! The text holds no NUL (see `forbidden`), so byte 0 stands for its end.
+
+/// The end of the text.
+pub(super) const END: u8 = 0;
+
+/// The byte order mark. Elsewhere than at the start it is a character like any other.
+const BOM: char = '\u{feff}';
+
+/// A place in the text; columns count characters.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Mark {
+    pub(super) offset: usize,
+    pub(super) line: usize,
+    pub(super) column: usize,
+}
+
+pub(super) struct Cursor<'a> {
+    pub(super) text: &'a str,
+    pub(super) at: Mark,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the start of a text, after its byte order mark if it has one.
+    pub(super) fn new(text: &'a str) -> Self {
+        let offset = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
+        let at = Mark {
+            offset,
+            ..Mark::default()
+        };
+        Self { text, at }
+    }
+
+    /// The byte some bytes ahead.
+    #[inline]
+    pub(super) fn byte(&self, ahead: usize) -> u8 {
+        let index = self.at.offset + ahead;
+        self.text.as_bytes().get(index).copied().unwrap_or(END)
+    }
+
+    /// The character here.
+    pub(super) fn character(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    pub(super) fn rest(&self) -> &'a str {
+        self.text.get(self.at.offset..).unwrap_or("")
+    }
+
+    /// The text from an offset to here.
+    pub(super) fn since(&self, start: usize) -> &'a str {
+        self.text.get(start..self.at.offset).unwrap_or("")
+    }
+
+    /// The length of the line break some bytes ahead; 0 when there is none.
+    #[inline]
+    pub(super) fn break_length(&self, ahead: usize) -> usize {
+        match self.byte(ahead) {
+            b'\n' => 1,
+            b'\r' if self.byte(ahead + 1) == b'\n' => 2,
+            b'\r' => 1,
+            0xc2 if self.byte(ahead + 1) == 0x85 => 2,
+            0xe2 if self.byte(ahead + 1) == 0x80 && matches!(self.byte(ahead + 2), 0xa8 | 0xa9) => 3,
+            _ => 0,
+        }
+    }
+
+    pub(super) fn is_end(&self) -> bool {
+        self.byte(0) == END
+    }
+
+    pub(super) fn is_break(&self) -> bool {
+        self.break_length(0) > 0
+    }
+
+    /// A blank or a tab.
+    pub(super) fn is_blank(&self, ahead: usize) -> bool {
+        matches!(self.byte(ahead), b' ' | b'\t')
+    }
+
+    /// A blank, a tab, a line break or the end.
+    #[inline]
+    pub(super) fn is_blank_or_end(&self, ahead: usize) -> bool {
+        matches!(self.byte(ahead), b' ' | b'\t' | END) || self.break_length(ahead) > 0
+    }
+
+    pub(super) fn is_break_or_end(&self) -> bool {
+        self.is_end() || self.is_break()
+    }
+
+    /// `---` or `...` at the start of a line.
+    pub(super) fn is_document_indicator(&self) -> bool {
+        self.at.column == 0
+            && matches!(self.byte(0), b'-' | b'.')
+            && self.byte(1) == self.byte(0)
+            && self.byte(2) == self.byte(0)
+            && self.is_blank_or_end(3)
+    }
+
+    /// Steps over one character that is no line break.
+    #[inline]
+    pub(super) fn skip(&mut self) {
+        let length = match self.byte(0) {
+            END => return,
+            1..=0x7f => 1,
+            0x80..=0xdf => 2,
+            0xe0..=0xef => 3,
+            _ => 4,
+        };
+        self.at.offset += length;
+        self.at.column += 1;
+    }
+
+    /// Steps over characters that mean nothing to YAML inside of a scalar, if any are here.
+    pub(super) fn skip_letters(&mut self) {
+        let bytes = self.text.as_bytes().get(self.at.offset..).unwrap_or(&[]);
+        let plain = |byte: &&u8| matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'/');
+        let count = bytes.iter().take_while(plain).count();
+        self.at.offset += count;
+        self.at.column += count;
+    }
+
+    /// Steps over the rest of the line.
+    pub(super) fn skip_line(&mut self) {
+        while !self.is_break_or_end() {
+            self.skip();
+            self.skip_letters();
+        }
+    }
+
+    pub(super) fn skip_many(&mut self, count: usize) {
+        for _ in 0..count {
+            self.skip();
+        }
+    }
+
+    pub(super) fn skip_blanks(&mut self) {
+        while self.is_blank(0) {
+            self.skip();
+        }
+    }
+
+    /// Steps over a comment, if one starts here, up to the end of its line.
+    pub(super) fn skip_comment(&mut self) {
+        if self.byte(0) == b'#' {
+            self.skip_line();
+        }
+    }
+
+    /// Steps over a line break, if one is here; its text as a scalar holds it: LS and PS as
+    /// they are, all others as `\n`.
+    pub(super) fn take_break(&mut self) -> &'a str {
+        let length = self.break_length(0);
+        let start = self.at.offset;
+        if length == 0 {
+            return "";
+        }
+        self.at.offset += length;
+        self.at.line += 1;
+        self.at.column = 0;
+        if length == 3 { self.since(start) } else { "\n" }
+    }
+}
+
+/// Letters, digits, `_` and `-`: what names of anchors and handles are made of.
+pub(super) fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+/// The first character that YAML forbids anywhere, with its offset.
+pub(super) fn forbidden(text: &str) -> Option<(usize, char)> {
+    // Bytes first: nearly every text has none of those that can begin such a character.
+    let bytes = text.as_bytes();
+    let suspicious = |&byte: &u8| matches!(byte, 0..=8 | 0xb | 0xc | 0xe..=0x1f | 0x7f | 0xc2 | 0xef);
+    let mut from = 0;
+    while let Some(found) = bytes.get(from..)?.iter().position(suspicious) {
+        let offset = from + found;
+        let character = text.get(offset..)?.chars().next()?;
+        let allowed = matches!(character, '\u{85}' | '\u{a0}'..='\u{fffd}');
+        if !allowed {
+            return Some((offset, character));
+        }
+        from = offset + character.len_utf8();
+    }
+    None
+}

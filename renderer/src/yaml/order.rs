@@ -1,0 +1,97 @@
+//! The order of keys in go-yaml's output: numbers in names count as numbers, `a9` before `a10`.
+
+use std::cmp::Ordering;
+
+use crate::value::{Map, Value};
+
+/// The entries of a map as go-yaml writes them.
+///
+/// The comparison is not transitive for every set of keys (digits overflow, leading
+/// zeros), and the standard library's sort may panic then; a plain merge sort can't.
+/// Go's result is arbitrary in such cases.
+pub(super) fn sorted(map: &Map) -> Vec<(&str, &Value)> {
+    let mut entries: Vec<_> = map.iter().map(|(key, value)| (key.as_str(), value)).collect();
+    let mut width = 1;
+    while width < entries.len() {
+        let mut merged = Vec::with_capacity(entries.len());
+        for pair in entries.chunks(width * 2) {
+            let (left, right) = pair.split_at(width.min(pair.len()));
+            merge(left, right, &mut merged);
+        }
+        entries = merged;
+        width *= 2;
+    }
+    entries
+}
+
+fn merge<'a, T>(left: &[(&'a str, T)], right: &[(&'a str, T)], out: &mut Vec<(&'a str, T)>)
+where
+    T: Copy,
+{
+    let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
+    loop {
+        let next = match (left.peek(), right.peek()) {
+            (Some((a, _)), Some((b, _))) if compare(b, a) == Ordering::Less => right.next(),
+            (Some(_), _) => left.next(),
+            (None, _) => right.next(),
+        };
+        match next {
+            Some(entry) => out.push(*entry),
+            None => return,
+        }
+    }
+}
+
+/// Letters sort after everything else and by code point among themselves; runs of digits by
+/// their number, shorter runs first.
+pub(super) fn compare(a: &str, b: &str) -> Ordering {
+    let common = common_prefix(a, b);
+    let (before, rest_a) = a.split_at_checked(common).unwrap_or((a, ""));
+    let rest_b = b.get(common..).unwrap_or("");
+    let (Some(first_a), Some(first_b)) = (rest_a.chars().next(), rest_b.chars().next()) else {
+        return rest_a.len().cmp(&rest_b.len());
+    };
+    match (is_letter(first_a), is_letter(first_b)) {
+        (true, true) => return first_a.cmp(&first_b),
+        (true, false) => return Ordering::Greater,
+        (false, true) => return Ordering::Less,
+        (false, false) => {}
+    }
+    // Inside a number that has begun, a zero is a digit like any other and not a leading one.
+    let begun = (first_a == '0' || first_b == '0') && ends_in_number(before);
+    let (number_a, length_a) = leading_number(rest_a, begun);
+    let (number_b, length_b) = leading_number(rest_b, begun);
+    number_a
+        .cmp(&number_b)
+        .then(length_a.cmp(&length_b))
+        .then(first_a.cmp(&first_b))
+}
+
+fn common_prefix(a: &str, b: &str) -> usize {
+    a.chars()
+        .zip(b.chars())
+        .take_while(|(a, b)| a == b)
+        .map(|(same, _)| same.len_utf8())
+        .sum()
+}
+
+fn ends_in_number(text: &str) -> bool {
+    let digits = text.bytes().rev().take_while(u8::is_ascii_digit);
+    digits.into_iter().any(|digit| digit != b'0')
+}
+
+fn leading_number(text: &str, begun: bool) -> (i64, usize) {
+    let digits = text.bytes().take_while(u8::is_ascii_digit);
+    digits.fold((i64::from(begun), 0), |(number, length), digit| {
+        // Go's int64 wraps around.
+        let number = number.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
+        (number, length + 1)
+    })
+}
+
+/// Go's `unicode.IsLetter` as near as the standard library comes: letter-like numbers are
+/// none, but some combining marks are.
+fn is_letter(character: char) -> bool {
+    character.is_ascii_alphabetic()
+        || !character.is_ascii() && character.is_alphabetic() && !character.is_numeric()
+}
