@@ -3,15 +3,21 @@
 //! The library behind the `solar-render` command. Modules import downward only, in
 //! the order of this list:
 //!
+//! - [`config`][]: the input
 //! - [`report`][]: the result of a run, its exit code
+//! - [`mod@reference`], [`version`][]: digests, tags, repositories, targets; chart versions
+//! - [`decode`][]: YAML nodes to typed fields
 //! - [`yaml`][]: YAML 1.1 as Helm's readers read it and its writers write it
 //! - [`value`][]: data
 //! - [`diag`][], [`source`][]: what users did wrong, and where
 
+pub mod config;
+pub mod decode;
 pub mod diag;
 pub mod reference;
 pub mod report;
 pub mod source;
 pub mod value;
+pub mod version;
 pub mod world;
 pub mod yaml;

@@ -1,0 +1,257 @@
+//! The input: a config, decoded with places, checked, and canonical.
+//!
+//! YAML or JSON; unknown fields are mistakes; independent mistakes come together.
+//! Canonical means: keys sorted, numbers as JSON numbers, defaults filled in, so the file
+//! on a laptop and the same config that went through a Kubernetes API server are equal.
+//! Nothing here renders or reads files.
+
+mod names;
+mod parse;
+
+use std::collections::BTreeMap;
+
+use crate::value::{Map, Value};
+
+pub use parse::{MAX_CONFIG_BYTES, MAX_CONFIG_DEPTH, MAX_CONFIG_NODES, parse};
+
+/// A checked config.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Config {
+    /// A component as Flux objects.
+    Release(Release),
+    /// Many releases as Flux objects.
+    Bootstrap(Bootstrap),
+    /// The user's own chart templates.
+    Blueprint(Blueprint),
+}
+
+/// What Chart.yaml says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChartInfo {
+    /// The name; Helm takes it.
+    pub name: String,
+    /// One line for people; may be empty.
+    pub description: String,
+    /// The version; Helm takes it.
+    pub version: String,
+    /// The version of what the chart installs; may be empty.
+    pub app_version: String,
+}
+
+/// `type: release`
+#[derive(Debug, Clone, PartialEq)]
+pub struct Release {
+    /// What Chart.yaml says.
+    pub chart: ChartInfo,
+    /// The component's name; fits Kubernetes object names.
+    pub component: String,
+    /// By name.
+    pub resources: BTreeMap<String, Resource>,
+    /// The resource that is installed.
+    pub entrypoint: Entrypoint,
+    /// Where the component goes; empty: where the release is.
+    pub target_namespace: String,
+    /// The component's Helm values, a map.
+    pub values: Map,
+}
+
+/// `type: bootstrap`
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bootstrap {
+    /// What Chart.yaml says.
+    pub chart: ChartInfo,
+    /// By key; keys fit Kubernetes object names.
+    pub releases: BTreeMap<String, Resource>,
+    /// What each release gets as `userdata`, a map.
+    pub userdata: Map,
+}
+
+/// `type: blueprint`
+#[derive(Debug, Clone, PartialEq)]
+pub struct Blueprint {
+    /// What Chart.yaml says.
+    pub chart: ChartInfo,
+    /// The folder of templates, relative to the config file.
+    pub path: String,
+    /// What the templates see as `input`.
+    pub input: Value,
+}
+
+/// A chart in a registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// `host/path`, without `oci://`.
+    pub repository: String,
+    /// Plain HTTP.
+    pub insecure: bool,
+    /// A tag, `@sha256:…` (releases), or a version range (bootstrap).
+    pub tag: String,
+    /// Helm values as text, for Flux to template.
+    pub values_template: Option<String>,
+    /// The Secret to pull with.
+    pub pull_secret_name: Option<String>,
+}
+
+/// Which resource is installed, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entrypoint {
+    /// A key of `resources`.
+    pub resource_name: String,
+    /// `helm`
+    pub kind: String,
+}
+
+impl Config {
+    /// What Chart.yaml says.
+    pub fn chart(&self) -> &ChartInfo {
+        match self {
+            Self::Release(release) => &release.chart,
+            Self::Bootstrap(bootstrap) => &bootstrap.chart,
+            Self::Blueprint(blueprint) => &blueprint.chart,
+        }
+    }
+
+    /// The name of its type.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Release(_) => "release",
+            Self::Bootstrap(_) => "bootstrap",
+            Self::Blueprint(_) => "blueprint",
+        }
+    }
+
+    /// What a blueprint sees as `input`.
+    pub fn input(&self) -> Value {
+        match self {
+            Self::Release(release) => release.input(),
+            Self::Bootstrap(bootstrap) => bootstrap.input(),
+            Self::Blueprint(blueprint) => blueprint.input.clone(),
+        }
+    }
+}
+
+impl ChartInfo {
+    /// What a blueprint sees as `chart`.
+    pub fn to_value(&self) -> Value {
+        let Self {
+            name,
+            description,
+            version,
+            app_version,
+        } = self;
+        let fields = [
+            ("name", name.as_str()),
+            ("description", description),
+            ("version", version),
+            ("appVersion", app_version),
+        ];
+        Value::Map(
+            fields
+                .into_iter()
+                .map(|(key, text)| (key, Value::from(text)))
+                .collect(),
+        )
+    }
+}
+
+impl Release {
+    /// `defaults`: what goes to values.yaml; the rest is for the template alone.
+    fn input(&self) -> Value {
+        let Self {
+            chart: _,
+            component,
+            resources,
+            entrypoint,
+            target_namespace,
+            values,
+        } = self;
+        let Entrypoint { resource_name, kind } = entrypoint;
+        let defaults = Map::from_iter([
+            (
+                "component",
+                Value::Map(Map::from_iter([("name", Value::from(component.as_str()))])),
+            ),
+            ("resources", resources_value(resources)),
+            (
+                "entrypoint",
+                Value::Map(Map::from_iter([
+                    ("resourceName", Value::from(resource_name.as_str())),
+                    ("type", Value::from(kind.as_str())),
+                ])),
+            ),
+        ]);
+        Value::Map(Map::from_iter([
+            ("defaults", Value::Map(defaults)),
+            ("targetNamespace", Value::from(target_namespace.as_str())),
+            ("values", Value::Map(values.clone())),
+        ]))
+    }
+}
+
+impl Bootstrap {
+    fn input(&self) -> Value {
+        let Self {
+            chart: _,
+            releases,
+            userdata,
+        } = self;
+        let defaults = Map::from_iter([
+            ("releases", resources_value(releases)),
+            ("userdata", Value::Map(userdata.clone())),
+        ]);
+        Value::Map(Map::from_iter([
+            ("defaults", Value::Map(defaults)),
+            ("nulls", Value::Map(null_skeleton(userdata).unwrap_or_default())),
+        ]))
+    }
+}
+
+impl Resource {
+    fn to_value(&self) -> Value {
+        let Self {
+            repository,
+            insecure,
+            tag,
+            values_template,
+            pull_secret_name,
+        } = self;
+        let mut fields = Map::from_iter([
+            ("repository", Value::from(repository.as_str())),
+            ("tag", Value::from(tag.as_str())),
+        ]);
+        if *insecure {
+            fields.insert("insecure", Value::Bool(true));
+        }
+        if let Some(text) = values_template {
+            let helm = Map::from_iter([("valuesTemplate", Value::from(text.as_str()))]);
+            fields.insert("helm", Value::Map(helm));
+        }
+        if let Some(name) = pull_secret_name {
+            fields.insert("pullSecretName", Value::from(name.as_str()));
+        }
+        Value::Map(fields)
+    }
+}
+
+fn resources_value(resources: &BTreeMap<String, Resource>) -> Value {
+    Value::Map(
+        resources
+            .iter()
+            .map(|(name, resource)| (name.as_str(), resource.to_value()))
+            .collect(),
+    )
+}
+
+/// The maps of `map` that lead to a null, and the nulls. Helm drops null keys of a
+/// chart's values.yaml (seen with 4.3.1), so the bootstrap's template puts them back.
+fn null_skeleton(map: &Map) -> Option<Map> {
+    let kept: Map = map
+        .iter()
+        .filter_map(|(key, value)| match value {
+            Value::Null => Some((key.as_str(), Value::Null)),
+            Value::Map(inner) => null_skeleton(inner).map(|inner| (key.as_str(), Value::Map(inner))),
+            _ => None,
+        })
+        .collect();
+    (!kept.is_empty()).then_some(kept)
+}

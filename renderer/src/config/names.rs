@@ -1,0 +1,172 @@
+//! Which names are fine, and why not: Kubernetes' and Helm's rules as pure functions.
+//!
+//! Each returns the reason for a refusal, in words that follow the field's name.
+
+use crate::reference::{Digest, Tag};
+use crate::version;
+
+/// The longest Kubernetes object name, in bytes (RFC 1123 subdomain).
+pub(super) const MAX_OBJECT_NAME: usize = 253;
+/// The longest Kubernetes namespace, in bytes (RFC 1123 label).
+pub(super) const MAX_LABEL: usize = 63;
+/// The longest chart name: with a version it must fit a file name of 255 bytes.
+pub(super) const MAX_CHART_NAME: usize = 200;
+
+/// Letters, digits, `-` and `.`, as Kubernetes wants object names.
+pub(super) fn object_name(name: &str) -> Result<(), String> {
+    if name.len() > MAX_OBJECT_NAME {
+        return Err(format!(
+            "is {} bytes long; Kubernetes takes {MAX_OBJECT_NAME}",
+            name.len()
+        ));
+    }
+    if name.split('.').all(is_label) {
+        return Ok(());
+    }
+    Err("does not fit a Kubernetes object name: lower-case letters, digits, `-` and `.`, with a letter or digit at both ends of each part".into())
+}
+
+/// As [`object_name`], without dots and shorter.
+pub(super) fn namespace(name: &str) -> Result<(), String> {
+    if name.len() > MAX_LABEL {
+        return Err(format!(
+            "is {} bytes long; Kubernetes takes {MAX_LABEL}",
+            name.len()
+        ));
+    }
+    if is_label(name) {
+        return Ok(());
+    }
+    Err("does not fit a Kubernetes namespace: lower-case letters, digits and `-`, with a letter or digit at both ends".into())
+}
+
+/// What Helm 4.3.1 takes as a chart's name, less control characters and backslashes.
+pub(super) fn chart_name(name: &str) -> Result<(), String> {
+    if name.len() > MAX_CHART_NAME {
+        return Err(format!(
+            "is {} bytes long; with a version it would not fit a file name",
+            name.len()
+        ));
+    }
+    if matches!(name, "." | "..") || name.contains(['/', '\\']) {
+        return Err("is not a chart name that Helm takes: it must not be a path".into());
+    }
+    if name.chars().any(char::is_control) {
+        return Err("holds a control character".into());
+    }
+    Ok(())
+}
+
+/// What Helm 4.3.1 takes as a chart's version.
+pub(super) fn chart_version(text: &str) -> Result<(), String> {
+    if version::is_valid(text) {
+        return Ok(());
+    }
+    Err(format!(
+        "{text:?} is not a version that Helm takes (SemVer, as in 1.2.3 or v0.1.0-rc.1)"
+    ))
+}
+
+/// `host/path` without white space; the registry's grammar is left to the registry.
+pub(super) fn repository(text: &str) -> Result<(), String> {
+    if text
+        .chars()
+        .any(|character| character.is_whitespace() || character.is_control())
+    {
+        return Err("holds white space".into());
+    }
+    let rest = text.strip_prefix("oci://").unwrap_or(text);
+    if rest.is_empty() || rest.contains("://") {
+        return Err(format!("{text:?} is not a repository: `host/path` is wanted"));
+    }
+    Ok(())
+}
+
+/// A registry tag, or `@` and a digest.
+pub(super) fn release_tag(text: &str) -> Result<(), String> {
+    let checked = match text.strip_prefix('@') {
+        Some(digest) => digest.parse::<Digest>().map(|_| ()),
+        None => text.parse::<Tag>().map(|_| ()),
+    };
+    checked.map_err(|error| error.to_string())
+}
+
+/// What Flux takes as `ref.semver`: a version or a range of versions.
+pub(super) fn version_range(text: &str) -> Result<(), String> {
+    let fits = |character: char| character.is_ascii_alphanumeric() || ".+-_*^~<>=!,| ".contains(character);
+    if text.chars().all(fits)
+        && text
+            .chars()
+            .any(|character| character.is_ascii_alphanumeric() || character == '*')
+    {
+        return Ok(());
+    }
+    Err(format!("{text:?} is not a version or a range of versions"))
+}
+
+fn is_label(label: &str) -> bool {
+    let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    !label.is_empty()
+        && label.bytes().all(|byte| word(byte) || byte == b'-')
+        && label.bytes().next().is_some_and(word)
+        && label.bytes().last().is_some_and(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn object_names_are_checked_as_kubernetes_does() {
+        for good in ["a", "a-b", "a.b", "1", &"x".repeat(253)] {
+            assert!(object_name(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "A",
+            "a_b",
+            "-a",
+            "a-",
+            "a.",
+            ".a",
+            "a..b",
+            "a.-b",
+            "é",
+            "a b",
+            &"x".repeat(254),
+        ] {
+            assert!(object_name(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn tags_are_tags_or_digests() {
+        for good in [
+            "1.0.0",
+            "v1",
+            "yes",
+            "0777",
+            "1e3",
+            &format!("@sha256:{}", "0".repeat(64)),
+        ] {
+            assert!(release_tag(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "a b",
+            "@sha256:12",
+            "@",
+            "1.0.0+b",
+            "-x",
+            "{{ x }}",
+            &"x".repeat(129),
+        ] {
+            assert!(release_tag(bad).is_err(), "{bad}");
+        }
+        for good in ["1.0.0", ">=1.0.0 <2", "~1.2 || ^3", "*", "v0.0.1+b"] {
+            assert!(version_range(good).is_ok(), "{good}");
+        }
+        for bad in ["", " ", "{{", "a\nb", "@sha256:00"] {
+            assert!(version_range(bad).is_err(), "{bad}");
+        }
+    }
+}

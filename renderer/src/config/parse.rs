@@ -1,0 +1,445 @@
+//! Text to [`Config`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Blueprint, Bootstrap, ChartInfo, Config, Entrypoint, Release, Resource, names};
+use crate::decode::{Decoder, Object};
+use crate::diag::{Class, Diagnostic, Result, did_you_mean};
+use crate::source::{Location, Source, Span};
+use crate::value::{Map, Number, Value};
+use crate::yaml::{self, Kind, Node};
+
+/// The largest config, in bytes: a Secret in Kubernetes holds 1 MiB, a laptop's file may be a little larger.
+pub const MAX_CONFIG_BYTES: usize = 8 * 1024 * 1024;
+/// How deep a config may nest. Each level is indentation when values are written: with
+/// [`MAX_CONFIG_NODES`] it bounds what a small text can become.
+pub const MAX_CONFIG_DEPTH: usize = 100;
+/// How many nodes a config may have once its anchors are expanded.
+pub const MAX_CONFIG_NODES: usize = 200_000;
+
+const TYPES: [&str; 3] = ["release", "bootstrap", "blueprint"];
+
+/// Reads a config. All independent mistakes are reported together, in the order of the text.
+pub fn parse(source: &Arc<Source>) -> Result<Config> {
+    let limits = yaml::Limits {
+        bytes: MAX_CONFIG_BYTES,
+        depth: MAX_CONFIG_DEPTH,
+        nodes: MAX_CONFIG_NODES,
+    };
+    let documents = match yaml::parse_json(source, &limits) {
+        Some(node) => vec![node],
+        None => yaml::parse_all(source, Class::Config, &limits)?,
+    };
+    let mut documents = documents.into_iter();
+    let node = match documents.next() {
+        Some(node) if !matches!(node.kind, Kind::Null) => node,
+        _ => {
+            let empty = Diagnostic::error(Class::Config, format!("{} is empty", source.name()));
+            return Err(empty
+                .hint("a config starts with `type: release`, `bootstrap` or `blueprint`")
+                .into());
+        }
+    };
+    if let Some(second) = documents.next() {
+        let message = "a config is one document, and a second one starts here";
+        return Err(Diagnostic::error(Class::Config, message)
+            .at(Location::new(source, second.span))
+            .into());
+    }
+    let mut decoder = Decoder::new(source, Class::Config);
+    let config = top(&mut decoder, &node);
+    decoder.finish(config)
+}
+
+fn top(decoder: &mut Decoder, node: &Node) -> Option<Config> {
+    let top = decoder.object(node, "")?;
+    top.only(decoder, &["type", "release", "bootstrap", "blueprint", "profile"]);
+    let type_node = top.required(decoder, "type")?;
+    let name = decoder.string(type_node, "type")?;
+    match name.as_str() {
+        "release" | "bootstrap" | "blueprint" => {
+            let block = top.required_object(decoder, &name)?;
+            match name.as_str() {
+                "release" => release(decoder, &block).map(Config::Release),
+                "bootstrap" => bootstrap(decoder, &block).map(Config::Bootstrap),
+                _ => blueprint(decoder, &block).map(Config::Blueprint),
+            }
+        }
+        "profile" => {
+            decoder.report(type_node.span, "type `profile` can't be rendered", |one| {
+                one.note("a profile only binds releases to targets; there is no chart in it")
+                    .hint("render the releases it names with `type: release`")
+            });
+            None
+        }
+        other => {
+            let near = did_you_mean(other, TYPES);
+            decoder.report(
+                type_node.span,
+                format!("unknown type `{other}`"),
+                |one| match near {
+                    Some(name) => one.hint(format!("did you mean `{name}`?")),
+                    None => one.note("the types are release, bootstrap and blueprint"),
+                },
+            );
+            None
+        }
+    }
+}
+
+fn release(decoder: &mut Decoder, block: &Object<'_>) -> Option<Release> {
+    block.only(decoder, &["chart", "input", "targetNamespace", "values"]);
+    let chart = chart_info(decoder, block);
+    let target_namespace = match block.get("targetNamespace") {
+        None => Some(String::new()),
+        Some(node) => {
+            let path = block.field("targetNamespace");
+            let name = decoder.string(node, &path);
+            let fits = |name: &str| {
+                if name.is_empty() {
+                    Ok(())
+                } else {
+                    names::namespace(name)
+                }
+            };
+            name.and_then(|name| checked(decoder, node, &path, name, fits))
+        }
+    };
+    let values = data_map(decoder, block, "values", Precision::Text);
+    let input = block.required_object(decoder, "input")?;
+    input.only(decoder, &["component", "resources", "entrypoint"]);
+    let component = component(decoder, &input);
+    let resources = resources(decoder, &input);
+    let entrypoint = entrypoint(decoder, &input, resources.as_ref());
+    Some(Release {
+        chart: chart?,
+        component: component?,
+        resources: resources?,
+        entrypoint: entrypoint?,
+        target_namespace: target_namespace?,
+        values: values?,
+    })
+}
+
+fn component(decoder: &mut Decoder, input: &Object<'_>) -> Option<String> {
+    let component = input.required_object(decoder, "component")?;
+    component.only(decoder, &["name"]);
+    required_name(decoder, &component, "name", names::object_name)
+}
+
+fn resources(decoder: &mut Decoder, input: &Object<'_>) -> Option<BTreeMap<String, Resource>> {
+    let block = input.required_object(decoder, "resources")?;
+    let known = ["repository", "insecure", "tag", "helm", "pullSecretName"];
+    each_resource(decoder, &block, &known, names::release_tag, |_| Ok(()))
+}
+
+fn entrypoint(
+    decoder: &mut Decoder,
+    input: &Object<'_>,
+    resources: Option<&BTreeMap<String, Resource>>,
+) -> Option<Entrypoint> {
+    let block = input.required_object(decoder, "entrypoint")?;
+    block.only(decoder, &["resourceName", "type"]);
+    let kind = entrypoint_type(decoder, &block);
+    let resource_name = block.required_string(decoder, "resourceName")?;
+    // Resources that failed to decode have been reported; a second complaint would mislead.
+    if let (Some(resources), Some(node)) = (resources, block.get("resourceName"))
+        && !resources.contains_key(&resource_name)
+    {
+        let near = did_you_mean(&resource_name, resources.keys().map(String::as_str));
+        let message =
+            format!("the entrypoint names the resource `{resource_name}`, which is not among the resources");
+        decoder.report(node.span, message, |one| match near {
+            Some(name) => one.hint(format!("did you mean `{name}`?")),
+            None => one,
+        });
+        return None;
+    }
+    Some(Entrypoint {
+        resource_name,
+        kind: kind?,
+    })
+}
+
+fn entrypoint_type(decoder: &mut Decoder, block: &Object<'_>) -> Option<String> {
+    let kind = block.required_string(decoder, "type")?;
+    if !kind.eq_ignore_ascii_case("helm") {
+        let span = block.get("type").map_or(block.node.span, |node| node.span);
+        decoder.report(
+            span,
+            format!("entrypoint type `{kind}` can't be rendered"),
+            |one| one.note("the chart installs the entrypoint by a Flux HelmRelease: only `helm` is known"),
+        );
+        return None;
+    }
+    Some(kind)
+}
+
+fn bootstrap(decoder: &mut Decoder, block: &Object<'_>) -> Option<Bootstrap> {
+    block.only(decoder, &["chart", "input"]);
+    let chart = chart_info(decoder, block);
+    let input = block.required_object(decoder, "input")?;
+    input.only(decoder, &["releases", "userdata"]);
+    let known = ["repository", "insecure", "tag", "pullSecretName"];
+    let releases = match input.get("releases") {
+        None => Some(BTreeMap::new()),
+        Some(node) => {
+            let block = decoder.object(node, input.field("releases"));
+            block.and_then(|block| {
+                each_resource(decoder, &block, &known, names::version_range, names::object_name)
+            })
+        }
+    };
+    let userdata = data_map(decoder, &input, "userdata", Precision::Float64);
+    Some(Bootstrap {
+        chart: chart?,
+        releases: releases?,
+        userdata: userdata?,
+    })
+}
+
+fn blueprint(decoder: &mut Decoder, block: &Object<'_>) -> Option<Blueprint> {
+    block.only(decoder, &["path", "chart", "input"]);
+    let chart = chart_info(decoder, block);
+    let path = block.required_string(decoder, "path");
+    if let (Some(text), Some(node)) = (&path, block.get("path"))
+        && text.contains('\0')
+    {
+        decoder.report(
+            node.span,
+            format!("{} holds a NUL character", block.field("path")),
+            |one| one,
+        );
+    }
+    let input = match block.get("input") {
+        None => Some(Value::empty_map()),
+        Some(node) => data(decoder, node, &block.field("input"), Precision::Text),
+    };
+    Some(Blueprint {
+        chart: chart?,
+        path: path?,
+        input: input?,
+    })
+}
+
+fn chart_info(decoder: &mut Decoder, block: &Object<'_>) -> Option<ChartInfo> {
+    let chart = block.required_object(decoder, "chart")?;
+    chart.only(decoder, &["name", "description", "version", "appVersion"]);
+    let name = required_name(decoder, &chart, "name", names::chart_name);
+    let version = required_name(decoder, &chart, "version", names::chart_version);
+    let mut text = |name: &str| match chart.get(name) {
+        None => Some(String::new()),
+        Some(_) => chart.string(decoder, name),
+    };
+    let (description, app_version) = (text("description"), text("appVersion"));
+    Some(ChartInfo {
+        name: name?,
+        description: description?,
+        version: version?,
+        app_version: app_version?,
+    })
+}
+
+type Rule = fn(&str) -> std::result::Result<(), String>;
+
+fn each_resource(
+    decoder: &mut Decoder,
+    block: &Object<'_>,
+    known: &[&str],
+    tag_rule: Rule,
+    key_rule: Rule,
+) -> Option<BTreeMap<String, Resource>> {
+    let Kind::Map(entries) = &block.node.kind else {
+        return None;
+    };
+    let mut found = BTreeMap::new();
+    let mut complete = true;
+    for entry in entries {
+        let path = block.field(&entry.key);
+        if let Err(reason) = key_rule(&entry.key) {
+            decoder.report(
+                entry.key_span,
+                format!("the name `{}` {reason}", entry.key),
+                |one| one,
+            );
+            complete = false;
+        }
+        let resource = match &entry.value.kind {
+            Kind::Null => {
+                decoder.report(entry.key_span, format!("{path} is empty"), |one| {
+                    one.note("a repository and a tag are wanted")
+                });
+                None
+            }
+            _ => decoder
+                .object(&entry.value, path)
+                .and_then(|object| resource(decoder, &object, known, tag_rule)),
+        };
+        complete &= resource.is_some();
+        found.extend(resource.map(|resource| (entry.key.clone(), resource)));
+    }
+    complete.then_some(found)
+}
+
+fn resource(decoder: &mut Decoder, block: &Object<'_>, known: &[&str], tag_rule: Rule) -> Option<Resource> {
+    block.only(decoder, known);
+    let repository = required_name(decoder, block, "repository", names::repository)
+        // SolAr's older files carry the scheme, which the chart adds again.
+        .map(|text| text.strip_prefix("oci://").map_or(text.clone(), str::to_owned));
+    let tag = required_name(decoder, block, "tag", tag_rule);
+    let insecure = match block.get("insecure") {
+        None => Some(false),
+        Some(node) => decoder.boolean(node, &block.field("insecure")),
+    };
+    let pull_secret_name = match block.get("pullSecretName") {
+        None => Some(None),
+        Some(node) => pull_secret(decoder, block, node),
+    };
+    let values_template = match block.get("helm") {
+        Some(node) if known.contains(&"helm") => {
+            let helm = decoder.object(node, block.field("helm"));
+            helm.and_then(|helm| {
+                helm.only(decoder, &["valuesTemplate"]);
+                match helm.get("valuesTemplate") {
+                    None => Some(None),
+                    Some(_) => helm.string(decoder, "valuesTemplate").map(Some),
+                }
+            })
+        }
+        _ => Some(None),
+    };
+    Some(Resource {
+        repository: repository?,
+        insecure: insecure?,
+        tag: tag?,
+        // An empty template is none: there is nothing to put into a ConfigMap.
+        values_template: values_template?.filter(|text| !text.is_empty()),
+        pull_secret_name: pull_secret_name?,
+    })
+}
+
+fn pull_secret(decoder: &mut Decoder, block: &Object<'_>, node: &Node) -> Option<Option<String>> {
+    let path = block.field("pullSecretName");
+    let name = decoder.string(node, &path)?;
+    if name.is_empty() {
+        return Some(None);
+    }
+    checked(decoder, node, &path, name, names::object_name).map(Some)
+}
+
+fn required_name(decoder: &mut Decoder, block: &Object<'_>, field: &str, rule: Rule) -> Option<String> {
+    let text = block.required_string(decoder, field)?;
+    let node = block.get(field)?;
+    checked(decoder, node, &block.field(field), text, rule)
+}
+
+fn checked(
+    decoder: &mut Decoder,
+    node: &Node,
+    path: &str,
+    text: String,
+    rule: impl Fn(&str) -> std::result::Result<(), String>,
+) -> Option<String> {
+    match rule(&text) {
+        Ok(()) => Some(text),
+        Err(reason) => {
+            decoder.report(node.span, format!("{path}: {reason}"), |one| one);
+            None
+        }
+    }
+}
+
+/// What the data passes through on its way to the cluster.
+#[derive(Clone, Copy, PartialEq)]
+enum Precision {
+    /// Text: an int64 keeps its digits.
+    Text,
+    /// Helm's `.Values`, where every number is a float64.
+    Float64,
+}
+
+fn data_map(decoder: &mut Decoder, block: &Object<'_>, field: &str, precision: Precision) -> Option<Map> {
+    let Some(node) = block.get(field) else {
+        return Some(Map::default());
+    };
+    decoder.object(node, block.field(field))?;
+    match data(decoder, node, &block.field(field), precision)? {
+        Value::Map(map) => Some(map),
+        _ => None,
+    }
+}
+
+/// Any data, canonical. Numbers that would not come out as they went in are refused.
+fn data(decoder: &mut Decoder, node: &Node, path: &str, precision: Precision) -> Option<Value> {
+    Some(match &node.kind {
+        Kind::Null => Value::Null,
+        Kind::Bool(value) => Value::Bool(*value),
+        Kind::String(text) => Value::String(text.clone()),
+        Kind::Number(number) => Value::Number(data_number(decoder, *number, node.span, path, precision)?),
+        Kind::Seq(items) => {
+            let mut complete = true;
+            let mut list = Vec::with_capacity(items.len());
+            for (index, item) in items.iter().enumerate() {
+                let value = data(decoder, item, &format!("{path}[{index}]"), precision);
+                complete &= value.is_some();
+                list.extend(value);
+            }
+            return complete.then_some(Value::List(list));
+        }
+        Kind::Map(entries) => {
+            let mut complete = true;
+            let mut map = Map::default();
+            for entry in entries {
+                let value = data(decoder, &entry.value, &format!("{path}.{}", entry.key), precision);
+                complete &= value.is_some();
+                if let Some(value) = value {
+                    map.insert(entry.key.as_str(), value);
+                }
+            }
+            return complete.then_some(Value::Map(map));
+        }
+    })
+}
+
+fn data_number(
+    decoder: &mut Decoder,
+    number: Number,
+    span: Span,
+    path: &str,
+    precision: Precision,
+) -> Option<Number> {
+    if let Number::Float(value) = number
+        && !value.is_finite()
+    {
+        decoder.report(
+            span,
+            format!("{path}: JSON has no infinity and no not-a-number"),
+            |one| one.hint("quote it, if text is meant"),
+        );
+        return None;
+    }
+    let canonical = number.canonical();
+    let literal = decoder.source().slice(span);
+    let digits = literal.strip_prefix(['-', '+']).unwrap_or(literal);
+    let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    // An integer beyond int64 is a float64 by now, for Helm and for an API server alike.
+    let loses = match canonical {
+        Number::Float(value) if is_integer => digits != Number::Float(value.abs()).to_string(),
+        Number::Int(_) if precision == Precision::Float64 => !canonical.survives_float64(),
+        _ => false,
+    };
+    if loses {
+        let literal = literal.to_owned();
+        decoder.report(
+            span,
+            format!("{path}: the integer {literal} would lose digits"),
+            |one| {
+                one.note("Helm and Kubernetes hold it as a float64")
+                    .hint(format!("quote it: \"{literal}\""))
+            },
+        );
+        return None;
+    }
+    Some(canonical)
+}

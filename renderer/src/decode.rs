@@ -1,0 +1,191 @@
+//! YAML nodes to typed fields, with every mistake reported at its place.
+//!
+//! The one decoder behind the config and Chart.yaml. It collects: a wrong type in one
+//! field doesn't hide an unknown name in another. `null` counts as absent.
+
+use std::sync::Arc;
+
+use crate::diag::{Class, Diagnostic, Diagnostics, Result, did_you_mean};
+use crate::source::{Location, Source, Span};
+use crate::yaml::{Kind, Node};
+
+/// Collects what is wrong with one text.
+pub struct Decoder {
+    source: Arc<Source>,
+    class: Class,
+    problems: Vec<Diagnostic>,
+}
+
+/// A map of the text, with its dotted path for messages (`release.chart`).
+#[derive(Clone)]
+pub struct Object<'n> {
+    /// The map.
+    pub node: &'n Node,
+    /// Where it is, in the user's words; empty at the top.
+    pub path: String,
+}
+
+impl Decoder {
+    /// A decoder of one text whose mistakes are of one class.
+    pub fn new(source: &Arc<Source>, class: Class) -> Self {
+        Self {
+            source: Arc::clone(source),
+            class,
+            problems: Vec::new(),
+        }
+    }
+
+    /// The value, unless something was wrong; then all of it.
+    pub fn finish<T>(mut self, value: Option<T>) -> Result<T> {
+        match value {
+            Some(value) if self.problems.is_empty() => Ok(value),
+            _ => {
+                // In the order of the text, whatever the order of decoding.
+                self.problems
+                    .sort_by_key(|one| one.location.as_ref().map(|at| at.span.start));
+                Err(Diagnostics::from_vec(self.problems)
+                    .unwrap_or_else(|| Diagnostic::error(Class::Internal, "nothing was decoded").into()))
+            }
+        }
+    }
+
+    /// Notes a mistake at a place.
+    pub fn report(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        refine: impl FnOnce(Diagnostic) -> Diagnostic,
+    ) {
+        let location = Location::new(&self.source, span);
+        self.problems
+            .push(refine(Diagnostic::error(self.class, message).at(location)));
+    }
+
+    /// The text being decoded.
+    pub fn source(&self) -> &Arc<Source> {
+        &self.source
+    }
+
+    /// The node as a map. Anything else is a mistake; so is null, unless the caller has dealt with it.
+    pub fn object<'n>(&mut self, node: &'n Node, path: impl Into<String>) -> Option<Object<'n>> {
+        let path = path.into();
+        if let Kind::Map(_) = node.kind {
+            return Some(Object { node, path });
+        }
+        self.wrong_type(node, &path, "a map");
+        None
+    }
+
+    /// The node as a string. A bare number or boolean gets the advice to quote it.
+    pub fn string(&mut self, node: &Node, path: &str) -> Option<String> {
+        if let Kind::String(text) = &node.kind {
+            return Some(text.clone());
+        }
+        self.wrong_type(node, path, "a string");
+        None
+    }
+
+    /// The node as a boolean.
+    pub fn boolean(&mut self, node: &Node, path: &str) -> Option<bool> {
+        if let Kind::Bool(value) = node.kind {
+            return Some(value);
+        }
+        self.wrong_type(node, path, "true or false");
+        None
+    }
+
+    /// Notes that a node is of another type than wanted.
+    pub fn wrong_type(&mut self, node: &Node, path: &str, wanted: &str) {
+        let message = format!("{} must be {wanted}, not {}", name_or_top(path), node.kind_name());
+        let literal = self.source.slice(node.span).to_owned();
+        let quotable = wanted == "a string" && matches!(node.kind, Kind::Number(_) | Kind::Bool(_));
+        self.report(node.span, message, |one| {
+            if quotable {
+                one.hint(format!("quote it: \"{literal}\""))
+            } else {
+                one
+            }
+        });
+    }
+}
+
+impl<'n> Object<'n> {
+    /// A field's node; null counts as absent.
+    pub fn get(&self, name: &str) -> Option<&'n Node> {
+        self.node
+            .get(name)
+            .filter(|node| !matches!(node.kind, Kind::Null))
+    }
+
+    /// A field's dotted path.
+    pub fn field(&self, name: &str) -> String {
+        if self.path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.path)
+        }
+    }
+
+    /// A field that must be there.
+    pub fn required(&self, decoder: &mut Decoder, name: &str) -> Option<&'n Node> {
+        let node = self.get(name);
+        if node.is_none() {
+            let message = format!("{} is missing", self.field(name));
+            // The whole block would drown the excerpt: its first line is place enough.
+            let start = self.node.span.start as usize;
+            let line = decoder
+                .source
+                .text()
+                .get(start..)
+                .and_then(|rest| rest.lines().next())
+                .map_or(0, str::len);
+            decoder.report(Span::new(start, start + line), message, |one| one);
+        }
+        node
+    }
+
+    /// A map that must be there.
+    pub fn required_object(&self, decoder: &mut Decoder, name: &str) -> Option<Object<'n>> {
+        let node = self.required(decoder, name)?;
+        decoder.object(node, self.field(name))
+    }
+
+    /// A string that must be there and not be empty.
+    pub fn required_string(&self, decoder: &mut Decoder, name: &str) -> Option<String> {
+        let node = self.required(decoder, name)?;
+        let text = decoder.string(node, &self.field(name))?;
+        if text.is_empty() {
+            decoder.report(node.span, format!("{} is empty", self.field(name)), |one| one);
+            return None;
+        }
+        Some(text)
+    }
+
+    /// A string that may be absent.
+    pub fn string(&self, decoder: &mut Decoder, name: &str) -> Option<String> {
+        let node = self.get(name)?;
+        decoder.string(node, &self.field(name))
+    }
+
+    /// Notes every field that is not one of `known`, with the nearest name.
+    pub fn only(&self, decoder: &mut Decoder, known: &[&str]) {
+        let Kind::Map(entries) = &self.node.kind else {
+            return;
+        };
+        for entry in entries
+            .iter()
+            .filter(|entry| !known.contains(&entry.key.as_str()))
+        {
+            let message = format!("unknown field `{}`", self.field(&entry.key));
+            let near = did_you_mean(&entry.key, known.iter().copied());
+            decoder.report(entry.key_span, message, |one| match near {
+                Some(name) => one.hint(format!("did you mean `{name}`?")),
+                None => one.note(format!("{} knows {}", name_or_top(&self.path), known.join(", "))),
+            });
+        }
+    }
+}
+
+fn name_or_top(path: &str) -> &str {
+    if path.is_empty() { "the document" } else { path }
+}
