@@ -3,17 +3,26 @@
 //! The library behind the `solar-render` command. Modules import downward only, in
 //! the order of this list:
 //!
+//! - [`package`][]: chart files to a deterministic archive
+//! - [`chart`][]: a chart's metadata and files
 //! - [`config`][]: the input
 //! - [`report`][]: the result of a run, its exit code
 //! - [`mod@reference`], [`version`][]: digests, tags, repositories, targets; chart versions
 //! - [`decode`][]: YAML nodes to typed fields
 //! - [`yaml`][]: YAML 1.1 as Helm's readers read it and its writers write it
 //! - [`value`][]: data
+//! - [`fsio`][], [`world`][]: files; environment, clock, entropy
 //! - [`diag`][], [`source`][]: what users did wrong, and where
 
+#[cfg(feature = "render")]
+pub mod chart;
 pub mod config;
 pub mod decode;
 pub mod diag;
+#[cfg(feature = "render")]
+pub mod fsio;
+#[cfg(feature = "render")]
+pub mod package;
 pub mod reference;
 pub mod report;
 pub mod source;

@@ -1,0 +1,319 @@
+//! A chart folder as Helm 4.3.1 loads it: Chart.yaml first, then what `.helmignore` leaves.
+//!
+//! Links to files inside the chart are followed; those that leave it are refused. The
+//! order in which the disk lists files does not matter. Nothing but Chart.yaml,
+//! `.helmignore`, values.yaml and the metadata of subcharts is read here.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::ignore::Ignore;
+use super::metadata::{self, MAX_METADATA_BYTES, Metadata};
+use super::{Budget, Chart, Content, File, HELM_CHART_BYTES, HELM_FILE_BYTES, MAX_CHART_DEPTH, archive};
+use super::{check_schema, check_values};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::fsio;
+
+/// The largest `.helmignore`, in bytes.
+const MAX_IGNORE_BYTES: usize = 1024 * 1024;
+/// The largest values.yaml and schema, in bytes: Helm's limit for any file.
+pub(super) const MAX_VALUES_BYTES: usize = 5 * 1024 * 1024;
+
+/// Loads a chart folder.
+pub fn load(folder: &Path) -> Result<Chart> {
+    let metadata = chart_yaml(folder)?;
+    let ignore_path = folder.join(".helmignore");
+    let ignore = if ignore_path.is_file() {
+        Ignore::parse(&fsio::read_text(&ignore_path, MAX_IGNORE_BYTES, Class::Chart)?)?
+    } else {
+        Ignore::default()
+    };
+    let root = folder
+        .canonicalize()
+        .map_err(|error| fsio::cannot("read", folder, &error, Class::Chart))?;
+    let mut walk = Walk {
+        root: &root,
+        shown: folder,
+        ignore,
+        budget: Budget::default(),
+        files: Vec::new(),
+    };
+    walk.folder("", &root, &mut vec![root.clone()])?;
+    let total = walk.budget.bytes();
+    let mut chart = Chart {
+        metadata,
+        files: walk.files,
+        warnings: Vec::new(),
+    };
+    chart.order();
+    if !chart.files.iter().any(|file| file.path == "Chart.yaml") {
+        let one = Diagnostic::error(
+            Class::Chart,
+            format!("{}/.helmignore leaves out Chart.yaml", folder.display()),
+        );
+        return Err(one
+            .hint("a line that starts with `!` leaves out everything that does not match it")
+            .into());
+    }
+    check_texts(folder, &chart)?;
+    check_subcharts(folder, &chart)?;
+    chart.warnings = warnings(&chart, total);
+    Ok(chart)
+}
+
+/// Reads and checks a folder's Chart.yaml.
+fn chart_yaml(folder: &Path) -> Result<Metadata> {
+    let path = folder.join("Chart.yaml");
+    if !folder.is_dir() {
+        let problem = if folder.exists() {
+            "is not a folder"
+        } else {
+            "does not exist"
+        };
+        return Err(Diagnostic::error(Class::Chart, format!("{} {problem}", folder.display())).into());
+    }
+    if !path.exists() {
+        let one = Diagnostic::error(
+            Class::Chart,
+            format!("{} is not a chart: it has no Chart.yaml", folder.display()),
+        );
+        let below = fs::read_dir(folder).ok().and_then(|mut entries| {
+            entries.find_map(|entry| {
+                entry
+                    .ok()
+                    .filter(|entry| entry.path().join("Chart.yaml").is_file())
+            })
+        });
+        return Err(match below {
+            Some(entry) => one
+                .hint(format!("did you mean {}?", entry.path().display()))
+                .into(),
+            None => one.into(),
+        });
+    }
+    let older = folder.join("requirements.yaml");
+    let older = if older.is_file() {
+        Some(fsio::read_text(&older, MAX_METADATA_BYTES, Class::Chart)?)
+    } else {
+        None
+    };
+    metadata::parse_with(
+        &fsio::read_text(&path, MAX_METADATA_BYTES, Class::Chart)?,
+        older.as_ref(),
+    )
+}
+
+struct Walk<'a> {
+    /// Canonical.
+    root: &'a Path,
+    /// As the user named it.
+    shown: &'a Path,
+    ignore: Ignore,
+    budget: Budget,
+    files: Vec<File>,
+}
+
+impl Walk<'_> {
+    /// Adds what is below `real`. `above` are the canonical folders on the way here: a link back to one is a cycle.
+    fn folder(&mut self, path: &str, real: &Path, above: &mut Vec<PathBuf>) -> Result<()> {
+        if above.len() > MAX_CHART_DEPTH {
+            return Err(self.error(path, &format!("nests deeper than {MAX_CHART_DEPTH} folders")));
+        }
+        let entries = fs::read_dir(real).map_err(|error| fsio::cannot("read", real, &error, Class::Chart))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| fsio::cannot("read", real, &error, Class::Chart))?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else {
+                return Err(self.error(
+                    path,
+                    &format!("holds a file whose name is not UTF-8: {}", name.display()),
+                ));
+            };
+            let below = if path.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{path}/{name}")
+            };
+            self.entry(&below, &entry.path(), above)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, path: &str, real: &Path, above: &mut Vec<PathBuf>) -> Result<()> {
+        let link =
+            fs::symlink_metadata(real).map_err(|error| fsio::cannot("read", real, &error, Class::Chart))?;
+        let target = if link.is_symlink() {
+            Some(self.follow(path, real)?)
+        } else {
+            None
+        };
+        let real = target.as_deref().unwrap_or(real);
+        let metadata =
+            fs::metadata(real).map_err(|error| fsio::cannot("read", real, &error, Class::Chart))?;
+        if self.ignore.ignores(path, metadata.is_dir()) || is_left_out(path) {
+            return Ok(());
+        }
+        if metadata.is_dir() {
+            let canonical = real
+                .canonicalize()
+                .map_err(|error| fsio::cannot("read", real, &error, Class::Chart))?;
+            if above.contains(&canonical) {
+                return Err(self.error(path, "is a link to a folder that holds it"));
+            }
+            above.push(canonical);
+            self.folder(path, real, above)?;
+            above.pop();
+            return Ok(());
+        }
+        if !metadata.is_file() {
+            return Err(self.error(path, "is neither a file nor a folder"));
+        }
+        if path.contains('\\') || path.chars().any(char::is_control) {
+            return Err(self.error(
+                path,
+                "has a backslash or a control character in its name, which Helm refuses",
+            ));
+        }
+        self.budget
+            .add(metadata.len(), &self.shown.display().to_string())?;
+        let content = Content::Disk {
+            path: real.to_owned(),
+            size: metadata.len(),
+        };
+        self.files.push(File {
+            path: path.to_owned(),
+            content,
+        });
+        Ok(())
+    }
+
+    /// Where a link leads, which must be inside the chart.
+    fn follow(&self, path: &str, real: &Path) -> Result<PathBuf> {
+        let target = real
+            .canonicalize()
+            .map_err(|error| fsio::cannot("follow", real, &error, Class::Chart))?;
+        if target.starts_with(self.root) {
+            return Ok(target);
+        }
+        let one = Diagnostics::from(
+            Diagnostic::error(
+                Class::Chart,
+                format!("{}/{path} is a link that leaves the chart", self.shown.display()),
+            )
+            .note(format!("it leads to {}", target.display()))
+            .hint("copy the file into the chart, or list it in .helmignore"),
+        );
+        // An ignored link is nobody's business.
+        if self.ignore.ignores(path, target.is_dir()) {
+            Ok(target)
+        } else {
+            Err(one)
+        }
+    }
+
+    fn error(&self, path: &str, problem: &str) -> Diagnostics {
+        let shown = if path.is_empty() {
+            self.shown.to_owned()
+        } else {
+            self.shown.join(path)
+        };
+        Diagnostic::error(Class::Chart, format!("{} {problem}", shown.display())).into()
+    }
+}
+
+/// Helm passes over what starts with `_` or `.` right below `charts/`.
+fn is_left_out(path: &str) -> bool {
+    path.strip_prefix("charts/")
+        .is_some_and(|rest| !rest.contains('/') && rest.starts_with(['_', '.']))
+}
+
+/// What Helm reads of a chart while packaging must be readable.
+fn check_texts(folder: &Path, chart: &Chart) -> Result<()> {
+    let text = |path: &str| {
+        let there = chart.files.iter().any(|file| file.path == path);
+        let read = || fsio::read_text(&folder.join(path), MAX_VALUES_BYTES, Class::Values);
+        there.then(read).transpose()
+    };
+    if let Some(values) = text("values.yaml")? {
+        check_values(&values)?;
+    }
+    if let Some(schema) = text("values.schema.json")? {
+        check_schema(&schema)?;
+    }
+    Ok(())
+}
+
+/// Everything below `charts/` must be a chart, and every declared dependency be there.
+fn check_subcharts(folder: &Path, chart: &Chart) -> Result<()> {
+    let below: BTreeSet<&str> = chart
+        .files
+        .iter()
+        .filter_map(|file| file.path.strip_prefix("charts/"))
+        .filter(|rest| !rest.ends_with(".prov") || rest.contains('/'))
+        .map(|rest| rest.split('/').next().unwrap_or(rest))
+        .collect();
+    let mut problems = Vec::new();
+    let mut names = BTreeSet::new();
+    for name in below {
+        let path = folder.join("charts").join(name);
+        let found = if path.is_dir() {
+            chart_yaml(&path)
+        } else if name.ends_with(".tgz") {
+            archive::inspect(&path).map(|inspected| inspected.metadata)
+        } else {
+            let one = Diagnostic::error(Class::Chart, format!("{} is not a chart", path.display()));
+            Err(one
+                .note("Helm takes only charts below charts/")
+                .hint("move it, or list it in .helmignore")
+                .into())
+        };
+        match found {
+            Ok(metadata) => {
+                names.insert(metadata.name);
+            }
+            Err(found) => problems.extend(found.into_vec()),
+        }
+    }
+    for wanted in chart
+        .metadata
+        .dependencies
+        .iter()
+        .filter(|wanted| !names.contains(*wanted))
+    {
+        let one = Diagnostic::error(
+            Class::Chart,
+            format!(
+                "{} declares the dependency `{wanted}`, which is not in charts/",
+                folder.display()
+            ),
+        );
+        problems.push(one.hint("fetch it first: helm dependency build"));
+    }
+    Diagnostics::or(problems, ())
+}
+
+fn warnings(chart: &Chart, total: u64) -> Vec<Diagnostic> {
+    let large = chart
+        .files
+        .iter()
+        .filter(|file| file.content.size() > HELM_FILE_BYTES)
+        .map(|file| {
+            let size = fsio::size(file.content.size());
+            let message = format!(
+                "{} has {size}; Helm loads files of at most {}",
+                file.path,
+                fsio::size(HELM_FILE_BYTES)
+            );
+            Diagnostic::warning(Class::Chart, message)
+        });
+    let sum = (total > HELM_CHART_BYTES).then(|| {
+        let message = format!(
+            "the chart has {} in all; Helm unpacks at most {}",
+            fsio::size(total),
+            fsio::size(HELM_CHART_BYTES)
+        );
+        Diagnostic::warning(Class::Chart, message)
+    });
+    large.chain(sum).collect()
+}

@@ -1,0 +1,193 @@
+//! A chart: what Chart.yaml says, and its files.
+//!
+//! From a folder ([`folder`]), from memory ([`Chart::from_files`]), or what an archive
+//! says of itself ([`archive`]). Rendering is not its business.
+
+pub mod archive;
+pub mod folder;
+pub mod ignore;
+pub mod metadata;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::fsio;
+use crate::source::{Location, Source};
+use crate::yaml;
+use metadata::Metadata;
+
+/// The most bytes all files of a chart may have: above it a wrong folder was named.
+pub const MAX_CHART_BYTES: u64 = 1 << 30;
+/// The most files a chart may have.
+pub const MAX_CHART_FILES: usize = 50_000;
+/// How deep a chart's folders may nest.
+pub const MAX_CHART_DEPTH: usize = 64;
+/// The largest file that Helm 4.3.1 loads, in bytes; larger ones are packaged with a warning.
+pub const HELM_FILE_BYTES: u64 = 5 * 1024 * 1024;
+/// The most bytes in all that Helm 4.3.1 unpacks; larger charts are packaged with a warning.
+pub const HELM_CHART_BYTES: u64 = 100 * 1024 * 1024;
+
+/// A chart ready to be packaged.
+#[derive(Debug, Clone)]
+pub struct Chart {
+    /// What Chart.yaml says.
+    pub metadata: Metadata,
+    /// Chart.yaml first, then by path, bytewise.
+    pub files: Vec<File>,
+    /// What the user should know.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// A file of a chart.
+#[derive(Debug, Clone)]
+pub struct File {
+    /// Relative to the chart, with `/`.
+    pub path: String,
+    /// Its content.
+    pub content: Content,
+}
+
+/// A file's content.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// Made or read already.
+    Memory(Vec<u8>),
+    /// Read when it is needed: charts can be larger than memory should be.
+    Disk {
+        /// Where it is.
+        path: PathBuf,
+        /// Its size in bytes when the chart was loaded.
+        size: u64,
+    },
+}
+
+impl Chart {
+    /// A chart from files in memory; Chart.yaml must be among them.
+    pub fn from_files(files: Vec<(String, Vec<u8>)>) -> Result<Self> {
+        let chart_yaml = files.iter().find(|(path, _)| path == "Chart.yaml");
+        let Some((_, bytes)) = chart_yaml else {
+            return Err(Diagnostic::error(Class::Chart, "the chart has no Chart.yaml").into());
+        };
+        let metadata = metadata::parse(&fsio::text_of("Chart.yaml", bytes.clone(), Class::Chart)?)?;
+        let files = files
+            .into_iter()
+            .map(|(path, bytes)| File {
+                path,
+                content: Content::Memory(bytes),
+            })
+            .collect();
+        let mut chart = Self {
+            metadata,
+            files,
+            warnings: Vec::new(),
+        };
+        chart.order();
+        Ok(chart)
+    }
+
+    /// Gives the chart another version or appVersion, in Chart.yaml too, as `helm package` does.
+    pub fn set_versions(&mut self, version: Option<&str>, app_version: Option<&str>) -> Result<()> {
+        let Some(mut source) = self.metadata_text("Chart.yaml")? else {
+            return Ok(());
+        };
+        for (field, text) in [("version", version), ("appVersion", app_version)] {
+            if let Some(text) = text {
+                source = metadata::with_field(&source, field, text)?;
+            }
+        }
+        self.metadata = metadata::parse_with(&source, self.metadata_text("requirements.yaml")?.as_ref())?;
+        for file in self.files.iter_mut().filter(|file| file.path == "Chart.yaml") {
+            file.content = Content::Memory(source.text().as_bytes().to_vec());
+        }
+        Ok(())
+    }
+
+    /// The text of a file of the chart, when it is there.
+    fn metadata_text(&self, path: &str) -> Result<Option<Arc<Source>>> {
+        let Some(file) = self.files.iter().find(|file| file.path == path) else {
+            return Ok(None);
+        };
+        let text = match &file.content {
+            Content::Memory(bytes) => fsio::text_of(path, bytes.clone(), Class::Chart)?,
+            Content::Disk { path, .. } => fsio::read_text(path, metadata::MAX_METADATA_BYTES, Class::Chart)?,
+        };
+        Ok(Some(text))
+    }
+
+    fn order(&mut self) {
+        self.files
+            .sort_by(|a, b| (a.path != "Chart.yaml", &a.path).cmp(&(b.path != "Chart.yaml", &b.path)));
+    }
+}
+
+/// values.yaml must be YAML, and a map: Helm refuses to package, and to load, what is not.
+pub(crate) fn check_values(source: &Arc<Source>) -> Result<()> {
+    let node = yaml::parse(source, Class::Values, &yaml::Limits::default())?;
+    match node.kind {
+        yaml::Kind::Map(_) | yaml::Kind::Null => Ok(()),
+        _ => {
+            let message = format!("values.yaml must be a map, not {}", node.kind_name());
+            Err(Diagnostic::error(Class::Values, message)
+                .at(Location::new(source, node.span))
+                .into())
+        }
+    }
+}
+
+/// values.schema.json must be JSON.
+pub(crate) fn check_schema(source: &Arc<Source>) -> Result<()> {
+    serde_json::from_str::<serde::de::IgnoredAny>(source.text())
+        .map(|_| ())
+        .map_err(|error| {
+            let start: usize = source
+                .text()
+                .split_inclusive('\n')
+                .take(error.line().saturating_sub(1))
+                .map(str::len)
+                .sum();
+            let at = start + error.column().saturating_sub(1);
+            let one = Diagnostic::error(Class::Values, "values.schema.json is not JSON");
+            one.at(Location::new(source, crate::source::Span::new(at, at + 1)))
+                .into()
+        })
+}
+
+impl Content {
+    /// In bytes.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Memory(bytes) => bytes.len() as u64,
+            Self::Disk { size, .. } => *size,
+        }
+    }
+}
+
+/// Counts against the limits while a chart is loaded.
+#[derive(Default)]
+pub(crate) struct Budget {
+    bytes: u64,
+    files: usize,
+}
+
+impl Budget {
+    pub(crate) fn add(&mut self, bytes: u64, chart: &str) -> Result<()> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.files += 1;
+        let problem = if self.bytes > MAX_CHART_BYTES {
+            format!("{chart} holds more than {}", fsio::size(MAX_CHART_BYTES))
+        } else if self.files > MAX_CHART_FILES {
+            format!("{chart} holds more than {MAX_CHART_FILES} files")
+        } else {
+            return Ok(());
+        };
+        let one = Diagnostic::error(Class::Chart, problem);
+        Err(Diagnostics::from(one.hint(
+            "name the chart's own folder, and list what is not part of it in .helmignore",
+        )))
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}

@@ -1,0 +1,259 @@
+//! Files: bounded reading, and writing that never leaves half a file under a final name.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::source::{Location, Source, Span};
+
+/// Files being written, to be removed when a signal ends the process.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// The whole text of a file of at most `limit` bytes.
+pub fn read_text(path: &Path, limit: usize, class: Class) -> Result<Arc<Source>> {
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|error| cannot("read", path, &error, class))?;
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
+    if length > limit as u64 {
+        return Err(too_large(&name, limit, class).into());
+    }
+    read_text_from(file, &name, limit, class)
+}
+
+/// The whole content of a file of at most `limit` bytes.
+pub fn read_bytes(path: &Path, limit: usize, class: Class) -> Result<Vec<u8>> {
+    let file = File::open(path).map_err(|error| cannot("read", path, &error, class))?;
+    let mut bytes = Vec::new();
+    file.take(limit as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| cannot("read", path, &error, class))?;
+    if bytes.len() > limit {
+        return Err(too_large(&path.display().to_string(), limit, class).into());
+    }
+    Ok(bytes)
+}
+
+/// The whole text of a reader that gives at most `limit` bytes; `name` is for messages.
+pub fn read_text_from(reader: impl Read, name: &str, limit: usize, class: Class) -> Result<Arc<Source>> {
+    let mut bytes = Vec::new();
+    let mut bounded = reader.take(limit as u64 + 1);
+    bounded
+        .read_to_end(&mut bytes)
+        .map_err(|error| cannot("read", Path::new(name), &error, class))?;
+    if bytes.len() > limit {
+        return Err(too_large(name, limit, class).into());
+    }
+    text_of(name, bytes, class)
+}
+
+/// Bytes as a text; not UTF-8 is a mistake with its place.
+pub fn text_of(name: &str, bytes: Vec<u8>, class: Class) -> Result<Arc<Source>> {
+    let bytes = match String::from_utf8(bytes) {
+        Ok(text) => return Ok(Source::new(name, text)),
+        Err(error) => error,
+    };
+    let offset = bytes.utf8_error().valid_up_to();
+    let whole = bytes.into_bytes();
+    let bad = whole.get(offset).copied().unwrap_or(0);
+    let source = Source::new(name, String::from_utf8_lossy(&whole));
+    let message = format!("{name} is not UTF-8: byte 0x{bad:02x} at offset {offset}");
+    let mut one = Diagnostic::error(class, message).at(Location::new(&source, Span::new(offset, offset + 1)));
+    if whole.starts_with(&[0xff, 0xfe]) || whole.starts_with(&[0xfe, 0xff]) {
+        one = one.hint("it looks like UTF-16: save it as UTF-8");
+    }
+    Err(one.into())
+}
+
+/// A file that can't be read or written. What the user named wrongly is `class`; the disk's faults are [`Class::Io`].
+pub fn cannot(verb: &str, path: &Path, error: &io::Error, class: Class) -> Diagnostics {
+    let named_wrongly = matches!(
+        error.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::InvalidInput
+    );
+    let class = if named_wrongly { class } else { Class::Io };
+    Diagnostic::error(
+        class,
+        format!("can't {verb} {}: {}", path.display(), reason(error)),
+    )
+    .into()
+}
+
+/// The system's words without its number.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let plain = text.split(" (os error").next().unwrap_or(&text);
+    let mut characters = plain.chars();
+    characters.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(characters).collect()
+    })
+}
+
+fn too_large(name: &str, limit: usize, class: Class) -> Diagnostic {
+    Diagnostic::error(class, format!("{name} is larger than {}", size(limit as u64)))
+        .note("the limit keeps a wrong file from being read whole")
+}
+
+/// A size for people: `16 MiB`.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = UNITS.iter().find(|(unit, _)| bytes >= *unit);
+    unit.map_or_else(
+        || format!("{bytes} bytes"),
+        |(unit, name)| format!("{} {name}", bytes.div_ceil(*unit)),
+    )
+}
+
+/// A file that appears under its name whole or not at all.
+///
+/// It is written beside its final place under a temporary name and renamed by
+/// [`AtomicFile::commit`]. Dropped before that, or when [`remove_unfinished`] is called
+/// by a signal's handler, it is gone.
+pub struct AtomicFile {
+    file: Option<tempfile::NamedTempFile>,
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+impl AtomicFile {
+    /// Starts a file; its folder must exist.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let file = tempfile::Builder::new()
+            .prefix(".solar-render-")
+            .permissions(permissions())
+            .tempfile_in(folder)?;
+        let temporary = file.path().to_owned();
+        UNFINISHED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(temporary.clone());
+        Ok(Self {
+            file: Some(file),
+            temporary,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Gives it its name, in place of what has it now.
+    pub fn commit(mut self) -> io::Result<()> {
+        let file = self
+            .file
+            .take()
+            .ok_or_else(|| io::Error::other("committed twice"))?;
+        file.persist(&self.path).map(|_| ()).map_err(|error| error.error)
+    }
+
+    /// Gives it its name unless something has it by now: then it is `false`, and the file is gone.
+    pub fn commit_new(mut self) -> io::Result<bool> {
+        let file = self
+            .file
+            .take()
+            .ok_or_else(|| io::Error::other("committed twice"))?;
+        match file.persist_noclobber(&self.path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error.error),
+        }
+    }
+}
+
+/// 0666 less the umask, as any program creates files; tempfile's own default is 0600.
+#[cfg(unix)]
+fn permissions() -> std::fs::Permissions {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::Permissions::from_mode(0o666)
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.file.as_mut().map_or_else(
+            || Err(io::Error::other("already committed")),
+            |file| file.write(data),
+        )
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        let mut unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+        unfinished.retain(|path| *path != self.temporary);
+    }
+}
+
+/// Writes a whole file, atomically.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(bytes)?;
+    file.commit()
+}
+
+/// Removes what is being written; for the moment before a signal ends the process.
+pub fn remove_unfinished() {
+    let unfinished = std::mem::take(&mut *UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner));
+    for path in unfinished {
+        // It may have been renamed in this moment; then there is nothing to remove.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_appears_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"half").unwrap();
+        assert!(!path.exists());
+        drop(file);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        write_atomically(&path, b"whole").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_text_over_the_limit_is_refused_before_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("big");
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        let problem = read_text(&path, 1000, Class::Config).unwrap_err();
+        assert!(
+            problem.to_string().contains("larger than 1000 bytes"),
+            "{problem}"
+        );
+        let endless = read_text_from(io::repeat(b'x'), "<stdin>", 1000, Class::Config).unwrap_err();
+        assert!(endless.to_string().contains("larger than"), "{endless}");
+    }
+
+    #[test]
+    fn what_is_not_utf8_is_named_with_its_place() {
+        let problem = text_of("f", b"a: b\nc: \xff\n".to_vec(), Class::Config).unwrap_err();
+        assert_eq!(
+            problem.to_string(),
+            "f:2:4: f is not UTF-8: byte 0xff at offset 8"
+        );
+    }
+
+    #[test]
+    fn sizes_are_for_people() {
+        assert_eq!(
+            (size(12), size(16 << 20), size((1 << 30) + 1)),
+            ("12 bytes".into(), "16 MiB".into(), "2 GiB".into())
+        );
+    }
+}

@@ -1,0 +1,80 @@
+//! A chart ready to be shipped: its manifest and its blobs, every digest known.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use crate::reference::Digest;
+
+/// A chart as a registry stores it. Complete and immutable: shipping it changes nothing.
+#[derive(Debug, Clone)]
+pub struct Artifact {
+    /// The chart's name.
+    pub name: String,
+    /// The chart's version, as in Chart.yaml.
+    pub version: String,
+    /// The manifest, byte for byte.
+    pub manifest: Vec<u8>,
+    /// The manifest's digest: the digest of the chart.
+    pub digest: Digest,
+    /// Config, layer and, where there is one, provenance, in the manifest's order.
+    pub blobs: Vec<Blob>,
+}
+
+/// One blob of an artifact.
+#[derive(Debug, Clone)]
+pub struct Blob {
+    /// As in the manifest.
+    pub media_type: &'static str,
+    /// Of the bytes.
+    pub digest: Digest,
+    /// In bytes.
+    pub size: u64,
+    /// The bytes, or where to get them.
+    pub content: Content,
+}
+
+/// The bytes of a blob.
+#[derive(Clone)]
+pub enum Content {
+    /// Small enough to hold.
+    Memory(Arc<[u8]>),
+    /// Made again for each reader.
+    Stream(Arc<dyn BlobSource>),
+}
+
+/// Makes the same bytes each time, in pieces.
+pub trait BlobSource: Send + Sync {
+    /// Writes all bytes. Fails when the files behind them changed since the digest was made.
+    fn write_to(&self, out: &mut dyn io::Write) -> io::Result<()>;
+}
+
+impl Artifact {
+    /// The media type of the manifest.
+    pub const MANIFEST_TYPE: &'static str = "application/vnd.oci.image.manifest.v1+json";
+    /// The media type of the config: Chart.yaml as JSON.
+    pub const CONFIG_TYPE: &'static str = "application/vnd.cncf.helm.config.v1+json";
+    /// The media type of the layer: the archive.
+    pub const LAYER_TYPE: &'static str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
+    /// The media type of a provenance file.
+    pub const PROVENANCE_TYPE: &'static str = "application/vnd.cncf.helm.chart.provenance.v1.prov";
+
+    /// The manifest's size in bytes.
+    pub fn size(&self) -> u64 {
+        self.manifest.len() as u64
+    }
+
+    /// The archive.
+    pub fn layer(&self) -> Option<&Blob> {
+        self.blobs.iter().find(|blob| blob.media_type == Self::LAYER_TYPE)
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Memory(_) => "Memory",
+            Self::Stream(_) => "Stream",
+        })
+    }
+}

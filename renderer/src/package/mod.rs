@@ -1,0 +1,280 @@
+//! A chart to a deterministic archive, and archive and metadata to an [`Artifact`].
+//!
+//! The archive is a pure function of the chart's files and one time: `<name>/` before
+//! every path, Chart.yaml first, then bytewise; regular files of mode 0644 owned by 0.
+//! The manifest is the one `helm push` writes, less its clock.
+
+pub mod artifact;
+pub mod gzip;
+mod manifest;
+pub mod tar;
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::chart::{Chart, Content, File, archive};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::fsio;
+use crate::reference::Digest;
+use artifact::{Artifact, Blob, BlobSource};
+use gzip::{Deflater, GzipWriter};
+
+/// The time of every file in an archive: 1980-01-01T00:00:00Z, the earliest that zip tools can show.
+pub const DEFAULT_MTIME: u64 = 315_532_800;
+/// The largest archive that is held in memory, in bytes. Larger ones are compressed twice:
+/// once for the digest, once into the upload.
+pub const MEMORY_LIMIT: u64 = 16 * 1024 * 1024;
+/// The largest provenance file, in bytes.
+const MAX_PROVENANCE_BYTES: u64 = 1024 * 1024;
+
+/// Packs charts; keeps what can be used again between them.
+pub struct Packer {
+    deflater: Option<Box<Deflater>>,
+    threads: usize,
+}
+
+/// What an archive depends on besides the chart's files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// Seconds since 1970: every file's time.
+    pub mtime: u64,
+    /// Whether the manifest says when: only where the user gave the time.
+    pub created: bool,
+}
+
+impl Default for Stamp {
+    fn default() -> Self {
+        Self {
+            mtime: DEFAULT_MTIME,
+            created: false,
+        }
+    }
+}
+
+impl Packer {
+    /// A packer that deflates on up to `threads` threads. The bytes don't depend on it.
+    pub fn new(threads: usize) -> Self {
+        Self {
+            deflater: None,
+            threads,
+        }
+    }
+
+    /// Packs a chart and works out every digest.
+    pub fn pack(&mut self, chart: Arc<Chart>, stamp: Stamp) -> Result<Artifact> {
+        let mut sink = Sink {
+            hash: Sha256::new(),
+            size: 0,
+            bytes: Some(Vec::new()),
+        };
+        let deflater = self.deflater.take().unwrap_or_default();
+        let deflater =
+            write_archive(&chart, stamp.mtime, self.threads, deflater, &mut sink).map_err(unreadable)?;
+        self.deflater = Some(deflater);
+        let digest = Digest::from_sha256(&sink.hash.finalize().into());
+        let content = match sink.bytes {
+            Some(bytes) => artifact::Content::Memory(bytes.into()),
+            None => artifact::Content::Stream(Arc::new(Repack {
+                chart: Arc::clone(&chart),
+                mtime: stamp.mtime,
+                threads: self.threads,
+                digest: digest.clone(),
+            })),
+        };
+        let layer = Blob {
+            media_type: Artifact::LAYER_TYPE,
+            digest,
+            size: sink.size,
+            content,
+        };
+        manifest::artifact(&chart.metadata, layer, None, stamp.created.then_some(stamp.mtime))
+    }
+
+    /// An existing archive as it is, with the `.prov` file beside it when there is one.
+    pub fn wrap(&mut self, path: &Path) -> Result<Artifact> {
+        let inspected = archive::inspect(path)?;
+        let source = Arc::new(OnDisk {
+            path: path.to_owned(),
+        });
+        let mut sink = Sink {
+            hash: Sha256::new(),
+            size: 0,
+            bytes: Some(Vec::new()),
+        };
+        source.write_to(&mut sink).map_err(unreadable)?;
+        let digest = Digest::from_sha256(&sink.hash.finalize().into());
+        let content = match sink.bytes {
+            Some(bytes) => artifact::Content::Memory(bytes.into()),
+            None => artifact::Content::Stream(source),
+        };
+        let layer = Blob {
+            media_type: Artifact::LAYER_TYPE,
+            digest,
+            size: sink.size,
+            content,
+        };
+        manifest::artifact(&inspected.metadata, layer, provenance(path)?, None)
+    }
+}
+
+fn provenance(archive: &Path) -> Result<Option<Vec<u8>>> {
+    let mut path = archive.as_os_str().to_owned();
+    path.push(".prov");
+    let path = Path::new(&path);
+    let file = match fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fsio::cannot("read", path, &error, Class::Chart)),
+    };
+    let mut bytes = Vec::new();
+    file.take(MAX_PROVENANCE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| fsio::cannot("read", path, &error, Class::Chart))?;
+    if bytes.len() as u64 > MAX_PROVENANCE_BYTES {
+        let message = format!(
+            "{} is larger than {}",
+            path.display(),
+            fsio::size(MAX_PROVENANCE_BYTES)
+        );
+        return Err(Diagnostic::error(Class::Chart, message).into());
+    }
+    Ok(Some(bytes))
+}
+
+/// Hashes what is written to it, and keeps it as long as it is small.
+struct Sink {
+    hash: Sha256,
+    size: u64,
+    bytes: Option<Vec<u8>>,
+}
+
+impl Write for Sink {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.hash.update(data);
+        self.size += data.len() as u64;
+        if self.size > MEMORY_LIMIT {
+            self.bytes = None;
+        }
+        if let Some(bytes) = &mut self.bytes {
+            bytes.extend_from_slice(data);
+        }
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes the whole archive; gives the deflater back.
+fn write_archive(
+    chart: &Chart,
+    mtime: u64,
+    threads: usize,
+    deflater: Box<Deflater>,
+    out: &mut dyn Write,
+) -> io::Result<Box<Deflater>> {
+    let mut gzip = GzipWriter::new(out, threads, deflater)?;
+    for File { path, content } in &chart.files {
+        let name = format!("{}/{path}", chart.metadata.name);
+        let size = content.size();
+        tar::write_header(&mut gzip, &name, size, mtime)?;
+        match content {
+            Content::Memory(bytes) => gzip.write_all(bytes)?,
+            Content::Disk { path, size } => copy_exactly(path, *size, &mut gzip)?,
+        }
+        tar::write_padding(&mut gzip, size)?;
+    }
+    tar::write_end(&mut gzip)?;
+    gzip.finish().map(|(_, deflater)| deflater)
+}
+
+/// A file that grew or shrank since it was counted would break the archive.
+fn copy_exactly(path: &Path, size: u64, out: &mut dyn Write) -> io::Result<()> {
+    let named = |error: io::Error| {
+        io::Error::new(
+            error.kind(),
+            format!("{}: {}", path.display(), fsio::reason(&error)),
+        )
+    };
+    let file = fs::File::open(path).map_err(named)?;
+    let copied = io::copy(&mut file.take(size + 1), out).map_err(named)?;
+    if copied == size {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "{} changed while it was read",
+        path.display()
+    )))
+}
+
+fn unreadable(error: io::Error) -> Diagnostics {
+    Diagnostic::error(
+        Class::Io,
+        format!("can't read the chart: {}", fsio::reason(&error)),
+    )
+    .into()
+}
+
+/// Makes a large archive again for each reader.
+struct Repack {
+    chart: Arc<Chart>,
+    mtime: u64,
+    threads: usize,
+    digest: Digest,
+}
+
+impl BlobSource for Repack {
+    fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut hashing = Hashing {
+            out,
+            hash: Sha256::new(),
+        };
+        write_archive(
+            &self.chart,
+            self.mtime,
+            self.threads,
+            Box::default(),
+            &mut hashing,
+        )?;
+        let digest = Digest::from_sha256(&hashing.hash.finalize().into());
+        if digest == self.digest {
+            return Ok(());
+        }
+        Err(io::Error::other(
+            "the chart's files changed after its digest was made",
+        ))
+    }
+}
+
+struct Hashing<'a> {
+    out: &'a mut dyn Write,
+    hash: Sha256,
+}
+
+impl Write for Hashing<'_> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(data)?;
+        self.hash.update(data.get(..written).unwrap_or_default());
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// An archive that lies on disk.
+struct OnDisk {
+    path: std::path::PathBuf,
+}
+
+impl BlobSource for OnDisk {
+    fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
+        io::copy(&mut fs::File::open(&self.path)?, out).map(|_| ())
+    }
+}
