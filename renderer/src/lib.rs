@@ -3,6 +3,8 @@
 //! The library behind the `solar-render` command. Modules import downward only, in
 //! the order of this list:
 //!
+//! - [`pipeline`][]: input to artifact
+//! - [`blueprint`][]: config to chart
 //! - [`package`][]: chart files to a deterministic archive
 //! - [`chart`][]: a chart's metadata and files
 //! - [`config`][]: the input
@@ -15,6 +17,8 @@
 //! - [`diag`][], [`source`][]: what users did wrong, and where
 
 #[cfg(feature = "render")]
+pub mod blueprint;
+#[cfg(feature = "render")]
 pub mod chart;
 pub mod config;
 pub mod decode;
@@ -23,6 +27,8 @@ pub mod diag;
 pub mod fsio;
 #[cfg(feature = "render")]
 pub mod package;
+#[cfg(feature = "render")]
+pub mod pipeline;
 pub mod reference;
 pub mod report;
 pub mod source;

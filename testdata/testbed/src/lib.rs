@@ -1,1 +1,32 @@
-//! Real servers and tools for the tests.
+//! Real servers and tools for the tests. Never shipped.
+//!
+//! - [`Tool`]: `helm`, `crane`, `registry` …, found or built once
+//! - [`Registry`]: a real registry on a free loopback port, with or without auth and TLS
+//! - [`Server`]: a hand-written HTTP server that answers as a closure says, and remembers
+//! - [`forward`]: what such a closure needs to stand in front of a real registry
+//! - [`TokenServer`]: issues the tokens that a registry with token auth asks for
+//! - [`Authority`]: a certificate authority with a server and a client certificate
+//!
+//! What can't be had fails the test that asks for it, and says what to install: a test that
+//! skips itself proves nothing. Ports are chosen by the system, folders are temporary, and all
+//! of it ends when the value is dropped.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a broken test bed should stop the test at once, and it is about real machines"
+)]
+
+mod authority;
+mod registry;
+mod server;
+mod token;
+mod tool;
+
+pub use authority::{Authority, Identity};
+pub use registry::{Auth, Registry, Setup};
+pub use server::{Answer, Request, Response, Server, forward};
+pub use token::TokenServer;
+pub use tool::{Tool, run};

@@ -1,0 +1,9 @@
+//! Archives from strangers: `cargo +nightly fuzz run archive`, in `renderer/`.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use solar_render::chart::archive;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = archive::inspect_reader(bytes, "fuzz");
+});

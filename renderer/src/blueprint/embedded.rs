@@ -1,0 +1,46 @@
+//! The blueprints in the binary, compiled on first use.
+
+use std::sync::OnceLock;
+
+use super::render::Blueprint;
+use crate::diag::Result;
+
+macro_rules! blueprint {
+    ($name:literal: $($path:literal),+) => {
+        ($name, &[$(($path, include_str!(concat!("../../../charts/", $name, "/", $path)))),+])
+    };
+}
+
+/// A name, and path and text of each file.
+type Embedded = (&'static str, &'static [(&'static str, &'static str)]);
+
+const RELEASE: Embedded =
+    blueprint!("release": "Chart.yaml.jinja", "values.yaml.jinja", "templates/release.yaml.jinja");
+const BOOTSTRAP: Embedded =
+    blueprint!("bootstrap": "Chart.yaml.jinja", "values.yaml.jinja", "templates/releases.yaml.jinja");
+
+/// `type: release`
+pub(super) fn release() -> Result<&'static Blueprint> {
+    static COMPILED: OnceLock<Result<Blueprint>> = OnceLock::new();
+    COMPILED
+        .get_or_init(|| compile(RELEASE))
+        .as_ref()
+        .map_err(Clone::clone)
+}
+
+/// `type: bootstrap`
+pub(super) fn bootstrap() -> Result<&'static Blueprint> {
+    static COMPILED: OnceLock<Result<Blueprint>> = OnceLock::new();
+    COMPILED
+        .get_or_init(|| compile(BOOTSTRAP))
+        .as_ref()
+        .map_err(Clone::clone)
+}
+
+fn compile((name, files): Embedded) -> Result<Blueprint> {
+    let files = files
+        .iter()
+        .map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()))
+        .collect();
+    Blueprint::compile(name, files)
+}

@@ -1,0 +1,83 @@
+//! Config to chart: a blueprint is a chart folder in which files named `*.jinja` are
+//! templates.
+//!
+//! The suffix is dropped, all other files are copied. Delimiters are `<< >>`, `<% %>` and
+//! `<# #>`, so Helm's `{{ }}` passes through. In scope are `chart` and `input`. Names that
+//! are not defined are errors with their place; trailing newlines stay; nothing is escaped
+//! unless a filter is asked to. `release` and `bootstrap` are blueprints in the binary.
+
+mod convert;
+mod embedded;
+mod filters;
+mod folder;
+mod guard;
+mod render;
+
+use std::path::Path;
+
+use crate::chart::Chart;
+use crate::config::Config;
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+
+pub use guard::{MAX_TAG_BYTES, MAX_TAGS, MAX_TIME};
+pub use render::{MAX_OUTPUT_BYTES, MAX_STEPS};
+
+/// The suffix of templates.
+const SUFFIX: &str = ".jinja";
+/// A blueprint's files: path and content.
+type Files = Vec<(String, Vec<u8>)>;
+
+/// Renders a config. `base` is the folder that a blueprint's path is relative to.
+pub fn render(config: &Config, base: &Path) -> Result<Chart> {
+    let input = config.input();
+    let files = match config {
+        Config::Release(_) => embedded::release()?.render(config.chart(), &input)?,
+        Config::Bootstrap(_) => embedded::bootstrap()?.render(config.chart(), &input)?,
+        Config::Blueprint(blueprint) => {
+            let folder = base.join(&blueprint.path);
+            let (name, chart) = (folder.display().to_string(), config.chart().clone());
+            let files = folder::read(&folder)?;
+            guard::run(move || render::Blueprint::compile(&name, files)?.render(&chart, &input))?
+        }
+    };
+    let chart = Chart::from_files(files)?;
+    check_identity(config, &chart)?;
+    Ok(chart)
+}
+
+/// Renders one template's text with an `input`, as a blueprint's file would be.
+pub fn render_text(text: &str, input: &crate::value::Value) -> Result<String> {
+    let chart = crate::config::ChartInfo {
+        name: "chart".to_owned(),
+        description: String::new(),
+        version: "0.0.0".to_owned(),
+        app_version: String::new(),
+    };
+    let files = vec![("text.jinja".to_owned(), text.as_bytes().to_vec())];
+    let input = input.clone();
+    let rendered =
+        guard::run(move || render::Blueprint::compile("<template>", files)?.render(&chart, &input))?;
+    let bytes = rendered
+        .into_iter()
+        .next()
+        .map(|(_, bytes)| bytes)
+        .unwrap_or_default();
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The config names the chart: a blueprint that says otherwise would be pushed elsewhere.
+fn check_identity(config: &Config, chart: &Chart) -> Result<()> {
+    let wanted = config.chart();
+    let problems = [
+        ("name", &wanted.name, &chart.metadata.name),
+        ("version", &wanted.version, &chart.metadata.version),
+    ]
+    .into_iter()
+    .filter(|(_, wanted, found)| wanted != found)
+    .map(|(field, wanted, found)| {
+        let message = format!("the blueprint's Chart.yaml has the {field} `{found}`, the config `{wanted}`");
+        Diagnostic::error(Class::Template, message)
+            .hint(format!("write `{field}: << chart.{field} | literal >>`"))
+    });
+    Diagnostics::or(problems.collect(), ())
+}

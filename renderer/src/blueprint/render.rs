@@ -1,0 +1,235 @@
+//! Templates to texts with minijinja, and its errors to diagnostics with places.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
+
+use super::{Files, SUFFIX, convert, filters, guard};
+use crate::config::ChartInfo;
+use crate::diag::{Class, Diagnostic, Diagnostics, Result, did_you_mean};
+use crate::fsio::text_of;
+use crate::source::{Location, Source, Span};
+use crate::value::Value;
+
+/// The most steps one template may take: an endless loop ends well within a second, and no
+/// value nests deeper than the stack holds.
+pub const MAX_STEPS: u64 = 1_000_000;
+/// The most bytes the templates of a blueprint may write in all.
+pub const MAX_OUTPUT_BYTES: usize = 16 * 1024 * 1024;
+
+/// A blueprint whose templates are compiled.
+pub(super) struct Blueprint {
+    environment: Environment<'static>,
+    /// By path in the chart, with the template's name.
+    templates: Vec<(String, String)>,
+    copies: Files,
+    sources: BTreeMap<String, Arc<Source>>,
+}
+
+impl Blueprint {
+    /// Compiles every template; all that fail are reported together.
+    pub(super) fn compile(name: &str, files: Files) -> Result<Self> {
+        let mut blueprint = Self {
+            environment: environment()?,
+            templates: Vec::new(),
+            copies: Vec::new(),
+            sources: BTreeMap::new(),
+        };
+        let mut problems = Vec::new();
+        for (path, content) in files {
+            let Some(target) = path.strip_suffix(SUFFIX) else {
+                blueprint.copies.push((path, content));
+                continue;
+            };
+            let source = match text_of(&format!("{name}/{path}"), content, Class::Template) {
+                Ok(source) => source,
+                Err(found) => {
+                    problems.extend(found.into_vec());
+                    continue;
+                }
+            };
+            blueprint.sources.insert(path.clone(), Arc::clone(&source));
+            blueprint.templates.push((target.to_owned(), path.clone()));
+            if let Err((span, message)) = guard::check(source.text()) {
+                let location = Location::new(&source, span);
+                problems.push(Diagnostic::error(Class::Template, message).at(location));
+                continue;
+            }
+            let text = source.text().to_owned();
+            if let Err(error) = blueprint.environment.add_template_owned(path.clone(), text) {
+                problems.push(blueprint.diagnostic(&path, &error));
+            }
+        }
+        for (target, template) in &blueprint.templates {
+            if blueprint.copies.iter().any(|(path, _)| path == target) {
+                let message =
+                    format!("{name} holds both {target} and {template}, which become the same file");
+                problems.push(Diagnostic::error(Class::Template, message));
+            }
+        }
+        Diagnostics::or(problems, blueprint)
+    }
+
+    /// Renders every template; all that fail are reported together.
+    pub(super) fn render(&self, chart: &ChartInfo, input: &Value) -> Result<Files> {
+        let scope: minijinja::Value = BTreeMap::from([
+            ("chart", convert::to_template(&chart.to_value())),
+            ("input", convert::to_template(input)),
+        ])
+        .into();
+        let mut files = self.copies.clone();
+        let mut problems = Vec::new();
+        let mut left = MAX_OUTPUT_BYTES;
+        for (target, name) in &self.templates {
+            match self.render_one(name, &scope, &mut left) {
+                Ok(bytes) => files.push((target.clone(), bytes)),
+                Err(error) => problems.push(self.diagnostic(name, &error)),
+            }
+        }
+        Diagnostics::or(problems, files)
+    }
+
+    fn render_one(
+        &self,
+        name: &str,
+        scope: &minijinja::Value,
+        left: &mut usize,
+    ) -> std::result::Result<Vec<u8>, Error> {
+        let mut out = Bounded {
+            bytes: Vec::new(),
+            left: *left,
+            exceeded: false,
+        };
+        let rendered = self
+            .environment
+            .get_template(name)?
+            .render_captured_to(scope.clone(), &mut out);
+        if out.exceeded {
+            let limit = crate::fsio::size(MAX_OUTPUT_BYTES as u64);
+            let message = format!("the blueprint's templates write more than {limit}");
+            return Err(Error::new(ErrorKind::WriteFailure, message));
+        }
+        rendered?;
+        *left = out.left;
+        Ok(out.bytes)
+    }
+
+    fn diagnostic(&self, template: &str, error: &Error) -> Diagnostic {
+        let mut one = Diagnostic::error(Class::Template, message(error));
+        // An included template's error names that template.
+        let name = error
+            .name()
+            .filter(|name| self.sources.contains_key(*name))
+            .unwrap_or(template);
+        if let Some(source) = self.sources.get(name) {
+            one = one.at(Location::new(source, span(error, source)));
+            if name != template {
+                one = one.note(format!("included by {template}"));
+            }
+        }
+        match error.kind() {
+            ErrorKind::UndefinedError => one
+                .note("in scope are `chart` and `input`")
+                .hint("give it in the config's `input`, or write `| default(…)`"),
+            ErrorKind::UnknownFilter => match unknown_filter(error) {
+                Some(name) => one.hint(format!("did you mean `{name}`?")),
+                None => one,
+            },
+            ErrorKind::OutOfFuel => one.note(format!("a template may take {MAX_STEPS} steps")),
+            _ => one,
+        }
+    }
+}
+
+fn environment() -> Result<Environment<'static>> {
+    let syntax = SyntaxConfig::builder()
+        .block_delimiters("<%", "%>")
+        .variable_delimiters("<<", ">>")
+        .comment_delimiters("<#", "#>")
+        .keep_trailing_newline(true)
+        .build()
+        .map_err(|error| Diagnostic::error(Class::Internal, error.to_string()))?;
+    let mut environment = Environment::new();
+    environment.set_syntax(syntax);
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    environment.set_fuel(Some(MAX_STEPS));
+    environment.set_debug(true);
+    filters::add(&mut environment);
+    Ok(environment)
+}
+
+fn message(error: &Error) -> String {
+    let what = match error.kind() {
+        ErrorKind::UndefinedError => "this is not defined".to_owned(),
+        ErrorKind::OutOfFuel => "the template takes too long".to_owned(),
+        kind => kind.to_string(),
+    };
+    error
+        .detail()
+        .map_or(what.clone(), |detail| format!("{what}: {detail}"))
+}
+
+fn span(error: &Error, source: &Source) -> Span {
+    if let Some(range) = error.range() {
+        return Span::new(range.start, range.end);
+    }
+    let Some(line) = error.line() else {
+        return Span::default();
+    };
+    let start: usize = source
+        .text()
+        .split_inclusive('\n')
+        .take(line.saturating_sub(1))
+        .map(str::len)
+        .sum();
+    let length = source
+        .text()
+        .get(start..)
+        .and_then(|rest| rest.lines().next())
+        .map_or(0, str::len);
+    Span::new(start, start + length)
+}
+
+fn unknown_filter(error: &Error) -> Option<&'static str> {
+    let given = error
+        .detail()?
+        .split_whitespace()
+        .find(|word| word.len() > 1 && *word != "filter")?;
+    did_you_mean(
+        given,
+        [
+            "literal", "toYaml", "toJson", "default", "indent", "join", "length", "lower", "upper", "trim",
+        ],
+    )
+}
+
+/// Output up to the limit.
+struct Bounded {
+    bytes: Vec<u8>,
+    left: usize,
+    exceeded: bool,
+}
+
+impl io::Write for Bounded {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        match self.left.checked_sub(data.len()) {
+            Some(left) => {
+                self.left = left;
+                self.bytes.extend_from_slice(data);
+                Ok(data.len())
+            }
+            None => {
+                self.exceeded = true;
+                Err(io::ErrorKind::FileTooLarge.into())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

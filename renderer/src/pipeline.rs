@@ -1,0 +1,108 @@
+//! Input to artifact: config, folder or archive, rendered and packed, every digest known.
+//!
+//! What this returns is a function of the files named and of the [`Stamp`]; nothing is
+//! written and no network is used. Shipping the artifact is the `oci` module's.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::blueprint;
+use crate::chart::{Chart, folder};
+use crate::config::{self, Config, MAX_CONFIG_BYTES};
+use crate::diag::{Class, Diagnostic, Result};
+use crate::fsio;
+use crate::package::artifact::Artifact;
+use crate::package::{Packer, Stamp};
+use crate::source::Source;
+use crate::world::World;
+
+/// The latest SOURCE_DATE_EPOCH: the largest time of a ustar header, in the year 2242.
+pub const MAX_EPOCH: u64 = 0o77_777_777_777;
+
+/// A chart with its artifact.
+pub struct Prepared {
+    /// The chart; an archive's is not unpacked.
+    pub chart: Option<Arc<Chart>>,
+    /// The chart as a registry stores it.
+    pub artifact: Artifact,
+}
+
+/// Versions given on the command line.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Versions<'a> {
+    /// In place of Chart.yaml's version.
+    pub version: Option<&'a str>,
+    /// In place of Chart.yaml's appVersion.
+    pub app_version: Option<&'a str>,
+}
+
+/// Reads a config file, or standard input for `-`.
+pub fn read_config(path: &Path, stdin: impl Read) -> Result<Config> {
+    let source = if path == Path::new("-") {
+        fsio::read_text_from(stdin, "<stdin>", MAX_CONFIG_BYTES, Class::Config)?
+    } else {
+        fsio::read_text(path, MAX_CONFIG_BYTES, Class::Config)?
+    };
+    config::parse(&source)
+}
+
+/// Renders and packs a config. `base` is the config's folder.
+///
+/// The archive's times are fixed: a Job and a laptop must agree whatever their environment.
+pub fn from_config(config: &Config, base: &Path, packer: &mut Packer) -> Result<Prepared> {
+    let chart = Arc::new(blueprint::render(config, base)?);
+    let artifact = packer.pack(Arc::clone(&chart), Stamp::default())?;
+    Ok(Prepared {
+        chart: Some(chart),
+        artifact,
+    })
+}
+
+/// As [`from_config`], from a text.
+pub fn from_text(source: &Arc<Source>, base: &Path, packer: &mut Packer) -> Result<Prepared> {
+    from_config(&config::parse(source)?, base, packer)
+}
+
+/// Packs a chart folder.
+pub fn from_folder(
+    path: &Path,
+    versions: Versions<'_>,
+    stamp: Stamp,
+    packer: &mut Packer,
+) -> Result<Prepared> {
+    let mut chart = folder::load(path)?;
+    if versions.version.is_some() || versions.app_version.is_some() {
+        chart.set_versions(versions.version, versions.app_version)?;
+    }
+    let chart = Arc::new(chart);
+    let artifact = packer.pack(Arc::clone(&chart), stamp)?;
+    Ok(Prepared {
+        chart: Some(chart),
+        artifact,
+    })
+}
+
+/// Takes an archive as it is.
+pub fn from_archive(path: &Path, packer: &mut Packer) -> Result<Prepared> {
+    Ok(Prepared {
+        chart: None,
+        artifact: packer.wrap(path)?,
+    })
+}
+
+/// The time for a chart folder's archive: SOURCE_DATE_EPOCH, when it is set.
+pub fn stamp(world: &dyn World) -> Result<Stamp> {
+    let Some(text) = world.env("SOURCE_DATE_EPOCH") else {
+        return Ok(Stamp::default());
+    };
+    match text.parse() {
+        Ok(mtime) if mtime <= MAX_EPOCH => Ok(Stamp { mtime, created: true }),
+        _ => {
+            let message = format!("SOURCE_DATE_EPOCH is {text:?}");
+            Err(Diagnostic::error(Class::Usage, message)
+                .note("seconds since 1970 are wanted, as in 1700000000")
+                .into())
+        }
+    }
+}
