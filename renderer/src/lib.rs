@@ -4,6 +4,7 @@
 //! the order of this list:
 //!
 //! - [`pipeline`][]: input to artifact
+//! - [`oci`][]: registries, layouts and folders, and the push policy
 //! - [`blueprint`][]: config to chart
 //! - [`package`][]: chart files to a deterministic archive
 //! - [`chart`][]: a chart's metadata and files
@@ -25,6 +26,8 @@ pub mod decode;
 pub mod diag;
 #[cfg(feature = "render")]
 pub mod fsio;
+#[cfg(feature = "oci")]
+pub mod oci;
 #[cfg(feature = "render")]
 pub mod package;
 #[cfg(feature = "render")]

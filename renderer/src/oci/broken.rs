@@ -1,0 +1,102 @@
+//! What a failed connection means: from reqwest's nest of errors to one [`Link`] and the root
+//! cause in words.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use super::error::{ClientError, Link};
+use super::retry::Cause;
+use super::transport::Fault;
+
+/// How a connection failed, and the root cause in words.
+pub(super) struct Broken {
+    link: Link,
+    pub(super) reason: String,
+}
+
+impl Broken {
+    pub(super) fn timeout(limit: Duration) -> Self {
+        Self {
+            link: Link::Timeout,
+            reason: format!("no answer in {} s", limit.as_secs_f32()),
+        }
+    }
+
+    /// `asked`: the server has asked for a client certificate that we don't have, and has said
+    /// nothing since.
+    pub(super) fn after_asking(mut self, asked: bool) -> Self {
+        if asked && matches!(self.link, Link::Cut | Link::Tls) {
+            self.link = Link::NoIdentity;
+        }
+        self
+    }
+
+    pub(super) fn from_reqwest(error: &reqwest::Error) -> Self {
+        let mut root: &(dyn StdError + 'static) = error;
+        let mut tls = None;
+        let mut not_http = false;
+        loop {
+            tls = tls.or_else(|| rustls_error(root));
+            not_http |= root.to_string().contains("invalid HTTP version parsed");
+            match root.source() {
+                Some(source) => root = source,
+                None => break,
+            }
+        }
+        if let Some(tls) = tls {
+            let link = match tls {
+                rustls::Error::InvalidCertificate(_) => Link::Untrusted,
+                rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType) => Link::PlainHttp,
+                _ => Link::Tls,
+            };
+            return Self {
+                link,
+                reason: tls.to_string(),
+            };
+        }
+        // reqwest's own words carry the URL, which may hold upload state.
+        let reason = root.to_string();
+        let reason = reason.split(" (os error").next().unwrap_or_default().to_owned();
+        let link = if error.is_connect() && !not_http {
+            Link::Connect
+        } else if error.is_timeout() {
+            Link::Timeout
+        } else if not_http {
+            Link::NotHttp
+        } else {
+            Link::Cut
+        };
+        Self { link, reason }
+    }
+
+    pub(super) fn into_fault(self, action: String) -> Fault {
+        let cause = match self.link {
+            Link::Connect => Some(Cause::Connect),
+            Link::Timeout => Some(Cause::Timeout),
+            Link::Cut => Some(Cause::Cut),
+            Link::Untrusted | Link::PlainHttp | Link::NotHttp | Link::NoIdentity | Link::Tls => None,
+        };
+        Fault {
+            error: ClientError::Link {
+                action,
+                link: self.link,
+                reason: self.reason,
+                attempts: 1,
+            },
+            cause,
+            retry_after: None,
+        }
+    }
+}
+
+/// An I/O error's `source()` passes over the error it wraps, and they come nested.
+fn rustls_error<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e rustls::Error> {
+    let mut error = error;
+    while let Some(inner) = error
+        .downcast_ref::<std::io::Error>()
+        .and_then(std::io::Error::get_ref)
+    {
+        error = inner;
+    }
+    error.downcast_ref::<rustls::Error>()
+}

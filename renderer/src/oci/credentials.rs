@@ -1,0 +1,358 @@
+//! Which credentials go with a repository: flags, environment, the files of Docker, Helm and
+//! Podman, and credential helpers, in that order; the first that knows the repository wins.
+//!
+//! Within one file the longest matching `host/path` key wins. A missing file is fine; a broken
+//! one is an error that names it and never quotes it. What a helper can't do is noted in
+//! [`Found::looked`], which a later 401 shows.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use serde::Deserialize;
+
+use super::helper;
+pub use super::secret::Secret;
+use crate::world::World;
+
+/// The largest credentials file that is read, in bytes.
+pub const MAX_FILE: u64 = 4 << 20;
+
+/// What to show to a registry, or to its token server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credentials {
+    /// A user and a password.
+    Basic {
+        /// Who.
+        username: String,
+        /// The password.
+        password: Secret,
+    },
+    /// A refresh token, exchanged at the token server (Docker's `identitytoken`).
+    IdentityToken(Secret),
+    /// A bearer token as it is (Docker's `registrytoken`).
+    RegistryToken(Secret),
+}
+
+/// The result of a search.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// What was found.
+    pub credentials: Option<Credentials>,
+    /// Where, or with nothing found: every place that was looked at, for people.
+    pub looked: Vec<String>,
+}
+
+/// Why a credentials file is of no use.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialsError {
+    /// It is there and can't be read.
+    #[error("the credentials file {} can't be read: {source}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is not JSON of the known form. The content is not shown: it holds passwords.
+    #[error("the credentials file {} is not valid at line {line}, column {column}", .path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+    },
+    /// Larger than [`MAX_FILE`].
+    #[error("the credentials file {} is larger than {} bytes", .0.display(), MAX_FILE)]
+    TooLarge(PathBuf),
+    /// An `auth` that is no base64 of `user:password`.
+    #[error("the credentials file {} has an entry for {key:?} whose `auth` is not base64 of `user:password`", .path.display())]
+    Auth {
+        /// The file.
+        path: PathBuf,
+        /// The entry.
+        key: String,
+    },
+}
+
+#[derive(Deserialize, Default)]
+struct File {
+    #[serde(default)]
+    auths: Option<BTreeMap<String, Option<Entry>>>,
+    #[serde(default, rename = "credHelpers")]
+    helpers: Option<BTreeMap<String, String>>,
+    #[serde(default, rename = "credsStore")]
+    store: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+struct Entry {
+    auth: Option<String>,
+    username: Option<String>,
+    password: Option<String>,
+    identitytoken: Option<String>,
+    registrytoken: Option<String>,
+}
+
+/// Searches for `host` (`name[:port]`) and `path` (a repository's).
+///
+/// # Errors
+/// A file that exists and is broken, or that was named explicitly and can't be read.
+pub fn find(
+    host: &str,
+    path: &str,
+    explicit: Option<&Credentials>,
+    registry_config: Option<&Path>,
+    world: &dyn World,
+) -> Result<Found, CredentialsError> {
+    if let Some(given) = explicit {
+        return Ok(Found::at(given.clone(), "the command line"));
+    }
+    if let (Some(username), Some(password)) = (world.env("REGISTRY_USERNAME"), world.env("REGISTRY_PASSWORD"))
+    {
+        let password = Secret::new(password);
+        return Ok(Found::at(
+            Credentials::Basic { username, password },
+            "REGISTRY_USERNAME",
+        ));
+    }
+    let mut looked = vec!["REGISTRY_USERNAME and REGISTRY_PASSWORD: not both set".to_owned()];
+    for place in places(registry_config, world) {
+        let shown = place.path.display();
+        let file = match read(&place)? {
+            Ok(file) => file,
+            Err(why) => {
+                looked.push(format!("{shown}: {why}"));
+                continue;
+            }
+        };
+        if let Some(found) = file.lookup(&place.path, host, path, world, &mut looked)? {
+            return Ok(Found::at(found, &shown.to_string()));
+        }
+        looked.push(format!("{shown}: no entry for {host}"));
+    }
+    Ok(Found {
+        credentials: None,
+        looked,
+    })
+}
+
+impl Found {
+    fn at(credentials: Credentials, place: &str) -> Self {
+        Self {
+            credentials: Some(credentials),
+            looked: vec![place.to_owned()],
+        }
+    }
+}
+
+struct Place {
+    path: PathBuf,
+    /// The user named it, so that it must be readable if it is there.
+    named: bool,
+}
+
+fn places(registry_config: Option<&Path>, world: &dyn World) -> Vec<Place> {
+    let env = |name: &str| world.env(name).map(PathBuf::from);
+    let home = world.home();
+    let config = env("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|home| home.join(".config")));
+    // Docker means the folder, SolAr passes the file itself.
+    let docker = env("DOCKER_CONFIG").map(|path| {
+        if path.is_file() {
+            path
+        } else {
+            path.join("config.json")
+        }
+    });
+    let helm = env("HELM_REGISTRY_CONFIG");
+    let podman = env("REGISTRY_AUTH_FILE");
+    let default_helm = config.as_ref().map(|dir| dir.join("helm/registry/config.json"));
+    let list = [
+        (registry_config.map(Path::to_owned), true),
+        (docker, true),
+        (home.as_ref().map(|home| home.join(".docker/config.json")), false),
+        (helm.clone(), true),
+        (default_helm.filter(|_| helm.is_none()), false),
+        (podman, true),
+        (
+            env("XDG_RUNTIME_DIR").map(|dir| dir.join("containers/auth.json")),
+            false,
+        ),
+        (config.as_ref().map(|dir| dir.join("containers/auth.json")), false),
+    ];
+    list.into_iter()
+        .filter_map(|(path, named)| Some(Place { path: path?, named }))
+        .collect()
+}
+
+/// The file, or in a few words why there is none.
+fn read(place: &Place) -> Result<Result<File, String>, CredentialsError> {
+    let path = &place.path;
+    let text = std::fs::File::open(path).and_then(|file| {
+        let mut text = Vec::new();
+        file.take(MAX_FILE + 1).read_to_end(&mut text)?;
+        Ok(text)
+    });
+    let text = match text {
+        Ok(text) => text,
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Ok(Err("not there".to_owned()));
+        }
+        Err(error) if !place.named => return Ok(Err(format!("not readable ({})", error.kind()))),
+        Err(source) => {
+            return Err(CredentialsError::Read {
+                path: path.clone(),
+                source,
+            });
+        }
+    };
+    if text.len() as u64 > MAX_FILE {
+        return Err(CredentialsError::TooLarge(path.clone()));
+    }
+    if text.trim_ascii().is_empty() {
+        return Ok(Err("empty".to_owned()));
+    }
+    // serde's own message would quote the text.
+    serde_json::from_slice(&text)
+        .map(Ok)
+        .map_err(|error| CredentialsError::Json {
+            path: path.clone(),
+            line: error.line(),
+            column: error.column(),
+        })
+}
+
+impl File {
+    fn lookup(
+        &self,
+        file: &Path,
+        host: &str,
+        path: &str,
+        world: &dyn World,
+        looked: &mut Vec<String>,
+    ) -> Result<Option<Credentials>, CredentialsError> {
+        let specific = self.helpers.iter().flatten();
+        let named = best(specific.map(|(key, name)| (key.as_str(), name)), host, path);
+        for (_, name) in named.into_iter().chain(self.store.iter().map(|name| ("", name))) {
+            if name.is_empty() {
+                continue;
+            }
+            match helper::get(name, &helper_key(host), world) {
+                Ok(Some(found)) => return Ok(Some(found)),
+                Ok(None) => looked.push(format!("docker-credential-{name}: nothing for {host}")),
+                Err(why) => looked.push(format!("docker-credential-{name}: {why}")),
+            }
+        }
+        let entries = self.auths.iter().flatten();
+        let usable = entries.filter_map(|(key, entry)| Some((key.as_str(), entry.as_ref()?)));
+        match best(usable.filter(|(_, entry)| !entry.is_empty()), host, path) {
+            Some((key, entry)) => entry
+                .credentials()
+                .map(Some)
+                .ok_or_else(|| CredentialsError::Auth {
+                    path: file.to_owned(),
+                    key: key.to_owned(),
+                }),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Entry {
+    fn is_empty(&self) -> bool {
+        let Self {
+            auth,
+            username,
+            password,
+            identitytoken,
+            registrytoken,
+        } = self;
+        [auth, username, password, identitytoken, registrytoken]
+            .into_iter()
+            .all(|field| field.as_ref().is_none_or(String::is_empty))
+    }
+
+    fn credentials(&self) -> Option<Credentials> {
+        let given = |field: &Option<String>| field.clone().filter(|text| !text.is_empty());
+        if let Some(token) = given(&self.registrytoken) {
+            return Some(Credentials::RegistryToken(Secret::new(token)));
+        }
+        if let Some(token) = given(&self.identitytoken) {
+            return Some(Credentials::IdentityToken(Secret::new(token)));
+        }
+        if let Some(auth) = given(&self.auth) {
+            let engine = base64::engine::GeneralPurpose::new(
+                &base64::alphabet::STANDARD,
+                base64::engine::GeneralPurposeConfig::new()
+                    .with_decode_padding_mode(base64::engine::DecodePaddingMode::Indifferent),
+            );
+            let text = String::from_utf8(engine.decode(auth.trim()).ok()?).ok()?;
+            let (username, password) = text.split_once(':')?;
+            return Some(Credentials::Basic {
+                username: username.to_owned(),
+                // Docker pads short ones with NULs.
+                password: Secret::new(password.trim_end_matches('\0')),
+            });
+        }
+        Some(Credentials::Basic {
+            username: given(&self.username)?,
+            password: Secret::new(self.password.clone().unwrap_or_default()),
+        })
+    }
+}
+
+/// The entry whose key is the longest prefix of `host/path` in whole parts.
+fn best<'a, T>(entries: impl Iterator<Item = (&'a str, T)>, host: &str, path: &str) -> Option<(&'a str, T)> {
+    let wanted = normal(&format!("{host}/{path}"));
+    entries
+        .filter_map(|(key, entry)| {
+            let normal_key = normal(key);
+            let rest = wanted.strip_prefix(&normal_key)?;
+            let whole = rest.is_empty() || rest.starts_with('/');
+            (whole && !normal_key.is_empty()).then_some((normal_key.len(), key, entry))
+        })
+        .max_by_key(|(length, _, _)| *length)
+        .map(|(_, key, entry)| (key, entry))
+}
+
+/// `https://Host/v1/` → `host`; Docker Hub's several names → `docker.io`.
+fn normal(key: &str) -> String {
+    let key = key
+        .strip_prefix("https://")
+        .or_else(|| key.strip_prefix("http://"))
+        .unwrap_or(key)
+        .trim_end_matches('/');
+    let (host, path) = key.split_once('/').unwrap_or((key, ""));
+    let host = host.to_ascii_lowercase();
+    let host = if is_docker_hub(&host) { "docker.io" } else { &host };
+    match path {
+        "" | "v1" | "v2" => host.to_owned(),
+        path => format!("{host}/{path}"),
+    }
+}
+
+/// Whether it is one of Docker Hub's names.
+pub(super) fn is_docker_hub(host: &str) -> bool {
+    matches!(host, "docker.io" | "index.docker.io" | "registry-1.docker.io")
+}
+
+/// The name under which helpers keep it.
+fn helper_key(host: &str) -> String {
+    if is_docker_hub(host) {
+        "https://index.docker.io/v1/".to_owned()
+    } else {
+        host.to_owned()
+    }
+}
+
+#[cfg(test)]
+#[path = "credentials_tests.rs"]
+mod tests;

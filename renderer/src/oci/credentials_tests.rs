@@ -1,0 +1,252 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::*;
+use crate::world::Fixed;
+
+fn world(env: &[(&str, &str)]) -> Fixed {
+    Fixed {
+        env: env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect::<BTreeMap<_, _>>(),
+        ..Fixed::default()
+    }
+}
+
+fn basic(username: &str, password: &str) -> Credentials {
+    Credentials::Basic {
+        username: username.to_owned(),
+        password: Secret::new(password),
+    }
+}
+
+/// What a file with this text gives for `host/path`.
+fn from_file(text: &str, host: &str, path: &str) -> Result<Option<Credentials>, CredentialsError> {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("config.json");
+    std::fs::write(&file, text).unwrap();
+    find(host, path, None, Some(&file), &world(&[])).map(|found| found.credentials)
+}
+
+fn base64(text: &str) -> String {
+    base64::engine::general_purpose::STANDARD.encode(text)
+}
+
+#[test]
+fn a_secret_never_shows_itself() {
+    let secret = Secret::new("hunter2");
+    assert_eq!(format!("{secret} {secret:?}"), "*** ***");
+    assert!(!format!("{:?}", basic("u", "hunter2")).contains("hunter2"));
+}
+
+#[test]
+fn the_longest_matching_entry_wins_in_whole_parts() {
+    let entry = |user: &str| format!(r#"{{"auth":"{}"}}"#, base64(&format!("{user}:p:q")));
+    let text = format!(
+        r#"{{"auths":{{"h":{},"h/a":{},"https://h/a/b/":{},"h:5000":{},"h/ab":null,"other":{{}}}}}}"#,
+        entry("host"),
+        entry("a"),
+        entry("ab"),
+        entry("port")
+    );
+    let table = [
+        ("h", "x", Some("host")),
+        ("H", "x", Some("host")),
+        ("h", "a", Some("a")),
+        ("h", "a/x", Some("a")),
+        ("h", "a/b/c", Some("ab")),
+        ("h", "ab", Some("host")),
+        ("h:5000", "a", Some("port")),
+        ("h:5001", "a", None),
+        ("other", "a", None),
+    ];
+    for (host, path, user) in table {
+        assert_eq!(
+            from_file(&text, host, path).unwrap(),
+            user.map(|user| basic(user, "p:q")),
+            "{host}/{path}"
+        );
+    }
+}
+
+#[test]
+fn docker_hub_has_many_names() {
+    for key in [
+        "https://index.docker.io/v1/",
+        "docker.io",
+        "registry-1.docker.io",
+        "index.docker.io",
+        "https://registry-1.docker.io/v2/",
+    ] {
+        for host in ["docker.io", "index.docker.io", "registry-1.docker.io"] {
+            let text = format!(r#"{{"auths":{{"{key}":{{"username":"u","password":"p"}}}}}}"#);
+            assert_eq!(
+                from_file(&text, host, "org/x").unwrap(),
+                Some(basic("u", "p")),
+                "{key} {host}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_form_of_entry_is_read() {
+    let table = [
+        (r#"{"auth":"dTpw"}"#, basic("u", "p")),
+        (r#"{"auth":"dTpwcA"}"#, basic("u", "pp")),
+        (r#"{"auth":"dTpwAAA="}"#, basic("u", "p")),
+        (r#"{"username":"u"}"#, basic("u", "")),
+        (
+            r#"{"auth":"dTpw","identitytoken":"t"}"#,
+            Credentials::IdentityToken(Secret::new("t")),
+        ),
+        (
+            r#"{"registrytoken":"t"}"#,
+            Credentials::RegistryToken(Secret::new("t")),
+        ),
+    ];
+    for (entry, expected) in table {
+        let text = format!(r#"{{"auths":{{"h":{entry}}},"extra":1}}"#);
+        assert_eq!(from_file(&text, "h", "x").unwrap(), Some(expected), "{entry}");
+    }
+}
+
+#[test]
+fn a_broken_file_is_named_and_never_quoted() {
+    for text in [
+        r#"{"auths":{"h":{"auth":"hunter2""#,
+        r#"{"auths":{"h":"hunter2"}}"#,
+        r#"{"auths":{"h":{"auth":["hunter2"]}}}"#,
+        r#"{"auths":{"h":{"auth":"hunter2!"}}}"#,
+        "hunter2",
+    ] {
+        let error = from_file(text, "h", "x").unwrap_err();
+        let shown = format!("{error} {error:?}");
+        assert!(
+            shown.contains("config.json") && !shown.contains("hunter2"),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn flags_come_before_the_environment_and_that_before_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("config.json");
+    std::fs::write(&file, r#"{"auths":{"h":{"username":"file","password":"p"}}}"#).unwrap();
+    let path = file.to_str().unwrap();
+    let folder = dir.path().to_str().unwrap();
+    let get = |explicit: Option<&Credentials>, env: &[(&str, &str)]| {
+        find("h", "x", explicit, None, &world(env)).unwrap().credentials
+    };
+    let both = [("REGISTRY_USERNAME", "env"), ("REGISTRY_PASSWORD", "p")];
+    assert_eq!(get(Some(&basic("flag", "p")), &both), Some(basic("flag", "p")));
+    assert_eq!(get(None, &both), Some(basic("env", "p")));
+    // Half of the pair is not taken for the whole.
+    assert_eq!(
+        get(None, &[("REGISTRY_USERNAME", "env"), ("DOCKER_CONFIG", path)]),
+        Some(basic("file", "p"))
+    );
+    assert_eq!(get(None, &[("DOCKER_CONFIG", folder)]), Some(basic("file", "p")));
+    assert_eq!(
+        get(None, &[("REGISTRY_AUTH_FILE", path)]),
+        Some(basic("file", "p"))
+    );
+    assert_eq!(
+        get(None, &[("HELM_REGISTRY_CONFIG", path)]),
+        Some(basic("file", "p"))
+    );
+    assert_eq!(get(None, &[]), None);
+}
+
+#[test]
+fn the_default_files_are_found_and_missing_ones_are_listed() {
+    for place in [
+        "home/.docker/config.json",
+        "home/.config/helm/registry/config.json",
+        "home/.config/containers/auth.json",
+        "run/containers/auth.json",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(place);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, r#"{"auths":{"h":{"username":"u","password":"p"}}}"#).unwrap();
+        let home = dir.path().join("home");
+        let run = dir.path().join("run");
+        let world = world(&[
+            ("HOME", home.to_str().unwrap()),
+            ("XDG_RUNTIME_DIR", run.to_str().unwrap()),
+        ]);
+        let found = find("h", "x", None, None, &world).unwrap();
+        assert_eq!(found.credentials, Some(basic("u", "p")), "{place}");
+        let none = find("elsewhere", "x", None, None, &world).unwrap();
+        assert_eq!(none.credentials, None);
+        assert_eq!(none.looked.len(), 5, "{:?}", none.looked);
+    }
+}
+
+/// Installs a helper that runs this script.
+#[cfg(unix)]
+fn install(dir: &Path, name: &str, script: &str) {
+    // By a child: while this process has the file open for writing, a fork in another thread
+    // would inherit that, and the file could not be run ("text file busy").
+    let path = dir.join(format!("docker-credential-{name}"));
+    let status = std::process::Command::new("sh")
+        .args([
+            "-c",
+            r#"printf '#!/bin/sh\n%s\n' "$1" >"$2" && chmod 755 "$2""#,
+            "sh",
+            script,
+        ])
+        .arg(path)
+        .status();
+    assert!(status.unwrap().success());
+}
+
+#[cfg(unix)]
+#[test]
+fn helpers_are_asked_by_host_and_their_failures_are_noted() {
+    const ECHO: &str = r#"read -r host; printf '{"ServerURL":"x","Username":"%s","Secret":"s"}' "$host""#;
+    let dir = tempfile::tempdir().unwrap();
+    install(dir.path(), "echo", ECHO);
+    install(
+        dir.path(),
+        "token",
+        r#"printf '{"Username":"<token>","Secret":"s"}'"#,
+    );
+    install(
+        dir.path(),
+        "none",
+        "echo credentials not found in native keychain; exit 1",
+    );
+    install(dir.path(), "broken", "echo hunter2; exit 3");
+    let config = dir.path().join("config.json");
+    let path = format!("{}:/usr/bin:/bin", dir.path().display());
+    let ask = |text: &str, host: &str| {
+        std::fs::write(&config, text).unwrap();
+        find(host, "x", None, Some(&config), &world(&[("PATH", &path)])).unwrap()
+    };
+    let with_entry = |store: &str| {
+        format!(r#"{{"credsStore":"{store}","auths":{{"h":{{"username":"file","password":"p"}}}}}}"#)
+    };
+    let hub = basic("https://index.docker.io/v1/", "s");
+    let token = Credentials::IdentityToken(Secret::new("s"));
+    let both = r#"{"credHelpers":{"h":"token"},"credsStore":"echo"}"#;
+    let table = [
+        (r#"{"credsStore":"echo"}"#.to_owned(), "h", Some(basic("h", "s"))),
+        (r#"{"credsStore":"echo"}"#.to_owned(), "docker.io", Some(hub)),
+        (both.to_owned(), "h", Some(token)),
+        (with_entry("none"), "h", Some(basic("file", "p"))),
+        (with_entry("absent"), "h", Some(basic("file", "p"))),
+        (r#"{"credsStore":"broken"}"#.to_owned(), "h", None),
+        (r#"{"credsStore":"../x"}"#.to_owned(), "h", None),
+    ];
+    for (text, host, expected) in table {
+        let found = ask(&text, host);
+        assert_eq!(found.credentials, expected, "{text}");
+        assert!(!format!("{found:?}").contains("hunter2"));
+    }
+    let noted = ask(r#"{"credsStore":"broken"}"#, "h").looked.join("\n");
+    assert!(noted.contains("docker-credential-broken: failed"), "{noted}");
+}

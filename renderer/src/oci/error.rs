@@ -1,0 +1,294 @@
+//! What can go wrong between us and a registry: [`ClientError`], and how it is told.
+
+use std::io;
+
+use super::credentials::CredentialsError;
+use super::tls::TlsError;
+use crate::diag::{Class, Diagnostic};
+use crate::reference::Digest;
+
+/// How a connection failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// It could not be made.
+    Connect,
+    /// Nothing came, or moved, in time.
+    Timeout,
+    /// It ended too early.
+    Cut,
+    /// The server's certificate is not trusted.
+    Untrusted,
+    /// The server speaks plain HTTP where TLS was begun.
+    PlainHttp,
+    /// The server does not speak HTTP here: probably TLS.
+    NotHttp,
+    /// The server asked for a client certificate, got none, and hung up.
+    NoIdentity,
+    /// TLS failed otherwise.
+    Tls,
+}
+
+/// Why a registry could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// No answer.
+    #[error("{action}: {reason}{}", tries(*.attempts))]
+    Link {
+        /// What was tried: method and URL.
+        action: String,
+        /// How it failed.
+        link: Link,
+        /// The root cause.
+        reason: String,
+        /// Attempts made.
+        attempts: u32,
+    },
+    /// An answer that says no.
+    #[error("{action}: the registry answered {status}{}{}", shown(.detail), tries(*.attempts))]
+    Status {
+        /// What was tried: method and URL.
+        action: String,
+        /// The HTTP status.
+        status: u16,
+        /// What the registry says about it, one line.
+        detail: Option<String>,
+        /// With 401 and no credentials: the places that were looked at. Else where they came from.
+        looked: Vec<String>,
+        /// Whether credentials were sent.
+        authenticated: bool,
+        /// Attempts made.
+        attempts: u32,
+    },
+    /// An answer that can't be true, or that the specification forbids.
+    #[error("{action}: {message}")]
+    Protocol {
+        /// What was tried: method and URL.
+        action: String,
+        /// What is wrong with the answer.
+        message: String,
+    },
+    /// A credentials file is broken.
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
+    /// TLS can't be set up.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// Our own blob can't be read.
+    #[error("the blob {digest} can't be read: {source}")]
+    Source {
+        /// The blob.
+        digest: Digest,
+        /// Why.
+        source: io::Error,
+    },
+    /// The client can't be set up with these options.
+    #[error("{0}")]
+    Setup(String),
+    /// The system refuses what any network program needs.
+    #[error("no network client can be started: {0}")]
+    Runtime(io::Error),
+}
+
+fn tries(attempts: u32) -> String {
+    if attempts > 1 {
+        format!(" ({attempts} attempts)")
+    } else {
+        String::new()
+    }
+}
+
+fn shown(detail: &Option<String>) -> String {
+    detail
+        .as_ref()
+        .map(|text| format!(": {text}"))
+        .unwrap_or_default()
+}
+
+impl ClientError {
+    /// What kind of failure it is.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Link { link, .. } => match link {
+                Link::Connect | Link::Timeout | Link::Cut => Class::Network,
+                // Trying again does not help: a person has to change something.
+                Link::Untrusted | Link::PlainHttp | Link::NotHttp | Link::NoIdentity | Link::Tls => {
+                    Class::Protocol
+                }
+            },
+            Self::Status { status, .. } => match status {
+                401 | 403 => Class::Auth,
+                408 | 429 | 500..=599 => Class::Registry,
+                _ => Class::Refused,
+            },
+            Self::Protocol { .. } => Class::Protocol,
+            Self::Credentials(_) | Self::Tls(_) | Self::Setup(_) => Class::Config,
+            Self::Source { .. } | Self::Runtime(_) => Class::Io,
+        }
+    }
+
+    /// Says how many attempts it took.
+    pub(super) fn after(mut self, made: u32) -> Self {
+        if let Self::Link { attempts, .. } | Self::Status { attempts, .. } = &mut self {
+            *attempts = made;
+        }
+        self
+    }
+
+    /// With the reason and the way out.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let plain = Diagnostic::error(self.class(), self.to_string());
+        match self {
+            Self::Link { link, .. } => match link_hint(*link) {
+                Some(hint) => plain.hint(hint),
+                None => plain,
+            },
+            Self::Status {
+                status,
+                looked,
+                authenticated,
+                detail,
+                action,
+                ..
+            } => {
+                let plain = status_hint(plain, *status, looked, *authenticated);
+                let plain = match (*status, action.starts_with("POST ")) {
+                    (404, true) => plain
+                        .hint("if the registry does not make repositories by itself, make this one first"),
+                    (413, _) => {
+                        plain.hint("the registry, or a proxy in front of it, limits the size of uploads")
+                    }
+                    _ => plain,
+                };
+                // A HEAD's answer has no body that could say so.
+                let tls_only = detail.as_deref().is_none_or(is_tls_only) && action.contains(" http://");
+                if *status == 400 && tls_only {
+                    plain.hint("if the registry speaks TLS, leave out `--plain-http`")
+                } else {
+                    plain
+                }
+            }
+            _ => plain,
+        }
+    }
+}
+
+/// What Go's and nginx's servers say to plain HTTP on a TLS port.
+fn is_tls_only(detail: &str) -> bool {
+    let detail = detail.to_ascii_lowercase();
+    detail.contains("http request to an https server") || detail.contains("plain http request was sent")
+}
+
+fn link_hint(link: Link) -> Option<&'static str> {
+    match link {
+        Link::NoIdentity => Some("the registry wants a client certificate: `--cert-file` and `--key-file`"),
+        Link::Untrusted => {
+            Some("if the registry has a private CA, give its certificate with `--ca-file` (or SSL_CERT_FILE)")
+        }
+        Link::PlainHttp => Some("the registry answers in plain HTTP: use `--plain-http` if that is intended"),
+        Link::NotHttp => Some("the server does not speak plain HTTP here: leave out `--plain-http`"),
+        Link::Connect | Link::Timeout | Link::Cut | Link::Tls => None,
+    }
+}
+
+fn status_hint(mut plain: Diagnostic, status: u16, looked: &[String], authenticated: bool) -> Diagnostic {
+    if !matches!(status, 401 | 403) {
+        return plain;
+    }
+    if authenticated {
+        for place in looked {
+            plain = plain.note(format!("credentials from {place} were sent"));
+        }
+        return plain.hint(if status == 401 {
+            "check the user name and the password or token"
+        } else {
+            "the account may not write to this repository"
+        });
+    }
+    for place in looked {
+        plain = plain.note(format!("looked for credentials: {place}"));
+    }
+    plain.hint(
+        "log in with `helm registry login` or `docker login`, or set REGISTRY_USERNAME and REGISTRY_PASSWORD",
+    )
+}
+
+/// What a registry's error body says, in one line: `{"errors":[{"code","message"}]}`, or the
+/// first line of plain text. Pages of HTML say nothing.
+pub(super) fn summary(content_type: &str, body: &[u8]) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Errors {
+        errors: Vec<One>,
+    }
+    #[derive(serde::Deserialize)]
+    struct One {
+        code: Option<String>,
+        message: Option<String>,
+    }
+    if let Ok(list) = serde_json::from_slice::<Errors>(body) {
+        let lines: Vec<String> = list
+            .errors
+            .into_iter()
+            .filter_map(|one| match (one.code, one.message) {
+                (Some(code), Some(message)) if !message.is_empty() => Some(format!("{code}: {message}")),
+                (Some(text), _) | (None, Some(text)) => Some(text),
+                (None, None) => None,
+            })
+            .collect();
+        return one_line(&lines.join("; "));
+    }
+    let text = std::str::from_utf8(body).ok()?;
+    if content_type.contains("html") || text.trim_start().starts_with('<') {
+        return None;
+    }
+    one_line(text.trim().lines().next().unwrap_or(""))
+}
+
+fn one_line(text: &str) -> Option<String> {
+    const LONGEST: usize = 300;
+    let clean: String = text
+        .chars()
+        .map(|character| if character.is_control() { ' ' } else { character })
+        .collect();
+    let clean = clean.trim();
+    if clean.is_empty() {
+        return None;
+    }
+    let end = clean.floor_char_boundary(LONGEST);
+    let mark = if end < clean.len() { "…" } else { "" };
+    Some(format!("{}{mark}", clean.get(..end).unwrap_or("")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_bodies_become_one_line() {
+        let table: [(&str, &str, Option<&str>); 7] = [
+            (
+                "application/json",
+                r#"{"errors":[{"code":"DENIED","message":"no\nway","detail":{"x":1}},{"code":"X"}]}"#,
+                Some("DENIED: no way; X"),
+            ),
+            ("application/json", r#"{"errors":[]}"#, None),
+            (
+                "application/json",
+                r#"{"message":"x"}"#,
+                Some(r#"{"message":"x"}"#),
+            ),
+            ("text/plain", "first\nsecond", Some("first")),
+            ("text/html", "<html>", None),
+            ("text/plain", "\u{1b}[31mred", Some("[31mred")),
+            ("", "", None),
+        ];
+        for (content_type, body, expected) in table {
+            assert_eq!(
+                summary(content_type, body.as_bytes()).as_deref(),
+                expected,
+                "{body}"
+            );
+        }
+        let long = summary("text/plain", "é".repeat(1000).as_bytes()).unwrap();
+        assert!(long.len() < 310 && long.ends_with('…'));
+    }
+}

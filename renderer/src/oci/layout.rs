@@ -1,0 +1,288 @@
+//! An OCI image layout on disk (`oci-layout:DIR[:tag]`): what `skopeo`, `oras` and `crane` read
+//! and write without a server. Source: the OCI image specification, image-layout 1.0.0.
+//!
+//! Blobs are written before `index.json` refers to them, and every file appears whole. The
+//! folder itself is locked meanwhile (`flock`), so that parallel processes lose no entries and
+//! no lock file is left behind.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::policy::{Failure, IfExists, Plan, Pushed, plan};
+use super::{Progress, disk};
+use crate::diag::Class;
+use crate::fsio::{AtomicFile, reason};
+use crate::package::artifact::{Artifact, Blob, Content};
+use crate::reference::{Digest, Tag};
+
+/// The largest `index.json` that is read, in bytes.
+pub(super) const MAX_INDEX: u64 = 64 << 20;
+/// Where the specification puts an entry's tag.
+const REF_NAME: &str = "org.opencontainers.image.ref.name";
+const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
+const VERSION: &str = "1.0.0";
+
+/// Why a layout could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LayoutError {
+    /// The disk.
+    #[error("{} can't be {action}: {}", .path.display(), reason(.source))]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// `read`, `written`, `locked` or `made`.
+        action: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file that is there is not what the specification wants. It was left as it is.
+    #[error("{} is not part of an OCI image layout: {reason}", .path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl LayoutError {
+    /// What kind of failure it is.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Io { .. } => Class::Io,
+            Self::Foreign { .. } => Class::Config,
+        }
+    }
+
+    fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, action, source }
+    }
+
+    fn foreign(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Foreign {
+            path: path.to_owned(),
+            reason: reason.into(),
+        }
+    }
+}
+
+/// Writes the artifact into the layout at `dir`, which is made if need be.
+pub(super) fn push(
+    artifact: &Artifact,
+    dir: &Path,
+    tag: &Tag,
+    if_exists: IfExists,
+    progress: &dyn Progress,
+) -> Result<Pushed, Failure> {
+    let reference = format!("oci-layout:{}:{tag}", dir.display());
+    std::fs::create_dir_all(dir).map_err(LayoutError::io(dir, "made"))?;
+    let _lock = lock(dir)?;
+    check_marker(dir)?;
+    let mut index = Index::read(dir)?;
+    let found = index.digest_at(tag);
+    let same = found.as_ref().map(|text| text == artifact.digest.as_str());
+    let existing_digest = found
+        .filter(|_| same == Some(false))
+        .and_then(|text| text.parse().ok());
+    let outcome = match plan(same, if_exists) {
+        Plan::Conflict => {
+            return Err(Failure::Conflict {
+                reference,
+                ours: artifact.digest.clone(),
+                existing: existing_digest,
+            });
+        }
+        Plan::Done(outcome) => {
+            if same == Some(true) {
+                // What a crash or a careless hand took away comes back.
+                write_blobs(artifact, dir, progress)?;
+            }
+            outcome
+        }
+        Plan::Send(outcome) => {
+            write_blobs(artifact, dir, progress)?;
+            write_whole(
+                &dir.join("oci-layout"),
+                format!("{{\"imageLayoutVersion\":\"{VERSION}\"}}").as_bytes(),
+            )?;
+            index.put(artifact, tag);
+            index.write()?;
+            outcome
+        }
+    };
+    Ok(Pushed {
+        outcome,
+        reference,
+        existing_digest,
+    })
+}
+
+/// Held until it is dropped, or the process ends in whatever way.
+fn lock(dir: &Path) -> Result<File, LayoutError> {
+    let folder = File::open(dir).map_err(LayoutError::io(dir, "locked"))?;
+    folder.lock().map_err(LayoutError::io(dir, "locked"))?;
+    Ok(folder)
+}
+
+fn check_marker(dir: &Path) -> Result<(), LayoutError> {
+    let path = dir.join("oci-layout");
+    let Some(text) = read(&path)? else {
+        return Ok(());
+    };
+    let marker: Value =
+        serde_json::from_slice(&text).map_err(|error| LayoutError::foreign(&path, error.to_string()))?;
+    match marker.get("imageLayoutVersion").and_then(Value::as_str) {
+        Some(VERSION) => Ok(()),
+        Some(other) => Err(LayoutError::foreign(
+            &path,
+            format!("its version is {other:?}, {VERSION:?} is known"),
+        )),
+        None => Err(LayoutError::foreign(&path, "it has no imageLayoutVersion")),
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>, LayoutError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(LayoutError::io(path, "read")(error)),
+    };
+    let mut text = Vec::new();
+    file.take(MAX_INDEX + 1)
+        .read_to_end(&mut text)
+        .map_err(LayoutError::io(path, "read"))?;
+    if text.len() as u64 > MAX_INDEX {
+        let reason = format!("it is larger than {MAX_INDEX} bytes");
+        return Err(LayoutError::foreign(path, reason));
+    }
+    Ok(Some(text))
+}
+
+/// `index.json`. What is not ours in it is kept as it is.
+struct Index {
+    path: PathBuf,
+    fields: Map<String, Value>,
+    manifests: Vec<Value>,
+}
+
+impl Index {
+    fn read(dir: &Path) -> Result<Self, LayoutError> {
+        let path = dir.join("index.json");
+        let Some(text) = read(&path)? else {
+            let mut fields = Map::new();
+            fields.insert("schemaVersion".to_owned(), json!(2));
+            fields.insert("mediaType".to_owned(), json!(INDEX_TYPE));
+            return Ok(Self {
+                path,
+                fields,
+                manifests: Vec::new(),
+            });
+        };
+        let mut fields: Map<String, Value> =
+            serde_json::from_slice(&text).map_err(|error| LayoutError::foreign(&path, error.to_string()))?;
+        if fields.get("schemaVersion").and_then(Value::as_u64) != Some(2) {
+            return Err(LayoutError::foreign(&path, "its schemaVersion is not 2"));
+        }
+        let manifests = match fields.remove("manifests") {
+            Some(Value::Array(list)) if list.iter().all(Value::is_object) => list,
+            None | Some(Value::Null) => Vec::new(),
+            Some(_) => {
+                return Err(LayoutError::foreign(
+                    &path,
+                    "its manifests are not a list of objects",
+                ));
+            }
+        };
+        Ok(Self {
+            path,
+            fields,
+            manifests,
+        })
+    }
+
+    fn digest_at(&self, tag: &Tag) -> Option<String> {
+        let entry = self.manifests.iter().find(|entry| is_at(entry, tag))?;
+        // An entry without a digest is still another one than ours.
+        Some(
+            entry
+                .get("digest")
+                .and_then(Value::as_str)
+                .unwrap_or("")
+                .to_owned(),
+        )
+    }
+
+    fn put(&mut self, artifact: &Artifact, tag: &Tag) {
+        self.manifests.retain(|entry| !is_at(entry, tag));
+        self.manifests.push(json!({
+            "mediaType": Artifact::MANIFEST_TYPE,
+            "digest": artifact.digest.as_str(),
+            "size": artifact.size(),
+            "annotations": { REF_NAME: tag.as_str() },
+        }));
+    }
+
+    fn write(mut self) -> Result<(), LayoutError> {
+        self.fields
+            .insert("manifests".to_owned(), Value::Array(self.manifests));
+        let text = Value::Object(self.fields).to_string();
+        replace(&self.path, &mut |out| out.write_all(text.as_bytes()))
+    }
+}
+
+fn is_at(entry: &Value, tag: &Tag) -> bool {
+    let name = entry.get("annotations").and_then(|all| all.get(REF_NAME));
+    name.and_then(Value::as_str) == Some(tag.as_str())
+}
+
+fn write_blobs(artifact: &Artifact, dir: &Path, progress: &dyn Progress) -> Result<(), LayoutError> {
+    let folder = dir.join("blobs").join("sha256");
+    std::fs::create_dir_all(&folder).map_err(LayoutError::io(&folder, "made"))?;
+    let manifest = Blob {
+        media_type: Artifact::MANIFEST_TYPE,
+        digest: artifact.digest.clone(),
+        size: artifact.size(),
+        content: Content::Memory(Arc::from(artifact.manifest.as_slice())),
+    };
+    for blob in artifact.blobs.iter().chain([&manifest]) {
+        let written = write_blob(blob, &folder)?;
+        progress.blob_done(&blob.digest, written);
+    }
+    Ok(())
+}
+
+/// `false` when it was there. One of another size is a torn copy, and is written again.
+fn write_blob(blob: &Blob, folder: &Path) -> Result<bool, LayoutError> {
+    let path = folder.join(Digest::hex(&blob.digest));
+    match std::fs::metadata(&path) {
+        Ok(found) if found.is_file() && found.len() == blob.size => return Ok(false),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(LayoutError::io(&path, "read")(error));
+        }
+        Ok(_) | Err(_) => {}
+    }
+    replace(&path, &mut |out| disk::write_blob(blob, out))?;
+    Ok(true)
+}
+
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), LayoutError> {
+    if path.exists() {
+        return Ok(());
+    }
+    replace(path, &mut |out| out.write_all(bytes))
+}
+
+/// Puts a new file in place of whatever is there.
+fn replace(path: &Path, fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<(), LayoutError> {
+    AtomicFile::create(path)
+        .and_then(|mut draft| {
+            fill(&mut draft)?;
+            draft.commit()
+        })
+        .map_err(LayoutError::io(path, "written"))
+}

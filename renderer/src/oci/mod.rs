@@ -1,0 +1,320 @@
+//! Places for charts: registries, OCI image layouts on disk, folders.
+//!
+//! In: a finished [`Artifact`] and a [`Target`]. [`resolve`] turns the target into a
+//! [`Destination`] by Helm's rules; [`push`] takes the artifact there under the push policy,
+//! the same for all three. Nothing here makes or changes a manifest.
+//!
+//! # Guarantees
+//! - The same digest at the destination: `unchanged`, and nothing is written.
+//! - Another digest there: nothing is moved, unless [`IfExists`] says so.
+//! - Blobs come before what refers to them; no half-written file has its final name.
+//! - Secrets appear in no error, no trace line and no `Debug`.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use self::credentials::{Credentials, Secret};
+pub use self::error::{ClientError, Link};
+pub use self::file::FileError;
+pub use self::layout::LayoutError;
+pub use self::policy::{Failure, IfExists, PushOptions, Pushed};
+pub use self::retry::RetryPolicy;
+pub use self::tls::{TlsError, TlsOptions};
+use crate::diag::{Class, Diagnostic, Diagnostics};
+use crate::package::artifact::Artifact;
+use crate::reference::{Digest, Reference, Tag, Target};
+use crate::world::World;
+
+mod auth;
+mod body;
+mod broken;
+mod client;
+pub mod credentials;
+mod disk;
+mod error;
+mod file;
+mod helper;
+mod layout;
+mod policy;
+mod push;
+pub mod retry;
+mod secret;
+mod tls;
+mod transport;
+
+/// Exactly where a chart goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// A tag in a registry.
+    Registry(Reference),
+    /// A tag in an image layout on disk.
+    Layout {
+        /// The layout's folder.
+        dir: PathBuf,
+        /// The tag.
+        tag: Tag,
+    },
+    /// An archive.
+    File {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// How to talk to registries.
+#[derive(Debug, Clone)]
+pub struct ClientOptions {
+    /// `http://` instead of `https://`.
+    pub plain_http: bool,
+    /// Trust and identity.
+    pub tls: TlsOptions,
+    /// Credentials from the command line.
+    pub credentials: Option<Credentials>,
+    /// A credentials file to read before all others (`--registry-config`).
+    pub registry_config: Option<PathBuf>,
+    /// How long a request may stand still: no answer, and no byte of its body moved.
+    pub timeout: Duration,
+    /// Patience with failures.
+    pub retry: RetryPolicy,
+    /// As it goes into the header.
+    pub user_agent: String,
+}
+
+impl Default for ClientOptions {
+    /// HTTPS, the system's roots, no explicit credentials, 60 s.
+    fn default() -> Self {
+        Self {
+            plain_http: false,
+            tls: TlsOptions::default(),
+            credentials: None,
+            registry_config: None,
+            timeout: Duration::from_secs(60),
+            retry: RetryPolicy::default(),
+            user_agent: concat!("solar-render/", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+}
+
+/// Hears how a push goes. Every method may be left out.
+pub trait Progress {
+    /// A blob that was not there is about to be sent; `size` in bytes.
+    fn blob_started(&self, _digest: &Digest, _size: u64) {}
+    /// So many bytes of it are sent; after a retry it begins at 0 again.
+    fn blob_progress(&self, _digest: &Digest, _sent: u64) {}
+    /// It is there; `sent` is false when it already was.
+    fn blob_done(&self, _digest: &Digest, _sent: bool) {}
+    /// What `-v` shows: one line, without secrets.
+    fn trace(&self, _line: &str) {}
+}
+
+/// Hears nothing.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Silent;
+
+impl Progress for Silent {}
+
+/// Applies the tag rules: without a tag Helm's `/<chart name>:<version>` is appended, `+`
+/// becomes `_`. With one the reference is exact, and must name this chart and version unless
+/// `allow_mismatch`: Helm and Flux rely on it. Needs no network and no disk.
+///
+/// # Errors
+/// Class `Config`: a mismatch, or a chart whose name or version can't be in a reference.
+/// Name and version mismatches are reported together.
+pub fn resolve(
+    target: &Target,
+    artifact: &Artifact,
+    allow_mismatch: bool,
+) -> Result<Destination, Diagnostics> {
+    let invalid = |error: crate::reference::ReferenceError| {
+        Diagnostics::from(Diagnostic::error(Class::Config, error.to_string()).note(format!(
+            "the chart is {} version {}",
+            artifact.name, artifact.version
+        )))
+    };
+    let version_tag = || Tag::from_version(&artifact.version).map_err(invalid);
+    match target {
+        Target::Registry { base, tag: None } => {
+            let repository = format!("{base}/{}", artifact.name).parse().map_err(invalid)?;
+            let tag = version_tag()?;
+            Ok(Destination::Registry(Reference { repository, tag }))
+        }
+        Target::Registry { base, tag: Some(tag) } => {
+            let repository: crate::reference::Repository = base.parse().map_err(invalid)?;
+            if !allow_mismatch {
+                let name = (repository.name() != artifact.name).then(|| repository.name().to_owned());
+                check(artifact, tag, name)?;
+            }
+            let tag = tag.clone();
+            Ok(Destination::Registry(Reference { repository, tag }))
+        }
+        Target::Layout { dir, tag: None } => {
+            let dir = dir.join(file_name(artifact, &artifact.name)?);
+            let tag = version_tag()?;
+            Ok(Destination::Layout { dir, tag })
+        }
+        Target::Layout { dir, tag: Some(tag) } => {
+            if !allow_mismatch {
+                check(artifact, tag, None)?;
+            }
+            let (dir, tag) = (dir.clone(), tag.clone());
+            Ok(Destination::Layout { dir, tag })
+        }
+        Target::File { dir } => {
+            let name = format!("{}-{}.tgz", artifact.name, artifact.version);
+            let path = dir.join(file_name(artifact, &name)?);
+            Ok(Destination::File { path })
+        }
+    }
+}
+
+fn check(artifact: &Artifact, tag: &Tag, other_name: Option<String>) -> Result<(), Diagnostics> {
+    let Artifact { name, version, .. } = artifact;
+    let hint = "leave the tag out and both are appended, or lift the rule with `--allow-mismatch`";
+    let mut list = Vec::new();
+    if let Some(last) = other_name {
+        let message = format!("the repository's last element is {last:?}, but the chart's name is {name:?}");
+        list.push(Diagnostic::error(Class::Config, message));
+    }
+    if version.replace('+', "_") != tag.as_str() {
+        let tag = tag.as_str();
+        let message = format!("the tag is {tag:?}, but the chart's version is {version:?}");
+        list.push(Diagnostic::error(Class::Config, message));
+    }
+    if let Some(last) = list.pop() {
+        let why = "Helm and Flux find a chart by its name and version";
+        list.push(last.note(why).hint(hint));
+    }
+    Diagnostics::or(list, ())
+}
+
+/// A name that stays in the folder it is joined to.
+fn file_name<'n>(artifact: &Artifact, name: &'n str) -> Result<&'n Path, Diagnostics> {
+    let path = Path::new(name);
+    if path.file_name() == Some(path.as_os_str()) && !name.contains('\\') {
+        return Ok(path);
+    }
+    let Artifact { name, version, .. } = artifact;
+    let message = format!("the chart's name {name:?} and version {version:?} make no file name");
+    Err(Diagnostic::error(Class::Config, message).into())
+}
+
+/// Takes `artifact` to `destination`. Blocks until it is done; a registry is spoken to from
+/// this thread.
+///
+/// # Errors
+/// [`Failure`], with the digest that was found there when it is another one. When
+/// [`PushOptions::expect_digest`] is another, nothing is sent or even asked.
+pub fn push(
+    artifact: &Artifact,
+    destination: &Destination,
+    options: &PushOptions,
+    client: &ClientOptions,
+    world: &dyn World,
+    progress: &dyn Progress,
+) -> Result<Pushed, Failure> {
+    if let Some(expected) = &options.expect_digest
+        && *expected != artifact.digest
+    {
+        return Err(Failure::Expected {
+            expected: expected.clone(),
+            ours: artifact.digest.clone(),
+        });
+    }
+    match destination {
+        Destination::Registry(reference) => {
+            push::push(artifact, reference, options.if_exists, client, world, progress)
+        }
+        Destination::Layout { dir, tag } => layout::push(artifact, dir, tag, options.if_exists, progress),
+        Destination::File { path } => file::push(artifact, path, options.if_exists),
+    }
+}
+
+impl fmt::Display for Destination {
+    /// As in the report: `host/repo/name:1.0.0`, `oci-layout:DIR:tag`, `file:PATH`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Registry(reference) => write!(f, "{reference}"),
+            Self::Layout { dir, tag } => write!(f, "oci-layout:{}:{tag}", dir.display()),
+            Self::File { path } => write!(f, "file:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn artifact(name: &str, version: &str) -> Artifact {
+        Artifact {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            manifest: Vec::new(),
+            digest: Digest::from_sha256(&[0; 32]),
+            blobs: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn targets_become_destinations_by_helms_rules() {
+        let table = [
+            ("oci://h", "h/app:1.0.0_b"),
+            ("oci://h:5000/a/b", "h:5000/a/b/app:1.0.0_b"),
+            ("oci://h/a/app:1.0.0_b", "h/a/app:1.0.0_b"),
+            ("oci-layout:out", "oci-layout:out/app:1.0.0_b"),
+            ("oci-layout:out:1.0.0_b", "oci-layout:out:1.0.0_b"),
+            ("file:out", "file:out/app-1.0.0+b.tgz"),
+        ];
+        for (target, expected) in table {
+            let target: Target = target.parse().unwrap();
+            let destination = resolve(&target, &artifact("app", "1.0.0+b"), false).unwrap();
+            assert_eq!(destination.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_tag_or_a_name_that_is_not_the_charts_is_refused_with_both() {
+        let table = [
+            ("oci://h/a/app:2.0.0", 1, "\"2.0.0\"", "\"1.0.0\""),
+            ("oci://h/a/other:1.0.0", 1, "\"other\"", "\"app\""),
+            ("oci://h/a/other:2.0.0", 2, "\"other\"", "\"1.0.0\""),
+            ("oci-layout:out:2.0.0", 1, "\"2.0.0\"", "\"1.0.0\""),
+        ];
+        for (text, count, theirs, ours) in table {
+            let target: Target = text.parse().unwrap();
+            let errors = resolve(&target, &artifact("app", "1.0.0"), false).unwrap_err();
+            let shown = errors.to_string();
+            assert_eq!(errors.iter().count(), count, "{shown}");
+            assert_eq!(errors.class(), Class::Config);
+            assert!(shown.contains(theirs) && shown.contains(ours), "{shown}");
+            assert!(
+                errors
+                    .iter()
+                    .any(|one| one.hints.iter().any(|hint| hint.contains("--allow-mismatch")))
+            );
+            assert!(
+                resolve(&target, &artifact("app", "1.0.0"), true).is_ok(),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_that_fit_no_reference_or_file_are_refused() {
+        let table = [
+            ("oci://h/a", "App", "1.0.0"),
+            ("oci://h/a", "app", "1.0.0~"),
+            ("oci-layout:out", "../app", "1.0.0"),
+            ("oci-layout:out", "..", "1.0.0"),
+            ("file:out", "a/b", "1.0.0"),
+            ("file:out", "a", "1/0"),
+        ];
+        for (target, name, version) in table {
+            let target: Target = target.parse().unwrap();
+            assert!(
+                resolve(&target, &artifact(name, version), true).is_err(),
+                "{name} {version}"
+            );
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The push policy as a pure function, and what a push comes to.
+
+use crate::diag::{Class, Diagnostic, Diagnostics};
+use crate::reference::Digest;
+use crate::report::Outcome;
+
+use super::error::ClientError;
+use super::file::FileError;
+use super::layout::LayoutError;
+
+/// What to do when another digest is at the destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IfExists {
+    /// Fail: a version, once published, does not change.
+    #[default]
+    Fail,
+    /// Put ours in its place.
+    Replace,
+    /// Leave it; that is success.
+    Skip,
+}
+
+/// What is asked of a push.
+#[derive(Debug, Clone, Default)]
+pub struct PushOptions {
+    /// When another digest is there.
+    pub if_exists: IfExists,
+    /// Fail before anything is sent unless the chart has this digest.
+    pub expect_digest: Option<Digest>,
+}
+
+/// What a push came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pushed {
+    /// Created, unchanged, replaced or skipped.
+    pub outcome: Outcome,
+    /// Where the chart is, as in the report.
+    pub reference: String,
+    /// The digest that was, or is, there instead of ours: with `replaced` and `skipped`. None for
+    /// archives, which have no manifest.
+    pub existing_digest: Option<Digest>,
+}
+
+/// Why a push failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Another digest is there. Nothing was moved.
+    #[error("{reference} already holds {}, and this chart is {ours}", existing_or(.existing.as_ref()))]
+    Conflict {
+        /// Where.
+        reference: String,
+        /// The chart's.
+        ours: Digest,
+        /// The one found, where there is a manifest.
+        existing: Option<Digest>,
+    },
+    /// Someone pushed at the same time, and won: registries have no compare-and-swap.
+    #[error("{reference} holds {winner}: another push put it there right after ours, which is {ours}")]
+    Overtaken {
+        /// Where.
+        reference: String,
+        /// The chart's.
+        ours: Digest,
+        /// The one found afterwards.
+        winner: Digest,
+    },
+    /// The chart is not the expected one. Nothing was sent.
+    #[error("the chart's digest is {ours}, expected was {expected}")]
+    Expected {
+        /// The one asked for.
+        expected: Digest,
+        /// The chart's.
+        ours: Digest,
+    },
+    /// The registry.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The layout on disk.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The archive.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+fn existing_or(existing: Option<&Digest>) -> String {
+    existing.map_or_else(|| "other bytes".to_owned(), Digest::to_string)
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// Send, and call it so.
+    Send(Outcome),
+    /// Nothing to do, and call it so.
+    Done(Outcome),
+    /// Refuse.
+    Conflict,
+}
+
+/// The policy: what is there (`same`: it is ours; `None`: nothing) decides.
+pub(super) fn plan(same: Option<bool>, if_exists: IfExists) -> Plan {
+    match (same, if_exists) {
+        (None, _) => Plan::Send(Outcome::Created),
+        (Some(true), _) => Plan::Done(Outcome::Unchanged),
+        (Some(false), IfExists::Fail) => Plan::Conflict,
+        (Some(false), IfExists::Replace) => Plan::Send(Outcome::Replaced),
+        (Some(false), IfExists::Skip) => Plan::Done(Outcome::Skipped),
+    }
+}
+
+impl Failure {
+    /// What kind of failure it is; decides the exit code.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Conflict { .. } | Self::Overtaken { .. } => Class::Conflict,
+            Self::Expected { .. } => Class::Digest,
+            Self::Client(error) => error.class(),
+            Self::Layout(error) => error.class(),
+            Self::File(error) => error.class(),
+        }
+    }
+
+    /// The digest found at the destination, when it is another one.
+    pub fn existing_digest(&self) -> Option<&Digest> {
+        match self {
+            Self::Conflict { existing, .. } => existing.as_ref(),
+            Self::Overtaken { winner, .. } => Some(winner),
+            Self::Expected { .. } | Self::Client(_) | Self::Layout(_) | Self::File(_) => None,
+        }
+    }
+
+    /// With reasons and hints.
+    pub fn diagnostic(&self) -> Diagnostic {
+        match self {
+            Self::Client(error) => error.diagnostic(),
+            Self::Conflict { .. } => Diagnostic::error(self.class(), self.to_string())
+                .note("nothing was moved")
+                .hint("raise the chart's version, or use `--if-exists replace` or `--if-exists skip`"),
+            Self::Overtaken { .. } => Diagnostic::error(self.class(), self.to_string())
+                .hint("see that only one job pushes this version, and push again"),
+            Self::Expected { .. } => {
+                Diagnostic::error(self.class(), self.to_string()).note("nothing was sent")
+            }
+            Self::Layout(_) | Self::File(_) => Diagnostic::error(self.class(), self.to_string()),
+        }
+    }
+}
+
+impl From<Failure> for Diagnostics {
+    fn from(failure: Failure) -> Self {
+        failure.diagnostic().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_policy_has_three_states_and_three_answers() {
+        use IfExists::{Fail, Replace, Skip};
+        let table = [
+            (None, Fail, Plan::Send(Outcome::Created)),
+            (None, Replace, Plan::Send(Outcome::Created)),
+            (None, Skip, Plan::Send(Outcome::Created)),
+            (Some(true), Fail, Plan::Done(Outcome::Unchanged)),
+            (Some(true), Replace, Plan::Done(Outcome::Unchanged)),
+            (Some(true), Skip, Plan::Done(Outcome::Unchanged)),
+            (Some(false), Fail, Plan::Conflict),
+            (Some(false), Replace, Plan::Send(Outcome::Replaced)),
+            (Some(false), Skip, Plan::Done(Outcome::Skipped)),
+        ];
+        for (same, if_exists, expected) in table {
+            assert_eq!(plan(same, if_exists), expected, "{same:?} {if_exists:?}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! When a request is tried again, and after how long: [`decide`], a pure function.
+//!
+//! Only what may pass by itself is retried. A registry that has understood the request and
+//! said no (400, 401, 403, 404, 413, 501 …) says the same the next time.
+
+use std::time::{Duration, SystemTime};
+
+/// How patient the client is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Attempts in all, the first one included; 0 counts as 1.
+    pub attempts: u32,
+    /// The longest wait before the second attempt; it doubles with each one.
+    pub base: Duration,
+    /// The longest wait that we choose ourselves.
+    pub cap: Duration,
+    /// The longest wait that a registry may ask for with Retry-After.
+    pub retry_after_cap: Duration,
+}
+
+impl Default for RetryPolicy {
+    /// 8 attempts, from 200 ms, waits of at most 10 s, Retry-After of at most 60 s.
+    fn default() -> Self {
+        Self {
+            attempts: 8,
+            base: Duration::from_millis(200),
+            cap: Duration::from_secs(10),
+            retry_after_cap: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Why an attempt failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// No connection.
+    Connect,
+    /// No answer, or no progress, in time.
+    Timeout,
+    /// The connection ended before the answer did.
+    Cut,
+    /// The server answered so.
+    Status(u16),
+    /// The upload session is gone: registries lose them on a restart, or behind a balancer.
+    /// Started afresh, the upload may well succeed.
+    SessionLost,
+}
+
+/// What to do about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Try again after this long.
+    Retry(Duration),
+    /// Report the failure.
+    GiveUp,
+}
+
+/// Decides after attempt number `attempt` (from 1). `retry_after` is what the server asked
+/// for; `entropy` spreads clients that failed together.
+pub fn decide(
+    policy: &RetryPolicy,
+    attempt: u32,
+    cause: Cause,
+    retry_after: Option<Duration>,
+    entropy: u64,
+) -> Decision {
+    if attempt >= policy.attempts || !is_transient(cause) {
+        return Decision::GiveUp;
+    }
+    let wait = match retry_after {
+        Some(asked) if !asked.is_zero() => asked.min(policy.retry_after_cap),
+        _ => backoff(policy, attempt, entropy),
+    };
+    Decision::Retry(wait)
+}
+
+/// Whether the same request may succeed later.
+pub fn is_transient(cause: Cause) -> bool {
+    match cause {
+        Cause::Connect | Cause::Timeout | Cause::Cut | Cause::SessionLost => true,
+        Cause::Status(501) => false,
+        Cause::Status(status) => matches!(status, 408 | 429 | 500..=599),
+    }
+}
+
+/// Between half of the exponential wait and all of it.
+fn backoff(policy: &RetryPolicy, attempt: u32, entropy: u64) -> Duration {
+    let factor = 1u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
+    let full = policy.base.saturating_mul(factor).min(policy.cap);
+    let half = full / 2;
+    let share = u32::try_from(entropy % 1024).unwrap_or(0);
+    half + half.saturating_mul(share) / 1023
+}
+
+/// Reads a Retry-After header: seconds, or an HTTP date (RFC 9110, 10.2.3). A date that has
+/// passed is no wait at all.
+pub fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
+    let text = text.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
+    }
+    let date = httpdate::parse_http_date(text).ok()?;
+    Some(date.duration_since(now).unwrap_or(Duration::ZERO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    #[test]
+    fn only_what_may_pass_is_retried() {
+        let policy = RetryPolicy::default();
+        let retried = |cause| matches!(decide(&policy, 1, cause, None, 0), Decision::Retry(_));
+        for cause in [Cause::Connect, Cause::Timeout, Cause::Cut, Cause::SessionLost] {
+            assert!(retried(cause), "{cause:?}");
+        }
+        for status in [408, 429, 500, 502, 503, 504, 599] {
+            assert!(retried(Cause::Status(status)), "{status}");
+        }
+        for status in [200, 301, 400, 401, 403, 404, 405, 413, 416, 501] {
+            assert!(!retried(Cause::Status(status)), "{status}");
+        }
+    }
+
+    #[test]
+    fn waits_double_within_jitter_up_to_the_cap_and_end_after_the_last_attempt() {
+        let policy = RetryPolicy::default();
+        let table = [
+            (1, 200),
+            (2, 400),
+            (3, 800),
+            (4, 1600),
+            (5, 3200),
+            (6, 6400),
+            (7, 10_000),
+        ];
+        for (attempt, full) in table {
+            let at = |entropy| decide(&policy, attempt, Cause::Connect, None, entropy);
+            assert_eq!(at(0), Decision::Retry(MS(full / 2)), "attempt {attempt}");
+            assert_eq!(at(1023), Decision::Retry(MS(full)), "attempt {attempt}");
+            for entropy in [1, 77, u64::MAX] {
+                let Decision::Retry(wait) = at(entropy) else {
+                    panic!("attempt {attempt} gave up");
+                };
+                assert!(wait >= MS(full / 2) && wait <= MS(full), "{wait:?}");
+            }
+        }
+        assert_eq!(decide(&policy, 8, Cause::Connect, None, 0), Decision::GiveUp);
+        let patient = RetryPolicy {
+            attempts: 100,
+            ..policy
+        };
+        assert_eq!(
+            decide(&patient, 64, Cause::Connect, None, 1023),
+            Decision::Retry(MS(10_000))
+        );
+    }
+
+    #[test]
+    fn retry_after_is_honoured_and_capped() {
+        let policy = RetryPolicy::default();
+        let after = |seconds| {
+            decide(
+                &policy,
+                1,
+                Cause::Status(429),
+                Some(Duration::from_secs(seconds)),
+                0,
+            )
+        };
+        assert_eq!(after(3), Decision::Retry(MS(3000)));
+        assert_eq!(after(3600), Decision::Retry(MS(60_000)));
+        assert_eq!(after(0), Decision::Retry(MS(100)));
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        let table = [
+            ("7", Some(7)),
+            (" 7 ", Some(7)),
+            ("Sun, 06 Nov 1994 08:49:40 GMT", Some(3)),
+            ("Sunday, 06-Nov-94 08:49:40 GMT", Some(3)),
+            ("Sun, 06 Nov 1994 08:00:00 GMT", Some(0)),
+            ("99999999999999999999999", Some(u64::MAX)),
+            ("", None),
+            ("soon", None),
+            ("-1", None),
+        ];
+        for (text, seconds) in table {
+            assert_eq!(
+                parse_retry_after(text, now),
+                seconds.map(Duration::from_secs),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Charts by hand, and short ways to push them.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use sha2::Digest as _;
+use solar_render::diag::Diagnostic;
+use solar_render::oci::{
+    ClientOptions, Credentials, Failure, IfExists, Progress, PushOptions, Pushed, RetryPolicy, Secret, push,
+    resolve,
+};
+use solar_render::package::artifact::{Artifact, Blob, Content};
+use solar_render::reference::Digest;
+use solar_render::world::Fixed;
+
+/// A valid chart; `salt` makes others of the same name and version.
+pub(crate) fn chart(name: &str, version: &str, salt: &str) -> Artifact {
+    with_layer(name, version, salt, b"", None)
+}
+
+/// With a file of these bytes in it, and a provenance file.
+pub(crate) fn with_layer(
+    name: &str,
+    version: &str,
+    salt: &str,
+    data: &[u8],
+    provenance: Option<&str>,
+) -> Artifact {
+    let metadata = format!("apiVersion: v2\nname: {name}\nversion: {version}\ndescription: {salt}\n");
+    let mut archive = tar::Builder::new(flate2::write::GzEncoder::new(
+        Vec::new(),
+        flate2::Compression::fast(),
+    ));
+    for (path, bytes) in [
+        ("Chart.yaml", metadata.as_bytes()),
+        ("templates/x.yaml", b"a: 1\n"),
+        ("data", data),
+    ] {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        archive
+            .append_data(&mut header, format!("{name}/{path}"), bytes)
+            .unwrap();
+    }
+    let layer = archive.into_inner().unwrap().finish().unwrap();
+    let config = format!(
+        r#"{{"apiVersion":"v2","name":"{name}","version":"{version}","description":"{salt}","type":"application"}}"#
+    );
+    let mut blobs = vec![
+        blob(Artifact::CONFIG_TYPE, config.as_bytes()),
+        blob(Artifact::LAYER_TYPE, &layer),
+    ];
+    blobs.extend(provenance.map(|text| blob(Artifact::PROVENANCE_TYPE, text.as_bytes())));
+    artifact(name, version, blobs)
+}
+
+/// The manifest for these blobs: config first.
+pub(crate) fn artifact(name: &str, version: &str, blobs: Vec<Blob>) -> Artifact {
+    let descriptor = |blob: &Blob| {
+        serde_json::json!({
+            "mediaType": blob.media_type, "digest": blob.digest.as_str(), "size": blob.size,
+        })
+    };
+    let manifest = serde_json::json!({
+        "schemaVersion": 2,
+        "mediaType": Artifact::MANIFEST_TYPE,
+        "config": descriptor(&blobs[0]),
+        "layers": blobs[1..].iter().map(descriptor).collect::<Vec<_>>(),
+    })
+    .to_string()
+    .into_bytes();
+    Artifact {
+        name: name.to_owned(),
+        version: version.to_owned(),
+        digest: sha256(&manifest),
+        manifest,
+        blobs,
+    }
+}
+
+pub(crate) fn blob(media_type: &'static str, bytes: &[u8]) -> Blob {
+    Blob {
+        media_type,
+        digest: sha256(bytes),
+        size: bytes.len() as u64,
+        content: Content::Memory(Arc::from(bytes)),
+    }
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> Digest {
+    Digest::from_sha256(&sha2::Sha256::digest(bytes).into())
+}
+
+/// Plain HTTP, and waits so short that no test is slow.
+pub(crate) fn plain() -> ClientOptions {
+    ClientOptions {
+        plain_http: true,
+        ..secure()
+    }
+}
+
+/// TLS, with the same short waits.
+pub(crate) fn secure() -> ClientOptions {
+    ClientOptions {
+        timeout: Duration::from_secs(20),
+        retry: RetryPolicy {
+            base: Duration::from_millis(1),
+            cap: Duration::from_millis(4),
+            retry_after_cap: Duration::from_millis(5),
+            ..RetryPolicy::default()
+        },
+        ..ClientOptions::default()
+    }
+}
+
+pub(crate) fn user(username: &str, password: &str) -> Option<Credentials> {
+    Some(Credentials::Basic {
+        username: username.to_owned(),
+        password: Secret::new(password),
+    })
+}
+
+/// A world with this environment and no other.
+pub(crate) fn world(env: &[(&str, &str)]) -> Fixed {
+    Fixed {
+        env: env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect::<BTreeMap<_, _>>(),
+        ..Fixed::default()
+    }
+}
+
+/// Keeps the trace.
+#[derive(Default)]
+pub(crate) struct Trace(Mutex<Vec<String>>);
+
+impl Trace {
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Progress for Trace {
+    fn trace(&self, line: &str) {
+        self.0.lock().unwrap().push(line.to_owned());
+    }
+}
+
+/// Pushes to a target with these options.
+pub(crate) fn send(
+    artifact: &Artifact,
+    target: &str,
+    if_exists: IfExists,
+    client: &ClientOptions,
+) -> Result<Pushed, Failure> {
+    send_in(
+        artifact,
+        target,
+        if_exists,
+        client,
+        &world(&[]),
+        &Trace::default(),
+    )
+}
+
+/// The same in a given world.
+pub(crate) fn send_in(
+    artifact: &Artifact,
+    target: &str,
+    if_exists: IfExists,
+    client: &ClientOptions,
+    world: &Fixed,
+    trace: &Trace,
+) -> Result<Pushed, Failure> {
+    let destination = resolve(&target.parse().unwrap(), artifact, false).unwrap();
+    let options = PushOptions {
+        if_exists,
+        expect_digest: None,
+    };
+    push(artifact, &destination, &options, client, world, trace)
+}
+
+/// All that a person reads about a failure.
+pub(crate) fn words(failure: &Failure) -> String {
+    let Diagnostic {
+        message,
+        notes,
+        hints,
+        ..
+    } = failure.diagnostic();
+    format!("{message}\n{}\n{}", notes.join("\n"), hints.join("\n"))
+}
+
+/// Writes a folder's file, making the way there.
+pub(crate) fn write(path: &std::path::Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::File::create(path)
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
+}

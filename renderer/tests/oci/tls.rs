@@ -1,0 +1,229 @@
+//! TLS as registries have it: private authorities, client certificates, and the wrong protocol
+//! on the right port.
+
+use solar_render::diag::Class;
+use solar_render::oci::{ClientOptions, IfExists, TlsOptions};
+use solar_render::report::Outcome;
+use testbed::{Answer, Auth, Authority, Registry, Response, Server, Setup, TokenServer};
+
+use crate::support::*;
+
+fn with_tls(tls: TlsOptions) -> ClientOptions {
+    ClientOptions { tls, ..secure() }
+}
+
+fn trusting(authority: &Authority) -> TlsOptions {
+    TlsOptions {
+        ca_file: Some(authority.ca.clone()),
+        ..TlsOptions::default()
+    }
+}
+
+#[test]
+fn a_private_authority_is_trusted_when_given_and_only_then() {
+    let authority = Authority::new();
+    let registry = Registry::with(&Setup {
+        tls: Some(&authority),
+        ..Setup::default()
+    });
+    let target = format!("oci://{}/charts", registry.host());
+    let artifact = chart("app", "1.0.0", "x");
+    let trace = Trace::default();
+
+    let untrusted = send_in(&artifact, &target, IfExists::Fail, &secure(), &world(&[]), &trace);
+    let untrusted = untrusted.unwrap_err();
+    assert_eq!(untrusted.class(), Class::Protocol);
+    assert!(words(&untrusted).contains("--ca-file"), "{}", words(&untrusted));
+    assert_eq!(trace.lines().len(), 1, "trying again would not help");
+
+    let client = with_tls(trusting(&authority));
+    let pushed = send(&artifact, &target, IfExists::Fail, &client).unwrap();
+    assert_eq!(pushed.outcome, Outcome::Created);
+    let environment = world(&[("SSL_CERT_FILE", authority.ca.to_str().unwrap())]);
+    let again = send_in(
+        &artifact,
+        &target,
+        IfExists::Fail,
+        &secure(),
+        &environment,
+        &trace,
+    );
+    assert_eq!(again.unwrap().outcome, Outcome::Unchanged);
+    let insecure = with_tls(TlsOptions {
+        insecure_skip_verify: true,
+        ..TlsOptions::default()
+    });
+    let again = send(&artifact, &target, IfExists::Fail, &insecure).unwrap();
+    assert_eq!(again.outcome, Outcome::Unchanged);
+}
+
+#[test]
+fn plain_http_on_a_tls_port_and_tls_on_a_plain_one_are_explained() {
+    let authority = Authority::new();
+    let with = Registry::with(&Setup {
+        tls: Some(&authority),
+        ..Setup::default()
+    });
+    let without = Registry::start();
+    let artifact = chart("app", "1.0.0", "x");
+    let target = format!("oci://{}/charts", with.host());
+    let failure = send(&artifact, &target, IfExists::Fail, &plain()).unwrap_err();
+    assert!(
+        words(&failure).contains("leave out `--plain-http`"),
+        "{}",
+        words(&failure)
+    );
+    let target = format!("oci://{}/charts", without.host());
+    let failure = send(&artifact, &target, IfExists::Fail, &secure()).unwrap_err();
+    assert_eq!(failure.class(), Class::Protocol, "{}", words(&failure));
+    assert!(
+        words(&failure).contains("use `--plain-http`"),
+        "{}",
+        words(&failure)
+    );
+    // A server that answers plain HTTP with a TLS alert.
+    let alert = Server::start(|_| Answer::bytes([0x15, 3, 3, 0, 2, 2, 70]));
+    let target = format!("oci://{}/charts", alert.host());
+    let failure = send(&artifact, &target, IfExists::Fail, &plain()).unwrap_err();
+    assert!(
+        words(&failure).contains("leave out `--plain-http`"),
+        "{}",
+        words(&failure)
+    );
+}
+
+#[test]
+fn a_client_certificate_is_shown_when_asked_for() {
+    let authority = Authority::new();
+    let registry = Registry::with(&Setup {
+        tls: Some(&authority),
+        client_certificates: true,
+        ..Setup::default()
+    });
+    let target = format!("oci://{}/charts", registry.host());
+    let artifact = chart("app", "1.0.0", "x");
+    let mut tls = trusting(&authority);
+    let quick = |tls: &TlsOptions| {
+        let mut client = with_tls(tls.clone());
+        client.retry.attempts = 2;
+        client
+    };
+    let none = send(&artifact, &target, IfExists::Fail, &quick(&tls)).unwrap_err();
+    assert_eq!(none.class(), Class::Protocol, "{none:?}");
+    assert!(words(&none).contains("--cert-file"), "{}", words(&none));
+    tls.cert_file = Some(authority.client.cert.clone());
+    let half = send(&artifact, &target, IfExists::Fail, &quick(&tls)).unwrap_err();
+    assert_eq!(half.class(), Class::Config);
+    tls.key_file = Some(authority.client.key.clone());
+    let pushed = send(&artifact, &target, IfExists::Fail, &quick(&tls)).unwrap();
+    assert_eq!(pushed.outcome, Outcome::Created);
+}
+
+#[test]
+fn files_that_hold_no_certificates_are_named() {
+    let authority = Authority::new();
+    let dir = tempfile::tempdir().unwrap();
+    let junk = dir.path().join("junk.pem");
+    write(&junk, "no certificate");
+    for path in [junk, dir.path().join("absent.pem"), authority.client.key.clone()] {
+        let client = with_tls(TlsOptions {
+            ca_file: Some(path.clone()),
+            ..TlsOptions::default()
+        });
+        let failure = send(
+            &chart("app", "1.0.0", "x"),
+            "oci://localhost:1/a",
+            IfExists::Fail,
+            &client,
+        )
+        .unwrap_err();
+        assert_eq!(failure.class(), Class::Config);
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(words(&failure).contains(name), "{}", words(&failure));
+        assert!(!words(&failure).contains("PRIVATE"));
+    }
+}
+
+#[test]
+fn plain_http_reads_no_roots_at_all() {
+    // A CA file that isn't there would be an error if it were read.
+    let registry = Registry::start();
+    let client = ClientOptions {
+        plain_http: true,
+        ..with_tls(TlsOptions {
+            ca_file: Some("absent.pem".into()),
+            ..TlsOptions::default()
+        })
+    };
+    let target = format!("oci://{}/charts", registry.host());
+    send(&chart("app", "1.0.0", "x"), &target, IfExists::Fail, &client).unwrap();
+}
+
+#[test]
+fn a_location_or_a_token_server_that_leaves_tls_is_refused() {
+    let authority = Authority::new();
+    let client = ClientOptions {
+        credentials: user("robot", "hunter2"),
+        ..with_tls(trusting(&authority))
+    };
+    let artifact = chart("app", "1.0.0", "x");
+
+    let outside = Server::start(|_| Response::status(201).into());
+    let believed = format!("http://{}", outside.host());
+    let registry = Registry::with(&Setup {
+        tls: Some(&authority),
+        believes: Some(&believed),
+        ..Setup::default()
+    });
+    let target = format!("oci://{}/charts", registry.host());
+    let failure = send(&artifact, &target, IfExists::Fail, &client).unwrap_err();
+    assert_eq!(failure.class(), Class::Protocol);
+    assert!(
+        words(&failure).contains("X-Forwarded-Proto"),
+        "{}",
+        words(&failure)
+    );
+    assert!(outside.requests().is_empty());
+
+    let tokens = TokenServer::start("robot", "hunter2", "", 300);
+    let registry = Registry::with(&Setup {
+        auth: Auth::Token(&tokens),
+        tls: Some(&authority),
+        ..Setup::default()
+    });
+    let target = format!("oci://{}/charts", registry.host());
+    let failure = send(&artifact, &target, IfExists::Fail, &client).unwrap_err();
+    assert_eq!(failure.class(), Class::Protocol);
+    assert!(words(&failure).contains("plain HTTP"), "{}", words(&failure));
+    assert!(tokens.requests().is_empty());
+}
+
+#[test]
+fn a_proxy_is_used_for_other_machines_only() {
+    let proxy = Server::start(|_| Response::status(403).body("no way out").into());
+    let url = format!("http://robot:hunter2@{}", proxy.host());
+    let environment = world(&[("http_proxy", &url)]);
+    let artifact = chart("app", "1.0.0", "x");
+    let trace = Trace::default();
+    let failure = send_in(
+        &artifact,
+        "oci://registry.invalid/charts",
+        IfExists::Fail,
+        &plain(),
+        &environment,
+        &trace,
+    )
+    .unwrap_err();
+    assert_eq!(failure.class(), Class::Auth);
+    assert_eq!(
+        proxy.lines()[0],
+        "HEAD http://registry.invalid/v2/charts/app/manifests/1.0.0"
+    );
+    assert!(proxy.requests()[0].header("proxy-authorization").is_some());
+    assert!(!format!("{:?}{}", trace.lines(), words(&failure)).contains("hunter2"));
+
+    let registry = Registry::start();
+    let target = format!("oci://{}/charts", registry.host());
+    send_in(&artifact, &target, IfExists::Fail, &plain(), &environment, &trace).unwrap();
+    assert_eq!(proxy.requests().len(), 1);
+}
