@@ -3,6 +3,7 @@
 //! The library behind the `solar-render` command. Modules import downward only, in
 //! the order of this list:
 //!
+//! - [`cli`][]: the command line
 //! - [`pipeline`][]: input to artifact
 //! - [`oci`][]: registries, layouts and folders, and the push policy
 //! - [`blueprint`][]: config to chart
@@ -21,6 +22,8 @@
 pub mod blueprint;
 #[cfg(feature = "render")]
 pub mod chart;
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod config;
 pub mod decode;
 pub mod diag;

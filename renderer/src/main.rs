@@ -1,3 +1,7 @@
-//! The `solar-render` command; its command line comes later.
+//! The `solar-render` command; all of it is in the library's `cli` module.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(solar_render::cli::run(std::env::args_os()))
+}

@@ -1,0 +1,76 @@
+//! Files that the commands write besides charts: chart folders, completions, manual pages.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::CommandFactory as _;
+
+use super::args::Cli;
+use crate::chart::{Chart, Content};
+use crate::diag::{Class, Diagnostic, Result};
+use crate::fsio;
+
+/// Writes a rendered chart's files into a folder.
+///
+/// A folder that holds other files already would become another chart than the digest
+/// says: it is refused. Files of the same names are replaced, so that a second run works.
+pub(crate) fn write_chart(chart: &Chart, folder: &Path) -> Result<()> {
+    if let Some(stranger) = find_stranger(chart, folder)? {
+        let message = format!(
+            "{} holds {stranger}, which is not part of the chart",
+            folder.display()
+        );
+        return Err(Diagnostic::error(Class::Usage, message)
+            .hint("name an empty folder, or a new one")
+            .into());
+    }
+    for file in &chart.files {
+        let path = folder.join(&file.path);
+        let parent = path.parent().unwrap_or(folder);
+        let cannot = |error: std::io::Error| fsio::cannot("write", &path, &error, Class::Io);
+        fs::create_dir_all(parent).map_err(cannot)?;
+        match &file.content {
+            Content::Memory(bytes) => fsio::write_atomically(&path, bytes).map_err(cannot)?,
+            Content::Disk { path: from, .. } => fs::copy(from, &path).map(|_| ()).map_err(cannot)?,
+        }
+    }
+    Ok(())
+}
+
+fn find_stranger(chart: &Chart, folder: &Path) -> Result<Option<String>> {
+    let mut open = vec![PathBuf::new()];
+    while let Some(below) = open.pop() {
+        let folder = folder.join(&below);
+        let cannot = |error: std::io::Error| fsio::cannot("read", &folder, &error, Class::Io);
+        let entries = match fs::read_dir(&folder) {
+            // A folder that is made later holds no strangers.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            entries => entries.map_err(cannot)?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(cannot)?;
+            let path = below.join(entry.file_name());
+            if entry.file_type().map_err(cannot)?.is_dir() {
+                open.push(path);
+            } else if !chart.files.iter().any(|file| Path::new(&file.path) == path) {
+                return Ok(Some(path.display().to_string()));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// A completion script.
+pub(crate) fn completion(shell: clap_complete::Shell) -> String {
+    let mut bytes = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "solar-render", &mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Writes the manual pages of all commands; says where.
+pub(crate) fn man(folder: &Path) -> Result<String> {
+    let cannot = |error: std::io::Error| fsio::cannot("write", folder, &error, Class::Usage);
+    fs::create_dir_all(folder).map_err(cannot)?;
+    clap_mangen::generate_to(Cli::command(), folder).map_err(cannot)?;
+    Ok(format!("Manual pages: {}\n", folder.display()))
+}

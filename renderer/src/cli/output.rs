@@ -1,0 +1,163 @@
+//! What leaves the process: one document on standard output, diagnostics on standard
+//! error, the result file and the termination message.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::args::{Color, Global, Output};
+use super::draw;
+use crate::diag::{Class, Diagnostic, Diagnostics};
+use crate::fsio;
+use crate::report::{Report, list_to_bounded_json, list_to_json};
+use crate::world::World;
+
+/// Where Kubernetes looks for a container's last words.
+const TERMINATION_LOG: &str = "/dev/termination-log";
+
+/// Prints. Cheap to clone; the copies share that the result is printed once.
+#[derive(Clone)]
+pub(crate) struct Printer {
+    output: Output,
+    color: bool,
+    quiet: bool,
+    verbose: bool,
+    progress: bool,
+    result_file: Option<PathBuf>,
+    in_a_pod: bool,
+    finished: Arc<AtomicBool>,
+}
+
+/// How the end went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finish {
+    /// The result is wherever it was wanted.
+    Done,
+    /// It could not be written somewhere.
+    Lost,
+    /// The end had been before.
+    Before,
+}
+
+impl Printer {
+    /// From what the user asked for and where the output goes.
+    pub(crate) fn new(global: &Global, world: &dyn World) -> Self {
+        let terminal = io::stderr().is_terminal();
+        let color = match global.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => terminal && world.env("NO_COLOR").is_none(),
+        };
+        let in_a_pod = world.env("POD_NAME").is_some() && Path::new(TERMINATION_LOG).exists();
+        Self {
+            output: global.output,
+            color,
+            quiet: global.quiet,
+            verbose: global.verbose,
+            progress: terminal && !global.quiet,
+            result_file: global.result_file.clone(),
+            in_a_pod,
+            finished: Arc::default(),
+        }
+    }
+
+    /// Whether progress may be drawn.
+    pub(crate) fn shows_progress(&self) -> bool {
+        self.progress
+    }
+
+    /// Whether `-v` was given.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
+    /// A warning, unless they are not wanted.
+    pub(crate) fn warn(&self, warning: &Diagnostic) {
+        if !self.quiet {
+            to_stderr(&draw::draw(warning, self.color));
+        }
+    }
+
+    /// The end: errors, then the result in its form, wherever it is wanted.
+    pub(crate) fn finish(
+        &self,
+        reports: &[Report],
+        list: bool,
+        text: &str,
+        problems: &[&Diagnostics],
+    ) -> Finish {
+        if self.finished.swap(true, Ordering::SeqCst) {
+            return Finish::Before;
+        }
+        for one in problems.iter().flat_map(|problems| problems.iter()) {
+            to_stderr(&draw::draw(one, self.color));
+        }
+        let json = match reports {
+            [one] if !list => one.to_json(),
+            many => list_to_json(many),
+        };
+        let mut lost = false;
+        if let Some(path) = &self.result_file {
+            lost |= self.complain("write the result to", path, write_result(path, &json));
+        }
+        if self.in_a_pod {
+            let short = if list {
+                list_to_bounded_json(reports)
+            } else {
+                json.clone()
+            };
+            // A mount can't be replaced, only written into.
+            let path = Path::new(TERMINATION_LOG);
+            lost |= self.complain("write the result to", path, std::fs::write(path, short));
+        }
+        let written = match self.output {
+            Output::Json => to_stdout(&format!("{json}\n")),
+            Output::Text => to_stdout(text),
+        };
+        lost |= self.complain("write to", Path::new("standard output"), written);
+        if lost { Finish::Lost } else { Finish::Done }
+    }
+
+    /// Says what could not be written; whether there was anything to say.
+    fn complain(&self, verb: &str, path: &Path, written: io::Result<()>) -> bool {
+        let Err(error) = written else { return false };
+        for one in fsio::cannot(verb, path, &error, Class::Io).iter() {
+            to_stderr(&draw::draw(one, self.color));
+        }
+        true
+    }
+}
+
+/// A regular file appears whole; what is no regular file (a pipe, a device) is written into,
+/// and a link is followed.
+fn write_result(path: &Path, json: &str) -> io::Result<()> {
+    let line = format!("{json}\n");
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => std::fs::OpenOptions::new()
+            .write(true)
+            .open(path)?
+            .write_all(line.as_bytes()),
+        Ok(_) => fsio::write_atomically(&path.canonicalize()?, line.as_bytes()),
+        Err(_) => fsio::write_atomically(path, line.as_bytes()),
+    }
+}
+
+/// A reader that has gone away is not an error; a full disk is.
+pub(crate) fn to_stdout(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// A reader that has gone away is not an error.
+pub(crate) fn to_stderr(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Whether help and usage errors are colored, before the command line is understood.
+pub(crate) fn is_colored(world: &dyn World) -> bool {
+    io::stderr().is_terminal() && io::stdout().is_terminal() && world.env("NO_COLOR").is_none()
+}

@@ -1,0 +1,83 @@
+//! What is seen of a push while it runs: a line on a terminal, and `-v`'s trace.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::output::{Printer, to_stderr};
+use crate::fsio;
+use crate::oci;
+use crate::reference::Digest;
+
+/// Blobs below this size, in bytes, are gone before anyone could read a line about them.
+const SHOWN_FROM: u64 = 1024 * 1024;
+/// Between two drawings at least this much has been sent, in bytes.
+const STEP: u64 = 256 * 1024;
+
+/// Draws for one push.
+pub(crate) struct Progress {
+    draws: bool,
+    traces: bool,
+    drawn: AtomicBool,
+    blob: Mutex<Option<(Digest, u64, u64)>>,
+}
+
+impl Progress {
+    /// As the printer allows.
+    pub(crate) fn new(printer: &Printer) -> Self {
+        Self {
+            draws: printer.shows_progress(),
+            traces: printer.is_verbose(),
+            drawn: AtomicBool::new(false),
+            blob: Mutex::new(None),
+        }
+    }
+
+    /// Takes the line away.
+    pub(crate) fn end(&self) {
+        if self.drawn.swap(false, Ordering::Relaxed) {
+            to_stderr("\r\x1b[K");
+        }
+    }
+}
+
+impl oci::Progress for Progress {
+    fn blob_started(&self, digest: &Digest, size: u64) {
+        if self.draws && size >= SHOWN_FROM {
+            *self.blob.lock().unwrap_or_else(PoisonError::into_inner) = Some((digest.clone(), size, 0));
+        }
+    }
+
+    fn blob_progress(&self, digest: &Digest, sent: u64) {
+        let mut blob = self.blob.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((current, size, last)) = blob.as_mut()
+            && current == digest
+            && (sent >= *last + STEP || sent < *last || sent == *size)
+        {
+            *last = sent;
+            self.drawn.store(true, Ordering::Relaxed);
+            let percent = sent.saturating_mul(100) / (*size).max(1);
+            to_stderr(&format!(
+                "\r\x1b[Kpushing {} of {} ({percent} %)",
+                fsio::size(sent),
+                fsio::size(*size)
+            ));
+        }
+    }
+
+    fn blob_done(&self, digest: &Digest, _sent: bool) {
+        let mut blob = self.blob.lock().unwrap_or_else(PoisonError::into_inner);
+        if blob.as_ref().is_some_and(|(current, ..)| current == digest) {
+            *blob = None;
+            drop(blob);
+            self.end();
+        }
+    }
+
+    fn trace(&self, line: &str) {
+        if self.traces {
+            self.end();
+            to_stderr(&format!("{line}\n"));
+        }
+    }
+}

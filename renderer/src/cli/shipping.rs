@@ -1,0 +1,203 @@
+//! An artifact to its target, or to nowhere, and what is said about it.
+
+use std::io::Read as _;
+
+use super::args::{Exists, Policy, Registry};
+use super::progress::Progress;
+use super::{Context, Outcome};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::oci::{self, ClientOptions, Credentials, IfExists, PushOptions, RetryPolicy, Secret, TlsOptions};
+use crate::package::artifact::Artifact;
+use crate::reference::{Digest, Target};
+use crate::report::{self, Report};
+
+/// The longest password that is read from standard input, in bytes.
+const MAX_PASSWORD: u64 = 64 * 1024;
+
+/// A report of what is known of an artifact before it is shipped.
+pub(crate) fn describe(artifact: &Artifact) -> Report {
+    let layer = artifact.layer().map(|blob| report::Blob {
+        digest: blob.digest.to_string(),
+        size: blob.size,
+    });
+    Report {
+        layer,
+        ..Report::default()
+    }
+    .with_digest(&artifact.digest, artifact.size())
+}
+
+/// A failure with all that is known of the artifact.
+pub(crate) fn failed(report: Report, problem: Diagnostics) -> Outcome {
+    let report = Report {
+        error: Report::failure(&problem).error,
+        ..report
+    };
+    Outcome {
+        report,
+        text: String::new(),
+        problem: Some(problem),
+    }
+}
+
+/// Fails when the digest is not the expected one.
+pub(crate) fn check_expected(artifact: &Artifact, expected: Option<&Digest>) -> Result<()> {
+    match expected {
+        Some(expected) if *expected != artifact.digest => {
+            let message = format!("the digest is {}, but {expected} was expected", artifact.digest);
+            Err(Diagnostic::error(Class::Digest, message)
+                .note("nothing was sent")
+                .into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes an artifact to a target.
+pub(crate) fn ship(
+    artifact: &Artifact,
+    target: &Target,
+    policy: &Policy,
+    registry: &Registry,
+    context: &Context<'_>,
+) -> Outcome {
+    let mut report = describe(artifact);
+    let (destination, client) = match prepare(artifact, target, policy, registry) {
+        Ok(prepared) => prepared,
+        Err(problem) => return failed(report, problem),
+    };
+    report.reference = Some(destination.to_string());
+    let default = if context.as_solar {
+        Exists::Skip
+    } else {
+        Exists::Fail
+    };
+    let if_exists = IfExists::from(policy.if_exists.unwrap_or(default));
+    let options = PushOptions {
+        if_exists,
+        expect_digest: policy.expect_digest.clone(),
+    };
+    let progress = Progress::new(context.printer);
+    let pushed = oci::push(
+        artifact,
+        &destination,
+        &options,
+        &client,
+        context.world,
+        &progress,
+    );
+    progress.end();
+    match pushed {
+        Ok(pushed) => {
+            report.outcome = Some(pushed.outcome);
+            report.existing_digest = pushed.existing_digest.as_ref().map(ToString::to_string);
+            report.reference = Some(pushed.reference);
+            let text = shipped_text(&report, context.as_solar);
+            Outcome {
+                report,
+                text,
+                problem: None,
+            }
+        }
+        Err(failure) => {
+            report.existing_digest = failure.existing_digest().map(ToString::to_string);
+            failed(report, failure.diagnostic().into())
+        }
+    }
+}
+
+/// Everything that can be wrong before the network is used.
+fn prepare(
+    artifact: &Artifact,
+    target: &Target,
+    policy: &Policy,
+    registry: &Registry,
+) -> Result<(oci::Destination, ClientOptions)> {
+    let destination = oci::resolve(target, artifact, policy.allow_mismatch)?;
+    Ok((destination, client_options(registry)?))
+}
+
+fn client_options(registry: &Registry) -> Result<ClientOptions> {
+    let Registry {
+        plain_http,
+        username,
+        password,
+        password_stdin,
+        registry_config,
+        ca_file,
+        cert_file,
+        key_file,
+        insecure_skip_tls_verify,
+        timeout,
+        retries,
+    } = registry.clone();
+    let password = if password_stdin {
+        Some(read_password()?)
+    } else {
+        password.map(|hidden| hidden.0)
+    };
+    let credentials = match (username, password) {
+        (Some(username), Some(password)) => Some(Credentials::Basic { username, password }),
+        (None, None) => None,
+        (username, _) => {
+            let (given, missing) = if username.is_some() {
+                ("--username", "--password-stdin")
+            } else {
+                ("--password", "--username")
+            };
+            return Err(Diagnostic::error(Class::Usage, format!("{given} needs {missing}")).into());
+        }
+    };
+    Ok(ClientOptions {
+        plain_http,
+        tls: TlsOptions {
+            ca_file,
+            insecure_skip_verify: insecure_skip_tls_verify,
+            cert_file,
+            key_file,
+        },
+        credentials,
+        registry_config,
+        timeout,
+        retry: RetryPolicy {
+            attempts: retries + 1,
+            ..RetryPolicy::default()
+        },
+        ..ClientOptions::default()
+    })
+}
+
+fn read_password() -> Result<Secret> {
+    let mut text = String::new();
+    let read = std::io::stdin().take(MAX_PASSWORD).read_to_string(&mut text);
+    let text = text.trim_end_matches(['\r', '\n']);
+    match read {
+        Ok(_) if !text.is_empty() => Ok(Secret::new(text)),
+        Ok(_) => Err(Diagnostic::error(Class::Usage, "--password-stdin: standard input is empty").into()),
+        Err(error) => Err(Diagnostic::error(
+            Class::Usage,
+            format!("--password-stdin: {}", crate::fsio::reason(&error)),
+        )
+        .into()),
+    }
+}
+
+fn shipped_text(report: &Report, as_solar: bool) -> String {
+    let reference = report.reference.as_deref().unwrap_or_default();
+    let digest = report.digest.as_deref().unwrap_or_default();
+    let outcome = report.outcome.map_or("", report::Outcome::as_str);
+    let existing = report
+        .existing_digest
+        .as_ref()
+        .map_or(String::new(), |other| format!("Existing: {other}\n"));
+    if as_solar {
+        return format!("Pushed result to {reference}\nOutcome: {outcome}\nDigest: {digest}\n{existing}");
+    }
+    let verb = match report.outcome {
+        Some(report::Outcome::Skipped) => "Skipped",
+        Some(report::Outcome::Unchanged) => "Unchanged",
+        Some(report::Outcome::Replaced) => "Replaced",
+        _ => "Pushed",
+    };
+    format!("{verb}: {reference}\nDigest: {digest}\n{existing}")
+}

@@ -1,0 +1,55 @@
+//! Every flag of Helm's `package` and `push` is implemented here, or refused by name.
+
+use std::process::Command;
+
+use testbed::Tool;
+
+use crate::{Run, command};
+
+/// The long flags that a command's help lists, and whether they take a value.
+fn helm_flags(subcommand: &str) -> Vec<(String, bool)> {
+    let home = tempfile::tempdir().unwrap();
+    let help = testbed::run(Tool::Helm.command(home.path()).args([subcommand, "--help"]));
+    help.lines()
+        .filter_map(|line| {
+            let (_, rest) = line.split_once("--")?;
+            let starts = line.trim_start().starts_with('-');
+            let mut words = rest.split_whitespace();
+            let name = words.next().filter(|_| starts)?.to_owned();
+            let value = ["string", "stringArray", "int", "float32"].contains(&words.next().unwrap_or(""));
+            Some((name, value))
+        })
+        .collect()
+}
+
+#[test]
+fn each_of_helms_flags_is_known() {
+    for subcommand in ["package", "push"] {
+        let flags = helm_flags(subcommand);
+        assert!(flags.len() > 15, "Helm's help was not understood: {flags:?}");
+        for (name, takes_value) in flags {
+            let mut call: &mut Command = &mut command();
+            call = call.args([subcommand, "no-such-chart"]);
+            if subcommand == "push" {
+                call = call.arg("file:nowhere");
+            }
+            call = call.arg(format!("--{name}"));
+            if takes_value {
+                call = call.arg(if name == "color" { "never" } else { "1" });
+            }
+            let run = Run::of(call);
+            assert!(
+                !run.stderr.contains("unexpected argument"),
+                "{subcommand} --{name}: {}",
+                run.stderr
+            );
+            if run.stderr.contains("is not supported") {
+                assert!(
+                    run.code == 2 && run.stderr.contains("note:"),
+                    "{subcommand} --{name}: {}",
+                    run.stderr
+                );
+            }
+        }
+    }
+}

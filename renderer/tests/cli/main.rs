@@ -1,0 +1,90 @@
+//! The command line through its binary.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::too_many_lines,
+    clippy::type_complexity,
+    reason = "a test that can't go on should stop, and reads best as one story"
+)]
+
+mod bad_input;
+mod charts;
+mod helm_flags;
+mod job;
+mod results;
+mod solar;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The binary.
+pub(crate) fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_solar-render"))
+}
+
+/// The binary in an environment without the user's settings.
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(binary());
+    command.env_clear();
+    command
+}
+
+/// `testdata`
+pub(crate) fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../testdata")
+        .canonicalize()
+        .unwrap()
+}
+
+/// What a run did.
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Run {
+    pub(crate) fn of(command: &mut Command) -> Self {
+        Self::from(command.output().unwrap())
+    }
+
+    /// Standard output as the one JSON document it must be.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        assert_eq!(
+            self.stdout.lines().count(),
+            1,
+            "one document on one line: {:?} {}",
+            self.stdout,
+            self.stderr
+        );
+        serde_json::from_str(&self.stdout).unwrap()
+    }
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// Every file below a folder, with its content.
+pub(crate) fn tree(folder: &Path) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = std::collections::BTreeMap::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                files.insert(path.clone(), std::fs::read(path).unwrap());
+            }
+        }
+    }
+    files
+}
