@@ -1,6 +1,6 @@
 //! Files: bounded reading, and writing that never leaves half a file under a final name.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -122,13 +122,24 @@ pub struct AtomicFile {
 impl AtomicFile {
     /// Starts a file; its folder must exist.
     pub fn create(path: &Path) -> io::Result<Self> {
+        Self::with_mode(path, 0o666)
+    }
+
+    /// Starts a file that only its owner can read.
+    pub fn create_private(path: &Path) -> io::Result<Self> {
+        Self::with_mode(path, 0o600)
+    }
+
+    /// `mode` less the umask, as any program creates files; tempfile's own default is 0600.
+    fn with_mode(path: &Path, mode: u32) -> io::Result<Self> {
+        use std::os::unix::fs::PermissionsExt as _;
         let folder = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
         let file = tempfile::Builder::new()
             .prefix(".solar-render-")
-            .permissions(permissions())
+            .permissions(fs::Permissions::from_mode(mode))
             .tempfile_in(folder)?;
         let temporary = file.path().to_owned();
         UNFINISHED
@@ -165,13 +176,6 @@ impl AtomicFile {
     }
 }
 
-/// 0666 less the umask, as any program creates files; tempfile's own default is 0600.
-#[cfg(unix)]
-fn permissions() -> std::fs::Permissions {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::Permissions::from_mode(0o666)
-}
-
 impl Write for AtomicFile {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         self.file.as_mut().map_or_else(
@@ -199,12 +203,74 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.commit()
 }
 
+/// A folder that appears under its name whole or not at all: files are put into [`AtomicDir::path`],
+/// which lies beside the final place. Dropped before it is committed, it is gone.
+pub struct AtomicDir {
+    temporary: tempfile::TempDir,
+}
+
+impl AtomicDir {
+    /// Starts one beside what will be its place: in `parent`, which must exist.
+    pub fn create_in(parent: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let temporary = tempfile::Builder::new()
+            .prefix(".solar-render-")
+            .permissions(fs::Permissions::from_mode(0o777))
+            .tempdir_in(parent)?;
+        UNFINISHED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(temporary.path().to_owned());
+        Ok(Self { temporary })
+    }
+
+    /// Where it is meanwhile.
+    pub fn path(&self) -> &Path {
+        self.temporary.path()
+    }
+
+    /// Gives the folder `inside` it the name `path`; all else in it is gone. `false` when something
+    /// has that name.
+    pub fn commit_new(self, inside: &str, path: &Path) -> io::Result<bool> {
+        // A rename would take the place of an empty folder.
+        if path.symlink_metadata().is_ok() {
+            return Ok(false);
+        }
+        match fs::rename(self.path().join(inside), path) {
+            Ok(()) => Ok(true),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::AlreadyExists
+                        | io::ErrorKind::DirectoryNotEmpty
+                        | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for AtomicDir {
+    fn drop(&mut self) {
+        let mut unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+        unfinished.retain(|path| path != self.temporary.path());
+    }
+}
+
 /// Removes what is being written; for the moment before a signal ends the process.
 pub fn remove_unfinished() {
     let unfinished = std::mem::take(&mut *UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner));
     for path in unfinished {
         // It may have been renamed in this moment; then there is nothing to remove.
-        let _ = std::fs::remove_file(path);
+        if path.is_dir() {
+            // More may come into it while it is removed.
+            let _ = (0..10).any(|_| fs::remove_dir_all(&path).is_ok());
+        } else {
+            let _ = fs::remove_file(path);
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Names of things in registries and on disk, parsed once at the border:
-//! [`Digest`], [`Tag`], [`Repository`], [`Reference`], [`Target`].
+//! [`Digest`], [`Tag`], [`Host`], [`Repository`], [`Reference`], [`Target`], [`Locator`].
 //!
 //! The grammars are those of the OCI distribution specification 1.1. A value of one
 //! of these types is valid; there is no other way to build one.
@@ -7,6 +7,10 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+
+mod locator;
+
+pub use locator::{At, Locator, Place};
 
 /// The longest repository path (`name`) that registries accept, in bytes.
 pub const MAX_REPOSITORY_LENGTH: usize = 255;
@@ -20,6 +24,10 @@ pub struct Digest(String);
 /// A tag: `[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(String);
+
+/// A registry: `name`, `name:port`, an IPv4 address or `[IPv6]`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Host(String);
 
 /// A registry and a path in it: `host[:port]/path`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,6 +94,11 @@ pub enum ReferenceError {
         "a target can't hold credentials: use --username with --password-stdin, the environment, or a credentials file"
     )]
     Credentials,
+    /// Neither of the two forms.
+    #[error(
+        "{0:?} names no chart: `oci://host/path[:tag][@digest]` or `oci-layout:DIR[:tag][@digest]` is wanted"
+    )]
+    Locator(String),
     /// Neither of the three forms.
     #[error("{0:?} is not a target: `oci://host/path[:tag]`, `oci-layout:DIR[:tag]` or `file:DIR` is wanted")]
     Target(String),
@@ -153,6 +166,27 @@ impl FromStr for Tag {
             Ok(Self(text.to_owned()))
         } else {
             Err(ReferenceError::Tag(text.to_owned()))
+        }
+    }
+}
+
+impl Host {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Host {
+    type Err = ReferenceError;
+    /// With or without `oci://`; a path is refused.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let host = text.strip_prefix("oci://").unwrap_or(text);
+        let host = host.strip_suffix('/').unwrap_or(host);
+        if valid_host(host) {
+            Ok(Self(host.to_owned()))
+        } else {
+            Err(ReferenceError::Host(text.to_owned()))
         }
     }
 }
@@ -352,6 +386,12 @@ impl fmt::Debug for Digest {
 }
 
 impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

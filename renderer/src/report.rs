@@ -22,6 +22,12 @@ pub struct Report {
     /// What was done; absent on failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
+    /// Of several: the folder, config or archive that this one is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// What would be done, where it was only asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub would: Option<Outcome>,
     /// Where the chart is: `host/repo/name:1.0.0`, `oci-layout:DIR:tag`, `file:PATH`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
@@ -37,6 +43,12 @@ pub struct Report {
     /// The digest found at the tag, when it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub existing_digest: Option<String>,
+    /// What became of the other tags that were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<Tagged>,
+    /// What was written on disk: an archive, a chart's folder, the credentials file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// What went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
@@ -65,6 +77,35 @@ pub enum Outcome {
     Skipped,
     /// Nothing was sent, as asked.
     Rendered,
+    /// It was fetched.
+    Pulled,
+    /// Credentials are good, and kept.
+    Saved,
+    /// Credentials are kept no longer.
+    Removed,
+}
+
+/// What became of one of several tags.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tagged {
+    /// The tag.
+    pub tag: String,
+    /// What was done.
+    pub outcome: Outcome,
+    /// The digest found there, when it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub existing_digest: Option<String>,
+}
+
+/// One tag of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TagEntry {
+    /// As it is in the registry.
+    pub tag: String,
+    /// The chart's version, when it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 /// What went wrong, for machines.
@@ -93,6 +134,13 @@ struct Documents<'a> {
     omitted: Option<usize>,
 }
 
+#[derive(Serialize)]
+struct TagDocument<'a> {
+    schema: u32,
+    reference: &'a str,
+    tags: &'a [TagEntry],
+}
+
 impl Outcome {
     /// As in the document.
     pub fn as_str(self) -> &'static str {
@@ -102,6 +150,9 @@ impl Outcome {
             Self::Replaced => "replaced",
             Self::Skipped => "skipped",
             Self::Rendered => "rendered",
+            Self::Pulled => "pulled",
+            Self::Saved => "saved",
+            Self::Removed => "removed",
         }
     }
 }
@@ -229,6 +280,15 @@ pub fn list_to_bounded_json(reports: &[Report]) -> String {
             return text;
         }
     }
+}
+
+/// The document of a list of tags: `{"schema":1,"reference":"host/repo","tags":[{"tag":…}]}`.
+pub fn tags_to_json(reference: &str, tags: &[TagEntry]) -> String {
+    encode(&TagDocument {
+        schema: SCHEMA,
+        reference,
+        tags,
+    })
 }
 
 fn encode(document: &impl Serialize) -> String {

@@ -4,6 +4,8 @@
 //! minor and patch and leading zeros are fine (`v0.0.1`, `1.2`, `01.2.3`); pre-release
 //! and build follow SemVer 2.0. Seen by asking `helm package`.
 
+use std::cmp::Ordering;
+
 /// The longest version Helm takes, in bytes.
 pub const MAX_VERSION_LENGTH: usize = 256;
 
@@ -26,6 +28,80 @@ pub fn is_valid(version: &str) -> bool {
             pre.split('.')
                 .all(|part| is_identifier(part) && !(digits(part) && part.len() > 1 && part.starts_with('0')))
         })
+}
+
+/// A version in SemVer's order; what SemVer holds for equal is ordered as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version<'a> {
+    text: &'a str,
+    numbers: [u64; 3],
+    pre: Option<&'a str>,
+}
+
+impl<'a> Version<'a> {
+    /// `None` when it is none by [`is_valid`].
+    pub fn parse(text: &'a str) -> Option<Self> {
+        if !is_valid(text) {
+            return None;
+        }
+        let rest = text.strip_prefix('v').unwrap_or(text);
+        let (rest, _build) = split(rest, '+');
+        let (core, pre) = split(rest, '-');
+        let mut numbers = [0; 3];
+        for (number, digits) in numbers.iter_mut().zip(core.split('.')) {
+            *number = digits.parse().ok()?;
+        }
+        Some(Self { text, numbers, pre })
+    }
+
+    /// As it was written.
+    pub fn as_str(&self) -> &'a str {
+        self.text
+    }
+
+    /// Whether it is one before a release, as `1.0.0-rc.1`.
+    pub fn is_prerelease(&self) -> bool {
+        self.pre.is_some()
+    }
+}
+
+impl Ord for Version<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let pre = match (self.pre, other.pre) {
+            (None, None) => Ordering::Equal,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(_), None) => Ordering::Less,
+            (Some(a), Some(b)) => compare_pre(a, b),
+        };
+        self.numbers
+            .cmp(&other.numbers)
+            .then(pre)
+            .then_with(|| self.text.cmp(other.text))
+    }
+}
+
+impl PartialOrd for Version<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// SemVer 2.0, 11: numbers by value and before words, words as ASCII, fewer parts first.
+fn compare_pre(a: &str, b: &str) -> Ordering {
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    for (a, b) in a.split('.').zip(b.split('.')) {
+        let order = match (is_number(a), is_number(b)) {
+            // Without leading zeros the longer one is larger.
+            (true, true) => a.len().cmp(&b.len()).then(a.cmp(b)),
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+            (false, false) => a.cmp(b),
+        };
+        if order.is_ne() {
+            return order;
+        }
+    }
+    a.split('.').count().cmp(&b.split('.').count())
 }
 
 fn split(text: &str, separator: char) -> (&str, Option<&str>) {
@@ -90,5 +166,36 @@ mod tests {
             assert!(!is_valid(version), "{version}");
         }
         assert!(!is_valid(&format!("1.2.3-{}", "a".repeat(300))));
+    }
+
+    #[test]
+    fn versions_have_semvers_order() {
+        let ascending = [
+            "0.1",
+            "1.0.0-1",
+            "1.0.0-2",
+            "1.0.0-10",
+            "1.0.0-alpha",
+            "1.0.0-alpha.1",
+            "1.0.0-alpha.beta",
+            "1.0.0-beta",
+            "1.0.0-rc.1",
+            "1",
+            "1.0.0+a",
+            "1.0.0+b",
+            "v1.0.1",
+            "1.2",
+            "1.10.0-rc.1",
+            "1.10.0",
+            "02.0",
+        ];
+        let versions: Vec<_> = ascending
+            .iter()
+            .map(|text| Version::parse(text).unwrap())
+            .collect();
+        assert!(versions.is_sorted());
+        assert!(Version::parse("1-rc").unwrap().is_prerelease());
+        assert!(!Version::parse("1+a-b").unwrap().is_prerelease());
+        assert_eq!(Version::parse("latest"), None);
     }
 }

@@ -216,6 +216,10 @@ fn hostile_templates_end() {
         "<% set ns = namespace(x=[1]) %><% for a in range(9999) %><% set ns.x = [ns.x] %><% endfor %><< ns.x == ns.x >>",
         "<% set ns = namespace(x=[1]) %><% for a in range(40) %><% set ns.x = [ns.x, ns.x] %><% endfor %><< ns.x | toJson >>",
         "<< 'a' | literal(indent=100000000000) >>",
+        "<< 'a\nb' | indent(999999999999999) >>",
+        "<< '%999999999999999d' | format(1) >>",
+        "<% set ns = namespace() %><% set ns.a = ns %><< ns >>",
+        "<< [1] | batch(99999999999, 1) >>",
     ]
     .into_iter()
     .chain(chains.iter().map(String::as_str))

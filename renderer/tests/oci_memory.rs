@@ -1,4 +1,4 @@
-//! How much memory a push takes; alone in its process, because that is what is measured.
+//! How much memory a push and a pull take; alone in its process, because that is what is measured.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
@@ -6,10 +6,11 @@
 )]
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use sha2::Digest as _;
-use solar_render::oci::{ClientOptions, PushOptions, Silent, push, resolve};
+use solar_render::oci::{ClientOptions, PullOptions, PushOptions, Silent, pull, push, resolve};
 use solar_render::package::artifact::{Artifact, Blob, BlobSource, Content};
 use solar_render::reference::Digest;
 use solar_render::world::Fixed;
@@ -17,7 +18,7 @@ use testbed::Registry;
 
 const PIECE: usize = 1 << 20;
 const PIECES: usize = 200;
-/// What the push may add to the peak, in KiB.
+/// What they may add to the peak, in KiB.
 const LIMIT: u64 = 16 << 10;
 
 struct Zeros;
@@ -40,8 +41,27 @@ fn peak() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
+/// Pulls it from both places.
+fn fetch(registry: &Registry, dir: &Path, client: &ClientOptions) {
+    for (number, from) in [
+        format!("oci://{}/big", registry.host()),
+        format!("oci-layout:{}/big", dir.display()),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let options = PullOptions {
+            destination: dir.join(number.to_string()),
+            ..PullOptions::default()
+        };
+        let world = Fixed::default();
+        let pulled = pull(&from.parse().unwrap(), &options, client, &world, &Silent).unwrap();
+        assert_eq!(pulled.path.metadata().unwrap().len(), (PIECE * PIECES) as u64);
+    }
+}
+
 #[test]
-fn a_chart_of_200_mib_goes_to_a_registry_and_a_layout_without_being_held() {
+fn a_chart_of_200_mib_goes_to_a_registry_and_a_layout_and_back_without_being_held() {
     let mut hash = sha2::Sha256::new();
     let piece = vec![0; PIECE];
     (0..PIECES).for_each(|_| hash.update(&piece));
@@ -51,10 +71,19 @@ fn a_chart_of_200_mib_goes_to_a_registry_and_a_layout_without_being_held() {
         size: (PIECE * PIECES) as u64,
         content: Content::Stream(Arc::new(Zeros)),
     };
+    let text = br#"{"name":"big","version":"1.0.0"}"#;
+    let config = Blob {
+        media_type: Artifact::CONFIG_TYPE,
+        digest: digest(sha2::Sha256::new_with_prefix(text)),
+        size: text.len() as u64,
+        content: Content::Memory(Arc::from(text.as_slice())),
+    };
+    let describe = |blob: &Blob| {
+        let (kind, digest) = (blob.media_type, blob.digest.as_str());
+        serde_json::json!({"mediaType": kind, "digest": digest, "size": blob.size})
+    };
     let manifest = serde_json::json!({
-        "schemaVersion": 2,
-        "config": {"mediaType": Artifact::LAYER_TYPE, "digest": layer.digest.as_str(), "size": layer.size},
-        "layers": [],
+        "schemaVersion": 2, "config": describe(&config), "layers": [describe(&layer)],
     })
     .to_string();
     let artifact = Artifact {
@@ -62,7 +91,7 @@ fn a_chart_of_200_mib_goes_to_a_registry_and_a_layout_without_being_held() {
         version: "1.0.0".to_owned(),
         digest: digest(sha2::Sha256::new_with_prefix(&manifest)),
         manifest: manifest.into_bytes(),
-        blobs: vec![layer],
+        blobs: vec![config, layer],
     };
     let registry = Registry::start();
     let dir = tempfile::tempdir().unwrap();
@@ -81,6 +110,7 @@ fn a_chart_of_200_mib_goes_to_a_registry_and_a_layout_without_being_held() {
         push(&artifact, &destination, &options, &client, &world, &Silent).unwrap();
     }
     assert_eq!(registry.crane_digest("big:1.0.0"), artifact.digest.as_str());
+    fetch(&registry, dir.path(), &client);
     let added = peak() - before;
     assert!(added < LIMIT, "{added} KiB more");
     println!("{added} KiB more than {before}");

@@ -7,12 +7,13 @@ use super::convert::from_template;
 use crate::value;
 use crate::yaml;
 
-/// The deepest block that `literal` makes.
+/// The deepest indentation that a filter makes.
 const MAX_INDENT: usize = 100;
 
 /// Adds ours.
 pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_filter("literal", literal);
+    environment.add_filter("indent", indent);
     environment.add_filter("toYaml", to_yaml);
     environment.add_filter("toJson", to_json);
 }
@@ -25,10 +26,7 @@ pub(super) fn add(environment: &mut Environment<'_>) {
 fn literal(value: Value, options: Kwargs) -> Result<String, Error> {
     let indent: Option<usize> = options.get("indent")?;
     options.assert_all_used()?;
-    if indent.is_some_and(|indent| indent > MAX_INDENT) {
-        let message = format!("an indentation above {MAX_INDENT} makes no sense");
-        return Err(Error::new(ErrorKind::InvalidOperation, message));
-    }
+    check_indent(indent)?;
     let value = from_template(&value)?;
     let is_block = match &value {
         value::Value::Map(map) => !map.is_empty(),
@@ -50,6 +48,27 @@ fn literal(value: Value, options: Kwargs) -> Result<String, Error> {
             Ok(format!("\n{}", text.strip_suffix('\n').unwrap_or(&text)))
         }
     }
+}
+
+/// `indent(N)`: every line but the first, and no empty one, indented by N, as Jinja's;
+/// `indent(N, true)` the first, too.
+#[allow(clippy::needless_pass_by_value, reason = "minijinja's signature")]
+fn indent(text: String, width: usize, first: Option<bool>) -> Result<String, Error> {
+    check_indent(Some(width))?;
+    let margin = " ".repeat(width);
+    let lines = text.split('\n').enumerate().map(|(index, line)| {
+        let indented = !line.is_empty() && (index > 0 || first == Some(true));
+        format!("{}{line}", if indented { margin.as_str() } else { "" })
+    });
+    Ok(lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn check_indent(indent: Option<usize>) -> Result<(), Error> {
+    if indent.is_some_and(|indent| indent > MAX_INDENT) {
+        let message = format!("an indentation above {MAX_INDENT} makes no sense");
+        return Err(Error::new(ErrorKind::InvalidOperation, message));
+    }
+    Ok(())
 }
 
 /// `toYaml`: as Helm's function prints it, for files that Helm does not template.

@@ -158,6 +158,14 @@ fn environment() -> Result<Environment<'static>> {
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     environment.set_fuel(Some(MAX_STEPS));
     environment.set_debug(true);
+    // A namespace can hold itself, and nothing survives printing or comparing that; the
+    // others make much of little: a width or a count is all it takes to fill the memory.
+    for name in ["namespace", "debug"] {
+        environment.remove_global(name);
+    }
+    for name in ["batch", "slice", "format", "pprint", "indent"] {
+        environment.remove_filter(name);
+    }
     filters::add(&mut environment);
     Ok(environment)
 }

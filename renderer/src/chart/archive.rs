@@ -1,10 +1,11 @@
-//! What a chart archive says of itself, checked without unpacking it to disk.
+//! What a chart archive says of itself, checked without unpacking it to disk; and unpacking it.
 //!
 //! Archives come from others: links are refused, so are paths that leave the chart's
 //! folder, and the unpacked size is limited, whatever the headers claim.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
@@ -30,6 +31,44 @@ pub fn inspect(path: &Path) -> Result<Inspected> {
 
 /// As [`inspect`], from any reader; `name` is for messages.
 pub fn inspect_reader(reader: impl Read, name: &str) -> Result<Inspected> {
+    walk(reader, name, &mut |_, entry| {
+        io::copy(entry, &mut io::sink()).map_err(|error| broken(name, &error))?;
+        Ok(())
+    })
+}
+
+/// Unpacks an archive into the folder `into`, which must be empty and ours alone: what is in the
+/// archive's top folder comes to lie in it. On an error what is there so far stays.
+pub fn unpack(reader: impl Read, name: &str, into: &Path) -> Result<Inspected> {
+    walk(reader, name, &mut |inside, entry| {
+        let path = into.join(inside);
+        let cannot = |error: io::Error| fsio::cannot("write", &path, &error, Class::Io);
+        fs::create_dir_all(path.parent().unwrap_or(into)).map_err(cannot)?;
+        let mut file = match fs::File::create_new(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(refused(name, &format!("{inside} is in it twice")));
+            }
+            Err(error) => return Err(cannot(error)),
+        };
+        let mut buffer = [0; 16 * 1024];
+        loop {
+            // Whose fault it is decides what the user is told.
+            let read = entry.read(&mut buffer).map_err(|error| broken(name, &error))?;
+            if read == 0 {
+                return Ok(());
+            }
+            file.write_all(buffer.get(..read).unwrap_or_default())
+                .map_err(cannot)?;
+        }
+    })
+}
+
+/// What is done with a file: its path in the chart's folder, and its bytes.
+type Visit<'v> = dyn FnMut(&str, &mut dyn Read) -> Result<()> + 'v;
+
+/// Checks every entry, and shows each file to `visit`.
+fn walk(reader: impl Read, name: &str, visit: &mut Visit<'_>) -> Result<Inspected> {
     // One byte more than the limit, so that a chart of exactly that size still reads whole.
     let unpacked = MultiGzDecoder::new(reader).take(MAX_CHART_BYTES + 1);
     let mut archive = tar::Archive::new(unpacked);
@@ -37,46 +76,35 @@ pub fn inspect_reader(reader: impl Read, name: &str) -> Result<Inspected> {
     let mut budget = Budget::default();
     let mut chart_yaml = None;
     let mut older = None;
+    let mut seen = BTreeSet::new();
     for entry in archive.entries().map_err(broken)? {
         let mut entry = entry.map_err(broken)?;
-        let kind = entry.header().entry_type();
-        if kind.is_pax_global_extensions() {
-            continue;
-        }
         let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-        check_path(name, &path)?;
-        if kind.is_symlink() || kind.is_hard_link() {
-            return Err(refused(
-                name,
-                &format!("{path} is a link, which no chart archive may hold"),
-            ));
-        }
-        if kind.is_dir() {
+        if !check_entry(name, &path, entry.header().entry_type())? {
             continue;
-        }
-        if !kind.is_file() {
-            return Err(refused(name, &format!("{path} is neither a file nor a folder")));
         }
         budget.add(entry.size(), name)?;
-        let inside = path
-            .strip_prefix("./")
-            .unwrap_or(&path)
-            .split_once('/')
-            .map(|(_, rest)| rest);
-        let shown = format!("{name}:{path}");
-        let mut text = |limit, class| fsio::read_text_from(&mut entry, &shown, limit, class);
-        match inside {
-            // Which of two names the chart? Helm takes the last, others the first.
-            Some("Chart.yaml") if chart_yaml.is_some() => {
-                return Err(refused(name, "it has more than one Chart.yaml"));
-            }
-            Some("Chart.yaml") => chart_yaml = Some(text(MAX_METADATA_BYTES, Class::Chart)?),
-            Some("requirements.yaml") => older = Some(text(MAX_METADATA_BYTES, Class::Chart)?),
-            Some("values.yaml") => check_values(&text(MAX_VALUES_BYTES, Class::Values)?)?,
-            Some("values.schema.json") => check_schema(&text(MAX_VALUES_BYTES, Class::Values)?)?,
+        let inside = path.strip_prefix("./").unwrap_or(&path).split_once('/');
+        let inside = inside.map_or("", |(_, rest)| rest);
+        // Which of two would count? Helm takes the last, others the first.
+        if !seen.insert(inside.to_owned()) {
+            return Err(refused(name, &format!("{inside} is in it twice")));
+        }
+        let (limit, class) = match inside {
+            "Chart.yaml" | "requirements.yaml" => (MAX_METADATA_BYTES, Class::Chart),
+            "values.yaml" | "values.schema.json" => (MAX_VALUES_BYTES, Class::Values),
             _ => {
-                io::copy(&mut entry, &mut io::sink()).map_err(broken)?;
+                visit(inside, &mut entry)?;
+                continue;
             }
+        };
+        let text = fsio::read_text_from(&mut entry, &format!("{name}:{path}"), limit, class)?;
+        visit(inside, &mut text.text().as_bytes())?;
+        match inside {
+            "Chart.yaml" => chart_yaml = Some(text),
+            "requirements.yaml" => older = Some(text),
+            "values.yaml" => check_values(&text)?,
+            _ => check_schema(&text)?,
         }
     }
     // The end of the archive is not the end of the stream: its checksum comes last.
@@ -87,12 +115,36 @@ pub fn inspect_reader(reader: impl Read, name: &str) -> Result<Inspected> {
     })
 }
 
+/// Whether the entry is a file; fails for what no chart archive may hold.
+fn check_entry(name: &str, path: &str, kind: tar::EntryType) -> Result<bool> {
+    if kind.is_pax_global_extensions() {
+        return Ok(false);
+    }
+    check_path(name, path)?;
+    if kind.is_symlink() || kind.is_hard_link() {
+        return Err(refused(
+            name,
+            &format!("{path} is a link, which no chart archive may hold"),
+        ));
+    }
+    if kind.is_dir() {
+        return Ok(false);
+    }
+    if !kind.is_file() {
+        return Err(refused(name, &format!("{path} is neither a file nor a folder")));
+    }
+    Ok(true)
+}
+
 fn check_path(name: &str, path: &str) -> Result<()> {
     let inside = path.strip_prefix("./").unwrap_or(path);
+    let folder = inside.strip_suffix('/').unwrap_or(inside);
     let problem = if path.starts_with('/') || path.get(1..3) == Some(":/") {
         "is absolute"
     } else if inside.split('/').any(|part| part == "..") {
         "leaves the chart"
+    } else if !folder.is_empty() && folder.split('/').any(|part| matches!(part, "" | ".")) {
+        "has an empty element, or `.`"
     } else if path.contains('\\') {
         "has a backslash in it"
     } else if !inside.contains('/') && !inside.is_empty() {

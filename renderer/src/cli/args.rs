@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+pub(crate) use super::registry_args::{Copy, Login, Logout, Publish, Pull, Tags};
 use crate::oci::IfExists;
-use crate::reference::{Digest, Target};
+use crate::reference::{Digest, Tag, Target};
 
 /// Version and commit, for `--version`.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("SOLAR_COMMIT"), ")");
@@ -81,6 +82,18 @@ pub(crate) enum Command {
     Digest(DigestArgs),
     /// Push a chart folder or an archive
     Push(Push),
+    /// Push many charts, those that changed: a folder of charts, or configs
+    Publish(Publish),
+    /// Fetch a chart from a registry or a layout
+    Pull(Pull),
+    /// Copy a chart between registries and layouts, byte for byte
+    Copy(Copy),
+    /// List a chart's versions and other tags, newest first
+    Tags(Tags),
+    /// Log in to a registry: try the credentials, and keep them where Docker and Helm look
+    Login(Login),
+    /// Forget the credentials kept for a registry
+    Logout(Logout),
     /// Print a completion script for a shell
     Completion {
         /// The shell
@@ -197,6 +210,9 @@ pub(crate) struct Policy {
     /// Fail, before anything is sent, unless the digest is this one
     #[arg(long, value_name = "DIGEST")]
     pub(crate) expect_digest: Option<Digest>,
+    /// Also give the chart this tag, by the same policy; may be repeated
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Vec<Tag>,
     /// Take a tag or a repository that does not name this chart
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) allow_mismatch: bool,

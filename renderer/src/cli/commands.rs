@@ -173,7 +173,7 @@ fn save(artifact: &Artifact, args: &Package, context: &Context<'_>) -> Result<oc
     let destination = oci::resolve(&target, artifact, false)?;
     let options = oci::PushOptions {
         if_exists: oci::IfExists::Replace,
-        expect_digest: None,
+        ..oci::PushOptions::default()
     };
     let client = oci::ClientOptions::default();
     oci::push(
@@ -268,7 +268,7 @@ fn prepare_any(input: &Path, versions: &PushVersions, context: &Context<'_>) -> 
 }
 
 /// By name, or by gzip's first bytes.
-fn is_archive(path: &Path) -> bool {
+pub(crate) fn is_archive(path: &Path) -> bool {
     if path.extension().is_some_and(|extension| extension == "tgz") {
         return path.exists();
     }
@@ -280,7 +280,7 @@ fn is_archive(path: &Path) -> bool {
 }
 
 /// The folder that a config's paths are relative to.
-fn folder_of(config: &Path) -> &Path {
+pub(crate) fn folder_of(config: &Path) -> &Path {
     config.parent().unwrap_or(Path::new(""))
 }
 

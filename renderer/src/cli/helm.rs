@@ -2,7 +2,7 @@
 //!
 //! Each is implemented under its own name, or listed here and refused with the reason: a
 //! script that comes from Helm learns what differs instead of "unexpected argument". A test
-//! walks `helm package --help` and `helm push --help`.
+//! walks Helm's help.
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -38,6 +38,8 @@ const NO_CLUSTER: &str = "no cluster is spoken to here";
 const NO_REPOSITORIES: &str = "no chart repositories are used here";
 const NO_SIGNING: &str = "signing with PGP is not supported; `helm package --sign` on the folder makes a .prov \
                           file, which `push` sends along";
+const NO_VERIFYING: &str = "PGP is not supported; `--prov` gets the .prov file for `helm verify`, and \
+                            `--expect-digest` holds the chart to a digest";
 const NO_FETCHING: &str = "nothing is fetched while packaging; run `helm dependency build` before";
 
 /// Flags of `helm package` alone.
@@ -60,6 +62,17 @@ const PACKAGE: &[Refused] = &[
     value("username", NO_FETCHING),
     value("password", NO_FETCHING),
     value("registry-config", NO_FETCHING),
+];
+
+/// Flags of `helm pull` alone.
+const PULL: &[Refused] = &[
+    flag("verify", NO_VERIFYING),
+    value("keyring", NO_VERIFYING),
+    value("repo", NO_REPOSITORIES),
+    flag(
+        "pass-credentials",
+        "credentials never go to another host than the registry's",
+    ),
 ];
 
 /// Helm's global flags.
@@ -88,14 +101,26 @@ const GLOBAL: &[Refused] = &[
     flag("debug", "it is called --verbose here"),
 ];
 
+/// The commands that have Helm's names; `login` and `logout` are below `registry` there.
+const SHARED: &[&str] = &["package", "push", "pull", "login", "logout"];
+
 fn refused(command: &str) -> impl Iterator<Item = &'static Refused> {
-    let own = if command == "package" { PACKAGE } else { &[] };
+    let own = match command {
+        "package" => PACKAGE,
+        "pull" => PULL,
+        _ => &[],
+    };
     own.iter().chain(GLOBAL)
 }
 
-/// Adds the refused flags, hidden, to the commands that have Helm's names.
+/// Adds the refused flags, hidden, to the commands that have Helm's names, and Helm's short forms.
 pub(crate) fn add_refused(command: Command) -> Command {
-    ["package", "push"].into_iter().fold(command, |command, name| {
+    let command = command.mut_subcommand("login", |sub| {
+        sub.mut_arg("username", |arg| arg.short('u'))
+            .mut_arg("password", |arg| arg.short('p'))
+            .mut_arg("insecure_skip_tls_verify", |arg| arg.alias("insecure"))
+    });
+    SHARED.iter().fold(command, |command, name| {
         command.mut_subcommand(name, |sub| {
             sub.args(refused(name).map(|one| {
                 let arg = Arg::new(one.name).long(one.name).hide(true);
@@ -117,7 +142,7 @@ pub(crate) fn add_refused(command: Command) -> Command {
 
 /// The refusals for the flags that were given.
 pub(crate) fn refusals(command: &str, matches: &ArgMatches) -> Vec<Diagnostic> {
-    let known = matches!(command, "package" | "push");
+    let known = SHARED.contains(&command);
     refused(command)
         .filter(|one| known && matches.value_source(one.name) == Some(clap::parser::ValueSource::CommandLine))
         .map(|one| {

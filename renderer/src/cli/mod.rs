@@ -4,12 +4,18 @@
 //! is caught and reported like any other failure, without a backtrace.
 
 mod args;
+mod ci;
 mod commands;
+mod copy;
 mod draw;
 mod files;
 mod helm;
 mod output;
 mod progress;
+mod publish;
+mod pull;
+mod registry;
+mod registry_args;
 mod shipping;
 mod signals;
 
@@ -20,7 +26,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use crate::diag::{Class, Diagnostic, Diagnostics, did_you_mean};
-use crate::report::Report;
+use crate::report::{MAX_DOCUMENT, Report, list_to_bounded_json, list_to_json};
 use crate::world::{System, World};
 use args::{Cli, Command, Global, Output};
 use output::{Finish, Printer};
@@ -41,6 +47,13 @@ pub(crate) enum Done {
     One(Box<Outcome>),
     /// A list of results, also when it has one element.
     Many(Vec<Outcome>),
+    /// A result of another form.
+    Document {
+        /// For machines: one line.
+        json: String,
+        /// For people.
+        text: String,
+    },
     /// Text that is the point of the command (a completion script).
     Text(String),
 }
@@ -112,6 +125,12 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Do
         Command::Package(args) => commands::package(args, context),
         Command::Digest(args) => Done::One(Box::new(commands::digest(args, context))),
         Command::Push(args) => Done::One(Box::new(commands::push(args, context))),
+        Command::Publish(args) => publish::publish(args, context),
+        Command::Pull(args) => Done::One(Box::new(pull::pull(args, context))),
+        Command::Copy(args) => Done::One(Box::new(copy::copy(args, context))),
+        Command::Tags(args) => registry::tags(args, context),
+        Command::Login(args) => Done::One(Box::new(registry::login(args, context))),
+        Command::Logout(args) => Done::One(Box::new(registry::logout(args, context))),
         Command::Completion { shell } => Done::Text(files::completion(*shell)),
         Command::Man { dir } => match files::man(dir) {
             Ok(text) => Done::Text(text),
@@ -126,14 +145,31 @@ fn conclude(printer: &Printer, done: Done) -> u8 {
         Done::One(outcome) => (vec![*outcome], false),
         Done::Many(outcomes) => (outcomes, true),
         Done::Text(text) => {
-            return written(output::to_stdout(&text));
+            return written(printer.print(&text));
+        }
+        Done::Document { json, text } => {
+            let short = if json.len() > MAX_DOCUMENT {
+                Report::default().to_json()
+            } else {
+                json.clone()
+            };
+            return finish(printer, &json, &short, &text, &[]);
         }
     };
     let problems: Vec<&Diagnostics> = outcomes.iter().filter_map(|one| one.problem.as_ref()).collect();
-    let code = problems.first().map_or(0, |problem| problem.class().exit_code());
     let reports: Vec<Report> = outcomes.iter().map(|one| one.report.clone()).collect();
     let text: String = outcomes.iter().map(|one| one.text.as_str()).collect();
-    match printer.finish(&reports, list, &text, &problems) {
+    let (json, short) = match reports.as_slice() {
+        [one] if !list => (one.to_json(), one.to_json()),
+        many => (list_to_json(many), list_to_bounded_json(many)),
+    };
+    finish(printer, &json, &short, &text, &problems)
+}
+
+/// `short` is for where the result's length is limited.
+fn finish(printer: &Printer, json: &str, short: &str, text: &str, problems: &[&Diagnostics]) -> u8 {
+    let code = problems.first().map_or(0, |problem| problem.class().exit_code());
+    match printer.finish(json, short, text, problems) {
         Finish::Done => code,
         Finish::Lost if code == 0 => Class::Io.exit_code(),
         Finish::Lost => code,
@@ -197,7 +233,8 @@ fn usage(error: &clap::Error, arguments: &[OsString], world: &dyn World) -> u8 {
         .join(" ");
     let message = message.trim_start_matches("error: ").to_owned();
     let problem = Diagnostics::from(Diagnostic::error(Class::Usage, message));
-    early_printer(arguments, world).finish(&[Report::failure(&problem)], false, "", &[]);
+    let json = Report::failure(&problem).to_json();
+    early_printer(arguments, world).finish(&json, &json, "", &[]);
     problem.class().exit_code()
 }
 

@@ -10,7 +10,6 @@ use super::args::{Color, Global, Output};
 use super::draw;
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::fsio;
-use crate::report::{Report, list_to_bounded_json, list_to_json};
 use crate::world::World;
 
 /// Where Kubernetes looks for a container's last words.
@@ -79,34 +78,20 @@ impl Printer {
         }
     }
 
-    /// The end: errors, then the result in its form, wherever it is wanted.
-    pub(crate) fn finish(
-        &self,
-        reports: &[Report],
-        list: bool,
-        text: &str,
-        problems: &[&Diagnostics],
-    ) -> Finish {
+    /// The end: errors, then the result in its form, wherever it is wanted; `short` where its
+    /// length is limited.
+    pub(crate) fn finish(&self, json: &str, short: &str, text: &str, problems: &[&Diagnostics]) -> Finish {
         if self.finished.swap(true, Ordering::SeqCst) {
             return Finish::Before;
         }
         for one in problems.iter().flat_map(|problems| problems.iter()) {
             to_stderr(&draw::draw(one, self.color));
         }
-        let json = match reports {
-            [one] if !list => one.to_json(),
-            many => list_to_json(many),
-        };
         let mut lost = false;
         if let Some(path) = &self.result_file {
-            lost |= self.complain("write the result to", path, write_result(path, &json));
+            lost |= self.complain("write the result to", path, write_result(path, json));
         }
         if self.in_a_pod {
-            let short = if list {
-                list_to_bounded_json(reports)
-            } else {
-                json.clone()
-            };
             // A mount can't be replaced, only written into.
             let path = Path::new(TERMINATION_LOG);
             lost |= self.complain("write the result to", path, std::fs::write(path, short));
@@ -117,6 +102,12 @@ impl Printer {
         };
         lost |= self.complain("write to", Path::new("standard output"), written);
         if lost { Finish::Lost } else { Finish::Done }
+    }
+
+    /// A text that is the whole result. That it is being printed is known to a signal's handler.
+    pub(crate) fn print(&self, text: &str) -> io::Result<()> {
+        self.finished.store(true, Ordering::SeqCst);
+        to_stdout(text)
     }
 
     /// Says what could not be written; whether there was anything to say.

@@ -1,4 +1,4 @@
-//! What is seen of a push while it runs: a line on a terminal, and `-v`'s trace.
+//! What is seen of a transfer while it runs: a line on a terminal, and `-v`'s trace.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -14,19 +14,21 @@ const SHOWN_FROM: u64 = 1024 * 1024;
 /// Between two drawings at least this much has been sent, in bytes.
 const STEP: u64 = 256 * 1024;
 
-/// Draws for one push.
+/// Draws for one transfer.
 pub(crate) struct Progress {
     draws: bool,
+    verb: &'static str,
     traces: bool,
     drawn: AtomicBool,
     blob: Mutex<Option<(Digest, u64, u64)>>,
 }
 
 impl Progress {
-    /// As the printer allows.
-    pub(crate) fn new(printer: &Printer) -> Self {
+    /// As the printer allows; `verb` as in `pushing`.
+    pub(crate) fn new(printer: &Printer, verb: &'static str) -> Self {
         Self {
             draws: printer.shows_progress(),
+            verb,
             traces: printer.is_verbose(),
             drawn: AtomicBool::new(false),
             blob: Mutex::new(None),
@@ -58,7 +60,8 @@ impl oci::Progress for Progress {
             self.drawn.store(true, Ordering::Relaxed);
             let percent = sent.saturating_mul(100) / (*size).max(1);
             to_stderr(&format!(
-                "\r\x1b[Kpushing {} of {} ({percent} %)",
+                "\r\x1b[K{} {} of {} ({percent} %)",
+                self.verb,
                 fsio::size(sent),
                 fsio::size(*size)
             ));

@@ -7,7 +7,9 @@ use super::progress::Progress;
 use super::{Context, Outcome};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::oci::{self, ClientOptions, Credentials, IfExists, PushOptions, RetryPolicy, Secret, TlsOptions};
+use crate::package::Packer;
 use crate::package::artifact::Artifact;
+use crate::pipeline;
 use crate::reference::{Digest, Target};
 use crate::report::{self, Report};
 
@@ -76,8 +78,11 @@ pub(crate) fn ship(
     let options = PushOptions {
         if_exists,
         expect_digest: policy.expect_digest.clone(),
+        tags: policy.tag.clone(),
+        check: false,
     };
-    let progress = Progress::new(context.printer);
+    let before = archive_digest(&destination);
+    let progress = Progress::new(context.printer, "pushing");
     let pushed = oci::push(
         artifact,
         &destination,
@@ -87,12 +92,39 @@ pub(crate) fn ship(
         &progress,
     );
     progress.end();
+    let mut outcome = shipped(report, pushed, context.as_solar);
+    let ours = Some(artifact.digest.to_string());
+    outcome.report.existing_digest = outcome
+        .report
+        .existing_digest
+        .or(before)
+        .filter(|other| Some(other) != ours.as_ref());
+    outcome
+}
+
+/// The digest of the chart whose archive is at the destination: a folder keeps no digests.
+fn archive_digest(destination: &oci::Destination) -> Option<String> {
+    let oci::Destination::File { path } = destination else {
+        return None;
+    };
+    // What can't be read as a chart has no digest to report; the push says what is wrong.
+    let existing = pipeline::from_archive(path, &mut Packer::new(1)).ok()?;
+    Some(existing.artifact.digest.to_string())
+}
+
+/// What a push came to, with what was known before.
+pub(crate) fn shipped(
+    mut report: Report,
+    pushed: std::result::Result<oci::Pushed, oci::Failure>,
+    as_solar: bool,
+) -> Outcome {
     match pushed {
         Ok(pushed) => {
             report.outcome = Some(pushed.outcome);
             report.existing_digest = pushed.existing_digest.as_ref().map(ToString::to_string);
             report.reference = Some(pushed.reference);
-            let text = shipped_text(&report, context.as_solar);
+            report.tags = pushed.tags.into_iter().map(tag_report).collect();
+            let text = shipped_text(&report, as_solar);
             Outcome {
                 report,
                 text,
@@ -114,10 +146,15 @@ fn prepare(
     registry: &Registry,
 ) -> Result<(oci::Destination, ClientOptions)> {
     let destination = oci::resolve(target, artifact, policy.allow_mismatch)?;
+    if !policy.tag.is_empty() && matches!(destination, oci::Destination::File { .. }) {
+        let one = Diagnostic::error(Class::Usage, "--tag goes with oci:// and oci-layout:");
+        return Err(one.note("an archive in a folder has no tags").into());
+    }
     Ok((destination, client_options(registry)?))
 }
 
-fn client_options(registry: &Registry) -> Result<ClientOptions> {
+/// What the command line says about registries. Reads the password if it is on standard input.
+pub(crate) fn client_options(registry: &Registry) -> Result<ClientOptions> {
     let Registry {
         plain_http,
         username,
@@ -182,6 +219,19 @@ fn read_password() -> Result<Secret> {
     }
 }
 
+fn tag_report(tagged: oci::Tagged) -> report::Tagged {
+    let oci::Tagged {
+        tag,
+        outcome,
+        existing_digest,
+    } = tagged;
+    report::Tagged {
+        tag: tag.to_string(),
+        outcome,
+        existing_digest: existing_digest.map(|digest| digest.to_string()),
+    }
+}
+
 fn shipped_text(report: &Report, as_solar: bool) -> String {
     let reference = report.reference.as_deref().unwrap_or_default();
     let digest = report.digest.as_deref().unwrap_or_default();
@@ -190,8 +240,12 @@ fn shipped_text(report: &Report, as_solar: bool) -> String {
         .existing_digest
         .as_ref()
         .map_or(String::new(), |other| format!("Existing: {other}\n"));
+    let line = |one: &report::Tagged| format!("Tag: {} ({})\n", one.tag, one.outcome.as_str());
+    let tags: String = report.tags.iter().map(line).collect();
     if as_solar {
-        return format!("Pushed result to {reference}\nOutcome: {outcome}\nDigest: {digest}\n{existing}");
+        return format!(
+            "Pushed result to {reference}\nOutcome: {outcome}\nDigest: {digest}\n{existing}{tags}"
+        );
     }
     let verb = match report.outcome {
         Some(report::Outcome::Skipped) => "Skipped",
@@ -199,5 +253,5 @@ fn shipped_text(report: &Report, as_solar: bool) -> String {
         Some(report::Outcome::Replaced) => "Replaced",
         _ => "Pushed",
     };
-    format!("{verb}: {reference}\nDigest: {digest}\n{existing}")
+    format!("{verb}: {reference}\nDigest: {digest}\n{existing}{tags}")
 }

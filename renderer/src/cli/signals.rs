@@ -31,7 +31,8 @@ pub(crate) fn watch(printer: Printer) {
             (Class::Terminated, "terminated")
         };
         let problem = Diagnostic::error(class, format!("{name} by a signal")).into();
-        if printer.finish(&[Report::failure(&problem)], false, "", &[&problem]) == Finish::Before {
+        let json = Report::failure(&problem).to_json();
+        if printer.finish(&json, &json, "", &[&problem]) == Finish::Before {
             // The result is being printed: either the end is near, or nobody reads it.
             std::thread::sleep(GRACE);
         }

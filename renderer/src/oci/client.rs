@@ -1,52 +1,101 @@
-//! A registry's API (OCI distribution specification 1.1) as far as a push needs it, with
-//! authentication and retries. Every method is one whole operation: it can be repeated, and is,
+//! A registry's API (OCI distribution specification 1.1) as far as a push needs it, with retries. Every method is one whole operation: it can be repeated, and is,
 //! as [`super::retry`] decides.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::{Method, Url};
 use sha2::Digest as _;
 
-use super::auth::{self, Challenge, Held, Session, TokenAnswer};
-use super::credentials::{self, Credentials, Found};
+use super::auth::Session;
 use super::error::ClientError;
 use super::retry::{self, Cause, Decision};
-use super::transport::{Call, Fault, Payload, Reply, Transport, origin};
+use super::transport::{Call, Fault, Payload, Reply, Transport};
 use super::{ClientOptions, Progress};
 use crate::package::artifact::{Artifact, Blob};
-use crate::reference::{Digest, Repository, Tag};
+use crate::reference::{Digest, Host, Repository, Tag};
 use crate::world::World;
 
 /// The largest manifest that is read, in bytes: what registries must at least accept.
 pub(super) const MAX_MANIFEST: usize = 4 << 20;
-/// The largest answer of a token server that is read, in bytes.
-pub(super) const MAX_TOKEN: usize = 1 << 20;
 
-const ANY_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json";
+pub(super) const ANY_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json";
+
+/// What a client works on, and what it asks a token server for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Subject<'a> {
+    /// A registry as a whole: are these credentials good?
+    Host(&'a Host),
+    /// Reading a repository.
+    Read(&'a Repository),
+    /// Writing to a repository, perhaps with blobs of another one of the same registry.
+    Write(&'a Repository, Option<&'a Repository>),
+}
 
 /// A client for one repository of one registry.
 pub(super) struct Client<'a> {
-    repository: &'a Repository,
-    base: Url,
-    options: &'a ClientOptions,
-    world: &'a dyn World,
-    progress: &'a dyn Progress,
-    transport: Transport<'a>,
-    session: RefCell<Session>,
+    pub(super) subject: Subject<'a>,
+    pub(super) base: Url,
+    pub(super) options: &'a ClientOptions,
+    pub(super) world: &'a dyn World,
+    pub(super) progress: &'a dyn Progress,
+    pub(super) transport: Rc<Transport<'a>>,
+    pub(super) session: RefCell<Session>,
     /// One at a time asks for a token; the others wait and share it.
-    asking: tokio::sync::Mutex<()>,
+    pub(super) asking: tokio::sync::Mutex<()>,
+}
+
+impl Subject<'_> {
+    pub(super) fn host(&self) -> &str {
+        match self {
+            Self::Host(host) => host.as_str(),
+            Self::Read(repository) | Self::Write(repository, _) => repository.host(),
+        }
+    }
+
+    pub(super) fn path(&self) -> &str {
+        match self {
+            Self::Host(_) => "",
+            Self::Read(repository) | Self::Write(repository, _) => repository.path(),
+        }
+    }
+
+    /// As token servers read them.
+    pub(super) fn scopes(&self) -> Vec<String> {
+        match self {
+            Self::Host(_) => Vec::new(),
+            Self::Read(repository) => vec![format!("repository:{}:pull", repository.path())],
+            Self::Write(repository, from) => {
+                let own = format!("repository:{}:pull,push", repository.path());
+                let other = from.map(|from| format!("repository:{}:pull", from.path()));
+                std::iter::once(own).chain(other).collect()
+            }
+        }
+    }
 }
 
 impl<'a> Client<'a> {
     pub(super) fn new(
-        repository: &'a Repository,
+        subject: Subject<'a>,
         options: &'a ClientOptions,
         world: &'a dyn World,
         progress: &'a dyn Progress,
     ) -> Result<Self, ClientError> {
-        let host = match repository.host() {
+        let transport = Rc::new(Transport::new(options, world, progress, None));
+        Self::over(transport, subject, options, world, progress)
+    }
+
+    /// A client that shares its connections with others.
+    pub(super) fn over(
+        transport: Rc<Transport<'a>>,
+        subject: Subject<'a>,
+        options: &'a ClientOptions,
+        world: &'a dyn World,
+        progress: &'a dyn Progress,
+    ) -> Result<Self, ClientError> {
+        let host = match subject.host() {
             "docker.io" | "index.docker.io" => "registry-1.docker.io",
             host => host,
         };
@@ -54,12 +103,12 @@ impl<'a> Client<'a> {
         let base = Url::parse(&format!("{scheme}://{host}/v2/"))
             .map_err(|error| ClientError::Setup(format!("{host:?} makes no URL: {error}")))?;
         Ok(Self {
-            repository,
+            subject,
             base,
             options,
             world,
             progress,
-            transport: Transport::new(options, world, progress),
+            transport,
             session: RefCell::default(),
             asking: tokio::sync::Mutex::new(()),
         })
@@ -176,6 +225,25 @@ impl<'a> Client<'a> {
         .await
     }
 
+    /// Takes a blob over from another repository of this registry; `false` when the registry does
+    /// not do that.
+    pub(super) async fn mount(&self, blob: &Blob, from: &Repository) -> Result<bool, ClientError> {
+        let mut url = self.url("blobs/uploads/")?;
+        url.query_pairs_mut()
+            .append_pair("mount", blob.digest.as_str())
+            .append_pair("from", from.path());
+        self.persistently(async || {
+            let reply = self.exchange(&Call::new(Method::POST, url.clone())).await?;
+            match reply.status {
+                201 => Ok(check_digest(&reply, &blob.digest).map(|()| true)?),
+                // An upload was begun instead, or the other repository is hidden from us: send it.
+                202 | 400..=407 | 409..=428 => Ok(false),
+                _ => Err(self.unexpected(reply, "201 or 202").await),
+            }
+        })
+        .await
+    }
+
     /// Puts the manifest at the tag, byte for byte.
     pub(super) async fn put_manifest(&self, tag: &Tag, artifact: &Artifact) -> Result<(), ClientError> {
         let url = self.url(&format!("manifests/{tag}"))?;
@@ -193,14 +261,19 @@ impl<'a> Client<'a> {
         .await
     }
 
-    fn url(&self, rest: &str) -> Result<Url, ClientError> {
+    /// A URL below the repository's.
+    pub(super) fn url(&self, rest: &str) -> Result<Url, ClientError> {
+        let path = self.subject.path();
         self.base
-            .join(&format!("{}/{rest}", self.repository.path()))
-            .map_err(|error| ClientError::Setup(format!("{} makes no URL: {error}", self.repository)))
+            .join(&format!("{path}/{rest}"))
+            .map_err(|error| ClientError::Setup(format!("{path} makes no URL: {error}")))
     }
 
     /// Runs an operation until it succeeds, can't, or the attempts are used up.
-    async fn persistently<T>(&self, operation: impl AsyncFn() -> Result<T, Fault>) -> Result<T, ClientError> {
+    pub(super) async fn persistently<T>(
+        &self,
+        operation: impl AsyncFn() -> Result<T, Fault>,
+    ) -> Result<T, ClientError> {
         let mut attempt = 1;
         loop {
             let fault = match operation().await {
@@ -233,9 +306,12 @@ impl<'a> Client<'a> {
     }
 
     /// Sends, and answers one challenge.
-    async fn exchange(&self, call: &Call<'_>) -> Result<Reply, Fault> {
+    pub(super) async fn exchange(&self, call: &Call<'_>) -> Result<Reply, Fault> {
         // A Location may lead elsewhere: to another origin nothing of ours goes.
         let at_home = call.url.origin() == self.base.origin();
+        if at_home && self.session.borrow().held.is_none() {
+            self.foresee().await?;
+        }
         let used = self.session.borrow().current().filter(|_| at_home);
         let reply = self
             .transport
@@ -250,127 +326,20 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The header that answers a 401, or `None` when there is none to give.
-    async fn answer(&self, reply: &Reply, used: Option<Held>) -> Result<Option<Held>, Fault> {
-        let _turn = self.asking.lock().await;
-        let now = self.session.borrow().current();
-        if let Some(held) = now
-            && used.as_ref().is_none_or(|used| used.header != held.header)
-        {
-            // Another request has got one meanwhile.
-            return Ok(Some(held));
-        }
-        let found = self.credentials()?;
-        let headers = reply.headers.get_all("www-authenticate");
-        let challenges = auth::parse_challenges(headers.iter().filter_map(|value| value.to_str().ok()));
-        let Some(challenge) = auth::choose(challenges, found.credentials.as_ref()) else {
-            return Ok(None);
-        };
-        let held = match (challenge.scheme.as_str(), &found.credentials) {
-            ("bearer", Some(Credentials::RegistryToken(token))) => Held::bearer(token, true, None),
-            ("bearer", credentials) => Some(self.fetch_token(reply, &challenge, credentials.as_ref()).await?),
-            (_, Some(Credentials::Basic { username, password })) => Held::basic(username, password),
-            _ => None,
-        };
-        if held
-            .as_ref()
-            .is_some_and(|held| used.is_some_and(|used| used.header == held.header))
-        {
-            // The very header that was refused.
-            return Ok(None);
-        }
-        self.session.borrow_mut().held.clone_from(&held);
-        Ok(held)
-    }
-
-    /// The user's credentials, searched for once and only when a registry asks.
-    fn credentials(&self) -> Result<Found, ClientError> {
-        if let Some(found) = &self.session.borrow().found {
-            return Ok(found.clone());
-        }
-        let found = credentials::find(
-            self.repository.host(),
-            self.repository.path(),
-            self.options.credentials.as_ref(),
-            self.options.registry_config.as_deref(),
-            self.world,
-        )?;
-        match (&found.credentials, found.looked.first()) {
-            (Some(_), Some(place)) => self.progress.trace(&format!("credentials: from {place}")),
-            _ => self.progress.trace("credentials: none found"),
-        }
-        self.session.borrow_mut().found = Some(found.clone());
-        Ok(found)
-    }
-
-    async fn fetch_token(
-        &self,
-        reply: &Reply,
-        challenge: &Challenge,
-        credentials: Option<&Credentials>,
-    ) -> Result<Held, Fault> {
-        let realm = challenge.get("realm").and_then(|realm| Url::parse(realm).ok());
-        let Some(mut realm) = realm.filter(|url| matches!(url.scheme(), "http" | "https")) else {
-            return Err(reply
-                .protocol("the challenge names no token server (realm)")
-                .into());
-        };
-        if credentials.is_some() && self.base.scheme() == "https" && realm.scheme() == "http" {
-            let message = format!(
-                "credentials are not sent to the token server {}: it is plain HTTP, the registry is not",
-                origin(&realm)
-            );
-            return Err(reply.protocol(message).into());
-        }
-        let scope = format!("repository:{}:pull,push", self.repository.path());
-        let service = challenge.get("service").unwrap_or_default();
-        let header;
-        let call = if let Some(Credentials::IdentityToken(token)) = credentials {
-            header = None;
-            refresh_call(realm, service, &scope, token)
-        } else {
-            header = match credentials {
-                Some(Credentials::Basic { username, password }) => auth::basic(username, password),
-                _ => None,
-            };
-            if !service.is_empty() {
-                realm.query_pairs_mut().append_pair("service", service);
-            }
-            realm.query_pairs_mut().append_pair("scope", &scope);
-            Call::new(Method::GET, realm)
-        };
-        let reply = self.transport.send(&call, header.as_ref()).await?;
-        if reply.status != 200 {
-            let looked = self.looked();
-            return Err(self.transport.refuse(reply, looked, credentials.is_some()).await);
-        }
-        let action = reply.action.clone();
-        let body = self.transport.body(reply, MAX_TOKEN).await?;
-        // serde's words could quote the token.
-        serde_json::from_slice::<TokenAnswer>(&body)
-            .ok()
-            .and_then(TokenAnswer::into_token)
-            .and_then(|(token, life)| Held::bearer(&token, credentials.is_some(), Some(life)))
-            .ok_or_else(|| {
-                let message = "the token server's answer holds no token".to_owned();
-                ClientError::Protocol { action, message }.into()
-            })
-    }
-
-    async fn refuse(&self, reply: Reply) -> Fault {
+    pub(super) async fn refuse(&self, reply: Reply) -> Fault {
         let authenticated = self.is_authenticated();
         self.transport.refuse(reply, self.looked(), authenticated).await
     }
 
     /// Where credentials came from, or were looked for.
-    fn looked(&self) -> Vec<String> {
+    pub(super) fn looked(&self) -> Vec<String> {
         let session = self.session.borrow();
         let found = session.found.as_ref();
         found.map(|found| found.looked.clone()).unwrap_or_default()
     }
 
     /// A status that is neither success nor failure is a lie; the others are failures.
-    async fn unexpected(&self, reply: Reply, wanted: &str) -> Fault {
+    pub(super) async fn unexpected(&self, reply: Reply, wanted: &str) -> Fault {
         if reply.status < 400 {
             let message = format!(
                 "the registry answered {} where only {wanted} is right",
@@ -380,23 +349,6 @@ impl<'a> Client<'a> {
         }
         self.refuse(reply).await
     }
-}
-
-/// A token for an identity token (OAuth 2, `refresh_token`).
-fn refresh_call(realm: Url, service: &str, scope: &str, token: &super::credentials::Secret) -> Call<'static> {
-    // A URL's query has the encoding of a form.
-    let mut form = realm.clone();
-    form.query_pairs_mut()
-        .clear()
-        .append_pair("grant_type", "refresh_token")
-        .append_pair("service", service)
-        .append_pair("client_id", "solar-render")
-        .append_pair("scope", scope)
-        .append_pair("refresh_token", token.expose());
-    let mut call = Call::new(Method::POST, realm);
-    call.content_type = Some("application/x-www-form-urlencoded");
-    call.payload = Payload::Bytes(Bytes::from(form.query().unwrap_or_default().to_owned()));
-    call
 }
 
 fn is_sha512(reply: &Reply) -> bool {

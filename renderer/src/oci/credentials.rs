@@ -149,6 +149,21 @@ impl Found {
     }
 }
 
+/// The file that DOCKER_CONFIG names: Docker means the folder, SolAr passes the file itself.
+fn docker_config(world: &dyn World) -> Option<PathBuf> {
+    let path = PathBuf::from(world.env("DOCKER_CONFIG")?);
+    Some(if path.is_file() {
+        path
+    } else {
+        path.join("config.json")
+    })
+}
+
+/// The file that `docker login` writes.
+pub(super) fn docker_file(world: &dyn World) -> Option<PathBuf> {
+    docker_config(world).or_else(|| Some(world.home()?.join(".docker/config.json")))
+}
+
 struct Place {
     path: PathBuf,
     /// The user named it, so that it must be readable if it is there.
@@ -159,14 +174,7 @@ fn places(registry_config: Option<&Path>, world: &dyn World) -> Vec<Place> {
     let env = |name: &str| world.env(name).map(PathBuf::from);
     let home = world.home();
     let config = env("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|home| home.join(".config")));
-    // Docker means the folder, SolAr passes the file itself.
-    let docker = env("DOCKER_CONFIG").map(|path| {
-        if path.is_file() {
-            path
-        } else {
-            path.join("config.json")
-        }
-    });
+    let docker = docker_config(world);
     let helm = env("HELM_REGISTRY_CONFIG");
     let podman = env("REGISTRY_AUTH_FILE");
     let default_helm = config.as_ref().map(|dir| dir.join("helm/registry/config.json"));
@@ -324,7 +332,7 @@ fn best<'a, T>(entries: impl Iterator<Item = (&'a str, T)>, host: &str, path: &s
 }
 
 /// `https://Host/v1/` → `host`; Docker Hub's several names → `docker.io`.
-fn normal(key: &str) -> String {
+pub(super) fn normal(key: &str) -> String {
     let key = key
         .strip_prefix("https://")
         .or_else(|| key.strip_prefix("http://"))
@@ -345,7 +353,7 @@ pub(super) fn is_docker_hub(host: &str) -> bool {
 }
 
 /// The name under which helpers keep it.
-fn helper_key(host: &str) -> String {
+pub(super) fn helper_key(host: &str) -> String {
     if is_docker_hub(host) {
         "https://index.docker.io/v1/".to_owned()
     } else {

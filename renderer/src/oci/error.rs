@@ -81,6 +81,14 @@ pub enum ClientError {
         /// Why.
         source: io::Error,
     },
+    /// A blob can't be kept.
+    #[error("the blob {digest} can't be written: {}", crate::fsio::reason(.source))]
+    Sink {
+        /// The blob.
+        digest: Digest,
+        /// Why.
+        source: io::Error,
+    },
     /// The client can't be set up with these options.
     #[error("{0}")]
     Setup(String),
@@ -122,7 +130,7 @@ impl ClientError {
             },
             Self::Protocol { .. } => Class::Protocol,
             Self::Credentials(_) | Self::Tls(_) | Self::Setup(_) => Class::Config,
-            Self::Source { .. } | Self::Runtime(_) => Class::Io,
+            Self::Source { .. } | Self::Sink { .. } | Self::Runtime(_) => Class::Io,
         }
     }
 
@@ -201,15 +209,13 @@ fn status_hint(mut plain: Diagnostic, status: u16, looked: &[String], authentica
         return plain.hint(if status == 401 {
             "check the user name and the password or token"
         } else {
-            "the account may not write to this repository"
+            "the account may not do this in this repository"
         });
     }
     for place in looked {
         plain = plain.note(format!("looked for credentials: {place}"));
     }
-    plain.hint(
-        "log in with `helm registry login` or `docker login`, or set REGISTRY_USERNAME and REGISTRY_PASSWORD",
-    )
+    plain.hint("log in with `solar-render login`, or set REGISTRY_USERNAME and REGISTRY_PASSWORD")
 }
 
 /// What a registry's error body says, in one line: `{"errors":[{"code","message"}]}`, or the

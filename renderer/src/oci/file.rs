@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sha2::Digest as _;
 
 use super::disk;
-use super::policy::{Failure, IfExists, Plan, Pushed, plan};
+use super::policy::{Failure, Plan, PushOptions, Pushed, plan};
 use crate::diag::Class;
 use crate::fsio::{AtomicFile, reason};
 use crate::package::artifact::{Artifact, Blob};
@@ -43,7 +43,7 @@ impl FileError {
 }
 
 /// Writes the archive to `path`.
-pub(super) fn push(artifact: &Artifact, path: &Path, if_exists: IfExists) -> Result<Pushed, Failure> {
+pub(super) fn push(artifact: &Artifact, path: &Path, options: &PushOptions) -> Result<Pushed, Failure> {
     let layer = artifact.layer().ok_or(FileError::NoLayer)?;
     let provenance = artifact
         .blobs
@@ -53,7 +53,7 @@ pub(super) fn push(artifact: &Artifact, path: &Path, if_exists: IfExists) -> Res
     loop {
         let found = digest_of(path).map_err(failed(path, "read"))?;
         let same = found.as_ref().map(|digest| *digest == layer.digest);
-        let outcome = match plan(same, if_exists) {
+        let outcome = match plan(same, options.if_exists) {
             Plan::Conflict => {
                 return Err(Failure::Conflict {
                     reference,
@@ -62,6 +62,7 @@ pub(super) fn push(artifact: &Artifact, path: &Path, if_exists: IfExists) -> Res
                 });
             }
             Plan::Done(outcome) => outcome,
+            Plan::Send(outcome) if options.check => outcome,
             Plan::Send(outcome) => {
                 if let Some(provenance) = provenance {
                     // Before the archive: whoever sees that one finds both.
@@ -80,6 +81,7 @@ pub(super) fn push(artifact: &Artifact, path: &Path, if_exists: IfExists) -> Res
             outcome,
             reference,
             existing_digest: None,
+            tags: Vec::new(),
         });
     }
 }

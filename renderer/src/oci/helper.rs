@@ -1,8 +1,8 @@
-//! Docker's credential helpers: `docker-credential-NAME get`, the host on standard input, JSON
-//! on standard output. Run with a time limit; what it prints is never shown.
+//! Docker's credential helpers: `docker-credential-NAME get|store|erase`, the host or JSON on
+//! standard input, JSON on standard output. Run with a time limit; what it prints is never shown.
 
 use std::io::{Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const MAX_OUTPUT: u64 = 1 << 20;
 /// What a helper says when it has nothing, by Docker's protocol.
 const NOT_FOUND: &str = "credentials not found in native keychain";
 /// The user name that marks an identity token.
-const TOKEN_USER: &str = "<token>";
+pub(super) const TOKEN_USER: &str = "<token>";
 
 #[derive(Deserialize)]
 struct Answer {
@@ -31,35 +31,9 @@ struct Answer {
 
 /// Asks helper `name` for `server`. `Err` says in a few words why it was of no use.
 pub(super) fn get(name: &str, server: &str, world: &dyn World) -> Result<Option<Credentials>, String> {
-    let plain = name
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
-    if !plain {
-        return Err("not a helper's name".to_owned());
-    }
-    let mut command = Command::new(format!("docker-credential-{name}"));
-    if let Some(path) = world.env("PATH") {
-        command.env("PATH", path);
-    }
-    let mut child = command
-        .arg("get")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|error| format!("can't be run ({})", error.kind()))?;
-    let output = converse(&mut child, server);
-    if output.is_err() {
-        // It may be gone already; either way it must not stay behind.
-        let _ = child.kill();
-    }
-    let status = child.wait().map_err(|error| error.kind().to_string())?;
-    let output = output?;
+    let (status, output) = run(name, "get", server, world)?;
     if !status.success() {
-        let nothing = output
-            .windows(NOT_FOUND.len())
-            .any(|part| part == NOT_FOUND.as_bytes());
-        return if nothing {
+        return if says_nothing(&output) {
             Ok(None)
         } else {
             Err(format!("failed ({status})"))
@@ -78,12 +52,71 @@ pub(super) fn get(name: &str, server: &str, world: &dyn World) -> Result<Option<
     }))
 }
 
-fn converse(child: &mut Child, server: &str) -> Result<Vec<u8>, String> {
+/// Has helper `name` keep them for `server`.
+pub(super) fn store(
+    name: &str,
+    server: &str,
+    username: &str,
+    secret: &Secret,
+    world: &dyn World,
+) -> Result<(), String> {
+    let entry = serde_json::json!({
+        "ServerURL": server, "Username": username, "Secret": secret.expose(),
+    });
+    match run(name, "store", &entry.to_string(), world)? {
+        (status, _) if status.success() => Ok(()),
+        (status, _) => Err(format!("failed ({status})")),
+    }
+}
+
+/// Has helper `name` forget `server`; `false` when it knew nothing of it.
+pub(super) fn erase(name: &str, server: &str, world: &dyn World) -> Result<bool, String> {
+    match run(name, "erase", server, world)? {
+        (status, _) if status.success() => Ok(true),
+        (_, output) if says_nothing(&output) => Ok(false),
+        (status, _) => Err(format!("failed ({status})")),
+    }
+}
+
+fn says_nothing(output: &[u8]) -> bool {
+    output
+        .windows(NOT_FOUND.len())
+        .any(|part| part == NOT_FOUND.as_bytes())
+}
+
+fn run(name: &str, verb: &str, input: &str, world: &dyn World) -> Result<(ExitStatus, Vec<u8>), String> {
+    let plain = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+    if !plain {
+        return Err("not a helper's name".to_owned());
+    }
+    let mut command = Command::new(format!("docker-credential-{name}"));
+    if let Some(path) = world.env("PATH") {
+        command.env("PATH", path);
+    }
+    let mut child = command
+        .arg(verb)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("can't be run ({})", error.kind()))?;
+    let output = converse(&mut child, input);
+    if output.is_err() {
+        // It may be gone already; either way it must not stay behind.
+        let _ = child.kill();
+    }
+    let status = child.wait().map_err(|error| error.kind().to_string())?;
+    Ok((status, output?))
+}
+
+fn converse(child: &mut Child, words: &str) -> Result<Vec<u8>, String> {
     let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err("has no standard input or output".to_owned());
     };
     // A helper may answer without reading.
-    let _ = input.write_all(server.as_bytes());
+    let _ = input.write_all(words.as_bytes());
     drop(input);
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {

@@ -12,12 +12,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::policy::{Failure, IfExists, Plan, Pushed, plan};
+use super::policy::{Failure, Plan, PushOptions, Pushed, Tagged, all_tags, plan, pushed};
 use super::{Progress, disk};
 use crate::diag::Class;
 use crate::fsio::{AtomicFile, reason};
 use crate::package::artifact::{Artifact, Blob, Content};
 use crate::reference::{Digest, Tag};
+use crate::report::Outcome;
 
 /// The largest `index.json` that is read, in bytes.
 pub(super) const MAX_INDEX: u64 = 64 << 20;
@@ -39,6 +40,14 @@ pub enum LayoutError {
         /// Why.
         source: io::Error,
     },
+    /// It does not have what is asked for.
+    #[error("oci-layout:{} does not have {what}", .dir.display())]
+    Missing {
+        /// The layout.
+        dir: PathBuf,
+        /// `the tag 1.0.0`
+        what: String,
+    },
     /// A file that is there is not what the specification wants. It was left as it is.
     #[error("{} is not part of an OCI image layout: {reason}", .path.display())]
     Foreign {
@@ -55,15 +64,17 @@ impl LayoutError {
         match self {
             Self::Io { .. } => Class::Io,
             Self::Foreign { .. } => Class::Config,
+            // As a registry's 404.
+            Self::Missing { .. } => Class::Refused,
         }
     }
 
-    fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { path, action, source }
     }
 
-    fn foreign(path: &Path, reason: impl Into<String>) -> Self {
+    pub(super) fn foreign(path: &Path, reason: impl Into<String>) -> Self {
         Self::Foreign {
             path: path.to_owned(),
             reason: reason.into(),
@@ -76,50 +87,96 @@ pub(super) fn push(
     artifact: &Artifact,
     dir: &Path,
     tag: &Tag,
-    if_exists: IfExists,
+    options: &PushOptions,
     progress: &dyn Progress,
 ) -> Result<Pushed, Failure> {
     let reference = format!("oci-layout:{}:{tag}", dir.display());
-    std::fs::create_dir_all(dir).map_err(LayoutError::io(dir, "made"))?;
-    let _lock = lock(dir)?;
+    let mut _lock = None;
+    if !options.check {
+        std::fs::create_dir_all(dir).map_err(LayoutError::io(dir, "made"))?;
+        _lock = Some(lock(dir)?);
+    }
     check_marker(dir)?;
     let mut index = Index::read(dir)?;
+    let mut list = Vec::new();
+    let mut sends = false;
+    let mut ours = false;
+    for tag in all_tags(tag, &options.tags) {
+        let (next, existing_digest) = look(artifact, &index, dir, tag, options)?;
+        let (Plan::Send(outcome) | Plan::Done(outcome)) = next else {
+            continue;
+        };
+        if let Plan::Send(_) = next {
+            index.put(artifact, tag);
+            sends = true;
+        }
+        ours |= outcome != Outcome::Skipped;
+        list.push(Tagged {
+            tag: tag.clone(),
+            outcome,
+            existing_digest,
+        });
+    }
+    if ours && !options.check {
+        // Also when nothing changes: what a crash or a careless hand took away comes back.
+        write_blobs(artifact, dir, progress)?;
+    }
+    if sends && !options.check {
+        write_whole(
+            &dir.join("oci-layout"),
+            format!("{{\"imageLayoutVersion\":\"{VERSION}\"}}").as_bytes(),
+        )?;
+        index.write()?;
+    }
+    // There is one tag at least, and none of them is a conflict.
+    pushed(reference.clone(), list).ok_or(Failure::Conflict {
+        reference,
+        ours: artifact.digest.clone(),
+        existing: None,
+    })
+}
+
+/// Which of the artifact's blobs a [`push`] with these options would write.
+pub(super) fn missing(
+    artifact: &Artifact,
+    dir: &Path,
+    tag: &Tag,
+    options: &PushOptions,
+) -> Result<Vec<Digest>, Failure> {
+    check_marker(dir)?;
+    let index = Index::read(dir)?;
+    for tag in all_tags(tag, &options.tags) {
+        look(artifact, &index, dir, tag, options)?;
+    }
+    let there = |blob: &&Blob| {
+        let path = super::layout_read::blob_path(dir, &blob.digest);
+        std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == blob.size)
+    };
+    let absent = artifact.blobs.iter().filter(|blob| !there(blob));
+    Ok(absent.map(|blob| blob.digest.clone()).collect())
+}
+
+/// What is at the tag, and what follows from it.
+fn look(
+    artifact: &Artifact,
+    index: &Index,
+    dir: &Path,
+    tag: &Tag,
+    options: &PushOptions,
+) -> Result<(Plan, Option<Digest>), Failure> {
     let found = index.digest_at(tag);
     let same = found.as_ref().map(|text| text == artifact.digest.as_str());
-    let existing_digest = found
+    let existing = found
         .filter(|_| same == Some(false))
         .and_then(|text| text.parse().ok());
-    let outcome = match plan(same, if_exists) {
-        Plan::Conflict => {
-            return Err(Failure::Conflict {
-                reference,
-                ours: artifact.digest.clone(),
-                existing: existing_digest,
-            });
-        }
-        Plan::Done(outcome) => {
-            if same == Some(true) {
-                // What a crash or a careless hand took away comes back.
-                write_blobs(artifact, dir, progress)?;
-            }
-            outcome
-        }
-        Plan::Send(outcome) => {
-            write_blobs(artifact, dir, progress)?;
-            write_whole(
-                &dir.join("oci-layout"),
-                format!("{{\"imageLayoutVersion\":\"{VERSION}\"}}").as_bytes(),
-            )?;
-            index.put(artifact, tag);
-            index.write()?;
-            outcome
-        }
-    };
-    Ok(Pushed {
-        outcome,
-        reference,
-        existing_digest,
-    })
+    match plan(same, options.if_exists) {
+        Plan::Conflict => Err(Failure::Conflict {
+            reference: format!("oci-layout:{}:{tag}", dir.display()),
+            ours: artifact.digest.clone(),
+            existing,
+        }),
+        next => Ok((next, existing)),
+    }
 }
 
 /// Held until it is dropped, or the process ends in whatever way.
@@ -129,7 +186,7 @@ fn lock(dir: &Path) -> Result<File, LayoutError> {
     Ok(folder)
 }
 
-fn check_marker(dir: &Path) -> Result<(), LayoutError> {
+pub(super) fn check_marker(dir: &Path) -> Result<(), LayoutError> {
     let path = dir.join("oci-layout");
     let Some(text) = read(&path)? else {
         return Ok(());
@@ -164,14 +221,14 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, LayoutError> {
 }
 
 /// `index.json`. What is not ours in it is kept as it is.
-struct Index {
+pub(super) struct Index {
     path: PathBuf,
     fields: Map<String, Value>,
     manifests: Vec<Value>,
 }
 
 impl Index {
-    fn read(dir: &Path) -> Result<Self, LayoutError> {
+    pub(super) fn read(dir: &Path) -> Result<Self, LayoutError> {
         let path = dir.join("index.json");
         let Some(text) = read(&path)? else {
             let mut fields = Map::new();
@@ -205,7 +262,8 @@ impl Index {
         })
     }
 
-    fn digest_at(&self, tag: &Tag) -> Option<String> {
+    /// The digest at a tag.
+    pub(super) fn digest_at(&self, tag: &Tag) -> Option<String> {
         let entry = self.manifests.iter().find(|entry| is_at(entry, tag))?;
         // An entry without a digest is still another one than ours.
         Some(
@@ -215,6 +273,11 @@ impl Index {
                 .unwrap_or("")
                 .to_owned(),
         )
+    }
+
+    /// The tags, as they are written there.
+    pub(super) fn tags(&self) -> impl Iterator<Item = &str> {
+        self.manifests.iter().filter_map(name_of)
     }
 
     fn put(&mut self, artifact: &Artifact, tag: &Tag) {
@@ -236,8 +299,11 @@ impl Index {
 }
 
 fn is_at(entry: &Value, tag: &Tag) -> bool {
-    let name = entry.get("annotations").and_then(|all| all.get(REF_NAME));
-    name.and_then(Value::as_str) == Some(tag.as_str())
+    name_of(entry) == Some(tag.as_str())
+}
+
+fn name_of(entry: &Value) -> Option<&str> {
+    entry.get("annotations")?.get(REF_NAME)?.as_str()
 }
 
 fn write_blobs(artifact: &Artifact, dir: &Path, progress: &dyn Progress) -> Result<(), LayoutError> {

@@ -14,12 +14,17 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use self::copy::{Copied, CopyOptions, copy};
 pub use self::credentials::{Credentials, Secret};
 pub use self::error::{ClientError, Link};
 pub use self::file::FileError;
 pub use self::layout::LayoutError;
-pub use self::policy::{Failure, IfExists, PushOptions, Pushed};
+pub use self::login::{Kept, LoginError, login, logout};
+pub use self::policy::{Failure, IfExists, PushOptions, Pushed, Tagged};
+pub use self::publish::{Batch, Finished, Ready, publish};
+pub use self::pull::{PullOptions, Pulled, pull};
 pub use self::retry::RetryPolicy;
+pub use self::tags::{Listed, tags};
 pub use self::tls::{TlsError, TlsOptions};
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::package::artifact::Artifact;
@@ -29,17 +34,28 @@ use crate::world::World;
 mod auth;
 mod body;
 mod broken;
+mod challenge;
 mod client;
+mod copy;
 pub mod credentials;
 mod disk;
 mod error;
 mod file;
 mod helper;
+mod image;
+mod json_file;
 mod layout;
+mod layout_read;
+mod login;
+mod origin;
 mod policy;
+mod publish;
+mod pull;
 mod push;
+mod read;
 pub mod retry;
 mod secret;
+mod tags;
 mod tls;
 mod transport;
 
@@ -222,12 +238,19 @@ pub fn push(
         });
     }
     match destination {
-        Destination::Registry(reference) => {
-            push::push(artifact, reference, options.if_exists, client, world, progress)
-        }
-        Destination::Layout { dir, tag } => layout::push(artifact, dir, tag, options.if_exists, progress),
-        Destination::File { path } => file::push(artifact, path, options.if_exists),
+        Destination::Registry(reference) => push::push(artifact, reference, options, client, world, progress),
+        Destination::Layout { dir, tag } => layout::push(artifact, dir, tag, options, progress),
+        Destination::File { path } => file::push(artifact, path, options),
     }
+}
+
+/// What all that talks to registries runs on: this thread.
+fn runtime() -> Result<tokio::runtime::Runtime, ClientError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()
+        .map_err(ClientError::Runtime)
 }
 
 impl fmt::Display for Destination {

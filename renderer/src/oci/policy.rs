@@ -1,7 +1,7 @@
 //! The push policy as a pure function, and what a push comes to.
 
 use crate::diag::{Class, Diagnostic, Diagnostics};
-use crate::reference::Digest;
+use crate::reference::{Digest, Tag};
 use crate::report::Outcome;
 
 use super::error::ClientError;
@@ -27,6 +27,10 @@ pub struct PushOptions {
     pub if_exists: IfExists,
     /// Fail before anything is sent unless the chart has this digest.
     pub expect_digest: Option<Digest>,
+    /// Other tags of the same repository or layout that the chart gets, too. Archives have none.
+    pub tags: Vec<Tag>,
+    /// Only look, and say what would be done.
+    pub check: bool,
 }
 
 /// What a push came to.
@@ -38,6 +42,19 @@ pub struct Pushed {
     pub reference: String,
     /// The digest that was, or is, there instead of ours: with `replaced` and `skipped`. None for
     /// archives, which have no manifest.
+    pub existing_digest: Option<Digest>,
+    /// What became of the other tags, in the order asked for.
+    pub tags: Vec<Tagged>,
+}
+
+/// What became of one of several tags.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tagged {
+    /// The tag.
+    pub tag: Tag,
+    /// Created, unchanged, replaced or skipped.
+    pub outcome: Outcome,
+    /// The digest that was, or is, there instead of ours.
     pub existing_digest: Option<Digest>,
 }
 
@@ -71,6 +88,32 @@ pub enum Failure {
         expected: Digest,
         /// The chart's.
         ours: Digest,
+    },
+    /// The chart that was found is not the expected one. Nothing was written.
+    #[error("{reference} is {found}, expected was {expected}")]
+    Unexpected {
+        /// Where.
+        reference: String,
+        /// The one asked for.
+        expected: Digest,
+        /// The one there.
+        found: Digest,
+    },
+    /// What is there is no chart.
+    #[error("{reference} is not a chart: {reason}")]
+    NotAChart {
+        /// Where.
+        reference: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Neither tag nor digest was given, and no tag is a version.
+    #[error("{place} has no version to choose: {tags} tags, none of them a release")]
+    NoVersion {
+        /// Where.
+        place: String,
+        /// How many tags there are.
+        tags: usize,
     },
     /// The registry.
     #[error(transparent)]
@@ -109,12 +152,37 @@ pub(super) fn plan(same: Option<bool>, if_exists: IfExists) -> Plan {
     }
 }
 
+/// The tags to set: the chart's own first, none twice.
+pub(super) fn all_tags<'t>(own: &'t Tag, others: &'t [Tag]) -> Vec<&'t Tag> {
+    let mut all = vec![own];
+    for tag in others {
+        if !all.contains(&tag) {
+            all.push(tag);
+        }
+    }
+    all
+}
+
+/// The chart's own tag and the others, as a push reports them.
+pub(super) fn pushed(reference: String, list: Vec<Tagged>) -> Option<Pushed> {
+    let mut list = list.into_iter();
+    let own = list.next()?;
+    Some(Pushed {
+        outcome: own.outcome,
+        reference,
+        existing_digest: own.existing_digest,
+        tags: list.collect(),
+    })
+}
+
 impl Failure {
     /// What kind of failure it is; decides the exit code.
     pub fn class(&self) -> Class {
         match self {
             Self::Conflict { .. } | Self::Overtaken { .. } => Class::Conflict,
-            Self::Expected { .. } => Class::Digest,
+            Self::Expected { .. } | Self::Unexpected { .. } => Class::Digest,
+            Self::NotAChart { .. } => Class::Chart,
+            Self::NoVersion { .. } => Class::Refused,
             Self::Client(error) => error.class(),
             Self::Layout(error) => error.class(),
             Self::File(error) => error.class(),
@@ -126,7 +194,13 @@ impl Failure {
         match self {
             Self::Conflict { existing, .. } => existing.as_ref(),
             Self::Overtaken { winner, .. } => Some(winner),
-            Self::Expected { .. } | Self::Client(_) | Self::Layout(_) | Self::File(_) => None,
+            Self::Unexpected { found, .. } => Some(found),
+            Self::Expected { .. }
+            | Self::NotAChart { .. }
+            | Self::NoVersion { .. }
+            | Self::Client(_)
+            | Self::Layout(_)
+            | Self::File(_) => None,
         }
     }
 
@@ -142,7 +216,14 @@ impl Failure {
             Self::Expected { .. } => {
                 Diagnostic::error(self.class(), self.to_string()).note("nothing was sent")
             }
-            Self::Layout(_) | Self::File(_) => Diagnostic::error(self.class(), self.to_string()),
+            Self::Unexpected { .. } => {
+                Diagnostic::error(self.class(), self.to_string()).note("nothing was written")
+            }
+            Self::NoVersion { .. } => Diagnostic::error(self.class(), self.to_string())
+                .hint("name a tag or a digest; `--devel` takes versions before a release, too"),
+            Self::NotAChart { .. } | Self::Layout(_) | Self::File(_) => {
+                Diagnostic::error(self.class(), self.to_string())
+            }
         }
     }
 }

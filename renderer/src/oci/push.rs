@@ -2,36 +2,34 @@
 
 use futures_util::future::try_join_all;
 
-use super::client::Client;
+use super::client::{Client, Subject};
+use super::copy::Supply;
 use super::error::ClientError;
-use super::policy::{Failure, IfExists, Plan, Pushed, plan};
+use super::policy::{Failure, Plan, PushOptions, Pushed, Tagged, all_tags, plan, pushed};
 use super::{ClientOptions, Progress};
 use crate::package::artifact::{Artifact, Blob};
-use crate::reference::{Digest, Reference};
+use crate::reference::{Digest, Reference, Tag};
 use crate::world::World;
 
 /// Pushes from this thread, with a runtime of its own.
 pub(super) fn push(
     artifact: &Artifact,
     reference: &Reference,
-    if_exists: IfExists,
-    options: &ClientOptions,
+    options: &PushOptions,
+    client: &ClientOptions,
     world: &dyn World,
     progress: &dyn Progress,
 ) -> Result<Pushed, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .enable_time()
-        .build()
-        .map_err(ClientError::Runtime)?;
+    let runtime = super::runtime()?;
     let result = runtime.block_on(async {
-        let client = Client::new(&reference.repository, options, world, progress)?;
+        let subject = Subject::Write(&reference.repository, None);
         let push = Push {
-            client,
+            client: Client::new(subject, client, world, progress)?,
             artifact,
             reference,
-            if_exists,
+            options,
             progress,
+            supply: None,
         };
         push.run().await
     });
@@ -40,95 +38,145 @@ pub(super) fn push(
     result
 }
 
-struct Push<'a> {
-    client: Client<'a>,
-    artifact: &'a Artifact,
-    reference: &'a Reference,
-    if_exists: IfExists,
-    progress: &'a dyn Progress,
+/// A push to one repository.
+pub(super) struct Push<'a> {
+    pub(super) client: Client<'a>,
+    pub(super) artifact: &'a Artifact,
+    pub(super) reference: &'a Reference,
+    pub(super) options: &'a PushOptions,
+    pub(super) progress: &'a dyn Progress,
+    /// Where the blobs' bytes are, when the artifact itself does not have them.
+    pub(super) supply: Option<Supply<'a>>,
+}
+
+/// A tag, and what follows from what is there.
+struct Spot<'t> {
+    tag: &'t Tag,
+    plan: Plan,
+    existing: Option<Digest>,
 }
 
 impl Push<'_> {
-    async fn run(&self) -> Result<Pushed, Failure> {
-        let (mut next, mut existing) = self.look().await?;
-        if let Plan::Done(_) = next {
-            return self.finish(next, existing);
+    /// Looks, sends what is missing, and looks again.
+    pub(super) async fn run(&self) -> Result<Pushed, Failure> {
+        let tags = all_tags(&self.reference.tag, &self.options.tags);
+        let mut spots = self.look(&tags).await?;
+        if self.options.check || !spots.iter().any(Spot::sends) {
+            return self.finish(spots);
         }
         let known = self.client.is_authenticated();
         self.send_blobs().await?;
         if !known && self.client.is_authenticated() {
             // The first look was a stranger's, from whom registries may hide what they hold.
-            (next, existing) = self.look().await?;
-            if let Plan::Done(_) = next {
-                return self.finish(next, existing);
-            }
+            spots = self.look(&tags).await?;
         }
-        self.client
-            .put_manifest(&self.reference.tag, self.artifact)
-            .await?;
-        match self.head().await? {
-            Some(digest) if digest == self.artifact.digest => self.finish(next, existing),
+        for spot in spots.iter().filter(|spot| spot.sends()) {
+            self.place(spot.tag).await?;
+        }
+        self.finish(spots)
+    }
+
+    /// Puts the manifest at a tag, and sees that it stays.
+    async fn place(&self, tag: &Tag) -> Result<(), Failure> {
+        self.client.put_manifest(tag, self.artifact).await?;
+        match self.head(tag).await? {
+            Some(digest) if digest == self.artifact.digest => Ok(()),
             Some(winner) => Err(Failure::Overtaken {
-                reference: self.reference.to_string(),
+                reference: self.shown(tag),
                 ours: self.artifact.digest.clone(),
                 winner,
             }),
             None => Err(ClientError::Protocol {
-                action: format!("HEAD {}", self.reference),
+                action: format!("HEAD {}", self.shown(tag)),
                 message: "the registry took the manifest and does not have it".to_owned(),
             }
             .into()),
         }
     }
 
-    async fn head(&self) -> Result<Option<Digest>, ClientError> {
+    fn shown(&self, tag: &Tag) -> String {
+        format!("{}:{tag}", self.reference.repository)
+    }
+
+    async fn head(&self, tag: &Tag) -> Result<Option<Digest>, ClientError> {
         let ours = (&self.artifact.digest, self.artifact.size());
-        self.client.head_manifest(&self.reference.tag, ours).await
+        self.client.head_manifest(tag, ours).await
     }
 
-    /// What is there, and what follows from it.
-    async fn look(&self) -> Result<(Plan, Option<Digest>), Failure> {
-        let found = self.head().await?;
-        let same = found.as_ref().map(|digest| *digest == self.artifact.digest);
-        let existing = found.filter(|_| same == Some(false));
-        match plan(same, self.if_exists) {
-            Plan::Conflict => Err(Failure::Conflict {
-                reference: self.reference.to_string(),
-                ours: self.artifact.digest.clone(),
-                existing,
-            }),
-            next => Ok((next, existing)),
+    /// What is there, and what follows from it; a conflict at one tag is one for all.
+    async fn look<'t>(&self, tags: &[&'t Tag]) -> Result<Vec<Spot<'t>>, Failure> {
+        let mut spots = Vec::new();
+        for tag in tags {
+            let found = self.head(tag).await?;
+            let same = found.as_ref().map(|digest| *digest == self.artifact.digest);
+            let existing = found.filter(|_| same == Some(false));
+            let plan = plan(same, self.options.if_exists);
+            if plan == Plan::Conflict {
+                return Err(Failure::Conflict {
+                    reference: self.shown(tag),
+                    ours: self.artifact.digest.clone(),
+                    existing,
+                });
+            }
+            spots.push(Spot { tag, plan, existing });
         }
+        Ok(spots)
     }
 
-    fn finish(&self, plan: Plan, existing_digest: Option<Digest>) -> Result<Pushed, Failure> {
-        let (Plan::Send(outcome) | Plan::Done(outcome)) = plan else {
-            return Err(Failure::Conflict {
-                reference: self.reference.to_string(),
-                ours: self.artifact.digest.clone(),
-                existing: existing_digest,
-            });
-        };
-        Ok(Pushed {
-            outcome,
+    fn finish(&self, spots: Vec<Spot<'_>>) -> Result<Pushed, Failure> {
+        let list = spots.into_iter().filter_map(Spot::into_tagged).collect();
+        // There is one spot at least, and none of them is a conflict.
+        pushed(self.reference.to_string(), list).ok_or_else(|| Failure::Conflict {
             reference: self.reference.to_string(),
-            existing_digest,
+            ours: self.artifact.digest.clone(),
+            existing: None,
         })
     }
 
     /// All blobs at once: an artifact has three at most.
-    async fn send_blobs(&self) -> Result<(), ClientError> {
+    async fn send_blobs(&self) -> Result<(), Failure> {
         try_join_all(self.artifact.blobs.iter().map(|blob| self.send_blob(blob))).await?;
         Ok(())
     }
 
-    async fn send_blob(&self, blob: &Blob) -> Result<(), ClientError> {
+    async fn send_blob(&self, blob: &Blob) -> Result<(), Failure> {
         let there = self.client.has_blob(blob).await?;
         if !there {
             self.progress.blob_started(&blob.digest, blob.size);
-            self.client.upload(blob).await?;
+            match &self.supply {
+                None => self.client.upload(blob).await?,
+                Some(supply) => self.send_from(supply, blob).await?,
+            }
         }
         self.progress.blob_done(&blob.digest, !there);
         Ok(())
+    }
+}
+
+impl Push<'_> {
+    async fn send_from(&self, supply: &Supply<'_>, blob: &Blob) -> Result<(), Failure> {
+        if let Some(from) = supply.mount
+            && self.client.mount(blob, from).await?
+        {
+            return Ok(());
+        }
+        Ok(self.client.upload(&supply.fetch(blob).await?).await?)
+    }
+}
+
+impl Spot<'_> {
+    fn sends(&self) -> bool {
+        matches!(self.plan, Plan::Send(_))
+    }
+
+    fn into_tagged(self) -> Option<Tagged> {
+        let (Plan::Send(outcome) | Plan::Done(outcome)) = self.plan else {
+            return None;
+        };
+        Some(Tagged {
+            tag: self.tag.clone(),
+            outcome,
+            existing_digest: self.existing,
+        })
     }
 }

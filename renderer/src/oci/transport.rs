@@ -2,7 +2,7 @@
 //! redirects, time limits, and what a failed connection means. Knows nothing of registries but
 //! their origin, which alone receives our Authorization.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,8 +12,10 @@ use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION,
 };
 use reqwest::{Method, Url};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use super::auth::Challenge;
 use super::body::Upload;
 use super::broken::Broken;
 use super::error::ClientError;
@@ -114,11 +116,22 @@ pub(super) struct Transport<'a> {
     identity_asked: Arc<AtomicBool>,
     /// Something came back over TLS: it can do without.
     answered: Cell<bool>,
+    /// How many requests may be on their way at once, and so how many connections there are.
+    limit: Option<Semaphore>,
+    /// The registry that has asked who we are, and how.
+    asked: RefCell<Option<(String, Challenge)>>,
 }
 
 impl<'a> Transport<'a> {
-    pub(super) fn new(options: &'a ClientOptions, world: &'a dyn World, progress: &'a dyn Progress) -> Self {
+    pub(super) fn new(
+        options: &'a ClientOptions,
+        world: &'a dyn World,
+        progress: &'a dyn Progress,
+        limit: Option<usize>,
+    ) -> Self {
         Self {
+            limit: limit.map(Semaphore::new),
+            asked: RefCell::default(),
             options,
             world,
             progress,
@@ -127,6 +140,20 @@ impl<'a> Transport<'a> {
             identity_asked: Arc::default(),
             answered: Cell::new(false),
         }
+    }
+
+    /// How a registry has asked before.
+    pub(super) fn foreseen(&self, url: &Url) -> Option<Challenge> {
+        let asked = self.asked.borrow();
+        asked
+            .as_ref()
+            .filter(|(known, _)| *known == origin(url))
+            .map(|(_, challenge)| challenge.clone())
+    }
+
+    /// It has asked so.
+    pub(super) fn note(&self, url: &Url, challenge: &Challenge) {
+        *self.asked.borrow_mut() = Some((origin(url), challenge.clone()));
     }
 
     /// Sends `call`, following redirects. `authorization` goes to the call's own origin only.
@@ -218,13 +245,17 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Waits for the answer as long as bytes move, and `timeout` longer.
+    /// Waits for its turn, and then for the answer as long as bytes move, and `timeout` longer.
     async fn guarded(
         &self,
         sending: impl Future<Output = reqwest::Result<reqwest::Response>>,
         sent: &AtomicU64,
         blob: Option<&Blob>,
     ) -> Result<reqwest::Response, Broken> {
+        let _turn = match &self.limit {
+            Some(limit) => limit.acquire().await.ok(),
+            None => None,
+        };
         let mut sending = std::pin::pin!(sending);
         let mut seen = 0;
         let mut since = Instant::now();
@@ -324,22 +355,37 @@ impl<'a> Transport<'a> {
 
     /// The body, of at most `limit` bytes.
     pub(super) async fn body(&self, reply: Reply, limit: usize) -> Result<Vec<u8>, Fault> {
+        let mut bytes = Vec::new();
+        let action = reply.action.clone();
+        self.each_piece(reply, |piece| {
+            if bytes.len() + piece.len() > limit {
+                let message = format!("the answer is longer than {limit} bytes");
+                let action = action.clone();
+                return Err(ClientError::Protocol { action, message });
+            }
+            bytes.extend_from_slice(piece);
+            Ok(())
+        })
+        .await?;
+        Ok(bytes)
+    }
+
+    /// The body as it comes; what `take` refuses ends it.
+    pub(super) async fn each_piece(
+        &self,
+        reply: Reply,
+        mut take: impl FnMut(&[u8]) -> Result<(), ClientError>,
+    ) -> Result<(), Fault> {
         let Reply {
             mut response, action, ..
         } = reply;
-        let mut bytes = Vec::new();
         loop {
-            let piece = match tokio::time::timeout(self.options.timeout, response.chunk()).await {
-                Ok(Ok(Some(piece))) => piece,
-                Ok(Ok(None)) => return Ok(bytes),
+            match tokio::time::timeout(self.options.timeout, response.chunk()).await {
+                Ok(Ok(Some(piece))) => take(&piece)?,
+                Ok(Ok(None)) => return Ok(()),
                 Ok(Err(error)) => return Err(Broken::from_reqwest(&error).into_fault(action)),
                 Err(_) => return Err(Broken::timeout(self.options.timeout).into_fault(action)),
-            };
-            if bytes.len() + piece.len() > limit {
-                let message = format!("the answer is longer than {limit} bytes");
-                return Err(ClientError::Protocol { action, message }.into());
             }
-            bytes.extend_from_slice(&piece);
         }
     }
 }

@@ -451,7 +451,7 @@ fn links_inside_are_followed_and_links_out_are_refused() {
 fn an_archive_that_names_two_charts_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.tgz");
-    for second in ["x/Chart.yaml", "y/Chart.yaml"] {
+    for second in ["x/Chart.yaml", "y/Chart.yaml", "x//Chart.yaml", "x/./Chart.yaml"] {
         let mut builder = tar::Builder::new(flate2::write::GzEncoder::new(
             Vec::new(),
             flate2::Compression::fast(),
@@ -466,7 +466,8 @@ fn an_archive_that_names_two_charts_is_refused() {
         std::fs::write(&path, builder.into_inner().unwrap().finish().unwrap()).unwrap();
         let run = Run::of(command().arg("digest").arg(&path));
         assert!(
-            run.code == 1 && run.stderr.contains("more than one Chart.yaml"),
+            run.code == 1
+                && (run.stderr.contains("Chart.yaml is in it twice") || run.stderr.contains("empty element")),
             "{}",
             run.stderr
         );

@@ -1,4 +1,4 @@
-//! Every flag of Helm's `package` and `push` is implemented here, or refused by name.
+//! Every flag of Helm's commands that have our names is implemented here, or refused by name.
 
 use std::process::Command;
 
@@ -7,9 +7,9 @@ use testbed::Tool;
 use crate::{Run, command};
 
 /// The long flags that a command's help lists, and whether they take a value.
-fn helm_flags(subcommand: &str) -> Vec<(String, bool)> {
+fn helm_flags(words: &[&str]) -> Vec<(String, bool)> {
     let home = tempfile::tempdir().unwrap();
-    let help = testbed::run(Tool::Helm.command(home.path()).args([subcommand, "--help"]));
+    let help = testbed::run(Tool::Helm.command(home.path()).args(words).arg("--help"));
     help.lines()
         .filter_map(|line| {
             let (_, rest) = line.split_once("--")?;
@@ -24,15 +24,20 @@ fn helm_flags(subcommand: &str) -> Vec<(String, bool)> {
 
 #[test]
 fn each_of_helms_flags_is_known() {
-    for subcommand in ["package", "push"] {
-        let flags = helm_flags(subcommand);
+    let commands: [(&[&str], &[&str]); 5] = [
+        (&["pull"], &["oci-layout:nowhere"]),
+        (&["package"], &["no-such-chart"]),
+        (&["push"], &["no-such-chart", "file:nowhere"]),
+        (&["registry", "login"], &["127.0.0.1:1"]),
+        (&["registry", "logout"], &["127.0.0.1:1"]),
+    ];
+    for (words, arguments) in commands {
+        let subcommand = words[words.len() - 1];
+        let flags = helm_flags(words);
         assert!(flags.len() > 15, "Helm's help was not understood: {flags:?}");
         for (name, takes_value) in flags {
             let mut call: &mut Command = &mut command();
-            call = call.args([subcommand, "no-such-chart"]);
-            if subcommand == "push" {
-                call = call.arg("file:nowhere");
-            }
+            call = call.arg(subcommand).args(arguments);
             call = call.arg(format!("--{name}"));
             if takes_value {
                 call = call.arg(if name == "color" { "never" } else { "1" });

@@ -216,6 +216,23 @@ fn sigterm_ends_pid_1_with_a_result() {
     assert_eq!(pod.message()["error"]["transient"], true);
 }
 
+/// Standard output is a pipe that nobody reads: the program hangs in it, and must still end.
+#[test]
+fn sigterm_ends_a_program_whose_output_nobody_reads() {
+    // More results than any pipe holds.
+    let charts = (0..2000).map(|count| format!("no-such-chart-with-a-rather-long-name-{count}"));
+    let mut command = crate::command();
+    command.arg("package").args(charts).args(["-o", "json"]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let _unread = child.stdout.take();
+    kill(handled_child(&child), "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+}
+
 #[test]
 fn an_interrupted_run_has_its_own_exit_code() {
     let mut command = crate::command();

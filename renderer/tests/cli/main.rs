@@ -9,10 +9,16 @@
 
 mod bad_input;
 mod charts;
+mod copy;
 mod helm_flags;
 mod job;
+mod login;
+mod publish;
+mod pull;
 mod results;
 mod solar;
+mod tag;
+mod tags;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -106,6 +106,34 @@ fn a_second_push_is_unchanged_and_another_content_a_conflict() {
 }
 
 #[test]
+fn a_folder_of_archives_reports_the_digest_that_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(testdata().join("release.yaml")).unwrap();
+    let config = folder.path().join("config.yaml");
+    let target = format!("file:{}", folder.path().join("out").display());
+    let push = |text: &str, rest: &[&str]| {
+        std::fs::write(&config, text).unwrap();
+        Run::of(
+            command()
+                .arg(&config)
+                .args(["-o", "json", "--url", &target])
+                .args(rest),
+        )
+        .json()
+    };
+    let first = push(&text, &[])["digest"].clone();
+    assert!(push(&text, &[])["existingDigest"].is_null(), "unchanged");
+    let other = text.replace("replicas: 3", "replicas: 4");
+    for policy in ["fail", "skip", "replace"] {
+        assert_eq!(
+            push(&other, &["--if-exists", policy])["existingDigest"],
+            first,
+            "{policy}"
+        );
+    }
+}
+
+#[test]
 fn errors_are_results_too() {
     let folder = tempfile::tempdir().unwrap();
     let result = folder.path().join("result.json");
@@ -310,6 +338,12 @@ fn help_version_completions_and_man_pages_come_from_the_definitions() {
         "package",
         "digest",
         "push",
+        "publish",
+        "pull",
+        "copy",
+        "tags",
+        "login",
+        "logout",
         "completion",
         "man",
         "Exit codes",

@@ -179,7 +179,7 @@ pub(crate) fn send_in(
     let destination = resolve(&target.parse().unwrap(), artifact, false).unwrap();
     let options = PushOptions {
         if_exists,
-        expect_digest: None,
+        ..PushOptions::default()
     };
     push(artifact, &destination, &options, client, world, trace)
 }

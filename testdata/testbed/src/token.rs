@@ -92,8 +92,11 @@ impl Issuer {
             }
             (query.to_owned(), known.is_some())
         };
-        let scope = parameter(&query, "scope").unwrap_or_default();
-        let token = self.token(&scope, known);
+        let scopes: Vec<String> = parameters(&query, "scope")
+            .flat_map(|value| value.split(' ').map(str::to_owned).collect::<Vec<_>>())
+            .filter(|scope| !scope.is_empty())
+            .collect();
+        let token = self.token(&scopes, known);
         let text = json!({"token": token, "access_token": token, "expires_in": self.life});
         Response::status(200)
             .header("Content-Type", "application/json")
@@ -101,21 +104,27 @@ impl Issuer {
             .into()
     }
 
-    fn token(&self, scope: &str, known: bool) -> String {
+    fn token(&self, scopes: &[String], known: bool) -> String {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-        let mut parts = scope.split(':');
-        let (kind, name) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
-        let actions: Vec<&str> = parts
-            .next()
-            .unwrap_or("")
-            .split(',')
-            .filter(|action| known || *action == "pull")
+        let access: Vec<_> = scopes
+            .iter()
+            .map(|scope| {
+                let mut parts = scope.split(':');
+                let (kind, name) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+                let actions: Vec<&str> = parts
+                    .next()
+                    .unwrap_or("")
+                    .split(',')
+                    .filter(|action| known || *action == "pull")
+                    .collect();
+                json!({"type": kind, "name": name, "actions": actions})
+            })
             .collect();
         let header = json!({"typ": "JWT", "alg": "ES256", "x5c": [self.certificate]});
         let claims = json!({
             "iss": TokenServer::ISSUER, "sub": "user", "aud": TokenServer::SERVICE,
             "exp": now + self.life, "nbf": now - 10, "iat": now, "jti": "1",
-            "access": [{"type": kind, "name": name, "actions": actions}],
+            "access": access,
         });
         let encode = |value: &serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let signed = format!("{}.{}", encode(&header), encode(&claims));
@@ -140,15 +149,21 @@ fn fixed(signature: &[u8]) -> Vec<u8> {
 
 /// A form's or a query's parameter, decoded as far as scopes need it.
 fn parameter(query: &str, name: &str) -> Option<String> {
+    parameters(query, name).next()
+}
+
+/// All of that name.
+fn parameters(query: &str, name: &str) -> impl Iterator<Item = String> {
     query
         .split('&')
         .filter_map(|pair| pair.split_once('='))
-        .find(|(known, _)| *known == name)
+        .filter(move |(known, _)| *known == name)
         .map(|(_, value)| {
             value
                 .replace("%3A", ":")
                 .replace("%2C", ",")
                 .replace("%2F", "/")
+                .replace("%20", " ")
                 .replace('+', " ")
         })
 }

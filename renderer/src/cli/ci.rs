@@ -1,0 +1,156 @@
+//! What is said about many charts: a table for people, and what GitHub and GitLab read.
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+
+use super::output::to_stderr;
+use crate::diag::{Class, Diagnostic};
+use crate::fsio;
+use crate::report::{Report, list_to_json};
+use crate::world::World;
+
+/// One chart, for people.
+pub(crate) struct Cells {
+    pub(crate) chart: String,
+    pub(crate) version: String,
+    pub(crate) outcome: String,
+    pub(crate) digest: Option<String>,
+    pub(crate) error: Option<String>,
+    pub(crate) input: String,
+}
+
+impl Cells {
+    /// Whether there is something new in the registry, or would be.
+    fn is_changed(&self) -> bool {
+        self.outcome.ends_with("created") || self.outcome.ends_with("replaced")
+    }
+
+    fn digest(&self) -> &str {
+        self.digest.as_deref().unwrap_or("-")
+    }
+}
+
+/// `changed`, `unchanged` and `failed` as counts.
+fn counts(cells: &[Cells]) -> (usize, usize, usize) {
+    let failed = cells.iter().filter(|one| one.error.is_some()).count();
+    let changed = cells.iter().filter(|one| one.is_changed()).count();
+    (changed, cells.len() - failed - changed, failed)
+}
+
+/// A head line, and a line for each chart.
+pub(crate) fn table(cells: &[Cells]) -> String {
+    let head = ["CHART", "VERSION", "OUTCOME", "DIGEST"];
+    let rows: Vec<[&str; 4]> = std::iter::once(head)
+        .chain(
+            cells
+                .iter()
+                .map(|one| [&*one.chart, &*one.version, &*one.outcome, one.digest()]),
+        )
+        .collect();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths = (width(0), width(1), width(2));
+    let mut text = String::new();
+    for [chart, version, outcome, digest] in &rows {
+        // Writing to a String can't fail.
+        let _ = writeln!(
+            text,
+            "{chart:<0$}  {version:<1$}  {outcome:<2$}  {digest}",
+            widths.0, widths.1, widths.2
+        );
+    }
+    text
+}
+
+/// GITHUB_OUTPUT, GITHUB_STEP_SUMMARY and annotations, where they are set. What can't be written
+/// is worth a warning: the charts are published.
+pub(crate) fn tell_github(cells: &[Cells], reports: &[Report], world: &dyn World) -> Vec<Diagnostic> {
+    if world.env("GITHUB_ACTIONS").as_deref() == Some("true") {
+        // Standard output is the result's; the runner reads both streams.
+        for one in cells {
+            if let Some(error) = &one.error {
+                let (title, error) = (escaped(&one.input, true), escaped(error, false));
+                to_stderr(&format!("::error title={title}::{error}\n"));
+            }
+        }
+    }
+    let (changed, unchanged, failed) = counts(cells);
+    let results = list_to_json(reports);
+    let output = format!("changed={changed}\nunchanged={unchanged}\nfailed={failed}\nresults={results}\n");
+    [("GITHUB_OUTPUT", output), ("GITHUB_STEP_SUMMARY", summary(cells))]
+        .into_iter()
+        .filter_map(|(name, text)| {
+            let path = world.env(name)?;
+            let error = OpenOptions::new()
+                .append(true)
+                .create(true)
+                .open(&path)
+                .and_then(|mut file| file.write_all(text.as_bytes()))
+                .err()?;
+            let message = format!(
+                "can't write to {path}, which {name} names: {}",
+                fsio::reason(&error)
+            );
+            Some(Diagnostic::warning(Class::Io, message))
+        })
+        .collect()
+}
+
+/// As GitHub's runner reads the words of a command.
+fn escaped(text: &str, is_property: bool) -> String {
+    let text = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    if is_property {
+        text.replace(':', "%3A").replace(',', "%2C")
+    } else {
+        text
+    }
+}
+
+fn summary(cells: &[Cells]) -> String {
+    let (changed, unchanged, failed) = counts(cells);
+    let mut text = format!(
+        "### Charts: {changed} changed, {unchanged} unchanged, {failed} failed\n\n| chart | version | outcome | digest |\n|---|---|---|---|\n"
+    );
+    let plain = |text: &str| text.replace('|', "\\|").replace(['\n', '\r', '<', '`'], " ");
+    for one in cells {
+        let outcome = one.error.as_ref().map_or_else(
+            || plain(&one.outcome),
+            |error| format!("{}: {}", plain(&one.outcome), plain(error)),
+        );
+        let _ = writeln!(
+            text,
+            "| {} | {} | {outcome} | `{}` |",
+            plain(&one.chart),
+            plain(&one.version),
+            one.digest()
+        );
+    }
+    text
+}
+
+/// GitLab's dotenv report: counts, and `DIGEST_<CHART>` for each chart that has one.
+pub(crate) fn dotenv(cells: &[Cells]) -> String {
+    let (changed, unchanged, failed) = counts(cells);
+    let mut text =
+        format!("CHARTS_CHANGED={changed}\nCHARTS_UNCHANGED={unchanged}\nCHARTS_FAILED={failed}\n");
+    for one in cells.iter().filter(|one| one.error.is_none()) {
+        let name: String = one
+            .chart
+            .chars()
+            .map(|character| {
+                if character.is_ascii_alphanumeric() {
+                    character.to_ascii_uppercase()
+                } else {
+                    '_'
+                }
+            })
+            .collect();
+        if let Some(digest) = &one.digest {
+            let _ = writeln!(text, "DIGEST_{name}={digest}");
+        }
+    }
+    text
+}

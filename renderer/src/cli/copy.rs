@@ -1,0 +1,77 @@
+//! `copy`.
+
+use super::args::{Copy, Exists};
+use super::progress::Progress;
+use super::shipping::{client_options, describe, failed, shipped};
+use super::{Context, Outcome};
+use crate::diag::{Class, Diagnostic, Result};
+use crate::oci::{self, ClientOptions, CopyOptions, IfExists, PushOptions};
+use crate::reference::{Place, Target};
+
+/// `copy`
+pub(crate) fn copy(args: &Copy, context: &Context<'_>) -> Outcome {
+    let clients = client_options(&args.registry).and_then(|client| {
+        check_credentials(args, &client, context)?;
+        let with = |plain: bool| ClientOptions {
+            plain_http: client.plain_http || plain,
+            ..client.clone()
+        };
+        Ok((with(args.from_plain_http), with(args.to_plain_http)))
+    });
+    let (from, to) = match clients {
+        Ok(clients) => clients,
+        Err(problem) => return Outcome::failed(problem),
+    };
+    let policy = &args.policy;
+    let options = CopyOptions {
+        push: PushOptions {
+            if_exists: IfExists::from(policy.if_exists.unwrap_or(Exists::Fail)),
+            expect_digest: policy.expect_digest.clone(),
+            tags: policy.tag.clone(),
+            check: false,
+        },
+        allow_mismatch: policy.allow_mismatch,
+        devel: false,
+    };
+    let progress = Progress::new(context.printer, "copying");
+    let copied = oci::copy(
+        &args.source,
+        &args.target,
+        &options,
+        (&from, &to),
+        context.world,
+        &progress,
+    );
+    progress.end();
+    match copied {
+        Ok(copied) => {
+            let mut report = describe(&copied.artifact);
+            report.reference = Some(copied.destination.to_string());
+            shipped(report, copied.result, false)
+        }
+        Err(problem) => failed(crate::report::Report::default(), problem),
+    }
+}
+
+/// One password for two registries would show it to the wrong one.
+fn check_credentials(args: &Copy, client: &ClientOptions, context: &Context<'_>) -> Result<()> {
+    let (Place::Registry(source), Target::Registry { base, .. }) = (&args.source.place, &args.target) else {
+        return Ok(());
+    };
+    let env = |name| context.world.env(name).is_some();
+    let given = if client.credentials.is_some() {
+        "--username"
+    } else if env("REGISTRY_USERNAME") && env("REGISTRY_PASSWORD") {
+        "REGISTRY_USERNAME"
+    } else {
+        return Ok(());
+    };
+    let host = base.split('/').next().unwrap_or(base);
+    if host == source.host() {
+        return Ok(());
+    }
+    let message = format!("{given} would go to both {} and {host}", source.host());
+    Err(Diagnostic::error(Class::Usage, message)
+        .hint("log in to each with `solar-render login`")
+        .into())
+}

@@ -1,0 +1,263 @@
+//! `publish`: many charts, of which only those that changed are pushed.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::args::{Exists, Publish};
+use super::commands::{folder_of, is_archive};
+use super::output::to_stderr;
+use super::progress::Progress;
+use super::shipping::{client_options, describe, failed, shipped};
+use super::{Context, Done, Outcome, ci};
+use crate::chart::MAX_CHART_DEPTH;
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::fsio;
+use crate::oci::{self, Batch, Finished, IfExists, PushOptions, Ready};
+use crate::package::{Packer, Stamp};
+use crate::pipeline::{self, Versions};
+use crate::reference::Target;
+use crate::report::{self, Report};
+
+/// The most charts of one run.
+const MAX_CHARTS: usize = 100_000;
+
+/// One row of the table.
+struct Row {
+    /// Where it comes from.
+    input: PathBuf,
+    /// The chart's name and version, once they are known.
+    chart: Option<(String, String)>,
+    outcome: Outcome,
+}
+
+/// `publish`
+pub(crate) fn publish(args: &Publish, context: &Context<'_>) -> Done {
+    match run(args, context) {
+        Ok(rows) => done(rows, args, context),
+        Err(problem) => Done::One(Box::new(Outcome::failed(problem))),
+    }
+}
+
+fn run(args: &Publish, context: &Context<'_>) -> Result<Vec<Row>> {
+    if let Target::Registry { tag: Some(_), .. } | Target::Layout { tag: Some(_), .. } = args.target {
+        let one = Diagnostic::error(Class::Usage, "many charts can't go to one tag");
+        return Err(one
+            .hint("leave the tag out: each chart's version becomes its own")
+            .into());
+    }
+    let inputs = find_all(&args.inputs)?;
+    let client = client_options(&args.registry)?;
+    let stamp = pipeline::stamp(context.world)?;
+    let make = |number: usize, packer: &mut Packer| match inputs.get(number) {
+        Some(input) => make_one(input, &args.target, stamp, packer),
+        None => Err(Diagnostic::error(Class::Internal, "there is no such chart").into()),
+    };
+    let options = PushOptions {
+        if_exists: IfExists::from(args.if_exists.unwrap_or(Exists::Fail)),
+        check: args.check,
+        ..PushOptions::default()
+    };
+    let batch = Batch {
+        count: inputs.len(),
+        make: &make,
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        connections: usize::from(args.connections),
+        options: &options,
+    };
+    let mut rows: Vec<Option<Row>> = inputs.iter().map(|_| None).collect();
+    let progress = Progress::new(context.printer, "pushing");
+    let mut count = 0;
+    oci::publish(
+        batch,
+        &client,
+        context.world,
+        &progress,
+        &mut |number, finished| {
+            count += 1;
+            if context.printer.shows_progress() {
+                to_stderr(&bar(count, inputs.len()));
+            }
+            if let (Some(row), Some(input)) = (rows.get_mut(number), inputs.get(number)) {
+                let mut made = row_of(input, finished, args.check, context);
+                made.outcome.report.input = Some(input.display().to_string());
+                *row = Some(made);
+            }
+        },
+    )?;
+    if context.printer.shows_progress() {
+        to_stderr("\r\x1b[K");
+    }
+    Ok(rows.into_iter().flatten().collect())
+}
+
+fn bar(count: usize, all: usize) -> String {
+    const WIDTH: usize = 30;
+    let full = WIDTH * count / all.max(1);
+    format!(
+        "\r\x1b[K[{}{}] {count}/{all}",
+        "=".repeat(full),
+        " ".repeat(WIDTH - full)
+    )
+}
+
+fn make_one(input: &Path, target: &Target, stamp: Stamp, packer: &mut Packer) -> Result<Ready> {
+    let prepared = if input.is_dir() {
+        pipeline::from_folder(input, Versions::default(), stamp, packer)?
+    } else if is_archive(input) {
+        pipeline::from_archive(input, packer)?
+    } else {
+        let config = pipeline::read_config(input, io::empty())?;
+        pipeline::from_config(&config, folder_of(input), packer)?
+    };
+    let destination = oci::resolve(target, &prepared.artifact, false)?;
+    let warnings = prepared.chart.map_or(Vec::new(), |chart| chart.warnings.clone());
+    Ok(Ready {
+        artifact: prepared.artifact,
+        destination,
+        warnings,
+    })
+}
+
+fn row_of(input: &Path, finished: Finished, check: bool, context: &Context<'_>) -> Row {
+    let input = input.to_owned();
+    match finished {
+        Finished::Unmade(problem) => {
+            let named = problem.into_vec().into_iter().map(|one| name_input(one, &input));
+            let problem = Diagnostics::from_vec(named.collect());
+            Row {
+                chart: None,
+                outcome: problem.map_or_else(|| failed(Report::default(), internal()), Outcome::failed),
+                input,
+            }
+        }
+        Finished::Sent(ready, result) => {
+            for warning in &ready.warnings {
+                context.printer.warn(&name_input(warning.clone(), &input));
+            }
+            let mut report = describe(&ready.artifact);
+            report.reference = Some(ready.destination.to_string());
+            let mut outcome = shipped(report, result, false);
+            if check {
+                outcome.report.would = outcome.report.outcome.take();
+            }
+            Row {
+                chart: Some((ready.artifact.name.clone(), ready.artifact.version.clone())),
+                outcome,
+                input,
+            }
+        }
+    }
+}
+
+fn internal() -> Diagnostics {
+    Diagnostic::error(Class::Internal, "a failure without a reason").into()
+}
+
+/// Among many charts it must be said which one is meant.
+fn name_input(one: Diagnostic, input: &Path) -> Diagnostic {
+    let shown = input.display().to_string();
+    if one.location.is_some() || one.message.contains(&shown) {
+        return one;
+    }
+    one.note(format!("in {shown}"))
+}
+
+/// Folders become the charts below them, sorted; files stay.
+fn find_all(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    let mut problems = Vec::new();
+    for input in inputs {
+        if input.is_dir() {
+            let before = all.len();
+            match find(input, 0, &mut all) {
+                Ok(()) if all.len() == before => {
+                    let message = format!("there is no chart below {}", input.display());
+                    problems.push(Diagnostic::error(Class::Chart, message));
+                }
+                Ok(()) => {}
+                Err(problem) => problems.extend(problem.into_vec()),
+            }
+        } else if input.exists() {
+            all.push(input.clone());
+        } else {
+            let message = format!("{} does not exist", input.display());
+            problems.push(Diagnostic::error(Class::Usage, message));
+        }
+    }
+    if all.len() > MAX_CHARTS {
+        let message = format!("there are {} charts, and {MAX_CHARTS} are the most", all.len());
+        problems.push(Diagnostic::error(Class::Usage, message));
+    }
+    Diagnostics::or(problems, all)
+}
+
+/// A chart's own subcharts are part of it, and hidden folders are nobody's charts.
+fn find(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) -> Result<()> {
+    if folder.join("Chart.yaml").is_file() {
+        all.push(folder.to_owned());
+        return Ok(());
+    }
+    if depth >= MAX_CHART_DEPTH {
+        let message = format!("{} nests deeper than {MAX_CHART_DEPTH} folders", folder.display());
+        return Err(Diagnostic::error(Class::Chart, message).into());
+    }
+    let cannot = |error: io::Error| fsio::cannot("read", folder, &error, Class::Chart);
+    let mut below = Vec::new();
+    for entry in fs::read_dir(folder).map_err(cannot)? {
+        let entry = entry.map_err(cannot)?;
+        let hidden = entry.file_name().to_string_lossy().starts_with('.');
+        // Not through links: they may lead around in a circle.
+        if !hidden && entry.file_type().map_err(cannot)?.is_dir() {
+            below.push(entry.path());
+        }
+    }
+    below.sort();
+    below.iter().try_for_each(|path| find(path, depth + 1, all))
+}
+
+/// The table, and what CI wants to know.
+fn done(mut rows: Vec<Row>, args: &Publish, context: &Context<'_>) -> Done {
+    let cells: Vec<ci::Cells> = rows.iter().map(cells).collect();
+    let reports: Vec<Report> = rows.iter().map(|row| row.outcome.report.clone()).collect();
+    let mut problems = ci::tell_github(&cells, &reports, context.world);
+    if let Some(path) = &args.dotenv
+        && let Err(error) = fsio::write_atomically(path, ci::dotenv(&cells).as_bytes())
+    {
+        problems.extend(fsio::cannot("write", path, &error, Class::Usage).into_vec());
+    }
+    for problem in &problems {
+        context.printer.warn(problem);
+    }
+    let table = ci::table(&cells);
+    for (row, line) in rows.iter_mut().zip(table.lines().skip(1)) {
+        row.outcome.text = format!("{line}\n");
+    }
+    if let (Some(row), Some(head)) = (rows.first_mut(), table.lines().next()) {
+        row.outcome.text = format!("{head}\n{}", row.outcome.text);
+    }
+    Done::Many(rows.into_iter().map(|row| row.outcome).collect())
+}
+
+fn cells(row: &Row) -> ci::Cells {
+    let report = &row.outcome.report;
+    let (chart, version) = row
+        .chart
+        .clone()
+        .unwrap_or_else(|| (row.input.display().to_string(), "-".to_owned()));
+    let outcome = match (&report.error, report.outcome, report.would) {
+        (Some(error), ..) => format!("failed: {}", error.class),
+        (None, Some(outcome), _) => outcome.as_str().to_owned(),
+        (None, None, Some(report::Outcome::Unchanged)) => "unchanged".to_owned(),
+        (None, None, Some(would)) => format!("would be {}", would.as_str()),
+        (None, None, None) => "-".to_owned(),
+    };
+    ci::Cells {
+        chart,
+        version,
+        outcome,
+        digest: report.digest.clone(),
+        error: report.error.as_ref().map(|error| error.message.clone()),
+        input: row.input.display().to_string(),
+    }
+}

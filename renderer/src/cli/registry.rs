@@ -1,0 +1,124 @@
+//! `login`, `logout` and `tags`.
+
+use super::args::{Login, Logout, Tags};
+use super::progress::Progress;
+use super::shipping::client_options;
+use super::{Context, Done, Outcome};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::oci::{self, ClientOptions, Credentials, Kept, Secret};
+use crate::report::{self, Report, TagEntry};
+
+/// `login`
+pub(crate) fn login(args: &Login, context: &Context<'_>) -> Outcome {
+    let prepared = client_options(&args.registry).and_then(|client| {
+        let given = given(&client, context)?;
+        Ok((client, given))
+    });
+    let (client, given) = match prepared {
+        Ok(prepared) => prepared,
+        Err(problem) => return Outcome::failed(problem),
+    };
+    let progress = Progress::new(context.printer, "pushing");
+    match oci::login(&args.host, &given, &client, context.world, &progress) {
+        Ok(kept) => {
+            if !kept.known {
+                let message = format!("{} did not ask for credentials: they were not tried", args.host);
+                context.printer.warn(&Diagnostic::warning(Class::Auth, message));
+            }
+            let text = "Login Succeeded\n".to_owned();
+            done(report::Outcome::Saved, args.host.as_str(), kept, text)
+        }
+        Err(error) => Outcome::failed(error.diagnostic().into()),
+    }
+}
+
+/// `logout`
+pub(crate) fn logout(args: &Logout, context: &Context<'_>) -> Outcome {
+    let client = ClientOptions {
+        registry_config: args.registry_config.clone(),
+        ..ClientOptions::default()
+    };
+    match oci::logout(&args.host, &client, context.world) {
+        Ok(kept) => {
+            let outcome = if kept.known {
+                report::Outcome::Removed
+            } else {
+                report::Outcome::Unchanged
+            };
+            let text = if kept.known {
+                format!("Removing login credentials for {}\n", args.host)
+            } else {
+                format!("Not logged in to {}\n", args.host)
+            };
+            done(outcome, args.host.as_str(), kept, text)
+        }
+        Err(error) => Outcome::failed(error.diagnostic().into()),
+    }
+}
+
+/// `tags`
+pub(crate) fn tags(args: &Tags, context: &Context<'_>) -> Done {
+    match list(args, context) {
+        Ok(done) => done,
+        Err(problem) => Done::One(Box::new(Outcome::failed(problem))),
+    }
+}
+
+fn list(args: &Tags, context: &Context<'_>) -> Result<Done> {
+    let place = &args.place.place;
+    if args.place.at().is_some() {
+        let one = Diagnostic::error(
+            Class::Usage,
+            "all tags are listed: leave out the tag and the digest",
+        );
+        return Err(one.hint(format!("{place} is the repository")).into());
+    }
+    let client = client_options(&args.registry)?;
+    let progress = Progress::new(context.printer, "reading");
+    let tags = oci::tags(place, &client, context.world, &progress)?;
+    let entries: Vec<TagEntry> = tags
+        .into_iter()
+        .map(|one| TagEntry {
+            tag: one.tag.to_string(),
+            version: one.version,
+        })
+        .collect();
+    let line = |entry: &TagEntry| format!("{}\n", entry.version.as_ref().unwrap_or(&entry.tag));
+    Ok(Done::Document {
+        text: entries.iter().map(line).collect(),
+        json: report::tags_to_json(&place.to_string(), &entries),
+    })
+}
+
+/// From the command line, or from the environment as every other command takes them.
+fn given(client: &ClientOptions, context: &Context<'_>) -> Result<Credentials> {
+    if let Some(given) = &client.credentials {
+        return Ok(given.clone());
+    }
+    let env = |name| context.world.env(name);
+    match (env("REGISTRY_USERNAME"), env("REGISTRY_PASSWORD")) {
+        (Some(username), Some(password)) => Ok(Credentials::Basic {
+            username,
+            password: Secret::new(password),
+        }),
+        _ => Err(Diagnostics::from(
+            Diagnostic::error(Class::Usage, "no credentials are given")
+                .hint("--username NAME --password-stdin, or REGISTRY_USERNAME and REGISTRY_PASSWORD"),
+        )),
+    }
+}
+
+fn done(outcome: report::Outcome, host: &str, kept: Kept, text: String) -> Outcome {
+    // A helper keeps them where only it knows.
+    let file = kept.helper.is_none().then(|| kept.file.display().to_string());
+    Outcome {
+        report: Report {
+            outcome: Some(outcome),
+            reference: Some(host.to_owned()),
+            file,
+            ..Report::default()
+        },
+        text,
+        problem: None,
+    }
+}

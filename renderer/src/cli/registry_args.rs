@@ -1,0 +1,120 @@
+//! The arguments of the commands that are about registries, and not about making charts.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::args::{Exists, Registry};
+use crate::reference::{Digest, Host, Locator, Target};
+
+/// `login`
+#[derive(Args, Debug)]
+pub(crate) struct Login {
+    /// The registry: HOST or HOST:PORT
+    #[arg(value_name = "HOST")]
+    pub(crate) host: Host,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+/// `logout`
+#[derive(Args, Debug)]
+pub(crate) struct Logout {
+    /// The registry: HOST or HOST:PORT
+    #[arg(value_name = "HOST")]
+    pub(crate) host: Host,
+    /// The credentials file, instead of Docker's
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) registry_config: Option<PathBuf>,
+}
+
+/// `pull`
+#[derive(Args, Debug)]
+pub(crate) struct Pull {
+    /// The chart: oci://HOST/PATH or oci-layout:DIR, with :TAG or @DIGEST; without either, its newest
+    /// release
+    #[arg(value_name = "REF")]
+    pub(crate) chart: Locator,
+    /// The chart's version, in place of a tag
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) version: Option<String>,
+    /// Without a version, take one before a release, too
+    #[arg(long)]
+    pub(crate) devel: bool,
+    /// The folder that gets the archive
+    #[arg(short, long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) destination: PathBuf,
+    /// Unpack the chart, and keep no archive
+    #[arg(long)]
+    pub(crate) untar: bool,
+    /// The folder, below the destination, in which the chart's own folder comes to lie
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) untardir: PathBuf,
+    /// Also get the provenance file, where there is one
+    #[arg(long)]
+    pub(crate) prov: bool,
+    /// Fail, before the chart is fetched, unless its digest is this one
+    #[arg(long, value_name = "DIGEST", alias = "verify-digest")]
+    pub(crate) expect_digest: Option<Digest>,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+/// `tags`
+#[derive(Args, Debug)]
+pub(crate) struct Tags {
+    /// The repository or layout: oci://HOST/PATH or oci-layout:DIR
+    #[arg(value_name = "REF")]
+    pub(crate) place: Locator,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+/// `copy`
+#[derive(Args, Debug)]
+pub(crate) struct Copy {
+    /// The chart: oci://HOST/PATH or oci-layout:DIR, with :TAG or @DIGEST; without either, its newest
+    /// release
+    #[arg(value_name = "SRC")]
+    pub(crate) source: Locator,
+    /// Where it goes: oci://HOST/PATH[:TAG] or oci-layout:DIR[:TAG]; without a tag, the chart's name
+    /// and version are appended
+    #[arg(value_name = "DST")]
+    pub(crate) target: Target,
+    /// Use HTTP for SRC alone
+    #[arg(long)]
+    pub(crate) from_plain_http: bool,
+    /// Use HTTP for DST alone
+    #[arg(long)]
+    pub(crate) to_plain_http: bool,
+    #[command(flatten)]
+    pub(crate) policy: super::args::Policy,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+/// `publish`
+#[derive(Args, Debug)]
+pub(crate) struct Publish {
+    /// Folders: every chart below them is published; configs; archives
+    #[arg(value_name = "DIR|CONFIG|TGZ", required = true, value_hint = ValueHint::AnyPath)]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Where they go: oci://HOST/PATH, oci-layout:DIR or file:DIR; each chart's name and version are
+    /// appended
+    #[arg(value_name = "TARGET")]
+    pub(crate) target: Target,
+    /// Push nothing: say what would happen, and fail when a chart changed without a new version
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// What to do when another digest is at a chart's version [default: fail]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) if_exists: Option<Exists>,
+    /// How many requests are on their way at once: registries lose sessions under many
+    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) connections: u16,
+    /// Write digests as variables to this file, which GitLab reads as a dotenv report
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) dotenv: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}

@@ -1,0 +1,121 @@
+//! Reading an image layout on disk: tags, manifests, blobs. What is read is checked against its
+//! digest, as a registry's answers are.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write};
+use std::path::Path;
+
+use sha2::Digest as _;
+
+use super::client::MAX_MANIFEST;
+use super::image::Descriptor;
+use super::layout::{Index, LayoutError, check_marker};
+use super::origin::disk;
+use super::policy::Failure;
+use crate::reference::{At, Digest, Tag};
+
+/// The tags of the layout that are valid ones.
+pub(super) fn tags(dir: &Path) -> Result<Vec<Tag>, LayoutError> {
+    let index = open(dir)?;
+    Ok(index.tags().filter_map(|tag| tag.parse().ok()).collect())
+}
+
+/// A manifest's bytes.
+pub(super) fn manifest(dir: &Path, at: &At) -> Result<Vec<u8>, LayoutError> {
+    let missing = |what: String| LayoutError::Missing {
+        dir: dir.to_owned(),
+        what,
+    };
+    let digest = match at {
+        At::Digest(digest) => digest.clone(),
+        At::Tag(tag) => {
+            let index = open(dir)?;
+            let text = index
+                .digest_at(tag)
+                .ok_or_else(|| missing(format!("the tag {tag}")))?;
+            text.parse()
+                .map_err(|error| LayoutError::foreign(&dir.join("index.json"), format!("{tag}: {error}")))?
+        }
+    };
+    let path = blob_path(dir, &digest);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(missing(format!("the manifest {digest}")));
+        }
+        Err(error) => return Err(LayoutError::io(&path, "read")(error)),
+    };
+    let mut bytes = Vec::new();
+    file.take(MAX_MANIFEST as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(LayoutError::io(&path, "read"))?;
+    if bytes.len() > MAX_MANIFEST {
+        return Err(LayoutError::foreign(
+            &path,
+            format!("it is larger than {MAX_MANIFEST} bytes"),
+        ));
+    }
+    let found = Digest::from_sha256(&sha2::Sha256::digest(&bytes).into());
+    if found != digest {
+        return Err(LayoutError::foreign(&path, format!("its digest is {found}")));
+    }
+    Ok(bytes)
+}
+
+/// Copies a blob, size and digest checked.
+pub(super) fn blob<W: Write>(
+    dir: &Path,
+    blob: &Descriptor,
+    open: impl Fn() -> io::Result<W>,
+) -> Result<W, Failure> {
+    let path = blob_path(dir, &blob.digest);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let what = format!("the blob {}", blob.digest);
+            let dir = dir.to_owned();
+            return Err(LayoutError::Missing { dir, what }.into());
+        }
+        Err(error) => return Err(LayoutError::io(&path, "read")(error).into()),
+    };
+    // One byte more tells a longer file.
+    let mut file = file.take(blob.size + 1);
+    let mut out = open().map_err(|source| disk(&path, "copied", source))?;
+    let mut hash = sha2::Sha256::new();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let read = file.read(&mut buffer).map_err(LayoutError::io(&path, "read"))?;
+        if read == 0 {
+            break;
+        }
+        let piece = buffer.get(..read).unwrap_or_default();
+        hash.update(piece);
+        out.write_all(piece)
+            .map_err(|source| disk(&path, "copied", source))?;
+    }
+    let found = Digest::from_sha256(&hash.finalize().into());
+    let size = (blob.size + 1).saturating_sub(file.limit());
+    if found != blob.digest || size != blob.size {
+        let reason = format!(
+            "{found} with {size} bytes is read there, {} with {} is wanted",
+            blob.digest, blob.size
+        );
+        return Err(LayoutError::foreign(&path, reason).into());
+    }
+    Ok(out)
+}
+
+fn open(dir: &Path) -> Result<Index, LayoutError> {
+    if !dir.join("index.json").exists() {
+        let what = "an index.json".to_owned();
+        let dir = dir.to_owned();
+        return Err(LayoutError::Missing { dir, what });
+    }
+    check_marker(dir)?;
+    Index::read(dir)
+}
+
+/// Where a layout keeps a blob.
+pub(super) fn blob_path(dir: &Path, digest: &Digest) -> std::path::PathBuf {
+    dir.join("blobs/sha256").join(digest.hex())
+}

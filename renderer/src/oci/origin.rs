@@ -1,0 +1,113 @@
+//! Where charts are read from, the same for registries and layouts: tags, manifests, blobs.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::client::{Client, Subject};
+use super::image::{Descriptor, Image, Named};
+use super::policy::Failure;
+use super::{ClientOptions, Progress, layout_read};
+use crate::reference::{At, Locator, Place, Tag};
+use crate::version::Version;
+use crate::world::World;
+
+/// A place, opened for reading.
+pub(super) enum Origin<'a> {
+    Registry(Box<Client<'a>>),
+    Layout(&'a PathBuf),
+}
+
+impl<'a> Origin<'a> {
+    pub(super) fn open(
+        place: &'a Place,
+        options: &'a ClientOptions,
+        world: &'a dyn World,
+        progress: &'a dyn Progress,
+    ) -> Result<Self, Failure> {
+        Ok(match place {
+            Place::Registry(repository) => {
+                let client = Client::new(Subject::Read(repository), options, world, progress)?;
+                Self::Registry(Box::new(client))
+            }
+            Place::Layout(dir) => Self::Layout(dir),
+        })
+    }
+
+    /// All tags, in no order.
+    pub(super) async fn tags(&self) -> Result<Vec<Tag>, Failure> {
+        match self {
+            Self::Registry(client) => Ok(client.tags().await?),
+            Self::Layout(dir) => Ok(layout_read::tags(dir)?),
+        }
+    }
+
+    /// The manifest of a chart. A tag is resolved here, and nowhere else.
+    pub(super) async fn image(&self, at: &At, reference: &str) -> Result<Image, Failure> {
+        let bytes = match self {
+            Self::Registry(client) => client.manifest(at).await?,
+            Self::Layout(dir) => layout_read::manifest(dir, at)?,
+        };
+        Image::parse(bytes).map_err(|reason| not_a_chart(reference, reason))
+    }
+
+    /// Streams a blob to what `open` makes for each attempt; returns the one that got all of it.
+    pub(super) async fn blob<W: Write>(
+        &self,
+        blob: &Descriptor,
+        open: impl Fn() -> io::Result<W>,
+    ) -> Result<W, Failure> {
+        match self {
+            Self::Registry(client) => Ok(client.blob(blob, open).await?),
+            Self::Layout(dir) => layout_read::blob(dir, blob, open),
+        }
+    }
+
+    /// What the config blob says the chart is.
+    pub(super) async fn named(&self, image: &Image, reference: &str) -> Result<Named, Failure> {
+        let config = self.blob(&image.config, || Ok(Vec::new())).await?;
+        Named::parse(&config).map_err(|reason| not_a_chart(reference, reason))
+    }
+
+    /// What the locator names; without tag and digest the newest version, one before a release only
+    /// when `devel`.
+    pub(super) async fn resolve(&self, locator: &Locator, devel: bool) -> Result<At, Failure> {
+        if let Some(at) = locator.at() {
+            return Ok(at);
+        }
+        let tags = self.tags().await?;
+        let versions: Vec<String> = tags.iter().map(|tag| tag.as_str().replace('_', "+")).collect();
+        let newest = versions
+            .iter()
+            .filter_map(|text| Version::parse(text))
+            .filter(|version| devel || !version.is_prerelease())
+            .max();
+        newest
+            .and_then(|version| Tag::from_version(version.as_str()).ok())
+            .map(At::Tag)
+            .ok_or_else(|| Failure::NoVersion {
+                place: locator.place.to_string(),
+                tags: tags.len(),
+            })
+    }
+}
+
+pub(super) fn not_a_chart(reference: &str, reason: String) -> Failure {
+    Failure::NotAChart {
+        reference: reference.to_owned(),
+        reason,
+    }
+}
+
+/// A path beside which nothing can be made is its own error.
+pub(super) fn make_dir(dir: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(dir).map_err(|source| disk(dir, "made", source))
+}
+
+pub(super) fn disk(path: &Path, action: &'static str, source: io::Error) -> Failure {
+    super::FileError::Io {
+        path: path.to_owned(),
+        action,
+        source,
+    }
+    .into()
+}
