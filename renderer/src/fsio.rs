@@ -153,6 +153,11 @@ impl AtomicFile {
         })
     }
 
+    /// Where its bytes are until it has its name.
+    pub fn draft(&self) -> &Path {
+        &self.temporary
+    }
+
     /// Gives it its name, in place of what has it now.
     pub fn commit(mut self) -> io::Result<()> {
         let file = self

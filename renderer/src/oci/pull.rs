@@ -12,6 +12,7 @@ use super::origin::{Origin, disk, make_dir, not_a_chart};
 use super::policy::Failure;
 use super::{ClientOptions, Progress};
 use crate::chart::archive;
+use crate::chart::metadata::Metadata;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio::{AtomicDir, AtomicFile};
 use crate::reference::{Digest, Locator};
@@ -128,7 +129,7 @@ impl Pull<'_> {
         let path = match &self.options.untar {
             Some(folder) => self.unpack(layer, folder).await?,
             None => {
-                self.save(layer, &file).await?;
+                self.save_archive(layer, &file).await?;
                 file
             }
         };
@@ -154,14 +155,42 @@ impl Pull<'_> {
     }
 
     async fn save(&self, blob: &Descriptor, path: &Path) -> std::result::Result<(), Failure> {
+        let file = self.draft(blob, path).await?;
+        file.commit().map_err(|source| disk(path, "written", source))
+    }
+
+    /// Looks into the archive before it has its name: what is no chart, or another than the
+    /// config says, would be found by whoever uses it.
+    async fn save_archive(&self, layer: &Descriptor, path: &Path) -> Result<()> {
+        let draft = self.draft(layer, path).await?;
+        let file = fs::File::open(draft.draft()).map_err(|source| disk(path, "read", source))?;
+        let found = archive::inspect_reader(io::BufReader::new(file), &self.reference)?;
+        self.check_names(&found.metadata)?;
+        draft
+            .commit()
+            .map_err(|source| disk(path, "written", source).into())
+    }
+
+    async fn draft(&self, blob: &Descriptor, path: &Path) -> std::result::Result<AtomicFile, Failure> {
         make_dir(&self.options.destination)?;
         // A folder of that name is told before anything is fetched.
         if path.is_dir() {
             let source = io::Error::from(io::ErrorKind::IsADirectory);
             return Err(disk(path, "written", source));
         }
-        let file = self.fetch(blob, || AtomicFile::create(path)).await?;
-        file.commit().map_err(|source| disk(path, "written", source))
+        self.fetch(blob, || AtomicFile::create(path)).await
+    }
+
+    fn check_names(&self, found: &Metadata) -> Result<()> {
+        let Named { name, version } = &self.named;
+        if (&found.name, &found.version) == (name, version) {
+            return Ok(());
+        }
+        let reason = format!(
+            "its config says {name} {version}, its archive {} {}",
+            found.name, found.version
+        );
+        Err(not_a_chart(&self.reference, reason).into())
     }
 
     /// Whole and checked before the first file of it is unpacked.
@@ -179,14 +208,7 @@ impl Pull<'_> {
         fs::create_dir(&unpacked).map_err(|source| disk(&unpacked, "made", source))?;
         let file = fs::File::open(&packed).map_err(|source| disk(&packed, "read", source))?;
         let found = archive::unpack(io::BufReader::new(file), &self.reference, &unpacked)?.metadata;
-        if (&found.name, &found.version) != (&self.named.name, &self.named.version) {
-            let Named { name, version } = &self.named;
-            let reason = format!(
-                "its config says {name} {version}, its archive {} {}",
-                found.name, found.version
-            );
-            return Err(not_a_chart(&self.reference, reason).into());
-        }
+        self.check_names(&found)?;
         let placed = draft.commit_new("chart", &target);
         if !placed.map_err(|source| disk(&target, "made", source))? {
             return Err(taken(&target).into());

@@ -187,3 +187,31 @@ fn a_folder_that_cannot_be_written_is_the_disks_fault() {
     assert_eq!(failure.class(), Class::Io, "{}", words(&failure));
     assert!(words(&failure).contains("/file"), "{}", words(&failure));
 }
+
+/// Both once were saved under the name that the config gives.
+#[test]
+fn what_is_no_chart_or_another_is_not_pulled() {
+    use solar_render::oci::{PullOptions, Silent, pull};
+    use solar_render::package::artifact::Artifact;
+
+    let dir = tempfile::tempdir().unwrap();
+    let target = format!("oci-layout:{}/out", dir.path().display());
+    let config = br#"{"name":"good","version":"7.0.0","apiVersion":"v2"}"#;
+    let other = chart("evil", "1.0.0", "x").blobs.remove(1);
+    for (number, layer) in [blob(Artifact::LAYER_TYPE, b"hello"), other]
+        .into_iter()
+        .enumerate()
+    {
+        let target = format!("{target}{number}");
+        let wrong = artifact("good", "7.0.0", vec![blob(Artifact::CONFIG_TYPE, config), layer]);
+        send(&wrong, &target, IfExists::Fail, &plain()).unwrap();
+        let options = PullOptions {
+            destination: dir.path().join("got"),
+            ..PullOptions::default()
+        };
+        let from = format!("{target}/good:7.0.0").parse().unwrap();
+        let problem = pull(&from, &options, &plain(), &world(&[]), &Silent).unwrap_err();
+        assert_eq!(problem.class(), Class::Chart, "{problem}");
+        assert_eq!(std::fs::read_dir(dir.path().join("got")).unwrap().count(), 0);
+    }
+}
