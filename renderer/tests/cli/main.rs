@@ -15,6 +15,7 @@ mod job;
 mod login;
 mod publish;
 mod pull;
+mod pull_lies;
 mod results;
 mod solar;
 mod tag;
