@@ -26,6 +26,8 @@ pub enum Class {
     Conflict,
     /// The digest is not the expected one.
     Digest,
+    /// No signature is good.
+    Signature,
     /// 401 or 403.
     Auth,
     /// Any other 4xx.

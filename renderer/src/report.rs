@@ -46,6 +46,9 @@ pub struct Report {
     /// What became of the other tags that were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<Tagged>,
+    /// Beside a push: `signed`, or `unchanged` when this key had signed it before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Outcome>,
     /// What was written on disk: an archive, a chart's folder, the credentials file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -79,6 +82,10 @@ pub enum Outcome {
     Rendered,
     /// It was fetched.
     Pulled,
+    /// It was signed.
+    Signed,
+    /// A signature of it is good.
+    Verified,
     /// Credentials are good, and kept.
     Saved,
     /// Credentials are kept no longer.
@@ -151,6 +158,8 @@ impl Outcome {
             Self::Skipped => "skipped",
             Self::Rendered => "rendered",
             Self::Pulled => "pulled",
+            Self::Signed => "signed",
+            Self::Verified => "verified",
             Self::Saved => "saved",
             Self::Removed => "removed",
         }
@@ -168,6 +177,7 @@ impl Class {
             Self::Usage => "usage",
             Self::Conflict => "conflict",
             Self::Digest => "digest",
+            Self::Signature => "signature",
             Self::Auth => "auth",
             Self::Refused => "refused",
             Self::Protocol => "protocol",
@@ -184,7 +194,7 @@ impl Class {
         match self {
             Self::Config | Self::Template | Self::Chart | Self::Values => 1,
             Self::Usage => 2,
-            Self::Conflict | Self::Digest => 3,
+            Self::Conflict | Self::Digest | Self::Signature => 3,
             Self::Auth | Self::Refused | Self::Protocol => 4,
             Self::Registry | Self::Network | Self::Io => 5,
             Self::Internal => 70,
@@ -368,6 +378,7 @@ mod tests {
             (Class::Usage, 2, false),
             (Class::Conflict, 3, false),
             (Class::Digest, 3, false),
+            (Class::Signature, 3, false),
             (Class::Auth, 4, false),
             (Class::Refused, 4, false),
             (Class::Protocol, 4, false),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 pub(crate) use super::registry_args::{Copy, Login, Logout, Publish, Pull, Tags};
+pub(crate) use super::sign_args::{GenerateKeyPair, KeyOptions, Sign, SignatureForm, Signing, Verify};
 use crate::oci::IfExists;
 use crate::reference::{Digest, Tag, Target};
 
@@ -18,7 +19,7 @@ Exit codes:
   0    done: created, unchanged, replaced, skipped or rendered
   1    the config, chart, template or values are wrong
   2    the command line is wrong
-  3    another digest is at the tag, or the digest is not the expected one
+  3    another digest is at the tag, the digest is not the expected one, or no signature is good
   4    the registry refuses: credentials, another 4xx, or a contradictory answer
   5    the registry, the network or the disk failed, after retries
   70   a fault of this program
@@ -90,6 +91,12 @@ pub(crate) enum Command {
     Copy(Copy),
     /// List a chart's versions and other tags, newest first
     Tags(Tags),
+    /// Sign a chart in a registry, in cosign's format
+    Sign(Sign),
+    /// Verify that a chart in a registry is signed by a key
+    Verify(Verify),
+    /// Make a key pair in cosign's format
+    GenerateKeyPair(GenerateKeyPair),
     /// Log in to a registry: try the credentials, and keep them where Docker and Helm look
     Login(Login),
     /// Forget the credentials kept for a registry
@@ -216,6 +223,8 @@ pub(crate) struct Policy {
     /// Take a tag or a repository that does not name this chart
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) allow_mismatch: bool,
+    #[command(flatten)]
+    pub(crate) signing: Signing,
 }
 
 /// How to talk to a registry.

@@ -3,6 +3,7 @@
 use super::args::{Copy, Exists};
 use super::progress::Progress;
 use super::shipping::{client_options, describe, failed, shipped};
+use super::sign::signer;
 use super::{Context, Outcome};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::{self, ClientOptions, CopyOptions, IfExists, PushOptions};
@@ -16,9 +17,10 @@ pub(crate) fn copy(args: &Copy, context: &Context<'_>) -> Outcome {
             plain_http: client.plain_http || plain,
             ..client.clone()
         };
-        Ok((with(args.from_plain_http), with(args.to_plain_http)))
+        let signer = signer(&args.policy.signing, args.registry.password_stdin, context)?;
+        Ok((with(args.from_plain_http), with(args.to_plain_http), signer))
     });
-    let (from, to) = match clients {
+    let (from, to, signer) = match clients {
         Ok(clients) => clients,
         Err(problem) => return Outcome::failed(problem),
     };
@@ -29,6 +31,7 @@ pub(crate) fn copy(args: &Copy, context: &Context<'_>) -> Outcome {
             expect_digest: policy.expect_digest.clone(),
             tags: policy.tag.clone(),
             check: false,
+            signer,
         },
         allow_mismatch: policy.allow_mismatch,
         devel: false,

@@ -38,8 +38,8 @@ const NO_CLUSTER: &str = "no cluster is spoken to here";
 const NO_REPOSITORIES: &str = "no chart repositories are used here";
 const NO_SIGNING: &str = "signing with PGP is not supported; `helm package --sign` on the folder makes a .prov \
                           file, which `push` sends along";
-const NO_VERIFYING: &str = "PGP is not supported; `--prov` gets the .prov file for `helm verify`, and \
-                            `--expect-digest` holds the chart to a digest";
+const NO_VERIFYING: &str = "PGP is not supported; `--prov` gets the .prov file for `helm verify`, \
+                            `--expect-digest` holds the chart to a digest, and `--verify-by` to a cosign key";
 const NO_FETCHING: &str = "nothing is fetched while packaging; run `helm dependency build` before";
 
 /// Flags of `helm package` alone.
@@ -75,6 +75,9 @@ const PULL: &[Refused] = &[
     ),
 ];
 
+/// Flags of `helm verify` alone.
+const VERIFY: &[Refused] = &[value("keyring", NO_VERIFYING)];
+
 /// Helm's global flags.
 const GLOBAL: &[Refused] = &[
     value("burst-limit", NO_CLUSTER),
@@ -102,12 +105,13 @@ const GLOBAL: &[Refused] = &[
 ];
 
 /// The commands that have Helm's names; `login` and `logout` are below `registry` there.
-const SHARED: &[&str] = &["package", "push", "pull", "login", "logout"];
+const SHARED: &[&str] = &["package", "push", "pull", "login", "logout", "verify"];
 
 fn refused(command: &str) -> impl Iterator<Item = &'static Refused> {
     let own = match command {
         "package" => PACKAGE,
         "pull" => PULL,
+        "verify" => VERIFY,
         _ => &[],
     };
     own.iter().chain(GLOBAL)

@@ -17,6 +17,8 @@ mod pull;
 mod registry;
 mod registry_args;
 mod shipping;
+mod sign;
+mod sign_args;
 mod signals;
 
 use std::ffi::OsString;
@@ -129,6 +131,9 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Do
         Command::Pull(args) => Done::One(Box::new(pull::pull(args, context))),
         Command::Copy(args) => Done::One(Box::new(copy::copy(args, context))),
         Command::Tags(args) => registry::tags(args, context),
+        Command::Sign(args) => Done::One(Box::new(sign::sign(args, context))),
+        Command::Verify(args) => Done::One(Box::new(sign::verify(args, context))),
+        Command::GenerateKeyPair(args) => Done::One(Box::new(sign::generate_key_pair(args, context))),
         Command::Login(args) => Done::One(Box::new(registry::login(args, context))),
         Command::Logout(args) => Done::One(Box::new(registry::logout(args, context))),
         Command::Completion { shell } => Done::Text(files::completion(*shell)),

@@ -9,6 +9,7 @@ use super::commands::{folder_of, is_archive};
 use super::output::to_stderr;
 use super::progress::Progress;
 use super::shipping::{client_options, describe, failed, shipped};
+use super::sign::signer;
 use super::{Context, Done, Outcome, ci};
 use crate::chart::MAX_CHART_DEPTH;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
@@ -56,6 +57,7 @@ fn run(args: &Publish, context: &Context<'_>) -> Result<Vec<Row>> {
     let options = PushOptions {
         if_exists: IfExists::from(args.if_exists.unwrap_or(Exists::Fail)),
         check: args.check,
+        signer: signer(&args.signing, args.registry.password_stdin, context)?,
         ..PushOptions::default()
     };
     let batch = Batch {

@@ -23,6 +23,11 @@ pub(crate) fn pull(args: &Pull, context: &Context<'_>) -> Outcome {
             provenance: args.prov,
             devel: args.devel,
             expect_digest: args.expect_digest.clone(),
+            verify_by: args
+                .verify_by
+                .as_ref()
+                .map(|key| super::sign::load_public(key, context.world))
+                .transpose()?,
         };
         let progress = Progress::new(context.printer, "pulling");
         let pulled = oci::pull(&locator, &options, &client, context.world, &progress);

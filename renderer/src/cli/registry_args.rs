@@ -56,6 +56,10 @@ pub(crate) struct Pull {
     /// Fail, before the chart is fetched, unless its digest is this one
     #[arg(long, value_name = "DIGEST", alias = "verify-digest")]
     pub(crate) expect_digest: Option<Digest>,
+    /// Fail, before the chart is fetched, unless it is signed by this public key in cosign's format: a
+    /// file, or env://NAME
+    #[arg(long, value_name = "KEY")]
+    pub(crate) verify_by: Option<String>,
     #[command(flatten)]
     pub(crate) registry: Registry,
 }
@@ -115,6 +119,8 @@ pub(crate) struct Publish {
     /// Write digests as variables to this file, which GitLab reads as a dotenv report
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) dotenv: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) signing: super::args::Signing,
     #[command(flatten)]
     pub(crate) registry: Registry,
 }

@@ -4,6 +4,7 @@ use std::io::Read as _;
 
 use super::args::{Exists, Policy, Registry};
 use super::progress::Progress;
+use super::sign::signer;
 use super::{Context, Outcome};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::oci::{self, ClientOptions, Credentials, IfExists, PushOptions, RetryPolicy, Secret, TlsOptions};
@@ -64,7 +65,9 @@ pub(crate) fn ship(
     context: &Context<'_>,
 ) -> Outcome {
     let mut report = describe(artifact);
-    let (destination, client) = match prepare(artifact, target, policy, registry) {
+    let prepared = prepare(artifact, target, policy, registry)
+        .and_then(|both| Ok((both, signer(&policy.signing, registry.password_stdin, context)?)));
+    let ((destination, client), signer) = match prepared {
         Ok(prepared) => prepared,
         Err(problem) => return failed(report, problem),
     };
@@ -80,6 +83,7 @@ pub(crate) fn ship(
         expect_digest: policy.expect_digest.clone(),
         tags: policy.tag.clone(),
         check: false,
+        signer,
     };
     let before = archive_digest(&destination);
     let progress = Progress::new(context.printer, "pushing");
@@ -123,6 +127,7 @@ pub(crate) fn shipped(
             report.outcome = Some(pushed.outcome);
             report.existing_digest = pushed.existing_digest.as_ref().map(ToString::to_string);
             report.reference = Some(pushed.reference);
+            report.signature = pushed.signature;
             report.tags = pushed.tags.into_iter().map(tag_report).collect();
             let text = shipped_text(&report, as_solar);
             Outcome {
@@ -149,6 +154,9 @@ fn prepare(
     if !policy.tag.is_empty() && matches!(destination, oci::Destination::File { .. }) {
         let one = Diagnostic::error(Class::Usage, "--tag goes with oci:// and oci-layout:");
         return Err(one.note("an archive in a folder has no tags").into());
+    }
+    if policy.signing.sign_by.is_some() && !matches!(destination, oci::Destination::Registry(_)) {
+        return Err(oci::Failure::NoSignatures(destination.to_string()).into());
     }
     Ok((destination, client_options(registry)?))
 }
@@ -242,9 +250,14 @@ fn shipped_text(report: &Report, as_solar: bool) -> String {
         .map_or(String::new(), |other| format!("Existing: {other}\n"));
     let line = |one: &report::Tagged| format!("Tag: {} ({})\n", one.tag, one.outcome.as_str());
     let tags: String = report.tags.iter().map(line).collect();
+    let signed = match report.signature {
+        Some(report::Outcome::Signed) => "Signed\n",
+        Some(_) => "Signed before\n",
+        None => "",
+    };
     if as_solar {
         return format!(
-            "Pushed result to {reference}\nOutcome: {outcome}\nDigest: {digest}\n{existing}{tags}"
+            "Pushed result to {reference}\nOutcome: {outcome}\nDigest: {digest}\n{existing}{tags}{signed}"
         );
     }
     let verb = match report.outcome {
@@ -253,5 +266,5 @@ fn shipped_text(report: &Report, as_solar: bool) -> String {
         Some(report::Outcome::Replaced) => "Replaced",
         _ => "Pushed",
     };
-    format!("{verb}: {reference}\nDigest: {digest}\n{existing}{tags}")
+    format!("{verb}: {reference}\nDigest: {digest}\n{existing}{tags}{signed}")
 }

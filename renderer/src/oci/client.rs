@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use reqwest::{Method, Url};
 use sha2::Digest as _;
 
@@ -15,7 +14,7 @@ use super::retry::{self, Cause, Decision};
 use super::transport::{Call, Fault, Payload, Reply, Transport};
 use super::{ClientOptions, Progress};
 use crate::package::artifact::{Artifact, Blob};
-use crate::reference::{Digest, Host, Repository, Tag};
+use crate::reference::{At, Digest, Host, Repository, Tag};
 use crate::world::World;
 
 /// The largest manifest that is read, in bytes: what registries must at least accept.
@@ -246,19 +245,10 @@ impl<'a> Client<'a> {
 
     /// Puts the manifest at the tag, byte for byte.
     pub(super) async fn put_manifest(&self, tag: &Tag, artifact: &Artifact) -> Result<(), ClientError> {
-        let url = self.url(&format!("manifests/{tag}"))?;
-        let bytes = Bytes::copy_from_slice(&artifact.manifest);
-        self.persistently(async || {
-            let mut call = Call::new(Method::PUT, url.clone());
-            call.content_type = Some(Artifact::MANIFEST_TYPE);
-            call.payload = Payload::Bytes(bytes.clone());
-            let reply = self.exchange(&call).await?;
-            if reply.status != 201 {
-                return Err(self.unexpected(reply, "201").await);
-            }
-            Ok(check_digest(&reply, &artifact.digest)?)
-        })
-        .await
+        let at = At::Tag(tag.clone());
+        self.put(&at, Artifact::MANIFEST_TYPE, &artifact.manifest, &artifact.digest)
+            .await
+            .map(|_| ())
     }
 
     /// A URL below the repository's.
@@ -358,7 +348,7 @@ fn is_sha512(reply: &Reply) -> bool {
 }
 
 /// A digest that the registry reports must be ours.
-fn check_digest(reply: &Reply, ours: &Digest) -> Result<(), ClientError> {
+pub(super) fn check_digest(reply: &Reply, ours: &Digest) -> Result<(), ClientError> {
     match reply.header("docker-content-digest") {
         Some(theirs) if theirs != ours.as_str() && !theirs.starts_with("sha512:") => {
             let shown: String = theirs.chars().take(80).collect();

@@ -145,6 +145,9 @@ impl Copy<'_> {
                 ours: self.artifact.digest.clone(),
             });
         }
+        if self.options.signer.is_some() && !matches!(destination, Destination::Registry(_)) {
+            return Err(Failure::NoSignatures(destination.to_string()));
+        }
         match destination {
             Destination::Registry(reference) => self.to_registry(reference, client, world, progress).await,
             Destination::Layout { dir, tag } => self.to_layout(dir, tag, progress).await,

@@ -82,6 +82,7 @@ pub(super) fn push(artifact: &Artifact, path: &Path, options: &PushOptions) -> R
             reference,
             existing_digest: None,
             tags: Vec::new(),
+            signature: None,
         });
     }
 }

@@ -24,6 +24,9 @@ pub use self::policy::{Failure, IfExists, PushOptions, Pushed, Tagged};
 pub use self::publish::{Batch, Finished, Ready, publish};
 pub use self::pull::{PullOptions, Pulled, pull};
 pub use self::retry::RetryPolicy;
+pub use self::sign::{
+    Form, KeyError, MAX_KEY_FILE, NewPair, Signer, SigningKey, Subjected, VerifyingKey, sign, verify,
+};
 pub use self::tags::{Listed, tags};
 pub use self::tls::{TlsError, TlsOptions};
 use crate::diag::{Class, Diagnostic, Diagnostics};
@@ -53,8 +56,10 @@ mod publish;
 mod pull;
 mod push;
 mod read;
+mod referrers;
 pub mod retry;
 mod secret;
+mod sign;
 mod tags;
 mod tls;
 mod transport;
@@ -236,6 +241,9 @@ pub fn push(
             expected: expected.clone(),
             ours: artifact.digest.clone(),
         });
+    }
+    if options.signer.is_some() && !matches!(destination, Destination::Registry(_)) {
+        return Err(Failure::NoSignatures(destination.to_string()));
     }
     match destination {
         Destination::Registry(reference) => push::push(artifact, reference, options, client, world, progress),

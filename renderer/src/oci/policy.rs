@@ -7,6 +7,7 @@ use crate::report::Outcome;
 use super::error::ClientError;
 use super::file::FileError;
 use super::layout::LayoutError;
+use super::sign::{KeyError, Signer};
 
 /// What to do when another digest is at the destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,6 +32,8 @@ pub struct PushOptions {
     pub tags: Vec<Tag>,
     /// Only look, and say what would be done.
     pub check: bool,
+    /// Sign what is at the tag afterwards, unless that is another chart. Registries only.
+    pub signer: Option<Signer>,
 }
 
 /// What a push came to.
@@ -45,6 +48,8 @@ pub struct Pushed {
     pub existing_digest: Option<Digest>,
     /// What became of the other tags, in the order asked for.
     pub tags: Vec<Tagged>,
+    /// Signed or unchanged, where it was asked for.
+    pub signature: Option<Outcome>,
 }
 
 /// What became of one of several tags.
@@ -115,6 +120,22 @@ pub enum Failure {
         /// How many tags there are.
         tags: usize,
     },
+    /// No signature there is good.
+    #[error("{reference} is not signed by this key: {}", unsigned(.reasons))]
+    Unsigned {
+        /// Where.
+        reference: String,
+        /// What would have to be signed.
+        digest: Digest,
+        /// Why the signatures that are there are not good.
+        reasons: Vec<String>,
+    },
+    /// A signature can't be made.
+    #[error("the chart can't be signed: {0}")]
+    Key(KeyError),
+    /// Signatures are for registries.
+    #[error("{0} can't hold a signature: only registries do")]
+    NoSignatures(String),
     /// The registry.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -124,6 +145,14 @@ pub enum Failure {
     /// The archive.
     #[error(transparent)]
     File(#[from] FileError),
+}
+
+fn unsigned(reasons: &[String]) -> &'static str {
+    if reasons.is_empty() {
+        "there are no signatures"
+    } else {
+        "none of its signatures is good"
+    }
 }
 
 fn existing_or(existing: Option<&Digest>) -> String {
@@ -172,6 +201,7 @@ pub(super) fn pushed(reference: String, list: Vec<Tagged>) -> Option<Pushed> {
         reference,
         existing_digest: own.existing_digest,
         tags: list.collect(),
+        signature: None,
     })
 }
 
@@ -183,6 +213,9 @@ impl Failure {
             Self::Expected { .. } | Self::Unexpected { .. } => Class::Digest,
             Self::NotAChart { .. } => Class::Chart,
             Self::NoVersion { .. } => Class::Refused,
+            Self::Unsigned { .. } => Class::Signature,
+            Self::Key(_) => Class::Io,
+            Self::NoSignatures(_) => Class::Usage,
             Self::Client(error) => error.class(),
             Self::Layout(error) => error.class(),
             Self::File(error) => error.class(),
@@ -198,6 +231,9 @@ impl Failure {
             Self::Expected { .. }
             | Self::NotAChart { .. }
             | Self::NoVersion { .. }
+            | Self::Unsigned { .. }
+            | Self::Key(_)
+            | Self::NoSignatures(_)
             | Self::Client(_)
             | Self::Layout(_)
             | Self::File(_) => None,
@@ -221,9 +257,15 @@ impl Failure {
             }
             Self::NoVersion { .. } => Diagnostic::error(self.class(), self.to_string())
                 .hint("name a tag or a digest; `--devel` takes versions before a release, too"),
-            Self::NotAChart { .. } | Self::Layout(_) | Self::File(_) => {
-                Diagnostic::error(self.class(), self.to_string())
-            }
+            Self::Unsigned { digest, reasons, .. } => reasons.iter().fold(
+                Diagnostic::error(self.class(), self.to_string()).note(format!("its digest is {digest}")),
+                |one, reason| one.note(reason.clone()),
+            ),
+            Self::NotAChart { .. }
+            | Self::Key(_)
+            | Self::NoSignatures(_)
+            | Self::Layout(_)
+            | Self::File(_) => Diagnostic::error(self.class(), self.to_string()),
         }
     }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::image::{Descriptor, Image, Named};
 use super::origin::{Origin, disk, make_dir, not_a_chart};
 use super::policy::Failure;
+use super::sign::{self, VerifyingKey};
 use super::{ClientOptions, Progress};
 use crate::chart::archive;
 use crate::chart::metadata::Metadata;
@@ -31,6 +32,8 @@ pub struct PullOptions {
     pub devel: bool,
     /// Fail unless the chart has this digest.
     pub expect_digest: Option<Digest>,
+    /// Fail unless this key signed the chart.
+    pub verify_by: Option<VerifyingKey>,
 }
 
 /// What was pulled.
@@ -68,6 +71,12 @@ pub fn pull(
         let reference = locator.place.with(&at);
         let image = origin.image(&at, &reference).await?;
         check_expected(&image, &reference, options.expect_digest.as_ref())?;
+        if let Some(key) = &options.verify_by {
+            match &origin {
+                Origin::Registry(client) => sign::check(client, &reference, &image.digest, key).await?,
+                Origin::Layout(_) => return Err(Failure::NoSignatures(reference).into()),
+            }
+        }
         let pull = Pull {
             named: origin.named(&image, &reference).await?,
             origin,

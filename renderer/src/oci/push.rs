@@ -6,9 +6,10 @@ use super::client::{Client, Subject};
 use super::copy::Supply;
 use super::error::ClientError;
 use super::policy::{Failure, Plan, PushOptions, Pushed, Tagged, all_tags, plan, pushed};
-use super::{ClientOptions, Progress};
+use super::{ClientOptions, Progress, sign};
 use crate::package::artifact::{Artifact, Blob};
 use crate::reference::{Digest, Reference, Tag};
+use crate::report::Outcome;
 use crate::world::World;
 
 /// Pushes from this thread, with a runtime of its own.
@@ -62,7 +63,7 @@ impl Push<'_> {
         let tags = all_tags(&self.reference.tag, &self.options.tags);
         let mut spots = self.look(&tags).await?;
         if self.options.check || !spots.iter().any(Spot::sends) {
-            return self.finish(spots);
+            return self.finish(spots).await;
         }
         let known = self.client.is_authenticated();
         self.send_blobs().await?;
@@ -73,7 +74,7 @@ impl Push<'_> {
         for spot in spots.iter().filter(|spot| spot.sends()) {
             self.place(spot.tag).await?;
         }
-        self.finish(spots)
+        self.finish(spots).await
     }
 
     /// Puts the manifest at a tag, and sees that it stays.
@@ -123,14 +124,29 @@ impl Push<'_> {
         Ok(spots)
     }
 
-    fn finish(&self, spots: Vec<Spot<'_>>) -> Result<Pushed, Failure> {
-        let list = spots.into_iter().filter_map(Spot::into_tagged).collect();
+    async fn finish(&self, spots: Vec<Spot<'_>>) -> Result<Pushed, Failure> {
+        let list: Vec<Tagged> = spots.into_iter().filter_map(Spot::into_tagged).collect();
+        let ours = list.iter().any(|one| one.outcome != Outcome::Skipped);
         // There is one spot at least, and none of them is a conflict.
-        pushed(self.reference.to_string(), list).ok_or_else(|| Failure::Conflict {
+        let mut pushed = pushed(self.reference.to_string(), list).ok_or_else(|| Failure::Conflict {
             reference: self.reference.to_string(),
             ours: self.artifact.digest.clone(),
             existing: None,
-        })
+        })?;
+        if let Some(signer) = self
+            .options
+            .signer
+            .as_ref()
+            .filter(|_| ours && !self.options.check)
+        {
+            let target = sign::Target {
+                repository: &self.reference.repository,
+                digest: &self.artifact.digest,
+                manifest: &self.artifact.manifest,
+            };
+            pushed.signature = Some(target.sign(&self.client, signer).await?);
+        }
+        Ok(pushed)
     }
 
     /// All blobs at once: an artifact has three at most.

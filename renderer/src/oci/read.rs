@@ -183,7 +183,7 @@ impl Client<'_> {
     }
 
     /// `Link: </v2/a/tags/list?n=2&last=b>; rel="next"`
-    fn next_page(&self, reply: &Reply) -> Result<Option<Url>, ClientError> {
+    pub(super) fn next_page(&self, reply: &Reply) -> Result<Option<Url>, ClientError> {
         let Some(link) = reply.header("link") else {
             return Ok(None);
         };

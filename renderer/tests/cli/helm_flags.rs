@@ -24,7 +24,8 @@ fn helm_flags(words: &[&str]) -> Vec<(String, bool)> {
 
 #[test]
 fn each_of_helms_flags_is_known() {
-    let commands: [(&[&str], &[&str]); 5] = [
+    let commands: [(&[&str], &[&str]); 6] = [
+        (&["verify"], &["oci://127.0.0.1:1/a:1", "--key", "none"]),
         (&["pull"], &["oci-layout:nowhere"]),
         (&["package"], &["no-such-chart"]),
         (&["push"], &["no-such-chart", "file:nowhere"]),

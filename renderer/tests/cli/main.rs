@@ -17,6 +17,7 @@ mod publish;
 mod pull;
 mod pull_lies;
 mod results;
+mod sign;
 mod solar;
 mod tag;
 mod tags;

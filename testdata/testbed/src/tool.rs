@@ -17,6 +17,8 @@ pub enum Tool {
     Crane,
     /// Skopeo.
     Skopeo,
+    /// Sigstore's command.
+    Cosign,
 }
 
 struct Source {
@@ -53,6 +55,11 @@ impl Tool {
                 "TESTBED_DOCKER_REGISTRY",
                 "docker-registry",
                 From::Package("docker-registry"),
+            ),
+            Self::Cosign => (
+                "TESTBED_COSIGN",
+                "cosign",
+                From::Module("github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3"),
             ),
             Self::Skopeo => ("TESTBED_SKOPEO", "skopeo", From::Package("skopeo")),
         };

@@ -1,0 +1,87 @@
+//! The arguments that are about keys and signatures.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::args::Registry;
+use crate::reference::{Digest, Locator};
+
+/// `sign`
+#[derive(Args, Debug)]
+pub(crate) struct Sign {
+    /// The chart: oci://HOST/PATH with :TAG, which is resolved once, or better @DIGEST
+    #[arg(value_name = "REF")]
+    pub(crate) chart: Locator,
+    /// The private key in cosign's format: a file, or env://NAME
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: String,
+    #[command(flatten)]
+    pub(crate) keys: KeyOptions,
+    /// Fail unless the chart has this digest
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) expect_digest: Option<Digest>,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+/// `verify`
+#[derive(Args, Debug)]
+pub(crate) struct Verify {
+    /// The chart: oci://HOST/PATH with :TAG, which is resolved once, or better @DIGEST
+    #[arg(value_name = "REF")]
+    pub(crate) chart: Locator,
+    /// The public key in cosign's format: a file, or env://NAME
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: String,
+    /// Fail unless the chart has this digest
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) expect_digest: Option<Digest>,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+/// `generate-key-pair`
+#[derive(Args, Debug)]
+pub(crate) struct GenerateKeyPair {
+    /// Write NAME.key and NAME.pub
+    #[arg(long, value_name = "NAME", default_value = "cosign", value_hint = ValueHint::FilePath)]
+    pub(crate) output_key_prefix: String,
+    /// Read the key's password from this file, `-` for standard input; else COSIGN_PASSWORD, else it is
+    /// asked for
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) key_password_file: Option<PathBuf>,
+}
+
+/// A signature right after a push.
+#[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Signature")]
+pub(crate) struct Signing {
+    /// Sign the digest that was pushed with this private key in cosign's format: a file, or env://NAME
+    #[arg(long, value_name = "KEY")]
+    pub(crate) sign_by: Option<String>,
+    #[command(flatten)]
+    pub(crate) keys: KeyOptions,
+}
+
+/// What goes with a private key.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct KeyOptions {
+    /// Read the key's password from this file, `-` for standard input; else COSIGN_PASSWORD, else it is
+    /// asked for
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) key_password_file: Option<PathBuf>,
+    /// The signature's form
+    #[arg(long, value_enum, default_value_t = SignatureForm::Bundle, value_name = "FORM")]
+    pub(crate) signature_form: SignatureForm,
+}
+
+/// The form of a signature.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum SignatureForm {
+    /// Sigstore's bundle, as cosign 3 writes it
+    #[default]
+    Bundle,
+    /// At the tag sha256-….sig, as cosign 1 and 2 write it
+    Simple,
+}

@@ -1,0 +1,379 @@
+//! Keys as cosign writes them: ECDSA P-256, the private one as PKCS#8 encrypted with scrypt and
+//! NaCl's secretbox in a JSON document in a PEM block, the public one as SPKI in a PEM block.
+//!
+//! Source: cosign 3's `pkg/cosign/keys.go` and go-securesystemslib's `encrypted`.
+
+use std::fmt;
+
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _, UnparsedPublicKey,
+};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use poly1305::Poly1305;
+use poly1305::universal_hash::KeyInit as _;
+use salsa20::XSalsa20;
+use salsa20::cipher::{KeyIvInit as _, StreamCipher as _};
+use serde::{Deserialize, Serialize};
+use sha2::Digest as _;
+
+use crate::diag::{Class, Diagnostic};
+use crate::oci::secret::Secret;
+
+/// The largest key file that is read, in bytes.
+pub const MAX_KEY_FILE: usize = 64 << 10;
+
+const PRIVATE: &str = "ENCRYPTED SIGSTORE PRIVATE KEY";
+/// What cosign 1 called it.
+const OLD_PRIVATE: &str = "ENCRYPTED COSIGN PRIVATE KEY";
+const PUBLIC: &str = "PUBLIC KEY";
+/// log₂ of N in the three settings that there are (r 8, p 1); others could cost any time and memory.
+const COSTS: [u8; 3] = [15, 16, 17];
+/// What is written: cosign's own choice.
+const COST: u8 = 16;
+/// Poly1305's key comes first from the stream, its tag first in the box.
+const BOX_HEAD: usize = 32;
+const TAG: usize = 16;
+/// An SPKI of P-256 before the point: `id-ecPublicKey`, `prime256v1`, 66 bits of bytes.
+const SPKI_HEAD: [u8; 26] = [
+    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86,
+    0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+];
+/// An uncompressed point of P-256.
+const POINT: usize = 65;
+
+/// Why a key can't be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// No PEM block of a kind that fits.
+    #[error("it is no key in cosign's format: a PEM block {0:?} is wanted")]
+    Pem(&'static str),
+    /// A private key where a public one is wanted.
+    #[error("it is a private key, and a public one is wanted")]
+    Private,
+    /// The document in the PEM block.
+    #[error("its document is not one that cosign writes")]
+    Document,
+    /// Decryption failed: nothing tells the two apart.
+    #[error("its password is another one, or the file is damaged")]
+    Password,
+    /// Not P-256.
+    #[error("it is of another kind: only ECDSA P-256, which cosign makes, is known")]
+    Kind,
+    /// The system's generator.
+    #[error("the system gives no random bytes")]
+    Random,
+}
+
+impl KeyError {
+    /// What to do about it.
+    pub fn diagnostic(self, place: &str) -> Diagnostic {
+        let plain = Diagnostic::error(Class::Config, format!("the key {place} can't be used: {self}"));
+        match self {
+            Self::Pem(_) => plain.hint(
+                "`solar-render generate-key-pair` makes a pair; `cosign import-key-pair` takes others over",
+            ),
+            Self::Private => plain.hint("signatures are verified with `cosign.pub`"),
+            Self::Password => plain.hint("set COSIGN_PASSWORD, or use `--key-password-file`"),
+            _ => plain,
+        }
+    }
+}
+
+/// A private key. It shows nothing of itself.
+pub struct SigningKey {
+    pair: EcdsaKeyPair,
+}
+
+/// A public key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct VerifyingKey {
+    spki: Vec<u8>,
+}
+
+/// A new pair, as files.
+pub struct NewPair {
+    /// `cosign.key`
+    pub private: Secret,
+    /// `cosign.pub`
+    pub public: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Document {
+    kdf: Kdf,
+    cipher: Cipher,
+    ciphertext: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kdf {
+    name: String,
+    params: Params,
+    salt: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Params {
+    #[serde(rename = "N")]
+    n: u64,
+    r: u32,
+    p: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Cipher {
+    name: String,
+    nonce: String,
+}
+
+impl SigningKey {
+    /// Reads a private key file.
+    ///
+    /// # Errors
+    /// Another file, another password, another kind of key.
+    pub fn load(text: &[u8], password: &Secret) -> Result<Self, KeyError> {
+        let text = std::str::from_utf8(text).map_err(|_| KeyError::Pem(PRIVATE))?;
+        let body = [PRIVATE, OLD_PRIVATE]
+            .iter()
+            .find_map(|label| pem_body(text, label))
+            .ok_or(KeyError::Pem(PRIVATE))?;
+        let document: Document = serde_json::from_slice(&body).map_err(|_| KeyError::Document)?;
+        let plain = open(&document, password)?;
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &plain);
+        Ok(Self {
+            pair: pair.map_err(|_| KeyError::Kind)?,
+        })
+    }
+
+    /// Makes a new pair, the private key under this password.
+    ///
+    /// # Errors
+    /// Only when the system fails.
+    pub fn generate(password: &Secret) -> Result<NewPair, KeyError> {
+        let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &SystemRandom::new())
+            .map_err(|_| KeyError::Random)?;
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8.as_ref())
+            .map_err(|_| KeyError::Kind)?;
+        let mut random = [0; 32 + 24];
+        aws_lc_rs::rand::fill(&mut random).map_err(|_| KeyError::Random)?;
+        let (salt, nonce) = random.split_at(32);
+        let document = seal(pkcs8.as_ref(), password, salt, nonce)?;
+        Ok(NewPair {
+            private: Secret::new(to_pem(PRIVATE, document.as_bytes())),
+            public: to_pem(PUBLIC, &Self { pair }.public().spki),
+        })
+    }
+
+    /// An ASN.1 signature of SHA-256.
+    pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
+        let signature = self.pair.sign(&SystemRandom::new(), message);
+        Ok(signature.map_err(|_| KeyError::Random)?.as_ref().to_vec())
+    }
+
+    /// Its other half.
+    pub fn public(&self) -> VerifyingKey {
+        let spki = [&SPKI_HEAD, self.pair.public_key().as_ref()].concat();
+        VerifyingKey { spki }
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SigningKey({:?})", self.public())
+    }
+}
+
+impl VerifyingKey {
+    /// Reads a public key file.
+    ///
+    /// # Errors
+    /// Another file, another kind of key.
+    pub fn load(text: &[u8]) -> Result<Self, KeyError> {
+        let text = std::str::from_utf8(text).map_err(|_| KeyError::Pem(PUBLIC))?;
+        let Some(spki) = pem_body(text, PUBLIC) else {
+            let private = text.contains("PRIVATE KEY-----");
+            return Err(if private {
+                KeyError::Private
+            } else {
+                KeyError::Pem(PUBLIC)
+            });
+        };
+        if spki.starts_with(&SPKI_HEAD) && spki.len() == SPKI_HEAD.len() + POINT {
+            Ok(Self { spki })
+        } else {
+            Err(KeyError::Kind)
+        }
+    }
+
+    /// Whether this key made the signature.
+    pub(super) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+        let point = self.spki.get(SPKI_HEAD.len()..).unwrap_or_default();
+        UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, point)
+            .verify(message, signature)
+            .is_ok()
+    }
+
+    /// By which bundles name it: the SHA-256 of the SPKI, in base64.
+    pub fn hint(&self) -> String {
+        BASE64.encode(sha2::Sha256::digest(&self.spki))
+    }
+}
+
+impl fmt::Debug for VerifyingKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.hint())
+    }
+}
+
+fn pem_body(text: &str, label: &str) -> Option<Vec<u8>> {
+    let (_, rest) = text.split_once(&format!("-----BEGIN {label}-----"))?;
+    let (body, _) = rest.split_once(&format!("-----END {label}-----"))?;
+    let body: String = body
+        .chars()
+        .filter(|character| !character.is_whitespace())
+        .collect();
+    BASE64.decode(body).ok()
+}
+
+fn to_pem(label: &str, body: &[u8]) -> String {
+    let coded = BASE64.encode(body);
+    let mut text = format!("-----BEGIN {label}-----\n");
+    let mut rest = coded.as_str();
+    while !rest.is_empty() {
+        let (line, next) = rest.split_at(rest.len().min(64));
+        text.push_str(line);
+        text.push('\n');
+        rest = next;
+    }
+    text.push_str(&format!("-----END {label}-----\n"));
+    text
+}
+
+/// The key that encrypts, from the password.
+fn derive(password: &Secret, salt: &[u8], cost: u8) -> Result<[u8; 32], KeyError> {
+    let params = scrypt::Params::new(cost, 8, 1).map_err(|_| KeyError::Document)?;
+    let mut key = [0; 32];
+    scrypt::scrypt(password.expose().as_bytes(), salt, &params, &mut key).map_err(|_| KeyError::Document)?;
+    Ok(key)
+}
+
+/// XSalsa20's stream over `data`, and the Poly1305 key that comes before it.
+fn stream(key: &[u8; 32], nonce: &[u8], data: &mut [u8]) -> Result<[u8; BOX_HEAD], KeyError> {
+    let nonce: [u8; 24] = nonce.try_into().map_err(|_| KeyError::Document)?;
+    let mut cipher = XSalsa20::new(&(*key).into(), &nonce.into());
+    let mut head = [0; BOX_HEAD];
+    cipher.apply_keystream(&mut head);
+    cipher.apply_keystream(data);
+    Ok(head)
+}
+
+fn open(document: &Document, password: &Secret) -> Result<Vec<u8>, KeyError> {
+    let Document {
+        kdf,
+        cipher,
+        ciphertext,
+    } = document;
+    let cost = COSTS
+        .into_iter()
+        .find(|cost| kdf.params.n == 1 << cost && (kdf.params.r, kdf.params.p) == (8, 1));
+    let cost = cost.filter(|_| kdf.name == "scrypt" && cipher.name == "nacl/secretbox");
+    let bytes = |text: &str| BASE64.decode(text).map_err(|_| KeyError::Document);
+    let key = derive(password, &bytes(&kdf.salt)?, cost.ok_or(KeyError::Document)?)?;
+    let boxed = bytes(ciphertext)?;
+    let (tag, sealed) = boxed.split_at_checked(TAG).ok_or(KeyError::Document)?;
+    let mut plain = sealed.to_vec();
+    let head = stream(&key, &bytes(&cipher.nonce)?, &mut plain)?;
+    let found = Poly1305::new(&head.into()).compute_unpadded(sealed);
+    if aws_lc_rs::constant_time::verify_slices_are_equal(found.as_ref(), tag).is_err() {
+        return Err(KeyError::Password);
+    }
+    Ok(plain)
+}
+
+fn seal(plain: &[u8], password: &Secret, salt: &[u8], nonce: &[u8]) -> Result<String, KeyError> {
+    let key = derive(password, salt, COST)?;
+    let mut sealed = plain.to_vec();
+    let head = stream(&key, nonce, &mut sealed)?;
+    let tag = Poly1305::new(&head.into()).compute_unpadded(&sealed);
+    let tag: &[u8] = tag.as_ref();
+    let document = Document {
+        kdf: Kdf {
+            name: "scrypt".to_owned(),
+            params: Params {
+                n: 1 << COST,
+                r: 8,
+                p: 1,
+            },
+            salt: BASE64.encode(salt),
+        },
+        cipher: Cipher {
+            name: "nacl/secretbox".to_owned(),
+            nonce: BASE64.encode(nonce),
+        },
+        ciphertext: BASE64.encode([tag, &sealed].concat()),
+    };
+    serde_json::to_string(&document).map_err(|_| KeyError::Document)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Made by `cosign generate-key-pair` 3.1.3 with the password `pw`.
+    const COSIGNS: &str = include_str!("../../../../testdata/signing/cosign.key");
+    const COSIGNS_PUBLIC: &str = include_str!("../../../../testdata/signing/cosign.pub");
+
+    #[test]
+    fn cosigns_key_is_read_and_signs_for_its_public_half() {
+        let key = SigningKey::load(COSIGNS.as_bytes(), &Secret::new("pw")).unwrap();
+        let public = VerifyingKey::load(COSIGNS_PUBLIC.as_bytes()).unwrap();
+        assert_eq!(key.public(), public);
+        assert_eq!(public.hint(), "i1ySySOnesdzIRATylthfuuYxy1SQfhRnlukm4qBR70=");
+        let signature = key.sign(b"message").unwrap();
+        assert!(public.verifies(b"message", &signature));
+        assert!(!public.verifies(b"massage", &signature));
+        let wrong = SigningKey::load(COSIGNS.as_bytes(), &Secret::new("no")).unwrap_err();
+        assert_eq!(wrong, KeyError::Password);
+    }
+
+    #[test]
+    fn a_new_pair_is_read_again_and_shows_no_secret() {
+        let password = Secret::new("hunter2");
+        let pair = SigningKey::generate(&password).unwrap();
+        let key = SigningKey::load(pair.private.expose().as_bytes(), &password).unwrap();
+        assert_eq!(key.public(), VerifyingKey::load(pair.public.as_bytes()).unwrap());
+        assert!(pair.private.expose().lines().all(|line| line.len() <= 64));
+        assert!(!format!("{key:?}{:?}", pair.private).contains("PRIVATE"));
+    }
+
+    #[test]
+    fn other_files_are_refused_with_what_they_are() {
+        let none = Secret::default();
+        let costly = COSIGNS.replace("\n", "");
+        assert_eq!(VerifyingKey::load(COSIGNS.as_bytes()), Err(KeyError::Private));
+        assert_eq!(VerifyingKey::load(b"x"), Err(KeyError::Pem(PUBLIC)));
+        assert_eq!(
+            SigningKey::load(b"\xff", &none).unwrap_err(),
+            KeyError::Pem(PRIVATE)
+        );
+        assert_eq!(
+            SigningKey::load(COSIGNS_PUBLIC.as_bytes(), &none).unwrap_err(),
+            KeyError::Pem(PRIVATE)
+        );
+        assert!(SigningKey::load(costly.as_bytes(), &Secret::new("pw")).is_ok());
+        let document = |n: u64| {
+            format!(
+                r#"{{"kdf":{{"name":"scrypt","params":{{"N":{n},"r":8,"p":1}},"salt":""}},"cipher":{{"name":"nacl/secretbox","nonce":""}},"ciphertext":""}}"#
+            )
+        };
+        for n in [0, 1 << 30, u64::MAX] {
+            let text = to_pem(PRIVATE, document(n).as_bytes());
+            assert_eq!(
+                SigningKey::load(text.as_bytes(), &none).unwrap_err(),
+                KeyError::Document
+            );
+        }
+    }
+}
