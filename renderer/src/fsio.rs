@@ -108,6 +108,16 @@ pub fn size(bytes: u64) -> String {
     )
 }
 
+/// How the names of unfinished files and folders begin.
+const UNFINISHED_PREFIX: &str = ".solar-render-";
+
+/// Whether the name is one that unfinished files and folders have.
+pub fn is_unfinished(path: &Path) -> bool {
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(|name| name.starts_with(UNFINISHED_PREFIX))
+}
+
 /// A file that appears under its name whole or not at all.
 ///
 /// It is written beside its final place under a temporary name and renamed by
@@ -138,7 +148,7 @@ impl AtomicFile {
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
         let file = tempfile::Builder::new()
-            .prefix(".solar-render-")
+            .prefix(UNFINISHED_PREFIX)
             .permissions(fs::Permissions::from_mode(mode))
             .tempfile_in(folder)?;
         let temporary = file.path().to_owned();
@@ -219,7 +229,7 @@ impl AtomicDir {
     pub fn create_in(parent: &Path) -> io::Result<Self> {
         use std::os::unix::fs::PermissionsExt as _;
         let temporary = tempfile::Builder::new()
-            .prefix(".solar-render-")
+            .prefix(UNFINISHED_PREFIX)
             .permissions(fs::Permissions::from_mode(0o777))
             .tempdir_in(parent)?;
         UNFINISHED

@@ -148,6 +148,23 @@ struct TagDocument<'a> {
     tags: &'a [TagEntry],
 }
 
+#[derive(Serialize)]
+struct CacheDocument<'a> {
+    schema: u32,
+    cache: CacheEntry<'a>,
+}
+
+#[derive(Serialize)]
+struct CacheEntry<'a> {
+    dir: &'a str,
+    files: u64,
+    size: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    removed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    freed: Option<u64>,
+}
+
 impl Outcome {
     /// As in the document.
     pub fn as_str(self) -> &'static str {
@@ -298,6 +315,21 @@ pub fn tags_to_json(reference: &str, tags: &[TagEntry]) -> String {
         schema: SCHEMA,
         reference,
         tags,
+    })
+}
+
+/// The document of a cache: `{"schema":1,"cache":{"dir":…,"files":…,"size":…,"removed":…,"freed":…}}`; files
+/// and bytes that are there, and those that were removed.
+pub fn cache_to_json(dir: &str, (files, size): (u64, u64), removed: Option<(u64, u64)>) -> String {
+    encode(&CacheDocument {
+        schema: SCHEMA,
+        cache: CacheEntry {
+            dir,
+            files,
+            size,
+            removed: removed.map(|(files, _)| files),
+            freed: removed.map(|(_, bytes)| bytes),
+        },
     })
 }
 

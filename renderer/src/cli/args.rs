@@ -97,6 +97,9 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Make a key pair in cosign's format
     GenerateKeyPair(GenerateKeyPair),
+    /// Look after what is kept of earlier downloads
+    #[command(subcommand)]
+    Cache(super::cache::CacheCommand),
     /// Log in to a registry: try the credentials, and keep them where Docker and Helm look
     Login(Login),
     /// Forget the credentials kept for a registry

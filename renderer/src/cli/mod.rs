@@ -4,6 +4,7 @@
 //! is caught and reported like any other failure, without a backtrace.
 
 mod args;
+mod cache;
 mod ci;
 mod commands;
 mod copy;
@@ -134,6 +135,7 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Do
         Command::Sign(args) => Done::One(Box::new(sign::sign(args, context))),
         Command::Verify(args) => Done::One(Box::new(sign::verify(args, context))),
         Command::GenerateKeyPair(args) => Done::One(Box::new(sign::generate_key_pair(args, context))),
+        Command::Cache(command) => cache::cache(command, context),
         Command::Login(args) => Done::One(Box::new(registry::login(args, context))),
         Command::Logout(args) => Done::One(Box::new(registry::logout(args, context))),
         Command::Completion { shell } => Done::Text(files::completion(*shell)),

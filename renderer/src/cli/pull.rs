@@ -13,7 +13,10 @@ use crate::version;
 /// `pull`
 pub(crate) fn pull(args: &Pull, context: &Context<'_>) -> Outcome {
     let pulled = locate(args).and_then(|locator| {
-        let client = client_options(&args.registry)?;
+        let client = oci::ClientOptions {
+            cache: args.cache.find(context),
+            ..client_options(&args.registry)?
+        };
         let options = PullOptions {
             destination: args.destination.clone(),
             // Without `.` inside: nothing can be made by that name.

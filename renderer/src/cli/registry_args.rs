@@ -61,6 +61,8 @@ pub(crate) struct Pull {
     #[arg(long, value_name = "KEY")]
     pub(crate) verify_by: Option<String>,
     #[command(flatten)]
+    pub(crate) cache: super::cache::CacheOptions,
+    #[command(flatten)]
     pub(crate) registry: Registry,
 }
 

@@ -14,6 +14,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use self::cache::{Cache, Keep, Usage, VARIABLE as CACHE_VARIABLE};
 pub use self::copy::{Copied, CopyOptions, copy};
 pub use self::credentials::{Credentials, Secret};
 pub use self::error::{ClientError, Link};
@@ -37,6 +38,7 @@ use crate::world::World;
 mod auth;
 mod body;
 mod broken;
+mod cache;
 mod challenge;
 mod client;
 mod copy;
@@ -98,6 +100,8 @@ pub struct ClientOptions {
     pub timeout: Duration,
     /// Patience with failures.
     pub retry: RetryPolicy,
+    /// Where blobs that are read are kept, and looked for.
+    pub cache: Option<Cache>,
     /// As it goes into the header.
     pub user_agent: String,
 }
@@ -112,6 +116,7 @@ impl Default for ClientOptions {
             registry_config: None,
             timeout: Duration::from_secs(60),
             retry: RetryPolicy::default(),
+            cache: None,
             user_agent: concat!("solar-render/", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }

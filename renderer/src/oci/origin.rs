@@ -57,7 +57,7 @@ impl<'a> Origin<'a> {
         open: impl Fn() -> io::Result<W>,
     ) -> Result<W, Failure> {
         match self {
-            Self::Registry(client) => Ok(client.blob(blob, open).await?),
+            Self::Registry(client) => client.cached_blob(blob, open).await,
             Self::Layout(dir) => layout_read::blob(dir, blob, open),
         }
     }

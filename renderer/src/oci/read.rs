@@ -6,9 +6,11 @@ use std::io::{self, Write};
 use reqwest::{Method, Url};
 use sha2::Digest as _;
 
+use super::cache::Tee;
 use super::client::{ANY_MANIFEST, Client, MAX_MANIFEST};
 use super::error::ClientError;
 use super::image::Descriptor;
+use super::policy::Failure;
 use super::transport::{Call, Fault, Reply};
 use crate::reference::{At, Digest, Tag};
 
@@ -98,6 +100,27 @@ impl Client<'_> {
             self.receive(reply, blob, out).await
         })
         .await
+    }
+
+    /// As [`Client::blob`], from the cache where there is one that has it.
+    pub(super) async fn cached_blob<W: Write>(
+        &self,
+        blob: &Descriptor,
+        open: impl Fn() -> io::Result<W>,
+    ) -> Result<W, Failure> {
+        let Some(cache) = &self.options.cache else {
+            return Ok(self.blob(blob, open).await?);
+        };
+        let found = cache.read(blob, self.world, &open);
+        if let Some(out) = found.map_err(|source| sink(blob, source))? {
+            self.progress
+                .trace(&format!("{} comes from the cache", blob.digest));
+            return Ok(out);
+        }
+        let tee = self
+            .blob(blob, || Ok(Tee::new(open()?, cache.draft(&blob.digest))))
+            .await?;
+        Ok(tee.keep())
     }
 
     async fn receive<W: Write>(&self, reply: Reply, blob: &Descriptor, mut out: W) -> Result<W, Fault> {

@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod cache;
 mod charts;
 mod copy;
 mod helm_flags;
