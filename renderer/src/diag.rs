@@ -192,6 +192,13 @@ impl From<Diagnostic> for Diagnostics {
     }
 }
 
+impl FromIterator<Diagnostic> for Diagnostics {
+    /// At least one of them must be an error.
+    fn from_iter<T: IntoIterator<Item = Diagnostic>>(list: T) -> Self {
+        Self(list.into_iter().collect())
+    }
+}
+
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, one) in self.0.iter().enumerate() {

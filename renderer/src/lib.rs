@@ -12,6 +12,9 @@
 //! - [`config`][]: the input
 //! - [`report`][]: the result of a run, its exit code
 //! - [`mod@reference`], [`version`][]: digests, tags, repositories, targets; chart versions
+//! - [`mod@semver`][]: versions and constraints as Helm compares them
+//! - [`template`][]: Go's text/template
+//! - [`gotext`][]: Go's quoting, numbers and character classes
 //! - [`decode`][]: YAML nodes to typed fields
 //! - [`yaml`][]: YAML 1.1 as Helm's readers read it and its writers write it
 //! - [`value`][]: data
@@ -29,6 +32,8 @@ pub mod decode;
 pub mod diag;
 #[cfg(feature = "render")]
 pub mod fsio;
+#[cfg(feature = "render")]
+pub mod gotext;
 #[cfg(feature = "oci")]
 pub mod oci;
 #[cfg(feature = "render")]
@@ -37,7 +42,11 @@ pub mod package;
 pub mod pipeline;
 pub mod reference;
 pub mod report;
+#[cfg(feature = "render")]
+pub mod semver;
 pub mod source;
+#[cfg(feature = "render")]
+pub mod template;
 pub mod value;
 pub mod version;
 pub mod world;

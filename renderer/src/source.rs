@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 /// One named text. Cheap to share; line starts are found on first use.
 pub struct Source {
     name: String,
-    text: String,
+    text: Arc<String>,
     lines: OnceLock<Vec<usize>>,
 }
 
@@ -45,11 +45,20 @@ pub struct Location {
 impl Source {
     /// Names a text. `name` is shown to people: a path as the user gave it, or `<stdin>`.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
+        Self::sharing(name.into(), Arc::new(text.into()))
+    }
+
+    fn sharing(name: String, text: Arc<String>) -> Arc<Self> {
         Arc::new(Self {
-            name: name.into(),
-            text: text.into(),
+            name,
+            text,
             lines: OnceLock::new(),
         })
+    }
+
+    /// The same text under another name; nothing is copied.
+    pub fn renamed(&self, name: impl Into<String>) -> Arc<Self> {
+        Self::sharing(name.into(), Arc::clone(&self.text))
     }
 
     /// The name shown to people.

@@ -347,6 +347,7 @@ mod template_safe {
         let options = Options {
             template_safe: true,
             indent: 0,
+            ..Options::default()
         };
         let value: Value = Map::from_iter([
             ("{{ a }}", Value::from("{{ .Values.x }}")),
@@ -372,6 +373,7 @@ mod template_safe {
         let options = Options {
             template_safe: false,
             indent: 4,
+            ..Options::default()
         };
         let value: Value = Map::from_iter([
             ("a", Value::from("x\n\n  y\n")),
@@ -491,7 +493,7 @@ mod properties {
             let expected = canonical(value.clone());
             prop_assert_eq!(canonical(data(&yaml::write(&value))), expected.clone());
             for template_safe in [false, true] {
-                let block = yaml::write_with(&value, &Options { template_safe, indent });
+                let block = yaml::write_with(&value, &Options { template_safe, indent, ..Options::default() });
                 let flow = yaml::write_flow(&value, template_safe);
                 prop_assert!(!flow.contains('\n'));
                 for text in [block, flow] {

@@ -42,6 +42,7 @@ fn literal(value: Value, options: Kwargs) -> Result<String, Error> {
                 &yaml::Options {
                     template_safe: true,
                     indent,
+                    ..yaml::Options::default()
                 },
             );
             // One break is the template's own; more may belong to a text.

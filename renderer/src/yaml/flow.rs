@@ -1,6 +1,7 @@
 //! Data to one line of flow YAML, which is JSON as long as its keys are not very long.
 
-use super::write::{hex, needs_brace_escapes, number};
+use super::style::hex;
+use super::write::{Dialect, needs_brace_escapes, number};
 use super::{order, style};
 use crate::value::Value;
 
@@ -33,7 +34,9 @@ fn flow(value: &Value, safe: bool, out: &mut String) {
         }
         Value::Map(map) => {
             out.push('{');
-            for (index, (key, item)) in order::sorted(map).into_iter().enumerate() {
+            let entries = map.iter().map(|(key, item)| (key.as_str(), item));
+            let sorted = order::sorted(entries.collect(), Dialect::Readable);
+            for (index, (key, item)) in sorted.into_iter().enumerate() {
                 out.push_str(if index == 0 { "" } else { ", " });
                 flow_key(key, safe, out);
                 flow(item, safe, out);

@@ -27,6 +27,23 @@ pub fn parse_json(source: &Source, limits: &Limits) -> Option<Node> {
     (reader.at == text.len()).then_some(node)
 }
 
+/// The JSON value that begins at a byte, and the byte behind it; whatever follows is not looked
+/// at. Nothing when there is none within the limits.
+pub fn parse_json_prefix(source: &Source, start: usize, limits: &Limits) -> Option<(Node, usize)> {
+    let text = source.text();
+    if text.len() > limits.bytes || !text.is_char_boundary(start) {
+        return None;
+    }
+    let mut reader = Reader {
+        text,
+        bytes: text.as_bytes(),
+        at: start,
+        nodes: limits.nodes,
+    };
+    let node = reader.value(limits.depth)?;
+    Some((node, reader.at))
+}
+
 struct Reader<'t> {
     text: &'t str,
     bytes: &'t [u8],

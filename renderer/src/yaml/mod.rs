@@ -23,6 +23,7 @@ mod build;
 mod collections;
 mod compose;
 mod cursor;
+mod emit;
 mod expand;
 mod float;
 mod flow;
@@ -38,6 +39,6 @@ mod write;
 
 pub use compose::{Document, Limits, parse, parse_all, parse_document};
 pub use flow::write_flow;
-pub use json::parse_json;
+pub use json::{parse_json, parse_json_prefix};
 pub use node::{Entry, Kind, Node};
-pub use write::{Options, write, write_with};
+pub use write::{Dialect, Options, Tree, Writer, plain_float, write, write_tree, write_with};

@@ -2,21 +2,20 @@
 
 use std::cmp::Ordering;
 
-use crate::value::{Map, Value};
+use super::write::Dialect;
 
 /// The entries of a map as go-yaml writes them.
 ///
 /// The comparison is not transitive for every set of keys (digits overflow, leading
 /// zeros), and the standard library's sort may panic then; a plain merge sort can't.
 /// Go's result is arbitrary in such cases.
-pub(super) fn sorted(map: &Map) -> Vec<(&str, &Value)> {
-    let mut entries: Vec<_> = map.iter().map(|(key, value)| (key.as_str(), value)).collect();
+pub(super) fn sorted<T: Copy>(mut entries: Vec<(&str, T)>, dialect: Dialect) -> Vec<(&str, T)> {
     let mut width = 1;
     while width < entries.len() {
         let mut merged = Vec::with_capacity(entries.len());
         for pair in entries.chunks(width * 2) {
             let (left, right) = pair.split_at(width.min(pair.len()));
-            merge(left, right, &mut merged);
+            merge(left, right, dialect, &mut merged);
         }
         entries = merged;
         width *= 2;
@@ -24,14 +23,14 @@ pub(super) fn sorted(map: &Map) -> Vec<(&str, &Value)> {
     entries
 }
 
-fn merge<'a, T>(left: &[(&'a str, T)], right: &[(&'a str, T)], out: &mut Vec<(&'a str, T)>)
+fn merge<'a, T>(left: &[(&'a str, T)], right: &[(&'a str, T)], dialect: Dialect, out: &mut Vec<(&'a str, T)>)
 where
     T: Copy,
 {
     let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
     loop {
         let next = match (left.peek(), right.peek()) {
-            (Some((a, _)), Some((b, _))) if compare(b, a) == Ordering::Less => right.next(),
+            (Some((a, _)), Some((b, _))) if compare(b, a, dialect) == Ordering::Less => right.next(),
             (Some(_), _) => left.next(),
             (None, _) => right.next(),
         };
@@ -43,8 +42,16 @@ where
 }
 
 /// Letters sort after everything else and by code point among themselves; runs of digits by
-/// their number, shorter runs first.
-pub(super) fn compare(a: &str, b: &str) -> Ordering {
+/// their number, shorter runs first. In go-yaml v3 letters come first behind a digit.
+pub(super) fn compare(a: &str, b: &str, dialect: Dialect) -> Ordering {
+    // Most keys differ in a letter, and go-yaml compares ASCII letters as bytes.
+    let differ = a.bytes().zip(b.bytes()).find(|(a, b)| a != b);
+    if let Some((byte_a, byte_b)) = differ
+        && byte_a.is_ascii_alphabetic()
+        && byte_b.is_ascii_alphabetic()
+    {
+        return byte_a.cmp(&byte_b);
+    }
     let common = common_prefix(a, b);
     let (before, rest_a) = a.split_at_checked(common).unwrap_or((a, ""));
     let rest_b = b.get(common..).unwrap_or("");
@@ -53,9 +60,15 @@ pub(super) fn compare(a: &str, b: &str) -> Ordering {
     };
     match (is_letter(first_a), is_letter(first_b)) {
         (true, true) => return first_a.cmp(&first_b),
-        (true, false) => return Ordering::Greater,
-        (false, true) => return Ordering::Less,
-        (false, false) => {}
+        (letter, other) if letter != other => {
+            let letters_first = dialect == Dialect::GoYaml3 && before.ends_with(is_digit);
+            return if letter == letters_first {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            };
+        }
+        _ => {}
     }
     // Inside a number that has begun, a zero is a digit like any other and not a leading one.
     let begun = (first_a == '0' || first_b == '0') && ends_in_number(before);
@@ -73,6 +86,10 @@ fn common_prefix(a: &str, b: &str) -> usize {
         .take_while(|(a, b)| a == b)
         .map(|(same, _)| same.len_utf8())
         .sum()
+}
+
+fn is_digit(character: char) -> bool {
+    character.is_ascii_digit()
 }
 
 fn ends_in_number(text: &str) -> bool {

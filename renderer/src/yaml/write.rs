@@ -8,17 +8,17 @@
 //! What is written can always be read again: `parse(write(v))` is `v`, up to
 //! [`Number::canonical`]. Where Helm's way fails or loses something, and only there, the
 //! text differs: see [`write()`].
+//!
+//! Any tree can be written that walks itself into a [`Writer`]: see [`Tree`].
 
-use super::style::{self, Place, Style};
+use std::convert::Infallible;
+use std::fmt::Write as _;
+
+use super::emit::Emitter;
+use super::style::{self, Place};
 use super::{float, order};
 use crate::value::{Number, Value};
 
-/// After this column go-yaml breaks a text at the next blank.
-const WIDTH: usize = 80;
-/// The indentation of one level.
-const INDENT: usize = 2;
-/// The longest key that stands on one line with its value, in bytes.
-const SIMPLE_KEY: usize = 128;
 /// How to write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
@@ -28,6 +28,40 @@ pub struct Options {
     pub template_safe: bool,
     /// Blanks before each line that is not empty.
     pub indent: usize,
+    /// Whose text.
+    pub dialect: Dialect,
+}
+
+/// The writers there are. None of them escapes what is refused by readers only in some
+/// dialects: a [`Tree`] that must fail there looks at its texts itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// go-yaml v2's, but what is written can always be read again.
+    #[default]
+    Readable,
+    /// go-yaml v2's to the letter: the key `<<` is plain.
+    GoYaml2,
+    /// go-yaml v3's with two blanks of indentation, as `toYamlPretty` has it: lists are
+    /// indented inside maps, nothing is folded.
+    GoYaml3,
+}
+
+/// Data that can be written.
+pub trait Tree {
+    /// Why it can't.
+    type Error;
+
+    /// Gives the writer exactly one node.
+    ///
+    /// # Errors
+    /// When a part of it has no form in YAML.
+    fn write(&self, out: &mut Writer) -> Result<(), Self::Error>;
+}
+
+/// Takes a [`Tree`], node by node.
+pub struct Writer {
+    emitter: Emitter,
+    place: Context,
 }
 
 /// What Helm's `toYaml` prints, with the line break at the end that Helm's trims.
@@ -42,65 +76,52 @@ pub fn write(value: &Value) -> String {
 
 /// As [`write()`], with options.
 pub fn write_with(value: &Value, options: &Options) -> String {
-    let mut emitter = Emitter::new(options);
-    emitter.node(value, Context::Root);
-    if options.template_safe && emitter.ends_in_block {
+    let Ok(text) = write_tree(value, options);
+    text
+}
+
+/// Any tree's text.
+///
+/// # Errors
+/// The tree's own.
+pub fn write_tree<T: Tree>(tree: &T, options: &Options) -> Result<String, T::Error> {
+    let mut writer = Writer::new(options);
+    tree.write(&mut writer)?;
+    if options.template_safe && writer.emitter.ends_in_block() {
         // What a template trims behind the place would be cut off the text.
-        let quoted = emitter.blocks;
-        emitter = Emitter {
-            quoted: Some(quoted),
-            ..Emitter::new(options)
-        };
-        emitter.node(value, Context::Root);
+        let quoted = writer.emitter.blocks();
+        writer = Writer::new(options);
+        writer.emitter.quote_block(quoted);
+        tree.write(&mut writer)?;
     }
-    emitter.line();
-    emitter.out
+    Ok(writer.emitter.finish())
 }
 
-/// A number as Helm's `toYaml` prints it.
-pub(super) fn number(number: Number) -> String {
-    let Number::Float(value) = number else {
-        return number.to_string();
-    };
-    if !value.is_finite() {
-        return "null".to_owned();
-    }
-    // By way of its JSON form: what looks like an integer there is one afterwards.
-    let json = number.to_string();
-    if json == "-0" {
-        return "0".to_owned();
-    }
-    let integral = json.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    if integral && (json.parse::<i64>().is_ok() || json.parse::<u64>().is_ok()) {
-        return json;
-    }
-    float::go_g64(value)
-}
+impl<T: Tree> Tree for &T {
+    type Error = T::Error;
 
-/// Whether the first line does not show how far a literal block is indented.
-fn needs_hint(text: &str) -> bool {
-    text.starts_with(|first| first == ' ' || style::is_break(first))
-}
-
-pub(super) fn needs_brace_escapes(text: &str) -> bool {
-    text.contains("{{") || text.contains("}}")
-}
-
-pub(super) fn hex(character: char, letter: char, width: usize, out: &mut String) {
-    out.push('\\');
-    out.push(letter);
-    let code = u32::from(character);
-    for place in (0..width).rev() {
-        let digit = code >> (place * 4) & 0xf;
-        let digit = char::from_digit(digit, 16).unwrap_or('0');
-        out.push(if letter == 'u' && width == 4 {
-            digit
-        } else {
-            digit.to_ascii_uppercase()
-        });
+    fn write(&self, out: &mut Writer) -> Result<(), T::Error> {
+        (*self).write(out)
     }
 }
 
+impl Tree for Value {
+    type Error = Infallible;
+
+    fn write(&self, out: &mut Writer) -> Result<(), Infallible> {
+        match self {
+            Self::Null => out.null(),
+            Self::Bool(value) => out.bool(*value),
+            Self::Number(value) => out.number(*value),
+            Self::String(text) => out.text(text),
+            Self::List(items) => out.list(items.iter())?,
+            Self::Map(map) => out.map(map.iter().map(|(key, item)| (key.as_str(), item)))?,
+        }
+        Ok(())
+    }
+}
+
+/// Where the next node stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Context {
     Root,
@@ -109,341 +130,182 @@ enum Context {
     Entry,
 }
 
-struct Emitter {
-    out: String,
-    column: usize,
-    /// The indentation of the block that is being written; none yet at the root.
-    indent: Option<usize>,
-    /// The last thing written separates.
-    whitespace: bool,
-    /// Only indentation and indicators stand on the line so far.
-    indention: bool,
-    margin: usize,
-    template_safe: bool,
-    /// How many block texts were written.
-    blocks: usize,
-    /// The last thing written is one.
-    ends_in_block: bool,
-    /// The one that is written in quotes instead, counted from 1.
-    quoted: Option<usize>,
-}
-
-impl Emitter {
+impl Writer {
     fn new(options: &Options) -> Self {
         Self {
-            out: String::new(),
-            column: 0,
-            indent: None,
-            whitespace: true,
-            indention: true,
-            margin: options.indent,
-            template_safe: options.template_safe,
-            blocks: 0,
-            ends_in_block: false,
-            quoted: None,
+            emitter: Emitter::new(options),
+            place: Context::Root,
         }
     }
 
-    fn node(&mut self, value: &Value, context: Context) {
-        match value {
-            Value::Null => self.word("null"),
-            Value::Bool(true) => self.word("true"),
-            Value::Bool(false) => self.word("false"),
-            Value::Number(value) => self.word(&number(*value)),
-            Value::String(text) => self.text(text, Place::Value),
-            Value::List(items) if items.is_empty() => self.empty("[]"),
-            Value::Map(map) if map.is_empty() => self.empty("{}"),
-            Value::List(items) => {
-                let outer = self.indent;
-                let indentless = context == Context::Entry && !self.indention;
-                self.deepen(indentless, 0);
-                for item in items {
-                    self.line();
-                    self.indicator("-", true);
-                    self.node(item, Context::Item);
-                }
-                self.indent = outer;
-            }
-            Value::Map(map) => {
-                let outer = self.indent;
-                self.deepen(false, 0);
-                for (key, item) in order::sorted(map) {
-                    self.line();
-                    self.key(key);
-                    self.node(item, Context::Entry);
-                }
-                self.indent = outer;
-            }
-        }
+    /// `null`
+    pub fn null(&mut self) {
+        self.emitter.word("null");
     }
 
-    fn empty(&mut self, brackets: &str) {
-        self.ends_in_block = false;
-        self.indicator(brackets, false);
+    /// `true` or `false`
+    pub fn bool(&mut self, value: bool) {
+        self.emitter.word(if value { "true" } else { "false" });
     }
 
-    fn key(&mut self, key: &str) {
-        let traits = style::examine(key);
-        if !traits.multiline && key.len() <= SIMPLE_KEY {
-            self.text(key, Place::SimpleKey);
-            self.put(':');
-            self.whitespace = false;
-            self.indention = false;
+    /// A number, by way of its JSON form; what JSON lacks is null.
+    pub fn number(&mut self, value: Number) {
+        self.emitter.begin_word();
+        let start = self.emitter.out.len();
+        push_number(value, &mut self.emitter.out);
+        self.emitter.end_word(start);
+    }
+
+    /// A word that needs no quotes, as it is: a date, a number in a form of its own.
+    pub fn word(&mut self, word: &str) {
+        self.emitter.word(word);
+    }
+
+    /// Base64 with the tag that says so; a block when it has several lines.
+    pub fn binary(&mut self, base64: &str) {
+        self.emitter.word("!!binary");
+        if base64.contains('\n') {
+            self.emitter.text(base64, Place::Value);
         } else {
-            self.indicator("?", true);
-            self.text(key, Place::LongKey);
-            self.line();
-            self.indicator(":", true);
+            self.emitter.word(base64);
         }
     }
 
-    /// One level deeper; at the root the first level of blocks is 0 and of scalars 2.
-    fn deepen(&mut self, indentless: bool, first: usize) {
-        self.indent = Some(match self.indent {
-            None => first,
-            Some(indent) if indentless => indent,
-            Some(indent) => indent + INDENT,
-        });
+    /// A text.
+    pub fn text(&mut self, text: &str) {
+        self.emitter.text(text, Place::Value);
     }
 
-    fn word(&mut self, word: &str) {
-        self.ends_in_block = false;
-        self.separate();
-        self.push_str(word);
-        self.whitespace = false;
-        self.indention = false;
+    /// A list.
+    ///
+    /// # Errors
+    /// An item's.
+    pub fn list<T: Tree>(&mut self, items: impl Iterator<Item = T>) -> Result<(), T::Error> {
+        let mut items = items.peekable();
+        if items.peek().is_none() {
+            self.emitter.empty("[]");
+            return Ok(());
+        }
+        let outer = self.emitter.open_list(self.place == Context::Entry);
+        for item in items {
+            self.emitter.item();
+            self.place = Context::Item;
+            item.write(self)?;
+        }
+        self.emitter.close(outer);
+        Ok(())
     }
 
-    fn text(&mut self, text: &str, place: Place) {
-        let traits = style::examine(text);
-        let style = match style::choose(text, traits, place) {
-            _ if self.template_safe && needs_brace_escapes(text) => Style::Double,
-            // The hint counts from the parent's indentation, and a margin hides where that is.
-            Style::Literal if self.indent.is_none() && self.margin > 0 && needs_hint(text) => Style::Double,
-            Style::Literal => {
-                self.blocks += 1;
-                if self.quoted == Some(self.blocks) {
-                    Style::Double
-                } else {
-                    Style::Literal
-                }
-            }
-            style => style,
+    /// A map, whose keys come in any order and are written in go-yaml's.
+    ///
+    /// # Errors
+    /// A value's.
+    pub fn map<'a, T: Tree + Copy>(
+        &mut self,
+        entries: impl Iterator<Item = (&'a str, T)> + Clone,
+    ) -> Result<(), T::Error> {
+        let dialect = self.emitter.dialect;
+        let mut keys = entries.clone().map(|(key, _)| key);
+        let Some(mut before) = keys.next() else {
+            self.emitter.empty("{}");
+            return Ok(());
         };
-        self.ends_in_block = style == Style::Literal;
-        let outer = self.indent;
-        self.deepen(false, INDENT);
-        let fold = place != Place::SimpleKey;
-        match style {
-            Style::Plain => {
-                self.separate();
-                self.folded(text, fold, Style::Plain);
+        let outer = self.emitter.open_map();
+        // With digits the comparison is not transitive, and neighbours don't tell all.
+        let digits = |key: &str| key.bytes().any(|byte| byte.is_ascii_digit());
+        let sorted = !digits(before)
+            && keys.all(|key| {
+                let fits = !digits(key) && order::compare(before, key, dialect).is_le();
+                before = key;
+                fits
+            });
+        if sorted {
+            for (key, item) in entries {
+                self.entry(key, &item)?;
             }
-            Style::Single => {
-                self.indicator("'", false);
-                self.folded(text, fold, Style::Single);
-                self.put('\'');
-            }
-            Style::Double => {
-                self.indicator("\"", false);
-                self.escaped(text, fold);
-                self.put('"');
-            }
-            Style::Literal => self.literal(text),
-        }
-        if style != Style::Literal {
-            self.whitespace = false;
-            self.indention = false;
-        }
-        self.indent = outer;
-    }
-
-    /// The inside of a plain or single-quoted scalar.
-    fn folded(&mut self, text: &str, fold: bool, style: Style) {
-        let mut spaces = false;
-        let mut breaks = false;
-        let mut rest = text.chars();
-        let mut first = true;
-        while let Some(character) = rest.next() {
-            let next = rest.as_str().bytes().next();
-            if character == ' ' {
-                let inner = style == Style::Plain || !first && next.is_some();
-                if fold && !spaces && self.column > WIDTH && inner && next != Some(b' ') {
-                    self.line();
-                } else {
-                    self.put(' ');
-                }
-                spaces = true;
-            } else if style::is_break(character) {
-                self.put_break(character);
-                self.indention = true;
-                breaks = true;
-            } else {
-                if breaks {
-                    self.line();
-                }
-                if character == '\'' && style == Style::Single {
-                    self.put('\'');
-                }
-                self.put(character);
-                self.indention = false;
-                spaces = false;
-                breaks = false;
-            }
-            first = false;
-        }
-    }
-
-    /// The inside of a double-quoted scalar.
-    fn escaped(&mut self, text: &str, fold: bool) {
-        // go-yaml looks at the first character to see whether any is a byte order mark.
-        let all = text.starts_with('\u{feff}');
-        let braces = self.template_safe && needs_brace_escapes(text);
-        let mut spaces = false;
-        let mut rest = text.chars();
-        let mut first = true;
-        while let Some(character) = rest.next() {
-            let next = rest.as_str().bytes().next();
-            if braces && matches!(character, '{' | '}') {
-                self.push_str(if character == '{' { "\\x7b" } else { "\\x7d" });
-                spaces = false;
-            } else if all
-                || !style::is_printable(character)
-                || style::is_break(character)
-                || matches!(character, '"' | '\\')
-            {
-                let before = self.out.len();
-                escape(character, &mut self.out);
-                self.column += self.out.len() - before;
-                spaces = false;
-            } else if character == ' ' {
-                if fold && !spaces && self.column > WIDTH && !first && next.is_some() {
-                    self.line();
-                    if next == Some(b' ') {
-                        self.put('\\');
-                    }
-                } else {
-                    self.put(' ');
-                }
-                spaces = true;
-            } else {
-                self.put(character);
-                spaces = false;
-            }
-            first = false;
-        }
-    }
-
-    fn literal(&mut self, text: &str) {
-        self.indicator("|", false);
-        if needs_hint(text) {
-            self.put('2');
-        }
-        let mut ends = text.chars().rev();
-        match (ends.next().map(style::is_break), ends.next().map(style::is_break)) {
-            (Some(true), Some(true) | None) => self.put('+'),
-            (Some(true), Some(false)) => {}
-            _ => self.put('-'),
-        }
-        self.put_break('\n');
-        self.indention = true;
-        self.whitespace = true;
-        let mut breaks = true;
-        for character in text.chars() {
-            if style::is_break(character) {
-                self.put_break(character);
-                self.indention = true;
-                breaks = true;
-            } else {
-                if breaks {
-                    self.line();
-                }
-                self.put(character);
-                self.indention = false;
-                breaks = false;
+        } else {
+            for (key, item) in order::sorted(entries.collect(), dialect) {
+                self.entry(key, &item)?;
             }
         }
+        self.emitter.close(outer);
+        Ok(())
     }
 
-    /// Begins a line at the current indentation, unless that is where it stands.
-    fn line(&mut self) {
-        let indent = self.indent.unwrap_or(0);
-        if !self.indention || self.column > indent || self.column == indent && !self.whitespace {
-            self.put_break('\n');
+    /// A map whose keys come in the order that is written.
+    ///
+    /// # Errors
+    /// A value's.
+    pub fn fields<'a, T: Tree>(
+        &mut self,
+        entries: impl Iterator<Item = (&'a str, T)>,
+    ) -> Result<(), T::Error> {
+        let mut entries = entries.peekable();
+        if entries.peek().is_none() {
+            self.emitter.empty("{}");
+            return Ok(());
         }
-        while self.column < indent {
-            self.put(' ');
+        let outer = self.emitter.open_map();
+        for (key, item) in entries {
+            self.entry(key, &item)?;
         }
-        self.whitespace = true;
-        self.indention = true;
+        self.emitter.close(outer);
+        Ok(())
     }
 
-    fn indicator(&mut self, indicator: &str, indention: bool) {
-        self.separate();
-        self.push_str(indicator);
-        self.whitespace = false;
-        self.indention &= indention;
-    }
-
-    fn separate(&mut self) {
-        if !self.whitespace {
-            self.put(' ');
-        }
-    }
-
-    fn push_str(&mut self, text: &str) {
-        for character in text.chars() {
-            self.put(character);
-        }
-    }
-
-    fn put(&mut self, character: char) {
-        if self.column == 0 && (self.out.is_empty() || self.out.ends_with(style::is_break)) {
-            self.out.extend(std::iter::repeat_n(' ', self.margin));
-        }
-        self.out.push(character);
-        self.column += 1;
-    }
-
-    fn put_break(&mut self, character: char) {
-        self.out.push(character);
-        self.column = 0;
+    fn entry<T: Tree>(&mut self, key: &str, item: &T) -> Result<(), T::Error> {
+        self.emitter.key(key);
+        self.place = Context::Entry;
+        item.write(self)
     }
 }
 
-fn escape(character: char, out: &mut String) {
-    let short = match character {
-        '\0' => '0',
-        '\u{7}' => 'a',
-        '\u{8}' => 'b',
-        '\t' => 't',
-        '\n' => 'n',
-        '\u{b}' => 'v',
-        '\u{c}' => 'f',
-        '\r' => 'r',
-        '\u{1b}' => 'e',
-        '"' => '"',
-        '\\' => '\\',
-        '\u{85}' => 'N',
-        '\u{a0}' => '_',
-        '\u{2028}' => 'L',
-        '\u{2029}' => 'P',
-        other => {
-            return match u32::from(other) {
-                0..=0xff => hex(other, 'x', 2, out),
-                0x100..=0xffff => hex_upper(other, out),
-                _ => hex(other, 'U', 8, out),
-            };
-        }
+/// A number as Helm's `toYaml` prints it.
+pub(super) fn number(number: Number) -> String {
+    let mut out = String::new();
+    push_number(number, &mut out);
+    out
+}
+
+/// Integers up to here are exact in a float64 and print the same way everywhere.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+fn push_number(number: Number, out: &mut String) {
+    let Number::Float(value) = number else {
+        // Writing to a String can't fail.
+        let _ = write!(out, "{number}");
+        return;
     };
-    out.push('\\');
-    out.push(short);
+    if !value.is_finite() {
+        out.push_str("null");
+        return;
+    }
+    if value.fract() == 0.0 && value.abs() < EXACT {
+        #[allow(clippy::cast_possible_truncation, reason = "it is whole and below 2^53")]
+        let whole = value as i64;
+        let _ = write!(out, "{whole}");
+        return;
+    }
+    // By way of its JSON form: what looks like an integer there is one afterwards.
+    let json = number.to_string();
+    let integral = json.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    if integral && (json.parse::<i64>().is_ok() || json.parse::<u64>().is_ok()) {
+        out.push_str(&json);
+    } else {
+        out.push_str(&float::go_g64(value));
+    }
 }
 
-fn hex_upper(character: char, out: &mut String) {
-    let start = out.len();
-    hex(character, 'u', 4, out);
-    if let Some(digits) = out.get_mut(start + 2..) {
-        digits.make_ascii_uppercase();
-    }
+/// A float as go-yaml v3 prints it, which does not go by way of JSON.
+pub fn plain_float(value: f64) -> String {
+    float::go_g64(value)
+}
+
+/// Whether the first line does not show how far a literal block is indented.
+pub(super) fn needs_hint(text: &str) -> bool {
+    text.starts_with(|first| first == ' ' || style::is_break(first))
+}
+
+pub(super) fn needs_brace_escapes(text: &str) -> bool {
+    text.contains("{{") || text.contains("}}")
 }

@@ -1,0 +1,621 @@
+//! Versions and constraints as Helm 4.3.1 compares them: Masterminds/semver 3.5.
+//!
+//! Versions are read leniently (`v1`, `1.2`, `01.2.3`); constraints are alternatives
+//! (`||`) of ranges that must all hold (spaces or commas between).
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use crate::gotext::quote::quote;
+
+/// The longest version, in bytes.
+pub const MAX_VERSION: usize = 256;
+/// The longest constraint, in bytes.
+pub const MAX_CONSTRAINT: usize = 512;
+/// The most alternatives of a constraint.
+pub const MAX_GROUPS: usize = 32;
+
+/// Why a text is no version or constraint, in Masterminds' words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SemverError {
+    /// Not a version.
+    #[error("invalid semantic version")]
+    Invalid,
+    /// Longer than [`MAX_VERSION`].
+    #[error("version string is too long (max {MAX_VERSION} bytes)")]
+    VersionTooLong,
+    /// A number that does not fit 64 bits.
+    #[error("error parsing version segment: strconv.ParseUint: parsing \"{0}\": value out of range")]
+    Segment(String),
+    /// A number with a leading zero among a pre-release's parts.
+    #[error("version segment starts with 0")]
+    LeadingZero,
+    /// A pre-release that is none.
+    #[error("invalid prerelease string")]
+    Prerelease,
+    /// Metadata that is none.
+    #[error("invalid metadata string")]
+    Metadata,
+    /// Longer than [`MAX_CONSTRAINT`].
+    #[error("constraint string is too long (max {MAX_CONSTRAINT} bytes)")]
+    ConstraintTooLong,
+    /// More than [`MAX_GROUPS`].
+    #[error("too many constraint groups (max {MAX_GROUPS})")]
+    TooManyGroups,
+    /// Not a constraint; the alternative that is none.
+    #[error("improper constraint: {}", quote(.0.as_bytes()))]
+    Improper(String),
+    /// A constraint on something that is no version.
+    #[error("constraint parser error")]
+    Constraint,
+}
+
+/// A version.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Version {
+    /// The first number.
+    pub major: u64,
+    /// The second number.
+    pub minor: u64,
+    /// The third number.
+    pub patch: u64,
+    /// What is behind `-`, or nothing.
+    pub prerelease: String,
+    /// What is behind `+`, or nothing.
+    pub metadata: String,
+    /// As it was written.
+    pub original: String,
+}
+
+impl Version {
+    /// Reads a version as leniently as Masterminds does.
+    pub fn parse(text: &str) -> Result<Self, SemverError> {
+        if text.len() > MAX_VERSION {
+            return Err(SemverError::VersionTooLong);
+        }
+        let mut scan = Scan::new(text);
+        let shape = scan.version(|byte| byte.is_ascii_digit());
+        let Some(shape) = shape.filter(|_| scan.at_end()) else {
+            return Err(SemverError::Invalid);
+        };
+        let number = |digits: &str| {
+            if digits.is_empty() {
+                return Ok(0);
+            }
+            digits
+                .parse()
+                .map_err(|_| SemverError::Segment(digits.to_owned()))
+        };
+        let version = Self {
+            major: number(shape.numbers[0])?,
+            minor: number(shape.numbers[1])?,
+            patch: number(shape.numbers[2])?,
+            prerelease: shape.prerelease.to_owned(),
+            metadata: shape.metadata.to_owned(),
+            original: text.to_owned(),
+        };
+        check_prerelease(&version.prerelease)?;
+        Ok(version)
+    }
+
+    /// The next patch release; of a pre-release, that release itself.
+    #[must_use]
+    pub fn next_patch(&self) -> Option<Self> {
+        let patch = if self.prerelease.is_empty() {
+            self.patch.checked_add(1)?
+        } else {
+            self.patch
+        };
+        Some(self.changed(self.major, self.minor, patch, "", ""))
+    }
+
+    /// The next minor release.
+    #[must_use]
+    pub fn next_minor(&self) -> Option<Self> {
+        Some(self.changed(self.major, self.minor.checked_add(1)?, 0, "", ""))
+    }
+
+    /// The next major release.
+    #[must_use]
+    pub fn next_major(&self) -> Option<Self> {
+        Some(self.changed(self.major.checked_add(1)?, 0, 0, "", ""))
+    }
+
+    /// With another pre-release.
+    pub fn with_prerelease(&self, prerelease: &str) -> Result<Self, SemverError> {
+        check_prerelease(prerelease)?;
+        Ok(self.changed(self.major, self.minor, self.patch, prerelease, &self.metadata))
+    }
+
+    /// With other metadata.
+    pub fn with_metadata(&self, metadata: &str) -> Result<Self, SemverError> {
+        if !metadata.is_empty() && !metadata.split('.').all(is_identifier) {
+            return Err(SemverError::Metadata);
+        }
+        Ok(self.changed(self.major, self.minor, self.patch, &self.prerelease, metadata))
+    }
+
+    fn changed(&self, major: u64, minor: u64, patch: u64, prerelease: &str, metadata: &str) -> Self {
+        let mut version = Self {
+            major,
+            minor,
+            patch,
+            prerelease: prerelease.to_owned(),
+            metadata: metadata.to_owned(),
+            original: String::new(),
+        };
+        let prefix = if self.original.starts_with('v') { "v" } else { "" };
+        version.original = format!("{prefix}{version}");
+        version
+    }
+
+    /// SemVer's order; metadata does not count.
+    pub fn precedence(&self, other: &Self) -> Ordering {
+        let numbers = |version: &Self| (version.major, version.minor, version.patch);
+        let pre = || match (self.prerelease.is_empty(), other.prerelease.is_empty()) {
+            (true, true) => Ordering::Equal,
+            (true, false) => Ordering::Greater,
+            (false, true) => Ordering::Less,
+            (false, false) => compare_prereleases(&self.prerelease, &other.prerelease),
+        };
+        numbers(self).cmp(&numbers(other)).then_with(pre)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)?;
+        if !self.prerelease.is_empty() {
+            write!(f, "-{}", self.prerelease)?;
+        }
+        if !self.metadata.is_empty() {
+            write!(f, "+{}", self.metadata)?;
+        }
+        Ok(())
+    }
+}
+
+fn is_identifier(part: &str) -> bool {
+    !part.is_empty()
+        && part
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+fn check_prerelease(text: &str) -> Result<(), SemverError> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    for part in text.split('.') {
+        if !is_identifier(part) {
+            return Err(SemverError::Prerelease);
+        }
+        if part.len() > 1 && part.starts_with('0') && part.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(SemverError::LeadingZero);
+        }
+    }
+    Ok(())
+}
+
+/// Part by part; a missing part is the lowest, a number lower than a word. A number beyond
+/// 64 bits counts as a word.
+fn compare_prereleases(a: &str, b: &str) -> Ordering {
+    let (mut a, mut b) = (a.split('.'), b.split('.'));
+    loop {
+        let order = match (a.next(), b.next()) {
+            (None, None) => return Ordering::Equal,
+            (None, Some(_)) => Ordering::Less,
+            (Some(_), None) => Ordering::Greater,
+            (Some(a), Some(b)) => match (a.parse::<u64>(), b.parse::<u64>()) {
+                (Ok(a), Ok(b)) => a.cmp(&b),
+                (Ok(_), Err(_)) => Ordering::Less,
+                (Err(_), Ok(_)) => Ordering::Greater,
+                (Err(_), Err(_)) => a.cmp(b),
+            },
+        };
+        if order.is_ne() {
+            return order;
+        }
+    }
+}
+
+/// A version's parts as they stand in a text.
+struct Shape<'a> {
+    whole: &'a str,
+    numbers: [&'a str; 3],
+    prerelease: &'a str,
+    metadata: &'a str,
+}
+
+/// Reads a text from left to right. What it stops at is ASCII, so places are characters'.
+struct Scan<'a> {
+    text: &'a str,
+    place: usize,
+}
+
+impl<'a> Scan<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, place: 0 }
+    }
+
+    fn rest(&self) -> &'a str {
+        self.text.get(self.place..).unwrap_or_default()
+    }
+
+    fn at_end(&self) -> bool {
+        self.rest().is_empty()
+    }
+
+    fn take(&mut self, belongs: impl Fn(u8) -> bool) -> &'a str {
+        let rest = self.rest();
+        let length = rest.bytes().take_while(|byte| belongs(*byte)).count();
+        self.place += length;
+        rest.get(..length).unwrap_or_default()
+    }
+
+    fn skip(&mut self, text: &str) -> bool {
+        let found = self.rest().starts_with(text);
+        if found {
+            self.place += text.len();
+        }
+        found
+    }
+
+    fn spaces(&mut self) -> usize {
+        self.take(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0c'))
+            .len()
+    }
+
+    /// Numbers of the bytes given, then a pre-release and metadata; as much as fits.
+    fn version(&mut self, digit: fn(u8) -> bool) -> Option<Shape<'a>> {
+        let start = self.place;
+        self.skip("v");
+        let mut numbers = [self.take(digit), "", ""];
+        if numbers[0].is_empty() {
+            self.place = start;
+            return None;
+        }
+        for number in numbers.iter_mut().skip(1) {
+            let before = self.place;
+            if self.skip(".") {
+                *number = self.take(digit);
+            }
+            if number.is_empty() {
+                self.place = before;
+                break;
+            }
+        }
+        let prerelease = self.identifiers("-");
+        let metadata = self.identifiers("+");
+        let whole = self.text.get(start..self.place).unwrap_or_default();
+        Some(Shape {
+            whole,
+            numbers,
+            prerelease,
+            metadata,
+        })
+    }
+
+    /// Identifiers with dots between, behind a mark.
+    fn identifiers(&mut self, mark: &str) -> &'a str {
+        let before = self.place;
+        if !self.skip(mark) {
+            return "";
+        }
+        let start = self.place;
+        let mut end = before;
+        loop {
+            if self
+                .take(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+                .is_empty()
+            {
+                break;
+            }
+            end = self.place;
+            if !self.skip(".") {
+                break;
+            }
+        }
+        self.place = end;
+        self.text.get(start..end).unwrap_or_default()
+    }
+}
+
+/// How one range compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Op {
+    Equal,
+    NotEqual,
+    Greater,
+    Less,
+    GreaterEqual,
+    LessEqual,
+    Tilde,
+    Caret,
+}
+
+/// Longer ones first.
+const OPS: &[(&str, Op)] = &[
+    ("!=", Op::NotEqual),
+    (">=", Op::GreaterEqual),
+    ("=>", Op::GreaterEqual),
+    ("<=", Op::LessEqual),
+    ("=<", Op::LessEqual),
+    ("~>", Op::Tilde),
+    ("=", Op::Equal),
+    (">", Op::Greater),
+    ("<", Op::Less),
+    ("~", Op::Tilde),
+    ("^", Op::Caret),
+];
+
+/// Which numbers a range leaves open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    /// None: `1.2.3`.
+    No,
+    /// All of them: `*`.
+    Major,
+    /// The last two: `1`, `1.x`.
+    Minor,
+    /// The last: `1.2`, `1.2.x`.
+    Patch,
+}
+
+#[derive(Debug, Clone)]
+struct Range {
+    op: Op,
+    version: Version,
+    open: Open,
+}
+
+/// What versions must satisfy.
+#[derive(Debug, Clone)]
+pub struct Constraint {
+    groups: Vec<Vec<Range>>,
+}
+
+impl Constraint {
+    /// Reads a constraint: `^1.2`, `>= 1.2, < 3 || ~4.1`, `1.2 - 2.0`, `1.x`.
+    pub fn parse(text: &str) -> Result<Self, SemverError> {
+        if text.len() > MAX_CONSTRAINT {
+            return Err(SemverError::ConstraintTooLong);
+        }
+        let text = spelled_out(text);
+        let groups: Vec<&str> = text.split("||").collect();
+        if groups.len() > MAX_GROUPS {
+            return Err(SemverError::TooManyGroups);
+        }
+        let groups: Result<_, _> = groups.into_iter().map(group).collect();
+        Ok(Self { groups: groups? })
+    }
+
+    /// Whether the version satisfies it. A pre-release does only where the alternative names
+    /// one itself.
+    pub fn check(&self, version: &Version) -> bool {
+        self.groups.iter().any(|group| {
+            let named = group.iter().any(|range| !range.version.prerelease.is_empty());
+            (named || version.prerelease.is_empty()) && group.iter().all(|range| range.holds(version))
+        })
+    }
+}
+
+/// `1.2 - 2.3` as `>= 1.2, <= 2.3 `.
+fn spelled_out(text: &str) -> String {
+    let mut out = text.to_owned();
+    let mut place = 0;
+    while place < text.len() {
+        let Some((whole, low, high)) = hyphen_range(text, place) else {
+            place += 1;
+            continue;
+        };
+        place += whole.len();
+        out = out.replacen(whole, &format!(">= {low}, <= {high} "), 1);
+    }
+    out
+}
+
+fn hyphen_range(text: &str, place: usize) -> Option<(&str, &str, &str)> {
+    let mut scan = Scan { text, place };
+    if !text.is_char_boundary(place) {
+        return None;
+    }
+    scan.spaces();
+    let low = scan.version(is_range_digit)?.whole;
+    if scan.spaces() == 0 || !scan.skip("-") || scan.spaces() == 0 {
+        return None;
+    }
+    let high = scan.version(is_range_digit)?.whole;
+    scan.spaces();
+    Some((text.get(place..scan.place)?, low, high))
+}
+
+/// What Masterminds takes for a range's number at first; it refuses `|` only later.
+fn is_range_digit(byte: u8) -> bool {
+    byte.is_ascii_digit() || matches!(byte, b'x' | b'X' | b'*' | b'|')
+}
+
+fn group(text: &str) -> Result<Vec<Range>, SemverError> {
+    let improper = || SemverError::Improper(text.to_owned());
+    let mut scan = Scan::new(text);
+    let mut found = Vec::new();
+    scan.spaces();
+    loop {
+        let op = OPS.iter().find(|(name, _)| scan.rest().starts_with(name));
+        let (name, op) = op.copied().unwrap_or(("", Op::Equal));
+        scan.skip(name);
+        scan.spaces();
+        found.push((op, scan.version(is_range_digit).ok_or_else(improper)?));
+        let spaces = scan.spaces();
+        if scan.at_end() {
+            break;
+        }
+        let comma = scan.skip(",");
+        if comma {
+            scan.spaces();
+        }
+        if !comma && spaces == 0 {
+            return Err(improper());
+        }
+    }
+    found.iter().map(|(op, shape)| Range::new(*op, shape)).collect()
+}
+
+impl Range {
+    fn new(op: Op, shape: &Shape<'_>) -> Result<Self, SemverError> {
+        let is_open = |number: &str| matches!(number, "" | "x" | "X" | "*");
+        let [major, minor, patch] = shape.numbers;
+        let pre = if shape.prerelease.is_empty() {
+            String::new()
+        } else {
+            format!("-{}", shape.prerelease)
+        };
+        let (open, text) = if is_open(major) {
+            (Open::Major, format!("0.0.0{pre}"))
+        } else if is_open(minor) {
+            (Open::Minor, format!("{major}.0.0{pre}"))
+        } else if is_open(patch) {
+            (Open::Patch, format!("{major}.{minor}.0{pre}"))
+        } else {
+            (Open::No, shape.whole.to_owned())
+        };
+        let version = Version::parse(&text).map_err(|_| SemverError::Constraint)?;
+        Ok(Self { op, version, open })
+    }
+
+    fn holds(&self, version: &Version) -> bool {
+        let order = version.precedence(&self.version);
+        let major = version.major.cmp(&self.version.major);
+        let minor = version.minor.cmp(&self.version.minor);
+        match self.op {
+            Op::Equal if self.open == Open::No => order.is_eq(),
+            Op::Equal | Op::Tilde => self.holds_tilde(version),
+            Op::NotEqual => self.differs(version),
+            Op::Greater => match self.open {
+                Open::No => order.is_gt(),
+                Open::Minor => major.is_gt(),
+                Open::Patch => major.then(minor).is_gt(),
+                Open::Major => major.is_gt() || major.is_eq() && order.is_gt(),
+            },
+            Op::Less => order.is_lt(),
+            Op::GreaterEqual => order.is_ge(),
+            Op::LessEqual => match self.open {
+                Open::No => order.is_le(),
+                Open::Minor => major.is_le(),
+                Open::Patch | Open::Major => major.then(minor).is_le(),
+            },
+            Op::Caret => self.holds_caret(version),
+        }
+    }
+
+    fn differs(&self, version: &Version) -> bool {
+        if self.open == Open::No {
+            return version.precedence(&self.version).is_ne();
+        }
+        if version.major != self.version.major {
+            return true;
+        }
+        match self.open {
+            Open::Minor => false,
+            Open::Patch => {
+                version.minor != self.version.minor
+                    || version.prerelease != self.version.prerelease
+                        && compare_prereleases(&version.prerelease, &self.version.prerelease).is_ne()
+            }
+            Open::Major | Open::No => {
+                (version.minor, version.patch) != (self.version.minor, self.version.patch)
+                    || version.precedence(&self.version).is_ne()
+            }
+        }
+    }
+
+    fn holds_tilde(&self, version: &Version) -> bool {
+        let from = &self.version;
+        if version.precedence(from).is_lt() {
+            return false;
+        }
+        let any =
+            (from.major, from.minor, from.patch) == (0, 0, 0) && matches!(self.open, Open::No | Open::Major);
+        any || version.major == from.major && (version.minor == from.minor || self.open == Open::Minor)
+    }
+
+    fn holds_caret(&self, version: &Version) -> bool {
+        let from = &self.version;
+        if version.precedence(from).is_lt() {
+            return false;
+        }
+        if version.major != from.major || from.major > 0 || self.open == Open::Minor {
+            return version.major == from.major;
+        }
+        if version.minor != from.minor || from.minor > 0 || self.open == Open::Patch {
+            return version.minor == from.minor;
+        }
+        version.patch == from.patch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constraints_hold_as_masterminds_holds_them() {
+        let cases = [
+            ("^1.2", "1.9.0", true),
+            ("^0.2.3", "0.3.0", false),
+            ("~1.2", "1.2.9", true),
+            ("~1", "1.9.0", true),
+            (">11", "11.1.0", false),
+            (">1.2", "1.3.0", true),
+            ("<=1.2", "1.2.9", true),
+            ("!=1.x", "1.5.0", false),
+            ("1.2 - 2.0", "1.9.9", true),
+            (">=1.19", "1.28.0-gke.100", false),
+            (">=1.19-0", "1.28.0-gke.100", true),
+            (">= 1.2, < 3 || 4.x", "4.7.1", true),
+            ("^*", "1.2.3", false),
+            ("*", "1.2.3", true),
+        ];
+        for (constraint, version, expected) in cases {
+            let parsed = Constraint::parse(constraint).expect(constraint);
+            let version = Version::parse(version).expect(version);
+            assert_eq!(parsed.check(&version), expected, "{constraint} {version}");
+        }
+    }
+
+    #[test]
+    fn errors_are_masterminds() {
+        let cases = [
+            (">=1.2<2", "improper constraint: \">=1.2<2\""),
+            ("", "improper constraint: \"\""),
+            ("1|2", "constraint parser error"),
+        ];
+        for (constraint, expected) in cases {
+            let error = Constraint::parse(constraint).map_err(|error| error.to_string());
+            assert_eq!(error.err().as_deref(), Some(expected), "{constraint}");
+        }
+        assert_eq!(Version::parse("1.2.3-01"), Err(SemverError::LeadingZero));
+        assert_eq!(Version::parse("1.2.3.4"), Err(SemverError::Invalid));
+        let max = Version::parse("18446744073709551615").expect("a version");
+        assert_eq!(max.next_major(), None);
+    }
+
+    #[test]
+    fn prereleases_are_ordered_by_their_parts() {
+        let ordered = [
+            "1.0.0-alpha",
+            "1.0.0-alpha.1",
+            "1.0.0-alpha.beta",
+            "1.0.0-beta.2",
+            "1.0.0-beta.11",
+            "1.0.0",
+        ];
+        for pair in ordered.windows(2) {
+            let versions: Vec<_> = pair
+                .iter()
+                .map(|text| Version::parse(text).expect(text))
+                .collect();
+            assert!(versions[0].precedence(&versions[1]).is_lt(), "{pair:?}");
+        }
+    }
+}

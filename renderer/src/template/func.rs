@@ -1,0 +1,162 @@
+//! Functions that templates call: their signatures, and how they are called.
+
+use super::text::Str;
+use super::value::{List, Map, Val};
+
+/// The declared type of a parameter. Arguments are checked against it before the call, and
+/// nil is given only where Go allows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    /// `reflect.Value`: any value, with no value too (Go's own functions).
+    Value,
+    /// interface{}; nil is [`Val::Nil`].
+    Any,
+    /// string
+    String,
+    /// bool
+    Bool,
+    /// int
+    Int,
+    /// int64
+    Int64,
+    /// uint32
+    Uint32,
+    /// float64
+    Float64,
+    /// []interface{}; nil is [`Val::Nil`].
+    Anys,
+    /// []string; nil is [`Val::Nil`].
+    Strings,
+    /// `map[string]interface{}`; nil is [`Val::Nil`].
+    Dict,
+    /// []uint8; nil is [`Val::Nil`].
+    Bytes,
+    /// time.Time
+    Time,
+    /// time.Duration
+    Duration,
+    /// A type with a name of its own, by that name: only an object of it fits.
+    Named(&'static str),
+}
+
+/// A function for templates. `C` is what the table's functions need beside their arguments.
+pub struct Func<C> {
+    /// As templates call it.
+    pub name: &'static str,
+    /// What it takes; the last one repeats when it is variadic.
+    pub params: &'static [Type],
+    /// Whether the last parameter repeats, any number of times.
+    pub variadic: bool,
+    /// One line: what it gives.
+    pub doc: &'static str,
+    /// The function.
+    pub call: fn(&mut Call<'_, C>) -> Result<Val, Fault>,
+}
+
+/// A method of maps of a type with a name.
+pub struct MapMethod {
+    /// As templates call it.
+    pub name: &'static str,
+    /// What it takes.
+    pub params: &'static [Type],
+    /// The method.
+    pub call: fn(&Map, &[Val]) -> Result<Val, Fault>,
+}
+
+/// One call: the arguments, checked against the signature, and the table's context.
+pub struct Call<'a, C> {
+    /// As many as the signature says; every nil is [`Val::Nil`].
+    pub args: &'a [Val],
+    /// What the table's functions need.
+    pub context: &'a mut C,
+}
+
+/// Why a function failed, in the words of Go's error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The words.
+    pub message: String,
+    /// Whether the template itself asked for this failure, and these are its own words.
+    pub asked_for: bool,
+}
+
+impl Fault {
+    /// From the words of Go's error.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            asked_for: false,
+        }
+    }
+
+    /// A failure that the template asks for, in its own words: Helm's `fail` and `required`.
+    pub fn asked_for(words: impl Into<String>) -> Self {
+        Self {
+            message: words.into(),
+            asked_for: true,
+        }
+    }
+}
+
+impl From<String> for Fault {
+    fn from(message: String) -> Self {
+        Self::new(message)
+    }
+}
+
+impl From<&str> for Fault {
+    fn from(message: &str) -> Self {
+        Self::new(message)
+    }
+}
+
+impl<C> Call<'_, C> {
+    /// An argument; [`Val::Nil`] when there is none.
+    pub fn arg(&self, index: usize) -> Val {
+        self.args.get(index).cloned().unwrap_or_default()
+    }
+
+    /// The arguments from an index on.
+    pub fn rest(&self, index: usize) -> &[Val] {
+        self.args.get(index..).unwrap_or_default()
+    }
+
+    /// An argument declared as string.
+    pub fn str(&self, index: usize) -> Str {
+        match self.args.get(index) {
+            Some(Val::Str(text)) => text.clone(),
+            _ => Str::default(),
+        }
+    }
+
+    /// An argument declared as int or int64.
+    pub fn int(&self, index: usize) -> i64 {
+        match self.args.get(index) {
+            Some(Val::Int(value, _)) => *value,
+            _ => 0,
+        }
+    }
+
+    /// An argument declared as float64.
+    pub fn float(&self, index: usize) -> f64 {
+        match self.args.get(index) {
+            Some(Val::Float(value)) => *value,
+            _ => 0.0,
+        }
+    }
+
+    /// An argument declared as bool.
+    pub fn bool(&self, index: usize) -> bool {
+        matches!(self.args.get(index), Some(Val::Bool(true)))
+    }
+
+    /// An argument declared as a map; `None` is Go's nil map.
+    pub fn map(&self, index: usize) -> Option<Map> {
+        self.args.get(index).and_then(Val::as_map).cloned()
+    }
+
+    /// An argument declared as a list; `None` is Go's nil slice.
+    pub fn list(&self, index: usize) -> Option<List> {
+        self.args.get(index).and_then(Val::as_list).cloned()
+    }
+}

@@ -1,0 +1,767 @@
+//! Tokens to trees, by the grammar of Go's `text/template/parse`.
+//!
+//! Functions and variables are looked up while parsing, as Go does: a template that names
+//! an unknown one is no template. The first mistake ends the parse.
+
+use std::sync::Arc;
+
+use super::ast::{Branch, Command, Expr, ExprKind, FuncId, Invocation, Node, Pipe, Tree, Variable};
+use super::lex::{Keyword, Lexer, Token, TokenKind};
+use super::literal;
+use super::print::quote;
+use crate::source::{Location, Source, Span};
+
+/// How deep actions and parentheses may nest. Go allows 10,000 parentheses.
+pub const MAX_PARSE_DEPTH: usize = 1_000;
+
+const BLOCK: &str = "block clause";
+
+/// Why a text is no template.
+#[derive(Debug, Clone)]
+pub struct ParseError {
+    /// Go's words, without the place.
+    pub message: String,
+    /// The line that Go names, from 1.
+    pub line: usize,
+    /// The token that is wrong.
+    pub location: Location,
+    /// The name that is not known, when that is the reason.
+    pub unknown: Option<Unknown>,
+}
+
+/// A name that a template uses and nothing defines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unknown {
+    /// A function.
+    Function(String),
+    /// A variable, with those that are there.
+    Variable(String, Vec<String>),
+}
+
+/// Looks up a function's number by its name.
+pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<FuncId>;
+
+/// Parses a text: the templates that it defines in their order, last the text itself under `name`.
+pub(super) fn parse(
+    name: &Arc<str>,
+    source: &Arc<Source>,
+    lookup: Lookup<'_>,
+) -> Result<Vec<Tree>, Box<ParseError>> {
+    let mut parser = Parser {
+        lexer: Lexer::new(source.text()),
+        source,
+        lookup,
+        ahead: Vec::new(),
+        last_line: 1,
+        variables: vec![Arc::from("$")],
+        ranges: 0,
+        depth: 0,
+        action_line: None,
+        trees: Vec::new(),
+    };
+    let root = parser.text()?;
+    parser.add(name, root)?;
+    Ok(parser.trees)
+}
+
+/// What a step of the parser gives.
+type Parsed<T> = Result<T, Box<ParseError>>;
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    source: &'a Arc<Source>,
+    lookup: Lookup<'a>,
+    /// Tokens that were looked at and not taken, the next one last.
+    ahead: Vec<Token>,
+    /// The line of the token that was last read from the lexer: Go names it in errors.
+    last_line: usize,
+    variables: Vec<Arc<str>>,
+    /// How many `range`s are open.
+    ranges: usize,
+    depth: usize,
+    /// Where the action that is being read began.
+    action_line: Option<usize>,
+    trees: Vec<Tree>,
+}
+
+/// What ended a list of nodes.
+enum Ended {
+    End,
+    Else,
+}
+
+/// What one item of a list is.
+enum Item {
+    Node(Node),
+    Ended(Ended, Token),
+}
+
+impl Parser<'_> {
+    /// A whole text: actions, and definitions between them.
+    fn text(&mut self) -> Parsed<Vec<Node>> {
+        let mut nodes = Vec::new();
+        loop {
+            let token = self.next();
+            match token.kind {
+                TokenKind::Eof => return Ok(nodes),
+                TokenKind::LeftDelim => {
+                    let first = self.next_non_space();
+                    if first.kind == TokenKind::Keyword(Keyword::Define) {
+                        self.definition()?;
+                        continue;
+                    }
+                    self.push_back(first);
+                    self.push_back(token);
+                }
+                _ => self.push_back(token),
+            }
+            match self.text_or_action()? {
+                Item::Node(node) => nodes.push(node),
+                Item::Ended(Ended::End, _) => return Err(self.error("unexpected {{end}}")),
+                Item::Ended(Ended::Else, _) => return Err(self.error("unexpected {{else}}")),
+            }
+        }
+    }
+
+    fn definition(&mut self) -> Parsed<()> {
+        let context = "define clause";
+        let token = self.next_non_space();
+        let name = self.template_name(&token, context)?;
+        self.expect(&TokenKind::RightDelim, context)?;
+        let root = self.inner_template(context)?;
+        self.add(&name, root)
+    }
+
+    /// What a `define` or a `block` holds: variables and ranges outside don't count in it.
+    fn inner_template(&mut self, context: &str) -> Parsed<Vec<Node>> {
+        let variables = std::mem::replace(&mut self.variables, vec![Arc::from("$")]);
+        let ranges = std::mem::take(&mut self.ranges);
+        let action_line = self.action_line.take();
+        let line = self.last_line;
+        let (nodes, ended, _) = self.list()?;
+        if let Ended::Else = ended {
+            let mut error = self.error(format!("unexpected {{{{else}}}} in {context}"));
+            if context == BLOCK {
+                // Go asks the outer tree, which has read no further than the block's start.
+                error.line = line;
+            }
+            return Err(error);
+        }
+        self.variables = variables;
+        self.ranges = ranges;
+        self.action_line = action_line;
+        Ok(nodes)
+    }
+
+    fn add(&mut self, name: &Arc<str>, root: Vec<Node>) -> Parsed<()> {
+        let tree = Tree {
+            name: Arc::clone(name),
+            source: Arc::clone(self.source),
+            root: Arc::new(root),
+        };
+        match self.trees.iter_mut().find(|other| other.name == *name) {
+            Some(other) if other.is_empty() => *other = tree,
+            Some(_) if tree.is_empty() => {}
+            Some(_) => {
+                let message = format!("template: multiple definition of template {}", quote(name));
+                return Err(self.error(message));
+            }
+            None => self.trees.push(tree),
+        }
+        Ok(())
+    }
+
+    /// Nodes up to an `end` or `else`.
+    fn list(&mut self) -> Parsed<(Vec<Node>, Ended, Token)> {
+        self.depth += 1;
+        if self.depth > MAX_PARSE_DEPTH {
+            return Err(self.error(format!("actions are nested more than {MAX_PARSE_DEPTH} deep")));
+        }
+        let mut nodes = Vec::new();
+        loop {
+            if self.peek_non_space() == TokenKind::Eof {
+                return Err(self.error("unexpected EOF"));
+            }
+            match self.text_or_action()? {
+                Item::Node(node) => nodes.push(node),
+                Item::Ended(ended, token) => {
+                    self.depth -= 1;
+                    nodes.shrink_to_fit();
+                    return Ok((nodes, ended, token));
+                }
+            }
+        }
+    }
+
+    fn text_or_action(&mut self) -> Parsed<Item> {
+        let token = self.next_non_space();
+        match token.kind {
+            TokenKind::Text => Ok(Item::Node(Node::Text {
+                start: offset(token.start),
+                end: offset(token.end),
+            })),
+            TokenKind::LeftDelim => {
+                self.action_line = Some(token.line);
+                if let Some(node) = self.raw_text() {
+                    self.action_line = None;
+                    return Ok(Item::Node(node));
+                }
+                let item = self.action();
+                if item.is_ok() {
+                    self.action_line = None;
+                }
+                item
+            }
+            _ => Err(self.unexpected(&token, "input")),
+        }
+    }
+
+    /// An action that is nothing but a text in backquotes, by which charts write braces that are
+    /// not Helm's: some files hold thousands of them. It prints what stands there.
+    fn raw_text(&mut self) -> Option<Node> {
+        let first = self.next_non_space();
+        let written = self.written(&first);
+        // A blank text is something where a blank template would be nothing.
+        let plain = !written.contains('\r') && !written.trim_matches('`').trim().is_empty();
+        if first.kind != TokenKind::RawString || !plain {
+            self.push_back(first);
+            return None;
+        }
+        let after = self.next();
+        let (space, end) = if after.kind == TokenKind::Space {
+            (Some(after), self.next())
+        } else {
+            (None, after)
+        };
+        if end.kind == TokenKind::RightDelim {
+            return Some(Node::Text {
+                start: offset(first.start + 1),
+                end: offset(first.end - 1),
+            });
+        }
+        self.push_back(end);
+        self.ahead.extend(space);
+        self.push_back(first);
+        None
+    }
+
+    fn action(&mut self) -> Parsed<Item> {
+        let token = self.next_non_space();
+        let TokenKind::Keyword(keyword) = token.kind else {
+            self.push_back(token);
+            return self.plain_action();
+        };
+        Ok(Item::Node(match keyword {
+            Keyword::Block => self.block()?,
+            Keyword::Break => {
+                self.in_range("{{break}}")?;
+                Node::Break
+            }
+            Keyword::Continue => {
+                self.in_range("{{continue}}")?;
+                Node::Continue
+            }
+            Keyword::Else => {
+                let next = self.next_non_space();
+                match next.kind {
+                    TokenKind::Keyword(Keyword::If | Keyword::With) => self.push_back(next.clone()),
+                    TokenKind::RightDelim => {}
+                    _ => return Err(self.unexpected(&next, "else")),
+                }
+                return Ok(Item::Ended(Ended::Else, next));
+            }
+            Keyword::End => {
+                let token = self.expect(&TokenKind::RightDelim, "end")?;
+                return Ok(Item::Ended(Ended::End, token));
+            }
+            Keyword::If => Node::If(Box::new(self.control("if")?)),
+            Keyword::With => Node::With(Box::new(self.control("with")?)),
+            Keyword::Range => Node::Range(Box::new(self.control("range")?)),
+            Keyword::Template => self.template()?,
+            Keyword::Define | Keyword::Dot | Keyword::Nil => {
+                self.push_back(token);
+                return self.plain_action();
+            }
+        }))
+    }
+
+    fn plain_action(&mut self) -> Parsed<Item> {
+        let pipe = self.pipeline("command", &TokenKind::RightDelim)?;
+        Ok(Item::Node(Node::Action(pipe)))
+    }
+
+    fn in_range(&mut self, shown: &str) -> Parsed<()> {
+        let token = self.next_non_space();
+        if token.kind != TokenKind::RightDelim {
+            return Err(self.unexpected(&token, shown));
+        }
+        if self.ranges == 0 {
+            return Err(self.error(format!("{shown} outside {{{{range}}}}")));
+        }
+        Ok(())
+    }
+
+    fn control(&mut self, keyword: &str) -> Parsed<Branch> {
+        let variables = self.variables.len();
+        let ranged = usize::from(keyword == "range");
+        let pipe = self.pipeline(keyword, &TokenKind::RightDelim)?;
+        self.ranges += ranged;
+        let (list, ended, _) = self.list()?;
+        self.ranges -= ranged;
+        let otherwise = match ended {
+            Ended::End => None,
+            Ended::Else => Some(self.otherwise(keyword)?),
+        };
+        self.variables.truncate(variables);
+        Ok(Branch {
+            pipe,
+            list,
+            otherwise,
+        })
+    }
+
+    /// What follows `else`; `else if` in an if, and `else with` in a with, share its end.
+    fn otherwise(&mut self, keyword: &str) -> Parsed<Vec<Node>> {
+        self.depth += 1;
+        if self.depth > MAX_PARSE_DEPTH {
+            return Err(self.error(format!("actions are nested more than {MAX_PARSE_DEPTH} deep")));
+        }
+        let chained = match (keyword, self.peek()) {
+            ("if", TokenKind::Keyword(Keyword::If)) => {
+                self.next();
+                Some(Node::If(Box::new(self.control("if")?)))
+            }
+            ("with", TokenKind::Keyword(Keyword::With)) => {
+                self.next();
+                Some(Node::With(Box::new(self.control("with")?)))
+            }
+            _ => None,
+        };
+        self.depth -= 1;
+        if let Some(node) = chained {
+            return Ok(vec![node]);
+        }
+        let (nodes, ended, _) = self.list()?;
+        match ended {
+            Ended::End => Ok(nodes),
+            Ended::Else => Err(self.error("expected end; found {{else}}")),
+        }
+    }
+
+    fn block(&mut self) -> Parsed<Node> {
+        let token = self.next_non_space();
+        let name = self.template_name(&token, BLOCK)?;
+        let pipe = self.pipeline(BLOCK, &TokenKind::RightDelim)?;
+        let root = self.inner_template(BLOCK)?;
+        self.add(&name, root)?;
+        Ok(invocation(&token, name, Some(pipe)))
+    }
+
+    fn template(&mut self) -> Parsed<Node> {
+        let context = "template clause";
+        let token = self.next_non_space();
+        let name = self.template_name(&token, context)?;
+        let next = self.next_non_space();
+        let pipe = if next.kind == TokenKind::RightDelim {
+            None
+        } else {
+            self.push_back(next);
+            Some(self.pipeline(context, &TokenKind::RightDelim)?)
+        };
+        Ok(invocation(&token, name, pipe))
+    }
+
+    fn template_name(&mut self, token: &Token, context: &str) -> Parsed<Arc<str>> {
+        match token.kind {
+            TokenKind::String | TokenKind::RawString => {
+                let name = literal::string(self.written(token)).map_err(|message| self.error(message))?;
+                Ok(name.to_arc())
+            }
+            _ => Err(self.unexpected(token, context)),
+        }
+    }
+
+    fn pipeline(&mut self, context: &str, end: &TokenKind) -> Parsed<Pipe> {
+        let pos = {
+            let token = self.next_non_space();
+            let pos = offset(token.start);
+            self.push_back(token);
+            pos
+        };
+        let mut pipe = Pipe {
+            pos,
+            assigns: false,
+            declared: Vec::new(),
+            // One command is the rule, and trees are what a rendering's memory is made of.
+            commands: Vec::with_capacity(1),
+        };
+        self.declarations(&mut pipe, context)?;
+        loop {
+            let token = self.next_non_space();
+            if token.kind == *end {
+                self.check(&pipe, context)?;
+                return Ok(pipe);
+            }
+            match token.kind {
+                TokenKind::Bool
+                | TokenKind::CharConstant
+                | TokenKind::Complex
+                | TokenKind::Keyword(Keyword::Dot | Keyword::Nil)
+                | TokenKind::Field
+                | TokenKind::Identifier
+                | TokenKind::Number
+                | TokenKind::RawString
+                | TokenKind::String
+                | TokenKind::Variable
+                | TokenKind::LeftParen => {
+                    self.push_back(token);
+                    let command = self.command()?;
+                    pipe.commands.push(command);
+                }
+                _ => return Err(self.unexpected(&token, context)),
+            }
+        }
+    }
+
+    /// `$x :=`, `$x =`, and in a range `$i, $x :=`.
+    fn declarations(&mut self, pipe: &mut Pipe, context: &str) -> Parsed<()> {
+        loop {
+            let variable = self.next_non_space();
+            if variable.kind != TokenKind::Variable {
+                self.push_back(variable);
+                return Ok(());
+            }
+            let after = self.next();
+            let next = if after.kind == TokenKind::Space {
+                self.next_non_space()
+            } else {
+                after.clone()
+            };
+            let comma = next.kind == TokenKind::Char && self.written(&next) == ",";
+            let declares = matches!(next.kind, TokenKind::Assign | TokenKind::Declare);
+            if !comma && !declares {
+                self.push_back(next);
+                if after.kind == TokenKind::Space {
+                    self.push_back(after);
+                }
+                self.push_back(variable);
+                return Ok(());
+            }
+            let name: Arc<str> = self.written(&variable).into();
+            pipe.declared.push(Variable {
+                name: Arc::clone(&name),
+            });
+            self.variables.push(name);
+            if declares {
+                pipe.assigns = next.kind == TokenKind::Assign;
+                return Ok(());
+            }
+            if context != "range" || pipe.declared.len() > 1 {
+                return Err(self.error(format!("too many declarations in {context}")));
+            }
+            match self.peek_non_space() {
+                TokenKind::Variable | TokenKind::RightDelim | TokenKind::RightParen => {}
+                _ => return Err(self.error("range can only initialize variables")),
+            }
+        }
+    }
+
+    fn check(&mut self, pipe: &Pipe, context: &str) -> Parsed<()> {
+        if pipe.commands.is_empty() {
+            return Err(self.error(format!("missing value for {context}")));
+        }
+        for (index, command) in pipe.commands.iter().enumerate().skip(1) {
+            let constant = command.words.first().is_some_and(|word| {
+                matches!(
+                    word.kind,
+                    ExprKind::Bool(_)
+                        | ExprKind::Dot
+                        | ExprKind::Nil
+                        | ExprKind::Number(_)
+                        | ExprKind::Str { .. }
+                )
+            });
+            if constant {
+                let message = format!("non executable command in pipeline stage {}", index + 1);
+                return Err(self.error(message));
+            }
+        }
+        Ok(())
+    }
+
+    fn command(&mut self) -> Parsed<Command> {
+        let first = self.next_non_space();
+        let pos = offset(first.start);
+        self.push_back(first);
+        let mut words = Vec::with_capacity(1);
+        loop {
+            self.peek_non_space();
+            if let Some(word) = self.operand()? {
+                words.push(word);
+            }
+            let token = self.next();
+            match token.kind {
+                TokenKind::Space => {}
+                TokenKind::RightDelim | TokenKind::RightParen => {
+                    self.push_back(token);
+                    break;
+                }
+                TokenKind::Pipe => break,
+                _ => return Err(self.unexpected(&token, "operand")),
+            }
+        }
+        if words.is_empty() {
+            return Err(self.error("empty command"));
+        }
+        words.shrink_to_fit();
+        Ok(Command { pos, words })
+    }
+
+    /// A term, possibly followed by fields.
+    fn operand(&mut self) -> Parsed<Option<Expr>> {
+        let Some(term) = self.term()? else {
+            return Ok(None);
+        };
+        let first = self.next();
+        if first.kind != TokenKind::Field {
+            self.push_back(first);
+            return Ok(Some(term));
+        }
+        let pos = offset(first.start);
+        let mut fields = vec![self.field_name(&first)];
+        loop {
+            let token = self.next();
+            if token.kind != TokenKind::Field {
+                self.push_back(token);
+                break;
+            }
+            fields.push(self.field_name(&token));
+        }
+        let kind = match term.kind {
+            ExprKind::Field(mut names) => {
+                names.append(&mut fields);
+                ExprKind::Field(names)
+            }
+            ExprKind::Variable {
+                name,
+                fields: mut names,
+            } => {
+                names.append(&mut fields);
+                ExprKind::Variable { name, fields: names }
+            }
+            ExprKind::Bool(_)
+            | ExprKind::Str { .. }
+            | ExprKind::Number(_)
+            | ExprKind::Nil
+            | ExprKind::Dot => {
+                let message = format!("unexpected . after term {}", quote(&term.to_string()));
+                return Err(self.error(message));
+            }
+            kind => ExprKind::Chain {
+                node: Box::new(Expr { pos: term.pos, kind }),
+                fields,
+            },
+        };
+        Ok(Some(Expr { pos, kind }))
+    }
+
+    fn term(&mut self) -> Parsed<Option<Expr>> {
+        let token = self.next_non_space();
+        let kind = match token.kind {
+            TokenKind::Identifier => self.function(&token)?,
+            TokenKind::Keyword(Keyword::Dot) => ExprKind::Dot,
+            TokenKind::Keyword(Keyword::Nil) => ExprKind::Nil,
+            TokenKind::Variable => self.variable(&token)?,
+            TokenKind::Field => ExprKind::Field(vec![self.field_name(&token)]),
+            TokenKind::Bool => ExprKind::Bool(self.written(&token) == "true"),
+            TokenKind::CharConstant | TokenKind::Complex | TokenKind::Number => {
+                let written = self.written(&token);
+                let number = match token.kind {
+                    TokenKind::CharConstant => literal::character(written),
+                    TokenKind::Complex => literal::complex(written),
+                    _ => literal::number(written),
+                };
+                ExprKind::Number(Box::new(
+                    number.map_err(|message| self.error_at(&token, message))?,
+                ))
+            }
+            TokenKind::LeftParen => {
+                self.depth += 1;
+                if self.depth > MAX_PARSE_DEPTH {
+                    return Err(self.error("max expression depth exceeded"));
+                }
+                let pipe = self.pipeline("parenthesized pipeline", &TokenKind::RightParen)?;
+                self.depth -= 1;
+                let pos = pipe.pos;
+                return Ok(Some(Expr {
+                    pos,
+                    kind: ExprKind::Pipe(Box::new(pipe)),
+                }));
+            }
+            TokenKind::String | TokenKind::RawString => {
+                let written = self.written(&token);
+                let value = literal::string(written).map_err(|message| self.error_at(&token, message))?;
+                let written = written.into();
+                ExprKind::Str { value, written }
+            }
+            _ => {
+                self.push_back(token);
+                return Ok(None);
+            }
+        };
+        Ok(Some(Expr {
+            pos: offset(token.start),
+            kind,
+        }))
+    }
+
+    fn function(&mut self, token: &Token) -> Parsed<ExprKind> {
+        let name = self.written(token);
+        let Some(id) = (self.lookup)(name) else {
+            let mut error = self.error_at(token, format!("function {} not defined", quote(name)));
+            error.unknown = Some(Unknown::Function(name.to_owned()));
+            return Err(error);
+        };
+        let name = name.into();
+        Ok(ExprKind::Function { name, id })
+    }
+
+    fn variable(&mut self, token: &Token) -> Parsed<ExprKind> {
+        let name = self.written(token);
+        if self.variables.iter().any(|known| **known == *name) {
+            return Ok(ExprKind::Variable {
+                name: name.into(),
+                fields: Vec::new(),
+            });
+        }
+        let mut error = self.error_at(token, format!("undefined variable {}", quote(name)));
+        let known = self.variables.iter().map(ToString::to_string).collect();
+        error.unknown = Some(Unknown::Variable(name.to_owned(), known));
+        Err(error)
+    }
+
+    fn field_name(&self, token: &Token) -> Arc<str> {
+        self.written(token).get(1..).unwrap_or("").into()
+    }
+
+    fn next(&mut self) -> Token {
+        if let Some(token) = self.ahead.pop() {
+            return token;
+        }
+        let token = self.lexer.token();
+        self.last_line = token.line;
+        token
+    }
+
+    fn push_back(&mut self, token: Token) {
+        self.ahead.push(token);
+    }
+
+    fn peek(&mut self) -> TokenKind {
+        let token = self.next();
+        let kind = token.kind.clone();
+        self.push_back(token);
+        kind
+    }
+
+    fn next_non_space(&mut self) -> Token {
+        loop {
+            let token = self.next();
+            if token.kind != TokenKind::Space {
+                return token;
+            }
+        }
+    }
+
+    /// The kind of the next token that is no white space; white space before it is gone.
+    fn peek_non_space(&mut self) -> TokenKind {
+        let token = self.next_non_space();
+        let kind = token.kind.clone();
+        self.push_back(token);
+        kind
+    }
+
+    fn expect(&mut self, kind: &TokenKind, context: &str) -> Parsed<Token> {
+        let token = self.next_non_space();
+        if token.kind == *kind {
+            Ok(token)
+        } else {
+            Err(self.unexpected(&token, context))
+        }
+    }
+
+    fn unexpected(&self, token: &Token, context: &str) -> Box<ParseError> {
+        let TokenKind::Error(message) = &token.kind else {
+            let message = format!("unexpected {} in {context}", self.shown(token));
+            return self.error_at(token, message);
+        };
+        let begun = match self.action_line {
+            Some(line) if line != token.line => {
+                let action = if message.ends_with(" action") {
+                    ""
+                } else {
+                    " in action"
+                };
+                format!("{action} started at {}:{line}", self.source.name())
+            }
+            _ => String::new(),
+        };
+        self.error_at(token, format!("{message}{begun}"))
+    }
+
+    /// A token as Go quotes it.
+    fn shown(&self, token: &Token) -> String {
+        const LONGEST: usize = 10;
+        let written = self.written(token);
+        match token.kind {
+            TokenKind::Eof => "EOF".to_owned(),
+            TokenKind::Keyword(Keyword::Dot) => "<.>".to_owned(),
+            TokenKind::Keyword(_) => format!("<{written}>"),
+            _ if written.len() > LONGEST => {
+                let cut: String = written.chars().take(LONGEST).collect();
+                format!("{}...", quote(&cut))
+            }
+            _ => quote(written),
+        }
+    }
+
+    fn error(&self, message: impl Into<String>) -> Box<ParseError> {
+        let at = self
+            .ahead
+            .last()
+            .map_or(self.source.text().len(), |token| token.start);
+        self.error_in(Span::new(at, at), message.into())
+    }
+
+    fn error_at(&self, token: &Token, message: impl Into<String>) -> Box<ParseError> {
+        self.error_in(Span::new(token.start, token.end), message.into())
+    }
+
+    fn error_in(&self, span: Span, message: String) -> Box<ParseError> {
+        Box::new(ParseError {
+            message,
+            line: self.last_line,
+            location: Location::new(self.source, span),
+            unknown: None,
+        })
+    }
+}
+
+impl<'a> Parser<'a> {
+    fn written(&self, token: &Token) -> &'a str {
+        let source: &'a Source = self.source;
+        source.text().get(token.start..token.end).unwrap_or("")
+    }
+}
+
+fn offset(position: usize) -> u32 {
+    u32::try_from(position).unwrap_or(u32::MAX)
+}
+
+fn invocation(token: &Token, name: Arc<str>, pipe: Option<Pipe>) -> Node {
+    Node::Template(Box::new(Invocation {
+        pos: offset(token.start),
+        name,
+        pipe,
+    }))
+}

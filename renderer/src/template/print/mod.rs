@@ -1,0 +1,78 @@
+//! Go's `fmt` over a template's values: `print`, `println`, `printf`, and what an action prints.
+//!
+//! Addresses, which `%p` prints in Go, are not to be had here: a fixed one stands for them.
+
+mod format;
+mod number;
+mod quote;
+mod verbs;
+
+use super::text::Str;
+use super::value::Val;
+
+pub use format::sprintf;
+pub use quote::{is_printable, quote, quote_ascii, quote_bytes, quote_char};
+
+use verbs::Printer;
+
+/// What an action prints: `fmt.Fprint`, where no value is `<no value>`.
+pub(super) fn display(value: &Val, out: &mut Vec<u8>) {
+    match value {
+        Val::Str(text) => out.extend_from_slice(text.as_bytes()),
+        Val::Nil => out.extend_from_slice(b"<no value>"),
+        Val::Bool(true) => out.extend_from_slice(b"true"),
+        Val::Bool(false) => out.extend_from_slice(b"false"),
+        Val::Object(object) => match object.bare() {
+            Some(text) => out.extend_from_slice(text.as_bytes()),
+            None => Printer::new(out).value(value, 'v'),
+        },
+        other => Printer::new(out).value(other, 'v'),
+    }
+}
+
+/// What `fmt.Sprint` gives for one value, that is its `%v`; nil is `<nil>`.
+pub fn sprint(value: &Val) -> Str {
+    match value {
+        Val::Str(text) => text.clone(),
+        other => {
+            let mut out = Vec::new();
+            Printer::new(&mut out).value(other, 'v');
+            Str::from_bytes(out)
+        }
+    }
+}
+
+/// What `fmt.Sprintf` gives for one value by a verb.
+pub(super) fn sprint_as(value: &Val, verb: char) -> Str {
+    let mut out = Vec::new();
+    Printer::new(&mut out).value(value, verb);
+    Str::from_bytes(out)
+}
+
+/// What `fmt.Sprint` gives: blanks only between two values that are no texts.
+pub fn sprint_all(values: &[Val]) -> Str {
+    let mut out = Vec::new();
+    let mut after_text = false;
+    for (index, value) in values.iter().enumerate() {
+        let is_text = matches!(value, Val::Str(_));
+        if index > 0 && !is_text && !after_text {
+            out.push(b' ');
+        }
+        Printer::new(&mut out).value(value, 'v');
+        after_text = is_text;
+    }
+    Str::from_bytes(out)
+}
+
+/// What `fmt.Sprintln` gives: blanks between all values, and a line break.
+pub fn sprintln(values: &[Val]) -> Str {
+    let mut out = Vec::new();
+    for (index, value) in values.iter().enumerate() {
+        if index > 0 {
+            out.push(b' ');
+        }
+        Printer::new(&mut out).value(value, 'v');
+    }
+    out.push(b'\n');
+    Str::from_bytes(out)
+}

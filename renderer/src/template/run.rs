@@ -1,0 +1,199 @@
+//! Running templates: [`Run`].
+//!
+//! A run owns the output, the variables and the context of one rendering on one thread;
+//! templates, functions and trees are shared. What `tpl` parses is kept for the run,
+//! because charts pass the same few texts again and again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::ast::Tree;
+use super::error::{Detail, Error, Failure};
+use super::exec::Frame;
+use super::parse::ParseError;
+use super::set::{Functions, Set};
+use super::text::Str;
+use super::value::Val;
+use crate::source::Source;
+
+/// How deep templates may call each other, by any means. Go: 100,000 for `template`, and
+/// in Helm 1,000 for each name that is included.
+pub const MAX_CALL_DEPTH: usize = 4_000;
+/// The stack that takes [`MAX_CALL_DEPTH`] calls, in bytes.
+pub const STACK_BYTES: usize = 1 << 30;
+/// How many nodes and calls one rendering may evaluate.
+pub const MAX_STEPS: u64 = 500_000_000;
+/// The most bytes of one text: an output, or what a function gives.
+pub const MAX_TEXT_BYTES: usize = 256 << 20;
+/// The most items of one list.
+pub const MAX_LIST_ITEMS: usize = 10_000_000;
+/// The most bytes of texts that `tpl` has parsed and are kept.
+const KEPT_BYTES: usize = 32 << 20;
+
+/// One rendering: what it works with, and where it stands.
+pub struct Run<'s, C: 'static> {
+    pub(super) functions: &'s Functions<C>,
+    set: &'s Set,
+    /// What texts define that were parsed while running, innermost last.
+    layers: Vec<Arc<Set>>,
+    /// What the table's functions need.
+    pub context: C,
+    pub(super) out: Vec<u8>,
+    pub(super) variables: Vec<Variable>,
+    pub(super) depth: usize,
+    /// How many steps are left.
+    steps: u64,
+    /// How many there were at first.
+    pub(super) allowed: u64,
+    parsed: BTreeMap<Str, Arc<[Arc<Tree>]>>,
+    parsed_bytes: usize,
+}
+
+/// A variable's value. Boxed is what Go holds as an `interface{}`: its errors name that type.
+pub(super) struct Variable {
+    pub(super) name: Arc<str>,
+    pub(super) value: Slot,
+}
+
+/// A value, and whether Go holds it as an `interface{}`.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Slot {
+    pub(super) value: Val,
+    pub(super) boxed: bool,
+}
+
+impl Slot {
+    /// An item of a list or a map.
+    pub(super) fn item(value: Val) -> Self {
+        let value = if value.is_nil() { Val::Null } else { value };
+        Self { value, boxed: true }
+    }
+
+    /// What a pipeline gave.
+    pub(super) fn plain(value: Val) -> Self {
+        Self { value, boxed: false }
+    }
+}
+
+impl<'s, C: 'static> Run<'s, C> {
+    /// A run of a set's templates.
+    pub fn new(functions: &'s Functions<C>, set: &'s Set, context: C) -> Self {
+        Self {
+            functions,
+            set,
+            layers: Vec::new(),
+            context,
+            out: Vec::new(),
+            variables: Vec::new(),
+            depth: 0,
+            steps: MAX_STEPS,
+            allowed: MAX_STEPS,
+            parsed: BTreeMap::new(),
+            parsed_bytes: 0,
+        }
+    }
+
+    /// Allows fewer steps than [`MAX_STEPS`].
+    #[must_use]
+    pub fn with_steps(mut self, steps: u64) -> Self {
+        self.steps = steps;
+        self.allowed = steps;
+        self
+    }
+
+    /// The template of a name: of the innermost text that defines it.
+    pub fn find(&self, name: &str) -> Option<Arc<Tree>> {
+        let layered = self.layers.iter().rev().find_map(|layer| layer.get(name));
+        layered.or_else(|| self.set.get(name)).map(Arc::clone)
+    }
+
+    /// Every name that can be included, in no useful order.
+    pub fn template_names(&self) -> Vec<String> {
+        let layered = self.layers.iter().flat_map(|layer| layer.names());
+        layered.chain(self.set.names()).map(str::to_owned).collect()
+    }
+
+    /// What a template prints when it is run with `dot`.
+    pub fn execute(&mut self, tree: &Arc<Tree>, dot: Val) -> Result<Vec<u8>, Box<Error>> {
+        let outer = std::mem::take(&mut self.out);
+        let done = Frame::run(self, tree, Slot::plain(dot));
+        let printed = std::mem::replace(&mut self.out, outer);
+        done.map(|()| printed)
+    }
+
+    /// What a named template prints when a function runs it.
+    pub fn include(&mut self, name: &str, dot: Val) -> Result<Vec<u8>, Failure> {
+        let Some(tree) = self.find(name) else {
+            return Err(Failure::NoTemplate(name.to_owned()));
+        };
+        self.execute(&tree, dot).map_err(|error| Failure::Nested {
+            prefix: String::new(),
+            error,
+        })
+    }
+
+    /// Parses a text as `name`; what it defines is found while `inside` runs, and only then.
+    pub fn with_text<T>(
+        &mut self,
+        name: &Arc<str>,
+        text: &Str,
+        inside: impl FnOnce(&mut Self, &Arc<Tree>) -> T,
+    ) -> Result<T, Box<ParseError>> {
+        let trees = self.parsed(name, text)?;
+        let mut layer = Set::default();
+        for tree in trees.iter() {
+            // A blank definition replaces none that is there.
+            if !tree.is_empty() || tree.name == *name || self.find(&tree.name).is_none() {
+                layer.add(Arc::clone(tree));
+            }
+        }
+        let Some(own) = trees.iter().rev().find(|tree| tree.name == *name) else {
+            // A text always gives a tree of its own name.
+            let source = Source::new(&**name, "");
+            let tree = Arc::new(Tree {
+                name: Arc::clone(name),
+                source,
+                root: Arc::default(),
+            });
+            return Ok(inside(self, &tree));
+        };
+        let own = Arc::clone(own);
+        // Most texts define nothing and don't call themselves: no layer to look through.
+        let layered = trees.len() > 1 || own.source.text().contains(&**name);
+        if layered {
+            self.layers.push(Arc::new(layer));
+        }
+        let result = inside(self, &own);
+        if layered {
+            self.layers.pop();
+        }
+        Ok(result)
+    }
+
+    fn parsed(&mut self, name: &Arc<str>, text: &Str) -> Result<Arc<[Arc<Tree>]>, Box<ParseError>> {
+        if let Some(trees) = self.parsed.get(text) {
+            return Ok(Arc::clone(trees));
+        }
+        let source = Source::new(&**name, text.to_text());
+        let trees: Arc<[Arc<Tree>]> = self.functions.parse(name, &source)?.into();
+        if self.parsed_bytes + text.len() <= KEPT_BYTES {
+            self.parsed_bytes += text.len();
+            self.parsed.insert(text.clone(), Arc::clone(&trees));
+        }
+        Ok(trees)
+    }
+
+    /// Counts one step; `false` when there have been too many.
+    pub(super) fn step(&mut self) -> bool {
+        let left = self.steps.checked_sub(1);
+        self.steps = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
+impl Error {
+    pub(super) fn limit(mut self: Box<Self>) -> Box<Self> {
+        self.detail = Detail::Limit;
+        self
+    }
+}
