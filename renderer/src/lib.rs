@@ -12,6 +12,7 @@
 //! - [`config`][]: the input
 //! - [`report`][]: the result of a run, its exit code
 //! - [`mod@reference`], [`version`][]: digests, tags, repositories, targets; chart versions
+//! - [`funcs`][]: the functions Helm's templates call
 //! - [`mod@semver`][]: versions and constraints as Helm compares them
 //! - [`template`][]: Go's text/template
 //! - [`gotext`][]: Go's quoting, numbers and character classes
@@ -32,6 +33,8 @@ pub mod decode;
 pub mod diag;
 #[cfg(feature = "render")]
 pub mod fsio;
+#[cfg(feature = "render")]
+pub mod funcs;
 #[cfg(feature = "render")]
 pub mod gotext;
 #[cfg(feature = "oci")]

@@ -1,0 +1,273 @@
+//! Keys and certificates, as sprig 3.3 makes them: the same PEM labels, subjects, key
+//! usages, names, serials and times as Go's `x509` gives its templates.
+//!
+//! RSA keys come from AWS-LC. With [`Context::seed`] nothing may differ between runs, and
+//! that library takes no randomness from outside: then RSA keys are made of primes that the
+//! seed's stream gives (real RSA keys, only slower: a second or so), and nonces of ECDSA
+//! come from it too. Certificates still hold the clock's time: freeze the clock as well.
+
+mod der;
+mod keys;
+mod pem;
+mod prime;
+mod x509;
+
+use std::rc::Rc;
+
+use aws_lc_rs::rsa::KeySize;
+
+use self::keys::Key;
+use self::x509::{Issuer, Subject};
+use super::Context;
+use super::encode::decode64;
+use crate::template::print::sprint;
+use crate::template::{Call, Fault, Func, Object, Str, Type, Val};
+
+type Answer = Result<Val, Fault>;
+
+const CERTIFICATE: &str = "sprig.certificate";
+
+/// What the functions give: a struct of two texts.
+#[derive(Debug)]
+struct Certificate {
+    cert: Str,
+    key: Str,
+}
+
+impl Object for Certificate {
+    fn type_name(&self) -> &str {
+        CERTIFICATE
+    }
+
+    fn field(&self, name: &str) -> Option<Val> {
+        match name {
+            "Cert" => Some(Val::Str(self.cert.clone())),
+            "Key" => Some(Val::Str(self.key.clone())),
+            _ => None,
+        }
+    }
+
+    fn fields(&self) -> Vec<(String, Val)> {
+        vec![
+            ("Cert".to_owned(), Val::Str(self.cert.clone())),
+            ("Key".to_owned(), Val::Str(self.key.clone())),
+        ]
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}
+
+fn certificate(cert: impl Into<Str>, key: impl Into<Str>) -> Val {
+    Val::Object(Rc::new(Certificate {
+        cert: cert.into(),
+        key: key.into(),
+    }))
+}
+
+fn gen_private_key(call: &mut Call<'_, Context>) -> Answer {
+    let kind = call.str(0).to_text().into_owned();
+    let key = match kind.as_str() {
+        "" | "rsa" => Key::rsa(call.context, KeySize::Rsa4096),
+        "dsa" => Key::dsa(call.context),
+        "ecdsa" => Key::ecdsa(call.context),
+        "ed25519" => Key::ed25519(call.context),
+        other => return Ok(Val::str(format!("Unknown type {other}"))),
+    };
+    call.context.impure.insert("genPrivateKey");
+    Ok(Val::str(match key {
+        Ok(key) => key.to_pem(),
+        Err(fault) => format!("failed to generate private key: {}", fault.message),
+    }))
+}
+
+fn build_custom_cert(call: &mut Call<'_, Context>) -> Answer {
+    let decoded = |index: usize, what: &str| {
+        decode64(call.str(index).as_bytes())
+            .map(Str::from_bytes)
+            .map_err(|_| Fault::new(format!("unable to decode base64 {what}")))
+    };
+    let cert = decoded(0, "certificate")?;
+    let key = decoded(1, "private key")?;
+    issuer(&cert)?;
+    Key::from_pem(&key.to_text()).map_err(parsing_key)?;
+    Ok(certificate(cert, key))
+}
+
+fn parsing_key(words: String) -> Fault {
+    Fault::new(format!("error parsing private key: {words}"))
+}
+
+fn issuer(cert: &Str) -> Result<Issuer, Fault> {
+    let block = pem::decode(&cert.to_text()).ok_or("unable to decode certificate")?;
+    Issuer::read(&block.bytes)
+        .ok_or_else(|| "error parsing certificate: decodedCert.Bytes: x509: malformed certificate".into())
+}
+
+/// A fresh key, or the one an argument holds.
+fn subject_key(call: &mut Call<'_, Context>, pem_at: Option<usize>) -> Result<Key, Fault> {
+    match pem_at {
+        None => Key::rsa(call.context, KeySize::Rsa2048),
+        Some(index) => Key::from_pem(&call.str(index).to_text())
+            .map_err(|words| Fault::new(format!("parsing private key: {words}"))),
+    }
+}
+
+fn gen_ca(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<usize>) -> Answer {
+    call.context.impure.insert(name);
+    let key = subject_key(call, pem_at)?;
+    let subject = Subject {
+        name: common_name(&call.str(0))?,
+        ips: Vec::new(),
+        dns: Vec::new(),
+        days: call.int(1),
+        is_ca: true,
+    };
+    let cert = x509::create(call.context, &subject, &key, None)?;
+    Ok(certificate(cert, key.to_pem()))
+}
+
+fn common_name(name: &Str) -> Result<String, Fault> {
+    name.as_str()
+        .map(str::to_owned)
+        .ok_or_else(|| "error creating certificate: asn1: string not valid UTF-8".into())
+}
+
+/// The subject of the arguments name, IPs, DNS names and days.
+fn subject(call: &Call<'_, Context>) -> Result<Subject, Fault> {
+    let mut ips = Vec::new();
+    for item in call.list(1).as_deref().unwrap_or_default() {
+        let Some(text) = item.as_str() else {
+            return Err(Fault::new(format!(
+                "error parsing ip: {} is not a string",
+                sprint(item)
+            )));
+        };
+        let ip = text.to_text().parse();
+        ips.push(ip.map_err(|_| Fault::new(format!("error parsing ip: {text}")))?);
+    }
+    let mut dns = Vec::new();
+    for item in call.list(2).as_deref().unwrap_or_default() {
+        let Some(text) = item.as_str() else {
+            return Err(Fault::new(format!(
+                "error processing alternate dns name: {} is not a string",
+                sprint(item)
+            )));
+        };
+        dns.push(text.to_text().into_owned());
+    }
+    Ok(Subject {
+        name: common_name(&call.str(0))?,
+        ips,
+        dns,
+        days: call.int(3),
+        is_ca: false,
+    })
+}
+
+fn gen_self_signed(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<usize>) -> Answer {
+    call.context.impure.insert(name);
+    let key = subject_key(call, pem_at)?;
+    let subject = subject(call)?;
+    let cert = x509::create(call.context, &subject, &key, None)?;
+    Ok(certificate(cert, key.to_pem()))
+}
+
+fn gen_signed(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<usize>) -> Answer {
+    call.context.impure.insert(name);
+    let key = subject_key(call, pem_at)?;
+    let ca = call.arg(4);
+    let Val::Object(ca) = &ca else {
+        return Err("unable to decode certificate".into());
+    };
+    let Some(ca) = ca.as_any().downcast_ref::<Certificate>() else {
+        return Err("unable to decode certificate".into());
+    };
+    let block = pem::decode(&ca.cert.to_text()).ok_or("unable to decode certificate")?;
+    let issuer = Issuer::read(&block.bytes)
+        .ok_or("error parsing certificate: decodedSignerCert.Bytes: x509: malformed certificate")?;
+    let signer = Key::from_pem(&ca.key.to_text()).map_err(parsing_key)?;
+    let subject = subject(call)?;
+    let cert = x509::create(call.context, &subject, &key, Some((&issuer, &signer)))?;
+    Ok(certificate(cert, key.to_pem()))
+}
+
+const fn func(
+    name: &'static str,
+    params: &'static [Type],
+    doc: &'static str,
+    call: fn(&mut Call<'_, Context>) -> Answer,
+) -> Func<Context> {
+    Func {
+        name,
+        params,
+        variadic: false,
+        doc,
+        call,
+    }
+}
+
+pub(super) const TABLE: &[Func<Context>] = &[
+    func(
+        "genPrivateKey",
+        &[Type::String],
+        "A private key in PEM: rsa, dsa, ecdsa or ed25519.",
+        gen_private_key,
+    ),
+    func(
+        "buildCustomCert",
+        &[Type::String, Type::String],
+        "A certificate and its key, both in base64, as an object.",
+        build_custom_cert,
+    ),
+    func(
+        "genCA",
+        &[Type::String, Type::Int],
+        "A certificate authority by name and days.",
+        |call| gen_ca(call, "genCA", None),
+    ),
+    func(
+        "genCAWithKey",
+        &[Type::String, Type::Int, Type::String],
+        "As genCA, with a key in PEM.",
+        |call| gen_ca(call, "genCAWithKey", Some(2)),
+    ),
+    func(
+        "genSelfSignedCert",
+        &[Type::String, Type::Anys, Type::Anys, Type::Int],
+        "A certificate signed by itself, by name, IPs, DNS names and days.",
+        |call| gen_self_signed(call, "genSelfSignedCert", None),
+    ),
+    func(
+        "genSelfSignedCertWithKey",
+        &[Type::String, Type::Anys, Type::Anys, Type::Int, Type::String],
+        "As genSelfSignedCert, with a key in PEM.",
+        |call| gen_self_signed(call, "genSelfSignedCertWithKey", Some(4)),
+    ),
+    func(
+        "genSignedCert",
+        &[
+            Type::String,
+            Type::Anys,
+            Type::Anys,
+            Type::Int,
+            Type::Named(CERTIFICATE),
+        ],
+        "A certificate signed by an authority, by name, IPs, DNS names and days.",
+        |call| gen_signed(call, "genSignedCert", None),
+    ),
+    func(
+        "genSignedCertWithKey",
+        &[
+            Type::String,
+            Type::Anys,
+            Type::Anys,
+            Type::Int,
+            Type::Named(CERTIFICATE),
+            Type::String,
+        ],
+        "As genSignedCert, with a key in PEM.",
+        |call| gen_signed(call, "genSignedCertWithKey", Some(5)),
+    ),
+];

@@ -1,0 +1,321 @@
+//! Hashes, passwords and ciphers, as sprig 3.3 has them.
+
+use aws_lc_rs::cipher::{
+    AES_256, DecryptingKey, DecryptionContext, EncryptingKey, EncryptionContext, UnboundCipherKey,
+};
+use aws_lc_rs::iv::FixedLength;
+use aws_lc_rs::{digest, hmac};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::Context;
+use super::encode::{Illegal, decode64};
+use crate::template::{Call, Fault, Func, Str, Type, Val};
+
+/// How much work bcrypt does, as a power of two: Go's default.
+const BCRYPT_COST: u32 = 10;
+/// The longest password Go's bcrypt takes, in bytes.
+const BCRYPT_BYTES: usize = 72;
+/// AES's block.
+const BLOCK: usize = 16;
+
+type Answer = Result<Val, Fault>;
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS.get(usize::from(value)).copied().unwrap_or(b'0'));
+    bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
+}
+
+fn sum(call: &Call<'_, Context>, algorithm: &'static digest::Algorithm) -> Answer {
+    let hash = digest::digest(algorithm, call.str(0).as_bytes());
+    Ok(Val::str(hex(hash.as_ref())))
+}
+
+fn adler32(bytes: &[u8]) -> u32 {
+    const MODULUS: u32 = 65_521;
+    let (mut low, mut high) = (1_u32, 0_u32);
+    // As many sums as fit 32 bits.
+    for chunk in bytes.chunks(5_552) {
+        for byte in chunk {
+            low += u32::from(*byte);
+            high += low;
+        }
+        low %= MODULUS;
+        high %= MODULUS;
+    }
+    high << 16 | low
+}
+
+/// The hash of a password, or the words of the error.
+fn bcrypt(context: &mut Context, password: &[u8]) -> Result<String, Fault> {
+    if password.len() > BCRYPT_BYTES {
+        return Ok(
+            "failed to encrypt string with bcrypt: bcrypt: password length exceeds 72 bytes".to_owned(),
+        );
+    }
+    let mut salt = [0; 16];
+    context.random_bytes(&mut salt)?;
+    // A byte of zero ends the password, as in C.
+    let mut key = password.to_vec();
+    key.push(0);
+    key.truncate(BCRYPT_BYTES);
+    let hash = ::bcrypt::bcrypt(BCRYPT_COST, salt, &key);
+    let mut out = format!("$2a${BCRYPT_COST}$");
+    out.push_str(&::bcrypt::BASE_64.encode(salt));
+    out.push_str(&::bcrypt::BASE_64.encode(hash.get(..23).unwrap_or_default()));
+    Ok(out)
+}
+
+fn htpasswd(call: &mut Call<'_, Context>) -> Answer {
+    call.context.impure.insert("htpasswd");
+    let (user, password) = (call.str(0), call.str(1));
+    if user.as_bytes().contains(&b':') {
+        return Ok(Val::str(joined(&[b"invalid username: ", user.as_bytes()])));
+    }
+    let hash = bcrypt(call.context, password.as_bytes())?;
+    Ok(Val::str(joined(&[user.as_bytes(), b":", hash.as_bytes()])))
+}
+
+fn joined(parts: &[&[u8]]) -> Str {
+    Str::from_bytes(parts.concat())
+}
+
+/// sprig's kinds of derived passwords, and their templates.
+const PASSWORDS: [(&str, &[&str]); 6] = [
+    ("maximum", &["anoxxxxxxxxxxxxxxxxx", "axxxxxxxxxxxxxxxxxno"]),
+    (
+        "long",
+        &[
+            "CvcvnoCvcvCvcv",
+            "CvcvCvcvnoCvcv",
+            "CvcvCvcvCvcvno",
+            "CvccnoCvcvCvcv",
+            "CvccCvcvnoCvcv",
+            "CvccCvcvCvcvno",
+            "CvcvnoCvccCvcv",
+            "CvcvCvccnoCvcv",
+            "CvcvCvccCvcvno",
+            "CvcvnoCvcvCvcc",
+            "CvcvCvcvnoCvcc",
+            "CvcvCvcvCvccno",
+            "CvccnoCvccCvcv",
+            "CvccCvccnoCvcv",
+            "CvccCvccCvcvno",
+            "CvcvnoCvccCvcc",
+            "CvcvCvccnoCvcc",
+            "CvcvCvccCvccno",
+            "CvccnoCvcvCvcc",
+            "CvccCvcvnoCvcc",
+            "CvccCvcvCvccno",
+        ],
+    ),
+    ("medium", &["CvcnoCvc", "CvcCvcno"]),
+    ("short", &["Cvcn"]),
+    ("basic", &["aaanaaan", "aannaaan", "aaannaaa"]),
+    ("pin", &["nnnn"]),
+];
+
+/// The characters that a letter of a template stands for.
+fn characters(letter: u8) -> &'static [u8] {
+    match letter {
+        b'V' => b"AEIOU",
+        b'C' => b"BCDFGHJKLMNPQRSTVWXYZ",
+        b'v' => b"aeiou",
+        b'c' => b"bcdfghjklmnpqrstvwxyz",
+        b'A' => b"AEIOUBCDFGHJKLMNPQRSTVWXYZ",
+        b'a' => b"AEIOUaeiouBCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz",
+        b'n' => b"0123456789",
+        b'o' => b"@&%?,=[]_:-+*$#!'^~;()/.",
+        _ => b"AEIOUaeiouBCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz0123456789!@#$%^&*()",
+    }
+}
+
+/// A length as it stands in the seeds: 32 bits.
+#[allow(clippy::cast_possible_truncation, reason = "as in Go")]
+fn length(text: &Str) -> [u8; 4] {
+    (text.len() as u32).to_be_bytes()
+}
+
+/// The Master Password algorithm.
+fn derive_password(call: &mut Call<'_, Context>) -> Answer {
+    const SEED: &[u8] = b"com.lyndir.masterpassword";
+    let counter = match call.arg(0) {
+        Val::Uint(counter, _) => u32::try_from(counter).unwrap_or(u32::MAX),
+        _ => 0,
+    };
+    let [kind, password, user, site] = [1, 2, 3, 4].map(|index| call.str(index));
+    let Some((_, templates)) = PASSWORDS.iter().find(|(name, _)| kind == *name) else {
+        return Ok(Val::str(joined(&[
+            b"cannot find password template ",
+            kind.as_bytes(),
+        ])));
+    };
+    let salt = [SEED, &length(&user), user.as_bytes()].concat();
+    let mut key = [0; 64];
+    let derived = scrypt::Params::new(15, 8, 2)
+        .map_err(|error| error.to_string())
+        .and_then(|params| {
+            let derived = scrypt::scrypt(password.as_bytes(), &salt, &params, &mut key);
+            derived.map_err(|error| error.to_string())
+        });
+    if let Err(error) = derived {
+        return Ok(Val::str(format!("failed to derive password: {error}")));
+    }
+    let message = [SEED, &length(&site), site.as_bytes(), &counter.to_be_bytes()].concat();
+    let seed = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), &message);
+    let mut seed = seed.as_ref().iter().map(|byte| usize::from(*byte));
+    let choice = seed.next().unwrap_or(0) % templates.len().max(1);
+    let template = templates.get(choice).copied().unwrap_or_default();
+    let letters = template.bytes().zip(seed).filter_map(|(letter, byte)| {
+        let characters = characters(letter);
+        characters.get(byte % characters.len())
+    });
+    Ok(Val::str(
+        letters.map(|byte| char::from(*byte)).collect::<String>(),
+    ))
+}
+
+/// A password as AES's key: cut, or filled up with zeros.
+fn aes_key(password: &Str) -> Result<UnboundCipherKey, Fault> {
+    let mut key = [0; 32];
+    for (to, from) in key.iter_mut().zip(password.as_bytes()) {
+        *to = *from;
+    }
+    UnboundCipherKey::new(&AES_256, &key).map_err(|_| cipher_failed())
+}
+
+fn cipher_failed() -> Fault {
+    Fault::new("the cipher failed")
+}
+
+fn encrypt_aes(call: &mut Call<'_, Context>) -> Answer {
+    let (password, text) = (call.str(0), call.str(1));
+    if text.is_empty() {
+        return Ok(Val::str(""));
+    }
+    call.context.impure.insert("encryptAES");
+    let mut iv = [0; BLOCK];
+    call.context.random_bytes(&mut iv)?;
+    let padding = BLOCK - text.len() % BLOCK;
+    let mut content = text.as_bytes().to_vec();
+    content.extend(std::iter::repeat_n(u8::try_from(padding).unwrap_or(0), padding));
+    let context = EncryptionContext::Iv128(FixedLength::from(iv));
+    EncryptingKey::cbc(aes_key(&password)?)
+        .and_then(|key| key.less_safe_encrypt(&mut content, context))
+        .map_err(|_| cipher_failed())?;
+    Ok(Val::str(STANDARD.encode([&iv[..], &content].concat())))
+}
+
+fn decrypt_aes(call: &mut Call<'_, Context>) -> Answer {
+    let (password, text) = (call.str(0), call.str(1));
+    if text.is_empty() {
+        return Ok(Val::str(""));
+    }
+    let bytes = decode64(text.as_bytes())
+        .map_err(|Illegal(at)| Fault::new(format!("illegal base64 data at input byte {at}")))?;
+    let Some((iv, content)) = bytes.split_first_chunk::<BLOCK>() else {
+        return Err(Fault::new(format!(
+            "runtime error: slice bounds out of range [:{BLOCK}] with capacity {}",
+            bytes.len()
+        )));
+    };
+    if content.len() % BLOCK != 0 {
+        return Err("crypto/cipher: input not full blocks".into());
+    }
+    let mut content = content.to_vec();
+    let context = DecryptionContext::Iv128(FixedLength::from(*iv));
+    let plain = DecryptingKey::cbc(aes_key(&password)?)
+        .and_then(|key| key.decrypt(&mut content, context).map(|plain| plain.to_vec()))
+        .map_err(|_| cipher_failed())?;
+    let Some(padding) = plain.last() else {
+        return Err("runtime error: index out of range [-1]".into());
+    };
+    match plain.len().checked_sub(usize::from(*padding)) {
+        Some(end) => Ok(Val::str(Str::from_bytes(plain.get(..end).unwrap_or_default()))),
+        None => Err(Fault::new(format!(
+            "runtime error: slice bounds out of range [:-{}]",
+            usize::from(*padding) - plain.len()
+        ))),
+    }
+}
+
+const fn func(
+    name: &'static str,
+    params: &'static [Type],
+    doc: &'static str,
+    call: fn(&mut Call<'_, Context>) -> Answer,
+) -> Func<Context> {
+    Func {
+        name,
+        params,
+        variadic: false,
+        doc,
+        call,
+    }
+}
+
+const TEXT: &[Type] = &[Type::String];
+const TEXTS: &[Type] = &[Type::String, Type::String];
+
+pub(super) const TABLE: &[Func<Context>] = &[
+    func("sha1sum", TEXT, "A text's SHA-1 in hexadecimal digits.", |call| {
+        sum(call, &digest::SHA1_FOR_LEGACY_USE_ONLY)
+    }),
+    func(
+        "sha256sum",
+        TEXT,
+        "A text's SHA-256 in hexadecimal digits.",
+        |call| sum(call, &digest::SHA256),
+    ),
+    func(
+        "sha512sum",
+        TEXT,
+        "A text's SHA-512 in hexadecimal digits.",
+        |call| sum(call, &digest::SHA512),
+    ),
+    func(
+        "adler32sum",
+        TEXT,
+        "A text's Adler-32 in decimal digits.",
+        |call| Ok(Val::str(adler32(call.str(0).as_bytes()).to_string())),
+    ),
+    func("bcrypt", TEXT, "A password's bcrypt hash.", |call| {
+        call.context.impure.insert("bcrypt");
+        let password = call.str(0);
+        bcrypt(call.context, password.as_bytes()).map(Val::str)
+    }),
+    func(
+        "htpasswd",
+        TEXTS,
+        "A user's line for htpasswd, with bcrypt.",
+        htpasswd,
+    ),
+    func(
+        "derivePassword",
+        &[
+            Type::Uint32,
+            Type::String,
+            Type::String,
+            Type::String,
+            Type::String,
+        ],
+        "A site's password by counter, kind, master password, user and site.",
+        derive_password,
+    ),
+    func(
+        "encryptAES",
+        TEXTS,
+        "A text encrypted with a password by AES-256 in CBC mode.",
+        encrypt_aes,
+    ),
+    func(
+        "decryptAES",
+        TEXTS,
+        "The text that encryptAES encrypted.",
+        decrypt_aes,
+    ),
+];

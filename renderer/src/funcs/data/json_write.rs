@@ -1,0 +1,217 @@
+//! JSON as Go's `encoding/json` writes it.
+
+use std::fmt::Write as _;
+
+use super::encoded;
+use super::read::is_go_nil;
+use crate::template::{Fault, MAX_NESTING, Str, Val};
+use crate::value::Number;
+
+/// How to write.
+#[derive(Clone, Copy)]
+pub(super) struct Style {
+    /// Whether `<`, `>` and `&` are escaped.
+    pub(super) html: bool,
+    /// Whether each item has a line of its own, two blanks deeper than what holds it.
+    pub(super) pretty: bool,
+}
+
+/// One line, `<` and its kin escaped.
+pub(super) const COMPACT: Style = Style {
+    html: true,
+    pretty: false,
+};
+
+/// The text, or what `json.Marshal` says.
+pub(super) fn write(value: &Val, style: Style) -> Result<String, Fault> {
+    let mut writer = Writer {
+        out: String::new(),
+        style,
+        depth: 0,
+    };
+    writer.value(value)?;
+    Ok(writer.out)
+}
+
+struct Writer {
+    out: String,
+    style: Style,
+    depth: usize,
+}
+
+impl Writer {
+    fn value(&mut self, value: &Val) -> Result<(), Fault> {
+        match value {
+            Val::Nil | Val::Null => self.out.push_str("null"),
+            Val::Bool(value) => self.out.push_str(if *value { "true" } else { "false" }),
+            // Writing to a String can't fail.
+            Val::Int(value, _) => {
+                let _ = write!(self.out, "{value}");
+            }
+            Val::Uint(value, _) => {
+                let _ = write!(self.out, "{value}");
+            }
+            Val::Float(value) if !value.is_finite() => return Err(unsupported_float(*value)),
+            Val::Float(value) => {
+                let _ = write!(self.out, "{}", Number::Float(*value));
+            }
+            Val::Complex(..) => return Err("json: unsupported type: complex128".into()),
+            Val::Str(text) => self.text(text),
+            Val::Bytes(bytes) => {
+                let _ = write!(self.out, "\"{}\"", encoded(bytes));
+            }
+            value if is_go_nil(value) => self.out.push_str("null"),
+            Val::List(list) => {
+                self.deeper(value)?;
+                self.items('[', ']', list.iter(), |writer, item| writer.value(item))?;
+            }
+            Val::Map(map) => {
+                self.deeper(value)?;
+                let entries = map.borrow();
+                self.items('{', '}', entries.iter(), |writer, (key, item)| {
+                    writer.key(key);
+                    writer.value(item)
+                })?;
+            }
+            // What an object gives is plain: it adds no level of its own.
+            Val::Object(object) => match object.json_fields() {
+                Some(fields) => {
+                    self.deeper(value)?;
+                    self.items('{', '}', fields.iter(), |writer, (key, item)| {
+                        writer.key(key);
+                        writer.value(item)
+                    })?;
+                }
+                None => self.value(&object.json())?,
+            },
+        }
+        Ok(())
+    }
+
+    fn deeper(&mut self, value: &Val) -> Result<(), Fault> {
+        self.depth += 1;
+        if self.depth <= MAX_NESTING {
+            return Ok(());
+        }
+        Err(cycle(value))
+    }
+
+    fn items<T>(
+        &mut self,
+        open: char,
+        close: char,
+        items: impl Iterator<Item = T>,
+        mut each: impl FnMut(&mut Self, T) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.out.push(open);
+        let mut any = false;
+        for item in items {
+            if any {
+                self.out.push(',');
+            }
+            any = true;
+            self.line(self.depth);
+            each(self, item)?;
+        }
+        self.depth -= 1;
+        if any {
+            self.line(self.depth);
+        }
+        self.out.push(close);
+        Ok(())
+    }
+
+    fn line(&mut self, depth: usize) {
+        if self.style.pretty {
+            self.out.push('\n');
+            self.out.extend(std::iter::repeat_n("  ", depth));
+        }
+    }
+
+    fn key(&mut self, key: &str) {
+        self.out.push('"');
+        self.valid(key);
+        self.out.push_str(if self.style.pretty { "\": " } else { "\":" });
+    }
+
+    fn text(&mut self, text: &Str) {
+        self.out.push('"');
+        match text.as_str() {
+            Some(text) => self.valid(text),
+            None => {
+                for chunk in text.as_bytes().utf8_chunks() {
+                    self.valid(chunk.valid());
+                    self.out
+                        .extend(std::iter::repeat_n("\\ufffd", chunk.invalid().len()));
+                }
+            }
+        }
+        self.out.push('"');
+    }
+
+    /// The inside of a string: runs of harmless bytes are copied as they are.
+    fn valid(&mut self, text: &str) {
+        let html = self.style.html;
+        let mut rest = text;
+        loop {
+            let special = |byte: u8| match byte {
+                b'"' | b'\\' | 0..=0x1f => true,
+                b'<' | b'>' | b'&' => html,
+                // U+2028 and U+2029 begin so.
+                0xe2 => true,
+                _ => false,
+            };
+            let Some(at) = rest.bytes().position(special) else {
+                self.out.push_str(rest);
+                return;
+            };
+            let (run, after) = rest.split_at_checked(at).unwrap_or((rest, ""));
+            self.out.push_str(run);
+            let Some(character) = after.chars().next() else {
+                return;
+            };
+            self.escape(character);
+            rest = after.get(character.len_utf8()..).unwrap_or_default();
+        }
+    }
+
+    fn escape(&mut self, character: char) {
+        let short = match character {
+            '"' => "\\\"",
+            '\\' => "\\\\",
+            '\n' => "\\n",
+            '\r' => "\\r",
+            '\t' => "\\t",
+            '\u{8}' => "\\b",
+            '\u{c}' => "\\f",
+            '\0'..='\u{1f}' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                // Writing to a String can't fail.
+                let _ = write!(self.out, "\\u{:04x}", u32::from(character));
+                return;
+            }
+            other => return self.out.push(other),
+        };
+        self.out.push_str(short);
+    }
+}
+
+/// What `json.Marshal` says of infinities and not-a-number.
+pub(super) fn unsupported_float(value: f64) -> Fault {
+    let shown = if value.is_nan() {
+        "NaN"
+    } else if value > 0.0 {
+        "+Inf"
+    } else {
+        "-Inf"
+    };
+    Fault::new(format!("json: unsupported value: {shown}"))
+}
+
+/// What `json.Marshal` says of a map that holds itself. A value that only nests too deep
+/// gets the same words; Go has no limit there.
+pub(super) fn cycle(value: &Val) -> Fault {
+    Fault::new(format!(
+        "json: unsupported value: encountered a cycle via {}",
+        value.type_name()
+    ))
+}

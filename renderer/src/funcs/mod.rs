@@ -1,0 +1,101 @@
+//! The functions Helm 4.3.1 offers to templates beside Go's own: sprig 3.3 (without `env`
+//! and `expandenv`) and Helm's.
+//!
+//! One file a family; each ends in a table that declares name, parameter types and a line
+//! of documentation, so that the evaluator, `solar-render functions` and the tests read
+//! one list. What depends on more than the arguments (clock, randomness) goes through
+//! [`Context`], which also notes that it was asked.
+//!
+//! `include`, `tpl` and `lookup` need the engine and are not here.
+
+mod args;
+mod case;
+mod certs;
+mod convert;
+mod crypto;
+mod data;
+mod dates;
+mod decimal;
+mod dicts;
+mod encode;
+mod kinds;
+mod lists;
+mod logic;
+mod math;
+mod merge;
+mod paths;
+pub mod random;
+mod re2;
+mod re2_class;
+mod regex;
+mod semver;
+mod strings;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod texts_tests;
+mod url;
+mod urls;
+mod wrap;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub use self::args::{MAX_ITEMS, MAX_TEXT};
+pub use self::regex::Cache as RegexCache;
+use crate::template::Func;
+use crate::world::World;
+
+/// Every family's table.
+pub const FAMILIES: &[(&str, &[Func<Context>])] = &[
+    ("Strings", strings::TABLE),
+    ("Lists", lists::TABLE),
+    ("Dictionaries", dicts::TABLE),
+    ("Math", math::TABLE),
+    ("Conversion", convert::TABLE),
+    ("Regular expressions", regex::TABLE),
+    ("Versions", semver::TABLE),
+    ("Paths", paths::TABLE),
+    ("URLs and network", urls::TABLE),
+    ("Kinds and types", kinds::TABLE),
+    ("Defaults and flow", logic::TABLE),
+    ("Hashes and ciphers", crypto::TABLE),
+    ("Keys and certificates", certs::TABLE),
+    ("Dates and durations", dates::TABLE),
+    ("Randomness", random::TABLE),
+    ("Encodings", encode::TABLE),
+    ("YAML, JSON and TOML", data::TABLE),
+];
+
+/// What functions need beside their arguments. One for each rendering.
+pub struct Context {
+    /// The clock and entropy.
+    pub world: Arc<dyn World>,
+    /// A fixed seed instead of the system's randomness: the same bytes in every run.
+    pub seed: Option<u64>,
+    /// Whether `fail` and `required` let the rendering go on, as in `helm lint`.
+    pub lint: bool,
+    /// How often each name is being included right now.
+    pub includes: BTreeMap<Arc<str>, usize>,
+    /// The functions called whose result differs from run to run.
+    pub impure: BTreeSet<&'static str>,
+    /// Regular expressions compiled so far; empty at first.
+    pub regexes: RegexCache,
+    /// How far the seed's randomness is used.
+    pub stream: random::Stream,
+}
+
+impl Context {
+    /// For one rendering.
+    pub fn new(world: Arc<dyn World>, seed: Option<u64>, lint: bool) -> Self {
+        Self {
+            world,
+            seed,
+            lint,
+            includes: BTreeMap::new(),
+            impure: BTreeSet::new(),
+            regexes: RegexCache::default(),
+            stream: random::Stream::default(),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Randomness: the system's, or a stream that a seed fixes.
+//!
+//! With [`Context::seed`] the bytes are SHA-256 over the seed and a counter: the same in
+//! every run for the same calls in the same order, and no secret to anyone who knows the seed.
+
+use sha2::{Digest as _, Sha256};
+
+use super::Context;
+use crate::template::{Call, Fault, Func, Str, Type, Val};
+
+/// The longest random text.
+const MAX_COUNT: usize = 16 << 20;
+/// The greatest text that can be shuffled, in characters, is the greatest text there is.
+const DOMAIN: &[u8] = b"solar-render random stream";
+
+/// How much of a seed's stream was used.
+#[derive(Debug, Clone, Default)]
+pub struct Stream {
+    counter: u64,
+    /// What is left of the last block.
+    left: Vec<u8>,
+}
+
+impl Stream {
+    fn fill(&mut self, seed: u64, out: &mut [u8]) {
+        for byte in out {
+            if self.left.is_empty() {
+                let mut hash = Sha256::new();
+                hash.update(DOMAIN);
+                hash.update(seed.to_be_bytes());
+                hash.update(self.counter.to_be_bytes());
+                self.counter = self.counter.wrapping_add(1);
+                self.left = hash.finalize().to_vec();
+            }
+            *byte = self.left.pop().unwrap_or(0);
+        }
+    }
+}
+
+impl Context {
+    /// Fills a buffer with random bytes: good enough for keys, unless there is a seed.
+    ///
+    /// # Errors
+    /// When the system has no randomness.
+    pub fn random_bytes(&mut self, out: &mut [u8]) -> Result<(), Fault> {
+        match self.seed {
+            Some(seed) => self.stream.fill(seed, out),
+            None => getrandom::fill(out).map_err(|error| Fault::new(error.to_string()))?,
+        }
+        Ok(())
+    }
+
+    /// A number below a limit, each equally likely. A limit of 0 gives 0.
+    pub(super) fn random_below(&mut self, limit: u64) -> Result<u64, Fault> {
+        if limit < 2 {
+            return Ok(0);
+        }
+        // What is beyond the last whole multiple would make small numbers more likely.
+        let fair = u64::MAX - u64::MAX % limit;
+        loop {
+            let mut bytes = [0; 8];
+            self.random_bytes(&mut bytes)?;
+            let number = u64::from_be_bytes(bytes);
+            if number < fair {
+                return Ok(number % limit);
+            }
+        }
+    }
+}
+
+const DIGITS: &[u8] = b"0123456789";
+const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const BOTH: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+/// A text of characters, each equally likely.
+fn text(call: &mut Call<'_, Context>, name: &'static str, characters: &[u8]) -> Result<Val, Fault> {
+    call.context.impure.insert(name);
+    let count = usize::try_from(call.int(0)).unwrap_or(0);
+    if count > MAX_COUNT {
+        return Err(too_long(count));
+    }
+    let fair = 256 - 256 % characters.len().max(1);
+    let mut out = String::with_capacity(count);
+    let mut buffer = [0; 64];
+    while out.len() < count {
+        call.context.random_bytes(&mut buffer)?;
+        let fitting = buffer
+            .iter()
+            .map(|byte| usize::from(*byte))
+            .filter(|byte| *byte < fair);
+        let picked = fitting.filter_map(|byte| characters.get(byte % characters.len()));
+        let missing = count - out.len();
+        out.extend(picked.take(missing).map(|byte| char::from(*byte)));
+    }
+    Ok(Val::str(out))
+}
+
+fn too_long(count: usize) -> Fault {
+    Fault::new(format!("{count} random characters are more than {MAX_COUNT}"))
+}
+
+fn ascii(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+    let characters: Vec<u8> = (b' '..=b'~').collect();
+    text(call, "randAscii", &characters)
+}
+
+fn bytes(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+    call.context.impure.insert("randBytes");
+    let Ok(count) = usize::try_from(call.int(0)) else {
+        return Err("runtime error: makeslice: len out of range".into());
+    };
+    if count > MAX_COUNT {
+        return Err(too_long(count));
+    }
+    let mut buffer = vec![0; count];
+    call.context.random_bytes(&mut buffer)?;
+    use base64::Engine as _;
+    Ok(Val::str(
+        base64::engine::general_purpose::STANDARD.encode(&buffer),
+    ))
+}
+
+fn integer(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+    call.context.impure.insert("randInt");
+    let (from, to) = (call.int(0), call.int(1));
+    let Some(range) = u64::try_from(to.wrapping_sub(from))
+        .ok()
+        .filter(|range| *range > 0)
+    else {
+        return Err("invalid argument to Intn".into());
+    };
+    let number = call.context.random_below(range)?;
+    Ok(Val::int(from.wrapping_add_unsigned(number)))
+}
+
+fn shuffle(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+    call.context.impure.insert("shuffle");
+    let mut characters: Vec<char> = call.str(0).to_text().chars().collect();
+    for index in (1..characters.len()).rev() {
+        let other = call.context.random_below(index as u64 + 1)?;
+        characters.swap(index, usize::try_from(other).unwrap_or(index));
+    }
+    Ok(Val::str(Str::from(characters.into_iter().collect::<String>())))
+}
+
+fn uuid(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+    call.context.impure.insert("uuidv4");
+    let mut bytes = [0; 16];
+    call.context.random_bytes(&mut bytes)?;
+    let number = u128::from_be_bytes(bytes);
+    // Version 4, variant 10.
+    let number = number & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
+    let hex = format!("{number:032x}");
+    let cuts = [0..8, 8..12, 12..16, 16..20, 20..32];
+    let parts: Vec<&str> = cuts.into_iter().filter_map(|cut| hex.get(cut)).collect();
+    Ok(Val::str(parts.join("-")))
+}
+
+const fn func(
+    name: &'static str,
+    params: &'static [Type],
+    doc: &'static str,
+    call: fn(&mut Call<'_, Context>) -> Result<Val, Fault>,
+) -> Func<Context> {
+    Func {
+        name,
+        params,
+        variadic: false,
+        doc,
+        call,
+    }
+}
+
+const COUNT: &[Type] = &[Type::Int];
+
+pub(super) const TABLE: &[Func<Context>] = &[
+    func("randAlphaNum", COUNT, "Random letters and digits.", |call| {
+        text(call, "randAlphaNum", BOTH)
+    }),
+    func("randAlpha", COUNT, "Random letters.", |call| {
+        text(call, "randAlpha", LETTERS)
+    }),
+    func("randNumeric", COUNT, "Random digits.", |call| {
+        text(call, "randNumeric", DIGITS)
+    }),
+    func("randAscii", COUNT, "Random printable ASCII.", ascii),
+    func("randBytes", COUNT, "Random bytes in base64.", bytes),
+    func(
+        "randInt",
+        &[Type::Int, Type::Int],
+        "A random number from one limit on and below another.",
+        integer,
+    ),
+    func(
+        "shuffle",
+        &[Type::String],
+        "A text's characters in random order.",
+        shuffle,
+    ),
+    func("uuidv4", &[], "A random UUID.", uuid),
+];

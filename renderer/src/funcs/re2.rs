@@ -1,0 +1,366 @@
+//! Go's regular expressions (RE2's syntax, Perl's flags) for the `regex` crate.
+//!
+//! The expression is read by Go's rules, with Go's errors, and written anew: perl classes
+//! and word boundaries are ASCII, groups have numbers only, and what the crate would read
+//! otherwise is spelled out.
+
+use std::fmt::Write as _;
+
+use super::re2_class as class;
+use crate::template::Str;
+
+/// How deep groups may nest, as in Go.
+const MAX_DEPTH: usize = 1_000;
+/// The most repetitions of the innermost thing, as in Go.
+const MAX_REPEAT: i64 = 1_000;
+/// The largest compiled expression, in bytes.
+const MAX_COMPILED: usize = 64 << 20;
+
+/// A compiled expression.
+pub(super) struct Expression {
+    pub(super) regex: ::regex::Regex,
+    /// The names of the groups, by number.
+    pub(super) names: Vec<Option<String>>,
+}
+
+/// Compiles it; the error is in Go's words.
+pub(super) fn compile(text: &Str) -> Result<Expression, String> {
+    let Some(plain) = text.as_str() else {
+        let valid = text
+            .as_bytes()
+            .utf8_chunks()
+            .next()
+            .map_or(0, |chunk| chunk.valid().len());
+        let rest = text.slice(valid, text.len());
+        return Err(error("invalid UTF-8", &rest.to_text()));
+    };
+    let mut reader = Reader {
+        text: plain,
+        place: 0,
+        out: String::with_capacity(plain.len() + 16),
+        groups: vec![Group::default()],
+        names: vec![None],
+        repeat_from: None,
+    };
+    reader.read()?;
+    let built = ::regex::RegexBuilder::new(&reader.out)
+        .size_limit(MAX_COMPILED)
+        .nest_limit(u32::try_from(MAX_DEPTH * 4).unwrap_or(u32::MAX))
+        .build();
+    match built {
+        Ok(regex) => Ok(Expression {
+            regex,
+            names: reader.names,
+        }),
+        Err(::regex::Error::CompiledTooBig(_)) => Err(error("expression too large", plain)),
+        Err(_) => Err(error("regexp/syntax: internal error", plain)),
+    }
+}
+
+/// Go's error for a part of the expression.
+pub(super) fn error(code: &str, part: &str) -> String {
+    format!("error parsing regexp: {code}: `{part}`")
+}
+
+/// What a repetition can follow.
+#[derive(Clone, Copy)]
+struct Atom {
+    /// Where it is in the output.
+    start: usize,
+    end: usize,
+    /// The most repetitions in it.
+    repeats: i64,
+    repeated: bool,
+}
+
+/// An open group; the first one is the whole expression.
+#[derive(Default)]
+struct Group {
+    start: usize,
+    last: Option<Atom>,
+    repeats: i64,
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    place: usize,
+    out: String,
+    groups: Vec<Group>,
+    names: Vec<Option<String>>,
+    /// Where the repetition just read starts.
+    repeat_from: Option<usize>,
+}
+
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.place..).unwrap_or_default()
+    }
+
+    fn group(&mut self) -> &mut Group {
+        if self.groups.is_empty() {
+            self.groups.push(Group::default());
+        }
+        let last = self.groups.len() - 1;
+        &mut self.groups[last]
+    }
+
+    /// Writes one thing that can be repeated.
+    fn atom(&mut self, text: &str) {
+        let start = self.out.len();
+        self.out.push_str(text);
+        self.finish_atom(start, 1);
+    }
+
+    fn finish_atom(&mut self, start: usize, repeats: i64) {
+        let atom = Atom {
+            start,
+            end: self.out.len(),
+            repeats,
+            repeated: false,
+        };
+        let group = self.group();
+        group.repeats = group.repeats.max(repeats);
+        group.last = Some(atom);
+    }
+
+    fn literal(&mut self, code: u32) {
+        let start = self.out.len();
+        class::push_literal(&mut self.out, code);
+        self.finish_atom(start, 1);
+    }
+
+    fn read(&mut self) -> Result<(), String> {
+        while let Some(c) = self.rest().chars().next() {
+            let repeat_from = self.repeat_from.take();
+            match c {
+                '(' => self.open()?,
+                ')' => self.close()?,
+                '|' => {
+                    self.place += 1;
+                    self.out.push('|');
+                    self.group().last = None;
+                }
+                '^' | '$' | '.' => {
+                    self.place += 1;
+                    self.atom(c.encode_utf8(&mut [0; 4]));
+                }
+                '[' => {
+                    let (written, length) = class::class(self.rest())?;
+                    self.place += length;
+                    self.atom(&written);
+                }
+                '*' | '+' | '?' => self.repeat(repeat_from, 1, 1)?,
+                '{' => self.counted(repeat_from)?,
+                '\\' => self.escape()?,
+                c => {
+                    self.place += c.len_utf8();
+                    self.literal(u32::from(c));
+                }
+            }
+        }
+        if self.groups.len() > 1 {
+            return Err(error("missing closing )", self.text));
+        }
+        Ok(())
+    }
+
+    fn open(&mut self) -> Result<(), String> {
+        if self.groups.len() > MAX_DEPTH {
+            return Err(error("expression nests too deeply", self.text));
+        }
+        let start = self.out.len();
+        if self.rest().starts_with("(?") {
+            if !self.flags()? {
+                return Ok(());
+            }
+        } else {
+            self.place += 1;
+            self.names.push(None);
+            self.out.push('(');
+        }
+        self.groups.push(Group {
+            start,
+            ..Group::default()
+        });
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), String> {
+        if self.groups.len() < 2 {
+            return Err(error("unexpected )", self.text));
+        }
+        let Some(group) = self.groups.pop() else {
+            return Ok(());
+        };
+        self.place += 1;
+        self.out.push(')');
+        self.finish_atom(group.start, group.repeats.max(1));
+        Ok(())
+    }
+
+    /// Behind `(?`: a named group, flags for a group, or flags for what follows. Whether a
+    /// group was opened.
+    fn flags(&mut self) -> Result<bool, String> {
+        let rest = self.rest();
+        let named = rest
+            .strip_prefix("(?P<")
+            .or_else(|| rest.strip_prefix("(?<"))
+            .filter(|behind| !behind.is_empty());
+        if let Some(behind) = named {
+            return self.named(rest, behind).map(|()| true);
+        }
+        let (mut on, mut off) = (String::new(), String::new());
+        let (mut negated, mut seen) = (false, false);
+        for (place, c) in rest.char_indices().skip(2) {
+            match c {
+                'i' | 'm' | 's' | 'U' => {
+                    seen = true;
+                    let flags = if negated { &mut off } else { &mut on };
+                    if !flags.contains(c) {
+                        flags.push(c);
+                    }
+                }
+                '-' if !negated => (negated, seen) = (true, false),
+                ':' | ')' if !negated || seen => {
+                    self.place += place + 1;
+                    on.retain(|c| !off.contains(c));
+                    self.write_flags(&on, &off, c == ':');
+                    return Ok(c == ':');
+                }
+                c => {
+                    let part = rest.get(..place + c.len_utf8()).unwrap_or(rest);
+                    return Err(error("invalid or unsupported Perl syntax", part));
+                }
+            }
+        }
+        Err(error("invalid or unsupported Perl syntax", rest))
+    }
+
+    fn write_flags(&mut self, on: &str, off: &str, group: bool) {
+        if on.is_empty() && off.is_empty() && !group {
+            return;
+        }
+        let minus = if off.is_empty() { "" } else { "-" };
+        let end = if group { ':' } else { ')' };
+        // Writing to a String cannot fail.
+        let _ = write!(self.out, "(?{on}{minus}{off}{end}");
+    }
+
+    fn named(&mut self, rest: &str, behind: &str) -> Result<(), String> {
+        let Some(end) = behind.find('>') else {
+            return Err(error("invalid named capture", rest));
+        };
+        let name = behind.get(..end).unwrap_or_default();
+        let length = rest.len() - behind.len() + end + 1;
+        if name.is_empty()
+            || !name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        {
+            return Err(error("invalid named capture", rest.get(..length).unwrap_or(rest)));
+        }
+        self.place += length;
+        self.names.push(Some(name.to_owned()));
+        self.out.push('(');
+        Ok(())
+    }
+
+    /// `{2}`, `{2,}`, `{2,3}`; anything else is a literal brace.
+    fn counted(&mut self, repeat_from: Option<usize>) -> Result<(), String> {
+        let Some((least, most, length)) = class::counts(self.rest()) else {
+            self.place += 1;
+            self.literal(u32::from('{'));
+            return Ok(());
+        };
+        let part = self.rest().get(..length).unwrap_or_default();
+        let high = most.unwrap_or(least);
+        if least > MAX_REPEAT || high > MAX_REPEAT || high < least {
+            return Err(error("invalid repeat count", part));
+        }
+        let factor = match most {
+            Some(0) => 0,
+            most => most.unwrap_or(least).max(1),
+        };
+        self.repeat(repeat_from, length, factor)
+    }
+
+    /// A repetition of so many bytes, and at most so many times what is repeated.
+    fn repeat(&mut self, repeat_from: Option<usize>, length: usize, factor: i64) -> Result<(), String> {
+        let start = self.place;
+        let lazy = self
+            .rest()
+            .get(length..)
+            .is_some_and(|behind| behind.starts_with('?'));
+        let end = start + length + usize::from(lazy);
+        let part = |from: usize| self.text.get(from..end).unwrap_or_default();
+        if let Some(from) = repeat_from {
+            return Err(error("invalid nested repetition operator", part(from)));
+        }
+        let op = part(start);
+        let Some(mut atom) = self.group().last else {
+            return Err(error("missing argument to repetition operator", op));
+        };
+        atom.repeats = atom.repeats.saturating_mul(factor);
+        if factor > 1 && atom.repeats > MAX_REPEAT {
+            return Err(error("invalid repeat count", op));
+        }
+        // Flags may have been written behind it, and they don't count.
+        if atom.repeated {
+            self.out.insert_str(atom.start, "(?:");
+            atom.end += "(?:".len();
+            self.out.insert(atom.end, ')');
+            atom.end += 1;
+        }
+        self.out.insert_str(atom.end, op);
+        atom.end += op.len();
+        atom.repeated = true;
+        let group = self.group();
+        group.repeats = group.repeats.max(atom.repeats);
+        group.last = Some(atom);
+        self.place = end;
+        self.repeat_from = Some(start);
+        Ok(())
+    }
+
+    fn escape(&mut self) -> Result<(), String> {
+        let rest = self.rest();
+        let simple = match rest.as_bytes().get(1) {
+            Some(b'A') => r"\A",
+            Some(b'z') => r"\z",
+            Some(b'b') => r"(?-u:\b)",
+            Some(b'B') => r"(?-u:\B)",
+            Some(b'C') => return Err(error("invalid escape sequence", r"\C")),
+            Some(b'Q') => {
+                self.quoted(rest.get(2..).unwrap_or_default());
+                return Ok(());
+            }
+            _ => "",
+        };
+        if !simple.is_empty() {
+            self.place += 2;
+            self.atom(simple);
+            return Ok(());
+        }
+        if let Some((written, length)) = class::named_class(rest)? {
+            self.place += length;
+            self.atom(&written);
+            return Ok(());
+        }
+        let (code, length) = class::escaped(rest)?;
+        self.place += length;
+        self.literal(code);
+        Ok(())
+    }
+
+    /// `\Q…\E`, or to the end.
+    fn quoted(&mut self, behind: &str) {
+        let (text, closed) = match behind.split_once("\\E") {
+            Some((text, _)) => (text, 2),
+            None => (behind, 0),
+        };
+        for c in text.chars() {
+            self.literal(u32::from(c));
+        }
+        self.place += 2 + text.len() + closed;
+    }
+}
