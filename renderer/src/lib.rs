@@ -7,11 +7,13 @@
 //! - [`pipeline`][]: input to artifact
 //! - [`oci`][]: registries, layouts and folders, and the push policy
 //! - [`blueprint`][]: config to chart
+//! - [`values`][]: the values users give, merging, schemas
 //! - [`package`][]: chart files to a deterministic archive
 //! - [`chart`][]: a chart's metadata and files
 //! - [`config`][]: the input
 //! - [`report`][]: the result of a run, its exit code
 //! - [`mod@reference`], [`version`][]: digests, tags, repositories, targets; chart versions
+//! - [`engine`][]: charts' templates with values
 //! - [`funcs`][]: the functions Helm's templates call
 //! - [`mod@semver`][]: versions and constraints as Helm compares them
 //! - [`template`][]: Go's text/template
@@ -32,6 +34,8 @@ pub mod config;
 pub mod decode;
 pub mod diag;
 #[cfg(feature = "render")]
+pub mod engine;
+#[cfg(feature = "render")]
 pub mod fsio;
 #[cfg(feature = "render")]
 pub mod funcs;
@@ -51,6 +55,8 @@ pub mod source;
 #[cfg(feature = "render")]
 pub mod template;
 pub mod value;
+#[cfg(feature = "render")]
+pub mod values;
 pub mod version;
 pub mod world;
 pub mod yaml;

@@ -43,7 +43,15 @@ pub fn unpack(reader: impl Read, name: &str, into: &Path) -> Result<Inspected> {
     walk(reader, name, &mut |inside, entry| {
         let path = into.join(inside);
         let cannot = |error: io::Error| fsio::cannot("write", &path, &error, Class::Io);
-        fs::create_dir_all(path.parent().unwrap_or(into)).map_err(cannot)?;
+        if let Err(error) = fs::create_dir_all(path.parent().unwrap_or(into)) {
+            // The folder is ours alone: what stands in the way came out of the archive.
+            return Err(match error.kind() {
+                io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+                    refused(name, &format!("{inside} lies in a file, not in a folder"))
+                }
+                _ => cannot(error),
+            });
+        }
         let mut file = match fs::File::create_new(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -69,14 +77,53 @@ type Visit<'v> = dyn FnMut(&str, &mut dyn Read) -> Result<()> + 'v;
 
 /// Checks every entry, and shows each file to `visit`.
 fn walk(reader: impl Read, name: &str, visit: &mut Visit<'_>) -> Result<Inspected> {
+    let mut chart_yaml = None;
+    let mut older = None;
+    let mut budget = Budget::default();
+    each_file(
+        reader,
+        name,
+        MAX_CHART_BYTES,
+        &mut budget,
+        &mut |inside, entry| {
+            let (limit, class) = match inside {
+                "Chart.yaml" | "requirements.yaml" => (MAX_METADATA_BYTES, Class::Chart),
+                "values.yaml" | "values.schema.json" => (MAX_VALUES_BYTES, Class::Values),
+                _ => return visit(inside, entry),
+            };
+            let text = fsio::read_text_from(entry, &format!("{name}:{inside}"), limit, class)?;
+            visit(inside, &mut text.text().as_bytes())?;
+            match inside {
+                "Chart.yaml" => chart_yaml = Some(text),
+                "requirements.yaml" => older = Some(text),
+                "values.yaml" => check_values(&text)?,
+                _ => check_schema(&text)?,
+            }
+            Ok(())
+        },
+    )?;
+    let chart_yaml = chart_yaml.ok_or_else(|| refused(name, "it has no Chart.yaml in its top folder"))?;
+    Ok(Inspected {
+        metadata: metadata::parse_with(&chart_yaml, older.as_ref())?,
+    })
+}
+
+/// Shows every file of a `.tgz` to `visit`, in the archive's order. Paths are relative to the
+/// archive's top folder, whose name does not matter; each is checked, and no two are the same.
+/// Files of more than `limit` bytes in all are refused.
+pub(super) fn each_file(
+    reader: impl Read,
+    name: &str,
+    limit: u64,
+    budget: &mut Budget,
+    visit: &mut Visit<'_>,
+) -> Result<()> {
     // One byte more than the limit, so that a chart of exactly that size still reads whole.
     let unpacked = MultiGzDecoder::new(reader).take(MAX_CHART_BYTES + 1);
     let mut archive = tar::Archive::new(unpacked);
     let broken = |error: io::Error| broken(name, &error);
-    let mut budget = Budget::default();
-    let mut chart_yaml = None;
-    let mut older = None;
     let mut seen = BTreeSet::new();
+    let mut total: u64 = 0;
     for entry in archive.entries().map_err(broken)? {
         let mut entry = entry.map_err(broken)?;
         let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
@@ -84,35 +131,48 @@ fn walk(reader: impl Read, name: &str, visit: &mut Visit<'_>) -> Result<Inspecte
             continue;
         }
         budget.add(entry.size(), name)?;
+        total = total.saturating_add(entry.size());
+        if total > limit {
+            return Err(refused(
+                name,
+                &format!("it holds more than {}", fsio::size(limit)),
+            ));
+        }
         let inside = path.strip_prefix("./").unwrap_or(&path).split_once('/');
         let inside = inside.map_or("", |(_, rest)| rest);
         // Which of two would count? Helm takes the last, others the first.
         if !seen.insert(inside.to_owned()) {
             return Err(refused(name, &format!("{inside} is in it twice")));
         }
-        let (limit, class) = match inside {
-            "Chart.yaml" | "requirements.yaml" => (MAX_METADATA_BYTES, Class::Chart),
-            "values.yaml" | "values.schema.json" => (MAX_VALUES_BYTES, Class::Values),
-            _ => {
-                visit(inside, &mut entry)?;
-                continue;
-            }
-        };
-        let text = fsio::read_text_from(&mut entry, &format!("{name}:{path}"), limit, class)?;
-        visit(inside, &mut text.text().as_bytes())?;
-        match inside {
-            "Chart.yaml" => chart_yaml = Some(text),
-            "requirements.yaml" => older = Some(text),
-            "values.yaml" => check_values(&text)?,
-            _ => check_schema(&text)?,
-        }
+        visit(inside, &mut entry)?;
     }
     // The end of the archive is not the end of the stream: its checksum comes last.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(broken)?;
-    let chart_yaml = chart_yaml.ok_or_else(|| refused(name, "it has no Chart.yaml in its top folder"))?;
-    Ok(Inspected {
-        metadata: metadata::parse_with(&chart_yaml, older.as_ref())?,
-    })
+    Ok(())
+}
+
+/// Every file of a `.tgz`, with its path in the chart; `name` is for messages.
+///
+/// # Errors
+/// Class chart: it is no archive, or one that no chart may be.
+pub fn read_files(reader: impl Read, name: &str) -> Result<Vec<(String, Vec<u8>)>> {
+    let mut files = Vec::new();
+    let mut budget = Budget::default();
+    each_file(
+        reader,
+        name,
+        super::HELM_CHART_BYTES,
+        &mut budget,
+        &mut |inside, entry| {
+            let mut bytes = Vec::new();
+            entry
+                .read_to_end(&mut bytes)
+                .map_err(|error| broken(name, &error))?;
+            files.push((inside.to_owned(), bytes));
+            Ok(())
+        },
+    )?;
+    Ok(files)
 }
 
 /// Whether the entry is a file; fails for what no chart archive may hold.
@@ -155,11 +215,11 @@ fn check_path(name: &str, path: &str) -> Result<()> {
     Err(refused(name, &format!("the path {path:?} {problem}")))
 }
 
-fn refused(name: &str, problem: &str) -> Diagnostics {
+pub(super) fn refused(name: &str, problem: &str) -> Diagnostics {
     Diagnostic::error(Class::Chart, format!("{name} is not a chart archive: {problem}")).into()
 }
 
-fn broken(name: &str, error: &io::Error) -> Diagnostics {
+pub(super) fn broken(name: &str, error: &io::Error) -> Diagnostics {
     let one = Diagnostic::error(
         Class::Chart,
         format!("{name} can't be read as a .tgz: {}", fsio::reason(error)),

@@ -23,27 +23,10 @@ pub(super) const MAX_VALUES_BYTES: usize = 5 * 1024 * 1024;
 /// Loads a chart folder.
 pub fn load(folder: &Path) -> Result<Chart> {
     let metadata = chart_yaml(folder)?;
-    let ignore_path = folder.join(".helmignore");
-    let ignore = if ignore_path.is_file() {
-        Ignore::parse(&fsio::read_text(&ignore_path, MAX_IGNORE_BYTES, Class::Chart)?)?
-    } else {
-        Ignore::default()
-    };
-    let root = folder
-        .canonicalize()
-        .map_err(|error| fsio::cannot("read", folder, &error, Class::Chart))?;
-    let mut walk = Walk {
-        root: &root,
-        shown: folder,
-        ignore,
-        budget: Budget::default(),
-        files: Vec::new(),
-    };
-    walk.folder("", &root, &mut vec![root.clone()])?;
-    let total = walk.budget.bytes();
+    let (files, total) = walk(folder)?;
     let mut chart = Chart {
         metadata,
-        files: walk.files,
+        files,
         warnings: Vec::new(),
     };
     chart.order();
@@ -62,8 +45,32 @@ pub fn load(folder: &Path) -> Result<Chart> {
     Ok(chart)
 }
 
-/// Reads and checks a folder's Chart.yaml.
-fn chart_yaml(folder: &Path) -> Result<Metadata> {
+/// The files of a chart folder that `.helmignore` leaves, in no order, and their size in all.
+/// Nothing is read of them.
+pub(super) fn walk(folder: &Path) -> Result<(Vec<File>, u64)> {
+    let ignore_path = folder.join(".helmignore");
+    let ignore = if ignore_path.is_file() {
+        Ignore::parse(&fsio::read_text(&ignore_path, MAX_IGNORE_BYTES, Class::Chart)?)?
+    } else {
+        Ignore::default()
+    };
+    let root = folder
+        .canonicalize()
+        .map_err(|error| fsio::cannot("read", folder, &error, Class::Chart))?;
+    let mut walk = Walk {
+        root: &root,
+        shown: folder,
+        ignore,
+        budget: Budget::default(),
+        files: Vec::new(),
+    };
+    walk.folder("", &root, &mut vec![root.clone()])?;
+    let total = walk.budget.bytes();
+    Ok((walk.files, total))
+}
+
+/// A folder that is not there, is no folder, or has no Chart.yaml is no chart.
+pub(super) fn check(folder: &Path) -> Result<()> {
     let path = folder.join("Chart.yaml");
     if !folder.is_dir() {
         let problem = if folder.exists() {
@@ -92,6 +99,13 @@ fn chart_yaml(folder: &Path) -> Result<Metadata> {
             None => one.into(),
         });
     }
+    Ok(())
+}
+
+/// Reads and checks a folder's Chart.yaml, with the dependencies of an older chart's requirements.yaml.
+pub fn chart_yaml(folder: &Path) -> Result<Metadata> {
+    check(folder)?;
+    let path = folder.join("Chart.yaml");
     let older = folder.join("requirements.yaml");
     let older = if older.is_file() {
         Some(fsio::read_text(&older, MAX_METADATA_BYTES, Class::Chart)?)
@@ -149,8 +163,12 @@ impl Walk<'_> {
             None
         };
         let real = target.as_deref().unwrap_or(real);
-        let metadata =
-            fs::metadata(real).map_err(|error| fsio::cannot("read", real, &error, Class::Chart))?;
+        let metadata = match target {
+            Some(_) => {
+                fs::metadata(real).map_err(|error| fsio::cannot("read", real, &error, Class::Chart))?
+            }
+            None => link,
+        };
         if self.ignore.ignores(path, metadata.is_dir()) || is_left_out(path) {
             return Ok(());
         }

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::details::Details;
 use crate::decode::{Decoder, Object};
 use crate::diag::{Class, Result};
 use crate::source::{Source, Span};
@@ -29,6 +30,8 @@ pub struct Metadata {
     pub config: Vec<u8>,
     /// The manifest's annotations, without `created`.
     pub annotations: Map,
+    /// All of it, field by field.
+    pub details: Arc<Details>,
 }
 
 /// The fields in the order of Helm's struct, which is the order of the config blob.
@@ -84,11 +87,11 @@ enum Field {
 }
 
 /// Fields in the order of the struct; absent and empty ones left out.
-type Struct = Vec<(&'static str, Stored)>;
+pub(super) type Struct = Vec<(&'static str, Stored)>;
 
 /// A field's content. A struct's fields keep their order, which a [`Map`] would sort.
 #[derive(Clone)]
-enum Stored {
+pub(super) enum Stored {
     Value(Value),
     Structs(Vec<Struct>),
 }
@@ -164,6 +167,7 @@ pub(super) fn with_field(source: &Arc<Source>, field: &str, text: &str) -> Resul
 fn decode(decoder: &mut Decoder, node: &Node, older: Option<Vec<Struct>>) -> Option<Metadata> {
     let top = decoder.object(node, "")?;
     let maintainers = objects(decoder, &top, "maintainers", &MAINTAINER_FIELDS);
+    let declared = older.is_some() || lookup(&top, "dependencies").is_some();
     let dependencies = older.or_else(|| objects(decoder, &top, "dependencies", &DEPENDENCY_FIELDS));
     let mut fields: Struct = Vec::new();
     for (name, kind) in FIELDS {
@@ -191,6 +195,11 @@ fn decode(decoder: &mut Decoder, node: &Node, older: Option<Vec<Struct>>) -> Opt
     let annotations = annotations(&fields, maintainers.as_deref().unwrap_or_default());
     let mut config = String::new();
     write_struct(&fields, &mut config);
+    let details = Arc::new(Details::new(
+        &fields,
+        maintainers.as_deref(),
+        declared.then_some(&*dependencies),
+    ));
     let names = dependencies.iter().map(|one| text_of(one, "name")).collect();
     Some(Metadata {
         name,
@@ -198,6 +207,7 @@ fn decode(decoder: &mut Decoder, node: &Node, older: Option<Vec<Struct>>) -> Opt
         dependencies: names,
         config: config.into_bytes(),
         annotations,
+        details,
     })
 }
 
@@ -314,14 +324,14 @@ fn as_text(decoder: &mut Decoder, node: &Node, path: &str) -> Option<String> {
     }
 }
 
-fn text_of(fields: &Struct, name: &str) -> String {
+pub(super) fn text_of(fields: &Struct, name: &str) -> String {
     value_of(fields, name)
         .and_then(Value::as_str)
         .unwrap_or_default()
         .to_owned()
 }
 
-fn value_of<'f>(fields: &'f Struct, name: &str) -> Option<&'f Value> {
+pub(super) fn value_of<'f>(fields: &'f Struct, name: &str) -> Option<&'f Value> {
     fields.iter().find_map(|(field, stored)| match stored {
         Stored::Value(value) if *field == name => Some(value),
         _ => None,

@@ -1,12 +1,16 @@
 //! A chart: what Chart.yaml says, and its files.
 //!
-//! From a folder ([`folder`]), from memory ([`Chart::from_files`]), or what an archive
-//! says of itself ([`archive`]). Rendering is not its business.
+//! To be packaged: from a folder ([`folder`]), from memory ([`Chart::from_files`]), or what an
+//! archive says of itself ([`archive`]). To be rendered: [`load`]. Rendering is not its business.
 
 pub mod archive;
+pub mod details;
 pub mod folder;
 pub mod ignore;
+pub mod load;
 pub mod metadata;
+mod pool;
+pub mod values_file;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,0 +1,436 @@
+//! A chart with everything that rendering needs, loaded once: [`Loaded`].
+//!
+//! In: a folder, a `.tgz`, or files in memory. Out: Chart.yaml, values, templates, other files
+//! and the charts in `charts/`, which may be folders or archives, to any depth up to
+//! [`MAX_SUBCHART_DEPTH`]. Each file is read once; what is loaded never changes and can be
+//! shared between threads. Which subcharts are used is not decided here.
+//!
+//! Helm 4.3.1 decides what is what: `.helmignore` of the top folder alone counts, names in
+//! `charts/` that start with `_` or `.` are passed over, `.prov` files there are plain files,
+//! a byte order mark is dropped, requirements.yaml is a plain file too, in a v1 chart. Where
+//! Helm leaves the order of subcharts to chance, it is the order of their names.
+//!
+//! # Where it differs from Helm
+//!
+//! - Links that leave the chart's folder, and all links in archives, are refused.
+//! - A template that is not UTF-8 is read with U+FFFD in the place of what can't be read.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::details::Details;
+use super::metadata::{self, MAX_METADATA_BYTES, Metadata};
+use super::pool::Pool;
+use super::{Budget, Content, HELM_CHART_BYTES, archive, folder};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::fsio;
+use crate::source::Source;
+use crate::value::Map;
+use crate::yaml;
+
+/// How many charts may lie in each other.
+pub const MAX_SUBCHART_DEPTH: usize = 32;
+
+/// A chart in memory.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// What Chart.yaml says.
+    pub details: Arc<Details>,
+    /// The same as Helm stores it.
+    pub metadata: Arc<Metadata>,
+    /// Chart.yaml's text.
+    pub chart_yaml: Arc<Source>,
+    /// What is below `templates/`, in Helm's order: by path, element by element; of an archive in
+    /// the archive's order.
+    pub templates: Vec<Template>,
+    /// All other files, in the same order: path in the chart, content without a byte order mark.
+    pub files: Vec<(String, Arc<Vec<u8>>)>,
+    /// What values.yaml says; every number is a float64.
+    pub values: Arc<Map>,
+    /// The text of values.yaml.
+    pub values_source: Option<Arc<Source>>,
+    /// The text of values.schema.json.
+    pub schema: Option<Arc<Vec<u8>>>,
+    /// The text of Chart.lock, or of requirements.lock.
+    pub lock: Option<Arc<Source>>,
+    /// The charts in `charts/`, in the order of their folders' and archives' names.
+    pub dependencies: Vec<Arc<Loaded>>,
+    /// What the user should know, of this chart alone.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// A template of a chart.
+#[derive(Debug, Clone)]
+pub struct Template {
+    /// Its path in the chart: `templates/a.yaml`.
+    pub name: String,
+    /// Its text. Templates of the same path and text, in whatever charts, share one, so its name
+    /// is the place of the first of them.
+    pub source: Arc<Source>,
+}
+
+impl Loaded {
+    /// The chart's name.
+    pub fn name(&self) -> &str {
+        &self.details.name
+    }
+
+    /// The manifests in `crds/` of this chart alone, in Helm's order.
+    pub fn crds(&self) -> impl Iterator<Item = (&str, &Arc<Vec<u8>>)> {
+        let manifest = |name: &str| {
+            let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+            ["yaml", "yml", "json"]
+                .iter()
+                .any(|known| extension.eq_ignore_ascii_case(known))
+        };
+        self.files
+            .iter()
+            .filter(move |(name, _)| name.starts_with("crds/") && manifest(name))
+            .map(|(name, bytes)| (name.as_str(), bytes))
+    }
+
+    /// The warnings of this chart and of those in it.
+    pub fn all_warnings(&self) -> Vec<&Diagnostic> {
+        let below = self.dependencies.iter().flat_map(|chart| chart.all_warnings());
+        self.warnings.iter().chain(below).collect()
+    }
+}
+
+/// Loads a chart folder or a `.tgz`.
+///
+/// # Errors
+/// Class chart or values: what is wrong in the chart, several mistakes together. Class io: a
+/// disk's fault.
+pub fn load(path: &Path) -> Result<Arc<Loaded>> {
+    if !path.is_file() {
+        return load_folder(path);
+    }
+    let file = std::fs::File::open(path).map_err(|error| fsio::cannot("read", path, &error, Class::Chart))?;
+    load_archive(io::BufReader::new(file), &path.display().to_string())
+}
+
+/// Loads a `.tgz` from any reader; `name` is for messages.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_archive(reader: impl Read, name: &str) -> Result<Arc<Loaded>> {
+    Loader::default().archive(reader, name, 0)
+}
+
+/// Loads a chart from files in memory, with their paths in the chart.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_files(files: Vec<(String, Vec<u8>)>) -> Result<Arc<Loaded>> {
+    let mut loader = Loader::default();
+    for (_, bytes) in &files {
+        loader.budget.add(bytes.len() as u64, "the chart")?;
+    }
+    loader.chart(files, "", 0)
+}
+
+fn load_folder(path: &Path) -> Result<Arc<Loaded>> {
+    folder::check(path)?;
+    let (mut found, total) = folder::walk(path)?;
+    if total > HELM_CHART_BYTES {
+        let limit = fsio::size(HELM_CHART_BYTES);
+        let message = format!(
+            "{} holds more than {limit}, which is all that Helm loads",
+            path.display()
+        );
+        return Err(Diagnostic::error(Class::Chart, message)
+            .hint("list what is not part of the chart in .helmignore")
+            .into());
+    }
+    found.sort_by(|a, b| a.path.split('/').cmp(b.path.split('/')));
+    let mut files = Vec::with_capacity(found.len());
+    for file in found {
+        let bytes = match file.content {
+            Content::Memory(bytes) => bytes,
+            // It may have grown since, but not beyond all that a chart may have.
+            Content::Disk { path, size } => read(&path, size)?,
+        };
+        files.push((file.path, bytes));
+    }
+    let shown = path.display().to_string();
+    Loader::default().chart(files, &format!("{}/", shown.trim_end_matches('/')), 0)
+}
+
+fn read(path: &Path, size: u64) -> Result<Vec<u8>> {
+    let cannot = |error: io::Error| fsio::cannot("read", path, &error, Class::Chart);
+    let file = std::fs::File::open(path).map_err(cannot)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0).saturating_add(1));
+    file.take(HELM_CHART_BYTES)
+        .read_to_end(&mut bytes)
+        .map_err(cannot)?;
+    Ok(bytes)
+}
+
+#[derive(Default)]
+struct Loader {
+    pool: Pool,
+    budget: Budget,
+}
+
+/// A chart's files told apart.
+#[derive(Default)]
+struct Parts {
+    chart_yaml: Option<Vec<u8>>,
+    requirements: Option<Vec<u8>>,
+    lock: Option<(String, Vec<u8>)>,
+    older_lock: Option<Vec<u8>>,
+    values: Option<Vec<u8>>,
+    schema: Option<Arc<Vec<u8>>>,
+    templates: Vec<(String, Vec<u8>)>,
+    files: Vec<(String, Arc<Vec<u8>>)>,
+    /// By the first element of the path below `charts/`.
+    charts: BTreeMap<String, Vec<(String, Vec<u8>)>>,
+}
+
+impl Parts {
+    fn add(&mut self, path: String, mut bytes: Vec<u8>) {
+        if bytes.starts_with(b"\xef\xbb\xbf") {
+            bytes.drain(..3);
+        }
+        match path.as_str() {
+            "Chart.yaml" => self.chart_yaml = Some(bytes),
+            "requirements.yaml" => self.requirements = Some(bytes),
+            "Chart.lock" => self.lock = Some((path, bytes)),
+            "requirements.lock" => self.older_lock = Some(bytes),
+            "values.yaml" => self.values = Some(bytes),
+            "values.schema.json" => self.schema = Some(bytes.into()),
+            _ if path.starts_with("templates/") => self.templates.push((path, bytes)),
+            _ => match path.strip_prefix("charts/") {
+                Some(below) if !path.ends_with(".prov") => {
+                    let (name, inside) = below.split_once('/').unwrap_or((below, ""));
+                    let group = self.charts.entry(name.to_owned()).or_default();
+                    group.push((inside.to_owned(), bytes));
+                }
+                _ => self.files.push((path, bytes.into())),
+            },
+        }
+    }
+
+    /// In a v1 chart these are files like others as well.
+    fn keep_older(&mut self) {
+        let lock = self.older_lock.as_deref();
+        for (name, bytes) in [
+            ("requirements.lock", lock),
+            ("requirements.yaml", self.requirements.as_deref()),
+        ] {
+            if let Some(bytes) = bytes {
+                let at = self
+                    .files
+                    .partition_point(|(path, _)| path.split('/').lt(name.split('/')));
+                self.files.insert(at, (name.to_owned(), Arc::new(bytes.to_vec())));
+            }
+        }
+    }
+}
+
+impl Loader {
+    fn archive(&mut self, reader: impl Read, name: &str, depth: usize) -> Result<Arc<Loaded>> {
+        let mut files = Vec::new();
+        archive::each_file(
+            reader,
+            name,
+            HELM_CHART_BYTES,
+            &mut self.budget,
+            &mut |inside, entry| {
+                let mut bytes = Vec::new();
+                entry
+                    .read_to_end(&mut bytes)
+                    .map_err(|error| archive::broken(name, &error))?;
+                files.push((inside.to_owned(), bytes));
+                Ok(())
+            },
+        )?;
+        self.chart(files, &format!("{name}:"), depth)
+    }
+
+    /// `place` is what stands before a file's path in messages.
+    fn chart(&mut self, files: Vec<(String, Vec<u8>)>, place: &str, depth: usize) -> Result<Arc<Loaded>> {
+        if depth > MAX_SUBCHART_DEPTH {
+            let message =
+                format!("{place} is a chart in more than {MAX_SUBCHART_DEPTH} charts that lie in each other");
+            return Err(Diagnostic::error(Class::Chart, message).into());
+        }
+        let mut parts = Parts::default();
+        for (path, bytes) in files {
+            parts.add(path, bytes);
+        }
+        let (chart_yaml, metadata) = self.metadata(&parts, place)?;
+        let details = Arc::clone(&metadata.details);
+        let warnings = warnings(&parts, &details);
+        if details.api_version == "v1" {
+            parts.keep_older();
+        }
+        let mut problems = Vec::new();
+        let values = keep(self.values(parts.values.take(), place), &mut problems);
+        let lock = parts
+            .lock
+            .take()
+            .or_else(|| Some(("requirements.lock".to_owned(), parts.older_lock.take()?)));
+        let lock = keep(self.lock(lock, place), &mut problems);
+        let dependencies = self.subcharts(parts.charts, place, depth, &mut problems);
+        let templates = parts
+            .templates
+            .into_iter()
+            .map(|(name, bytes)| self.template(name, bytes, place))
+            .collect();
+        let (values_source, values) = values.unwrap_or_default();
+        let loaded = Loaded {
+            details,
+            metadata,
+            chart_yaml,
+            templates,
+            files: parts.files,
+            values,
+            values_source,
+            schema: parts.schema,
+            lock: lock.flatten(),
+            dependencies,
+            warnings,
+        };
+        Diagnostics::or(problems, Arc::new(loaded))
+    }
+
+    fn metadata(&mut self, parts: &Parts, place: &str) -> Result<(Arc<Source>, Arc<Metadata>)> {
+        let Some(bytes) = &parts.chart_yaml else {
+            let shown = place.trim_end_matches(['/', ':']);
+            let shown = if shown.is_empty() { "the chart" } else { shown };
+            let message = format!("{shown} is not a chart: it has no Chart.yaml");
+            let one = Diagnostic::error(Class::Chart, message);
+            return Err(match depth_of(place) {
+                0 => one.into(),
+                _ => one
+                    .note("Helm takes only charts below charts/")
+                    .hint("move it, or list it in .helmignore")
+                    .into(),
+            });
+        };
+        let source = self.text("Chart.yaml", bytes.clone(), place, MAX_METADATA_BYTES)?;
+        let older = match &parts.requirements {
+            Some(bytes) => Some(self.text("requirements.yaml", bytes.clone(), place, MAX_METADATA_BYTES)?),
+            None => None,
+        };
+        let metadata = self.pool.metadata(&source, older.as_ref(), || {
+            metadata::parse_with(&source, older.as_ref())
+        })?;
+        Ok((source, metadata))
+    }
+
+    fn values(&mut self, bytes: Option<Vec<u8>>, place: &str) -> Result<(Option<Arc<Source>>, Arc<Map>)> {
+        let Some(bytes) = bytes else {
+            return Ok((None, Arc::default()));
+        };
+        let source = self.text("values.yaml", bytes, place, yaml::Limits::BYTES)?;
+        let values = self.pool.values(&source)?;
+        Ok((Some(source), values))
+    }
+
+    /// Helm refuses a chart whose lock file it can't read, and makes nothing more of it here.
+    fn lock(&mut self, lock: Option<(String, Vec<u8>)>, place: &str) -> Result<Option<Arc<Source>>> {
+        let Some((name, bytes)) = lock else {
+            return Ok(None);
+        };
+        let source = self.text(&name, bytes, place, MAX_METADATA_BYTES)?;
+        self.pool.check_lock(&source)?;
+        Ok(Some(source))
+    }
+
+    fn text(&mut self, name: &str, bytes: Vec<u8>, place: &str, limit: usize) -> Result<Arc<Source>> {
+        let class = if name == "values.yaml" {
+            Class::Values
+        } else {
+            Class::Chart
+        };
+        let shown = format!("{place}{name}");
+        if bytes.len() > limit {
+            let message = format!("{shown} is larger than {}", fsio::size(limit as u64));
+            return Err(Diagnostic::error(class, message).into());
+        }
+        let source = fsio::text_of(&shown, bytes, class)?;
+        Ok(self.pool.share(name, source))
+    }
+
+    fn template(&mut self, name: String, bytes: Vec<u8>, place: &str) -> Template {
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        };
+        let source = Source::new(format!("{place}{name}"), text);
+        Template {
+            source: self.pool.share(&name, source),
+            name,
+        }
+    }
+
+    fn subcharts(
+        &mut self,
+        charts: BTreeMap<String, Vec<(String, Vec<u8>)>>,
+        place: &str,
+        depth: usize,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Vec<Arc<Loaded>> {
+        let charts = charts
+            .into_iter()
+            .filter(|(name, _)| !name.starts_with(['_', '.']));
+        let found = charts.filter_map(|(name, mut files)| {
+            let place = format!("{place}charts/{name}");
+            let chart = if name.ends_with(".tgz") {
+                match files.pop() {
+                    Some((inside, bytes)) if inside.is_empty() => {
+                        self.archive(bytes.as_slice(), &place, depth + 1)
+                    }
+                    _ => Err(archive::refused(&place, "it is a folder")),
+                }
+            } else {
+                files.retain(|(inside, _)| !inside.is_empty());
+                self.chart(files, &format!("{place}/"), depth + 1)
+            };
+            keep(chart, problems)
+        });
+        found.collect()
+    }
+}
+
+/// How many charts the place lies in.
+fn depth_of(place: &str) -> usize {
+    place.matches("charts/").count()
+}
+
+fn keep<T>(result: Result<T>, problems: &mut Vec<Diagnostic>) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
+        Err(found) => {
+            problems.extend(found.into_vec());
+            None
+        }
+    }
+}
+
+/// In Helm's words.
+fn warnings(parts: &Parts, details: &Details) -> Vec<Diagnostic> {
+    if details.api_version == "v1" {
+        return Vec::new();
+    }
+    let older = parts.requirements.as_ref().map(|_| {
+        "Dependencies are handled in Chart.yaml since apiVersion \"v2\". We recommend migrating dependencies to \
+         Chart.yaml."
+    });
+    let lock = parts.older_lock.as_ref().map(|_| {
+        "Dependency locking is handled in Chart.lock since apiVersion \"v2\". We recommend migrating to Chart.lock."
+    });
+    older
+        .into_iter()
+        .chain(lock)
+        .map(|text| Diagnostic::warning(Class::Chart, text))
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "load_tests.rs"]
+mod tests;

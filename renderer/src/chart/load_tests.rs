@@ -1,0 +1,207 @@
+//! Loading for rendering: what is what, and what is refused.
+
+use std::sync::Arc;
+
+use super::*;
+
+/// Files, and the error they lead to.
+type Refused<'c> = (&'c [(&'c str, &'c [u8])], &'c str);
+
+fn head(name: &str) -> Vec<u8> {
+    format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n").into_bytes()
+}
+
+fn memory(files: &[(&str, &[u8])]) -> Result<Arc<Loaded>> {
+    load_files(
+        files
+            .iter()
+            .map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec()))
+            .collect(),
+    )
+}
+
+fn tgz(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut archive = tar::Builder::new(encoder);
+    for (path, bytes) in files {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        archive
+            .append_data(&mut header, format!("top/{path}"), *bytes)
+            .unwrap();
+    }
+    archive.into_inner().unwrap().finish().unwrap()
+}
+
+fn names(loaded: &Loaded) -> Vec<&str> {
+    loaded.files.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+fn message(result: Result<Arc<Loaded>>) -> String {
+    result.unwrap_err().iter().next().unwrap().message.clone()
+}
+
+#[test]
+fn what_is_loaded_can_be_shared_between_threads() {
+    fn shareable<T: Send + Sync>() {}
+    shareable::<Loaded>();
+}
+
+/// A folder with all that a chart can have.
+fn write_all(folder: &Path) {
+    let leaf = tgz(&[("Chart.yaml", &head("leaf")), ("values.yaml", b"a: 1\n")]);
+    let inner = tgz(&[("Chart.yaml", &head("inner")), ("charts/leaf-1.0.0.tgz", &leaf)]);
+    let files: &[(&str, &[u8])] = &[
+        (
+            "Chart.yaml",
+            b"\xef\xbb\xbfapiVersion: v1\nname: root\nversion: 1.0.0\n",
+        ),
+        (
+            "requirements.yaml",
+            b"dependencies: [{name: sub, version: 1.0.0}]\n",
+        ),
+        ("values.yaml", b"\xef\xbb\xbfk: 1\n---\nm: 0777\n"),
+        ("values.schema.json", b"{}"),
+        (".helmignore", b"*.bak\n"),
+        ("x.bak", b"no"),
+        ("templates/a/x.yaml", b"x"),
+        ("templates/a.yaml", b"\xef\xbb\xbfa"),
+        ("templates/latin.tpl", b"\xe9"),
+        ("templates/.hidden", b"no"),
+        ("crds/b.yaml", b"b"),
+        ("crds/a/c.JSON", b"{}"),
+        ("crds/README.md", b"no"),
+        ("charts/sub/Chart.yaml", &head("sub")),
+        ("charts/sub/.helmignore", b"kept.txt\n"),
+        ("charts/sub/kept.txt", b"k"),
+        ("charts/sub/charts/_no/Chart.yaml", b"no"),
+        ("charts/inner-1.0.0.tgz", &inner),
+        ("charts/inner-1.0.0.tgz.prov", b"p"),
+        ("charts/.no", b"no"),
+        ("charts/_no/Chart.yaml", b"no"),
+    ];
+    for (path, bytes) in files {
+        let path = folder.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+}
+
+#[test]
+fn a_folder_is_read_as_helm_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    write_all(folder.path());
+    let root = load(folder.path()).unwrap();
+    let templates: Vec<(&str, &str)> = root
+        .templates
+        .iter()
+        .map(|one| (one.name.as_str(), one.source.text()))
+        .collect();
+    let expected = [
+        ("templates/a/x.yaml", "x"),
+        ("templates/a.yaml", "a"),
+        ("templates/latin.tpl", "\u{fffd}"),
+    ];
+    assert_eq!(templates, expected);
+    let files = [
+        ".helmignore",
+        "charts/inner-1.0.0.tgz.prov",
+        "crds/README.md",
+        "crds/a/c.JSON",
+        "crds/b.yaml",
+        "requirements.yaml",
+    ];
+    assert_eq!(names(&root), files);
+    assert_eq!(
+        root.crds().map(|(name, _)| name).collect::<Vec<_>>(),
+        ["crds/a/c.JSON", "crds/b.yaml"]
+    );
+    assert_eq!(
+        format!("{:?}", root.values),
+        "Map({\"k\": Number(Float(1.0)), \"m\": Number(Float(511.0))})"
+    );
+    assert_eq!(root.details.dependencies()[0].name, "sub");
+    assert!(root.schema.is_some() && root.warnings.is_empty());
+    let subcharts: Vec<&str> = root.dependencies.iter().map(|chart| chart.name()).collect();
+    assert_eq!(subcharts, ["inner", "sub"]);
+    assert_eq!(root.dependencies[0].dependencies[0].values.len(), 1);
+    assert_eq!(names(&root.dependencies[1]), [".helmignore", "kept.txt"]);
+}
+
+#[test]
+fn texts_that_many_subcharts_have_are_kept_once() {
+    let sub = |name: &str| head(name);
+    let loaded = memory(&[
+        ("Chart.yaml", &head("root")),
+        ("charts/a/Chart.yaml", &sub("one")),
+        ("charts/a/templates/t.yaml", b"same"),
+        ("charts/a/values.yaml", b"v: 1\n"),
+        ("charts/b/Chart.yaml", &sub("two")),
+        ("charts/b/templates/t.yaml", b"same"),
+        ("charts/b/values.yaml", b"v: 1\n"),
+    ])
+    .unwrap();
+    let (a, b) = (&loaded.dependencies[0], &loaded.dependencies[1]);
+    assert!(Arc::ptr_eq(&a.templates[0].source, &b.templates[0].source));
+    assert!(Arc::ptr_eq(&a.values, &b.values));
+    assert!(!Arc::ptr_eq(&a.details, &b.details));
+}
+
+#[test]
+fn what_is_no_chart_is_refused_with_its_place() {
+    let chart = head("root");
+    let cases: &[Refused<'_>] = &[
+        (
+            &[("values.yaml", b"")],
+            "the chart is not a chart: it has no Chart.yaml",
+        ),
+        (
+            &[("Chart.yaml", &chart), ("charts/README.md", b"")],
+            "charts/README.md is not a chart: it has no Chart.yaml",
+        ),
+        (
+            &[("Chart.yaml", &chart), ("charts/x.tgz", b"no")],
+            "charts/x.tgz can't be read as a .tgz",
+        ),
+        (
+            &[("Chart.yaml", &chart), ("charts/x.tgz/Chart.yaml", &chart)],
+            "charts/x.tgz is not a chart archive: it is a folder",
+        ),
+        (
+            &[("Chart.yaml", &chart), ("values.yaml", b"[]")],
+            "values.yaml must hold a map, not a list",
+        ),
+        (&[("Chart.yaml", &chart), ("Chart.lock", b"{")], ""),
+    ];
+    for (files, expected) in cases {
+        let message = message(memory(files));
+        assert!(message.starts_with(expected), "{message}");
+    }
+    assert!(message(load(Path::new("/no/such/chart"))).contains("does not exist"));
+}
+
+#[test]
+fn charts_in_charts_have_a_limit() {
+    let deep = |depth: usize| {
+        let mut files = vec![("Chart.yaml".to_owned(), head("c"))];
+        for level in 1..=depth {
+            files.push((format!("{}Chart.yaml", "charts/c/".repeat(level)), head("c")));
+        }
+        load_files(files)
+    };
+    assert!(deep(MAX_SUBCHART_DEPTH).is_ok());
+    assert!(message(deep(MAX_SUBCHART_DEPTH + 1)).contains("that lie in each other"));
+}
+
+#[test]
+fn mistakes_of_several_subcharts_are_reported_together() {
+    let found = memory(&[
+        ("Chart.yaml", &head("root")),
+        ("values.yaml", b"a: [\n"),
+        ("charts/a/Chart.yaml", b"name: a\n"),
+        ("charts/b/Chart.yaml", &head("b")),
+        ("charts/b/values.yaml", b"text"),
+    ]);
+    assert!(found.unwrap_err().iter().count() >= 3);
+}

@@ -1,0 +1,78 @@
+//! What is read while charts are loaded, kept once: umbrella charts hold the same chart many times.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use super::metadata::Metadata;
+use super::values_file;
+use crate::diag::{Class, Result};
+use crate::source::Source;
+use crate::value::Map;
+use crate::yaml;
+
+/// Texts by path and content, and what was made of them.
+#[derive(Default)]
+pub(super) struct Pool {
+    texts: BTreeMap<u64, Vec<(String, Arc<Source>)>>,
+    values: BTreeMap<usize, Arc<Map>>,
+    metadata: BTreeMap<(usize, usize), Arc<Metadata>>,
+    locks: BTreeMap<usize, ()>,
+}
+
+impl Pool {
+    /// The first text given with the same path and content.
+    pub(super) fn share(&mut self, path: &str, source: Arc<Source>) -> Arc<Source> {
+        // Keys are fixed: which texts are shared does not differ from run to run.
+        let mut hasher = DefaultHasher::new();
+        (path, source.text()).hash(&mut hasher);
+        let alike = self.texts.entry(hasher.finish()).or_default();
+        let same = alike
+            .iter()
+            .find(|(other, text)| other == path && text.text() == source.text());
+        if let Some((_, text)) = same {
+            return Arc::clone(text);
+        }
+        alike.push((path.to_owned(), Arc::clone(&source)));
+        source
+    }
+
+    /// The values of a shared text.
+    pub(super) fn values(&mut self, source: &Arc<Source>) -> Result<Arc<Map>> {
+        if let Some(values) = self.values.get(&address(source)) {
+            return Ok(Arc::clone(values));
+        }
+        let values = Arc::new(values_file::load(source)?);
+        self.values.insert(address(source), Arc::clone(&values));
+        Ok(values)
+    }
+
+    /// What `read` makes of two shared texts.
+    pub(super) fn metadata(
+        &mut self,
+        source: &Arc<Source>,
+        older: Option<&Arc<Source>>,
+        read: impl FnOnce() -> Result<Metadata>,
+    ) -> Result<Arc<Metadata>> {
+        let key = (address(source), older.map_or(0, address));
+        if let Some(metadata) = self.metadata.get(&key) {
+            return Ok(Arc::clone(metadata));
+        }
+        let metadata = Arc::new(read()?);
+        self.metadata.insert(key, Arc::clone(&metadata));
+        Ok(metadata)
+    }
+
+    /// Whether a shared text is YAML.
+    pub(super) fn check_lock(&mut self, source: &Arc<Source>) -> Result<()> {
+        if self.locks.insert(address(source), ()).is_none() {
+            yaml::parse(source, Class::Chart, &yaml::Limits::default())?;
+        }
+        Ok(())
+    }
+}
+
+/// Shared texts live as long as the pool: their places in memory are their names.
+fn address(source: &Arc<Source>) -> usize {
+    Arc::as_ptr(source).addr()
+}

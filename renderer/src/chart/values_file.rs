@@ -1,0 +1,148 @@
+//! The text of a values file to a map, as Helm 4.3.1 reads values.yaml and `-f`.
+//!
+//! In: a text of any number of documents. Out: one map, the documents merged, every number a
+//! float64. Null stays null: what it deletes is decided when charts' values meet.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::source::{Location, Source, Span};
+use crate::value::{Map, Number, Value};
+use crate::yaml;
+
+/// Maps are merged, everything else is replaced, as Helm's `MergeMaps` does.
+pub fn merge(base: &mut Map, over: Map) {
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Map(below)), Value::Map(above)) => merge(below, above),
+            (Some(below), above) => *below = above,
+            (None, above) => {
+                base.insert(key, above);
+            }
+        }
+    }
+}
+
+/// A values file: its documents merged, the numbers as float64.
+///
+/// # Errors
+/// Class values, with the place.
+pub fn load(source: &Arc<Source>) -> Result<Map> {
+    let mut values = Map::default();
+    for range in documents(source)? {
+        let start = range.start;
+        let piece = match range.len() == source.text().len() {
+            true => Arc::clone(source),
+            false => Source::new(source.name(), source.text().get(range).unwrap_or("")),
+        };
+        let document = load_document(&piece).map_err(|problem| moved(problem, source, start))?;
+        merge(&mut values, document);
+    }
+    Ok(values)
+}
+
+fn load_document(source: &Arc<Source>) -> Result<Map> {
+    let node = yaml::parse(source, Class::Values, &yaml::Limits::default())?;
+    let span = node.span;
+    match floats(node.into_value()) {
+        Some(Value::Null) => Ok(Map::default()),
+        Some(Value::Map(map)) => Ok(map),
+        found => {
+            let kind = found.as_ref().map_or("a number beyond float64", Value::kind);
+            let message = format!("{} must hold a map, not {kind}", source.name());
+            Err(Diagnostic::error(Class::Values, message)
+                .at(Location::new(source, span))
+                .into())
+        }
+    }
+}
+
+/// Places in a piece of a text, as places in the text.
+fn moved(problem: Diagnostics, whole: &Arc<Source>, by: usize) -> Diagnostics {
+    let list = problem.into_vec().into_iter().map(|mut one| {
+        if let Some(place) = &mut one.location {
+            let Span { start, end } = place.span;
+            *place = Location::new(whole, Span::new(start as usize + by, end as usize + by));
+        }
+        one
+    });
+    list.collect()
+}
+
+/// The documents of a file, cut at lines that begin with `---`, as Helm cuts values files.
+fn documents(source: &Arc<Source>) -> Result<Vec<Range<usize>>> {
+    let text = source.text();
+    let mut bounds = vec![0];
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if let Some(rest) = line.strip_prefix("---") {
+            let rest = rest.trim();
+            if !rest.is_empty() && !rest.starts_with('#') {
+                let message = format!("invalid Yaml document separator: {rest}");
+                let span = Span::new(at, at + line.trim_end().len());
+                let one = Diagnostic::error(Class::Values, message).at(Location::new(source, span));
+                return Err(one
+                    .hint("only a comment may follow `---` in a values file")
+                    .into());
+            }
+            bounds.push(at);
+        }
+        at += line.len();
+    }
+    bounds.push(text.len());
+    let pairs = bounds.windows(2).filter_map(|pair| match pair {
+        [start, end] if start < end => Some(*start..*end),
+        _ => None,
+    });
+    Ok(pairs.collect())
+}
+
+/// JSON's and YAML's numbers are all float64 in Helm; nothing when one does not fit.
+pub(crate) fn floats(mut value: Value) -> Option<Value> {
+    all_floats(&mut value).then_some(value)
+}
+
+/// In place: values nest as deep as the reader allows, and a level must take little of the stack.
+fn all_floats(value: &mut Value) -> bool {
+    match value {
+        Value::Number(number) => {
+            let float = number.as_f64();
+            *number = Number::Float(float);
+            float.is_finite()
+        }
+        Value::List(items) => items.iter_mut().all(all_floats),
+        Value::Map(map) => map.values_mut().all(all_floats),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(map: Map) -> String {
+        Value::Map(map).to_json()
+    }
+
+    #[test]
+    fn documents_of_a_file_are_merged() {
+        let text = "--- # a\na: {b: 1}\n---\n---\na: {c: 2}\nd: ~\n---\n# nothing\n";
+        let map = load(&Source::new("t", text)).unwrap();
+        assert_eq!(json(map), r#"{"a":{"b":1,"c":2},"d":null}"#);
+        assert!(load(&Source::new("t", "")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn mistakes_in_a_later_document_have_their_line() {
+        for (text, line) in [
+            ("a: 1\n---\nb: [\n", 3),
+            ("a: 1\n---\n- b\n", 3),
+            ("a: 1\n--- b\n", 2),
+        ] {
+            let problem = load(&Source::new("t", text)).unwrap_err();
+            let place = problem.iter().next().unwrap().location.clone().unwrap();
+            assert!(place.position().line >= line, "{text:?} {problem}");
+        }
+    }
+}

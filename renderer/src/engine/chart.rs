@@ -1,0 +1,207 @@
+//! A chart loaded once and rendered as often as wanted: [`Chart`].
+//!
+//! ```
+//! use std::sync::Arc;
+//! use solar_render::engine::{Chart, Request};
+//! use solar_render::source::Source;
+//!
+//! # fn main() -> solar_render::diag::Result<()> {
+//! let chart = Chart::from_files(vec![
+//!     ("Chart.yaml".into(), b"{apiVersion: v2, name: shop, version: 1.0.0}".to_vec()),
+//!     ("values.yaml".into(), b"color: red".to_vec()),
+//!     ("templates/a.yaml".into(), b"color: {{ .Values.color }} of {{ .Release.Name }}".to_vec()),
+//! ])?;
+//! // Any number of threads may share the chart.
+//! let rendered = std::thread::scope(|scope| {
+//!     let one = scope.spawn(|| chart.render(&Request::new("one")));
+//!     let two = scope.spawn(|| chart.render(&Request::new("two")));
+//!     [one, two].map(|thread| thread.join().unwrap())
+//! });
+//! let [one, two] = rendered;
+//! assert_eq!(one?.texts[0].1, "color: red of one");
+//! assert_eq!(two?.texts[0].1, "color: red of two");
+//! # Ok(())
+//! # }
+//! ```
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::manifest::Crd;
+use super::metadata::metadata;
+use super::problem::Problem;
+use super::program::{Parsed, Program, Unit};
+use super::request::{Rendered, Request};
+use super::{Input, Output};
+use crate::chart::load::{self, Loaded};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::semver::{Constraint, Version};
+use crate::template::MAX_STEPS;
+use crate::values::schema::{self, Level};
+use crate::values::{Enabled, Prepared, prepare};
+
+/// A chart, and its templates as far as they have been parsed. Shared between threads.
+#[derive(Debug)]
+pub struct Chart {
+    loaded: Arc<Loaded>,
+    parsed: Parsed,
+}
+
+impl Chart {
+    /// Loads a folder or an archive.
+    ///
+    /// # Errors
+    /// Class chart or values: what is wrong in the chart. Class io: a disk's fault.
+    pub fn load(path: &Path) -> Result<Self> {
+        Ok(Self::new(load::load(path)?))
+    }
+
+    /// A chart of files in memory, with their paths in the chart.
+    ///
+    /// # Errors
+    /// As [`Chart::load`].
+    pub fn from_files(files: Vec<(String, Vec<u8>)>) -> Result<Self> {
+        Ok(Self::new(load::load_files(files)?))
+    }
+
+    /// A chart that was loaded.
+    pub fn new(loaded: Arc<Loaded>) -> Self {
+        Self {
+            loaded,
+            parsed: Parsed::default(),
+        }
+    }
+
+    /// What was loaded.
+    pub fn loaded(&self) -> &Arc<Loaded> {
+        &self.loaded
+    }
+
+    /// Runs the templates: dependencies decided, values put together and held against the schemas.
+    /// The first failure of a template ends it, as in Helm.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the chart, the values or a template.
+    pub fn render(&self, request: &Request) -> Result<Rendered> {
+        self.check_installable(request)?;
+        let (rendered, problems) = self.run(request, true)?;
+        match problems.into_iter().next() {
+            Some(problem) => Err(problem.into()),
+            None => Ok(rendered),
+        }
+    }
+
+    /// As [`Chart::render`], going on after a template's failure: what could be rendered, and every
+    /// failure. What Helm refuses to install is run too.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the chart or the values; a text that is no template is a failure.
+    pub fn run(&self, request: &Request, first_ends: bool) -> Result<(Rendered, Vec<Problem>)> {
+        let prepared = prepare(&self.loaded, &request.values)?;
+        if !request.skip_schema {
+            schema::validate(&level(&prepared.root), &prepared.values, &|_| None)?;
+        }
+        let crds = crds(&prepared.root);
+        let Prepared {
+            root,
+            values,
+            warnings,
+        } = prepared;
+        let program = match Program::with(unit(&root), &self.parsed)? {
+            Ok(program) => program,
+            Err(problem) => return Ok((self.rendered(Output::default(), crds, warnings), vec![problem])),
+        };
+        let input = Input {
+            values: &values,
+            release: &request.release.to_map(),
+            capabilities: &|| request.capabilities.to_val(),
+            world: Arc::clone(&request.world),
+            seed: request.seed,
+            lint: request.lint,
+            steps: MAX_STEPS,
+        };
+        let (output, problems) = program.run(&input, first_ends)?;
+        Ok((self.rendered(output, crds, warnings), problems))
+    }
+
+    fn rendered(&self, output: Output, crds: Vec<Crd>, prepared: Vec<Diagnostic>) -> Rendered {
+        let mut warnings: Vec<Diagnostic> = self.loaded.all_warnings().into_iter().cloned().collect();
+        warnings.extend(prepared);
+        if self.loaded.details.deprecated {
+            warnings.push(Diagnostic::warning(Class::Chart, "this chart is deprecated"));
+        }
+        Rendered {
+            chart: self.loaded.name().to_owned(),
+            texts: output.texts,
+            crds,
+            impure: output.impure,
+            warnings,
+        }
+    }
+
+    /// Libraries are no charts to install, and a chart may ask for a version of Kubernetes.
+    fn check_installable(&self, request: &Request) -> Result<()> {
+        let details = &self.loaded.details;
+        if !matches!(details.kind.as_str(), "" | "application") {
+            let message = format!("{} charts are not installable", details.kind);
+            return Err(Diagnostic::error(Class::Chart, message)
+                .hint("render a chart that uses it")
+                .into());
+        }
+        let version = &request.capabilities.kube_version;
+        let wanted = &details.kube_version;
+        let fits = || match (Constraint::parse(wanted), Version::parse(&version.normalized)) {
+            (Ok(constraint), Ok(version)) => constraint.check(&version),
+            _ => false,
+        };
+        if wanted.is_empty() || fits() {
+            return Ok(());
+        }
+        let message = format!(
+            "chart requires kubeVersion: {wanted} which is incompatible with Kubernetes {}",
+            version.version
+        );
+        let one = Diagnostic::error(Class::Chart, message);
+        Err(Diagnostics::from(
+            one.hint("--kube-version says which version to render for"),
+        ))
+    }
+}
+
+fn level(one: &Enabled) -> Level<'_> {
+    Level {
+        chart: one.name(),
+        schema: one.chart.schema.as_ref().map(|schema| schema.as_slice()),
+        children: one.children.iter().map(level).collect(),
+    }
+}
+
+/// What the engine needs of a chart and those below it; they nest no deeper than the loader allows.
+pub fn unit(one: &Enabled) -> Unit {
+    let templates = one.chart.templates.iter();
+    let files = one.chart.files.iter();
+    Unit {
+        name: one.name().to_owned(),
+        path: one.path.clone(),
+        metadata: metadata(&one.details),
+        library: one.details.is_library(),
+        templates: templates
+            .map(|template| (template.name.clone(), Arc::clone(&template.source)))
+            .collect(),
+        files: files
+            .map(|(path, bytes)| (Arc::from(path.as_str()), Arc::clone(bytes)))
+            .collect(),
+        children: one.children.iter().map(unit).collect(),
+    }
+}
+
+/// In Helm's order; what is not UTF-8 is shown with U+FFFD.
+fn crds(root: &Enabled) -> Vec<Crd> {
+    root.crds()
+        .into_iter()
+        .map(|(name, bytes)| Crd {
+            name,
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+        })
+        .collect()
+}

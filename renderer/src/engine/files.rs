@@ -1,0 +1,129 @@
+//! `.Files`: what a chart holds beside its templates.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::glob::Glob;
+use crate::template::{Fault, Kind, Map, Method, Object, Str, Type, Val};
+use crate::yaml;
+
+/// Files by path. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Files(Rc<BTreeMap<Arc<str>, Arc<Vec<u8>>>>);
+
+const fn method(name: &'static str, params: &'static [Type]) -> Method {
+    Method {
+        name,
+        params,
+        variadic: false,
+    }
+}
+
+const PATH: &[Type] = &[Type::String];
+const METHODS: &[Method] = &[
+    method("Get", PATH),
+    method("GetBytes", PATH),
+    method("Glob", PATH),
+    method("Lines", PATH),
+    method("AsConfig", &[]),
+    method("AsSecrets", &[]),
+];
+
+impl Files {
+    /// From paths and contents.
+    pub(super) fn new(files: impl IntoIterator<Item = (Arc<str>, Arc<Vec<u8>>)>) -> Self {
+        Self(Rc::new(files.into_iter().collect()))
+    }
+
+    fn bytes(&self, path: &str) -> &[u8] {
+        self.0.get(path).map_or(&[], |bytes| bytes)
+    }
+
+    fn glob(&self, pattern: &str) -> Self {
+        let glob = Glob::parse(pattern).unwrap_or_else(Glob::all);
+        let found = self.0.iter().filter(|(path, _)| glob.matches(path));
+        Self::new(found.map(|(path, bytes)| (Arc::clone(path), Arc::clone(bytes))))
+    }
+
+    /// A YAML map by file name; of two files of one name in different folders Go's chance
+    /// decides, here the last path.
+    fn flattened(&self, content: fn(&[u8]) -> Str) -> String {
+        let entries = self.0.iter().map(|(path, bytes)| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            (Arc::from(name), Val::Str(content(bytes)))
+        });
+        let map: Map = entries.collect::<Vec<(Arc<str>, Val)>>().into_iter().collect();
+        let text = Val::Map(map)
+            .to_data()
+            .map_or(String::new(), |data| yaml::write(&data));
+        text.strip_suffix('\n').map_or(text.clone(), str::to_owned)
+    }
+
+    fn lines(&self, path: &str) -> Val {
+        let bytes = self.bytes(path);
+        if bytes.is_empty() {
+            return Val::strings(Vec::<Str>::new());
+        }
+        let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        Val::strings(bytes.split(|byte| *byte == b'\n').map(Str::from_bytes))
+    }
+}
+
+impl Object for Files {
+    fn type_name(&self) -> &'static str {
+        "engine.files"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Map
+    }
+
+    fn field(&self, name: &str) -> Option<Val> {
+        // Of a name that is missing Go gives the zero of bytes, which prints as a list.
+        Some(Val::Bytes(self.bytes(name).into()))
+    }
+
+    fn fields(&self) -> Vec<(String, Val)> {
+        self.0
+            .iter()
+            .map(|(path, bytes)| (path.to_string(), Val::Bytes(bytes.to_vec().into())))
+            .collect()
+    }
+
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn methods(&self) -> &'static [Method] {
+        METHODS
+    }
+
+    fn call(&self, name: &str, args: &[Val]) -> Result<Val, Fault> {
+        let path = match args.first() {
+            Some(Val::Str(path)) => path.to_text().into_owned(),
+            _ => String::new(),
+        };
+        Ok(match name {
+            "Get" => Val::Str(Str::from_bytes(self.bytes(&path))),
+            "GetBytes" => Val::Bytes(self.bytes(&path).into()),
+            "Glob" => Val::Object(Rc::new(self.glob(&path))),
+            "Lines" => self.lines(&path),
+            "AsConfig" => Val::from(self.flattened(|bytes| Str::from_bytes(bytes))),
+            "AsSecrets" => Val::from(self.flattened(|bytes| {
+                let encoded = Val::Bytes(bytes.into()).to_data();
+                Str::from(
+                    encoded
+                        .ok()
+                        .and_then(|data| data.as_str().map(str::to_owned))
+                        .unwrap_or_default(),
+                )
+            })),
+            other => return Err(Fault::new(format!("no method {other}"))),
+        })
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}

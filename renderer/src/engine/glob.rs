@@ -1,0 +1,186 @@
+//! Patterns of `.Files.Glob`, as github.com/gobwas/glob reads them with `/` as separator.
+//!
+//! `*` and `?` stop at a slash, `**` does not; `[abc]`, `[a-z]`, `[!abc]`, `{a,b}`, `\x`.
+
+/// How many steps one match may take: nested `*` and `{}` can try very many ways.
+const MAX_MATCH_STEPS: usize = 1_000_000;
+/// How deep `{}` may nest.
+const MAX_PATTERN_DEPTH: usize = 32;
+
+/// A pattern that can be matched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Glob(Vec<Part>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Char(char),
+    /// `?`
+    One,
+    /// `*`
+    Many,
+    /// `**`
+    All,
+    Set {
+        negated: bool,
+        ranges: Vec<(char, char)>,
+    },
+    Either(Vec<Vec<Part>>),
+}
+
+impl Glob {
+    /// `None` when it is no pattern; Helm then matches everything.
+    pub(super) fn parse(pattern: &str) -> Option<Self> {
+        let characters: Vec<char> = pattern.chars().collect();
+        let mut position = 0;
+        let parts = sequence(&characters, &mut position, 0)?;
+        (position >= characters.len()).then_some(Self(parts))
+    }
+
+    /// Matches everything.
+    pub(super) fn all() -> Self {
+        Self(vec![Part::All])
+    }
+
+    pub(super) fn matches(&self, name: &str) -> bool {
+        let name: Vec<char> = name.chars().collect();
+        let parts: Vec<&Part> = self.0.iter().collect();
+        let mut steps = 0;
+        matches(&parts, &name, &mut steps)
+    }
+}
+
+/// Parts up to the end, or to what ends an alternative.
+fn sequence(pattern: &[char], position: &mut usize, depth: usize) -> Option<Vec<Part>> {
+    if depth > MAX_PATTERN_DEPTH {
+        return None;
+    }
+    let mut parts = Vec::new();
+    while let Some(character) = pattern.get(*position) {
+        if depth > 0 && matches!(character, ',' | '}') {
+            return Some(parts);
+        }
+        *position += 1;
+        parts.push(match character {
+            '*' if pattern.get(*position) == Some(&'*') => {
+                *position += 1;
+                Part::All
+            }
+            '*' => Part::Many,
+            '?' => Part::One,
+            '\\' => {
+                let escaped = pattern.get(*position)?;
+                *position += 1;
+                Part::Char(*escaped)
+            }
+            '[' => set(pattern, position)?,
+            '{' => alternatives(pattern, position, depth)?,
+            other => Part::Char(*other),
+        });
+    }
+    Some(parts)
+}
+
+fn set(pattern: &[char], position: &mut usize) -> Option<Part> {
+    let negated = pattern.get(*position) == Some(&'!');
+    *position += usize::from(negated);
+    let mut ranges = Vec::new();
+    loop {
+        let mut from = *pattern.get(*position)?;
+        *position += 1;
+        match from {
+            ']' => break,
+            '\\' => {
+                from = *pattern.get(*position)?;
+                *position += 1;
+            }
+            _ => {}
+        }
+        if pattern.get(*position) == Some(&'-') && pattern.get(*position + 1).is_some_and(|next| *next != ']')
+        {
+            let to = *pattern.get(*position + 1)?;
+            *position += 2;
+            if to < from {
+                return None;
+            }
+            ranges.push((from, to));
+        } else {
+            ranges.push((from, from));
+        }
+    }
+    (!ranges.is_empty()).then_some(Part::Set { negated, ranges })
+}
+
+fn alternatives(pattern: &[char], position: &mut usize, depth: usize) -> Option<Part> {
+    let mut list = Vec::new();
+    loop {
+        list.push(sequence(pattern, position, depth + 1)?);
+        // An open one ends with the pattern.
+        let end = pattern.get(*position).copied().unwrap_or('}');
+        *position += 1;
+        if end == '}' {
+            return Some(Part::Either(list));
+        }
+    }
+}
+
+fn matches(parts: &[&Part], name: &[char], steps: &mut usize) -> bool {
+    *steps += 1;
+    if *steps > MAX_MATCH_STEPS {
+        return false;
+    }
+    let Some((part, rest)) = parts.split_first() else {
+        return name.is_empty();
+    };
+    let one = |fits: &dyn Fn(char) -> bool, steps: &mut usize| match name.split_first() {
+        Some((first, after)) => fits(*first) && matches(rest, after, steps),
+        None => false,
+    };
+    match part {
+        Part::Char(wanted) => one(&|found| found == *wanted, steps),
+        Part::One => one(&|found| found != '/', steps),
+        Part::Set { negated, ranges } => {
+            let inside = |found| ranges.iter().any(|(from, to)| (*from..=*to).contains(&found));
+            one(&|found| inside(found) != *negated, steps)
+        }
+        Part::Many | Part::All => {
+            let stops = matches!(part, Part::Many);
+            let reach = name.iter().take_while(|found| !stops || **found != '/').count();
+            (0..=reach).any(|taken| matches(rest, name.get(taken..).unwrap_or_default(), steps))
+        }
+        Part::Either(list) => list.iter().any(|alternative| {
+            let parts: Vec<&Part> = alternative.iter().chain(rest.iter().copied()).collect();
+            matches(&parts, name, steps)
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `.Files.Glob` of Helm 4.3.1 finds among these names.
+    #[test]
+    fn patterns_match_as_in_helm() {
+        let names = ["a.txt", "b.txt", "dir/a.txt", "dir/sub/c.yaml", "x[1].md"];
+        let cases: [(&str, &[&str]); 10] = [
+            ("*.txt", &["a.txt", "b.txt"]),
+            ("**.txt", &["a.txt", "b.txt", "dir/a.txt"]),
+            ("dir/*", &["dir/a.txt"]),
+            ("dir/**", &["dir/a.txt", "dir/sub/c.yaml"]),
+            ("**/*.yaml", &["dir/sub/c.yaml"]),
+            ("?.txt", &["a.txt", "b.txt"]),
+            ("[!a].txt", &["b.txt"]),
+            ("{a,dir/a}.txt", &["a.txt", "dir/a.txt"]),
+            ("x\\[1\\].md", &["x[1].md"]),
+            ("[b-c].txt", &["b.txt"]),
+        ];
+        for (pattern, expected) in cases {
+            let glob = Glob::parse(pattern).unwrap();
+            let found: Vec<&str> = names.into_iter().filter(|name| glob.matches(name)).collect();
+            assert_eq!(found, expected, "{pattern}");
+        }
+        for bad in ["[a", "a\\", "[]"] {
+            assert_eq!(Glob::parse(bad), None, "{bad}");
+        }
+    }
+}

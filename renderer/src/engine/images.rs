@@ -1,0 +1,326 @@
+//! The container images that objects use.
+//!
+//! In: rendered objects. Out: [`Image`]s, each once, in order, with the fields that name it.
+//!
+//! # Where images are looked for
+//!
+//! - Exactly, in the pod specs of Kubernetes' own workloads (Pod, PodTemplate, Deployment,
+//!   StatefulSet, DaemonSet, ReplicaSet, ReplicationController, Job, CronJob): `image` of
+//!   `containers`, `initContainers` and `ephemeralContainers`, and `image.reference` of `volumes`.
+//! - By guess, in the objects of other API groups (custom resources): every text in a field
+//!   `image` that could be a reference. [`Use::is_exact`] tells the two apart.
+//! - Nowhere in other objects: a ConfigMap's data and a CRD's schema name no images.
+//! - Lists (`kind: List`) are looked through.
+
+use std::collections::BTreeMap;
+
+use crate::value::{Map, Value};
+
+/// How deep objects are looked through.
+const MAX_DEPTH: usize = 100;
+
+/// An image, and what uses it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// As it is written: `registry/repository:tag`.
+    pub name: String,
+    /// Every field that names it.
+    pub uses: Vec<Use>,
+}
+
+/// A field that names an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Use {
+    /// The template, as in `# Source:`.
+    pub source: String,
+    /// The object's `apiVersion`.
+    pub api_version: String,
+    /// The object's `kind`.
+    pub kind: String,
+    /// The object's name.
+    pub name: String,
+    /// The object's namespace; empty when it does not say.
+    pub namespace: String,
+    /// `spec.template.spec.containers[0].image`
+    pub field: String,
+    /// Whether the field is known to hold an image.
+    pub is_exact: bool,
+}
+
+/// The images of objects, given with the templates they come from.
+pub fn images<'o>(objects: impl IntoIterator<Item = (&'o str, &'o Value)>) -> Vec<Image> {
+    let mut found: BTreeMap<String, Vec<Use>> = BTreeMap::new();
+    for (source, object) in objects {
+        look(source, object, 0, &mut found);
+    }
+    found
+        .into_iter()
+        .map(|(name, uses)| Image { name, uses })
+        .collect()
+}
+
+fn look(source: &str, object: &Value, depth: usize, found: &mut BTreeMap<String, Vec<Use>>) {
+    let Value::Map(object) = object else { return };
+    let kind = text(object, "kind");
+    if let (true, Some(Value::List(items)), true) =
+        (kind.ends_with("List"), object.get("items"), depth < MAX_DEPTH)
+    {
+        for item in items {
+            look(source, item, depth + 1, found);
+        }
+        return;
+    }
+    let mut images = Vec::new();
+    match pod_spec(kind) {
+        Some(path) if is_built_in(text(object, "apiVersion")) => {
+            if let Some(Value::Map(spec)) = below(object, path) {
+                in_pod(spec, &path.join("."), &mut images);
+            }
+        }
+        _ if is_built_in(text(object, "apiVersion")) => {}
+        _ => anywhere(&Value::Map(object.clone()), "", 0, &mut images),
+    }
+    let is_exact = is_built_in(text(object, "apiVersion"));
+    let metadata = match object.get("metadata") {
+        Some(Value::Map(metadata)) => metadata.clone(),
+        _ => Map::default(),
+    };
+    for (image, field) in images {
+        found.entry(image).or_default().push(Use {
+            source: source.to_owned(),
+            api_version: text(object, "apiVersion").to_owned(),
+            kind: kind.to_owned(),
+            name: text(&metadata, "name").to_owned(),
+            namespace: text(&metadata, "namespace").to_owned(),
+            field,
+            is_exact,
+        });
+    }
+}
+
+/// Where a workload's pod spec is.
+fn pod_spec(kind: &str) -> Option<&'static [&'static str]> {
+    Some(match kind {
+        "Pod" => &["spec"],
+        "PodTemplate" => &["template", "spec"],
+        "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "ReplicationController" | "Job" => {
+            &["spec", "template", "spec"]
+        }
+        "CronJob" => &["spec", "jobTemplate", "spec", "template", "spec"],
+        _ => return None,
+    })
+}
+
+/// Kubernetes' own groups: without a dot, or below `k8s.io` (where CRDs are, too).
+fn is_built_in(api_version: &str) -> bool {
+    match api_version.split_once('/') {
+        None => true,
+        Some((group, _)) => {
+            !group.contains('.')
+                || matches!(
+                    group,
+                    "admissionregistration.k8s.io"
+                        | "apiextensions.k8s.io"
+                        | "apiregistration.k8s.io"
+                        | "authentication.k8s.io"
+                        | "authorization.k8s.io"
+                        | "certificates.k8s.io"
+                        | "coordination.k8s.io"
+                        | "discovery.k8s.io"
+                        | "events.k8s.io"
+                        | "flowcontrol.apiserver.k8s.io"
+                        | "networking.k8s.io"
+                        | "node.k8s.io"
+                        | "rbac.authorization.k8s.io"
+                        | "resource.k8s.io"
+                        | "scheduling.k8s.io"
+                        | "storage.k8s.io"
+                )
+        }
+    }
+}
+
+fn in_pod(spec: &Map, path: &str, out: &mut Vec<(String, String)>) {
+    for list in ["initContainers", "containers", "ephemeralContainers"] {
+        for (at, one) in items(spec, list) {
+            add(text(one, "image"), format!("{path}.{list}[{at}].image"), out);
+        }
+    }
+    for (at, volume) in items(spec, "volumes") {
+        if let Some(Value::Map(image)) = volume.get("image") {
+            add(
+                text(image, "reference"),
+                format!("{path}.volumes[{at}].image.reference"),
+                out,
+            );
+        }
+    }
+}
+
+fn anywhere(value: &Value, path: &str, depth: usize, out: &mut Vec<(String, String)>) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match value {
+        Value::Map(map) => {
+            for (key, inner) in map {
+                let path = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
+                match inner {
+                    Value::String(text) if key == "image" && may_be_image(text) => add(text, path, out),
+                    _ => anywhere(inner, &path, depth + 1, out),
+                }
+            }
+        }
+        Value::List(list) => {
+            for (at, inner) in list.iter().enumerate() {
+                anywhere(inner, &format!("{path}[{at}]"), depth + 1, out);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The characters of a reference, one of which tells it from a plain word.
+fn may_be_image(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@+".contains(&byte);
+    text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.bytes().all(fits)
+        && text.contains(['/', ':', '@'])
+        && !text.contains("://")
+}
+
+fn add(image: &str, field: String, out: &mut Vec<(String, String)>) {
+    if !image.is_empty() {
+        out.push((image.to_owned(), field));
+    }
+}
+
+fn below<'v>(object: &'v Map, path: &[&str]) -> Option<&'v Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter()
+        .try_fold(object.get(first)?, |value, key| match value {
+            Value::Map(map) => map.get(key),
+            _ => None,
+        })
+}
+
+fn items<'v>(map: &'v Map, key: &str) -> Vec<(usize, &'v Map)> {
+    let Some(Value::List(list)) = map.get(key) else {
+        return Vec::new();
+    };
+    let maps = list.iter().enumerate().filter_map(|(at, item)| match item {
+        Value::Map(item) => Some((at, item)),
+        _ => None,
+    });
+    maps.collect()
+}
+
+fn text<'m>(map: &'m Map, key: &str) -> &'m str {
+    map.get(key).and_then(Value::as_str).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::Class;
+    use crate::source::Source;
+    use crate::yaml;
+
+    fn found(text: &str) -> Vec<(String, Vec<String>)> {
+        let source = Source::new("t", text);
+        let nodes = yaml::parse_all(&source, Class::Template, &yaml::Limits::default()).unwrap();
+        let objects: Vec<Value> = nodes.into_iter().map(yaml::Node::into_value).collect();
+        images(objects.iter().map(|object| ("t", object)))
+            .into_iter()
+            .map(|image| {
+                let uses = image.uses.iter().map(|one| {
+                    format!(
+                        "{} {}{}",
+                        one.kind,
+                        one.field,
+                        if one.is_exact { "" } else { "?" }
+                    )
+                });
+                (image.name.clone(), uses.collect())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn images_of_workloads_are_found_exactly() {
+        let text = "
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers: [{name: a, image: b/c:1}, {name: n}]
+  ephemeralContainers: [{name: e, image: a}]
+  volumes: [{name: v, image: {reference: x/y@sha256:aa}}, {name: w, emptyDir: {}}]
+---
+apiVersion: batch/v1
+kind: CronJob
+spec: {jobTemplate: {spec: {template: {spec: {initContainers: [{image: b/c:1}]}}}}}
+---
+apiVersion: v1
+kind: List
+items:
+  - {apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{image: z}]}}}}
+---
+apiVersion: v1
+kind: ConfigMap
+data: {image: a/b:1}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+spec: {image: a/b:2}
+";
+        let expected = [
+            ("a", vec!["Pod spec.ephemeralContainers[0].image"]),
+            (
+                "b/c:1",
+                vec![
+                    "Pod spec.containers[0].image",
+                    "CronJob spec.jobTemplate.spec.template.spec.initContainers[0].image",
+                ],
+            ),
+            ("x/y@sha256:aa", vec!["Pod spec.volumes[0].image.reference"]),
+            ("z", vec!["Deployment spec.template.spec.containers[0].image"]),
+        ];
+        let expected: Vec<(String, Vec<String>)> = expected
+            .into_iter()
+            .map(|(name, uses)| (name.to_owned(), uses.into_iter().map(str::to_owned).collect()))
+            .collect();
+        assert_eq!(found(text), expected);
+    }
+
+    #[test]
+    fn images_of_custom_resources_are_guessed() {
+        let text = "
+apiVersion: monitoring.coreos.com/v1
+kind: Prometheus
+spec:
+  image: quay.io/prometheus/prometheus:v3
+  containers: [{name: a, image: b/c:1}]
+  other: {image: {repository: x}, image2: a/b}
+  link: {image: 'https://example.com/logo.png'}
+  word: {image: plain}
+";
+        assert_eq!(
+            found(text),
+            [
+                (
+                    "b/c:1".to_owned(),
+                    vec!["Prometheus spec.containers[0].image?".to_owned()]
+                ),
+                (
+                    "quay.io/prometheus/prometheus:v3".to_owned(),
+                    vec!["Prometheus spec.image?".to_owned()]
+                ),
+            ]
+        );
+    }
+}

@@ -1,0 +1,353 @@
+//! Rendered texts to manifests: cut, read, sorted and printed as `helm template` 4.3.1 does.
+//!
+//! In: the text of each template by its full name. Out: [`Manifests`], the documents in
+//! the order in which Helm installs them and the hooks behind them.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::manifest_head::Head;
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::source::{Location, Source, Span};
+use crate::value::Value;
+use crate::yaml;
+
+/// The kinds in the order in which Helm installs them; others follow by name.
+const INSTALL_ORDER: &[&str] = &[
+    "PriorityClass",
+    "Namespace",
+    "NetworkPolicy",
+    "ResourceQuota",
+    "LimitRange",
+    "PodSecurityPolicy",
+    "PodDisruptionBudget",
+    "ServiceAccount",
+    "Secret",
+    "SecretList",
+    "ConfigMap",
+    "StorageClass",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "CustomResourceDefinition",
+    "ClusterRole",
+    "ClusterRoleList",
+    "ClusterRoleBinding",
+    "ClusterRoleBindingList",
+    "Role",
+    "RoleList",
+    "RoleBinding",
+    "RoleBindingList",
+    "Service",
+    "DaemonSet",
+    "Pod",
+    "ReplicationController",
+    "ReplicaSet",
+    "Deployment",
+    "HorizontalPodAutoscaler",
+    "StatefulSet",
+    "Job",
+    "CronJob",
+    "IngressClass",
+    "Ingress",
+    "APIService",
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+];
+
+/// The hooks there are, and what Helm makes of their names.
+const EVENTS: &[(&str, &str)] = &[
+    ("pre-install", "pre-install"),
+    ("post-install", "post-install"),
+    ("pre-delete", "pre-delete"),
+    ("post-delete", "post-delete"),
+    ("pre-upgrade", "pre-upgrade"),
+    ("post-upgrade", "post-upgrade"),
+    ("pre-rollback", "pre-rollback"),
+    ("post-rollback", "post-rollback"),
+    ("test", TEST),
+    ("test-success", TEST),
+];
+
+const TEST: &str = "test";
+
+/// One document of a rendered text.
+#[derive(Debug, Clone)]
+pub struct Manifest {
+    /// The full name of the template it comes from.
+    pub source: Arc<str>,
+    /// `apiVersion`
+    pub api_version: String,
+    /// `kind`
+    pub kind: String,
+    /// `metadata.name`
+    pub name: String,
+    /// What makes it a hook.
+    pub hook: Option<Hook>,
+    text: Arc<Source>,
+}
+
+/// What the annotations say of a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// When it runs.
+    pub events: Vec<&'static str>,
+    /// Its place among others.
+    pub weight: i64,
+    /// When it is deleted.
+    pub delete_policies: Vec<String>,
+    /// When its log is shown.
+    pub output_log_policies: Vec<String>,
+}
+
+/// What a chart renders to.
+#[derive(Debug, Clone, Default)]
+pub struct Manifests {
+    /// Everything that is no hook, in install order.
+    pub manifests: Vec<Manifest>,
+    /// The hooks, in install order.
+    pub hooks: Vec<Manifest>,
+    /// The notes that were asked for, when there are any.
+    pub notes: Option<String>,
+}
+
+/// A CRD of a chart's `crds` folder.
+#[derive(Debug, Clone)]
+pub struct Crd {
+    /// Its full name, as in `# Source:`.
+    pub name: String,
+    /// The file's text.
+    pub text: String,
+}
+
+/// What of it is printed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Choice {
+    /// `--no-hooks`
+    pub no_hooks: bool,
+    /// `--skip-tests`
+    pub skip_tests: bool,
+}
+
+impl Manifest {
+    /// Its text, without the blanks before it.
+    pub fn text(&self) -> &str {
+        self.text.text()
+    }
+
+    /// Whether it is a test.
+    pub fn is_test(&self) -> bool {
+        self.hook.as_ref().is_some_and(|hook| hook.events.contains(&TEST))
+    }
+
+    /// Its data; null when there are comments only.
+    pub fn object(&self) -> Value {
+        let node = yaml::parse(&self.text, Class::Template, &yaml::Limits::default());
+        node.map(yaml::Node::into_value).unwrap_or_default()
+    }
+
+    fn print(&self, out: &mut String) {
+        print(&self.source, self.text(), out);
+    }
+}
+
+impl Manifests {
+    /// From the texts of the templates, by full name, in any order. `chart` is the root chart's name; its
+    /// notes are kept, and with `all_notes` those of its subcharts too.
+    ///
+    /// # Errors
+    /// Class template: every document that is no YAML, or whose head has fields of wrong types,
+    /// with the place in the rendered text. Helm names the first one only.
+    pub fn new(chart: &str, texts: Vec<(Arc<str>, String)>, all_notes: bool) -> Result<Self> {
+        let mut texts = texts;
+        texts.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let own = format!("{chart}/templates/NOTES.txt");
+        let mut notes: Vec<String> = Vec::new();
+        let (mut all, mut problems) = (Self::default(), Vec::new());
+        for (name, text) in texts {
+            if name.ends_with("NOTES.txt") {
+                if all_notes || *name == own {
+                    notes.push(text);
+                }
+                continue;
+            }
+            let base = name.rsplit('/').next().unwrap_or(&name);
+            if base.starts_with('_') || text.trim().is_empty() {
+                continue;
+            }
+            let whole = Source::new(&*name, text);
+            for range in split(whole.text()) {
+                if let Err(problem) = all.add(&name, &whole, range) {
+                    problems.extend(problem.into_vec());
+                }
+            }
+        }
+        all.notes = (!notes.is_empty()).then(|| notes.join("\n"));
+        all.manifests.sort_by(|a, b| place(&a.kind).cmp(&place(&b.kind)));
+        all.hooks.sort_by(|a, b| place(&a.kind).cmp(&place(&b.kind)));
+        Diagnostics::or(problems, all)
+    }
+
+    fn add(&mut self, name: &Arc<str>, whole: &Arc<Source>, range: Range<usize>) -> Result<()> {
+        let start = range.start;
+        let text = if range.len() == whole.text().len() {
+            Arc::clone(whole)
+        } else {
+            Source::new(whole.name(), whole.text().get(range).unwrap_or(""))
+        };
+        let head = yaml::parse(&text, Class::Template, &yaml::Limits::default())
+            .and_then(|node| Head::of(&node, &text))
+            .map_err(|problem| explain(problem, name, whole, start))?;
+        let mut manifest = Manifest {
+            source: Arc::clone(name),
+            api_version: head.api_version,
+            kind: head.kind,
+            name: head.name,
+            hook: None,
+            text,
+        };
+        let Some(events) = head.annotations.get("helm.sh/hook") else {
+            self.manifests.push(manifest);
+            return Ok(());
+        };
+        // Helm leaves out what has a hook that it does not know.
+        let Some(events) = events.split(',').map(event).collect::<Option<Vec<_>>>() else {
+            return Ok(());
+        };
+        let list = |name: &str| {
+            let given = head.annotations.get(name).map(String::as_str);
+            let given = given.map(|text| text.split(',').map(|one| one.trim().to_lowercase()));
+            given.into_iter().flatten().collect()
+        };
+        let weight = head.annotations.get("helm.sh/hook-weight");
+        manifest.hook = Some(Hook {
+            events,
+            weight: weight.and_then(|text| text.parse().ok()).unwrap_or(0),
+            delete_policies: list("helm.sh/hook-delete-policy"),
+            output_log_policies: list("helm.sh/hook-output-log-policy"),
+        });
+        self.hooks.push(manifest);
+        Ok(())
+    }
+
+    /// The hooks that a choice leaves.
+    pub fn chosen_hooks(&self, choice: Choice) -> impl Iterator<Item = &Manifest> {
+        let hooks = self.hooks.iter();
+        hooks.filter(move |hook| !(choice.no_hooks || choice.skip_tests && hook.is_test()))
+    }
+
+    /// What `helm template` prints: CRDs, manifests, hooks.
+    pub fn print(&self, crds: &[Crd], choice: Choice) -> String {
+        let mut out = String::new();
+        for crd in crds {
+            print(&crd.name, &crd.text, &mut out);
+        }
+        for manifest in &self.manifests {
+            manifest.print(&mut out);
+        }
+        let mut out = trimmed(out);
+        out.push('\n');
+        for hook in self.chosen_hooks(choice) {
+            hook.print(&mut out);
+        }
+        out
+    }
+}
+
+/// What `helm template --debug` prints of texts that are no manifests.
+pub fn print_texts(texts: &[(Arc<str>, String)]) -> String {
+    let mut out = String::new();
+    let shown = texts.iter().filter(|(_, text)| !text.trim().is_empty());
+    for (name, text) in shown.filter(|(name, _)| !name.ends_with("NOTES.txt")) {
+        print(name, text, &mut out);
+    }
+    let mut out = trimmed(out);
+    out.push('\n');
+    out
+}
+
+fn print(name: &str, text: &str, out: &mut String) {
+    // Writing to a String can't fail.
+    let _ = writeln!(out, "---\n# Source: {name}\n{text}");
+}
+
+/// Without a copy unless something stands before it: outputs are large.
+fn trimmed(mut text: String) -> String {
+    text.truncate(text.trim_end().len());
+    if text.starts_with(char::is_whitespace) {
+        return text.trim_start().to_owned();
+    }
+    text
+}
+
+/// Where the documents of a text stand: between lines that begin with `---`, without the blanks
+/// before them, and only those that are not blank. Helm looks at nothing else, so a `---`
+/// in a block of text cuts as well.
+pub fn split(text: &str) -> Vec<Range<usize>> {
+    let mut out = Vec::new();
+    let mut start = text.len() - text.trim_start().len();
+    let mut line = start;
+    loop {
+        let rest = text.get(line..).unwrap_or("");
+        let mark = rest.starts_with("---");
+        if mark {
+            out.extend(document(text, start..line));
+            let blanks = rest.get(3..).unwrap_or("");
+            start = line + 3 + blanks.len() - blanks.trim_start_matches([' ', '\t']).len();
+        }
+        match rest.find('\n') {
+            Some(end) => line += end + 1,
+            None => break,
+        }
+    }
+    out.extend(document(text, start..text.len()));
+    out
+}
+
+fn document(text: &str, range: Range<usize>) -> Option<Range<usize>> {
+    let piece = text.get(range.clone())?.trim_start();
+    (!piece.is_empty()).then(|| range.end - piece.len()..range.end)
+}
+
+/// Where a kind stands among all.
+fn place(kind: &str) -> (usize, &str) {
+    match INSTALL_ORDER.iter().position(|known| *known == kind) {
+        Some(index) => (index, ""),
+        None => (INSTALL_ORDER.len(), kind),
+    }
+}
+
+fn event(name: &str) -> Option<&'static str> {
+    let name = name.trim().to_lowercase();
+    let known = EVENTS.iter().find(|(known, _)| *known == name);
+    known.map(|(_, event)| *event)
+}
+
+/// In Helm's words, with places in the whole text instead of a document of it.
+fn explain(problem: Diagnostics, name: &str, whole: &Arc<Source>, by: usize) -> Diagnostics {
+    let list = problem.into_vec().into_iter().map(|mut one| {
+        one.message = format!("YAML parse error on {name}: {}", one.message);
+        if let Some(place) = &mut one.location {
+            let Span { start, end } = place.span;
+            *place = Location::new(whole, Span::new(start as usize + by, end as usize + by));
+        }
+        one.notes
+            .push("the lines are those of the rendered text".to_owned());
+        one
+    });
+    list.collect()
+}
+
+/// A text that could not be found among what is printed.
+pub(super) fn not_found(pattern: &str, known: &[&str]) -> Diagnostics {
+    let one = Diagnostic::error(
+        Class::Usage,
+        format!("could not find template {pattern} in chart"),
+    );
+    match crate::diag::did_you_mean(pattern, known.iter().copied()) {
+        Some(near) => one.hint(format!("did you mean `{near}`?")).into(),
+        None => one
+            .note("what renders to nothing, and what is no manifest, can't be shown")
+            .into(),
+    }
+}

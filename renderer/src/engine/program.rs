@@ -1,0 +1,171 @@
+//! A chart's templates, parsed once ([`Program`]), and run as often as wanted.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::functions::functions;
+use super::problem::Problem;
+use super::stack::on_large_stack;
+use crate::diag::Result;
+use crate::source::Source;
+use crate::template::{Set, Tree};
+
+/// One chart of a release, by itself or within others: what the engine needs of it.
+#[derive(Debug, Clone)]
+pub struct Unit {
+    /// Its name, or the alias under which its parent uses it: where its values are.
+    pub name: String,
+    /// Its path from the root chart, as `parent/charts/child`.
+    pub path: String,
+    /// `.Chart`, with Go's field names.
+    pub metadata: crate::value::Map,
+    /// Whether only its partials count.
+    pub library: bool,
+    /// Its templates: paths within the chart, and texts.
+    pub templates: Vec<(String, Arc<Source>)>,
+    /// `.Files`.
+    pub files: Vec<(Arc<str>, Arc<Vec<u8>>)>,
+    /// The charts it uses.
+    pub children: Vec<Unit>,
+}
+
+/// A template file that is to be run.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    /// Its full name, as in `# Source:`.
+    pub(super) name: Arc<str>,
+    /// Which unit it belongs to: the place in a walk, parents first.
+    pub(super) unit: usize,
+}
+
+/// Every template of a chart and its dependencies, parsed. Shared between threads.
+#[derive(Debug)]
+pub struct Program {
+    pub(super) root: Unit,
+    pub(super) set: Set,
+    /// In the order in which Helm runs them: deepest folders first, names descending.
+    pub(super) entries: Vec<Entry>,
+}
+
+/// Texts that have been parsed, by the place of their source in memory: charts that hold
+/// the same text share it. Whoever keeps this keeps the sources.
+#[derive(Debug, Default)]
+pub(super) struct Parsed(Mutex<BTreeMap<usize, Known>>);
+
+/// The name under which a text was parsed first, and its trees.
+type Known = (Arc<str>, Arc<[Arc<Tree>]>);
+
+impl Parsed {
+    fn get(&self, source: &Arc<Source>) -> Option<Known> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known
+            .get(&key(source))
+            .map(|(name, trees)| (Arc::clone(name), Arc::clone(trees)))
+    }
+
+    fn keep(&self, source: &Arc<Source>, name: &Arc<str>, trees: &Arc<[Arc<Tree>]>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(key(source), (Arc::clone(name), Arc::clone(trees)));
+    }
+}
+
+fn key(source: &Arc<Source>) -> usize {
+    Arc::as_ptr(source).addr()
+}
+
+impl Program {
+    /// Parses the templates of a chart and its dependencies.
+    pub fn new(root: Unit) -> Result<Self> {
+        Ok(Self::try_new(root)??)
+    }
+
+    /// As [`Program::new`]; the inner error has Go's words too.
+    pub fn try_new(root: Unit) -> Result<std::result::Result<Self, Problem>> {
+        Self::with(root, &Parsed::default())
+    }
+
+    /// As [`Program::try_new`], without parsing again what is known.
+    pub(super) fn with(root: Unit, known: &Parsed) -> Result<std::result::Result<Self, Problem>> {
+        on_large_stack(|| Self::parse(root, known))
+    }
+
+    fn parse(root: Unit, known: &Parsed) -> std::result::Result<Self, Problem> {
+        let mut files = Vec::new();
+        collect(&root, &mut 0, &mut files);
+        files.sort_by(|(a, ..), (b, ..)| {
+            let depth = |name: &str| name.bytes().filter(|byte| *byte == b'/').count();
+            depth(b).cmp(&depth(a)).then_with(|| b.cmp(a))
+        });
+        let mut set = Set::default();
+        let mut entries = Vec::with_capacity(files.len());
+        for (name, unit, source) in &files {
+            for tree in trees(name, source, known)? {
+                set.add(tree);
+            }
+            entries.push(Entry {
+                name: Arc::clone(name),
+                unit: *unit,
+            });
+        }
+        Ok(Self { root, set, entries })
+    }
+}
+
+/// What a text defines; the text itself is named as Helm names it in its errors.
+fn trees(
+    name: &Arc<str>,
+    source: &Arc<Source>,
+    known: &Parsed,
+) -> std::result::Result<Vec<Arc<Tree>>, Problem> {
+    let own = source.renamed(&**name);
+    if let Some((first, trees)) = known.get(source) {
+        return Ok(trees
+            .iter()
+            .map(|tree| renamed(tree, &first, name, &own))
+            .collect());
+    }
+    let trees = functions().parse(name, &own).map_err(Problem::Parse)?;
+    known.keep(source, name, &trees.as_slice().into());
+    Ok(trees)
+}
+
+impl Program {
+    /// The template of a name: of a file its full name, as in `# Source:`.
+    pub fn template(&self, name: &str) -> Option<&Arc<Tree>> {
+        self.set.get(name)
+    }
+
+    /// The full names of the root chart's files that are run.
+    pub fn own_templates(&self) -> Vec<Arc<str>> {
+        let partial = |name: &str| name.rsplit('/').next().is_some_and(|base| base.starts_with('_'));
+        let own = self
+            .entries
+            .iter()
+            .filter(|entry| entry.unit == 0 && !partial(&entry.name));
+        own.map(|entry| Arc::clone(&entry.name)).collect()
+    }
+}
+
+fn renamed(tree: &Arc<Tree>, first: &Arc<str>, name: &Arc<str>, source: &Arc<Source>) -> Arc<Tree> {
+    if first == name {
+        return Arc::clone(tree);
+    }
+    let name = if tree.name == *first { name } else { &tree.name };
+    Arc::new(tree.in_source(name, source))
+}
+
+/// Full names, units in the order of a walk, texts.
+fn collect(unit: &Unit, next: &mut usize, out: &mut Vec<(Arc<str>, usize, Arc<Source>)>) {
+    let own = *next;
+    *next += 1;
+    for (path, source) in &unit.templates {
+        let base = path.rsplit('/').next().unwrap_or(path);
+        if unit.library && !base.starts_with('_') {
+            continue;
+        }
+        out.push((format!("{}/{path}", unit.path).into(), own, Arc::clone(source)));
+    }
+    for child in &unit.children {
+        collect(child, next, out);
+    }
+}

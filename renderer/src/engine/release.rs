@@ -1,0 +1,152 @@
+//! `.Release`: its name and where it goes.
+
+use std::sync::Arc;
+
+use super::functions::functions;
+use super::problem::Problem;
+use super::stack::on_large_stack;
+use crate::diag::{Class, Diagnostic, Result};
+use crate::funcs::Context;
+use crate::source::{Location, Source, Span};
+use crate::template::{Run, Set, Val};
+use crate::value::{Map, Value};
+use crate::world::World;
+
+/// The most bytes of a name.
+pub const MAX_NAME: usize = 53;
+
+/// What Helm names a release that has no name.
+pub const DEFAULT_NAME: &str = "release-name";
+
+/// What templates know of the release.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    /// Its name, checked by [`check_name`].
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Whether it is being upgraded; else it is being installed.
+    pub is_upgrade: bool,
+    /// Counts from 1.
+    pub revision: i64,
+}
+
+impl Release {
+    /// `.Release`
+    pub fn to_map(&self) -> Map {
+        let entries = [
+            ("Name", Value::from(self.name.as_str())),
+            ("Namespace", Value::from(self.namespace.as_str())),
+            ("IsUpgrade", Value::Bool(self.is_upgrade)),
+            ("IsInstall", Value::Bool(!self.is_upgrade)),
+            ("Revision", Value::from(self.revision)),
+            ("Service", Value::from("Helm")),
+        ];
+        entries.into_iter().collect()
+    }
+}
+
+/// A release's name must fit names of Kubernetes objects.
+///
+/// # Errors
+/// Class usage, in Helm's words, with the place in the name.
+pub fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() {
+        let message = "release name check failed: release name \"\": no name provided";
+        return Err(Diagnostic::error(Class::Usage, message).into());
+    }
+    let part = |part: &str| {
+        let edge = |byte: Option<&u8>| byte.is_some_and(|byte| *byte != b'-');
+        let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let bytes = part.as_bytes();
+        edge(bytes.first()) && edge(bytes.last()) && part.bytes().all(fits)
+    };
+    if name.len() <= MAX_NAME && name.split('.').all(part) {
+        return Ok(());
+    }
+    let message = format!(
+        "release name check failed: release name {}: invalid release name, must match regex \
+         ^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ and the length must not be longer \
+         than {MAX_NAME}",
+        crate::template::print::quote(name)
+    );
+    Err(Diagnostic::error(Class::Usage, message).into())
+}
+
+/// What the template of `--name-template` gives.
+///
+/// # Errors
+/// Class template.
+pub fn name_from_template(text: &str, world: &Arc<dyn World>, seed: Option<u64>) -> Result<String> {
+    const NAME: &str = "name-template";
+    let run = || {
+        let source = Source::new("--name-template", text);
+        let trees = functions()
+            .parse(&Arc::from(NAME), &source)
+            .map_err(Problem::Parse)?;
+        let mut set = Set::default();
+        for tree in trees {
+            set.add(tree);
+        }
+        let mut run = Run::new(functions(), &set, Context::new(Arc::clone(world), seed, false));
+        let Some(tree) = run.find(NAME) else {
+            return Ok(String::new());
+        };
+        let bytes = run.execute(&tree, Val::Nil).map_err(|error| Problem::Run {
+            error,
+            names: run.template_names(),
+        })?;
+        String::from_utf8(bytes).map_err(|_| {
+            let place = Location::new(&source, Span::new(0, text.len()));
+            Diagnostic::error(Class::Template, "the name is not UTF-8")
+                .at(place)
+                .into()
+        })
+    };
+    on_large_stack(run)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::Fixed;
+
+    #[test]
+    fn names_must_fit_objects() {
+        let long = "a".repeat(53);
+        for good in ["a", "a-b", "a.b-c.0", "0", long.as_str()] {
+            assert!(check_name(good).is_ok(), "{good}");
+        }
+        let long = "a".repeat(54);
+        for bad in [
+            "",
+            "A",
+            "a_b",
+            "-a",
+            "a-",
+            "a..b",
+            ".a",
+            "a.",
+            "a.-b",
+            "a\n",
+            "é",
+            long.as_str(),
+        ] {
+            let problem = check_name(bad).unwrap_err();
+            assert_eq!(problem.class(), Class::Usage);
+            assert!(
+                problem.to_string().starts_with("release name check failed: "),
+                "{problem}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_can_be_a_template() {
+        let world: Arc<dyn World> = Arc::new(Fixed::default());
+        let name = name_from_template("x-{{ \"abc\" | printf \"%.2s\" }}", &world, Some(1));
+        assert_eq!(name.unwrap(), "x-ab");
+        assert!(name_from_template("{{ nope }}", &world, None).is_err());
+        assert!(name_from_template("{{ index 1 2 }}", &world, None).is_err());
+    }
+}

@@ -1,0 +1,185 @@
+//! Running a [`Program`] with values: every template's text.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::files::Files;
+use super::functions::{functions, without_no_value};
+use super::problem::Problem;
+use super::program::{Program, Unit};
+use super::stack::on_large_stack;
+use super::values_methods::VALUES;
+use crate::diag::{Diagnostics, Result};
+use crate::funcs::Context;
+use crate::template::{Error, Map, MapType, Run, Val};
+use crate::value as data;
+use crate::world::World;
+
+/// What a rendering is made with beside the chart.
+pub struct Input<'a> {
+    /// The root chart's values, with those of its dependencies in them.
+    pub values: &'a data::Map,
+    /// `.Release`.
+    pub release: &'a data::Map,
+    /// `.Capabilities`; made on the rendering's own thread.
+    pub capabilities: &'a (dyn Fn() -> Val + Sync),
+    /// The clock and entropy.
+    pub world: Arc<dyn World>,
+    /// A fixed seed instead of the system's randomness.
+    pub seed: Option<u64>,
+    /// Whether `fail` and `required` let the rendering go on.
+    pub lint: bool,
+    /// How many steps it may take: at most [`MAX_STEPS`](crate::template::MAX_STEPS).
+    pub steps: u64,
+}
+
+/// What came out.
+#[derive(Debug, Clone, Default)]
+pub struct Output {
+    /// The text of each template that is no partial, by full name, in the order they ran.
+    pub texts: Vec<(Arc<str>, String)>,
+    /// The functions called whose result differs from run to run.
+    pub impure: Vec<&'static str>,
+}
+
+impl Program {
+    /// Runs every template that is no partial. The first failure ends it, as in Helm.
+    pub fn render(&self, input: &Input<'_>) -> Result<Output> {
+        let (output, problems) = self.run(input, true)?;
+        let problems = problems.iter().map(Problem::diagnostic).collect();
+        Diagnostics::or(problems, output)
+    }
+
+    /// What could be rendered, and every failure, or the first alone.
+    pub fn run(&self, input: &Input<'_>, first_ends: bool) -> Result<(Output, Vec<Problem>)> {
+        on_large_stack(|| self.run_here(input, first_ends))
+    }
+
+    fn run_here(&self, input: &Input<'_>, first_ends: bool) -> (Output, Vec<Problem>) {
+        let values = Map::with(MapType::Named(VALUES), entries(input.values));
+        let mut scopes = Vec::new();
+        let shared = Shared {
+            release: release(input.release),
+            capabilities: (input.capabilities)(),
+        };
+        scope(&self.root, true, values, &shared, &mut scopes);
+        let context = Context::new(Arc::clone(&input.world), input.seed, input.lint);
+        let mut run = Run::new(functions(), &self.set, context).with_steps(input.steps);
+        let (mut output, mut problems) = (Output::default(), Vec::new());
+        for entry in &self.entries {
+            let base = entry.name.rsplit('/').next().unwrap_or(&entry.name);
+            let (Some(scope), false) = (scopes.get(entry.unit), base.starts_with('_')) else {
+                continue;
+            };
+            let problem = match run_one(&mut run, scope, &entry.name).map(String::from_utf8) {
+                Ok(Ok(text)) => {
+                    output.texts.push((Arc::clone(&entry.name), text));
+                    continue;
+                }
+                Ok(Err(_)) => Problem::NotText(Arc::clone(&entry.name)),
+                Err(error) => Problem::Run {
+                    error,
+                    names: run.template_names(),
+                },
+            };
+            problems.push(problem);
+            if first_ends {
+                break;
+            }
+            run.context.includes.clear();
+        }
+        output.impure = run.context.impure.iter().copied().collect();
+        // A chart can make maps that hold themselves; what is left of them would stay for ever.
+        for Scope { dot, .. } in scopes {
+            for (key, _) in dot.entries() {
+                dot.remove(&key);
+            }
+        }
+        (output, problems)
+    }
+}
+
+fn run_one(
+    run: &mut Run<'_, Context>,
+    scope: &Scope,
+    name: &Arc<str>,
+) -> std::result::Result<Vec<u8>, Box<Error>> {
+    let template = Map::typed(MapType::Named(VALUES));
+    template.set("Name", Val::str(name));
+    template.set("BasePath", Val::str(format!("{}/templates", scope.path)));
+    scope.dot.set("Template", Val::Map(template));
+    let Some(tree) = run.find(name) else {
+        return Ok(Vec::new());
+    };
+    let bytes = run.execute(&tree, Val::Map(scope.dot.clone()))?;
+    Ok(without_no_value(bytes))
+}
+
+/// What a chart's templates see.
+struct Scope {
+    path: String,
+    dot: Map,
+}
+
+struct Shared {
+    release: Val,
+    capabilities: Val,
+}
+
+/// The scopes of a chart and those it uses, parents first; the chart's own.
+fn scope(unit: &Unit, root: bool, values: Map, shared: &Shared, out: &mut Vec<Scope>) -> Map {
+    let dot = Map::typed(MapType::Named(VALUES));
+    out.push(Scope {
+        path: unit.path.clone(),
+        dot: dot.clone(),
+    });
+    let subcharts = Map::default();
+    for child in &unit.children {
+        let own = match values.get(&child.name) {
+            Some(Val::Map(map)) => map.as_type(MapType::Named(VALUES)),
+            _ => Map::typed(MapType::Named(VALUES)),
+        };
+        let inner = scope(child, false, own, shared, out);
+        subcharts.set(child.name.as_str(), Val::Map(inner.as_type(MapType::Any)));
+    }
+    let files = unit
+        .files
+        .iter()
+        .map(|(path, bytes)| (Arc::clone(path), Arc::clone(bytes)));
+    dot.set("Chart", chart(&unit.metadata, root));
+    dot.set("Files", Val::Object(Rc::new(Files::new(files))));
+    dot.set("Release", shared.release.clone());
+    dot.set("Capabilities", shared.capabilities.clone());
+    dot.set("Values", Val::Map(values));
+    dot.set("Subcharts", Val::Map(subcharts));
+    dot
+}
+
+/// `.Release`; its revision is an int.
+fn release(data: &data::Map) -> Val {
+    let map = Map::from_data(data);
+    if let Some(Val::Int(revision, _)) = map.get("Revision") {
+        map.set("Revision", Val::int(revision));
+    }
+    Val::Map(map)
+}
+
+/// `.Chart`. Helm makes a map of its struct; only the annotations keep their type.
+fn chart(metadata: &data::Map, root: bool) -> Val {
+    let map = Map::from_data(metadata);
+    let annotations = match map.get("Annotations") {
+        Some(Val::Map(given)) => Map::with(MapType::Strings, given.borrow().clone()),
+        _ => Map::typed(MapType::NilStrings),
+    };
+    map.set("Annotations", Val::Map(annotations));
+    map.set("IsRoot", Val::Bool(root));
+    Val::Map(map)
+}
+
+fn entries(map: &data::Map) -> BTreeMap<Arc<str>, Val> {
+    let converted = map.iter();
+    converted
+        .map(|(key, value)| (Arc::from(key.as_str()), Val::from_data(value)))
+        .collect()
+}

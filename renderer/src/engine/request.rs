@@ -1,0 +1,62 @@
+//! What a rendering is asked for, and what it gives.
+
+use std::sync::Arc;
+
+use super::capabilities::Capabilities;
+use super::manifest::Crd;
+use super::release::Release;
+use crate::diag::Diagnostic;
+use crate::value::Map;
+use crate::world::{System, World};
+
+/// What is to be rendered.
+pub struct Request {
+    /// What the user's flags say.
+    pub values: Map,
+    /// `.Release`
+    pub release: Release,
+    /// `.Capabilities`
+    pub capabilities: Capabilities,
+    /// Whether schemas are left alone.
+    pub skip_schema: bool,
+    /// The clock and entropy.
+    pub world: Arc<dyn World>,
+    /// Where randomness grows from, when it must be the same in every run.
+    pub seed: Option<u64>,
+    /// Whether `fail` and `required` let the rendering go on, as in `helm lint`.
+    pub lint: bool,
+}
+
+impl Request {
+    /// Helm's defaults: namespace `default`, no values, an installation, this machine's clock.
+    pub fn new(name: &str) -> Self {
+        Self {
+            values: Map::default(),
+            release: Release {
+                name: name.to_owned(),
+                namespace: "default".to_owned(),
+                is_upgrade: false,
+                revision: 1,
+            },
+            capabilities: Capabilities::default(),
+            skip_schema: false,
+            world: Arc::new(System),
+            seed: None,
+            lint: false,
+        }
+    }
+}
+
+/// What came out.
+pub struct Rendered {
+    /// The root chart's name.
+    pub chart: String,
+    /// The text of each template by its full name.
+    pub texts: Vec<(Arc<str>, String)>,
+    /// The CRDs of the chart and those it uses, in Helm's order.
+    pub crds: Vec<Crd>,
+    /// The functions called whose result differs from run to run.
+    pub impure: Vec<&'static str>,
+    /// What the user should know of the chart.
+    pub warnings: Vec<Diagnostic>,
+}

@@ -1,0 +1,301 @@
+//! A chart's values and those given to it become one tree: what Helm 4.3.1 calls coalescing,
+//! and, with nulls kept, merging.
+//!
+//! What stands higher wins: a user's values, then a parent's, then a chart's own. Maps are
+//! merged, everything else is replaced. Null deletes when coalescing: a user's null the chart's
+//! default, a chart's own null nothing but itself. Globals go from a chart to the charts in it.
+
+use std::collections::BTreeSet;
+
+use super::dependencies::Part;
+use super::tree::{Node, Table, TooDeep};
+use crate::diag::{Class, Diagnostic, Diagnostics};
+use crate::template::print::{quote, sprint, sprintf};
+use crate::template::{Str, Val};
+
+/// The key of the values that all charts of a tree see.
+const GLOBAL: &str = "global";
+
+/// Whether nulls delete, or are kept for when they meet what they delete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Nulls {
+    Delete,
+    Keep,
+}
+
+/// Why values can't be put together.
+#[derive(Debug, Clone)]
+pub(super) enum Fault {
+    /// See [`TooDeep`].
+    TooDeep,
+    /// The values of a subchart are not a table: the subchart, and Helm's words for what they are.
+    Mismatch(String, String),
+}
+
+impl From<TooDeep> for Fault {
+    fn from(_: TooDeep) -> Self {
+        Self::TooDeep
+    }
+}
+
+impl From<Fault> for Diagnostics {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::TooDeep => {
+                let limit = super::tree::MAX_NESTING;
+                let message = format!("the values nest more than {limit} deep, or hold themselves");
+                Diagnostic::error(Class::Values, message).into()
+            }
+            Fault::Mismatch(name, found) => {
+                let message = format!("type mismatch on {name}: {found}");
+                let one = Diagnostic::error(Class::Values, message);
+                one.note(format!(
+                    "{name} is a subchart, so the values under its name must be a map"
+                ))
+                .into()
+            }
+        }
+    }
+}
+
+/// Puts values together, and notes what Helm warns about. Each warning is kept once.
+#[derive(Default)]
+pub(super) struct Coalescer {
+    seen: BTreeSet<String>,
+    warnings: Vec<Diagnostic>,
+}
+
+impl Coalescer {
+    pub(super) fn warn(&mut self, message: String) {
+        if self.seen.insert(message.clone()) {
+            self.warnings.push(Diagnostic::warning(Class::Values, message));
+        }
+    }
+
+    pub(super) fn into_warnings(self) -> Vec<Diagnostic> {
+        self.warnings
+    }
+
+    /// The values of a chart and of all charts in it, under `given`, which wins and must be frozen.
+    pub(super) fn chart<'a>(
+        &mut self,
+        part: &Part<'a>,
+        given: &Node<'a>,
+        nulls: Nulls,
+    ) -> Result<Table<'a>, Fault> {
+        let values = Table::of(given);
+        self.level(part, &values, "", nulls)?;
+        Ok(values)
+    }
+
+    fn level<'a>(
+        &mut self,
+        part: &Part<'a>,
+        values: &Table<'a>,
+        prefix: &str,
+        nulls: Nulls,
+    ) -> Result<(), Fault> {
+        let place = join(prefix, part.name);
+        self.defaults(part, values, &place, nulls)?;
+        for below in &part.children {
+            match values.get(below.name) {
+                None => values.set(below.name, Node::Live(Table::default())),
+                Some(node) if node.is_table() => {}
+                Some(node) => return Err(mismatch(below.name, &node)?),
+            }
+            let Some(table) = values.table(below.name) else {
+                continue;
+            };
+            self.globals(&table, values, &place)?;
+            self.level(below, &table, &place, nulls)?;
+        }
+        Ok(())
+    }
+
+    /// The chart's own values under those that are there.
+    fn defaults<'a>(
+        &mut self,
+        part: &Part<'a>,
+        values: &Table<'a>,
+        place: &str,
+        nulls: Nulls,
+    ) -> Result<(), Fault> {
+        for (key, default) in part.values.entries() {
+            let Some(value) = values.get(key) else {
+                if nulls == Nulls::Keep {
+                    values.set(key, default);
+                } else if !default.is_null() {
+                    values.set(key, default.without_nulls()?);
+                }
+                continue;
+            };
+            if value.is_null() {
+                if nulls == Nulls::Delete {
+                    values.remove(key);
+                }
+            } else if value.is_table() && default.is_table() {
+                if value.is_same_frozen(&default) {
+                    continue;
+                }
+                let is_subchart = part.children.iter().any(|below| below.name == key);
+                let (default, nulls) = match nulls {
+                    Nulls::Delete if !is_subchart => (default.without_nulls()?, nulls),
+                    _ => (default, Nulls::Keep),
+                };
+                self.below(values, key, &default, &join(place, key), nulls, 0)?;
+            } else if value.is_table() && !default.is_null() {
+                self.warn(format!("warning: skipped value for {place}.{key}: Not a table."));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a chart's globals are to a chart in it. Both may have their own; the parent's win.
+    fn globals<'a>(&mut self, to: &Table<'a>, from: &Table<'a>, prefix: &str) -> Result<(), Fault> {
+        let not_a_table =
+            |which| format!("warning: skipping globals because {which} {GLOBAL} is not a table.");
+        let own = match to.get(GLOBAL) {
+            None => Table::default(),
+            Some(_) => match to.table(GLOBAL) {
+                Some(table) => table,
+                None => {
+                    self.warn(not_a_table("destination"));
+                    return Ok(());
+                }
+            },
+        };
+        let given = match from.get(GLOBAL) {
+            None => Table::default(),
+            Some(_) => match from.table(GLOBAL) {
+                Some(table) => table,
+                None => {
+                    self.warn(not_a_table("source"));
+                    return Ok(());
+                }
+            },
+        };
+        for (key, value) in Node::Live(given).entries() {
+            let before = own.get(key);
+            if let Node::Live(table) = &value {
+                // The tables in it stay shared with the parent, as in Helm: what a subchart adds
+                // further down shows there, and in the charts beside it.
+                let copy = table.shallow_copy();
+                match before {
+                    Some(node) if !node.is_table() => {
+                        self.warn(format!(
+                            "Conflict: cannot merge map onto non-map for {}. Skipping.",
+                            quote(key)
+                        ));
+                        continue;
+                    }
+                    Some(node) => self.tables(&copy, &node, &join(prefix, key), Nulls::Keep, 0)?,
+                    None => {}
+                }
+                own.set(key, Node::Live(copy));
+            } else if before.is_some_and(|node| node.is_table()) {
+                self.warn(format!("key {key} is table. Skipping"));
+            } else {
+                own.set(key, value);
+            }
+        }
+        to.set(GLOBAL, Node::Live(own));
+        Ok(())
+    }
+
+    /// Merges a table under another one, which wins.
+    pub(super) fn merge<'a>(&mut self, over: &Table<'a>, under: &Node<'a>) -> Result<(), Fault> {
+        self.tables(over, under, "", Nulls::Keep, 0)
+    }
+
+    fn below<'a>(
+        &mut self,
+        over: &Table<'a>,
+        key: &str,
+        under: &Node<'a>,
+        place: &str,
+        nulls: Nulls,
+        depth: usize,
+    ) -> Result<(), Fault> {
+        match over.table(key) {
+            Some(table) => self.tables(&table, under, place, nulls, depth),
+            None => Ok(()),
+        }
+    }
+
+    fn tables<'a>(
+        &mut self,
+        over: &Table<'a>,
+        under: &Node<'a>,
+        prefix: &str,
+        nulls: Nulls,
+        depth: usize,
+    ) -> Result<(), Fault> {
+        if depth > super::tree::MAX_NESTING {
+            return Err(Fault::TooDeep);
+        }
+        if let Node::Live(table) = under
+            && table.is(over)
+        {
+            return Ok(());
+        }
+        let entries = under.entries();
+        if let Node::Live(table) = under {
+            // Helm writes them there, where others may see them.
+            for key in over.nulls() {
+                table.set(key, Node::NULL);
+            }
+        }
+        for (key, value) in entries {
+            let Some(there) = over.get(key) else {
+                over.set(key, value);
+                continue;
+            };
+            if there.is_null() {
+                if nulls == Nulls::Delete && !value.is_null() {
+                    over.remove(key);
+                }
+            } else if value.is_table() {
+                if there.is_same_frozen(&value) {
+                    continue;
+                }
+                let place = join(prefix, key);
+                if there.is_table() {
+                    self.below(over, key, &value, &place, nulls, depth + 1)?;
+                } else {
+                    let value = go_text("%v", &value)?;
+                    self.warn(format!(
+                        "warning: cannot overwrite table with non table for {place} ({value})"
+                    ));
+                }
+            } else if there.is_table() && !value.is_null() {
+                let (place, value) = (join(prefix, key), go_text("%v", &value)?);
+                self.warn(format!(
+                    "warning: destination for {place} is a table. Ignoring non-table value ({value})"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn mismatch(name: &str, found: &Node<'_>) -> Result<Fault, TooDeep> {
+    Ok(Fault::Mismatch(name.to_owned(), go_text("%t", found)?))
+}
+
+/// What Go's `fmt` makes of a value.
+pub(super) fn go_text(verb: &str, node: &Node<'_>) -> Result<String, TooDeep> {
+    let value = Val::from_data(&node.to_value()?);
+    let text = match verb {
+        "%v" => sprint(&value),
+        _ => sprintf(&Str::from(verb), &[value]),
+    };
+    Ok(text.to_text().into_owned())
+}
+
+fn join(prefix: &str, key: &str) -> String {
+    if prefix.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{prefix}.{key}")
+    }
+}

@@ -1,0 +1,360 @@
+//! Which charts of a tree are used, under which names, and with which values: what Helm 4.3.1
+//! does between loading a chart and rendering it.
+//!
+//! In: a chart as it was loaded, and the user's values. Out: [`Prepared`]: the tree of charts
+//! that are used, and the values of the whole tree, in which those of a subchart lie under its
+//! name.
+//!
+//! Conditions and tags decide over the charts that Chart.yaml declares; what lies in `charts/`
+//! undeclared is used always. A chart without any declared dependency decides nothing about
+//! those in it: Helm leaves them as they are.
+//!
+//! # Where it differs from Helm
+//!
+//! - The order of undeclared subcharts is that of their names; in Helm chance decides.
+//! - A subchart that is used under several aliases, and has undeclared charts in it whose own
+//!   dependencies are declared, gets those anew each time. In Helm the first use changes them
+//!   for the next.
+
+use std::sync::Arc;
+
+use super::coalesce::{Coalescer, Fault, Nulls};
+use super::conditions::{by_condition, by_tags, is_compatible};
+use super::tree::{MAX_NESTING, Node, Table};
+use crate::chart::details::{Dependency, Details, Import};
+use crate::chart::load::Loaded;
+use crate::diag::{self, Class, Diagnostic, Diagnostics};
+use crate::value::{Map, Value};
+
+/// A chart ready to be rendered.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// The chart, and below it the subcharts that are used.
+    pub root: Enabled,
+    /// The root's `.Values`; those of a subchart are the map under its name.
+    pub values: Map,
+    /// What Helm warns about, each once, in its words.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// A chart that is used.
+#[derive(Debug, Clone)]
+pub struct Enabled {
+    /// As it was loaded. A chart that is used twice is there twice.
+    pub chart: Arc<Loaded>,
+    /// What `.Chart` holds: the name is the alias, if there is one, and so are the names of
+    /// the dependencies, of which the disabled ones are gone.
+    pub details: Arc<Details>,
+    /// Where its templates are: `parent/charts/sub`, of names, not of folders.
+    pub path: String,
+    /// The subcharts that are used: the undeclared ones first, then those of Chart.yaml in its order.
+    pub children: Vec<Enabled>,
+}
+
+impl Enabled {
+    /// Its name: the alias, when it has one.
+    pub fn name(&self) -> &str {
+        &self.details.name
+    }
+
+    /// Whether no other chart holds it.
+    pub fn is_root(&self) -> bool {
+        self.path == self.details.name
+    }
+
+    /// It and all charts below it, each before those in it.
+    pub fn all(&self) -> Vec<&Self> {
+        let mut all = vec![self];
+        let mut next = 0;
+        while let Some(chart) = all.get(next) {
+            let below: Vec<&Self> = chart.children.iter().collect();
+            next += 1;
+            all.splice(next..next, below);
+        }
+        all
+    }
+
+    /// The manifests in `crds/` of the whole tree, in Helm's order: path with the chart's, content.
+    pub fn crds(&self) -> Vec<(String, Arc<Vec<u8>>)> {
+        let all = self.all();
+        let crds = all.into_iter().flat_map(|one| {
+            let named =
+                |(name, bytes): (&str, &Arc<Vec<u8>>)| (format!("{}/{name}", one.path), Arc::clone(bytes));
+            one.chart.crds().map(named).collect::<Vec<_>>()
+        });
+        crds.collect()
+    }
+}
+
+/// Decides which subcharts are used, and puts the values together.
+///
+/// # Errors
+/// Class chart: a declared dependency is not there. Class values: the values can't be put together.
+pub fn prepare(chart: &Arc<Loaded>, user: &Map) -> diag::Result<Prepared> {
+    check(chart)?;
+    let mut root = Part::new(chart);
+    let user = Node::Given(user);
+    let mut coalescer = Coalescer::default();
+    let mut run = || {
+        root.choose(&user, "", &mut coalescer)?;
+        root.import(&mut coalescer)?;
+        let values = coalescer.chart(&root, &user, Nulls::Delete)?;
+        Ok(Node::Live(values).to_value()?)
+    };
+    let values = run().map_err(|fault: Fault| Diagnostics::from(fault))?;
+    let Value::Map(values) = values else {
+        return Err(Diagnostic::error(Class::Internal, "the values are no map").into());
+    };
+    Ok(Prepared {
+        root: root.enabled("", true),
+        values,
+        warnings: coalescer.into_warnings(),
+    })
+}
+
+/// Every declared dependency must lie in `charts/`.
+fn check(chart: &Loaded) -> diag::Result<()> {
+    let missing: Vec<&str> = chart
+        .details
+        .dependencies()
+        .iter()
+        .map(|wanted| wanted.name.as_str())
+        .filter(|wanted| chart.dependencies.iter().all(|found| found.name() != *wanted))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "an error occurred while checking for chart dependencies. You may need to run 'helm dependency build' to \
+         fetch missing dependencies: found in Chart.yaml, but missing in charts/ directory: {}",
+        missing.join(", ")
+    );
+    Err(Diagnostic::error(Class::Chart, message).into())
+}
+
+/// A chart of the tree while it is decided.
+#[derive(Clone)]
+pub(super) struct Part<'a> {
+    chart: &'a Arc<Loaded>,
+    pub(super) name: &'a str,
+    /// `None` is not the same as none: see [`Details::dependencies`].
+    declared: Option<Vec<Declared<'a>>>,
+    pub(super) children: Vec<Part<'a>>,
+    /// Frozen.
+    pub(super) values: Node<'a>,
+}
+
+#[derive(Clone)]
+struct Declared<'a> {
+    dependency: &'a Dependency,
+    /// The alias, once it was given.
+    name: &'a str,
+    enabled: bool,
+    /// Whether `import-values` was looked at: templates then see what it means.
+    imported: bool,
+}
+
+impl<'a> Part<'a> {
+    fn new(chart: &'a Arc<Loaded>) -> Self {
+        let declared = chart.details.dependencies.as_ref().map(|list| {
+            list.iter()
+                .map(|dependency| Declared {
+                    dependency,
+                    name: &dependency.name,
+                    enabled: dependency.enabled,
+                    imported: false,
+                })
+                .collect()
+        });
+        Self {
+            chart,
+            name: chart.name(),
+            declared,
+            children: chart.dependencies.iter().map(Self::new).collect(),
+            values: Node::Given(&chart.values),
+        }
+    }
+
+    /// Gives aliases, and drops what conditions and tags disable. `values` are frozen; `path`
+    /// leads to the chart's own in them.
+    fn choose(&mut self, values: &Node<'a>, path: &str, coalescer: &mut Coalescer) -> Result<(), Fault> {
+        let Some(mut declared) = self.declared.take() else {
+            return Ok(());
+        };
+        self.children = self.named(&declared);
+        let values = Node::Live(coalescer.chart(self, values, Nulls::Delete)?).frozen()?;
+        for one in &mut declared {
+            one.name = one.dependency.key();
+            one.enabled = by_tags(&one.dependency.tags, one.name, &values, coalescer);
+            let condition = &one.dependency.condition;
+            if let Some(enabled) = by_condition(condition, one.name, &values, path, coalescer) {
+                one.enabled = enabled;
+            }
+        }
+        let disabled: Vec<&str> = declared
+            .iter()
+            .filter(|one| !one.enabled)
+            .map(|one| one.name)
+            .collect();
+        self.children.retain(|child| !disabled.contains(&child.name));
+        declared.retain(|one| !disabled.contains(&one.name));
+        for child in &mut self.children {
+            let below = format!("{path}{}.", child.name);
+            child.choose(&values, &below, coalescer)?;
+        }
+        self.declared = (!declared.is_empty()).then_some(declared);
+        Ok(())
+    }
+
+    /// The undeclared charts, then a chart for each declared dependency that one fits.
+    fn named(&self, declared: &[Declared<'a>]) -> Vec<Self> {
+        let fits = |child: &Self, wanted: &Dependency| {
+            child.name == wanted.name && is_compatible(&wanted.version, &child.chart.details.version)
+        };
+        let undeclared = self
+            .children
+            .iter()
+            .filter(|child| !declared.iter().any(|one| fits(child, one.dependency)));
+        let named = declared.iter().filter_map(|one| {
+            let child = self.children.iter().find(|child| fits(child, one.dependency))?;
+            let name = one.dependency.key();
+            Some(Self {
+                name,
+                ..child.clone()
+            })
+        });
+        undeclared.cloned().chain(named).collect()
+    }
+
+    /// Imports values from subcharts, the innermost first; the chart's values become those of its
+    /// tree.
+    fn import(&mut self, coalescer: &mut Coalescer) -> Result<(), Fault> {
+        for child in &mut self.children {
+            child.import(coalescer)?;
+        }
+        let Some(mut declared) = self.declared.take() else {
+            return Ok(());
+        };
+        let values = coalescer.chart(self, &Node::Frozen(std::rc::Rc::default()), Nulls::Keep)?;
+        let imported = Table::default();
+        for one in &mut declared {
+            for import in &one.dependency.imports {
+                apply(import, one.name, &values, &imported, coalescer)?;
+            }
+            one.imported = true;
+        }
+        // A deep copy first: tables of `values` may stand in `imported`, and must not change now.
+        let values = Table::of(&Node::Live(values).frozen()?);
+        coalescer.merge(&values, &Node::Live(imported))?;
+        self.values = Node::Live(values).frozen()?;
+        self.declared = Some(declared);
+        Ok(())
+    }
+
+    fn enabled(&self, above: &str, is_root: bool) -> Enabled {
+        let path = if is_root {
+            self.name.to_owned()
+        } else {
+            format!("{above}/charts/{}", self.name)
+        };
+        Enabled {
+            chart: Arc::clone(self.chart),
+            details: self.details(),
+            children: self
+                .children
+                .iter()
+                .map(|child| child.enabled(&path, false))
+                .collect(),
+            path,
+        }
+    }
+
+    fn details(&self) -> Arc<Details> {
+        if self.name == self.chart.name() && self.chart.details.dependencies.is_none() {
+            return Arc::clone(&self.chart.details);
+        }
+        let dependencies = self
+            .declared
+            .as_ref()
+            .map(|list| list.iter().map(Declared::processed).collect());
+        Arc::new(Details {
+            name: self.name.to_owned(),
+            dependencies,
+            ..(*self.chart.details).clone()
+        })
+    }
+}
+
+impl Declared<'_> {
+    fn processed(&self) -> Dependency {
+        let texts = |import: &Import| {
+            let pairs = [("child", &import.child), ("parent", &import.parent)];
+            Value::Map(
+                pairs
+                    .map(|(key, text)| (key, Value::from(text.as_str())))
+                    .into_iter()
+                    .collect(),
+            )
+        };
+        let import_values = if self.imported {
+            self.dependency.imports.iter().map(texts).collect()
+        } else {
+            self.dependency.import_values.clone()
+        };
+        Dependency {
+            name: self.name.to_owned(),
+            enabled: self.enabled,
+            import_values,
+            ..self.dependency.clone()
+        }
+    }
+}
+
+/// Puts the table that a subchart's import names into those imported so far, which win.
+fn apply<'a>(
+    import: &'a Import,
+    chart: &str,
+    values: &Table<'a>,
+    imported: &Table<'a>,
+    coalescer: &mut Coalescer,
+) -> Result<(), Fault> {
+    let path = format!("{chart}.{}", import.child);
+    let table = match values.table_at(path.split('.')) {
+        // Helm takes a new one for an empty one.
+        Some(table) if table.is_empty() => Table::default(),
+        Some(table) => table,
+        None => {
+            let key = missing(values, &path);
+            coalescer.warn(if import.is_export {
+                format!("ImportValues missing table: {key:?} is not a table")
+            } else {
+                format!("ImportValues missing table from chart {chart}: {key:?} is not a table")
+            });
+            return Ok(());
+        }
+    };
+    let mut node = Node::Live(table);
+    if import.parent != "." {
+        if import.parent.split('.').count() > MAX_NESTING {
+            return Err(Fault::TooDeep);
+        }
+        for key in import.parent.split('.').rev() {
+            let table = Table::default();
+            table.set(key, node);
+            node = Node::Live(table);
+        }
+    }
+    coalescer.merge(imported, &node)
+}
+
+/// The first key of a path that leads to no table.
+fn missing<'p>(values: &Table<'_>, path: &'p str) -> &'p str {
+    let mut node = Node::Live(values.clone());
+    for key in path.split('.') {
+        match node.get(key) {
+            Some(below) if below.is_table() => node = below,
+            _ => return key,
+        }
+    }
+    path
+}

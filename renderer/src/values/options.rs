@@ -1,0 +1,147 @@
+//! The flags with values: `-f` and the `--set` family.
+//!
+//! In: what stands behind the flags. Out: one map, merged in Helm's order: files, then
+//! `--set-json`, `--set`, `--set-string`, `--set-file`, `--set-literal`, each in the order
+//! given. Null stays null: what it deletes is decided when a chart's values are known.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::set::{Budget, Meaning, floats, set};
+pub use crate::chart::values_file::{load, merge};
+use crate::diag::{Class, Diagnostic, Result};
+use crate::fsio;
+use crate::source::{Location, Source, Span};
+use crate::value::{Map, Value};
+use crate::yaml;
+
+/// The largest file that is read.
+pub const MAX_FILE: usize = yaml::Limits::BYTES;
+
+/// What the flags say.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// `-f`, `--values`: paths, or `-`.
+    pub files: Vec<String>,
+    /// `--set-json`
+    pub json: Vec<String>,
+    /// `--set`
+    pub typed: Vec<String>,
+    /// `--set-string`
+    pub text: Vec<String>,
+    /// `--set-file`
+    pub from_file: Vec<String>,
+    /// `--set-literal`
+    pub literal: Vec<String>,
+}
+
+impl Options {
+    /// All of them in one map. Numbers of files and of JSON are float64, those of `--set` int64.
+    ///
+    /// # Errors
+    /// Class values: what is wrong in a file or in a flag's text, with its place. Class io: a disk's fault.
+    pub fn merge(&self, stdin: &mut dyn Read) -> Result<Map> {
+        let Self {
+            files,
+            json,
+            typed,
+            text,
+            from_file,
+            literal,
+        } = self;
+        let mut values = Map::default();
+        for path in files {
+            merge(&mut values, load(&read(path, stdin)?)?);
+        }
+        let budget = &mut Budget::default();
+        for given in json {
+            set_json(given, &mut values, budget)?;
+        }
+        for given in typed {
+            set(given, Meaning::Typed, &mut values, budget)?;
+        }
+        for given in text {
+            set(given, Meaning::Text, &mut values, budget)?;
+        }
+        for given in from_file {
+            let mut file = |path: &str| read(path, stdin).map(|source| source.text().to_owned());
+            set(given, Meaning::File(&mut file), &mut values, budget)?;
+        }
+        for given in literal {
+            set(given, Meaning::Literal, &mut values, budget)?;
+        }
+        Ok(values)
+    }
+}
+
+/// A map in braces is merged; anything else is read as `key=JSON`.
+fn set_json(given: &str, values: &mut Map, budget: &mut Budget) -> Result<()> {
+    let trimmed = given.trim();
+    if !trimmed.starts_with('{') {
+        return set(given, Meaning::Json, values, budget);
+    }
+    let source = Source::new("--set-json", given);
+    let node = yaml::parse_json(&Source::new("--set-json", trimmed), &yaml::Limits::default());
+    if let Some(Value::Map(map)) = node.and_then(|node| floats(node.into_value())) {
+        merge(values, map);
+        return Ok(());
+    }
+    let message = format!("failed parsing --set-json data JSON: {given}");
+    let place = Location::new(&source, Span::new(0, given.len()));
+    Err(Diagnostic::error(Class::Values, message).at(place).into())
+}
+
+/// A file, or standard input as `-`. What Helm would fetch is refused.
+fn read(path: &str, stdin: &mut dyn Read) -> Result<Arc<Source>> {
+    if path.trim() == "-" {
+        return fsio::read_text_from(stdin, "<stdin>", MAX_FILE, Class::Values);
+    }
+    let scheme = path
+        .split_once("://")
+        .map(|(scheme, _)| scheme.to_ascii_lowercase());
+    if let Some("http" | "https" | "oci") = scheme.as_deref() {
+        let one = Diagnostic::error(Class::Values, format!("values are not fetched: {path}"));
+        return Err(one
+            .note("what is rendered must depend on files alone")
+            .hint("fetch it before: `curl -fsS URL | solar-render … -f -`")
+            .into());
+    }
+    fsio::read_text(Path::new(path), MAX_FILE, Class::Values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(map: Map) -> String {
+        Value::Map(map).to_json()
+    }
+
+    #[test]
+    fn flags_are_merged_in_helms_order() {
+        let options = Options {
+            files: vec!["-".to_owned()],
+            json: vec![r#" {"a":{"json":1,"set":1}} "#.to_owned()],
+            typed: vec!["a.set=2,a.text=2,a.gone=null".to_owned()],
+            text: vec!["a.text=3,a.literal=3".to_owned()],
+            from_file: Vec::new(),
+            literal: vec!["a.literal=4,{x}".to_owned()],
+        };
+        let map = options
+            .merge(&mut "a: {file: 0, json: 0, gone: 0}".as_bytes())
+            .unwrap();
+        let expected = r#"{"a":{"file":0,"gone":null,"json":1,"literal":"4,{x}","set":2,"text":"3"}}"#;
+        assert_eq!(json(map), expected);
+    }
+
+    #[test]
+    fn urls_are_refused_with_a_hint() {
+        let options = Options {
+            files: vec!["https://example.org/values.yaml".to_owned()],
+            ..Options::default()
+        };
+        let problem = options.merge(&mut std::io::empty()).unwrap_err();
+        assert!(problem.iter().all(|one| !one.hints.is_empty()), "{problem}");
+    }
+}

@@ -1,0 +1,339 @@
+//! `values.schema.json`: the values of a chart and its subcharts held against their schemas.
+//!
+//! In: a tree of charts with their schemas, and the merged values. Out: nothing, or every
+//! violation in the words of Helm 4.3.1. Drafts 4, 6, 7, 2019-09 and 2020-12; formats are
+//! asserted up to draft 7, as in Helm.
+//!
+//! # Where it differs from Helm
+//!
+//! - What a schema refers to must be in it: neither URLs nor files are read. An unknown
+//!   `$schema` is such a reference.
+//! - A `urn:` that is not in the schema takes anything, without Helm's warning.
+//! - The format `period` is not checked.
+//! - Of a schema that refers to itself without end Helm gives the two places.
+
+use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError};
+use serde_json::Value as Json;
+
+use super::schema_cycles::refers_to_itself;
+use super::schema_words::{is_duration, is_semver, is_uuid, quoted, words};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::source::Location;
+use crate::value::{Map, Number, Value};
+
+/// A chart with its subcharts.
+#[derive(Debug, Clone)]
+pub struct Level<'c> {
+    /// The chart's name; a subchart's alias, when it has one.
+    pub chart: &'c str,
+    /// The bytes of its values.schema.json.
+    pub schema: Option<&'c [u8]>,
+    /// Its subcharts, in the chart's order.
+    pub children: Vec<Level<'c>>,
+}
+
+/// Where the value at a path of keys and indices stands, when that is known.
+pub type Locate<'l> = dyn Fn(&[String]) -> Option<Location> + 'l;
+
+/// How deep charts may nest in each other.
+const MAX_DEPTH: usize = 100;
+
+/// What Helm says before it lists the charts.
+pub const HEADLINE: &str = "values don't meet the specifications of the schema(s) in the following chart(s):";
+
+/// Holds the values against the schema of each chart; a chart without one costs nothing.
+///
+/// # Errors
+/// Class values: the headline with the charts' names, then each violation, with its place where
+/// `locate` knows it.
+pub fn validate(chart: &Level<'_>, values: &Map, locate: &Locate<'_>) -> Result<()> {
+    let mut check = Check {
+        found: Vec::new(),
+        charts: Vec::new(),
+        locate,
+    };
+    check.level(chart, values, &mut Vec::new());
+    if check.found.is_empty() {
+        return Ok(());
+    }
+    let headline = format!("{HEADLINE} {}", check.charts.join(", "));
+    let headline = Diagnostic::error(Class::Values, headline)
+        .hint("--skip-schema-validation renders without these checks");
+    let all = std::iter::once(headline).chain(check.found);
+    Err(all.collect::<Diagnostics>())
+}
+
+struct Check<'l> {
+    found: Vec<Diagnostic>,
+    charts: Vec<String>,
+    locate: &'l Locate<'l>,
+}
+
+impl Check<'_> {
+    fn level(&mut self, level: &Level<'_>, values: &Map, path: &mut Vec<String>) {
+        if let Some(schema) = level.schema {
+            self.one(level.chart, schema, values, path);
+        }
+        if path.len() >= MAX_DEPTH {
+            return;
+        }
+        for child in &level.children {
+            path.push(child.chart.to_owned());
+            match values.get(child.chart) {
+                None | Some(Value::Null) => {}
+                Some(Value::Map(values)) => self.level(child, values, path),
+                Some(other) => {
+                    let type_name = go_type(other);
+                    let message = format!("invalid type for values: expected object (map), got {type_name}");
+                    self.tell(child.chart, message, path);
+                }
+            }
+            path.pop();
+        }
+    }
+
+    fn one(&mut self, chart: &str, schema: &[u8], values: &Map, path: &[String]) {
+        for Violation {
+            pointer,
+            message,
+            causes,
+        } in with_room(|| violations(schema, values))
+        {
+            let mut one = self.diagnostic(chart, &message, &[path, &segments(&pointer)].concat());
+            one.notes.extend(causes);
+            self.found.push(one);
+        }
+    }
+
+    fn tell(&mut self, chart: &str, message: impl AsRef<str>, path: &[String]) {
+        let one = self.diagnostic(chart, message.as_ref(), path);
+        self.found.push(one);
+    }
+
+    fn diagnostic(&mut self, chart: &str, message: &str, path: &[String]) -> Diagnostic {
+        if self.charts.last().is_none_or(|last| last != chart) {
+            self.charts.push(chart.to_owned());
+        }
+        let mut one = Diagnostic::error(Class::Values, format!("{chart}: {message}"));
+        one.location = (self.locate)(path);
+        one
+    }
+}
+
+/// One thing that is wrong.
+struct Violation {
+    /// Where in the chart's values.
+    pointer: String,
+    message: String,
+    causes: Vec<String>,
+}
+
+impl Violation {
+    /// Of the schema itself.
+    fn of_schema(message: String) -> Self {
+        let pointer = String::new();
+        Self {
+            pointer,
+            message,
+            causes: Vec::new(),
+        }
+    }
+
+    fn missing(pointer: String, names: &[String]) -> Self {
+        let list: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+        let noun = if names.len() == 1 {
+            "property"
+        } else {
+            "properties"
+        };
+        let message = format!("at '{pointer}': missing {noun} {}", list.join(", "));
+        Self {
+            pointer,
+            message,
+            causes: Vec::new(),
+        }
+    }
+}
+
+/// Runs what recurses as deep as values nest.
+fn with_room(work: impl FnOnce() -> Vec<Violation> + Send) -> Vec<Violation> {
+    // Reserved, not used: what is not reached takes no memory.
+    const STACK: usize = 256 << 20;
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK);
+        match thread.spawn_scoped(scope, work).map(|running| running.join()) {
+            Ok(Ok(found)) => found,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(error) => vec![Violation::of_schema(format!(
+                "the schema can't be checked: {error}"
+            ))],
+        }
+    })
+}
+
+fn violations(schema: &[u8], values: &Map) -> Vec<Violation> {
+    let schema = match parse(schema) {
+        Ok(schema) => schema,
+        Err(message) => return vec![Violation::of_schema(message)],
+    };
+    let validator = match compile(&schema) {
+        Ok(validator) => validator,
+        Err(error) => return vec![Violation::of_schema(refusal(&error))],
+    };
+    let instance = Json::Object(object(values));
+    let mut found = Vec::new();
+    let mut missing: Option<(String, Vec<String>)> = None;
+    for error in validator.iter_errors(&instance) {
+        let pointer = error.instance_path().to_string();
+        // One for each property that is missing; Helm lists those of a map together.
+        if let Kind::Required { property } = error.kind() {
+            let property = property.as_str().unwrap_or_default().to_owned();
+            match &mut missing {
+                Some((at, names)) if *at == pointer => names.push(property),
+                other => {
+                    let former = other.replace((pointer, vec![property]));
+                    found.extend(former.map(|(pointer, names)| Violation::missing(pointer, &names)));
+                }
+            }
+            continue;
+        }
+        let former = missing.take();
+        found.extend(former.map(|(pointer, names)| Violation::missing(pointer, &names)));
+        let (message, causes) = words(&error);
+        let message = format!("at '{pointer}': {message}");
+        found.push(Violation {
+            pointer,
+            message,
+            causes,
+        });
+    }
+    found.extend(missing.map(|(pointer, names)| Violation::missing(pointer, &names)));
+    found
+}
+
+/// A JSON pointer's keys and indices.
+fn segments(pointer: &str) -> Vec<String> {
+    let pieces = pointer.split('/').skip(1);
+    pieces
+        .map(|piece| piece.replace("~1", "/").replace("~0", "~"))
+        .collect()
+}
+
+fn parse(bytes: &[u8]) -> std::result::Result<Json, String> {
+    let mut schema: Json =
+        serde_json::from_slice(bytes).map_err(|error| format!("values.schema.json is not JSON: {error}"))?;
+    name_draft(&mut schema);
+    if refers_to_itself(&schema) {
+        return Err("values.schema.json: a `$ref` leads back to itself without end".to_owned());
+    }
+    Ok(schema)
+}
+
+/// Helm takes a draft's URL with and without `#`, by http and https, and one that means the
+/// latest draft.
+fn name_draft(schema: &mut Json) {
+    let Some(name) = schema.get_mut("$schema") else {
+        return;
+    };
+    let plain = name.as_str().map(|url| url.trim_end_matches('#'));
+    let path = plain.and_then(|url| url.strip_prefix("http://").or(url.strip_prefix("https://")));
+    let known = match path {
+        Some("json-schema.org/schema" | "json-schema.org/draft/2020-12/schema") => {
+            "https://json-schema.org/draft/2020-12/schema"
+        }
+        Some("json-schema.org/draft/2019-09/schema") => "https://json-schema.org/draft/2019-09/schema",
+        Some("json-schema.org/draft-07/schema") => "http://json-schema.org/draft-07/schema#",
+        Some("json-schema.org/draft-06/schema") => "http://json-schema.org/draft-06/schema#",
+        Some("json-schema.org/draft-04/schema") => "http://json-schema.org/draft-04/schema#",
+        _ => return,
+    };
+    *name = Json::from(known);
+}
+
+fn compile(schema: &Json) -> std::result::Result<jsonschema::Validator, Box<ValidationError<'static>>> {
+    let options = jsonschema::options()
+        // RE2's family, as Go's patterns are.
+        .with_pattern_options(PatternOptions::regex())
+        .with_base_uri("file:///values.schema.json")
+        .with_retriever(Nowhere)
+        // Helm asserts no contents.
+        .without_content_encoding_support("base64")
+        .without_content_media_type_support("application/json")
+        // Known to Helm in every draft that asserts formats, or in none.
+        .with_format("semver", is_semver)
+        .with_format("uuid", is_uuid)
+        .with_format("duration", is_duration)
+        .with_format("idn-email", |_: &str| true)
+        .with_format("idn-hostname", |_: &str| true);
+    options.build(schema).map_err(Box::new)
+}
+
+fn refusal(error: &ValidationError<'_>) -> String {
+    let text = error.to_string();
+    match error.kind() {
+        Kind::Referencing(_) => format!("values.schema.json can't be used: {text}"),
+        _ => format!(
+            "values.schema.json is not a schema: at '{}': {text}",
+            error.instance_path()
+        ),
+    }
+}
+
+/// Where nothing is found.
+struct Nowhere;
+
+impl Retrieve for Nowhere {
+    fn retrieve(
+        &self,
+        uri: &Uri<String>,
+    ) -> std::result::Result<Json, Box<dyn std::error::Error + Send + Sync>> {
+        match uri.scheme().as_str() {
+            "urn" => Ok(Json::Bool(true)),
+            "file" => Err("files are not read for a schema: put what is referred to into its `$defs`".into()),
+            _ => Err("nothing is fetched for a schema: put what is referred to into its `$defs`".into()),
+        }
+    }
+}
+
+fn object(map: &Map) -> serde_json::Map<String, Json> {
+    map.iter()
+        .map(|(key, value)| (key.clone(), json(value)))
+        .collect()
+}
+
+fn json(value: &Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Bool(value) => Json::Bool(*value),
+        Value::Number(number) => number_json(*number),
+        Value::String(text) => Json::String(text.clone()),
+        Value::List(items) => Json::Array(items.iter().map(json).collect()),
+        Value::Map(map) => Json::Object(object(map)),
+    }
+}
+
+/// A float without a fraction is an integer to Helm, also in draft 4.
+#[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
+fn number_json(number: Number) -> Json {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match number {
+        Number::Int(value) => Json::from(value),
+        Number::Uint(value) => Json::from(value),
+        Number::Float(value) if value.fract() == 0.0 && value.abs() <= EXACT => Json::from(value as i64),
+        Number::Float(value) => Json::from(value),
+    }
+}
+
+/// Go's name of the type.
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(Number::Float(_)) => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::List(_) => "[]interface {}",
+        Value::Map(_) => "map[string]interface {}",
+    }
+}

@@ -1,0 +1,116 @@
+//! Schemas whose references lead back to themselves without going into the values: to check
+//! anything against one would not end.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value as Json;
+
+/// Keywords whose schemas hold for the same value.
+const ONE: &[&str] = &["not", "if", "then", "else"];
+const MANY: &[&str] = &["allOf", "anyOf", "oneOf"];
+const NAMED: &[&str] = &["dependentSchemas", "dependencies"];
+const REFERENCES: &[&str] = &["$ref", "$recursiveRef", "$dynamicRef"];
+
+/// Whether some schema in it comes to itself by references alone.
+pub(super) fn refers_to_itself(root: &Json) -> bool {
+    let mut search = Search {
+        root,
+        open: BTreeSet::new(),
+        closed: BTreeSet::new(),
+    };
+    let mut left = vec![root];
+    while let Some(next) = left.pop() {
+        match next {
+            Json::Object(entries) => {
+                let refers = REFERENCES.iter().any(|name| entries.contains_key(*name));
+                if refers && search.cycles(next) {
+                    return true;
+                }
+                left.extend(entries.values());
+            }
+            Json::Array(items) => left.extend(items),
+            _ => {}
+        }
+    }
+    false
+}
+
+struct Search<'s> {
+    root: &'s Json,
+    /// The schemas on the way, by address: one schema is one place in the tree.
+    open: BTreeSet<usize>,
+    closed: BTreeSet<usize>,
+}
+
+impl<'s> Search<'s> {
+    fn cycles(&mut self, start: &'s Json) -> bool {
+        // What is still to be looked at, and with `true` what is left behind again.
+        let mut left = vec![(start, false)];
+        while let Some((schema, leaving)) = left.pop() {
+            let address = std::ptr::from_ref(schema).addr();
+            if leaving {
+                self.open.remove(&address);
+                self.closed.insert(address);
+                continue;
+            }
+            if self.open.contains(&address) {
+                return true;
+            }
+            if self.closed.contains(&address) {
+                continue;
+            }
+            self.open.insert(address);
+            left.push((schema, true));
+            left.extend(self.next(schema).into_iter().map(|next| (next, false)));
+        }
+        false
+    }
+
+    /// The schemas that hold for the same value.
+    fn next(&self, schema: &'s Json) -> Vec<&'s Json> {
+        let Json::Object(entries) = schema else {
+            return Vec::new();
+        };
+        let mut out = Vec::new();
+        for (name, value) in entries {
+            let name = name.as_str();
+            if ONE.contains(&name) {
+                out.push(value);
+            } else if MANY.contains(&name) {
+                out.extend(value.as_array().into_iter().flatten());
+            } else if NAMED.contains(&name) {
+                out.extend(value.as_object().into_iter().flat_map(serde_json::Map::values));
+            } else if REFERENCES.contains(&name) {
+                let target = value.as_str().and_then(|text| text.strip_prefix('#'));
+                out.extend(target.and_then(|pointer| self.root.pointer(pointer)));
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_in_a_circle_are_found_and_recursive_schemas_are_not() {
+        let cases = [
+            (r##"{"$ref":"#"}"##, true),
+            (r##"{"allOf":[{"$ref":"#"}]}"##, true),
+            (
+                r##"{"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"not":{"$ref":"#/$defs/a"}}}}"##,
+                true,
+            ),
+            (r##"{"properties":{"a":{"$ref":"#"}}}"##, false),
+            (
+                r##"{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"items":{"$ref":"#"}}}}"##,
+                false,
+            ),
+        ];
+        for (text, expected) in cases {
+            let schema: Json = serde_json::from_str(text).unwrap();
+            assert_eq!(refers_to_itself(&schema), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Schemas of charts: what Helm 4.3.1 says of the same, recorded by `testdata/values/schema.py`.
+
+use super::options::load;
+use super::schema::{Level, validate};
+use crate::diag::Class;
+use crate::source::Source;
+use crate::value::Map;
+use crate::yaml;
+
+const CASES: &str = include_str!("../../../testdata/values/schema.json");
+
+fn check(schema: &str, values: &str) -> Vec<String> {
+    let values = load(&Source::new("values.yaml", values)).expect("values");
+    let level = Level {
+        chart: "c",
+        schema: Some(schema.as_bytes()),
+        children: Vec::new(),
+    };
+    match validate(&level, &values, &|_| None) {
+        Ok(()) => Vec::new(),
+        Err(problem) => problem
+            .iter()
+            .skip(1)
+            .flat_map(|one| std::iter::once(&one.message).chain(&one.notes))
+            .map(|line| line.trim_start_matches("c: ").to_owned())
+            .collect(),
+    }
+}
+
+#[test]
+fn each_case_ends_as_in_helm_and_in_its_words() {
+    let cases = yaml::parse_json(&Source::new("t", CASES), &yaml::Limits::default()).expect("JSON");
+    let mut wrong = Vec::new();
+    for case in cases.items() {
+        let field = |name| case.get(name).and_then(yaml::Node::as_str).unwrap_or_default();
+        let (schema, values, helm) = (field("schema"), field("values"), field("helm"));
+        let found = check(schema, values);
+        // `regex` and references are explained in other words.
+        let same = match field("words") {
+            "own" => helm.is_empty() == found.is_empty(),
+            _ => {
+                let mut lines: Vec<&str> = helm
+                    .lines()
+                    .map(|line| line.trim_start_matches([' ', '-']))
+                    .collect();
+                let mut found: Vec<&str> = found.iter().map(String::as_str).collect();
+                lines.sort_unstable();
+                found.sort_unstable();
+                lines == found
+            }
+        };
+        if !same {
+            wrong.push(format!("{schema}\n{values}\n  helm: {helm:?}\n  here: {found:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn subcharts_are_checked_with_their_own_part() {
+    let values = load(&Source::new("v", "sub: {k: x}\nodd: 1\n")).expect("values");
+    let schema: &[u8] = br#"{"properties":{"k":{"type":"integer"}}}"#;
+    let child = |chart| Level {
+        chart,
+        schema: Some(schema),
+        children: Vec::new(),
+    };
+    let level = Level {
+        chart: "top",
+        schema: None,
+        children: vec![child("sub"), child("odd"), child("absent")],
+    };
+    let source = Source::new("v", "sub: {k: x}\n");
+    let locate = |path: &[String]| {
+        let at = crate::source::Location::new(&source, crate::source::Span::new(9, 10));
+        (path == ["sub", "k"]).then_some(at)
+    };
+    let problem = validate(&level, &values, &locate).unwrap_err();
+    assert_eq!(problem.class(), Class::Values);
+    let lines: Vec<String> = problem.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        [
+            "values don't meet the specifications of the schema(s) in the following chart(s): sub, odd",
+            "v:1:10: sub: at '/k': got string, want integer",
+            "odd: invalid type for values: expected object (map), got float64",
+        ]
+    );
+}
+
+#[test]
+fn nothing_is_fetched_or_read_for_a_schema() {
+    for (target, word) in [
+        ("https://example.org/x.json", "fetched"),
+        ("other.json", "not read"),
+        ("file:///etc/passwd", "not read"),
+    ] {
+        let found = check(
+            &format!(r#"{{"properties":{{"a":{{"$ref":"{target}"}}}}}}"#),
+            "a: 1",
+        );
+        assert!(found.iter().any(|line| line.contains(word)), "{found:?}");
+    }
+}
+
+#[test]
+fn deep_values_and_schemas_end() {
+    let nested = format!("{}1{}", "{a: ".repeat(900), "}".repeat(900));
+    assert!(check(r##"{"properties":{"a":{"$ref":"#"}}}"##, &nested).is_empty());
+    let deep = format!(
+        "{}{{}}{}",
+        r#"{"properties":{"a":"#.repeat(50_000),
+        "}}".repeat(50_000)
+    );
+    assert!(!check(&deep, "a: 1").is_empty());
+    let level = Level {
+        chart: "c",
+        schema: None,
+        children: Vec::new(),
+    };
+    assert!(validate(&level, &Map::default(), &|_| None).is_ok());
+}
