@@ -5,6 +5,7 @@
 //!
 //! - [`cli`][]: the command line
 //! - [`pipeline`][]: input to artifact
+//! - [`dependencies`][]: what goes into a chart's `charts/`, and its lock
 //! - [`oci`][]: registries, layouts and folders, and the push policy
 //! - [`blueprint`][]: config to chart
 //! - [`values`][]: the values users give, merging, schemas
@@ -13,6 +14,7 @@
 //! - [`config`][]: the input
 //! - [`report`][]: the result of a run, its exit code
 //! - [`mod@reference`], [`version`][]: digests, tags, repositories, targets; chart versions
+//! - [`lint`][]: what is wrong with a chart, as `helm lint` says it, and more
 //! - [`engine`][]: charts' templates with values
 //! - [`funcs`][]: the functions Helm's templates call
 //! - [`mod@semver`][]: versions and constraints as Helm compares them
@@ -32,6 +34,8 @@ pub mod chart;
 pub mod cli;
 pub mod config;
 pub mod decode;
+#[cfg(feature = "oci")]
+pub mod dependencies;
 pub mod diag;
 #[cfg(feature = "render")]
 pub mod engine;
@@ -41,6 +45,8 @@ pub mod fsio;
 pub mod funcs;
 #[cfg(feature = "render")]
 pub mod gotext;
+#[cfg(feature = "render")]
+pub mod lint;
 #[cfg(feature = "oci")]
 pub mod oci;
 #[cfg(feature = "render")]

@@ -333,6 +333,28 @@ pub fn cache_to_json(dir: &str, (files, size): (u64, u64), removed: Option<(u64,
     })
 }
 
+/// A document of texts: `{"schema":1,"name":"text",…}`.
+pub fn text_to_json(pairs: &[(&str, &str)]) -> String {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let pairs: Vec<String> = pairs
+        .iter()
+        .map(|(name, text)| format!(",{}:{}", quoted(name), quoted(text)))
+        .collect();
+    format!("{{\"schema\":{SCHEMA}{}}}", pairs.concat())
+}
+
+/// A success that could not be delivered everywhere: the document with an error in it.
+pub fn with_loss(json: &str, message: &str) -> String {
+    let class = Class::Io;
+    let error = Failure {
+        class: class.as_str().to_owned(),
+        transient: class.is_transient(),
+        message: message.to_owned(),
+    };
+    let open = json.strip_suffix('}').unwrap_or(json);
+    format!("{open},\"error\":{}}}", encode(&error))
+}
+
 fn encode(document: &impl Serialize) -> String {
     // These types hold nothing that JSON can't: no maps with odd keys, no failing writers.
     serde_json::to_string(document).unwrap_or_default()

@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+pub(crate) use super::chart_args::Show;
+pub(crate) use super::lint_args::{Images, Lint};
 pub(crate) use super::registry_args::{Copy, Login, Logout, Publish, Pull, Tags};
 pub(crate) use super::sign_args::{GenerateKeyPair, KeyOptions, Sign, SignatureForm, Signing, Verify};
+pub(crate) use super::template_args::Template;
 use crate::oci::IfExists;
 use crate::reference::{Digest, Tag, Target};
 
@@ -97,6 +100,9 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Make a key pair in cosign's format
     GenerateKeyPair(GenerateKeyPair),
+    /// Put into charts/ what a chart depends on
+    #[command(subcommand, alias = "dep", alias = "dependencies")]
+    Dependency(super::dependency::DependencyCommand),
     /// Look after what is kept of earlier downloads
     #[command(subcommand)]
     Cache(super::cache::CacheCommand),
@@ -104,6 +110,17 @@ pub(crate) enum Command {
     Login(Login),
     /// Forget the credentials kept for a registry
     Logout(Logout),
+    /// List the functions that templates can call
+    Functions,
+    /// Print what a chart renders to, as `helm template` does
+    Template(Box<Template>),
+    /// Show what is in a chart, as `helm show` does
+    #[command(alias = "inspect")]
+    Show(Show),
+    /// Look for what is wrong with charts, as `helm lint` does and beyond
+    Lint(Box<Lint>),
+    /// List the container images that a chart uses
+    Images(Box<Images>),
     /// Print a completion script for a shell
     Completion {
         /// The shell

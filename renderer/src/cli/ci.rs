@@ -131,26 +131,82 @@ fn summary(cells: &[Cells]) -> String {
     text
 }
 
-/// GitLab's dotenv report: counts, and `DIGEST_<CHART>` for each chart that has one.
-pub(crate) fn dotenv(cells: &[Cells]) -> String {
+/// The most bytes that GitLab takes of a dotenv report.
+const MAX_DOTENV: usize = 5 * 1024;
+
+/// GitLab's dotenv report: counts, and `DIGEST_<CHART>` for each chart that has one, changed ones first.
+/// GitLab refuses a report that is too long as a whole, so what does not fit is counted in
+/// `CHARTS_OMITTED` instead; how many that are comes second.
+pub(crate) fn dotenv(cells: &[Cells], variables: usize) -> (String, usize) {
     let (changed, unchanged, failed) = counts(cells);
     let mut text =
         format!("CHARTS_CHANGED={changed}\nCHARTS_UNCHANGED={unchanged}\nCHARTS_FAILED={failed}\n");
-    for one in cells.iter().filter(|one| one.error.is_none()) {
-        let name: String = one
-            .chart
-            .chars()
-            .map(|character| {
-                if character.is_ascii_alphanumeric() {
-                    character.to_ascii_uppercase()
-                } else {
-                    '_'
-                }
-            })
-            .collect();
-        if let Some(digest) = &one.digest {
-            let _ = writeln!(text, "DIGEST_{name}={digest}");
-        }
+    let mut good: Vec<&Cells> = cells.iter().filter(|one| one.error.is_none()).collect();
+    good.sort_by_key(|one| !one.is_changed());
+    let lines: Vec<String> = good.into_iter().filter_map(digest_line).collect();
+    let fits = |count: usize| {
+        let omitted = usize::from(count < lines.len());
+        let bytes: usize = lines.iter().take(count).map(String::len).sum();
+        3 + count + omitted <= variables && text.len() + bytes + omitted * 32 <= MAX_DOTENV
+    };
+    let count = (0..=lines.len()).rev().find(|count| fits(*count)).unwrap_or(0);
+    let omitted = lines.len() - count;
+    text.extend(lines.into_iter().take(count));
+    if omitted > 0 {
+        let _ = writeln!(text, "CHARTS_OMITTED={omitted}");
     }
-    text
+    (text, omitted)
+}
+
+fn digest_line(one: &Cells) -> Option<String> {
+    let digest = one.digest.as_ref()?;
+    let plain = |character: char| {
+        if character.is_ascii_alphanumeric() {
+            character.to_ascii_uppercase()
+        } else {
+            '_'
+        }
+    };
+    let name: String = one.chart.chars().map(plain).collect();
+    Some(format!("DIGEST_{name}={digest}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(count: usize, name: &str) -> Vec<Cells> {
+        (0..count)
+            .map(|number| Cells {
+                chart: format!("{name}-{number}"),
+                version: "1.0.0".to_owned(),
+                outcome: if number + 1 == count {
+                    "created"
+                } else {
+                    "unchanged"
+                }
+                .to_owned(),
+                digest: Some(format!("sha256:{}", "a".repeat(64))),
+                error: None,
+                input: String::new(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_dotenv_report_stays_within_gitlabs_limits_and_keeps_what_changed() {
+        let (all, none) = dotenv(&cells(17, "c"), 20);
+        assert!(
+            none == 0 && !all.contains("OMITTED") && all.lines().count() == 20,
+            "{all}"
+        );
+        let (some, omitted) = dotenv(&cells(18, "c"), 20);
+        assert_eq!((some.lines().count(), omitted), (20, 2));
+        assert!(
+            some.contains("DIGEST_C_17=") && some.ends_with("CHARTS_OMITTED=2\n"),
+            "{some}"
+        );
+        let (long, omitted) = dotenv(&cells(100, &"x".repeat(60)), 1000);
+        assert!(long.len() <= MAX_DOTENV && omitted > 0, "{} bytes", long.len());
+    }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory as _;
 
 use super::args::Cli;
+use super::helm;
 use crate::chart::{Chart, Content};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
@@ -63,14 +64,19 @@ fn find_stranger(chart: &Chart, folder: &Path) -> Result<Option<String>> {
 /// A completion script.
 pub(crate) fn completion(shell: clap_complete::Shell) -> String {
     let mut bytes = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "solar-render", &mut bytes);
+    clap_complete::generate(
+        shell,
+        &mut helm::add_refused(Cli::command()),
+        "solar-render",
+        &mut bytes,
+    );
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Writes the manual pages of all commands; says where.
-pub(crate) fn man(folder: &Path) -> Result<String> {
+/// Writes the manual pages of all commands.
+pub(crate) fn man(folder: &Path) -> Result<()> {
     let cannot = |error: std::io::Error| fsio::cannot("write", folder, &error, Class::Usage);
     fs::create_dir_all(folder).map_err(cannot)?;
-    clap_mangen::generate_to(Cli::command(), folder).map_err(cannot)?;
-    Ok(format!("Manual pages: {}\n", folder.display()))
+    clap_mangen::generate_to(helm::add_refused(Cli::command()), folder).map_err(cannot)?;
+    Ok(())
 }

@@ -40,7 +40,7 @@ const NO_SIGNING: &str = "signing with PGP is not supported; `helm package --sig
                           file, which `push` sends along";
 const NO_VERIFYING: &str = "PGP is not supported; `--prov` gets the .prov file for `helm verify`, \
                             `--expect-digest` holds the chart to a digest, and `--verify-by` to a cosign key";
-const NO_FETCHING: &str = "nothing is fetched while packaging; run `helm dependency build` before";
+const NO_FETCHING: &str = "nothing is fetched while packaging; run `dependency build` before";
 
 /// Flags of `helm package` alone.
 const PACKAGE: &[Refused] = &[
@@ -75,8 +75,93 @@ const PULL: &[Refused] = &[
     ),
 ];
 
+/// Flags of `helm lint` alone.
+const LINT: &[Refused] = &[value("registry-config", FROM_DISK)];
+
 /// Flags of `helm verify` alone.
 const VERIFY: &[Refused] = &[value("keyring", NO_VERIFYING)];
+
+/// Flags of `helm dependency build` and `update` alone.
+const FETCHED: &[Refused] = &[flag("verify", NO_VERIFYING), value("keyring", NO_VERIFYING)];
+
+const FROM_DISK: &str = "charts are read from disk here; `solar-render pull` fetches one";
+const NO_PLUGINS: &str = "nothing is run on what was rendered; send it through a pipe instead";
+const NO_DNS: &str = "what is rendered must not depend on a network: getHostByName gives \"\"";
+const NO_UPDATE: &str = "nothing is fetched while rendering; run `helm dependency build` before";
+
+/// Flags of `helm template` alone.
+const TEMPLATE: &[Refused] = &[
+    flag("dependency-update", NO_UPDATE),
+    flag("enable-dns", NO_DNS),
+    flag(
+        "validate",
+        "no cluster is spoken to here; send the output to `kubectl apply --dry-run=server -f -`",
+    ),
+    value("post-renderer", NO_PLUGINS),
+    value("post-renderer-args", NO_PLUGINS),
+    value("keyring", NO_VERIFYING),
+    flag("verify", NO_VERIFYING),
+    flag("pass-credentials", FROM_DISK),
+    value("repo", NO_REPOSITORIES),
+];
+
+/// What `helm template` takes for the sake of `helm install`, and does nothing about: the name, whether a value
+/// may follow, whether it must follow.
+const WITHOUT_EFFECT: &[(&str, Value)] = &[
+    ("atomic", Value::Switch),
+    ("create-namespace", Value::Switch),
+    ("description", Value::Next),
+    ("disable-openapi-validation", Value::Switch),
+    ("force", Value::Switch),
+    ("force-conflicts", Value::Switch),
+    ("force-replace", Value::Switch),
+    ("hide-notes", Value::Switch),
+    ("labels", Value::Next),
+    ("replace", Value::Switch),
+    ("rollback-on-failure", Value::Switch),
+    ("server-side", Value::Switch),
+    ("take-ownership", Value::Switch),
+    ("wait", Value::Switch),
+    ("wait-for-jobs", Value::Switch),
+];
+
+/// How a flag's value is given.
+#[derive(Clone, Copy)]
+enum Value {
+    /// Behind `=`, if at all.
+    Switch,
+    /// In the next word.
+    Next,
+}
+
+/// Adds [`WITHOUT_EFFECT`], hidden.
+fn add_without_effect(command: Command) -> Command {
+    command.args(WITHOUT_EFFECT.iter().map(|(name, value)| {
+        let arg = Arg::new(*name).long(*name).hide(true).action(ArgAction::Append);
+        let arg = if *name == "labels" { arg.short('l') } else { arg };
+        match value {
+            Value::Switch => arg
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("true"),
+            Value::Next => arg.allow_hyphen_values(true),
+        }
+    }))
+}
+
+const NO_JSONPATH: &str = "send `-o json` through a tool that knows paths instead";
+
+/// Flags of all of `helm show`'s commands.
+const SHOW: &[Refused] = &[
+    value("keyring", NO_VERIFYING),
+    flag("verify", NO_VERIFYING),
+    flag("pass-credentials", FROM_DISK),
+    value("repo", NO_REPOSITORIES),
+    value("jsonpath", NO_JSONPATH),
+];
+
+/// Flags of `helm dependency list` alone.
+const LISTED: &[Refused] = &[value("registry-config", FROM_DISK)];
 
 /// Helm's global flags.
 const GLOBAL: &[Refused] = &[
@@ -105,52 +190,104 @@ const GLOBAL: &[Refused] = &[
 ];
 
 /// The commands that have Helm's names; `login` and `logout` are below `registry` there.
-const SHARED: &[&str] = &["package", "push", "pull", "login", "logout", "verify"];
+const SHARED: &[&str] = &[
+    "package", "push", "pull", "login", "logout", "verify", "template", "lint",
+];
+
+/// Global flags of Helm that commands of ours have.
+const OWN: &[(&str, &[&str])] = &[("template", &["namespace", "debug"]), ("lint", &["namespace"])];
+
+/// The commands with Helm's names that are below `dependency`.
+const DEPENDENCY: &[&str] = &["build", "update", "list"];
+
+/// The commands with Helm's names that are below `show`.
+const PARTS: &[&str] = &["all", "chart", "crds", "readme", "values"];
 
 fn refused(command: &str) -> impl Iterator<Item = &'static Refused> {
+    let has = OWN.iter().find(|(name, _)| *name == command);
+    let has = has.map_or(&[] as &[&str], |(_, flags)| flags);
     let own = match command {
+        "template" => TEMPLATE,
+        "lint" => LINT,
         "package" => PACKAGE,
         "pull" => PULL,
         "verify" => VERIFY,
+        "build" | "update" => FETCHED,
+        "all" | "chart" | "crds" | "readme" | "values" => SHOW,
+        "list" => LISTED,
         _ => &[],
     };
-    own.iter().chain(GLOBAL)
+    let global = GLOBAL.iter().filter(move |one| !has.contains(&one.name));
+    own.iter().chain(global)
 }
 
 /// Adds the refused flags, hidden, to the commands that have Helm's names, and Helm's short forms.
 pub(crate) fn add_refused(command: Command) -> Command {
     let command = command.mut_subcommand("login", |sub| {
-        sub.mut_arg("username", |arg| arg.short('u'))
-            .mut_arg("password", |arg| arg.short('p'))
-            .mut_arg("insecure_skip_tls_verify", |arg| arg.alias("insecure"))
-    });
-    SHARED.iter().fold(command, |command, name| {
-        command.mut_subcommand(name, |sub| {
-            sub.args(refused(name).map(|one| {
-                let arg = Arg::new(one.name).long(one.name).hide(true);
-                let arg = if let Some(short) = one.short {
-                    arg.short(short)
-                } else {
-                    arg
-                };
-                let action = if one.takes_value {
-                    ArgAction::Append
-                } else {
-                    ArgAction::SetTrue
-                };
-                arg.action(action)
-            }))
+        // It writes where the others read.
+        sub.mut_arg("registry_config", |arg| {
+            arg.help("The credentials file to write, instead of Docker's")
         })
+        .mut_arg("username", |arg| {
+            arg.short('u').help("The user; else REGISTRY_USERNAME")
+        })
+        .mut_arg("password", |arg| arg.short('p'))
+        .mut_arg("insecure_skip_tls_verify", |arg| arg.alias("insecure"))
+    });
+    let command = command.mut_subcommand("template", add_without_effect);
+    let command = command.mut_subcommand("dependency", |sub| add_all(sub, DEPENDENCY));
+    let command = command.mut_subcommand("show", |sub| add_all(sub, PARTS));
+    add_all(command, SHARED)
+}
+
+fn add_all(command: Command, names: &[&'static str]) -> Command {
+    names.iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |sub| {
+            let here = |one: &&Refused| sub.get_arguments().any(|arg| arg.get_long() == Some(one.name));
+            let missing: Vec<&Refused> = refused(name).filter(|one| !here(one)).collect();
+            sub.args(missing.into_iter().map(hidden))
+        })
+    })
+}
+
+fn hidden(one: &Refused) -> Arg {
+    let arg = Arg::new(one.name).long(one.name).hide(true);
+    let arg = match one.short {
+        Some(short) => arg.short(short),
+        None => arg,
+    };
+    arg.action(if one.takes_value {
+        ArgAction::Append
+    } else {
+        ArgAction::SetTrue
     })
 }
 
 /// The refusals for the flags that were given.
 pub(crate) fn refusals(command: &str, matches: &ArgMatches) -> Vec<Diagnostic> {
-    let known = SHARED.contains(&command);
+    let inner = [("dependency", DEPENDENCY), ("show", PARTS)];
+    let inner = inner.iter().find(|(name, _)| *name == command);
+    if let (Some((above, names)), Some((below, matches))) = (inner, matches.subcommand()) {
+        return refused_by(below, above, names, matches);
+    }
+    refused_by(command, "", SHARED, matches)
+}
+
+fn refused_by(command: &str, above: &str, names: &[&str], matches: &ArgMatches) -> Vec<Diagnostic> {
+    let given = |one: &&Refused| {
+        names.contains(&command)
+            && matches.ids().any(|id| id.as_str() == one.name)
+            && matches.value_source(one.name) == Some(clap::parser::ValueSource::CommandLine)
+    };
     refused(command)
-        .filter(|one| known && matches.value_source(one.name) == Some(clap::parser::ValueSource::CommandLine))
+        .filter(given)
         .map(|one| {
-            let message = format!("Helm's --{} is not supported by `{command}`", one.name);
+            let command = format!("{above} {command}");
+            let message = format!(
+                "Helm's --{} is not supported by `{}`",
+                one.name,
+                command.trim_start()
+            );
             Diagnostic::error(Class::Usage, message).note(one.reason)
         })
         .collect()

@@ -5,12 +5,21 @@
 
 mod args;
 mod cache;
+mod chart_args;
 mod ci;
 mod commands;
 mod copy;
+mod csv;
+mod dependency;
+mod dependency_list;
 mod draw;
+mod fetch;
 mod files;
+mod functions;
 mod helm;
+mod images;
+mod lint;
+mod lint_args;
 mod output;
 mod progress;
 mod publish;
@@ -18,9 +27,13 @@ mod pull;
 mod registry;
 mod registry_args;
 mod shipping;
+mod show;
 mod sign;
 mod sign_args;
 mod signals;
+mod template;
+mod template_args;
+mod template_files;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,7 +42,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use crate::diag::{Class, Diagnostic, Diagnostics, did_you_mean};
-use crate::report::{MAX_DOCUMENT, Report, list_to_bounded_json, list_to_json};
+use crate::report::{self, MAX_DOCUMENT, Report, list_to_bounded_json, list_to_json};
 use crate::world::{System, World};
 use args::{Cli, Command, Global, Output};
 use output::{Finish, Printer};
@@ -57,8 +70,15 @@ pub(crate) enum Done {
         /// For people.
         text: String,
     },
-    /// Text that is the point of the command (a completion script).
-    Text(String),
+    /// A result of another form that may be a failure all the same.
+    Findings {
+        /// For machines: one line.
+        json: String,
+        /// For people.
+        text: String,
+        /// What makes it a failure.
+        problem: Option<Diagnostics>,
+    },
 }
 
 /// What a command works with.
@@ -129,18 +149,34 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Do
         Command::Digest(args) => Done::One(Box::new(commands::digest(args, context))),
         Command::Push(args) => Done::One(Box::new(commands::push(args, context))),
         Command::Publish(args) => publish::publish(args, context),
-        Command::Pull(args) => Done::One(Box::new(pull::pull(args, context))),
+        Command::Pull(args) => pull::pull(args, context),
         Command::Copy(args) => Done::One(Box::new(copy::copy(args, context))),
         Command::Tags(args) => registry::tags(args, context),
         Command::Sign(args) => Done::One(Box::new(sign::sign(args, context))),
         Command::Verify(args) => Done::One(Box::new(sign::verify(args, context))),
         Command::GenerateKeyPair(args) => Done::One(Box::new(sign::generate_key_pair(args, context))),
+        Command::Dependency(command) => dependency::dependency(command, context),
         Command::Cache(command) => cache::cache(command, context),
         Command::Login(args) => Done::One(Box::new(registry::login(args, context))),
         Command::Logout(args) => Done::One(Box::new(registry::logout(args, context))),
-        Command::Completion { shell } => Done::Text(files::completion(*shell)),
+        Command::Functions => functions::list(),
+        Command::Template(args) => template::template(args, context),
+        Command::Lint(args) => lint::lint(args, context),
+        Command::Images(args) => images::list(args, context),
+        Command::Show(args) => show::show(args, context),
+        Command::Completion { shell } => {
+            let text = files::completion(*shell);
+            let json = report::text_to_json(&[("shell", &shell.to_string()), ("script", &text)]);
+            Done::Document { json, text }
+        }
         Command::Man { dir } => match files::man(dir) {
-            Ok(text) => Done::Text(text),
+            Ok(()) => {
+                let dir = dir.display().to_string();
+                Done::Document {
+                    json: report::text_to_json(&[("file", &dir)]),
+                    text: format!("Manual pages: {dir}\n"),
+                }
+            }
             Err(problem) => Done::One(Box::new(Outcome::failed(problem))),
         },
     }
@@ -151,9 +187,6 @@ fn conclude(printer: &Printer, done: Done) -> u8 {
     let (outcomes, list) = match done {
         Done::One(outcome) => (vec![*outcome], false),
         Done::Many(outcomes) => (outcomes, true),
-        Done::Text(text) => {
-            return written(printer.print(&text));
-        }
         Done::Document { json, text } => {
             let short = if json.len() > MAX_DOCUMENT {
                 Report::default().to_json()
@@ -161,6 +194,12 @@ fn conclude(printer: &Printer, done: Done) -> u8 {
                 json.clone()
             };
             return finish(printer, &json, &short, &text, &[]);
+        }
+        Done::Findings { json, text, problem } => {
+            let report = problem.as_ref().map_or_else(Report::default, Report::failure);
+            let short = report.to_json();
+            let problems: Vec<&Diagnostics> = problem.iter().collect();
+            return finish(printer, &json, &short, &text, &problems);
         }
     };
     let problems: Vec<&Diagnostics> = outcomes.iter().filter_map(|one| one.problem.as_ref()).collect();
@@ -273,9 +312,14 @@ fn early_printer(arguments: &[OsString], world: &dyn World) -> Printer {
 /// and no file.
 fn mistyped_command(definition: &clap::Command, arguments: &[OsString]) -> Option<Diagnostics> {
     let word = arguments.get(1)?.to_str()?;
-    let commands = || definition.get_subcommands().map(clap::Command::get_name);
+    let commands = || {
+        definition
+            .get_subcommands()
+            .flat_map(clap::Command::get_name_and_visible_aliases)
+    };
+    let known = |name| definition.find_subcommand(name).is_some();
     let bare = word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') && !word.starts_with('-');
-    if !bare || word.is_empty() || commands().any(|name| name == word) || Path::new(word).exists() {
+    if !bare || word.is_empty() || known(word) || Path::new(word).exists() {
         return None;
     }
     let one = Diagnostic::error(Class::Usage, format!("`{word}` is neither a command nor a file"));
@@ -356,7 +400,7 @@ fn with_default_command(
             words.next();
         }
     }
-    let named = first.is_some_and(|word| definition.get_subcommands().any(|one| one.get_name() == word));
+    let named = first.is_some_and(|word| definition.find_subcommand(word).is_some());
     if arguments.len() > 1 && (always || !named) {
         arguments.insert(1, "render".into());
     }

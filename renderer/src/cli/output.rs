@@ -10,6 +10,7 @@ use super::args::{Color, Global, Output};
 use super::draw;
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::fsio;
+use crate::report;
 use crate::world::World;
 
 /// Where Kubernetes looks for a container's last words.
@@ -71,6 +72,16 @@ impl Printer {
         self.verbose
     }
 
+    /// Whether the result is wanted as JSON anywhere but in the termination message.
+    pub(crate) fn wants_json(&self) -> bool {
+        self.output == Output::Json || self.result_file.is_some()
+    }
+
+    /// Whether only errors are wanted.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// A warning, unless they are not wanted.
     pub(crate) fn warn(&self, warning: &Diagnostic) {
         if !self.quiet {
@@ -97,17 +108,16 @@ impl Printer {
             lost |= self.complain("write the result to", path, std::fs::write(path, short));
         }
         let written = match self.output {
+            // Whoever reads only this must not take it for a success that the exit code denies.
+            Output::Json if lost && problems.is_empty() => {
+                let message = "the result could not be written everywhere it was wanted";
+                to_stdout(&format!("{}\n", report::with_loss(json, message)))
+            }
             Output::Json => to_stdout(&format!("{json}\n")),
             Output::Text => to_stdout(text),
         };
         lost |= self.complain("write to", Path::new("standard output"), written);
         if lost { Finish::Lost } else { Finish::Done }
-    }
-
-    /// A text that is the whole result. That it is being printed is known to a signal's handler.
-    pub(crate) fn print(&self, text: &str) -> io::Result<()> {
-        self.finished.store(true, Ordering::SeqCst);
-        to_stdout(text)
     }
 
     /// Says what could not be written; whether there was anything to say.

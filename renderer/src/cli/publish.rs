@@ -47,7 +47,7 @@ fn run(args: &Publish, context: &Context<'_>) -> Result<Vec<Row>> {
             .hint("leave the tag out: each chart's version becomes its own")
             .into());
     }
-    let inputs = find_all(&args.inputs)?;
+    let inputs = find_all(&expanded(&args.inputs)?)?;
     let client = client_options(&args.registry)?;
     let stamp = pipeline::stamp(context.world)?;
     let make = |number: usize, packer: &mut Packer| match inputs.get(number) {
@@ -165,6 +165,34 @@ fn name_input(one: Diagnostic, input: &Path) -> Diagnostic {
     one.note(format!("in {shown}"))
 }
 
+/// Patterns that no shell has expanded become what they match, sorted.
+fn expanded(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    let mut problems = Vec::new();
+    for input in inputs {
+        let pattern = input
+            .to_str()
+            .filter(|text| text.contains(['*', '?', '[']) && !input.exists());
+        let Some(pattern) = pattern else {
+            all.push(input.clone());
+            continue;
+        };
+        let before = all.len();
+        match glob::glob(pattern) {
+            // What can't be looked into is not there for us.
+            Ok(found) => all.extend(found.flatten().take(MAX_CHARTS)),
+            Err(error) => problems.push(Diagnostic::error(Class::Usage, format!("{pattern:?}: {error}"))),
+        }
+        if all.len() == before && problems.is_empty() {
+            problems.push(Diagnostic::error(
+                Class::Usage,
+                format!("nothing matches {pattern:?}"),
+            ));
+        }
+    }
+    Diagnostics::or(problems, all)
+}
+
 /// Folders become the charts below them, sorted; files stay.
 fn find_all(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
@@ -223,10 +251,18 @@ fn done(mut rows: Vec<Row>, args: &Publish, context: &Context<'_>) -> Done {
     let cells: Vec<ci::Cells> = rows.iter().map(cells).collect();
     let reports: Vec<Report> = rows.iter().map(|row| row.outcome.report.clone()).collect();
     let mut problems = ci::tell_github(&cells, &reports, context.world);
-    if let Some(path) = &args.dotenv
-        && let Err(error) = fsio::write_atomically(path, ci::dotenv(&cells).as_bytes())
-    {
-        problems.extend(fsio::cannot("write", path, &error, Class::Usage).into_vec());
+    if let Some(path) = &args.dotenv {
+        let (text, omitted) = ci::dotenv(&cells, usize::from(args.dotenv_variables));
+        if let Err(error) = fsio::write_atomically(path, text.as_bytes()) {
+            problems.extend(fsio::cannot("write", path, &error, Class::Usage).into_vec());
+        }
+        if omitted > 0 {
+            let message = format!(
+                "{} leaves out {omitted} charts: GitLab takes no more",
+                path.display()
+            );
+            problems.push(Diagnostic::warning(Class::Io, message));
+        }
     }
     for problem in &problems {
         context.printer.warn(problem);

@@ -3,20 +3,53 @@
 use super::args::Pull;
 use super::progress::Progress;
 use super::shipping::client_options;
-use super::{Context, Outcome};
+use super::{Context, Done, Outcome};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::{self, PullOptions, Pulled};
 use crate::reference::{Locator, Tag};
 use crate::report::{self, Report};
+use crate::semver::Constraint;
 use crate::version;
 
 /// `pull`
-pub(crate) fn pull(args: &Pull, context: &Context<'_>) -> Outcome {
-    let pulled = locate(args).and_then(|locator| {
-        let client = oci::ClientOptions {
-            cache: args.cache.find(context),
-            ..client_options(&args.registry)?
-        };
+pub(crate) fn pull(args: &Pull, context: &Context<'_>) -> Done {
+    if args.charts.len() > 1 && args.expect_digest.is_some() {
+        let one = Diagnostic::error(Class::Usage, "--expect-digest goes with one chart");
+        return Done::One(Box::new(Outcome::failed(one.into())));
+    }
+    // The password may come from standard input, which is read once.
+    let prepared = client_options(&args.registry).and_then(|client| {
+        let verify_by = args.verify_by.as_ref();
+        let verify_by = verify_by.map(|key| super::sign::load_public(key, context.world));
+        Ok((client, verify_by.transpose()?))
+    });
+    let (client, verify_by) = match prepared {
+        Ok(prepared) => prepared,
+        Err(problem) => return Done::One(Box::new(Outcome::failed(problem))),
+    };
+    let client = oci::ClientOptions {
+        cache: args.cache.find(context),
+        ..client
+    };
+    let mut outcomes: Vec<Outcome> = args
+        .charts
+        .iter()
+        .map(|chart| pull_one(chart, args, &client, verify_by.clone(), context))
+        .collect();
+    match outcomes.pop() {
+        Some(one) if outcomes.is_empty() => Done::One(Box::new(one)),
+        last => Done::Many(outcomes.into_iter().chain(last).collect()),
+    }
+}
+
+fn pull_one(
+    chart: &Locator,
+    args: &Pull,
+    client: &oci::ClientOptions,
+    verify_by: Option<oci::VerifyingKey>,
+    context: &Context<'_>,
+) -> Outcome {
+    let pulled = locate(chart, args.version.as_deref()).and_then(|(locator, range)| {
         let options = PullOptions {
             destination: args.destination.clone(),
             // Without `.` inside: nothing can be made by that name.
@@ -25,15 +58,12 @@ pub(crate) fn pull(args: &Pull, context: &Context<'_>) -> Outcome {
                 .then(|| args.destination.join(&args.untardir).components().collect()),
             provenance: args.prov,
             devel: args.devel,
+            range,
             expect_digest: args.expect_digest.clone(),
-            verify_by: args
-                .verify_by
-                .as_ref()
-                .map(|key| super::sign::load_public(key, context.world))
-                .transpose()?,
+            verify_by,
         };
         let progress = Progress::new(context.printer, "pulling");
-        let pulled = oci::pull(&locator, &options, &client, context.world, &progress);
+        let pulled = oci::pull(&locator, &options, client, context.world, &progress);
         progress.end();
         pulled
     });
@@ -49,18 +79,27 @@ pub(crate) fn pull(args: &Pull, context: &Context<'_>) -> Outcome {
     }
 }
 
-/// The tag may be given as a version, too, but only one of them.
-fn locate(args: &Pull) -> Result<Locator> {
-    let mut locator = args.chart.clone();
-    let Some(version) = &args.version else {
-        return Ok(locator);
+/// The tag may be given as a version, too, but only one of them; a range chooses among all tags.
+pub(super) fn locate(chart: &Locator, version: Option<&str>) -> Result<(Locator, Option<Constraint>)> {
+    let mut locator = chart.clone();
+    let Some(version) = version else {
+        return Ok((locator, None));
     };
     let wrong = |message: String| Diagnostic::error(Class::Usage, message);
     if !version::is_valid(version) {
-        return Err(wrong(format!("--version {version:?} is not a version"))
-            .note("ranges are not supported: what they mean changes with the next push")
-            .hint("without --version the newest release is taken")
-            .into());
+        let range = Constraint::parse(version).map_err(|error| {
+            wrong(format!(
+                "--version {version:?} is neither a version nor a range: {error}"
+            ))
+        })?;
+        return match locator.at() {
+            None => Ok((locator, Some(range))),
+            Some(at) => Err(wrong(format!(
+                "{} is exact: a range has nothing to choose there",
+                chart.place.with(&at)
+            ))
+            .into()),
+        };
     }
     let tag = Tag::from_version(version).map_err(|error| wrong(format!("--version: {error}")))?;
     match &locator.tag {
@@ -71,7 +110,7 @@ fn locate(args: &Pull) -> Result<Locator> {
         .into()),
         _ => {
             locator.tag = Some(tag);
-            Ok(locator)
+            Ok((locator, None))
         }
     }
 }

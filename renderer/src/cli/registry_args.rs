@@ -31,11 +31,11 @@ pub(crate) struct Logout {
 /// `pull`
 #[derive(Args, Debug)]
 pub(crate) struct Pull {
-    /// The chart: oci://HOST/PATH or oci-layout:DIR, with :TAG or @DIGEST; without either, its newest
+    /// The charts: oci://HOST/PATH or oci-layout:DIR, with :TAG or @DIGEST; without either, the newest
     /// release
-    #[arg(value_name = "REF")]
-    pub(crate) chart: Locator,
-    /// The chart's version, in place of a tag
+    #[arg(value_name = "REF", required = true)]
+    pub(crate) charts: Vec<Locator>,
+    /// The chart's version in place of a tag, or a range, of which the newest is taken: 1.2.3, ^1.2, '>=1 <3'
     #[arg(long, value_name = "VERSION")]
     pub(crate) version: Option<String>,
     /// Without a version, take one before a release, too
@@ -47,7 +47,7 @@ pub(crate) struct Pull {
     /// Unpack the chart, and keep no archive
     #[arg(long)]
     pub(crate) untar: bool,
-    /// The folder, below the destination, in which the chart's own folder comes to lie
+    /// The folder, relative to the destination, in which the chart's own folder comes to lie
     #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) untardir: PathBuf,
     /// Also get the provenance file, where there is one
@@ -76,8 +76,13 @@ pub(crate) struct Tags {
     pub(crate) registry: Registry,
 }
 
+const COPY_HELP: &str = "\
+Between two registries --username and REGISTRY_USERNAME are refused: they would go to both.
+Log in to each with `solar-render login`.";
+
 /// `copy`
 #[derive(Args, Debug)]
+#[command(after_help = COPY_HELP)]
 pub(crate) struct Copy {
     /// The chart: oci://HOST/PATH or oci-layout:DIR, with :TAG or @DIGEST; without either, its newest
     /// release
@@ -102,7 +107,7 @@ pub(crate) struct Copy {
 /// `publish`
 #[derive(Args, Debug)]
 pub(crate) struct Publish {
-    /// Folders: every chart below them is published; configs; archives
+    /// Folders: every chart below them is published; configs; archives; patterns with *, ? and [] of them
     #[arg(value_name = "DIR|CONFIG|TGZ", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<PathBuf>,
     /// Where they go: oci://HOST/PATH, oci-layout:DIR or file:DIR; each chart's name and version are
@@ -121,6 +126,10 @@ pub(crate) struct Publish {
     /// Write digests as variables to this file, which GitLab reads as a dotenv report
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) dotenv: Option<PathBuf>,
+    /// How many variables GitLab takes: 20 unless the instance or the plan says otherwise; changed
+    /// charts come first
+    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u16).range(4..=1000))]
+    pub(crate) dotenv_variables: u16,
     #[command(flatten)]
     pub(crate) signing: super::args::Signing,
     #[command(flatten)]

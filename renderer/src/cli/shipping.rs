@@ -138,6 +138,10 @@ pub(crate) fn shipped(
         }
         Err(failure) => {
             report.existing_digest = failure.existing_digest().map(ToString::to_string);
+            // Of several tags the one that the digest was found at.
+            if let Some(reference) = failure.reference() {
+                report.reference = Some(reference.to_owned());
+            }
             failed(report, failure.diagnostic().into())
         }
     }

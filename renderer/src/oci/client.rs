@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::Duration;
 
 use reqwest::{Method, Url};
 use sha2::Digest as _;
@@ -195,16 +194,24 @@ impl<'a> Client<'a> {
         .await
     }
 
-    /// Uploads a blob: POST, then one PUT. Each attempt begins with a fresh POST, because what
-    /// became of a failed session can't be known.
-    pub(super) async fn upload(&self, blob: &Blob) -> Result<(), ClientError> {
-        let start = self.url("blobs/uploads/")?;
+    /// Begins an upload, and says where it goes on.
+    async fn begin(&self, start: &Url) -> Result<Url, ClientError> {
         self.persistently(async || {
             let reply = self.exchange(&Call::new(Method::POST, start.clone())).await?;
             if reply.status != 202 {
                 return Err(self.unexpected(reply, "202").await);
             }
-            let mut call = Call::new(Method::PUT, reply.location()?);
+            Ok(reply.location()?)
+        })
+        .await
+    }
+
+    /// Uploads a blob: POST, then one PUT. Each attempt at the PUT begins with a fresh POST, because
+    /// what became of a failed session can't be known; the POST has attempts of its own.
+    pub(super) async fn upload(&self, blob: &Blob) -> Result<(), ClientError> {
+        let start = self.url("blobs/uploads/")?;
+        self.persistently(async || {
+            let mut call = Call::new(Method::PUT, self.begin(&start).await?);
             call.url
                 .query_pairs_mut()
                 .append_pair("digest", blob.digest.as_str());
@@ -264,35 +271,7 @@ impl<'a> Client<'a> {
         &self,
         operation: impl AsyncFn() -> Result<T, Fault>,
     ) -> Result<T, ClientError> {
-        let mut attempt = 1;
-        loop {
-            let fault = match operation().await {
-                Ok(value) => return Ok(value),
-                Err(fault) => fault,
-            };
-            let decision = match fault.cause {
-                Some(cause) => retry::decide(
-                    &self.options.retry,
-                    attempt,
-                    cause,
-                    fault.retry_after,
-                    self.world.entropy(),
-                ),
-                None => Decision::GiveUp,
-            };
-            match decision {
-                Decision::GiveUp => return Err(fault.error.after(attempt)),
-                Decision::Retry(wait) => self.pause(&fault.error, attempt, wait).await,
-            }
-            attempt += 1;
-        }
-    }
-
-    async fn pause(&self, error: &ClientError, attempt: u32, wait: Duration) {
-        let of = self.options.retry.attempts;
-        self.progress
-            .trace(&format!("attempt {attempt} of {of}: {error}; again in {wait:?}"));
-        tokio::time::sleep(wait).await;
+        persistently(self.options, self.world, self.progress, operation).await
     }
 
     /// Sends, and answers one challenge.
@@ -338,6 +317,35 @@ impl<'a> Client<'a> {
             return reply.protocol(message).into();
         }
         self.refuse(reply).await
+    }
+}
+
+/// Runs an operation until it succeeds, can't, or the attempts are used up.
+pub(super) async fn persistently<T>(
+    options: &ClientOptions,
+    world: &dyn World,
+    progress: &dyn Progress,
+    operation: impl AsyncFn() -> Result<T, Fault>,
+) -> Result<T, ClientError> {
+    let mut attempt = 1;
+    loop {
+        let fault = match operation().await {
+            Ok(value) => return Ok(value),
+            Err(fault) => fault,
+        };
+        let decision = match fault.cause {
+            Some(cause) => retry::decide(&options.retry, attempt, cause, fault.retry_after, world.entropy()),
+            None => Decision::GiveUp,
+        };
+        match decision {
+            Decision::GiveUp => return Err(fault.error.after(attempt)),
+            Decision::Retry(wait) => {
+                let (of, error) = (options.retry.attempts, &fault.error);
+                progress.trace(&format!("attempt {attempt} of {of}: {error}; again in {wait:?}"));
+                tokio::time::sleep(wait).await;
+            }
+        }
+        attempt += 1;
     }
 }
 

@@ -60,7 +60,7 @@ pub fn copy(
     let runtime = super::runtime().map_err(Failure::from)?;
     let result = runtime.block_on(async {
         let origin = Origin::open(&locator.place, from, world, progress)?;
-        let at = origin.resolve(locator, options.devel).await?;
+        let at = origin.resolve(locator, options.devel, None).await?;
         let reference = locator.place.with(&at);
         let image = origin.image(&at, &reference).await?;
         // What has no archive is no chart, and would break whoever pulls it.

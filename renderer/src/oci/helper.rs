@@ -31,7 +31,7 @@ struct Answer {
 
 /// Asks helper `name` for `server`. `Err` says in a few words why it was of no use.
 pub(super) fn get(name: &str, server: &str, world: &dyn World) -> Result<Option<Credentials>, String> {
-    let (status, output) = run(name, "get", server, world)?;
+    let (status, output) = run(name, "get", server, world, TIME_LIMIT)?;
     if !status.success() {
         return if says_nothing(&output) {
             Ok(None)
@@ -63,7 +63,7 @@ pub(super) fn store(
     let entry = serde_json::json!({
         "ServerURL": server, "Username": username, "Secret": secret.expose(),
     });
-    match run(name, "store", &entry.to_string(), world)? {
+    match run(name, "store", &entry.to_string(), world, TIME_LIMIT)? {
         (status, _) if status.success() => Ok(()),
         (status, _) => Err(format!("failed ({status})")),
     }
@@ -71,7 +71,7 @@ pub(super) fn store(
 
 /// Has helper `name` forget `server`; `false` when it knew nothing of it.
 pub(super) fn erase(name: &str, server: &str, world: &dyn World) -> Result<bool, String> {
-    match run(name, "erase", server, world)? {
+    match run(name, "erase", server, world, TIME_LIMIT)? {
         (status, _) if status.success() => Ok(true),
         (_, output) if says_nothing(&output) => Ok(false),
         (status, _) => Err(format!("failed ({status})")),
@@ -84,7 +84,13 @@ fn says_nothing(output: &[u8]) -> bool {
         .any(|part| part == NOT_FOUND.as_bytes())
 }
 
-fn run(name: &str, verb: &str, input: &str, world: &dyn World) -> Result<(ExitStatus, Vec<u8>), String> {
+fn run(
+    name: &str,
+    verb: &str,
+    input: &str,
+    world: &dyn World,
+    limit: Duration,
+) -> Result<(ExitStatus, Vec<u8>), String> {
     let plain = name
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
@@ -102,7 +108,7 @@ fn run(name: &str, verb: &str, input: &str, world: &dyn World) -> Result<(ExitSt
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| format!("can't be run ({})", error.kind()))?;
-    let output = converse(&mut child, input);
+    let output = converse(&mut child, input, limit);
     if output.is_err() {
         // It may be gone already; either way it must not stay behind.
         let _ = child.kill();
@@ -111,7 +117,7 @@ fn run(name: &str, verb: &str, input: &str, world: &dyn World) -> Result<(ExitSt
     Ok((status, output?))
 }
 
-fn converse(child: &mut Child, words: &str) -> Result<Vec<u8>, String> {
+fn converse(child: &mut Child, words: &str, limit: Duration) -> Result<Vec<u8>, String> {
     let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err("has no standard input or output".to_owned());
     };
@@ -125,8 +131,39 @@ fn converse(child: &mut Child, words: &str) -> Result<Vec<u8>, String> {
         // Nobody listens any more after the time limit.
         let _ = sender.send(read.map(|_| bytes));
     });
-    match receiver.recv_timeout(TIME_LIMIT) {
+    match receiver.recv_timeout(limit) {
         Ok(read) => read.map_err(|error| error.kind().to_string()),
-        Err(_) => Err(format!("no answer in {} s", TIME_LIMIT.as_secs())),
+        Err(_) => Err(format!("no answer in {limit:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::Fixed;
+
+    #[test]
+    fn a_helper_that_does_not_answer_is_given_up_and_ended() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("docker-credential-slow");
+        let trace = folder.path().join("pid");
+        let script = format!("#!/bin/sh\necho $$ > {}\nexec sleep 60\n", trace.display());
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mut world = Fixed::default();
+        let dirs = format!("{}:/usr/bin:/bin", folder.path().display());
+        world.env.insert("PATH".to_owned(), dirs);
+        let limit = Duration::from_millis(500);
+        let start = std::time::Instant::now();
+        let problem = run("slow", "get", "h", &world, limit).unwrap_err();
+        assert_eq!(problem, "no answer in 500ms");
+        assert!(start.elapsed() < Duration::from_secs(20));
+        let pid = std::fs::read_to_string(trace).unwrap();
+        let proc = format!("/proc/{}", pid.trim());
+        assert!(
+            !std::path::Path::new(&proc).exists(),
+            "it was ended and waited for"
+        );
     }
 }

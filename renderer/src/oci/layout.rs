@@ -40,6 +40,9 @@ pub enum LayoutError {
         /// Why.
         source: io::Error,
     },
+    /// There is nothing by that name.
+    #[error("the layout {} does not exist", .0.display())]
+    Absent(PathBuf),
     /// It does not have what is asked for.
     #[error("oci-layout:{} does not have {what}", .dir.display())]
     Missing {
@@ -63,6 +66,7 @@ impl LayoutError {
     pub fn class(&self) -> Class {
         match self {
             Self::Io { .. } => Class::Io,
+            Self::Absent(_) => Class::Usage,
             Self::Foreign { .. } => Class::Config,
             // As a registry's 404.
             Self::Missing { .. } => Class::Refused,

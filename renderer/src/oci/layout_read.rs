@@ -27,6 +27,7 @@ pub(super) fn manifest(dir: &Path, at: &At) -> Result<Vec<u8>, LayoutError> {
         what,
     };
     let digest = match at {
+        At::Digest(_) if !dir.exists() => return Err(LayoutError::Absent(dir.to_owned())),
         At::Digest(digest) => digest.clone(),
         At::Tag(tag) => {
             let index = open(dir)?;
@@ -106,6 +107,9 @@ pub(super) fn blob<W: Write>(
 }
 
 fn open(dir: &Path) -> Result<Index, LayoutError> {
+    if !dir.exists() {
+        return Err(LayoutError::Absent(dir.to_owned()));
+    }
     if !dir.join("index.json").exists() {
         let what = "an index.json".to_owned();
         let dir = dir.to_owned();

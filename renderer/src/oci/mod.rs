@@ -45,6 +45,7 @@ mod copy;
 pub mod credentials;
 mod disk;
 mod error;
+pub mod fetch;
 mod file;
 mod helper;
 mod image;

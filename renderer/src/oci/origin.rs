@@ -8,6 +8,7 @@ use super::image::{Descriptor, Image, Named};
 use super::policy::Failure;
 use super::{ClientOptions, Progress, layout_read};
 use crate::reference::{At, Locator, Place, Tag};
+use crate::semver::{self, Constraint};
 use crate::version::Version;
 use crate::world::World;
 
@@ -69,8 +70,13 @@ impl<'a> Origin<'a> {
     }
 
     /// What the locator names; without tag and digest the newest version, one before a release only
-    /// when `devel`.
-    pub(super) async fn resolve(&self, locator: &Locator, devel: bool) -> Result<At, Failure> {
+    /// when `devel`; with a range the newest that is in it.
+    pub(super) async fn resolve(
+        &self,
+        locator: &Locator,
+        devel: bool,
+        range: Option<&Constraint>,
+    ) -> Result<At, Failure> {
         if let Some(at) = locator.at() {
             return Ok(at);
         }
@@ -79,7 +85,11 @@ impl<'a> Origin<'a> {
         let newest = versions
             .iter()
             .filter_map(|text| Version::parse(text))
-            .filter(|version| devel || !version.is_prerelease())
+            .filter(|version| match range {
+                // Masterminds' rule for what comes before a release holds in a range.
+                Some(range) => semver::Version::parse(version.as_str()).is_ok_and(|one| range.check(&one)),
+                None => devel || !version.is_prerelease(),
+            })
             .max();
         newest
             .and_then(|version| Tag::from_version(version.as_str()).ok())

@@ -222,6 +222,14 @@ impl Failure {
         }
     }
 
+    /// Which of several tags it is about.
+    pub fn reference(&self) -> Option<&str> {
+        match self {
+            Self::Conflict { reference, .. } | Self::Overtaken { reference, .. } => Some(reference),
+            _ => None,
+        }
+    }
+
     /// The digest found at the destination, when it is another one.
     pub fn existing_digest(&self) -> Option<&Digest> {
         match self {

@@ -17,6 +17,7 @@ use crate::chart::metadata::Metadata;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio::{AtomicDir, AtomicFile};
 use crate::reference::{Digest, Locator};
+use crate::semver::Constraint;
 use crate::world::World;
 
 /// What is asked of a pull.
@@ -30,6 +31,8 @@ pub struct PullOptions {
     pub provenance: bool,
     /// Without tag and digest, take a version before a release, too.
     pub devel: bool,
+    /// Without tag and digest, take the newest version in this range.
+    pub range: Option<Constraint>,
     /// Fail unless the chart has this digest.
     pub expect_digest: Option<Digest>,
     /// Fail unless this key signed the chart.
@@ -67,7 +70,9 @@ pub fn pull(
     let runtime = super::runtime().map_err(Failure::from)?;
     let result = runtime.block_on(async {
         let origin = Origin::open(&locator.place, client, world, progress)?;
-        let at = origin.resolve(locator, options.devel).await?;
+        let at = origin
+            .resolve(locator, options.devel, options.range.as_ref())
+            .await?;
         let reference = locator.place.with(&at);
         let image = origin.image(&at, &reference).await?;
         check_expected(&image, &reference, options.expect_digest.as_ref())?;

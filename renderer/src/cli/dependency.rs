@@ -1,0 +1,161 @@
+//! `dependency build` and `dependency update`; `dependency list` is next door.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::args::Registry;
+use super::progress::Progress;
+use super::shipping::client_options;
+use super::{Context, Done, Outcome};
+use crate::dependencies::{self, Change, Mode, Placed, Reach};
+use crate::diag::{Class, Diagnostic, Result};
+use crate::oci::ClientOptions;
+use crate::report::{self, Report};
+
+/// `dependency`
+#[derive(Subcommand, Debug)]
+pub(crate) enum DependencyCommand {
+    /// List what Chart.yaml declares, and whether it is in charts/
+    #[command(visible_alias = "ls")]
+    List(super::chart_args::DependencyList),
+    /// Put into charts/ what Chart.lock says; without a lock as `update`
+    Build(Dependencies),
+    /// Choose the newest versions that fit, put them into charts/, and write Chart.lock
+    #[command(alias = "up")]
+    Update(Dependencies),
+}
+
+/// `dependency build` and `dependency update`
+#[derive(Args, Debug)]
+pub(crate) struct Dependencies {
+    /// The chart folder
+    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) chart: PathBuf,
+    /// Helm's list of repositories, for @NAME and for the credentials of repositories; else
+    /// HELM_REPOSITORY_CONFIG, else where Helm keeps it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) repository_config: Option<PathBuf>,
+    /// Nothing: indexes of repositories are always fetched, and nothing is when the lock and the cache
+    /// have it all
+    #[arg(long)]
+    pub(crate) skip_refresh: bool,
+    #[command(flatten)]
+    pub(crate) cache: super::cache::CacheOptions,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+/// `dependency`
+pub(crate) fn dependency(command: &DependencyCommand, context: &Context<'_>) -> Done {
+    let (args, mode) = match command {
+        DependencyCommand::List(args) => return super::dependency_list::list(args, context),
+        DependencyCommand::Build(args) => (args, Mode::Build),
+        DependencyCommand::Update(args) => (args, Mode::Update),
+    };
+    match run(args, mode, context) {
+        Ok(outcomes) => Done::Many(outcomes),
+        Err(problem) => Done::One(Box::new(Outcome::failed(problem))),
+    }
+}
+
+fn run(args: &Dependencies, mode: Mode, context: &Context<'_>) -> Result<Vec<Outcome>> {
+    let client = ClientOptions {
+        cache: args.cache.find(context),
+        ..client_options(&args.registry)?
+    };
+    check_credentials(args, &client, context)?;
+    let progress = Progress::new(context.printer, "pulling");
+    let reach = Reach {
+        client: &client,
+        repositories: args.repository_config.as_deref(),
+        world: context.world,
+        progress: &progress,
+    };
+    let done = dependencies::run(&args.chart, mode, reach);
+    progress.end();
+    let done = done?;
+    let mut outcomes = Vec::new();
+    for chart in done {
+        for warning in &chart.warnings {
+            context.printer.warn(warning);
+        }
+        outcomes.extend(chart.archives.into_iter().map(outcome));
+        if let Some(lock) = chart.lock {
+            let path = lock.display().to_string();
+            outcomes.push(Outcome {
+                text: format!("Wrote: {path}\n"),
+                report: Report {
+                    outcome: Some(report::Outcome::Saved),
+                    file: Some(path),
+                    ..Report::default()
+                },
+                problem: None,
+            });
+        }
+    }
+    Ok(outcomes)
+}
+
+fn outcome(placed: Placed) -> Outcome {
+    let Placed {
+        path,
+        chart: (name, version, repository),
+        digest,
+        size,
+        change,
+    } = placed;
+    let (outcome, verb) = match change {
+        Change::Added => (report::Outcome::Pulled, "Saved"),
+        Change::Kept => (report::Outcome::Unchanged, "Unchanged"),
+        Change::Removed => (report::Outcome::Removed, "Removed"),
+    };
+    let path = path.display().to_string();
+    let from = if repository.is_empty() {
+        String::new()
+    } else {
+        format!(" from {repository}")
+    };
+    Outcome {
+        text: format!("{verb}: {name} {version}{from}\n"),
+        report: Report {
+            outcome: Some(outcome),
+            reference: (!repository.is_empty())
+                .then(|| format!("{}/{name}:{version}", repository.trim_end_matches('/'))),
+            layer: Some(report::Blob {
+                digest: digest.to_string(),
+                size,
+            }),
+            file: Some(path),
+            ..Report::default()
+        },
+        problem: None,
+    }
+}
+
+/// One password for several registries would show it to the wrong ones.
+fn check_credentials(args: &Dependencies, client: &ClientOptions, context: &Context<'_>) -> Result<()> {
+    let env = |name| context.world.env(name).is_some();
+    let given = if client.credentials.is_some() {
+        "--username"
+    } else if env("REGISTRY_USERNAME") && env("REGISTRY_PASSWORD") {
+        "REGISTRY_USERNAME"
+    } else {
+        return Ok(());
+    };
+    let metadata = crate::chart::folder::chart_yaml(&args.chart)?;
+    let hosts: BTreeSet<String> = dependencies::wanted(&metadata)
+        .iter()
+        .filter_map(|one| one.repository.strip_prefix("oci://"))
+        .map(|rest| rest.split('/').next().unwrap_or(rest).to_owned())
+        .collect();
+    if hosts.len() < 2 {
+        return Ok(());
+    }
+    let hosts: Vec<String> = hosts.into_iter().collect();
+    let message = format!("{given} would go to {}", hosts.join(" and "));
+    Err(Diagnostic::error(Class::Usage, message)
+        .hint("log in to each with `solar-render login`")
+        .into())
+}

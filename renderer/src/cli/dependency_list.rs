@@ -1,0 +1,231 @@
+//! `dependency list`: what a chart declares and what is there, as `helm dependency list` prints it.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use super::chart_args::DependencyList;
+use super::{Context, Done, Outcome};
+use crate::chart::details::Dependency;
+use crate::chart::load::{Loaded, load};
+use crate::diag::Result;
+use crate::report::SCHEMA;
+use crate::semver::{Constraint, Version};
+use crate::template::print::quote;
+use crate::value::{Map, Value};
+use crate::version;
+
+/// `dependency list`
+pub(crate) fn list(args: &DependencyList, context: &Context<'_>) -> Done {
+    match run(args, context) {
+        Ok(done) => done,
+        Err(problem) => Done::One(Box::new(Outcome::failed(problem))),
+    }
+}
+
+fn run(args: &DependencyList, context: &Context<'_>) -> Result<Done> {
+    let path = cleaned(&args.chart);
+    let chart = load(&path)?;
+    for warning in chart.all_warnings() {
+        context.printer.warn(warning);
+    }
+    let charts = path.join("charts");
+    let Some(declared) = &chart.details.dependencies else {
+        let warning = format!("no dependencies at {}", charts.display());
+        return Ok(done(&[], &[&warning], &format!("WARNING: {warning}\n")));
+    };
+    let found = archives_and_folders(&charts);
+    let rows: Vec<Row> = declared
+        .iter()
+        .map(|one| Row {
+            dependency: one,
+            status: status(one, &found, &chart),
+        })
+        .collect();
+    let mut text = table(&rows, args.max_col_width);
+    text.push('\n');
+    let warnings: Vec<String> = found.iter().filter_map(|path| unwanted(path, declared)).collect();
+    for warning in &warnings {
+        text.push_str(&format!("WARNING: {warning}\n"));
+    }
+    let warnings: Vec<&str> = warnings.iter().map(String::as_str).collect();
+    Ok(done(&rows, &warnings, &text))
+}
+
+struct Row<'c> {
+    dependency: &'c Dependency,
+    status: &'static str,
+}
+
+fn done(rows: &[Row<'_>], warnings: &[&str], text: &str) -> Done {
+    let rows = rows.iter().map(|row| {
+        let fields: Map = [
+            ("name", row.dependency.name.as_str()),
+            ("version", row.dependency.version.as_str()),
+            ("repository", row.dependency.repository.as_str()),
+            ("status", row.status),
+        ]
+        .map(|(key, text)| (key, Value::from(text)))
+        .into_iter()
+        .collect();
+        Value::Map(fields)
+    });
+    let document: Map = [
+        ("schema", Value::from(i64::from(SCHEMA))),
+        ("dependencies", Value::List(rows.collect())),
+        (
+            "warnings",
+            Value::List(warnings.iter().map(|one| Value::from(*one)).collect()),
+        ),
+    ]
+    .into_iter()
+    .collect();
+    Done::Document {
+        json: Value::Map(document).to_json(),
+        text: text.to_owned(),
+    }
+}
+
+/// Go's `filepath.Clean`: by the text alone.
+fn cleaned(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => {
+                out.pop();
+            }
+            Component::ParentDir if out.has_root() => {}
+            part => out.push(part),
+        }
+    }
+    if out.as_os_str().is_empty() {
+        out.push(".");
+    }
+    out
+}
+
+/// What lies in `charts/`, in the order of names; a chart that is an archive has nothing there.
+fn archives_and_folders(charts: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(charts) else {
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_dir() || is_archive(path))
+        // `./charts/x` is `charts/x` in Go.
+        .map(|path| path.strip_prefix(".").map(Path::to_owned).unwrap_or(path))
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn is_archive(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "tgz")
+}
+
+/// Whether a declared dependency is there, in Helm's words. Archives are looked at first, by
+/// their names, then whatever was loaded.
+fn status(wanted: &Dependency, found: &[PathBuf], chart: &Loaded) -> &'static str {
+    let prefix = format!("{}-", wanted.name);
+    let version = |path: &PathBuf| {
+        let name = path.file_name()?.to_str()?.strip_suffix(".tgz")?;
+        name.strip_prefix(&prefix).map(str::to_owned)
+    };
+    let mut archives: Vec<&PathBuf> = found.iter().filter(|path| version(path).is_some()).collect();
+    if archives.len() > 1 {
+        archives.retain(|path| version(path).is_some_and(|version| is_strict(&version)));
+        if archives.len() > 1 {
+            return "too many matches";
+        }
+    }
+    if let Some(path) = archives.first().filter(|path| path.exists()) {
+        return match load(path) {
+            Err(_) => "corrupt",
+            Ok(found) if found.name() != wanted.name => "misnamed",
+            Ok(found) => mismatch(wanted, &found).unwrap_or("ok"),
+        };
+    }
+    let same = |found: &&std::sync::Arc<Loaded>| found.name() == wanted.name;
+    match chart.dependencies.iter().rfind(same) {
+        None => "missing",
+        Some(found) => mismatch(wanted, found).unwrap_or("unpacked"),
+    }
+}
+
+fn mismatch(wanted: &Dependency, found: &Loaded) -> Option<&'static str> {
+    if found.details.version == wanted.version {
+        return None;
+    }
+    match (
+        Constraint::parse(&wanted.version),
+        Version::parse(&found.details.version),
+    ) {
+        (Ok(constraint), Ok(version)) => (!constraint.check(&version)).then_some("wrong version"),
+        _ => Some("invalid version"),
+    }
+}
+
+/// Whether SemVer itself takes the version: three numbers, no `v`, no leading zeros.
+fn is_strict(text: &str) -> bool {
+    let core = text.split(['-', '+']).next().unwrap_or(text);
+    let number = |part: &str| part == "0" || !part.starts_with('0');
+    version::is_valid(text)
+        && !text.starts_with('v')
+        && core.split('.').count() == 3
+        && core.split('.').all(number)
+}
+
+/// What is to be said of something in `charts/`.
+fn unwanted(path: &Path, declared: &[Dependency]) -> Option<String> {
+    let shown = quote(&path.display().to_string());
+    match load(path) {
+        Err(_) => Some(format!("{shown} is not a chart.")),
+        Ok(chart) if declared.iter().any(|one| one.name == chart.name()) => None,
+        Ok(_) => Some(format!("{shown} is not in Chart.yaml.")),
+    }
+}
+
+/// Columns padded to their widest cell, tabs between.
+fn table(rows: &[Row<'_>], most: usize) -> String {
+    let heads = ["NAME", "VERSION", "REPOSITORY", "STATUS"];
+    let cells = rows.iter().map(|row| {
+        let Dependency {
+            name,
+            version,
+            repository,
+            ..
+        } = row.dependency;
+        [name.as_str(), version.as_str(), repository.as_str(), row.status]
+    });
+    let lines: Vec<[&str; 4]> = std::iter::once(heads).chain(cells).collect();
+    let width = |column: usize| {
+        let widest = lines
+            .iter()
+            .filter_map(|line| line.get(column))
+            .map(|cell| cell.chars().count())
+            .max();
+        widest.map_or(0, |widest| if most == 0 { widest } else { widest.min(most) })
+    };
+    let widths = [width(0), width(1), width(2), width(3)];
+    let mut out = String::new();
+    for line in &lines {
+        let cells: Vec<String> = line
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| fitted(cell, width))
+            .collect();
+        out.push_str(&cells.join("\t"));
+        out.push('\n');
+    }
+    out
+}
+
+/// Padded, or cut to end in `...`; one character stays however narrow the column is.
+fn fitted(cell: &str, width: usize) -> String {
+    let count = cell.chars().count();
+    if count <= width {
+        return format!("{cell}{}", " ".repeat(width - count));
+    }
+    let kept = width.saturating_sub(3).max(1);
+    format!("{}...", cell.chars().take(kept).collect::<String>())
+}

@@ -1,0 +1,83 @@
+//! `images`: the container images that a rendered chart uses.
+
+use super::lint_args::Images;
+use super::template::request_of;
+use super::{Context, Done, Outcome};
+use crate::diag::Result;
+use crate::engine::images::{Image, images};
+use crate::engine::manifest::{Choice, Manifest, Manifests};
+use crate::engine::{Chart, Request};
+use crate::report::SCHEMA;
+use crate::value::Value;
+
+/// `images`
+pub(crate) fn list(args: &Images, context: &Context<'_>) -> Done {
+    match run(args, context) {
+        Ok(done) => done,
+        Err(problem) => Done::One(Box::new(Outcome::failed(problem))),
+    }
+}
+
+fn run(args: &Images, context: &Context<'_>) -> Result<Done> {
+    let (chart, request) = request_of(
+        &args.name_and_chart,
+        &args.values,
+        &args.release,
+        &args.cluster,
+        args.frozen,
+    )?;
+    let chart = Chart::new(super::fetch::load(&chart, &args.fetch, context)?);
+    let rendered = chart.render(&Request {
+        skip_schema: args.skip_schema_validation,
+        ..request
+    })?;
+    for warning in &rendered.warnings {
+        context.printer.warn(warning);
+    }
+    let all = Manifests::new(&rendered.chart, rendered.texts, false)?;
+    let choice = Choice {
+        no_hooks: args.no_hooks,
+        skip_tests: args.skip_tests,
+    };
+    let manifests = all.manifests.iter().chain(all.chosen_hooks(choice));
+    let objects: Vec<(&Manifest, Value)> = manifests.map(|one| (one, one.object())).collect();
+    let found = images(
+        objects
+            .iter()
+            .map(|(manifest, object)| (&*manifest.source, object)),
+    );
+    let text = found.iter().map(|image| format!("{}\n", image.name)).collect();
+    Ok(Done::Document {
+        json: document(&found),
+        text,
+    })
+}
+
+fn document(found: &[Image]) -> String {
+    let images = found.iter().map(|image| {
+        let uses = image.uses.iter().map(|one| {
+            let texts = [
+                ("source", &one.source),
+                ("apiVersion", &one.api_version),
+                ("kind", &one.kind),
+                ("name", &one.name),
+                ("namespace", &one.namespace),
+                ("field", &one.field),
+            ];
+            let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
+            let texts = texts.map(|(key, text)| (key, Value::from(text.as_str())));
+            Value::Map(texts.chain([("exact", Value::Bool(one.is_exact))]).collect())
+        });
+        let fields = [
+            ("image", Value::from(image.name.as_str())),
+            ("uses", Value::List(uses.collect())),
+        ];
+        Value::Map(fields.into_iter().collect())
+    });
+    let fields = [
+        ("schema", Value::from(i64::from(SCHEMA))),
+        ("outcome", Value::from("rendered")),
+        ("images", Value::List(images.collect())),
+    ];
+    Value::Map(fields.into_iter().collect()).to_json()
+}

@@ -1,0 +1,103 @@
+//! `show`: what is in a chart, as `helm show` prints it.
+
+use super::chart_args::{Part, Show};
+use super::{Context, Done, Outcome};
+use crate::chart::load::Loaded;
+use crate::diag::{Class, Result};
+use crate::report::SCHEMA;
+use crate::source::Source;
+use crate::value::{Map, Value};
+use crate::yaml;
+
+/// The names of a README, whatever their case.
+const READMES: [&str; 3] = ["readme.md", "readme.txt", "readme"];
+
+/// `show`
+pub(crate) fn show(args: &Show, context: &Context<'_>) -> Done {
+    match run(&args.part, context) {
+        Ok(done) => done,
+        Err(problem) => Done::One(Box::new(Outcome::failed(problem))),
+    }
+}
+
+fn run(part: &Part, context: &Context<'_>) -> Result<Done> {
+    let (Part::All(args) | Part::Chart(args) | Part::Crds(args) | Part::Readme(args) | Part::Values(args)) =
+        part;
+    let chart = super::fetch::load(&args.chart, &args.fetch, context)?;
+    for warning in chart.all_warnings() {
+        context.printer.warn(warning);
+    }
+    let all = matches!(part, Part::All(_));
+    let mut text = String::new();
+    let mut fields = vec![("schema", Value::from(i64::from(SCHEMA)))];
+    if all || matches!(part, Part::Chart(_)) {
+        let metadata = metadata(&chart)?;
+        text.push_str(&format!("{}\n", yaml::write(&metadata)));
+        fields.push(("chart", metadata));
+    }
+    if all || matches!(part, Part::Values(_)) {
+        if let Some(source) = &chart.values_source {
+            text.push_str(&format!("{}{}\n", separator(all), source.text()));
+        }
+        fields.push(("values", Value::Map((*chart.values).clone())));
+    }
+    if all || matches!(part, Part::Readme(_)) {
+        let readme = readme(&chart);
+        if let Some(readme) = &readme {
+            text.push_str(&format!("{}{readme}\n", separator(all)));
+        }
+        fields.push(("readme", readme.map_or(Value::Null, Value::from)));
+    }
+    if all || matches!(part, Part::Crds(_)) {
+        let crds = crds(&chart, &chart.details.name);
+        for (_, crd) in &crds {
+            text.push_str(&format!("{}{crd}\n", separator(!crd.starts_with("---"))));
+        }
+        fields.push(("crds", Value::List(crds.into_iter().map(crd).collect())));
+    }
+    let document: Map = fields.into_iter().collect();
+    Ok(Done::Document {
+        json: Value::Map(document).to_json(),
+        text,
+    })
+}
+
+fn separator(wanted: bool) -> &'static str {
+    if wanted { "---\n" } else { "" }
+}
+
+/// Chart.yaml as Helm's struct, whose fields YAML's writer sorts.
+fn metadata(chart: &Loaded) -> Result<Value> {
+    let text = String::from_utf8_lossy(&chart.metadata.config);
+    let source = Source::new("Chart.yaml", text);
+    yaml::parse(&source, Class::Internal, &yaml::Limits::default()).map(yaml::Node::into_value)
+}
+
+fn readme(chart: &Loaded) -> Option<String> {
+    let known = |name: &str| READMES.iter().any(|readme| name.eq_ignore_ascii_case(readme));
+    let (_, bytes) = chart.files.iter().find(|(name, _)| known(name))?;
+    Some(String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// Path and content of the chart's and all its subcharts', used or not.
+fn crds(chart: &Loaded, path: &str) -> Vec<(String, String)> {
+    let own = chart.crds().map(|(name, bytes)| {
+        (
+            format!("{path}/{name}"),
+            String::from_utf8_lossy(bytes).into_owned(),
+        )
+    });
+    let below = chart
+        .dependencies
+        .iter()
+        .flat_map(|sub| crds(sub, &format!("{path}/charts/{}", sub.name())));
+    own.chain(below).collect()
+}
+
+fn crd((path, content): (String, String)) -> Value {
+    Value::Map(
+        [("path", Value::from(path)), ("content", Value::from(content))]
+            .into_iter()
+            .collect(),
+    )
+}

@@ -1,0 +1,279 @@
+//! `template`: what a chart renders to, as `helm template` prints it.
+
+use std::mem::ManuallyDrop;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::template_args::{ClusterFlags, ReleaseFlags, Template, ValueFlags};
+use super::template_files::write_files;
+use super::{Context, Done, Outcome, csv, fetch};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::engine::capabilities::Capabilities;
+use crate::engine::manifest::{Choice, Crd, Manifest, Manifests, print_texts};
+use crate::engine::release::{DEFAULT_NAME, Release, check_name, name_from_template};
+use crate::engine::show::show_only;
+use crate::engine::{Chart, Rendered, Request};
+use crate::report::{Report, SCHEMA};
+use crate::value::{Map, Value};
+use crate::values::options::Options;
+use crate::world::{Fixed, System, World};
+
+/// What --frozen's clock shows, in seconds: 1980, as in archives.
+const FROZEN_CLOCK: u64 = 315_532_800;
+/// What --frozen's randomness grows from.
+const FROZEN_SEED: u64 = 0;
+
+/// `template`
+pub(crate) fn template(args: &Template, context: &Context<'_>) -> Done {
+    match run(args, context) {
+        Ok(done) => done,
+        Err(problem) => failed(problem, String::new()),
+    }
+}
+
+fn failed(problem: Diagnostics, text: String) -> Done {
+    let report = Report::failure(&problem);
+    Done::One(Box::new(Outcome {
+        report,
+        text,
+        problem: Some(problem),
+    }))
+}
+
+fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
+    let (chart, request) = request(args)?;
+    // The process ends soon: to take a large chart apart piece by piece would only cost time.
+    let chart = ManuallyDrop::new(Chart::new(fetch::load(&chart, &args.fetch, context)?));
+    let rendered = chart.render(&request)?;
+    for warning in &rendered.warnings {
+        context.printer.warn(warning);
+    }
+    tell_impure(&rendered.impure, context);
+    let choice = Choice {
+        no_hooks: args.shown.no_hooks,
+        skip_tests: args.shown.skip_tests,
+    };
+    let Rendered {
+        chart,
+        texts,
+        crds,
+        impure,
+        ..
+    } = rendered;
+    let kept = args.debug.then(|| print_texts(&texts));
+    let manifests = match Manifests::new(&chart, texts, args.shown.render_subchart_notes) {
+        Ok(manifests) => manifests,
+        Err(problem) => return Ok(failed(explained(problem, args.debug), kept.unwrap_or_default())),
+    };
+    let crds = if args.shown.include_crds { crds } else { Vec::new() };
+    let (mut text, printed) = match &args.shown.output_dir {
+        Some(folder) => {
+            let below = args.shown.release_name.then_some(request.release.name.as_str());
+            (
+                write_files(&manifests, &crds, choice, folder, below)?,
+                "\n".to_owned(),
+            )
+        }
+        None => (String::new(), manifests.print(&crds, choice)),
+    };
+    if args.shown.show_only.is_empty() {
+        text.push_str(&printed);
+    } else {
+        text.push_str(&show_only(&printed, &args.shown.show_only)?);
+    }
+    let json = if context.printer.wants_json() {
+        document(&request.release, &manifests, &crds, choice, &impure)
+    } else {
+        String::new()
+    };
+    Ok(Done::Document { json, text })
+}
+
+/// What is to be rendered, from the command line.
+fn request(args: &Template) -> Result<(PathBuf, Request)> {
+    refuse_a_cluster(args)?;
+    let (chart, request) = request_of(
+        &args.name_and_chart,
+        &args.values,
+        &args.release,
+        &args.cluster,
+        args.frozen,
+    )?;
+    let request = Request {
+        skip_schema: args.skip_schema_validation,
+        ..request
+    };
+    Ok((chart, request))
+}
+
+/// As [`request`], from the flags that other commands have, too; schemas are looked at.
+pub(crate) fn request_of(
+    words: &[String],
+    values: &ValueFlags,
+    release: &ReleaseFlags,
+    cluster: &ClusterFlags,
+    frozen: bool,
+) -> Result<(PathBuf, Request)> {
+    let api_versions = csv::fields("--api-versions", &cluster.api_versions)?;
+    let capabilities = Capabilities::with(Some(&cluster.kube_version), &api_versions)?;
+    let (world, seed): (Arc<dyn World>, _) = if frozen {
+        let frozen = Fixed {
+            now: SystemTime::UNIX_EPOCH + Duration::from_secs(FROZEN_CLOCK),
+            ..Fixed::default()
+        };
+        (Arc::new(frozen), Some(FROZEN_SEED))
+    } else {
+        (Arc::new(System), None)
+    };
+    let (name, chart) = name_and_chart(words, release, &world, seed)?;
+    let values = merged(values)?;
+    check_name(&name)?;
+    let request = Request {
+        values,
+        release: Release {
+            name,
+            namespace: release.namespace.clone(),
+            is_upgrade: release.is_upgrade,
+            revision: 1,
+        },
+        capabilities,
+        skip_schema: false,
+        world,
+        seed,
+        lint: false,
+    };
+    Ok((PathBuf::from(chart), request))
+}
+
+/// The values of all flags together.
+pub(crate) fn merged(values: &ValueFlags) -> Result<Map> {
+    let options = Options {
+        files: csv::fields("--values", &values.values)?,
+        json: values.set_json.clone(),
+        typed: values.set.clone(),
+        text: values.set_string.clone(),
+        from_file: values.set_file.clone(),
+        literal: values.set_literal.clone(),
+    };
+    options.merge(&mut std::io::stdin())
+}
+
+fn refuse_a_cluster(args: &Template) -> Result<()> {
+    let given = args.dry_run.as_str();
+    if matches!(
+        given,
+        "client" | "unset" | "true" | "1" | "t" | "T" | "TRUE" | "True"
+    ) {
+        return Ok(());
+    }
+    let one = Diagnostic::error(Class::Usage, format!("invalid dry-run value (\"{given}\")"));
+    Err(one
+        .note("no cluster is spoken to here: only `client` can be done")
+        .into())
+}
+
+/// The name is given, made by a template, or Helm's.
+fn name_and_chart<'a>(
+    words: &'a [String],
+    release: &ReleaseFlags,
+    world: &Arc<dyn World>,
+    seed: Option<u64>,
+) -> Result<(String, &'a str)> {
+    let usage = |message: String| Err(Diagnostics::from(Diagnostic::error(Class::Usage, message)));
+    match words {
+        [_, _] if release.generate_name => {
+            usage("cannot set --generate-name and also specify a name".to_owned())
+        }
+        [_, _] if !release.name_template.is_empty() => {
+            usage("cannot set --name-template and also specify a name".to_owned())
+        }
+        [name, chart] => Ok((name.clone(), chart)),
+        [chart] if !release.name_template.is_empty() => {
+            let name = name_from_template(&release.name_template, world, seed)?;
+            Ok((name, chart))
+        }
+        [chart] => Ok((DEFAULT_NAME.to_owned(), chart)),
+        more => {
+            let rest = more.get(2..).unwrap_or_default().join(", ");
+            usage(format!(
+                "expected at most two arguments, unexpected arguments: {rest}"
+            ))
+        }
+    }
+}
+
+fn explained(problem: Diagnostics, debug: bool) -> Diagnostics {
+    let mut list = problem.into_vec();
+    if let Some(last) = list.last_mut().filter(|_| !debug) {
+        last.hints.push("--debug prints what was rendered".to_owned());
+    }
+    list.into_iter().collect()
+}
+
+fn tell_impure(impure: &[&'static str], context: &Context<'_>) {
+    if impure.is_empty() || !context.printer.is_verbose() {
+        return;
+    }
+    let message = format!(
+        "the chart calls what differs from run to run: {}",
+        impure.join(", ")
+    );
+    let one = Diagnostic::warning(Class::Template, message);
+    context
+        .printer
+        .warn(&one.hint("--frozen gives the same bytes in every run"));
+}
+
+/// For machines: the objects in the order in which they are printed.
+fn document(release: &Release, all: &Manifests, crds: &[Crd], choice: Choice, impure: &[&str]) -> String {
+    let crds = crds.iter().flat_map(|crd| {
+        let texts = vec![(Arc::from(crd.name.as_str()), crd.text.clone())];
+        Manifests::new("", texts, false).map_or_else(|_| Vec::new(), |all| all.manifests)
+    });
+    let crds: Vec<Manifest> = crds.collect();
+    let manifests = crds.iter().chain(&all.manifests).chain(all.chosen_hooks(choice));
+    let objects: Vec<Value> = manifests.filter_map(entry).collect();
+    let release = [
+        ("name", Value::from(release.name.as_str())),
+        ("namespace", Value::from(release.namespace.as_str())),
+    ];
+    let mut fields: Vec<(&str, Value)> = vec![
+        ("schema", Value::from(i64::from(SCHEMA))),
+        ("outcome", Value::from("rendered")),
+        ("release", Value::Map(release.into_iter().collect())),
+        ("objects", Value::List(objects)),
+        (
+            "impure",
+            Value::List(impure.iter().map(|&name| Value::from(name)).collect()),
+        ),
+    ];
+    if let Some(notes) = &all.notes {
+        fields.push(("notes", Value::from(notes.as_str())));
+    }
+    Value::Map(fields.into_iter().collect()).to_json()
+}
+
+/// An object with where it comes from; nothing for comments alone.
+fn entry(manifest: &Manifest) -> Option<Value> {
+    let object = manifest.object();
+    if object == Value::Null {
+        return None;
+    }
+    let mut map: Map = [("source", Value::from(&*manifest.source)), ("object", object)]
+        .into_iter()
+        .collect();
+    if let Some(hook) = &manifest.hook {
+        let texts =
+            |list: &[String]| Value::List(list.iter().map(|text| Value::from(text.as_str())).collect());
+        let events = hook.events.iter().map(|&event| Value::from(event)).collect();
+        let hook = [
+            ("events", Value::List(events)),
+            ("weight", Value::from(hook.weight)),
+            ("deletePolicies", texts(&hook.delete_policies)),
+            ("outputLogPolicies", texts(&hook.output_log_policies)),
+        ];
+        map.insert("hook", Value::Map(hook.into_iter().collect()));
+    }
+    Some(Value::Map(map))
+}

@@ -1,0 +1,119 @@
+//! The flags of `template`: Helm's, and a few of ours.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+/// `template`
+#[derive(Args, Debug)]
+pub(crate) struct Template {
+    /// A name for the release, and the chart: a folder, an archive, oci://HOST/PATH[:TAG] or oci-layout:DIR[:TAG]
+    #[arg(value_name = "[NAME] CHART", required = true, value_hint = ValueHint::AnyPath)]
+    pub(crate) name_and_chart: Vec<String>,
+    #[command(flatten)]
+    pub(crate) values: ValueFlags,
+    #[command(flatten)]
+    pub(crate) release: ReleaseFlags,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
+    #[command(flatten)]
+    pub(crate) shown: ShownFlags,
+    #[command(flatten)]
+    pub(crate) fetch: super::fetch::Fetch,
+    /// Seed what is random and stop the clock: the same bytes in every run
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) frozen: bool,
+    /// Do not hold the values against the charts' schemas
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) skip_schema_validation: bool,
+    /// Print what was rendered even where it is not valid YAML
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) debug: bool,
+    /// Helm's `client` is what is always done here
+    #[arg(long, hide = true, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_value = "client", default_missing_value = "unset")]
+    pub(crate) dry_run: String,
+}
+
+/// The values.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Values")]
+pub(crate) struct ValueFlags {
+    /// A file of values, `-` for standard input; may be repeated, or several separated by commas
+    #[arg(short = 'f', long = "values", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) values: Vec<String>,
+    /// Set values: a.b=1,c[0]=x,d={x,y}; null deletes the chart's
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    pub(crate) set: Vec<String>,
+    /// Set texts: a=1 is "1"
+    #[arg(long, value_name = "KEY=TEXT", allow_hyphen_values = true)]
+    pub(crate) set_string: Vec<String>,
+    /// Set JSON: a=[1,2],b={"c":1}, or a whole map in braces
+    #[arg(long, value_name = "KEY=JSON", allow_hyphen_values = true)]
+    pub(crate) set_json: Vec<String>,
+    /// Set texts from files
+    #[arg(long, value_name = "KEY=FILE", allow_hyphen_values = true)]
+    pub(crate) set_file: Vec<String>,
+    /// Set one text as it is, commas and all
+    #[arg(long, value_name = "KEY=TEXT", allow_hyphen_values = true)]
+    pub(crate) set_literal: Vec<String>,
+}
+
+/// `.Release`
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Release")]
+pub(crate) struct ReleaseFlags {
+    /// The release's namespace
+    #[arg(short = 'n', long, value_name = "NAME", default_value = "default")]
+    pub(crate) namespace: String,
+    /// Accepted as in Helm, where the name is `release-name` anyway
+    #[arg(short = 'g', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) generate_name: bool,
+    /// A template that gives the release's name
+    #[arg(long, value_name = "TEMPLATE", default_value = "")]
+    pub(crate) name_template: String,
+    /// Set .Release.IsUpgrade instead of .Release.IsInstall
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) is_upgrade: bool,
+}
+
+/// `.Capabilities`
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Cluster")]
+pub(crate) struct ClusterFlags {
+    /// The cluster's version
+    #[arg(long, value_name = "VERSION", default_value = "")]
+    pub(crate) kube_version: String,
+    /// Further API versions that the cluster serves; may be repeated, or several separated by commas
+    #[arg(short = 'a', long, value_name = "GROUP/VERSION")]
+    pub(crate) api_versions: Vec<String>,
+}
+
+/// What is printed, and where.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Shown")]
+pub(crate) struct ShownFlags {
+    /// Only what these templates give: templates/x.yaml, or a pattern; may be repeated
+    #[arg(short = 's', long, value_name = "PATH")]
+    pub(crate) show_only: Vec<String>,
+    /// Print the CRDs of the charts' crds folders first
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) include_crds: bool,
+    /// Accepted as in Helm, where --include-crds decides
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) skip_crds: bool,
+    /// Leave out hooks
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) no_hooks: bool,
+    /// Leave out tests
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) skip_tests: bool,
+    /// With -o json: the notes of subcharts, too
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) render_subchart_notes: bool,
+    /// Write files to this folder instead
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) output_dir: Option<PathBuf>,
+    /// With --output-dir: below a folder of the release's name
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) release_name: bool,
+}

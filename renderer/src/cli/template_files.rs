@@ -1,0 +1,87 @@
+//! `--output-dir`: a file for each template, as Helm writes them.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Component, Path, PathBuf};
+
+use crate::diag::{Class, Diagnostic, Result};
+use crate::engine::manifest::{Choice, Crd, Manifests};
+use crate::fsio;
+
+/// Writes the files; what Helm prints about them.
+///
+/// CRDs go to the folder itself, all else below the release's name, when one is given. Documents of
+/// one template share a file. A hook is appended to a file that is there, also to one of a former run.
+pub(crate) fn write_files(
+    manifests: &Manifests,
+    crds: &[Crd],
+    choice: Choice,
+    folder: &Path,
+    release: Option<&str>,
+) -> Result<String> {
+    let root = folder.display().to_string();
+    let below = match release {
+        // Go cleans a path that it joins.
+        Some(release) => folder
+            .join(release)
+            .components()
+            .filter(|part| *part != Component::CurDir)
+            .collect::<PathBuf>(),
+        None => folder.to_owned(),
+    };
+    let below = below.display().to_string();
+    let mut folder = Folder {
+        told: String::new(),
+        written: BTreeSet::new(),
+    };
+    for crd in crds {
+        let again = folder.written.contains(&crd.name);
+        folder.write(&root, &crd.name, &crd.text, again)?;
+    }
+    folder.written.clear();
+    for manifest in &manifests.manifests {
+        let again = folder.written.contains(&*manifest.source);
+        folder.write(&below, &manifest.source, manifest.text(), again)?;
+    }
+    for hook in manifests.chosen_hooks(choice) {
+        let there = Path::new(&below).join(&*hook.source).exists();
+        folder.write(&below, &hook.source, hook.text(), there)?;
+    }
+    Ok(folder.told)
+}
+
+struct Folder {
+    told: String,
+    written: BTreeSet<String>,
+}
+
+impl Folder {
+    fn write(&mut self, folder: &str, name: &str, text: &str, append: bool) -> Result<()> {
+        let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+        if !Path::new(name).components().all(plain) {
+            let message = format!("{name} would be written outside of the folder");
+            return Err(Diagnostic::error(Class::Chart, message).into());
+        }
+        let shown = format!("{folder}/{name}");
+        let path = Path::new(&shown);
+        let cannot = |error: std::io::Error| fsio::cannot("write", path, &error, Class::Io);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(cannot)?;
+        }
+        let mut options = OpenOptions::new();
+        let options = if append {
+            options.append(true)
+        } else {
+            options.write(true).create(true).truncate(true)
+        };
+        let mut file = options.open(path).map_err(cannot)?;
+        file.write_all(format!("---\n# Source: {name}\n{text}\n").as_bytes())
+            .map_err(cannot)?;
+        self.written.insert(name.to_owned());
+        // Writing to a String can't fail.
+        let _ = writeln!(self.told, "wrote {shown}");
+        Ok(())
+    }
+}

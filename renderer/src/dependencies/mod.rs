@@ -1,0 +1,322 @@
+//! What goes into a chart's `charts/`: dependencies found, fetched and locked, as `helm dependency`
+//! does it.
+//!
+//! In: a chart folder and how to reach registries and repositories. Out: archives in `charts/`, and
+//! Chart.lock. All archives are fetched and looked into before the first is put in place, so a
+//! failure leaves `charts/` as it was; each is then put there whole. A lock holds the digests of the
+//! archives: what has changed since is refused. Charts named by `file://` get their own dependencies
+//! first.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+pub use self::lock::{Dependency, Lock, wanted};
+use self::repositories::{Entry, Known};
+use crate::chart::{MAX_CHART_DEPTH, folder};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::fsio::{self, AtomicDir};
+use crate::oci::fetch::Fetcher;
+use crate::oci::{ClientOptions, Progress};
+use crate::reference::Digest;
+use crate::semver::Constraint;
+use crate::world::World;
+
+mod lock;
+mod place;
+mod repositories;
+mod stage;
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// What the lock says; without a lock as [`Mode::Update`].
+    Build,
+    /// The newest versions that fit, and a new lock.
+    Update,
+}
+
+/// How to reach what a chart depends on.
+#[derive(Clone, Copy)]
+pub struct Reach<'a> {
+    /// Registries and web servers.
+    pub client: &'a ClientOptions,
+    /// Helm's repositories.yaml, when it is not where Helm has it.
+    pub repositories: Option<&'a Path>,
+    /// The environment.
+    pub world: &'a dyn World,
+    /// Hears how it goes.
+    pub progress: &'a dyn Progress,
+}
+
+/// What became of one archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// What is, or was, in `charts/`.
+    pub path: PathBuf,
+    /// `name version`, and where it is from.
+    pub chart: (String, String, String),
+    /// The archive's digest.
+    pub digest: Digest,
+    /// In bytes.
+    pub size: u64,
+    /// What was done.
+    pub change: Change,
+}
+
+/// What was done with an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It was put there.
+    Added,
+    /// The same bytes were there.
+    Kept,
+    /// It is none of the dependencies any more.
+    Removed,
+}
+
+/// A chart whose dependencies are in place.
+#[derive(Debug, Clone)]
+pub struct Done {
+    /// The chart's folder.
+    pub chart: PathBuf,
+    /// Its archives; those of charts it names by `file://` are in results of their own, before.
+    pub archives: Vec<Placed>,
+    /// The lock, when it was written.
+    pub lock: Option<PathBuf>,
+    /// What the user should know.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Puts a chart's dependencies in place. Blocks until it is done.
+///
+/// # Errors
+/// A chart or a lock that is wrong; a dependency that is not found, not reached or not what the lock
+/// holds it to. `charts/` and the lock are as they were then.
+pub fn run(chart: &Path, mode: Mode, reach: Reach<'_>) -> Result<Vec<Done>> {
+    let known = repositories::known(reach.repositories, reach.world)?;
+    let manager = Manager {
+        fetcher: Fetcher::new(reach.client, reach.world, reach.progress)?,
+        reach,
+        known,
+        indexes: RefCell::default(),
+        done: RefCell::default(),
+    };
+    manager.chart(chart, mode, &mut Vec::new())?;
+    Ok(manager.done.into_inner())
+}
+
+struct Manager<'a> {
+    reach: Reach<'a>,
+    fetcher: Fetcher<'a>,
+    known: Vec<Known>,
+    indexes: RefCell<Indexes>,
+    done: RefCell<Vec<Done>>,
+}
+
+/// The versions of charts of web repositories, by repository and chart.
+type Indexes = BTreeMap<(String, String), Rc<Vec<Entry>>>;
+
+/// An archive that waits to be put in place.
+struct Staged {
+    /// Of the archive that is staged, `<name>-<version>.tgz`; `None` for what lies in `charts/` itself.
+    file: Option<String>,
+    locked: Dependency,
+    digest: Option<Digest>,
+}
+
+/// What a dependency asks for.
+enum Pick {
+    /// The newest that fits.
+    Newest(Constraint),
+    /// This one, and only these bytes.
+    Locked(String, Option<Digest>),
+}
+
+impl Manager<'_> {
+    fn chart(&self, chart: &Path, mode: Mode, above: &mut Vec<PathBuf>) -> Result<()> {
+        let root = chart
+            .canonicalize()
+            .map_err(|error| fsio::cannot("read", chart, &error, Class::Chart))?;
+        if above.contains(&root) {
+            let message = format!("{} depends on itself", chart.display());
+            return Err(Diagnostic::error(Class::Chart, message).into());
+        }
+        if above.len() >= MAX_CHART_DEPTH {
+            let message = format!("charts depend on each other deeper than {MAX_CHART_DEPTH} times");
+            return Err(Diagnostic::error(Class::Chart, message).into());
+        }
+        if self
+            .done
+            .borrow()
+            .iter()
+            .any(|done| done.chart.canonicalize().is_ok_and(|path| path == root))
+        {
+            return Ok(());
+        }
+        above.push(root);
+        let result = self.chart_below(chart, mode, above);
+        above.pop();
+        result
+    }
+
+    fn chart_below(&self, chart: &Path, mode: Mode, above: &mut Vec<PathBuf>) -> Result<()> {
+        let metadata = folder::chart_yaml(chart)?;
+        let mut wanted = lock::wanted(&metadata);
+        let is_v1 = metadata
+            .config
+            .windows(17)
+            .any(|piece| piece == b"\"apiVersion\":\"v1\"");
+        let lock_path = chart.join(if is_v1 { "requirements.lock" } else { "Chart.lock" });
+        let old = read_lock(&lock_path)?;
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let as_written = lock::hash_v2(&wanted);
+        self.resolve_names(&mut wanted)?;
+        let picks = match &old {
+            Some(lock) if mode == Mode::Build => {
+                let current = lock.digest == lock::hash(&wanted, &lock.dependencies)
+                    || is_v1 && lock.digest == as_written;
+                if !current {
+                    return Err(out_of_sync(&lock_path).into());
+                }
+                locked_picks(lock, &lock_path)?
+            }
+            _ => newest_picks(&wanted)?,
+        };
+        let draft =
+            AtomicDir::create_in(chart).map_err(|error| fsio::cannot("write", chart, &error, Class::Io))?;
+        let mut staged = Vec::new();
+        let mut problems = Vec::new();
+        for (dependency, pick) in &picks {
+            match self.stage(chart, dependency, pick, draft.path(), above) {
+                Ok(one) => staged.push(one),
+                Err(problem) => {
+                    problems.extend(problem.into_vec().into_iter().map(|one| named(one, dependency)))
+                }
+            }
+        }
+        Diagnostics::or(problems, ())?;
+        let mut done = place::place(chart, draft, &staged)?;
+        let locked: Vec<Dependency> = staged.into_iter().map(|one| one.locked).collect();
+        if mode == Mode::Update || old.is_none() {
+            done.lock = self.write_lock(&lock_path, old, &wanted, locked)?;
+        }
+        self.done.borrow_mut().push(done);
+        Ok(())
+    }
+
+    /// `@name` and `alias:name` become the URLs that Helm knows for them.
+    fn resolve_names(&self, wanted: &mut [Dependency]) -> Result<()> {
+        let mut problems = Vec::new();
+        for one in wanted {
+            let text = one.repository.as_str();
+            let Some(name) = text.strip_prefix('@').or_else(|| text.strip_prefix("alias:")) else {
+                continue;
+            };
+            match self.known.iter().find(|known| known.name == name) {
+                Some(known) => one.repository = known.url.clone(),
+                None => {
+                    let message = format!("the repository {text:?} of {} is not known", one.name);
+                    problems.push(
+                        Diagnostic::error(Class::Chart, message)
+                            .hint(format!("`helm repo add {name} URL`, or write its URL")),
+                    );
+                }
+            }
+        }
+        Diagnostics::or(problems, ())
+    }
+
+    /// A lock that says the same stays as it is.
+    fn write_lock(
+        &self,
+        path: &Path,
+        old: Option<Lock>,
+        wanted: &[Dependency],
+        locked: Vec<Dependency>,
+    ) -> Result<Option<PathBuf>> {
+        let digest = lock::hash(wanted, &locked);
+        if old.is_some_and(|old| old.digest == digest && old.dependencies == locked) {
+            return Ok(None);
+        }
+        if path
+            .symlink_metadata()
+            .is_ok_and(|metadata| metadata.is_symlink())
+        {
+            let message = format!("{} is a link, and was not written", path.display());
+            return Err(Diagnostic::error(Class::Chart, message).into());
+        }
+        let lock = Lock {
+            generated: place::timestamp(self.reach.world)?,
+            digest,
+            dependencies: locked,
+        };
+        fsio::write_atomically(path, lock.to_yaml().as_bytes())
+            .map_err(|error| fsio::cannot("write", path, &error, Class::Io))?;
+        Ok(Some(path.to_owned()))
+    }
+}
+
+fn read_lock(path: &Path) -> Result<Option<Lock>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    Lock::parse(&fsio::read_text(path, lock::MAX_LOCK, Class::Chart)?)
+}
+
+fn out_of_sync(lock: &Path) -> Diagnostic {
+    let message = format!(
+        "{} does not belong to the dependencies of Chart.yaml",
+        lock.display()
+    );
+    Diagnostic::error(Class::Chart, message)
+        .note("they were changed after it was written")
+        .hint("`dependency update` chooses versions anew")
+}
+
+fn locked_picks(lock: &Lock, path: &Path) -> Result<Vec<(Dependency, Pick)>> {
+    let mut problems = Vec::new();
+    let mut picks = Vec::new();
+    for one in &lock.dependencies {
+        match one.content() {
+            Ok(content) => picks.push((one.clone(), Pick::Locked(one.version.clone(), content))),
+            Err(reason) => {
+                let message = format!("{}: {}: {reason}", path.display(), one.name);
+                problems.push(Diagnostic::error(Class::Chart, message));
+            }
+        }
+    }
+    Diagnostics::or(problems, picks)
+}
+
+fn newest_picks(wanted: &[Dependency]) -> Result<Vec<(Dependency, Pick)>> {
+    let mut problems = Vec::new();
+    let mut picks = Vec::new();
+    for one in wanted {
+        match Constraint::parse(&one.version) {
+            Ok(constraint) => picks.push((one.clone(), Pick::Newest(constraint))),
+            Err(error) => {
+                let message = format!(
+                    "dependency {:?}: {:?} is no version or range: {error}",
+                    one.name, one.version
+                );
+                problems.push(Diagnostic::error(Class::Chart, message));
+            }
+        }
+    }
+    Diagnostics::or(problems, picks)
+}
+
+/// Among several it must be said which one is meant.
+fn named(one: Diagnostic, dependency: &Dependency) -> Diagnostic {
+    if one.message.contains(&dependency.name) || one.location.is_some() {
+        return one;
+    }
+    one.note(format!(
+        "the dependency is {} {}",
+        dependency.name, dependency.version
+    ))
+}

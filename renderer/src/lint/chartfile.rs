@@ -1,0 +1,369 @@
+//! The checks of Chart.yaml.
+
+use super::decode::{Decoded, Fields, Shape, decode, list_of, text_of};
+use super::place::{Found, Place};
+use super::words::of_yaml;
+use super::{Linter, Severity, web};
+use crate::diag::{Class, Diagnostic, Diagnostics};
+use crate::source::{Location, Source};
+use crate::template::print::quote;
+use crate::value::{Map, Value};
+use crate::version;
+use crate::yaml::{self, Document, Kind, Node};
+
+use std::sync::Arc;
+
+const FILE: &str = "Chart.yaml";
+
+static MAINTAINER: Fields = Fields {
+    name: "Maintainer",
+    full_name: "v2.Maintainer",
+    fields: &[
+        ("name", Shape::Text),
+        ("email", Shape::Text),
+        ("url", Shape::Text),
+    ],
+};
+
+static DEPENDENCY: Fields = Fields {
+    name: "Dependency",
+    full_name: "v2.Dependency",
+    fields: &[
+        ("name", Shape::Text),
+        ("version", Shape::Text),
+        ("repository", Shape::Text),
+        ("condition", Shape::Text),
+        ("tags", Shape::Texts),
+        ("enabled", Shape::Flag),
+        ("import-values", Shape::List),
+        ("alias", Shape::Text),
+    ],
+};
+
+static METADATA: Fields = Fields {
+    name: "Metadata",
+    full_name: "v2.Metadata",
+    fields: &[
+        ("name", Shape::Text),
+        ("home", Shape::Text),
+        ("sources", Shape::Texts),
+        ("version", Shape::Text),
+        ("description", Shape::Text),
+        ("keywords", Shape::Texts),
+        ("maintainers", Shape::Structs(&MAINTAINER)),
+        ("icon", Shape::Text),
+        ("apiVersion", Shape::Text),
+        ("condition", Shape::Text),
+        ("tags", Shape::Text),
+        ("appVersion", Shape::Text),
+        ("deprecated", Shape::Flag),
+        ("annotations", Shape::TextMap),
+        ("kubeVersion", Shape::Text),
+        ("dependencies", Shape::Structs(&DEPENDENCY)),
+        ("type", Shape::Text),
+    ],
+};
+
+/// Chart.yaml as Helm reads it, with the text it was read from.
+struct Read {
+    source: Arc<Source>,
+    root: Node,
+    decoded: Decoded,
+    /// What the strict reader minds.
+    strict: Option<String>,
+}
+
+/// All checks of Chart.yaml, in Helm's order.
+pub(super) fn check(place: &Place, linter: &mut Linter) {
+    if place.find(FILE) == Found::Folder {
+        let words = "should be a file, not a directory".to_owned();
+        linter.rule(Severity::Error, FILE, "chart-yaml", Some(words));
+        let words = format!(
+            "unable to parse YAML\n\tread {}/{FILE}: is a directory",
+            place.shown
+        );
+        linter.rule(Severity::Error, FILE, "chart-yaml-syntax", Some(words));
+        return;
+    }
+    let read = match read(place) {
+        Ok(read) => read,
+        Err((words, problem)) => {
+            let words = format!("unable to parse YAML\n\t{words}");
+            linter.rule(Severity::Error, FILE, "chart-yaml-syntax", Some(words));
+            if let Some(one) = problem {
+                linter.explain(*one);
+            }
+            return;
+        }
+    };
+    for (severity, rule, field, problem) in identity(&read).into_iter().chain(links(&read)) {
+        let told = problem.clone();
+        if !linter.rule(severity, FILE, rule, problem)
+            && let (Some(node), Some(problem)) = (read.root.get(field), told)
+        {
+            let one = match severity {
+                Severity::Error => Diagnostic::error(Class::Chart, problem),
+                Severity::Info | Severity::Warning => Diagnostic::warning(Class::Chart, problem),
+            };
+            linter.explain(one.at(Location::new(&read.source, node.span)));
+        }
+    }
+}
+
+/// How grave, the rule's name, the field it is about, and what is wrong with that.
+type Check = (Severity, &'static str, &'static str, Option<String>);
+
+/// What the chart is called.
+fn identity(read: &Read) -> Vec<Check> {
+    let fields = &read.decoded.fields;
+    let strict = read.strict.as_ref();
+    let strict = strict.map(|words| format!("failed to strictly parse chart metadata file\n\t{words}"));
+    let of_name = name(text_of(fields, "name"));
+    let of_api = check_api_version(text_of(fields, "apiVersion"));
+    let of_version = check_version(text_of(fields, "version"));
+    let of_type = |field: &str| is_text(&read.root, field);
+    vec![
+        (Severity::Warning, "chart-yaml-strict", "", strict),
+        (Severity::Error, "chart-name", "name", of_name),
+        (Severity::Error, "chart-api-version", "apiVersion", of_api),
+        (
+            Severity::Error,
+            "chart-version-type",
+            "version",
+            of_type("version"),
+        ),
+        (Severity::Error, "chart-version", "version", of_version),
+        (
+            Severity::Error,
+            "chart-app-version-type",
+            "appVersion",
+            of_type("appVersion"),
+        ),
+    ]
+}
+
+/// Whom and what it names, and what belongs to its API version.
+fn links(read: &Read) -> Vec<Check> {
+    let fields = &read.decoded.fields;
+    let people = maintainers(list_of(fields, "maintainers"));
+    let places = sources(list_of(fields, "sources"));
+    let icon = text_of(fields, "icon");
+    let absent = icon.is_empty().then(|| "icon is recommended".to_owned());
+    let bad = !icon.is_empty() && !web::is_request_url(icon);
+    let bad = bad.then(|| format!("invalid icon URL '{icon}'"));
+    let api = text_of(fields, "apiVersion");
+    let typed = !text_of(fields, "type").is_empty() && api != "v2";
+    let typed = typed
+        .then(|| format!("chart type is not valid in apiVersion '{api}'. It is valid in apiVersion 'v2'"));
+    let depends = !list_of(fields, "dependencies").is_empty() && api != "v2";
+    let depends = depends.then(|| {
+        format!(
+            "dependencies are not valid in the Chart file with apiVersion '{api}'. They are valid in \
+             apiVersion 'v2'"
+        )
+    });
+    let version = text_of(fields, "version");
+    let loose = (!is_strict(version)).then(|| format!("version '{version}' is not a valid SemVerV2"));
+    vec![
+        (Severity::Error, "chart-maintainers", "maintainers", people),
+        (Severity::Error, "chart-sources", "sources", places),
+        (Severity::Info, "chart-icon", "icon", absent),
+        (Severity::Error, "chart-icon-url", "icon", bad),
+        (Severity::Error, "chart-type", "type", typed),
+        (Severity::Error, "chart-dependencies", "dependencies", depends),
+        (Severity::Warning, "chart-version-strict", "version", loose),
+    ]
+}
+
+/// Why Helm's loader refuses the chart, in its words; nothing when Chart.yaml is fine.
+pub(super) fn validate(place: &Place) -> Option<String> {
+    let read = match read(place) {
+        Ok(read) => read,
+        Err((words, _)) => return Some(format!("cannot load Chart.yaml: {words}")),
+    };
+    let fields = &read.decoded.fields;
+    let name = text_of(fields, "name");
+    let given = text_of(fields, "version");
+    let problem = if name.is_empty() {
+        "chart.metadata.name is required".to_owned()
+    } else if matches!(name, "." | "..") {
+        format!("chart.metadata.name {} is not allowed", quote(name))
+    } else if base(name) != name {
+        format!("chart.metadata.name {} is invalid", quote(name))
+    } else if given.is_empty() {
+        "chart.metadata.version is required".to_owned()
+    } else if !version::is_valid(given) {
+        format!("chart.metadata.version {} is invalid", quote(given))
+    } else if !matches!(text_of(fields, "type"), "" | "application" | "library") {
+        "chart.metadata.type must be application or library".to_owned()
+    } else if list_of(fields, "maintainers").contains(&Value::Null) {
+        "maintainers must not contain empty or null nodes".to_owned()
+    } else {
+        dependencies(list_of(fields, "dependencies"))?
+    };
+    Some(format!("validation: {problem}"))
+}
+
+fn dependencies(list: &[Value]) -> Option<String> {
+    let mut known: Vec<&str> = Vec::new();
+    for one in list {
+        let Value::Map(one) = one else {
+            return Some("dependencies must not contain empty or null nodes".to_owned());
+        };
+        let (name, alias) = (text_of(one, "name"), text_of(one, "alias"));
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        if !alias.bytes().all(fits) {
+            return Some(format!(
+                "dependency {} has disallowed characters in the alias",
+                quote(name)
+            ));
+        }
+        let key = if alias.is_empty() { name } else { alias };
+        if known.contains(&key) {
+            return Some(format!(
+                "more than one dependency with name or alias {}",
+                quote(key)
+            ));
+        }
+        known.push(key);
+    }
+    None
+}
+
+/// The error is in go-yaml's and Go's words, and in ours.
+fn read(place: &Place) -> Result<Read, (String, Option<Box<Diagnostic>>)> {
+    let converting = |problem: Diagnostics| {
+        let words = format!("error converting YAML to JSON: {}", of_yaml(&problem));
+        (words, problem.into_vec().into_iter().next().map(Box::new))
+    };
+    let Some(source) = place.text(FILE, Class::Chart) else {
+        return Err((
+            format!("open {}/{FILE}: no such file or directory", place.shown),
+            None,
+        ));
+    };
+    let source = source.map_err(converting)?;
+    let document =
+        yaml::parse_document(&source, Class::Chart, &yaml::Limits::default()).map_err(converting)?;
+    let decoded = decode(&document.root, &METADATA);
+    if let Some(words) = decoded.problem {
+        return Err((unmarshaling(&words), None));
+    }
+    let strict = duplicates(&document).or_else(|| decoded.unknown.as_deref().map(unmarshaling));
+    Ok(Read {
+        source,
+        root: document.root,
+        decoded,
+        strict,
+    })
+}
+
+fn unmarshaling(words: &str) -> String {
+    format!("error unmarshaling JSON: while decoding JSON: {words}")
+}
+
+/// What the strict YAML reader says of keys that stand twice.
+fn duplicates(document: &Document) -> Option<String> {
+    let twice: Vec<String> = document
+        .warnings
+        .iter()
+        .filter_map(|one| {
+            let key = one.message.strip_prefix("the key `")?.split('`').next()?;
+            let line = one.location.as_ref()?.position().line;
+            Some(format!("\n  line {line}: key {} already set in map", quote(key)))
+        })
+        .collect();
+    let all = twice.concat();
+    (!twice.is_empty()).then(|| format!("error converting YAML to JSON: yaml: unmarshal errors:{all}"))
+}
+
+fn name(name: &str) -> Option<String> {
+    if name.is_empty() {
+        return Some("name is required".to_owned());
+    }
+    (base(name) != name).then(|| format!("chart name {} is invalid", quote(name)))
+}
+
+/// Go's `filepath.Base`.
+fn base(path: &str) -> &str {
+    if path.is_empty() {
+        return ".";
+    }
+    let trimmed = path.trim_end_matches('/');
+    if trimmed.is_empty() {
+        return "/";
+    }
+    trimmed.rsplit('/').next().unwrap_or(trimmed)
+}
+
+fn check_api_version(given: &str) -> Option<String> {
+    match given {
+        "" => Some("apiVersion is required. The value must be either \"v1\" or \"v2\"".to_owned()),
+        "v1" | "v2" => None,
+        other => Some(format!(
+            "apiVersion '{other}' is not valid. The value must be either \"v1\" or \"v2\""
+        )),
+    }
+}
+
+fn check_version(given: &str) -> Option<String> {
+    if given.is_empty() {
+        return Some("version is required".to_owned());
+    }
+    let Some(parsed) = version::Version::parse(given) else {
+        return Some(format!("version '{given}' is not a valid SemVer"));
+    };
+    // Helm wants more than the least version there is.
+    let least = version::Version::parse("0.0.0-0")?;
+    (parsed <= least).then(|| format!("version {} is less than or equal to \"0.0.0-0\"", quote(given)))
+}
+
+/// Three numbers without leading zeros, as SemVer 2.0 wants them.
+fn is_strict(given: &str) -> bool {
+    let core = given.split(['-', '+']).next().unwrap_or("");
+    let numbers: Vec<&str> = core.split('.').collect();
+    let strict = |number: &&str| !(number.len() > 1 && number.starts_with('0'));
+    version::is_valid(given) && !given.starts_with('v') && numbers.len() == 3 && numbers.iter().all(strict)
+}
+
+/// Helm looks at the plain YAML: its numbers are float64.
+fn is_text(root: &Node, field: &str) -> Option<String> {
+    let kind = match root.get(field)?.kind {
+        Kind::String(_) => return None,
+        Kind::Null => "<nil>",
+        Kind::Bool(_) => "bool",
+        Kind::Number(_) => "float64",
+        Kind::Seq(_) => "[]interface {}",
+        Kind::Map(_) => "map[string]interface {}",
+    };
+    Some(format!(
+        "{field} should be of type string but it's of type {kind}"
+    ))
+}
+
+fn maintainers(list: &[Value]) -> Option<String> {
+    let empty = Map::default();
+    list.iter().find_map(|one| {
+        let one = match one {
+            Value::Map(map) => map,
+            Value::Null => return Some("a maintainer entry is empty".to_owned()),
+            _ => &empty,
+        };
+        let (name, email, url) = (text_of(one, "name"), text_of(one, "email"), text_of(one, "url"));
+        if name.is_empty() {
+            Some("each maintainer requires a name".to_owned())
+        } else if !email.is_empty() && !web::is_email(email) {
+            Some(format!("invalid email '{email}' for maintainer '{name}'"))
+        } else if !url.is_empty() && !web::is_url(url) {
+            Some(format!("invalid url '{url}' for maintainer '{name}'"))
+        } else {
+            None
+        }
+    })
+}
+
+fn sources(list: &[Value]) -> Option<String> {
+    let mut texts = list.iter().filter_map(Value::as_str);
+    let bad = texts.find(|source| !web::is_request_url(source))?;
+    Some(format!("invalid source URL '{bad}'"))
+}

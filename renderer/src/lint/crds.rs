@@ -1,0 +1,55 @@
+//! The checks of the manifests in `crds/`, those of subcharts among them.
+
+use super::place::{Found, Place};
+use super::{Linter, Severity, chartfile, objects};
+use crate::chart::load::Loaded;
+
+/// All checks, in Helm's order.
+pub(super) fn check(place: &Place, linter: &mut Linter) {
+    match place.find("crds") {
+        Found::Nothing => return,
+        Found::File => {
+            linter.rule(
+                Severity::Error,
+                "crds/",
+                "crds",
+                Some("not a directory".to_owned()),
+            );
+            return;
+        }
+        Found::Folder => {}
+    }
+    let problem = chartfile::validate(place);
+    let loaded = match (&place.loaded, problem) {
+        (Ok(loaded), None) => loaded,
+        (Err(problem), None) => {
+            linter.rule(Severity::Error, "crds/", "chart", Some(problem.to_string()));
+            return;
+        }
+        (_, words) => {
+            linter.rule(Severity::Error, "crds/", "chart", words);
+            return;
+        }
+    };
+    of_chart(loaded, linter);
+}
+
+/// The first file that can't be read ends it, as in Helm.
+fn of_chart(chart: &Loaded, linter: &mut Linter) -> bool {
+    for (path, bytes) in chart.crds() {
+        let text = String::from_utf8_lossy(bytes);
+        let readable = objects::each(linter, path, &text, &mut |linter, object| {
+            let foreign = !object.api_version.starts_with("apiextensions.k8s.io");
+            let words = "apiVersion is not in 'apiextensions.k8s.io'".to_owned();
+            linter.rule(Severity::Error, path, "crd-api-version", foreign.then_some(words));
+            let other = object.kind != "CustomResourceDefinition";
+            let words = "object kind is not 'CustomResourceDefinition'".to_owned();
+            linter.rule(Severity::Error, path, "crd-kind", other.then_some(words));
+        });
+        if !readable {
+            return false;
+        }
+    }
+    // Charts nest no deeper than the loader allows.
+    chart.dependencies.iter().all(|one| of_chart(one, linter))
+}

@@ -1,0 +1,210 @@
+//! YAML to fields the way Go's JSON decoder does it, with its words when it can't.
+//!
+//! Helm reads Chart.yaml and manifests through `sigs.k8s.io/yaml`: YAML becomes JSON, where a
+//! number or boolean that a text field gets becomes text, and JSON is decoded into structs.
+//! The first mistake in the order of the sorted keys is the one that is told.
+
+use crate::value::{Map, Number, Value};
+use crate::yaml::{Kind, Node};
+
+/// What a field holds.
+#[derive(Clone, Copy)]
+pub(super) enum Shape {
+    Text,
+    Flag,
+    Texts,
+    TextMap,
+    /// `[]interface {}`
+    List,
+    /// A struct by value.
+    Struct(&'static Fields),
+    /// A list of structs.
+    Structs(&'static Fields),
+}
+
+/// A Go struct.
+pub(super) struct Fields {
+    /// Its name within its package.
+    pub(super) name: &'static str,
+    /// With the package's name.
+    pub(super) full_name: &'static str,
+    /// Names as in JSON, and what they hold.
+    pub(super) fields: &'static [(&'static str, Shape)],
+}
+
+/// What came of decoding.
+#[derive(Default)]
+pub(super) struct Decoded {
+    /// The fields that are there, under their names.
+    pub(super) fields: Map,
+    /// The first value of a wrong type, in Go's words.
+    pub(super) problem: Option<String>,
+    /// The first field that the struct does not have.
+    pub(super) unknown: Option<String>,
+}
+
+/// Decodes a document; null and nothing give an empty struct.
+pub(super) fn decode(node: &Node, fields: &'static Fields) -> Decoded {
+    let mut state = State::default();
+    let mut decoded = Decoded::default();
+    match &node.kind {
+        Kind::Map(_) => decoded.fields = state.fields(node, fields, &mut Vec::new()),
+        Kind::Null => {}
+        _ => {
+            let message = format!(
+                "json: cannot unmarshal {} into Go value of type {}",
+                json_kind(node),
+                fields.full_name
+            );
+            state.problem = Some(message);
+        }
+    }
+    decoded.problem = state.problem;
+    decoded.unknown = state.unknown;
+    decoded
+}
+
+#[derive(Default)]
+struct State {
+    problem: Option<String>,
+    unknown: Option<String>,
+}
+
+impl State {
+    fn fields(&mut self, node: &Node, shape: &'static Fields, path: &mut Vec<&'static str>) -> Map {
+        let mut entries: Vec<_> = node.entries().iter().collect();
+        entries.sort_by(|a, b| a.key.cmp(&b.key));
+        let mut out = Map::default();
+        for entry in entries {
+            let exact = shape.fields.iter().find(|(name, _)| *name == entry.key);
+            let near = || {
+                let fields = shape.fields.iter();
+                fields
+                    .clone()
+                    .find(|(name, _)| name.eq_ignore_ascii_case(&entry.key))
+            };
+            let Some((name, inner)) = exact.or_else(near) else {
+                let unknown = || {
+                    format!(
+                        "json: unknown field {}",
+                        crate::template::print::quote(&entry.key)
+                    )
+                };
+                self.unknown.get_or_insert_with(unknown);
+                continue;
+            };
+            path.push(name);
+            if let Some(value) = self.value(&entry.value, *inner, shape, path) {
+                out.insert(*name, value);
+            }
+            path.pop();
+        }
+        out
+    }
+
+    fn value(
+        &mut self,
+        node: &Node,
+        shape: Shape,
+        within: &'static Fields,
+        path: &mut Vec<&'static str>,
+    ) -> Option<Value> {
+        if node.is_null() {
+            return None;
+        }
+        let mut wrong = |node: &Node, wanted: &str| {
+            let message = || {
+                format!(
+                    "json: cannot unmarshal {} into Go struct field {}.{} of type {wanted}",
+                    json_kind(node),
+                    within.name,
+                    path.join(".")
+                )
+            };
+            self.problem.get_or_insert_with(message);
+            None
+        };
+        match (shape, &node.kind) {
+            (Shape::List, Kind::Seq(_)) | (Shape::Flag, Kind::Bool(_)) => Some(node.to_value()),
+            (Shape::Text, _) => match text(node) {
+                Some(text) => Some(Value::from(text)),
+                None => wrong(node, "string"),
+            },
+            (Shape::Texts, Kind::Seq(items)) => {
+                let mut one = |item: &Node| zero_text(item).or_else(|| wrong(item, "string"));
+                let texts = items.iter().map(|item| one(item).unwrap_or_default());
+                Some(Value::List(texts.collect()))
+            }
+            (Shape::TextMap, Kind::Map(entries)) => {
+                let mut one = |item: &Node| zero_text(item).or_else(|| wrong(item, "string"));
+                let mut entries: Vec<_> = entries.iter().collect();
+                entries.sort_by(|a, b| a.key.cmp(&b.key));
+                let texts = entries
+                    .into_iter()
+                    .map(|entry| (entry.key.clone(), one(&entry.value).unwrap_or_default()));
+                Some(Value::Map(texts.collect()))
+            }
+            (Shape::Struct(inner), Kind::Map(_)) => Some(Value::Map(self.fields(node, inner, path))),
+            (Shape::Struct(inner), _) => wrong(node, inner.full_name),
+            (Shape::Structs(inner), Kind::Seq(items)) => {
+                let mut one = |item: &Node| match &item.kind {
+                    Kind::Map(_) => Some(Value::Map(self.fields(item, inner, path))),
+                    _ => self.value(item, Shape::Struct(inner), within, path),
+                };
+                Some(Value::List(
+                    items.iter().map(|item| one(item).unwrap_or_default()).collect(),
+                ))
+            }
+            (Shape::Structs(inner), _) => wrong(node, &format!("[]*{}", inner.full_name)),
+            (Shape::Texts, _) => wrong(node, "[]string"),
+            (Shape::TextMap, _) => wrong(node, "map[string]string"),
+            (Shape::List, _) => wrong(node, "[]interface {}"),
+            (Shape::Flag, _) => wrong(node, "bool"),
+        }
+    }
+}
+
+/// As [`text`]; null is the zero text.
+fn zero_text(node: &Node) -> Option<Value> {
+    let text = if node.is_null() {
+        Some(String::new())
+    } else {
+        text(node)
+    };
+    text.map(Value::from)
+}
+
+/// Text, or the text that a number or boolean becomes.
+fn text(node: &Node) -> Option<String> {
+    match &node.kind {
+        Kind::String(text) => Some(text.clone()),
+        Kind::Bool(value) => Some(value.to_string()),
+        Kind::Number(Number::Float(value)) => Some(Number::Float(*value).canonical().to_string()),
+        Kind::Number(exact) => Some(exact.to_string()),
+        Kind::Null | Kind::Seq(_) | Kind::Map(_) => None,
+    }
+}
+
+fn json_kind(node: &Node) -> &'static str {
+    match node.kind {
+        Kind::Null => "null",
+        Kind::Bool(_) => "bool",
+        Kind::Number(_) => "number",
+        Kind::String(_) => "string",
+        Kind::Seq(_) => "array",
+        Kind::Map(_) => "object",
+    }
+}
+
+/// The text of a field; empty when it is absent.
+pub(super) fn text_of<'m>(map: &'m Map, name: &str) -> &'m str {
+    map.get(name).and_then(Value::as_str).unwrap_or("")
+}
+
+/// The items of a field; none when it is absent.
+pub(super) fn list_of<'m>(map: &'m Map, name: &str) -> &'m [Value] {
+    match map.get(name) {
+        Some(Value::List(items)) => items,
+        _ => &[],
+    }
+}

@@ -1,0 +1,100 @@
+//! The documents of a manifest, cut and read as Helm's linter does (k8s.io/apimachinery's
+//! `YAMLOrJSONDecoder`).
+
+use std::sync::Arc;
+
+use super::words::of_yaml;
+use crate::diag::{Class, Diagnostic};
+use crate::source::Source;
+use crate::yaml::{self, Node};
+
+/// Why there is nothing more to read.
+pub(super) struct Broken {
+    /// In Go's words.
+    pub(super) words: String,
+    /// In ours, with the place in what was rendered.
+    pub(super) diagnostic: Option<Box<Diagnostic>>,
+}
+
+/// The documents, the last of which may be broken.
+pub(super) fn read(name: &str, text: &str) -> Vec<Result<Node, Broken>> {
+    let mut out = Vec::new();
+    let is_json = text.trim_start().starts_with('{');
+    for piece in pieces(text) {
+        let read = match piece {
+            Ok(piece) => parse(name, text, piece).map_err(|broken| match json_words(text) {
+                Some(words) if is_json && out.is_empty() => Broken { words, ..broken },
+                _ => broken,
+            }),
+            Err(words) => Err(Broken {
+                words,
+                diagnostic: None,
+            }),
+        };
+        let broken = read.is_err();
+        out.push(read);
+        if broken {
+            break;
+        }
+    }
+    out
+}
+
+/// The first document of a whole text.
+pub(super) fn first(name: &str, text: &str) -> Result<Node, Broken> {
+    parse(name, text, 0..text.len())
+}
+
+fn parse(name: &str, text: &str, piece: std::ops::Range<usize>) -> Result<Node, Broken> {
+    let lines = text.get(..piece.start).unwrap_or("").matches('\n').count();
+    let source: Arc<Source> = Source::new(name, text.get(piece).unwrap_or(""));
+    yaml::parse(&source, Class::Template, &yaml::Limits::default()).map_err(|problem| {
+        let words = format!("error converting YAML to JSON: {}", of_yaml(&problem));
+        let diagnostic = problem.into_vec().into_iter().next().map(|one| {
+            let line = one.location.as_ref().map_or(0, |at| at.position().line) + lines;
+            Box::new(one.note(format!("this is line {line} of what {name} gives")))
+        });
+        Broken { words, diagnostic }
+    })
+}
+
+/// Ranges between lines that begin with `---`; what may not follow that is an error.
+fn pieces(text: &str) -> Vec<Result<std::ops::Range<usize>, String>> {
+    let mut out = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    for line in text.split_inclusive('\n') {
+        if let Some(rest) = line.strip_prefix("---") {
+            let rest = rest.trim();
+            if !rest.is_empty() && !rest.starts_with('#') {
+                out.push(Err(format!("invalid Yaml document separator: {rest}")));
+                return out;
+            }
+            if start < at {
+                out.push(Ok(start..at));
+            }
+            start = at + line.len();
+        }
+        at += line.len();
+    }
+    if start < at {
+        out.push(Ok(start..at));
+    }
+    out
+}
+
+/// What Go's JSON decoder says of a text that begins like JSON, for the mistake that
+/// templates make: braces that were never an action.
+fn json_words(text: &str) -> Option<String> {
+    let open = text.find('{')?;
+    let rest = text.get(open + 1..)?;
+    let next = rest.find(|character: char| !matches!(character, ' ' | '\t' | '\r' | '\n'))?;
+    let character = rest.get(next..)?.chars().next()?;
+    if matches!(character, '"' | '}') {
+        return None;
+    }
+    // Go counts the bytes it has read, the wrong one among them.
+    let offset = open + 1 + next + 1;
+    Some(format!(
+        "json: offset {offset}: invalid character '{character}' looking for beginning of object key string"
+    ))
+}

@@ -1,0 +1,140 @@
+//! What is wrong with a rendered object, and in which order Helm says it.
+
+use super::decode::{Fields, Shape, decode, text_of};
+use super::{Linter, Severity, deprecations, documents, names};
+use crate::template::print::quote;
+use crate::value::{Map, Value};
+use crate::yaml::{Kind, Node};
+
+static METADATA: Fields = Fields {
+    name: "k8sYamlMetadata",
+    full_name: "rules.k8sYamlMetadata",
+    fields: &[("Namespace", Shape::Text), ("Name", Shape::Text)],
+};
+
+static OBJECT: Fields = Fields {
+    name: "k8sYamlStruct",
+    full_name: "rules.k8sYamlStruct",
+    fields: &[
+        ("apiVersion", Shape::Text),
+        ("Kind", Shape::Text),
+        ("Metadata", Shape::Struct(&METADATA)),
+    ],
+};
+
+/// The fields of an object that the checks look at.
+pub(super) struct Object {
+    pub(super) api_version: String,
+    pub(super) kind: String,
+    pub(super) name: String,
+}
+
+/// A document as an object; nothing for an empty one. The error is in Go's words.
+pub(super) fn object(node: &Node) -> Result<Option<Object>, String> {
+    if node.is_null() {
+        return Ok(None);
+    }
+    let decoded = decode(node, &OBJECT);
+    if let Some(words) = decoded.problem {
+        return Err(format!("error unmarshaling JSON: while decoding JSON: {words}"));
+    }
+    let metadata = match decoded.fields.get("Metadata") {
+        Some(Value::Map(map)) => map.clone(),
+        _ => Map::default(),
+    };
+    Ok(Some(Object {
+        api_version: text_of(&decoded.fields, "apiVersion").to_owned(),
+        kind: text_of(&decoded.fields, "Kind").to_owned(),
+        name: text_of(&metadata, "Name").to_owned(),
+    }))
+}
+
+/// Reads the documents of a file; whether all of them could be read.
+pub(super) fn each(
+    linter: &mut Linter,
+    path: &str,
+    text: &str,
+    visit: &mut dyn FnMut(&mut Linter, &Object),
+) -> bool {
+    for document in documents::read(path, text) {
+        let read = document.map_err(|broken| (broken.words, broken.diagnostic));
+        let object = read.and_then(|node| object(&node).map_err(|words| (words, None)));
+        match object {
+            Ok(Some(object)) => visit(linter, &object),
+            Ok(None) => {}
+            Err((words, diagnostic)) => {
+                let words = format!("unable to parse YAML: {words}");
+                linter.rule(Severity::Error, path, "yaml-syntax", Some(words));
+                if let Some(one) = diagnostic {
+                    linter.explain(*one);
+                }
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// The checks of one object of a rendered file.
+pub(super) fn check(linter: &mut Linter, path: &str, object: &Object, text: &str, kubernetes: (u64, u64)) {
+    linter.rule(
+        Severity::Warning,
+        path,
+        "object-name",
+        names::check(&object.kind, &object.name),
+    );
+    let deprecated = deprecations::message(&object.api_version, &object.kind, kubernetes);
+    linter.rule(
+        Severity::Warning,
+        path,
+        "deprecated-api",
+        deprecated.map(str::to_owned),
+    );
+    linter.rule(Severity::Error, path, "match-selector", selector(object, text));
+    linter.rule(
+        Severity::Error,
+        path,
+        "list-annotations",
+        annotations(object, path, text),
+    );
+}
+
+fn selector(object: &Object, text: &str) -> Option<String> {
+    let kind = object.kind.as_str();
+    let selects = matches!(kind, "Deployment" | "ReplicaSet" | "DaemonSet" | "StatefulSet");
+    let missing = selects && !text.contains("matchLabels") && !text.contains("matchExpressions");
+    let name = || quote(&object.name);
+    missing.then(|| {
+        format!(
+            "a {kind} must contain matchLabels or matchExpressions, and {} does not",
+            name()
+        )
+    })
+}
+
+/// Helm looks at the first document of the file, whichever holds the list.
+fn annotations(object: &Object, path: &str, text: &str) -> Option<String> {
+    if object.kind != "List" {
+        return None;
+    }
+    let node = match documents::first(path, text) {
+        Ok(node) => node,
+        Err(broken) => return Some(format!("unable to parse YAML: {}", broken.words)),
+    };
+    let field = |node: &Node, name: &str| {
+        let entries = node.entries();
+        let found = entries
+            .iter()
+            .find(|entry| entry.key.eq_ignore_ascii_case(name))?;
+        Some(found.value.clone())
+    };
+    let items = field(&node, "items")?;
+    let Kind::Seq(items) = &items.kind else {
+        return None;
+    };
+    let kept = items.iter().any(|item| {
+        let annotations = field(item, "metadata").and_then(|metadata| field(&metadata, "annotations"));
+        annotations.is_some_and(|annotations| annotations.get("helm.sh/resource-policy").is_some())
+    });
+    kept.then(|| "annotation 'helm.sh/resource-policy' within List objects are ignored".to_owned())
+}

@@ -1,0 +1,161 @@
+//! Which values are known: those that are there, and those that somebody wrote about.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::chart::load::Loaded;
+use crate::value::{Map, Value};
+use crate::yaml;
+
+/// What is known of a chart's values.
+pub(super) struct Known<'v> {
+    /// The chart's name in the templates' paths.
+    pub(super) chart: String,
+    values: &'v Map,
+    /// What values.yaml says, nulls and all: those are gone from the values of a rendering.
+    defaults: &'v Map,
+    /// Keys that comments and the schema name, at whatever level.
+    named: BTreeSet<String>,
+    /// Top-level keys that belong to subcharts.
+    foreign: BTreeSet<String>,
+}
+
+impl<'v> Known<'v> {
+    pub(super) fn of(chart: &'v Loaded, values: &'v Map) -> Self {
+        let mut named = BTreeSet::new();
+        if let Some(source) = &chart.values_source {
+            for line in source.text().lines() {
+                comment(line, &mut named);
+            }
+        }
+        if let Some(schema) = &chart.schema
+            && let Ok(schema) = serde_json::from_slice(schema)
+        {
+            properties(&schema, 0, &mut named);
+        }
+        let declared = chart.details.dependencies().iter();
+        let mut foreign: BTreeSet<String> = declared
+            .flat_map(|one| [one.name.clone(), one.key().to_owned()])
+            .collect();
+        foreign.extend(chart.dependencies.iter().map(|one| one.name().to_owned()));
+        foreign.insert("tags".to_owned());
+        Self {
+            chart: chart.name().to_owned(),
+            values,
+            defaults: &chart.values,
+            named,
+            foreign,
+        }
+    }
+
+    /// The first key of a path that is not known; nothing when all are, or may be.
+    pub(super) fn missing(&self, path: &[Arc<str>]) -> Option<usize> {
+        let first = path.first()?;
+        let mut map = self.values;
+        for (at, key) in path.iter().enumerate() {
+            match map.get(key) {
+                Some(Value::Map(inner)) if !inner.is_empty() => map = inner,
+                Some(_) => return None,
+                None if has(self.defaults, path.get(..=at)?) => return None,
+                None => {
+                    // Anything may be given below a foreign key, and below `global`.
+                    let given = self.foreign.contains(&**first) || (&**first == "global" && at > 0);
+                    return (!given && !self.named.contains(&**key)).then_some(at);
+                }
+            }
+        }
+        None
+    }
+}
+
+fn has(mut map: &Map, path: &[Arc<str>]) -> bool {
+    let Some((last, parents)) = path.split_last() else {
+        return true;
+    };
+    for key in parents {
+        let Some(Value::Map(inner)) = map.get(key) else {
+            return false;
+        };
+        map = inner;
+    }
+    map.contains_key(last)
+}
+
+/// The keys that a comment names: `# key: value`, `# - key:`, and every part of `a.b.c`.
+fn comment(line: &str, named: &mut BTreeSet<String>) {
+    let Some(at) = line.find('#') else { return };
+    let text = line.get(at..).unwrap_or("");
+    let is_of_key = |one: char| one.is_alphanumeric() || matches!(one, '_' | '-' | '.' | '[' | ']' | '/');
+    let mut start = 0;
+    for (end, character) in text.char_indices().chain([(text.len(), ' ')]) {
+        if is_of_key(character) {
+            continue;
+        }
+        let word = text.get(start..end).unwrap_or("").trim_matches(['.', '-']);
+        start = end + character.len_utf8();
+        if word.is_empty() || (character != ':' && !word.contains('.')) {
+            continue;
+        }
+        named.insert(word.to_owned());
+        let parts = word.split(['.', '[', ']']).filter(|part| !part.is_empty());
+        named.extend(parts.map(str::to_owned));
+    }
+}
+
+/// Every property's name.
+fn properties(schema: &serde_json::Value, depth: usize, named: &mut BTreeSet<String>) {
+    if depth > yaml::Limits::DEPTH {
+        return;
+    }
+    match schema {
+        serde_json::Value::Object(map) => {
+            if let Some(serde_json::Value::Object(inner)) = map.get("properties") {
+                named.extend(inner.keys().cloned());
+            }
+            for value in map.values() {
+                properties(value, depth + 1, named);
+            }
+        }
+        serde_json::Value::Array(items) => {
+            for item in items {
+                properties(item, depth + 1, named);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_name_keys() {
+        let mut named = BTreeSet::new();
+        for line in [
+            "# key: value",
+            "#   - name: x",
+            "a: 1 # see other.part",
+            "## @param image.tag [string] the tag",
+            "# server.extraArgs -- more",
+            "no comment: x",
+            "# plain words only",
+        ] {
+            comment(line, &mut named);
+        }
+        let known: Vec<&str> = named.iter().map(String::as_str).collect();
+        for wanted in [
+            "key",
+            "name",
+            "other",
+            "part",
+            "image",
+            "tag",
+            "server",
+            "extraArgs",
+        ] {
+            assert!(known.contains(&wanted), "{wanted} in {known:?}");
+        }
+        assert!(!known.contains(&"comment") && !known.contains(&"words"));
+    }
+}
