@@ -16,7 +16,19 @@ fn helm_flags(words: &[&str]) -> Vec<(String, bool)> {
             let starts = line.trim_start().starts_with('-');
             let mut words = rest.split_whitespace();
             let name = words.next().filter(|_| starts)?.to_owned();
-            let value = ["string", "stringArray", "int", "float32"].contains(&words.next().unwrap_or(""));
+            let types = [
+                "string",
+                "strings",
+                "stringArray",
+                "stringToString",
+                "int",
+                "uint",
+                "float32",
+                "duration",
+                "postRendererString",
+                "postRendererArgsSlice",
+            ];
+            let value = types.contains(&words.next().unwrap_or(""));
             Some((name, value))
         })
         .collect()
@@ -24,8 +36,18 @@ fn helm_flags(words: &[&str]) -> Vec<(String, bool)> {
 
 #[test]
 fn each_of_helms_flags_is_known() {
-    let commands: [(&[&str], &[&str]); 6] = [
+    let commands: [(&[&str], &[&str]); 16] = [
+        (&["lint"], &["no-such-chart"]),
+        (&["dependency", "build"], &["no-such-chart"]),
+        (&["dependency", "update"], &["no-such-chart"]),
         (&["verify"], &["oci://127.0.0.1:1/a:1", "--key", "none"]),
+        (&["show", "all"], &["no-such-chart"]),
+        (&["show", "chart"], &["no-such-chart"]),
+        (&["show", "crds"], &["no-such-chart"]),
+        (&["show", "readme"], &["no-such-chart"]),
+        (&["show", "values"], &["no-such-chart"]),
+        (&["dependency", "list"], &["no-such-chart"]),
+        (&["template"], &["no-such-chart"]),
         (&["pull"], &["oci-layout:nowhere"]),
         (&["package"], &["no-such-chart"]),
         (&["push"], &["no-such-chart", "file:nowhere"]),
@@ -33,12 +55,14 @@ fn each_of_helms_flags_is_known() {
         (&["registry", "logout"], &["127.0.0.1:1"]),
     ];
     for (words, arguments) in commands {
-        let subcommand = words[words.len() - 1];
+        // What is below `registry` there stands alone here.
+        let ours = words.strip_prefix(&["registry"]).unwrap_or(words);
+        let subcommand = ours.join(" ");
         let flags = helm_flags(words);
         assert!(flags.len() > 15, "Helm's help was not understood: {flags:?}");
         for (name, takes_value) in flags {
             let mut call: &mut Command = &mut command();
-            call = call.arg(subcommand).args(arguments);
+            call = call.args(ours).args(arguments);
             call = call.arg(format!("--{name}"));
             if takes_value {
                 call = call.arg(if name == "color" { "never" } else { "1" });

@@ -216,7 +216,7 @@ fn every_kind_of_registry_and_a_layout_give_the_same_bytes() {
             4,
             "the manifest sha256:000",
         ),
-        (format!("{layout}/nothing"), 4, "index.json"),
+        (format!("{layout}/nothing"), 2, "does not exist"),
     ] {
         let run = pull(&name, &into, &[]);
         assert_eq!(run.code, code, "{name}: {}", run.stderr);

@@ -272,7 +272,7 @@ fn names_and_archives_that_would_leave_the_folder_are_refused_and_nothing_is_lef
         (
             CONFIG,
             vec![chart, ("demo/Chart.yaml/x", file, "1")],
-            "can't write",
+            "lies in a file",
         ),
         (CONFIG, vec![("demo/values.yaml", file, "a: 1")], "no Chart.yaml"),
         (CONFIG, vec![other], "its archive other"),
@@ -298,7 +298,7 @@ fn names_and_archives_that_would_leave_the_folder_are_refused_and_nothing_is_lef
             &into,
             &["--untar"],
         );
-        assert!([1, 5].contains(&run.code), "{words}: {}", run.stderr);
+        assert!(run.code == 1, "{words}: {}", run.stderr);
         assert!(run.stderr.contains(words), "{words}: {}", run.stderr);
         assert!(
             !into.exists() || std::fs::read_dir(&into).unwrap().count() == 0,
@@ -368,8 +368,8 @@ fn a_blob_elsewhere_is_fetched_without_our_authorization_and_a_cut_one_again() {
 fn what_can_not_be_meant_is_said_before_any_network() {
     for (words, hint) in [
         (
-            vec!["pull", "oci://127.0.0.1:1/demo", "--version", "^1.0"],
-            "ranges",
+            vec!["pull", "oci://127.0.0.1:1/demo", "--version", "^one"],
+            "neither a version nor a range",
         ),
         (
             vec!["pull", "oci://127.0.0.1:1/demo:1.0.0", "--version", "1.0.1"],

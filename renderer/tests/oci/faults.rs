@@ -7,9 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use solar_render::diag::Class;
-use solar_render::oci::{ClientOptions, Failure, IfExists, RetryPolicy};
+use solar_render::oci::{
+    Batch, ClientOptions, Failure, Finished, IfExists, PushOptions, Ready, RetryPolicy, publish, resolve,
+};
+use solar_render::package::Packer;
 use solar_render::report::Outcome;
-use testbed::{Answer, Registry, Request, Response, Server, forward};
+use testbed::{Answer, Registry, Request, Response, Server, Setup, forward};
 
 use crate::support::*;
 
@@ -27,7 +30,11 @@ fn in_front(
 }
 
 fn target(server: &Server) -> String {
-    format!("oci://{}/charts", server.host())
+    target_at(&server.host())
+}
+
+fn target_at(host: &str) -> String {
+    format!("oci://{host}/charts")
 }
 
 fn refused(server: &Server) -> Failure {
@@ -466,19 +473,66 @@ fn redirects_without_end_or_that_change_the_method_are_refused() {
     assert_eq!(refused(&server).class(), Class::Protocol);
 }
 
-#[test]
-fn with_a_fifth_of_all_requests_failing_every_push_lands_and_none_is_wrong() {
-    const PUSHES: usize = 60;
-    let registry = Registry::start();
-    let state = std::sync::Mutex::new(0x2545_f491_4f6c_dd1d_u64);
-    let upstream = registry.host().to_owned();
-    let server = in_front(&registry, move |request, _| {
-        let mut bits = state.lock().unwrap();
+/// Which requests fail, and how: a fifth of them, always the same ones for a seed.
+struct Dice(std::sync::Mutex<u64>);
+
+impl Dice {
+    fn throw(&self) -> Option<u64> {
+        let mut bits = self.0.lock().unwrap();
         *bits ^= *bits << 13;
         *bits ^= *bits >> 7;
         *bits ^= *bits << 17;
-        let fails = (*bits >> 20).is_multiple_of(5);
-        fails.then(|| match (*bits >> 40) % 5 {
+        (*bits >> 20).is_multiple_of(5).then_some((*bits >> 40) % 5)
+    }
+}
+
+/// Publishes charts over eight connections; each must come to `expected`.
+fn publish_all(count: usize, to: &str, expected: Outcome) {
+    let make = |number: usize, _: &mut Packer| {
+        let artifact = chart("app", &format!("1.0.{number}"), "x");
+        let destination = resolve(&to.parse().unwrap(), &artifact, false)?;
+        let warnings = Vec::new();
+        Ok(Ready {
+            artifact,
+            destination,
+            warnings,
+        })
+    };
+    let batch = Batch {
+        count,
+        make: &make,
+        threads: 1,
+        connections: 8,
+        options: &PushOptions::default(),
+    };
+    let mut landed = 0;
+    let mut finished = |number, finished: Finished| {
+        let outcome = match &finished {
+            Finished::Sent(_, Ok(pushed)) => Some(pushed.outcome),
+            _ => None,
+        };
+        assert_eq!(outcome, Some(expected), "{number}: {finished:?}");
+        landed += 1;
+    };
+    publish(batch, &plain(), &world(&[]), &Trace::default(), &mut finished).unwrap();
+    assert_eq!(landed, count);
+}
+
+#[test]
+fn with_a_fifth_of_all_requests_failing_a_thousand_pushes_land_and_none_is_wrong() {
+    const PUSHES: usize = 1000;
+    let registry = Registry::with(&Setup {
+        in_memory: true,
+        ..Setup::default()
+    });
+    let dice = Dice(std::sync::Mutex::new(0x2545_f491_4f6c_dd1d_u64));
+    let upstream = registry.host().to_owned();
+    let faults = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&faults);
+    let server = in_front(&registry, move |request, _| {
+        let kind = dice.throw()?;
+        counted.fetch_add(1, Ordering::SeqCst);
+        Some(match kind {
             // Done, and the answer is lost.
             4 => {
                 let _ = forward(request, &upstream);
@@ -490,15 +544,74 @@ fn with_a_fifth_of_all_requests_failing_every_push_lands_and_none_is_wrong() {
             _ => Answer::bytes("HTTP/1.1 20"),
         })
     });
-    for number in 0..PUSHES {
-        let version = format!("1.0.{number}");
-        let artifact = chart("app", &version, "x");
-        let pushed = send(&artifact, &target(&server), IfExists::Fail, &plain()).unwrap();
-        assert_eq!(pushed.outcome, Outcome::Created);
-        let honest = format!("oci://{}/charts", registry.host());
-        let again = send(&artifact, &honest, IfExists::Fail, &plain()).unwrap();
-        assert_eq!(again.outcome, Outcome::Unchanged);
+    let start = std::time::Instant::now();
+    publish_all(PUSHES, &target(&server), Outcome::Created);
+    publish_all(PUSHES, &target_at(registry.host()), Outcome::Unchanged);
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(60), "{took:?}");
+    assert!(faults.load(Ordering::SeqCst) > PUSHES, "there were faults");
+    // None is there twice, or under another name.
+    let place = format!("oci://{}/charts/app", registry.host());
+    let locator: solar_render::reference::Locator = place.parse().unwrap();
+    let listed = solar_render::oci::tags(&locator.place, &plain(), &world(&[]), &Trace::default()).unwrap();
+    assert_eq!(listed.len(), PUSHES);
+}
+
+/// Answers until an upload's body comes, reads some of it, and then nothing any more.
+fn stalls(request: &str) -> Option<&'static str> {
+    match request.split(' ').next() {
+        Some("HEAD") => Some("404 Not Found"),
+        Some("POST") => Some("202 Accepted\r\nLocation: /up"),
+        _ => None,
     }
+}
+
+#[test]
+fn an_upload_that_stands_still_is_given_up_and_tried_again() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap();
+    let puts = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&puts);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let counter = Arc::clone(&counter);
+            std::thread::spawn(move || {
+                let mut input = std::io::BufReader::new(stream.try_clone().unwrap());
+                let mut output = stream;
+                loop {
+                    let mut head = String::new();
+                    while !head.ends_with("\r\n\r\n") {
+                        if input.read_line(&mut head).unwrap_or(0) == 0 {
+                            return;
+                        }
+                    }
+                    let Some(answer) = stalls(&head) else {
+                        counter.fetch_add(1, Ordering::SeqCst);
+                        let mut some = [0; 100_000];
+                        let _ = std::io::Read::read_exact(&mut input, &mut some);
+                        std::thread::sleep(Duration::from_secs(30));
+                        return;
+                    };
+                    let text = format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n");
+                    let _ = output.write_all(text.as_bytes());
+                }
+            });
+        }
+    });
+    let noise: Vec<u8> = (0..12_000_000_u32)
+        .map(|at| at.wrapping_mul(2_654_435_761).to_be_bytes()[0])
+        .collect();
+    let layer = blob(solar_render::package::artifact::Artifact::LAYER_TYPE, &noise);
+    let artifact = artifact("app", "1.0.0", vec![layer]);
+    let mut client = plain();
+    client.timeout = Duration::from_millis(300);
+    client.retry.attempts = 2;
+    let start = std::time::Instant::now();
+    let failure = send(&artifact, &format!("oci://{host}"), IfExists::Fail, &client).unwrap_err();
+    assert_eq!(failure.class(), Class::Network, "{}", words(&failure));
+    assert!(words(&failure).contains("2 attempts"), "{}", words(&failure));
+    assert_eq!(puts.load(Ordering::SeqCst), 2);
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }
 
 /// Answers 413 to a PUT's head and reads the rest without looking, as nginx does.

@@ -45,6 +45,8 @@ pub struct Setup<'a> {
     pub believes: Option<&'a str>,
     /// Debian's version 2.8 instead of 3.
     pub version_2: bool,
+    /// Keep everything in memory: many times faster.
+    pub in_memory: bool,
 }
 
 /// A running registry; killed when dropped.
@@ -147,11 +149,15 @@ fn port_in(line: &str) -> Option<u16> {
 }
 
 fn configuration(setup: &Setup<'_>, folder: &Path) -> String {
+    let storage = if setup.in_memory {
+        "inmemory: {}".to_owned()
+    } else {
+        format!("filesystem: {{rootdirectory: {:?}}}", folder.join("data"))
+    };
     let mut text = format!(
         "version: 0.1\nlog: {{level: info, accesslog: {{disabled: true}}}}\n\
-         storage:\n  filesystem: {{rootdirectory: {:?}}}\n  delete: {{enabled: true}}\n\
+         storage:\n  {storage}\n  delete: {{enabled: true}}\n\
          http:\n  addr: 127.0.0.1:0\n  secret: testbed\n",
-        folder.join("data")
     );
     if let Some(url) = setup.believes {
         let _ = writeln!(text, "  host: {url:?}");

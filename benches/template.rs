@@ -1,0 +1,129 @@
+//! The template language by itself, on one core: `cargo bench --bench template`.
+//!
+//! The text is a Deployment as charts write them: labels by `include`, conditions, loops.
+#![allow(clippy::unwrap_used, reason = "a benchmark that can't go on should stop")]
+
+use std::sync::Arc;
+
+use divan::Bencher;
+use divan::counter::BytesCount;
+use solar_render::engine::{Input, Program, Unit, functions};
+use solar_render::source::Source;
+use solar_render::template::{MAX_STEPS, Val};
+use solar_render::value::{Map, Value};
+use solar_render::world::Fixed;
+
+const HELPERS: &str = r#"{{- define "app.name" -}}{{ .Values.name | default .Release.Name }}{{- end }}
+{{- define "app.labels" -}}
+app.kubernetes.io/name: {{ include "app.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- range $key, $value := .Values.labels }}
+{{ $key }}: {{ $value | quote }}
+{{- end }}
+{{- end }}"#;
+
+const DEPLOYMENT: &str = r#"apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ include "app.name" . }}
+  labels:
+    {{- include "app.labels" . | nindent 4 }}
+spec:
+  {{- if not .Values.autoscaling }}
+  replicas: {{ .Values.replicas }}
+  {{- end }}
+  selector:
+    matchLabels: {{- include "app.labels" . | nindent 6 }}
+  template:
+    metadata:
+      labels: {{- include "app.labels" . | nindent 8 }}
+    spec:
+      containers:
+        {{- range $index, $one := .Values.containers }}
+        - name: {{ $one.name }}
+          image: {{ printf "%s/%s:%s" $one.registry $one.repository ($one.tag | default "latest") }}
+          {{- with $one.env }}
+          env:
+            {{- range $name, $value := . }}
+            - {name: {{ $name }}, value: {{ $value | quote }}}
+            {{- end }}
+          {{- end }}
+          {{- if and $one.port (gt (int $one.port) 0) }}
+          ports: [{containerPort: {{ $one.port }}}]
+          {{- end }}
+          resources: {{- toYaml $one.resources | nindent 12 }}
+        {{- end }}
+"#;
+
+const VALUES: &str = r#"{"name":"shop","replicas":3,"labels":{"a":"1","b":"2","team":"core"},"containers":[
+{"name":"web","registry":"r.example","repository":"shop/web","tag":"1.2","port":8080,"env":{"A":"1","B":"2","C":"3"},"resources":{"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"100m"}}},
+{"name":"side","registry":"r.example","repository":"shop/side","port":0,"resources":{}}]}"#;
+
+fn main() {
+    divan::main();
+}
+
+fn values() -> Map {
+    let source = Source::new("values", VALUES);
+    let limits = solar_render::yaml::Limits::default();
+    match solar_render::yaml::parse(&source, solar_render::diag::Class::Values, &limits)
+        .unwrap()
+        .into_value()
+    {
+        Value::Map(map) => map,
+        _ => Map::default(),
+    }
+}
+
+fn unit(copies: usize) -> Unit {
+    let mut templates = vec![("templates/_helpers.tpl".to_owned(), Source::new("h", HELPERS))];
+    templates.extend(
+        (0..copies).map(|number| (format!("templates/d{number}.yaml"), Source::new("d", DEPLOYMENT))),
+    );
+    Unit {
+        name: "app".to_owned(),
+        path: "app".to_owned(),
+        metadata: Map::default(),
+        library: false,
+        templates,
+        files: Vec::new(),
+        children: Vec::new(),
+    }
+}
+
+#[divan::bench]
+fn parse(bencher: Bencher<'_, '_>) {
+    let (name, source) = (Arc::from("d"), Source::new("d", DEPLOYMENT));
+    bencher
+        .counter(BytesCount::of_str(DEPLOYMENT))
+        .bench(|| functions().parse(&name, &source).unwrap());
+}
+
+/// A chart of so many deployments: the exponent shows in the times.
+#[divan::bench(args = [1, 10, 100, 1000])]
+fn execute(bencher: Bencher<'_, '_>, copies: usize) {
+    let program = Program::new(unit(copies)).unwrap();
+    let (values, release) = (
+        values(),
+        [("Name", Value::from("rel"))].into_iter().collect::<Map>(),
+    );
+    let input = Input {
+        values: &values,
+        release: &release,
+        capabilities: &|| Val::Nil,
+        world: Arc::new(Fixed::default()),
+        seed: None,
+        lint: false,
+        steps: MAX_STEPS,
+    };
+    let bytes: usize = program
+        .render(&input)
+        .unwrap()
+        .texts
+        .iter()
+        .map(|(_, text)| text.len())
+        .sum();
+    bencher
+        .counter(BytesCount::new(bytes))
+        .bench(|| program.render(&input).unwrap());
+}

@@ -1,0 +1,80 @@
+//! What is hostile on purpose ends soon, with a diagnostic: never a panic, never a full stack.
+
+use solar_render::value::Value;
+
+use crate::support::render_within;
+
+/// Enough to reach every other limit, and soon over.
+const STEPS: u64 = 20_000_000;
+
+fn refused(text: &str) -> String {
+    let shown: String = text.chars().take(60).collect();
+    match render_within(text, &Value::empty_map(), STEPS) {
+        Ok(out) => panic!("{shown}: rendered {} bytes", out.len()),
+        Err(problem) => problem.iter().next().unwrap().message.clone(),
+    }
+}
+
+#[test]
+fn endless_calls_are_refused() {
+    let include = r#"{{ define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}"#;
+    assert!(refused(include).contains("nested reference name"));
+    let template = r#"{{ define "a" }}{{ template "a" . }}{{ end }}{{ template "a" . }}"#;
+    assert!(refused(template).contains("exceeded maximum template depth (4000)"));
+    let two = r#"{{ define "a" }}{{ include "b" . }}{{ end }}{{ define "b" }}{{ include "a" . }}{{ end }}{{ include "a" . }}"#;
+    assert!(refused(two).contains("nested reference name"));
+    let many = (0..9_000).fold(String::new(), |text, number| {
+        let next = number + 1;
+        format!(r#"{text}{{{{ define "t{number}" }}}}{{{{ include "t{next}" . }}}}{{{{ end }}}}"#)
+    });
+    assert!(refused(&format!(r#"{many}{{{{ include "t0" . }}}}"#)).contains("more than 4000 deep"));
+    let tpl = r#"{{ $t := "{{ tpl .t . }}" }}{{ tpl $t (dict "t" $t) }}"#;
+    assert!(refused(tpl).contains("more than 4000 deep"));
+}
+
+#[test]
+fn endless_loops_are_refused() {
+    let loops = "{{ range 100000 }}{{ range 100000 }}{{ end }}{{ end }}";
+    assert!(refused(loops).contains("takes more than"));
+    let one = "{{ range 9223372036854775807 }}{{ end }}";
+    assert!(refused(one).contains("takes more than"));
+}
+
+#[test]
+fn texts_and_lists_that_double_are_refused() {
+    let text = r#"{{ $x := "aaaaaaaa" }}{{ range 60 }}{{ $x = print $x $x }}{{ end }}"#;
+    assert!(refused(text).contains("more than 268435456 bytes"));
+    let printed = r#"{{ define "a" }}{{ . }}{{ . }}{{ end }}{{ $x := "aaaaaaaa" }}{{ range 60 }}{{ $x = include "a" $x }}{{ end }}"#;
+    assert!(refused(printed).contains("more than 268435456 bytes"));
+}
+
+#[test]
+fn deep_texts_are_refused() {
+    let parentheses = format!("{{{{ {}1{} }}}}", "(".repeat(50_000), ")".repeat(50_000));
+    assert!(refused(&parentheses).contains("max expression depth exceeded"));
+    for action in ["{{ if 1 }}", "{{ with 1 }}", "{{ range 1 }}"] {
+        assert!(
+            refused(&action.repeat(50_000)).contains("more than 1000 deep"),
+            "{action}"
+        );
+    }
+    let chain = format!("{{{{ if 1 }}}}{}{{{{ end }}}}", "{{ else if 1 }}".repeat(50_000));
+    assert!(refused(&chain).contains("more than 1000 deep"));
+}
+
+#[test]
+fn values_that_hold_themselves_are_no_end() {
+    let own = r#"{{ $d := dict }}{{ $_ := set $d "d" $d }}"#;
+    let uses = [
+        "{{ $d }}",
+        "{{ printf \"%#v\" $d }}",
+        "{{ toYaml $d }}",
+        "{{ toJson $d }}",
+        "{{ deepCopy $d }}",
+        "{{ deepEqual $d $d }}",
+    ];
+    for usage in uses {
+        // An answer or a diagnostic; Go would fill its stack.
+        let _ = render_within(&format!("{own}{usage}"), &Value::empty_map(), STEPS);
+    }
+}

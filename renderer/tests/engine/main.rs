@@ -1,0 +1,11 @@
+//! The engine as a library: hostile and random templates.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that can't go on should stop"
+)]
+
+mod goldens;
+mod hostile;
+mod random;
+mod support;

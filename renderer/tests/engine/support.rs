@@ -1,0 +1,47 @@
+//! One template as a chart, rendered in memory.
+
+use std::sync::Arc;
+
+use solar_render::diag::Diagnostics;
+use solar_render::engine::{Input, Program, Unit};
+use solar_render::source::Source;
+use solar_render::template::Val;
+use solar_render::value::{Map, Value};
+use solar_render::world::Fixed;
+
+/// A chart `c` with one template `templates/t.yaml`.
+fn unit(text: &str) -> Unit {
+    Unit {
+        name: "c".to_owned(),
+        path: "c".to_owned(),
+        metadata: Map::default(),
+        library: false,
+        templates: vec![(
+            "templates/t.yaml".to_owned(),
+            Source::new("templates/t.yaml", text),
+        )],
+        files: Vec::new(),
+        children: Vec::new(),
+    }
+}
+
+/// What the template prints, with at most so many steps.
+pub(crate) fn render_within(text: &str, values: &Value, steps: u64) -> Result<String, Diagnostics> {
+    let empty = Map::default();
+    let program = Program::new(unit(text))?;
+    let output = program.render(&Input {
+        values: values.as_map().unwrap_or(&empty),
+        release: &empty,
+        capabilities: &|| Val::Nil,
+        world: Arc::new(Fixed::default()),
+        seed: Some(1),
+        lint: false,
+        steps,
+    })?;
+    Ok(output
+        .texts
+        .into_iter()
+        .next()
+        .map(|(_, text)| text)
+        .unwrap_or_default())
+}

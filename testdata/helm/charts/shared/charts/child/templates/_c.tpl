@@ -1,0 +1,2 @@
+{{ define "who" }}child{{ end }}
+{{ define "child.only" }}{{ .Chart.Name }}{{ end }}

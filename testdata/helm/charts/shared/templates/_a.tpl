@@ -1,0 +1,2 @@
+{{ define "who" }}parent{{ end }}
+{{ define "order" }}a{{ end }}

@@ -1,0 +1,1 @@
+{{ define "order" }}b{{ end }}

@@ -1,0 +1,1 @@
+{{- define "failing.inner" }}{{ .Values.none.deep }}{{ end }}

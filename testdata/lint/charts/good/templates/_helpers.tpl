@@ -1,0 +1,1 @@
+{{- define "good.name" }}good{{ end }}
