@@ -245,9 +245,18 @@ fn add_all(command: Command, names: &[&'static str]) -> Command {
         command.mut_subcommand(name, |sub| {
             let here = |one: &&Refused| sub.get_arguments().any(|arg| arg.get_long() == Some(one.name));
             let missing: Vec<&Refused> = refused(name).filter(|one| !here(one)).collect();
-            sub.args(missing.into_iter().map(hidden))
+            sub.args(missing.into_iter().map(hidden)).mut_args(last_wins)
         })
     })
+}
+
+/// Of a flag that is given twice Helm takes the last.
+fn last_wins(arg: Arg) -> Arg {
+    if arg.is_positional() || !matches!(arg.get_action(), ArgAction::Set) {
+        return arg;
+    }
+    let own = arg.get_id().clone();
+    arg.overrides_with(own)
 }
 
 fn hidden(one: &Refused) -> Arg {

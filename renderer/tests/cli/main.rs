@@ -13,6 +13,7 @@ mod charts;
 mod copy;
 mod dependency;
 mod dependency_list;
+mod helm_charts;
 mod helm_flags;
 mod job;
 mod killed;
