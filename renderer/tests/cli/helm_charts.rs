@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use crate::command;
+use testbed::Registry;
+
+use crate::{Run, command};
 
 #[test]
 fn whole_charts_render_as_helm_renders_them() {
@@ -28,4 +30,31 @@ fn whole_charts_render_as_helm_renders_them() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_chart_renders_the_same_from_a_folder_a_layout_and_a_registry() {
+    let chart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/helm/data");
+    let folder = tempfile::tempdir().unwrap();
+    let registry = Registry::start();
+    let places = [
+        format!("oci-layout:{}", folder.path().display()),
+        format!("oci://{}/charts", registry.host()),
+    ];
+    let run = |words: &[&str]| {
+        let mut command = command();
+        let run = Run::of(command.args(words).arg("--plain-http"));
+        assert_eq!(run.code, 0, "{words:?}: {}", run.stderr);
+        run.stdout
+    };
+    let path = chart.display().to_string();
+    for what in [["template", "rel"].as_slice(), &["show", "all"], &["images"]] {
+        let expected = run(&[what, &[&path]].concat());
+        for place in &places {
+            run(&["push", &path, place]);
+            let name = format!("{place}/c");
+            let found = run(&[what, &[&name, "--version", "^1.0.0-0"]].concat());
+            assert_eq!(found, expected, "{what:?} {name}");
+        }
+    }
 }
