@@ -6,11 +6,42 @@ use super::runes::is_print;
 
 /// The bytes as a Go string literal in double quotes; bytes that are not UTF-8 as `\xff`.
 pub fn quote(bytes: &[u8]) -> String {
+    quoted(bytes, false)
+}
+
+/// As [`quote`], with everything beyond ASCII escaped: `strconv.QuoteToASCII`.
+pub fn quote_ascii(bytes: &[u8]) -> String {
+    quoted(bytes, true)
+}
+
+/// A character between single quotes: `strconv.QuoteRune`, or `QuoteRuneToASCII`.
+pub fn quote_char(character: char, ascii: bool) -> String {
+    let mut out = String::from("'");
+    push_escaped(&mut out, character, '\'', ascii);
+    out.push('\'');
+    out
+}
+
+/// The text as Go's `regexp` quotes it: between back quotes where that says it all.
+pub fn backquote(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if can_backquote(bytes) => format!("`{text}`"),
+        _ => quote(bytes),
+    }
+}
+
+/// Whether the bytes can stand between back quotes: `strconv.CanBackquote`.
+pub fn can_backquote(bytes: &[u8]) -> bool {
+    let plain = |c: char| c != '`' && c != '\u{feff}' && c != '\u{7f}' && (c >= ' ' || c == '\t');
+    std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(plain))
+}
+
+fn quoted(bytes: &[u8], ascii: bool) -> String {
     let mut out = String::with_capacity(bytes.len() + 2);
     out.push('"');
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
-            push_escaped(&mut out, c);
+            push_escaped(&mut out, c, '"', ascii);
         }
         for byte in chunk.invalid() {
             push_hex(&mut out, format_args!("\\x{byte:02x}"));
@@ -20,19 +51,13 @@ pub fn quote(bytes: &[u8]) -> String {
     out
 }
 
-/// The text as Go's `regexp` quotes it: between back quotes where that says it all.
-pub fn backquote(bytes: &[u8]) -> String {
-    let plain = |c: char| c != '`' && c != '\u{feff}' && c != '\u{7f}' && (c >= ' ' || c == '\t');
-    match std::str::from_utf8(bytes) {
-        Ok(text) if text.chars().all(plain) => format!("`{text}`"),
-        _ => quote(bytes),
-    }
-}
-
-fn push_escaped(out: &mut String, c: char) {
+fn push_escaped(out: &mut String, c: char, quote: char, ascii: bool) {
     match c {
-        '"' => out.push_str("\\\""),
         '\\' => out.push_str("\\\\"),
+        c if c == quote => {
+            out.push('\\');
+            out.push(c);
+        }
         '\u{7}' => out.push_str("\\a"),
         '\u{8}' => out.push_str("\\b"),
         '\u{c}' => out.push_str("\\f"),
@@ -40,7 +65,7 @@ fn push_escaped(out: &mut String, c: char) {
         '\r' => out.push_str("\\r"),
         '\t' => out.push_str("\\t"),
         '\u{b}' => out.push_str("\\v"),
-        c if is_print(c) => out.push(c),
+        c if is_print(c) && (!ascii || c.is_ascii()) => out.push(c),
         c => {
             let code = u32::from(c);
             if c < ' ' || c == '\u{7f}' {
