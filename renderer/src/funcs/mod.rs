@@ -83,6 +83,8 @@ pub struct Context {
     pub regexes: RegexCache,
     /// How far the seed's randomness is used.
     pub stream: random::Stream,
+    /// Primes for the keys to come; none at first.
+    primes: certs::Ahead,
 }
 
 impl Context {
@@ -96,6 +98,7 @@ impl Context {
             impure: BTreeSet::new(),
             regexes: RegexCache::default(),
             stream: random::Stream::default(),
+            primes: certs::Ahead::default(),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Private keys: made, read, written, and signing.
 
-use aws_lc_rs::encoding::AsDer as _;
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1_SIGNING, ECDSA_P521_SHA512_ASN1_SIGNING,
@@ -89,18 +88,9 @@ fn failed() -> Fault {
 }
 
 impl Key {
-    /// An RSA key: by the system's randomness, or by the seed's.
-    pub(super) fn rsa(context: &mut Context, size: rsa::KeySize) -> Result<Self, Fault> {
-        let pkcs1 = if context.seed.is_some() {
-            prime::rsa(context, size.len() as u64 * 8)?
-        } else {
-            let pair = rsa::KeyPair::generate(size).map_err(|_| failed())?;
-            let pkcs8 = pair.as_der().map_err(|_| failed())?;
-            pkcs8_content(pkcs8.as_ref())
-                .map(|(_, _, key)| key.to_vec())
-                .ok_or_else(failed)?
-        };
-        Self::from_pkcs1(pkcs1).ok_or_else(failed)
+    /// An RSA key of so many bits.
+    pub(super) fn rsa(context: &mut Context, bits: u64) -> Result<Self, Fault> {
+        Self::from_pkcs1(prime::rsa(context, bits)?).ok_or_else(failed)
     }
 
     pub(super) fn dsa(context: &mut Context) -> Result<Self, Fault> {

@@ -1,11 +1,12 @@
 //! Keys and certificates, as sprig 3.3 makes them: the same PEM labels, subjects, key
 //! usages, names, serials and times as Go's `x509` gives its templates.
 //!
-//! RSA keys come from AWS-LC. With [`Context::seed`] nothing may differ between runs, and
-//! that library takes no randomness from outside: then RSA keys are made of primes that the
-//! seed's stream gives (real RSA keys, only slower: a second or so), and nonces of ECDSA
-//! come from it too. Certificates still hold the clock's time: freeze the clock as well.
+//! RSA keys are made here, of primes that `solar-primes` finds: libraries take ten times as
+//! long, and with [`Context::seed`] nothing may differ between runs, while they take no
+//! randomness from outside. Nonces of ECDSA come from the seed, too. Certificates still hold
+//! the clock's time: freeze the clock as well.
 
+mod ahead;
 mod der;
 mod keys;
 mod pem;
@@ -14,8 +15,7 @@ mod x509;
 
 use std::rc::Rc;
 
-use aws_lc_rs::rsa::KeySize;
-
+pub(super) use self::ahead::Ahead;
 use self::keys::Key;
 use self::x509::{Issuer, Subject};
 use super::Context;
@@ -69,7 +69,7 @@ fn certificate(cert: impl Into<Str>, key: impl Into<Str>) -> Val {
 fn gen_private_key(call: &mut Call<'_, Context>) -> Answer {
     let kind = call.str(0).to_text().into_owned();
     let key = match kind.as_str() {
-        "" | "rsa" => Key::rsa(call.context, KeySize::Rsa4096),
+        "" | "rsa" => Key::rsa(call.context, 4_096),
         "dsa" => Key::dsa(call.context),
         "ecdsa" => Key::ecdsa(call.context),
         "ed25519" => Key::ed25519(call.context),
@@ -108,7 +108,7 @@ fn issuer(cert: &Str) -> Result<Issuer, Fault> {
 /// A fresh key, or the one an argument holds.
 fn subject_key(call: &mut Call<'_, Context>, pem_at: Option<usize>) -> Result<Key, Fault> {
     match pem_at {
-        None => Key::rsa(call.context, KeySize::Rsa2048),
+        None => Key::rsa(call.context, 2_048),
         Some(index) => Key::from_pem(&call.str(index).to_text())
             .map_err(|words| Fault::new(format!("parsing private key: {words}"))),
     }
@@ -271,3 +271,6 @@ pub(super) const TABLE: &[Func<Context>] = &[
         |call| gen_signed(call, "genSignedCertWithKey", Some(5)),
     ),
 ];
+
+#[cfg(test)]
+mod tests;

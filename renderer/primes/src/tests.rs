@@ -1,0 +1,162 @@
+//! Against the arithmetic of `num-bigint`, and against primes that books list.
+
+use num_bigint::BigUint;
+
+use super::{BASES, Power, first_prime, is_strong_probable_prime, passes_base_two, powers_of, sieve, words};
+
+/// Numbers that look random and are the same in every run (Marsaglia's xorshift).
+struct Numbers(u64);
+
+impl Numbers {
+    fn word(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn of(&mut self, bits: u64) -> BigUint {
+        let bytes: Vec<u8> = (0..bits.div_ceil(64))
+            .flat_map(|_| self.word().to_le_bytes())
+            .collect();
+        let mut number = BigUint::from_bytes_le(&bytes) % (BigUint::from(1_u32) << bits);
+        number.set_bit(bits - 1, true);
+        number
+    }
+
+    fn odd(&mut self, bits: u64) -> BigUint {
+        let mut number = self.of(bits);
+        number.set_bit(0, true);
+        number
+    }
+}
+
+const SIZES: [u64; 12] = [41, 52, 64, 65, 128, 256, 1000, 1023, 1024, 1030, 2048, 2100];
+
+#[test]
+fn powers_are_those_of_another_library() {
+    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    for bits in SIZES {
+        for count in [1, 3, 8, 9, 16] {
+            let moduli: Vec<BigUint> = (0..count).map(|_| numbers.odd(bits)).collect();
+            let exponents: Vec<BigUint> = (0..count).map(|_| numbers.of(bits.min(200))).collect();
+            let powers: Vec<Power<'_>> = moduli
+                .iter()
+                .zip(&exponents)
+                .zip(BASES.iter().chain([&2]).cycle())
+                .map(|((modulus, exponent), base)| Power {
+                    base: *base,
+                    exponent,
+                    modulus,
+                })
+                .collect();
+            let expected: Vec<BigUint> = powers
+                .iter()
+                .map(|power| BigUint::from(power.base).modpow(power.exponent, power.modulus))
+                .collect();
+            assert_eq!(powers_of(&powers), expected, "{bits} bits, {count} at once");
+            let one_by_one: Vec<BigUint> = powers.iter().map(words::power).collect();
+            assert_eq!(one_by_one, expected, "{bits} bits, in words");
+        }
+    }
+}
+
+#[test]
+fn numbers_of_ones_and_of_zeros_overflow_nothing() {
+    for bits in SIZES {
+        let one = BigUint::from(1_u32);
+        let highest = (&one << bits) - 1_u32;
+        let lowest = (&one << (bits - 1)) + 1_u32;
+        for modulus in [&highest, &lowest] {
+            let exponent = modulus - 1_u32;
+            for base in [2, 31] {
+                let power = Power {
+                    base,
+                    exponent: &exponent,
+                    modulus,
+                };
+                let expected = BigUint::from(base).modpow(&exponent, modulus);
+                assert_eq!(words::power(&power), expected, "{base}, {modulus}");
+                assert_eq!(powers_of(&[power]), [expected], "{base}, {modulus}");
+            }
+        }
+    }
+}
+
+#[test]
+fn mersenne_numbers_are_told_apart() {
+    for (exponent, prime) in [
+        (521_u32, true),
+        (523, false),
+        (607, true),
+        (1279, true),
+        (1283, false),
+        (2203, true),
+    ] {
+        let number = (BigUint::from(1_u32) << exponent) - 1_u32;
+        // 2 to the power of one less is 1 for all of them: only the other bases tell.
+        assert_eq!(
+            passes_base_two(std::slice::from_ref(&number)),
+            [true],
+            "2^{exponent} - 1"
+        );
+        assert_eq!(is_strong_probable_prime(&number), prime, "2^{exponent} - 1");
+    }
+}
+
+#[test]
+fn carmichael_numbers_are_no_primes() {
+    // The second is a strong pseudoprime to the bases 2 to 17 (Jaeschke 1993).
+    for text in ["9746347772161", "341550071728321"] {
+        let number: BigUint = text.parse().expect("a number");
+        assert!(!is_strong_probable_prime(&number), "{text}");
+    }
+}
+
+#[test]
+fn the_sieve_leaves_what_has_no_small_factor() {
+    let mut numbers = Numbers(7);
+    let start = numbers.odd(256);
+    for step in [BigUint::from(2_u32), numbers.of(200) << 1] {
+        let left = sieve::without_small_factors(&start, &step, 2_000);
+        let primes = &*sieve::SMALL_PRIMES;
+        let expected: Vec<usize> = (0..2_000)
+            .filter(|index| {
+                let term = &start + &step * *index;
+                primes.iter().all(|prime| &term % *prime != BigUint::from(0_u32))
+            })
+            .collect();
+        assert_eq!(left, expected);
+    }
+}
+
+#[test]
+fn a_step_that_shares_a_factor_with_the_start_leaves_nothing() {
+    let start = BigUint::from(3_u32) * Numbers(3).odd(100);
+    assert_eq!(first_prime(&start, &BigUint::from(6_u32), 1_000), None);
+}
+
+#[test]
+fn the_first_prime_above_a_power_of_two_is_known() {
+    // OEIS A013597: the least k with 2^n + k prime.
+    for (bits, next) in [
+        (64_u32, 13_u32),
+        (128, 51),
+        (256, 297),
+        (512, 75),
+        (1023, 1155),
+        (1024, 643),
+        (2048, 981),
+    ] {
+        let power = BigUint::from(1_u32) << bits;
+        let found = first_prime(&(&power + 1_u32), &BigUint::from(2_u32), 10_000);
+        assert_eq!(found, Some(power + next), "2^{bits}");
+    }
+}
+
+#[test]
+fn without_a_prime_in_reach_there_is_none() {
+    // Between 2^1024 + 1 and 2^1024 + 643 there is none.
+    let start = (BigUint::from(1_u32) << 1_024_u32) + 1_u32;
+    assert_eq!(first_prime(&start, &BigUint::from(2_u32), 321), None);
+}

@@ -1,0 +1,40 @@
+//! The keys themselves; certificates are compared with Helm's in `testdata/helm`.
+
+use std::collections::BTreeSet;
+
+use super::keys::Key;
+use super::{Context, prime};
+use crate::world::System;
+
+fn context(seed: Option<u64>) -> Context {
+    Context::new(std::sync::Arc::new(System), seed, false)
+}
+
+#[test]
+fn keys_made_one_after_another_are_all_different() {
+    // More than a rendering makes alone, so that primes made ahead are among them.
+    let mut context = context(None);
+    let keys: BTreeSet<Vec<u8>> = (0..8)
+        .map(|_| prime::rsa(&mut context, 2_048).expect("a key"))
+        .collect();
+    assert_eq!(keys.len(), 8);
+}
+
+#[test]
+fn a_seed_gives_the_same_keys_whatever_the_processor_does() {
+    let keys = |seed| {
+        let mut context = context(Some(seed));
+        [1_024, 2_048, 2_048, 2_048].map(|bits| prime::rsa(&mut context, bits).expect("a key"))
+    };
+    assert_eq!(keys(1), keys(1));
+    assert_ne!(keys(1), keys(2));
+}
+
+#[test]
+fn a_library_takes_the_keys() {
+    for bits in [2_048, 4_096] {
+        for seed in [None, Some(7)] {
+            assert!(Key::rsa(&mut context(seed), bits).is_ok(), "{bits} {seed:?}");
+        }
+    }
+}
