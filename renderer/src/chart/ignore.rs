@@ -18,13 +18,23 @@ pub struct Ignore {
 
 #[derive(Debug, Clone)]
 struct Rule {
-    pattern: String,
+    pattern: Pattern,
     /// Starts with `!`.
     negated: bool,
     /// Ends with `/`.
     folders_only: bool,
     /// Held against the whole path.
     whole_path: bool,
+}
+
+/// Read once: it is held against every path of a chart.
+#[derive(Debug, Clone)]
+enum Pattern {
+    /// Without a wildcard.
+    Name(String),
+    Glob(Vec<char>),
+    /// Malformed: nothing fits.
+    Nothing,
 }
 
 impl Default for Ignore {
@@ -47,7 +57,7 @@ impl Ignore {
                 None
             } else if trimmed.contains("**") {
                 Some("`**` is not supported in .helmignore, and Helm refuses it")
-            } else if matches("abc", trimmed).is_none() {
+            } else if check(&trimmed.chars().collect::<Vec<char>>()).is_none() {
                 Some("the pattern has an unfinished `[` or a trailing `\\`")
             } else {
                 None
@@ -88,7 +98,11 @@ impl Rule {
         } else {
             path.rsplit('/').next().unwrap_or(path)
         };
-        matches(name, &self.pattern).unwrap_or(false)
+        match &self.pattern {
+            Pattern::Name(pattern) => name == pattern,
+            Pattern::Glob(pattern) => matches_from(name, pattern),
+            Pattern::Nothing => false,
+        }
     }
 }
 
@@ -100,46 +114,55 @@ fn parse_rule(line: &str) -> Option<Rule> {
     let (folders_only, line) = line.strip_suffix('/').map_or((false, line), |rest| (true, rest));
     let (rooted, pattern) = line.strip_prefix('/').map_or((false, line), |rest| (true, rest));
     Some(Rule {
-        pattern: pattern.to_owned(),
+        pattern: Pattern::parse(pattern),
         negated,
         folders_only,
         whole_path: rooted || pattern.contains('/'),
     })
 }
 
-/// Go's `filepath.Match`: `*`, `?`, `[a-z]`, `[^a]`, `\x`; no wildcard matches `/`.
-/// `None` when the pattern is malformed.
-fn matches(name: &str, pattern: &str) -> Option<bool> {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let name: Vec<char> = name.chars().collect();
-    // Go checks the whole pattern even when the name can't match any more.
-    check(&pattern)?;
-    Some(matches_from(&name, &pattern))
+impl Pattern {
+    fn parse(text: &str) -> Self {
+        if !text.contains(['*', '?', '[', '\\']) {
+            return Self::Name(text.to_owned());
+        }
+        let pattern: Vec<char> = text.chars().collect();
+        match check(&pattern) {
+            Some(()) => Self::Glob(pattern),
+            None => Self::Nothing,
+        }
+    }
 }
 
-/// Linear backtracking: only the last `*` can usefully take more.
-fn matches_from(name: &[char], pattern: &[char]) -> bool {
-    let (mut at_name, mut at_pattern) = (0, 0);
-    let mut retry: Option<(usize, usize)> = None;
+/// Go's `filepath.Match` with a pattern that was checked: `*`, `?`, `[a-z]`, `[^a]`, `\x`; no wildcard matches
+/// `/`. Linear backtracking: only the last `*` can usefully take more.
+fn matches_from(name: &str, pattern: &[char]) -> bool {
+    let (mut rest, mut at_pattern) = (name, 0);
+    let mut retry: Option<(&str, usize)> = None;
     loop {
-        let step = match (pattern.get(at_pattern), name.get(at_name)) {
+        let mut after = rest.chars();
+        let step = match (pattern.get(at_pattern), after.next()) {
             (None, None) => return true,
             (Some('*'), _) => {
-                retry = Some((at_name, at_pattern + 1));
-                Some((at_name, at_pattern + 1))
+                retry = Some((rest, at_pattern + 1));
+                Some((rest, at_pattern + 1))
             }
-            (Some(_), Some(&character)) => {
-                one(pattern, at_pattern, character).map(|next| (at_name + 1, next))
+            (Some(_), Some(character)) => {
+                one(pattern, at_pattern, character).map(|next| (after.as_str(), next))
             }
             _ => None,
         };
-        (at_name, at_pattern) = match (step, retry) {
+        (rest, at_pattern) = match (step, retry) {
             (Some(next), _) => next,
-            (None, Some((from, after_star))) if name.get(from).is_some_and(|&character| character != '/') => {
-                retry = Some((from + 1, after_star));
-                (from + 1, after_star)
+            (None, Some((from, after_star))) => {
+                let mut taken = from.chars();
+                if taken.next().is_none_or(|character| character == '/') {
+                    return false;
+                }
+                retry = Some((taken.as_str(), after_star));
+                (taken.as_str(), after_star)
             }
-            _ => return false,
+            (None, None) => return false,
         };
     }
 }
@@ -207,6 +230,17 @@ fn check(pattern: &[char]) -> Option<()> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// As Go: the whole pattern is checked even when the name can't match any more.
+    fn matches(name: &str, pattern: &str) -> Option<bool> {
+        let rule = Rule {
+            pattern: Pattern::parse(pattern),
+            negated: false,
+            folders_only: false,
+            whole_path: true,
+        };
+        (!matches!(rule.pattern, Pattern::Nothing)).then(|| rule.matches(name))
+    }
 
     fn ignore(text: &str) -> Ignore {
         Ignore::parse(&Source::new(".helmignore", text)).unwrap()
