@@ -43,8 +43,8 @@ pub(super) enum Node {
 #[derive(Debug)]
 pub(super) struct Branch {
     pub(super) pipe: Pipe,
-    pub(super) list: Vec<Node>,
-    pub(super) otherwise: Option<Vec<Node>>,
+    pub(super) list: Box<[Node]>,
+    pub(super) otherwise: Option<Box<[Node]>>,
 }
 
 /// `{{template "name" pipe}}`
@@ -59,15 +59,15 @@ pub(super) struct Invocation {
 pub(super) struct Pipe {
     pub(super) pos: u32,
     pub(super) assigns: bool,
-    pub(super) declared: Vec<Variable>,
-    pub(super) commands: Vec<Command>,
+    pub(super) declared: Box<[Variable]>,
+    pub(super) commands: Box<[Command]>,
 }
 
 #[derive(Debug)]
 pub(super) struct Command {
     pub(super) pos: u32,
     /// The first is the function or the value itself; there is always one.
-    pub(super) words: Vec<Expr>,
+    pub(super) words: Box<[Expr]>,
 }
 
 #[derive(Debug, Clone)]
@@ -88,12 +88,76 @@ pub(super) enum ExprKind {
     Dot,
     Nil,
     Number(Box<Number>),
-    Str { value: Str, written: Box<str> },
-    Field(Vec<Arc<str>>),
-    Variable { name: Arc<str>, fields: Vec<Arc<str>> },
-    Chain { node: Box<Expr>, fields: Vec<Arc<str>> },
-    Function { name: Arc<str>, id: FuncId },
+    Str { value: Str, written: Written },
+    Field(Path),
+    Variable { name: Arc<str>, fields: Path },
+    Chain { node: Box<Expr>, fields: Path },
+    Function { name: &'static str, id: FuncId },
     Pipe(Box<Pipe>),
+}
+
+/// Names of fields as they are written: `.a.b`. Trees are what a rendering's memory is made of,
+/// and one text is smaller than a list of names.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Path(Box<str>);
+
+impl Path {
+    pub(super) fn new(written: &str) -> Self {
+        Self(written.into())
+    }
+
+    pub(super) fn followed_by(self, written: &str) -> Self {
+        if self.is_empty() {
+            return Self::new(written);
+        }
+        let mut both = String::with_capacity(self.0.len() + written.len());
+        both.push_str(&self.0);
+        both.push_str(written);
+        Self(both.into())
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.split('.').skip(1)
+    }
+
+    /// For those who keep them apart.
+    pub(super) fn to_names(&self) -> Vec<Arc<str>> {
+        self.names().map(Arc::from).collect()
+    }
+}
+
+/// How a string constant is written.
+#[derive(Debug)]
+pub(super) enum Written {
+    /// The value itself, between two of this character.
+    Between(char),
+    Otherwise(Box<str>),
+}
+
+impl Written {
+    pub(super) fn of(value: &Str, written: &str) -> Self {
+        let mut inner = written.chars();
+        match (inner.next(), inner.next_back()) {
+            (Some(quote), Some(_)) if inner.as_str().as_bytes() == value.as_bytes() => Self::Between(quote),
+            _ => Self::Otherwise(written.into()),
+        }
+    }
+
+    /// In bytes.
+    pub(super) fn len(&self, value: &Str) -> usize {
+        match self {
+            Self::Between(quote) => value.len() + 2 * quote.len_utf8(),
+            Self::Otherwise(written) => written.len(),
+        }
+    }
 }
 
 /// A constant, in every type that can hold it.
@@ -293,26 +357,23 @@ impl fmt::Display for Command {
 
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let write_fields = |fields: &[Arc<str>], f: &mut fmt::Formatter<'_>| {
-            fields.iter().try_for_each(|field| write!(f, ".{field}"))
-        };
         match &self.kind {
             ExprKind::Bool(value) => write!(f, "{value}"),
             ExprKind::Dot => f.write_str("."),
             ExprKind::Nil => f.write_str("nil"),
             ExprKind::Number(number) => f.write_str(&number.written),
-            ExprKind::Str { written, .. } => f.write_str(written),
-            ExprKind::Field(fields) => write_fields(fields, f),
-            ExprKind::Variable { name, fields } => {
-                f.write_str(name)?;
-                write_fields(fields, f)
-            }
+            ExprKind::Str { value, written } => match written {
+                Written::Between(quote) => write!(f, "{quote}{value}{quote}"),
+                Written::Otherwise(written) => f.write_str(written),
+            },
+            ExprKind::Field(path) => f.write_str(path.as_str()),
+            ExprKind::Variable { name, fields } => write!(f, "{name}{}", fields.as_str()),
             ExprKind::Chain { node, fields } => {
                 match &node.kind {
                     ExprKind::Pipe(pipe) => write!(f, "({pipe})")?,
                     _ => write!(f, "{node}")?,
                 }
-                write_fields(fields, f)
+                f.write_str(fields.as_str())
             }
             ExprKind::Function { name, .. } => f.write_str(name),
             ExprKind::Pipe(pipe) => write!(f, "{pipe}"),

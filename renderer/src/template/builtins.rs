@@ -367,8 +367,16 @@ pub(super) fn map_item(map: &Map, key: &Str) -> Val {
     match map.get(&key.to_text()) {
         Some(item) if item.is_nil() => Val::Null,
         Some(item) => item,
-        None if map.holds_strings() => Val::str(""),
-        None => Val::Null,
+        None => missing_item(map),
+    }
+}
+
+/// The zero of a map's items.
+pub(super) fn missing_item(map: &Map) -> Val {
+    if map.holds_strings() {
+        Val::str("")
+    } else {
+        Val::Null
     }
 }
 

@@ -1,14 +1,11 @@
 //! Expressions: fields, variables, constants, and what a command's first word decides.
 
-use std::sync::Arc;
-
-use super::ast::{Command, Expr, ExprKind, Number, Place, PlaceKind};
-use super::builtins::map_item;
+use super::ast::{Command, Expr, ExprKind, Number, Path, Place, PlaceKind};
+use super::builtins::missing_item;
 use super::error::Detail;
 use super::exec::{Frame, Ran};
 use super::func::Fault;
 use super::run::Slot;
-use super::text::Str;
 use super::value::{Kind, MapType, Object, Val};
 
 /// What a command hands to the method or function it names.
@@ -44,7 +41,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         dot: &Slot,
         last: Option<Val>,
     ) -> Ran<Val> {
-        let [first, words @ ..] = command.words.as_slice() else {
+        let [first, words @ ..] = &*command.words else {
             return self.fail("empty command");
         };
         let arguments = Arguments { words, last };
@@ -127,7 +124,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         &mut self,
         expr: &'r Expr,
         node: &'r Expr,
-        fields: &'r [Arc<str>],
+        fields: &'r Path,
         dot: &Slot,
         arguments: Arguments<'r>,
     ) -> Ran<Val> {
@@ -157,7 +154,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         &mut self,
         dot: &Slot,
         receiver: Slot,
-        fields: &'r [Arc<str>],
+        fields: &'r Path,
         arguments: Arguments<'r>,
     ) -> Ran<Val> {
         let place = self.at;
@@ -169,31 +166,29 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         &mut self,
         dot: &Slot,
         mut receiver: Slot,
-        fields: &'r [Arc<str>],
+        fields: &'r Path,
         arguments: Arguments<'r>,
         place: Place,
     ) -> Ran<Val> {
-        let [before @ .., last] = fields else {
-            return Ok(receiver.value);
-        };
-        for (index, name) in before.iter().enumerate() {
+        let mut arguments = Some(arguments);
+        let mut names = fields.names().enumerate().peekable();
+        while let Some((index, name)) = names.next() {
+            let last = names.peek().is_none();
+            let arguments = arguments.take_if(|_| last).unwrap_or(Arguments::NONE);
             receiver = self
-                .field(dot, receiver, name, Arguments::NONE, place)
+                .field(dot, receiver, name, arguments, place)
                 .map_err(|error| self.nil_path(error, fields, index))?;
         }
-        let index = before.len();
-        let slot = self
-            .field(dot, receiver, last, arguments, place)
-            .map_err(|error| self.nil_path(error, fields, index))?;
-        Ok(slot.value)
+        Ok(receiver.value)
     }
 
     /// Notes for a nil pointer how far the path exists.
-    fn nil_path(&self, mut error: Box<super::Error>, fields: &[Arc<str>], index: usize) -> Box<super::Error> {
+    fn nil_path(&self, mut error: Box<super::Error>, fields: &Path, index: usize) -> Box<super::Error> {
         if let Detail::NilField { path, known } = &mut error.detail
             && path.is_empty()
         {
-            *path = fields.get(..=index).unwrap_or(fields).to_vec();
+            *path = fields.to_names();
+            path.truncate(index + 1);
             *known = index.saturating_sub(1);
         }
         error
@@ -203,7 +198,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         &mut self,
         dot: &Slot,
         receiver: Slot,
-        name: &Arc<str>,
+        name: &str,
         arguments: Arguments<'r>,
         place: Place,
     ) -> Ran<Slot> {
@@ -232,7 +227,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
                 let value = match map.get(name) {
                     Some(item) if item.is_nil() => Val::Null,
                     Some(item) => item,
-                    None => map_item(map, &Str::from(name)),
+                    None => missing_item(map),
                 };
                 Ok(Slot { value, boxed: !typed })
             }
@@ -251,12 +246,12 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         &mut self,
         dot: &Slot,
         object: &dyn Object,
-        name: &Arc<str>,
+        name: &str,
         arguments: Arguments<'r>,
         place: Place,
         boxed: bool,
     ) -> Ran<Slot> {
-        if let Some(method) = object.methods().iter().find(|method| *method.name == **name) {
+        if let Some(method) = object.methods().iter().find(|method| method.name == name) {
             let args = self.arguments(method.params, method.variadic, name, arguments, dot)?;
             return self.called(name, object.call(method.name, &args), place);
         }

@@ -250,7 +250,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
     fn iteration(&mut self, branch: &'r Branch, index: Val, item: Slot, mark: usize) -> Ran<Flow> {
         self.step()?;
         let pipe = &branch.pipe;
-        match pipe.declared.as_slice() {
+        match &*pipe.declared {
             [] => {}
             [one] => self.set_loop_variable(pipe, &one.name, 1, item.clone())?,
             [first, second, ..] => {

@@ -149,31 +149,35 @@ fn term(expr: &Expr) -> Term {
     let (start, length, kind) = match &expr.kind {
         ExprKind::Dot => (pos, 1, TermKind::Dot),
         ExprKind::Field(fields) => {
-            let first = fields.first().map_or(0, |field| field.len() + 1);
-            let before = if fields.len() > 1 { first } else { 0 };
+            let mut names = fields.names();
+            let first = names.next().map_or(0, |name| name.len() + 1);
+            let before = if names.next().is_some() { first } else { 0 };
             (
                 pos - before.min(pos),
-                width(fields),
-                TermKind::Field(fields.clone()),
+                fields.as_str().len(),
+                TermKind::Field(fields.to_names()),
             )
         }
         ExprKind::Variable { name, fields } => {
             let before = if fields.is_empty() { 0 } else { name.len() };
             let kind = TermKind::Variable {
                 name: Arc::clone(name),
-                fields: fields.clone(),
+                fields: fields.to_names(),
             };
-            (pos - before.min(pos), name.len() + width(fields), kind)
+            let width = name.len() + fields.as_str().len();
+            (pos - before.min(pos), width, kind)
         }
         ExprKind::Chain { node, fields } => {
             let inner = Box::new(term(node));
-            let fields = fields.clone();
-            (pos, width(&fields), TermKind::Chain { inner, fields })
+            let width = fields.as_str().len();
+            let fields = fields.to_names();
+            (pos, width, TermKind::Chain { inner, fields })
         }
-        ExprKind::Function { name, .. } => (pos, name.len(), TermKind::Function(Arc::clone(name))),
+        ExprKind::Function { name, .. } => (pos, name.len(), TermKind::Function(Arc::from(*name))),
         ExprKind::Pipe(pipe) => (pos, 1, TermKind::Pipeline(pipeline(pipe))),
         ExprKind::Str { value, written } => {
-            (pos, written.len(), TermKind::Text(value.to_text().into_owned()))
+            let width = written.len(value);
+            (pos, width, TermKind::Text(value.to_text().into_owned()))
         }
         ExprKind::Bool(_) | ExprKind::Nil | ExprKind::Number(_) => (pos, 1, TermKind::Constant),
     };
@@ -181,11 +185,6 @@ fn term(expr: &Expr) -> Term {
         span: Span::new(start, start + length),
         kind,
     }
-}
-
-/// The bytes that fields take with their dots.
-fn width(fields: &[Arc<str>]) -> usize {
-    fields.iter().map(|field| field.len() + 1).sum()
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use super::ast::{Branch, Command, Expr, ExprKind, FuncId, Invocation, Node, Pipe, Tree, Variable};
+use super::ast::{
+    Branch, Command, Expr, ExprKind, FuncId, Invocation, Node, Path, Pipe, Tree, Variable, Written,
+};
 use super::lex::{Keyword, Lexer, Token, TokenKind};
 use super::literal;
 use super::print::quote;
@@ -38,8 +40,8 @@ pub enum Unknown {
     Variable(String, Vec<String>),
 }
 
-/// Looks up a function's number by its name.
-pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<FuncId>;
+/// Looks up a function by its name.
+pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<(&'static str, FuncId)>;
 
 /// Parses a text: the templates that it defines in their order, last the text itself under `name`.
 pub(super) fn parse(
@@ -52,14 +54,17 @@ pub(super) fn parse(
         source,
         lookup,
         ahead: Vec::new(),
-        last_line: 1,
+        last: 0,
         variables: vec![Arc::from("$")],
         ranges: 0,
         depth: 0,
-        action_line: None,
+        action: None,
+        nodes: Vec::new(),
+        commands: Vec::new(),
+        words: Vec::new(),
         trees: Vec::new(),
     };
-    let root = parser.text()?;
+    let root = parser.text()?.into_vec();
     parser.add(name, root)?;
     Ok(parser.trees)
 }
@@ -73,14 +78,19 @@ struct Parser<'a> {
     lookup: Lookup<'a>,
     /// Tokens that were looked at and not taken, the next one last.
     ahead: Vec<Token>,
-    /// The line of the token that was last read from the lexer: Go names it in errors.
-    last_line: usize,
+    /// Where the token begins that was last read from the lexer: Go names its line in errors.
+    last: u32,
     variables: Vec<Arc<str>>,
     /// How many `range`s are open.
     ranges: usize,
     depth: usize,
     /// Where the action that is being read began.
-    action_line: Option<usize>,
+    action: Option<u32>,
+    /// Parts of what is being read, those of inner lists behind those of outer ones: when a list
+    /// is complete, it takes its own, and no list has to grow.
+    nodes: Vec<Node>,
+    commands: Vec<Command>,
+    words: Vec<Expr>,
     trees: Vec<Tree>,
 }
 
@@ -98,12 +108,12 @@ enum Item {
 
 impl Parser<'_> {
     /// A whole text: actions, and definitions between them.
-    fn text(&mut self) -> Parsed<Vec<Node>> {
-        let mut nodes = Vec::new();
+    fn text(&mut self) -> Parsed<Box<[Node]>> {
+        let mark = self.nodes.len();
         loop {
             let token = self.next();
             match token.kind {
-                TokenKind::Eof => return Ok(nodes),
+                TokenKind::Eof => return Ok(taken(&mut self.nodes, mark)),
                 TokenKind::LeftDelim => {
                     let first = self.next_non_space();
                     if first.kind == TokenKind::Keyword(Keyword::Define) {
@@ -116,7 +126,7 @@ impl Parser<'_> {
                 _ => self.push_back(token),
             }
             match self.text_or_action()? {
-                Item::Node(node) => nodes.push(node),
+                Item::Node(node) => self.nodes.push(node),
                 Item::Ended(Ended::End, _) => return Err(self.error("unexpected {{end}}")),
                 Item::Ended(Ended::Else, _) => return Err(self.error("unexpected {{else}}")),
             }
@@ -127,29 +137,29 @@ impl Parser<'_> {
         let context = "define clause";
         let token = self.next_non_space();
         let name = self.template_name(&token, context)?;
-        self.expect(&TokenKind::RightDelim, context)?;
+        self.expect(TokenKind::RightDelim, context)?;
         let root = self.inner_template(context)?;
-        self.add(&name, root)
+        self.add(&name, root.into_vec())
     }
 
     /// What a `define` or a `block` holds: variables and ranges outside don't count in it.
-    fn inner_template(&mut self, context: &str) -> Parsed<Vec<Node>> {
+    fn inner_template(&mut self, context: &str) -> Parsed<Box<[Node]>> {
         let variables = std::mem::replace(&mut self.variables, vec![Arc::from("$")]);
         let ranges = std::mem::take(&mut self.ranges);
-        let action_line = self.action_line.take();
-        let line = self.last_line;
+        let action = self.action.take();
+        let before = self.last;
         let (nodes, ended, _) = self.list()?;
         if let Ended::Else = ended {
             let mut error = self.error(format!("unexpected {{{{else}}}} in {context}"));
             if context == BLOCK {
                 // Go asks the outer tree, which has read no further than the block's start.
-                error.line = line;
+                error.line = self.line(before);
             }
             return Err(error);
         }
         self.variables = variables;
         self.ranges = ranges;
-        self.action_line = action_line;
+        self.action = action;
         Ok(nodes)
     }
 
@@ -172,22 +182,21 @@ impl Parser<'_> {
     }
 
     /// Nodes up to an `end` or `else`.
-    fn list(&mut self) -> Parsed<(Vec<Node>, Ended, Token)> {
+    fn list(&mut self) -> Parsed<(Box<[Node]>, Ended, Token)> {
         self.depth += 1;
         if self.depth > MAX_PARSE_DEPTH {
             return Err(self.error(format!("actions are nested more than {MAX_PARSE_DEPTH} deep")));
         }
-        let mut nodes = Vec::new();
+        let mark = self.nodes.len();
         loop {
             if self.peek_non_space() == TokenKind::Eof {
                 return Err(self.error("unexpected EOF"));
             }
             match self.text_or_action()? {
-                Item::Node(node) => nodes.push(node),
+                Item::Node(node) => self.nodes.push(node),
                 Item::Ended(ended, token) => {
                     self.depth -= 1;
-                    nodes.shrink_to_fit();
-                    return Ok((nodes, ended, token));
+                    return Ok((taken(&mut self.nodes, mark), ended, token));
                 }
             }
         }
@@ -197,18 +206,18 @@ impl Parser<'_> {
         let token = self.next_non_space();
         match token.kind {
             TokenKind::Text => Ok(Item::Node(Node::Text {
-                start: offset(token.start),
-                end: offset(token.end),
+                start: token.start,
+                end: token.end,
             })),
             TokenKind::LeftDelim => {
-                self.action_line = Some(token.line);
+                self.action = Some(token.start);
                 if let Some(node) = self.raw_text() {
-                    self.action_line = None;
+                    self.action = None;
                     return Ok(Item::Node(node));
                 }
                 let item = self.action();
                 if item.is_ok() {
-                    self.action_line = None;
+                    self.action = None;
                 }
                 item
             }
@@ -235,8 +244,8 @@ impl Parser<'_> {
         };
         if end.kind == TokenKind::RightDelim {
             return Some(Node::Text {
-                start: offset(first.start + 1),
-                end: offset(first.end - 1),
+                start: first.start + 1,
+                end: first.end - 1,
             });
         }
         self.push_back(end);
@@ -264,14 +273,14 @@ impl Parser<'_> {
             Keyword::Else => {
                 let next = self.next_non_space();
                 match next.kind {
-                    TokenKind::Keyword(Keyword::If | Keyword::With) => self.push_back(next.clone()),
+                    TokenKind::Keyword(Keyword::If | Keyword::With) => self.push_back(next),
                     TokenKind::RightDelim => {}
                     _ => return Err(self.unexpected(&next, "else")),
                 }
                 return Ok(Item::Ended(Ended::Else, next));
             }
             Keyword::End => {
-                let token = self.expect(&TokenKind::RightDelim, "end")?;
+                let token = self.expect(TokenKind::RightDelim, "end")?;
                 return Ok(Item::Ended(Ended::End, token));
             }
             Keyword::If => Node::If(Box::new(self.control("if")?)),
@@ -286,7 +295,7 @@ impl Parser<'_> {
     }
 
     fn plain_action(&mut self) -> Parsed<Item> {
-        let pipe = self.pipeline("command", &TokenKind::RightDelim)?;
+        let pipe = self.pipeline("command", TokenKind::RightDelim)?;
         Ok(Item::Node(Node::Action(pipe)))
     }
 
@@ -304,7 +313,7 @@ impl Parser<'_> {
     fn control(&mut self, keyword: &str) -> Parsed<Branch> {
         let variables = self.variables.len();
         let ranged = usize::from(keyword == "range");
-        let pipe = self.pipeline(keyword, &TokenKind::RightDelim)?;
+        let pipe = self.pipeline(keyword, TokenKind::RightDelim)?;
         self.ranges += ranged;
         let (list, ended, _) = self.list()?;
         self.ranges -= ranged;
@@ -321,7 +330,7 @@ impl Parser<'_> {
     }
 
     /// What follows `else`; `else if` in an if, and `else with` in a with, share its end.
-    fn otherwise(&mut self, keyword: &str) -> Parsed<Vec<Node>> {
+    fn otherwise(&mut self, keyword: &str) -> Parsed<Box<[Node]>> {
         self.depth += 1;
         if self.depth > MAX_PARSE_DEPTH {
             return Err(self.error(format!("actions are nested more than {MAX_PARSE_DEPTH} deep")));
@@ -339,7 +348,7 @@ impl Parser<'_> {
         };
         self.depth -= 1;
         if let Some(node) = chained {
-            return Ok(vec![node]);
+            return Ok(Box::new([node]));
         }
         let (nodes, ended, _) = self.list()?;
         match ended {
@@ -351,9 +360,9 @@ impl Parser<'_> {
     fn block(&mut self) -> Parsed<Node> {
         let token = self.next_non_space();
         let name = self.template_name(&token, BLOCK)?;
-        let pipe = self.pipeline(BLOCK, &TokenKind::RightDelim)?;
+        let pipe = self.pipeline(BLOCK, TokenKind::RightDelim)?;
         let root = self.inner_template(BLOCK)?;
-        self.add(&name, root)?;
+        self.add(&name, root.into_vec())?;
         Ok(invocation(&token, name, Some(pipe)))
     }
 
@@ -366,7 +375,7 @@ impl Parser<'_> {
             None
         } else {
             self.push_back(next);
-            Some(self.pipeline(context, &TokenKind::RightDelim)?)
+            Some(self.pipeline(context, TokenKind::RightDelim)?)
         };
         Ok(invocation(&token, name, pipe))
     }
@@ -381,26 +390,26 @@ impl Parser<'_> {
         }
     }
 
-    fn pipeline(&mut self, context: &str, end: &TokenKind) -> Parsed<Pipe> {
-        let pos = {
-            let token = self.next_non_space();
-            let pos = offset(token.start);
-            self.push_back(token);
-            pos
+    fn pipeline(&mut self, context: &str, end: TokenKind) -> Parsed<Pipe> {
+        let first = self.next_non_space();
+        self.push_back(first);
+        let (declared, assigns) = if first.kind == TokenKind::Variable {
+            self.declarations(context)?
+        } else {
+            Default::default()
         };
-        let mut pipe = Pipe {
-            pos,
-            assigns: false,
-            declared: Vec::new(),
-            // One command is the rule, and trees are what a rendering's memory is made of.
-            commands: Vec::with_capacity(1),
-        };
-        self.declarations(&mut pipe, context)?;
+        let mark = self.commands.len();
         loop {
             let token = self.next_non_space();
-            if token.kind == *end {
-                self.check(&pipe, context)?;
-                return Ok(pipe);
+            if token.kind == end {
+                let commands = taken(&mut self.commands, mark);
+                self.check(&commands, context)?;
+                return Ok(Pipe {
+                    pos: first.start,
+                    assigns,
+                    declared: declared.into(),
+                    commands,
+                });
             }
             match token.kind {
                 TokenKind::Bool
@@ -416,26 +425,27 @@ impl Parser<'_> {
                 | TokenKind::LeftParen => {
                     self.push_back(token);
                     let command = self.command()?;
-                    pipe.commands.push(command);
+                    self.commands.push(command);
                 }
                 _ => return Err(self.unexpected(&token, context)),
             }
         }
     }
 
-    /// `$x :=`, `$x =`, and in a range `$i, $x :=`.
-    fn declarations(&mut self, pipe: &mut Pipe, context: &str) -> Parsed<()> {
+    /// `$x :=`, `$x =`, and in a range `$i, $x :=`: the variables, and whether they are there already.
+    fn declarations(&mut self, context: &str) -> Parsed<(Vec<Variable>, bool)> {
+        let mut declared = Vec::new();
         loop {
             let variable = self.next_non_space();
             if variable.kind != TokenKind::Variable {
                 self.push_back(variable);
-                return Ok(());
+                return Ok((declared, false));
             }
             let after = self.next();
             let next = if after.kind == TokenKind::Space {
                 self.next_non_space()
             } else {
-                after.clone()
+                after
             };
             let comma = next.kind == TokenKind::Char && self.written(&next) == ",";
             let declares = matches!(next.kind, TokenKind::Assign | TokenKind::Declare);
@@ -445,18 +455,17 @@ impl Parser<'_> {
                     self.push_back(after);
                 }
                 self.push_back(variable);
-                return Ok(());
+                return Ok((declared, false));
             }
             let name: Arc<str> = self.written(&variable).into();
-            pipe.declared.push(Variable {
+            declared.push(Variable {
                 name: Arc::clone(&name),
             });
             self.variables.push(name);
             if declares {
-                pipe.assigns = next.kind == TokenKind::Assign;
-                return Ok(());
+                return Ok((declared, next.kind == TokenKind::Assign));
             }
-            if context != "range" || pipe.declared.len() > 1 {
+            if context != "range" || declared.len() > 1 {
                 return Err(self.error(format!("too many declarations in {context}")));
             }
             match self.peek_non_space() {
@@ -466,11 +475,11 @@ impl Parser<'_> {
         }
     }
 
-    fn check(&mut self, pipe: &Pipe, context: &str) -> Parsed<()> {
-        if pipe.commands.is_empty() {
+    fn check(&mut self, commands: &[Command], context: &str) -> Parsed<()> {
+        if commands.is_empty() {
             return Err(self.error(format!("missing value for {context}")));
         }
-        for (index, command) in pipe.commands.iter().enumerate().skip(1) {
+        for (index, command) in commands.iter().enumerate().skip(1) {
             let constant = command.words.first().is_some_and(|word| {
                 matches!(
                     word.kind,
@@ -491,13 +500,12 @@ impl Parser<'_> {
 
     fn command(&mut self) -> Parsed<Command> {
         let first = self.next_non_space();
-        let pos = offset(first.start);
         self.push_back(first);
-        let mut words = Vec::with_capacity(1);
+        let mark = self.words.len();
         loop {
             self.peek_non_space();
             if let Some(word) = self.operand()? {
-                words.push(word);
+                self.words.push(word);
             }
             let token = self.next();
             match token.kind {
@@ -510,11 +518,14 @@ impl Parser<'_> {
                 _ => return Err(self.unexpected(&token, "operand")),
             }
         }
+        let words = taken(&mut self.words, mark);
         if words.is_empty() {
             return Err(self.error("empty command"));
         }
-        words.shrink_to_fit();
-        Ok(Command { pos, words })
+        Ok(Command {
+            pos: first.start,
+            words,
+        })
     }
 
     /// A term, possibly followed by fields.
@@ -527,28 +538,23 @@ impl Parser<'_> {
             self.push_back(first);
             return Ok(Some(term));
         }
-        let pos = offset(first.start);
-        let mut fields = vec![self.field_name(&first)];
+        let mut last = first;
         loop {
             let token = self.next();
             if token.kind != TokenKind::Field {
                 self.push_back(token);
                 break;
             }
-            fields.push(self.field_name(&token));
+            last = token;
         }
+        // Fields stand behind one another, with nothing between them.
+        let text = self.text_of(first.start, last.end);
         let kind = match term.kind {
-            ExprKind::Field(mut names) => {
-                names.append(&mut fields);
-                ExprKind::Field(names)
-            }
-            ExprKind::Variable {
+            ExprKind::Field(path) => ExprKind::Field(path.followed_by(text)),
+            ExprKind::Variable { name, fields } => ExprKind::Variable {
                 name,
-                fields: mut names,
-            } => {
-                names.append(&mut fields);
-                ExprKind::Variable { name, fields: names }
-            }
+                fields: fields.followed_by(text),
+            },
             ExprKind::Bool(_)
             | ExprKind::Str { .. }
             | ExprKind::Number(_)
@@ -559,10 +565,13 @@ impl Parser<'_> {
             }
             kind => ExprKind::Chain {
                 node: Box::new(Expr { pos: term.pos, kind }),
-                fields,
+                fields: Path::new(text),
             },
         };
-        Ok(Some(Expr { pos, kind }))
+        Ok(Some(Expr {
+            pos: first.start,
+            kind,
+        }))
     }
 
     fn term(&mut self) -> Parsed<Option<Expr>> {
@@ -572,7 +581,7 @@ impl Parser<'_> {
             TokenKind::Keyword(Keyword::Dot) => ExprKind::Dot,
             TokenKind::Keyword(Keyword::Nil) => ExprKind::Nil,
             TokenKind::Variable => self.variable(&token)?,
-            TokenKind::Field => ExprKind::Field(vec![self.field_name(&token)]),
+            TokenKind::Field => ExprKind::Field(Path::new(self.written(&token))),
             TokenKind::Bool => ExprKind::Bool(self.written(&token) == "true"),
             TokenKind::CharConstant | TokenKind::Complex | TokenKind::Number => {
                 let written = self.written(&token);
@@ -590,7 +599,7 @@ impl Parser<'_> {
                 if self.depth > MAX_PARSE_DEPTH {
                     return Err(self.error("max expression depth exceeded"));
                 }
-                let pipe = self.pipeline("parenthesized pipeline", &TokenKind::RightParen)?;
+                let pipe = self.pipeline("parenthesized pipeline", TokenKind::RightParen)?;
                 self.depth -= 1;
                 let pos = pipe.pos;
                 return Ok(Some(Expr {
@@ -601,7 +610,7 @@ impl Parser<'_> {
             TokenKind::String | TokenKind::RawString => {
                 let written = self.written(&token);
                 let value = literal::string(written).map_err(|message| self.error_at(&token, message))?;
-                let written = written.into();
+                let written = Written::of(&value, written);
                 ExprKind::Str { value, written }
             }
             _ => {
@@ -610,28 +619,27 @@ impl Parser<'_> {
             }
         };
         Ok(Some(Expr {
-            pos: offset(token.start),
+            pos: token.start,
             kind,
         }))
     }
 
     fn function(&mut self, token: &Token) -> Parsed<ExprKind> {
         let name = self.written(token);
-        let Some(id) = (self.lookup)(name) else {
+        let Some((name, id)) = (self.lookup)(name) else {
             let mut error = self.error_at(token, format!("function {} not defined", quote(name)));
             error.unknown = Some(Unknown::Function(name.to_owned()));
             return Err(error);
         };
-        let name = name.into();
         Ok(ExprKind::Function { name, id })
     }
 
     fn variable(&mut self, token: &Token) -> Parsed<ExprKind> {
         let name = self.written(token);
-        if self.variables.iter().any(|known| **known == *name) {
+        if let Some(known) = self.variables.iter().find(|known| ***known == *name) {
             return Ok(ExprKind::Variable {
-                name: name.into(),
-                fields: Vec::new(),
+                name: Arc::clone(known),
+                fields: Path::default(),
             });
         }
         let mut error = self.error_at(token, format!("undefined variable {}", quote(name)));
@@ -640,16 +648,12 @@ impl Parser<'_> {
         Err(error)
     }
 
-    fn field_name(&self, token: &Token) -> Arc<str> {
-        self.written(token).get(1..).unwrap_or("").into()
-    }
-
     fn next(&mut self) -> Token {
         if let Some(token) = self.ahead.pop() {
             return token;
         }
         let token = self.lexer.token();
-        self.last_line = token.line;
+        self.last = token.start;
         token
     }
 
@@ -659,9 +663,8 @@ impl Parser<'_> {
 
     fn peek(&mut self) -> TokenKind {
         let token = self.next();
-        let kind = token.kind.clone();
         self.push_back(token);
-        kind
+        token.kind
     }
 
     fn next_non_space(&mut self) -> Token {
@@ -676,14 +679,13 @@ impl Parser<'_> {
     /// The kind of the next token that is no white space; white space before it is gone.
     fn peek_non_space(&mut self) -> TokenKind {
         let token = self.next_non_space();
-        let kind = token.kind.clone();
         self.push_back(token);
-        kind
+        token.kind
     }
 
-    fn expect(&mut self, kind: &TokenKind, context: &str) -> Parsed<Token> {
+    fn expect(&mut self, kind: TokenKind, context: &str) -> Parsed<Token> {
         let token = self.next_non_space();
-        if token.kind == *kind {
+        if token.kind == kind {
             Ok(token)
         } else {
             Err(self.unexpected(&token, context))
@@ -691,12 +693,13 @@ impl Parser<'_> {
     }
 
     fn unexpected(&self, token: &Token, context: &str) -> Box<ParseError> {
-        let TokenKind::Error(message) = &token.kind else {
+        if token.kind != TokenKind::Error {
             let message = format!("unexpected {} in {context}", self.shown(token));
             return self.error_at(token, message);
-        };
-        let begun = match self.action_line {
-            Some(line) if line != token.line => {
+        }
+        let message = self.lexer.problem();
+        let begun = match self.action.map(|start| self.line(start)) {
+            Some(line) if line != self.line(token.start) => {
                 let action = if message.ends_with(" action") {
                     ""
                 } else {
@@ -729,18 +732,19 @@ impl Parser<'_> {
         let at = self
             .ahead
             .last()
-            .map_or(self.source.text().len(), |token| token.start);
+            .map_or(self.source.text().len(), |token| token.start as usize);
         self.error_in(Span::new(at, at), message.into())
     }
 
     fn error_at(&self, token: &Token, message: impl Into<String>) -> Box<ParseError> {
-        self.error_in(Span::new(token.start, token.end), message.into())
+        let (start, end) = (token.start, token.end);
+        self.error_in(Span { start, end }, message.into())
     }
 
     fn error_in(&self, span: Span, message: String) -> Box<ParseError> {
         Box::new(ParseError {
             message,
-            line: self.last_line,
+            line: self.line(self.last),
             location: Location::new(self.source, span),
             unknown: None,
         })
@@ -749,19 +753,49 @@ impl Parser<'_> {
 
 impl<'a> Parser<'a> {
     fn written(&self, token: &Token) -> &'a str {
+        self.text_of(token.start, token.end)
+    }
+
+    fn text_of(&self, start: u32, end: u32) -> &'a str {
         let source: &'a Source = self.source;
-        source.text().get(token.start..token.end).unwrap_or("")
+        source.text().get(start as usize..end as usize).unwrap_or("")
+    }
+
+    /// The line of an offset, from 1.
+    fn line(&self, offset: u32) -> usize {
+        self.source.position(offset).line
     }
 }
 
-fn offset(position: usize) -> u32 {
-    u32::try_from(position).unwrap_or(u32::MAX)
+/// What a list has gathered since it began.
+fn taken<T>(gathered: &mut Vec<T>, mark: usize) -> Box<[T]> {
+    gathered.drain(mark..).collect()
 }
 
 fn invocation(token: &Token, name: Arc<str>, pipe: Option<Pipe>) -> Node {
     Node::Template(Box::new(Invocation {
-        pos: offset(token.start),
+        pos: token.start,
         name,
         pipe,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_through_everything_that_is_left_out() {
+        let text = "a\n{{- /* \n\n */ -}}\n\n{{ `x\ny` \n}}\n{{ 1 + }}";
+        let source = Source::new("t", text);
+        let error = parse(&"t".into(), &source, &|_| None).unwrap_err();
+        assert_eq!(error.line, 9);
+        let source = Source::new("t", "\n{{ .a\n `\n");
+        let error = parse(&"t".into(), &source, &|_| None).unwrap_err();
+        assert_eq!(error.line, 3);
+        assert_eq!(
+            error.message,
+            "unterminated raw quoted string in action started at t:2"
+        );
+    }
 }

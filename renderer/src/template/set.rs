@@ -98,8 +98,8 @@ impl<C: 'static> Functions<C> {
         self.names.insert(name, id);
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<FuncId> {
-        self.names.get(name).copied()
+    pub(super) fn find(&self, name: &str) -> Option<(&'static str, FuncId)> {
+        self.names.get_key_value(name).map(|(name, id)| (*name, *id))
     }
 
     pub(super) fn get(&self, id: FuncId) -> Option<Callee<C>> {
@@ -108,7 +108,7 @@ impl<C: 'static> Functions<C> {
 
     /// What a function takes and gives.
     pub fn signature(&self, name: &str) -> Option<Signature> {
-        let callee = self.get(self.find(name)?)?;
+        let callee = self.get(self.find(name)?.1)?;
         let (name, params, variadic, doc) = match callee {
             Callee::Builtin(one) => (one.name, one.params, one.variadic, one.doc),
             Callee::Native(one) => (one.name, one.params, one.variadic, one.doc),
