@@ -1,5 +1,6 @@
 //! Tokens to a tree as written: aliases are names, scalars are texts with tags.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::compose::{Arena, Context, Raw, RawKind, TEMPLATE_HINT};
@@ -10,7 +11,7 @@ use crate::source::Span;
 pub(super) struct Builder<'a> {
     context: Context<'a>,
     pub(super) scanner: Scanner<'a>,
-    pub(super) arena: Arena,
+    pub(super) arena: Arena<'a>,
     anchors: BTreeMap<String, usize>,
     /// Handles of tags and what they stand for.
     handles: BTreeMap<String, String>,
@@ -60,7 +61,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The root of the next document and the nodes it is made of.
-    pub(super) fn document(&mut self) -> diag::Result<Option<(usize, Arena)>> {
+    pub(super) fn document(&mut self) -> diag::Result<Option<(usize, Arena<'a>)>> {
         self.handles.clear();
         self.anchors.clear();
         if self.begun {
@@ -191,13 +192,18 @@ impl<'a> Builder<'a> {
     }
 
     /// A scalar, which is empty when nothing follows its anchor or tag.
-    fn scalar(&mut self, span: Span, tag: Option<String>, end: Option<u32>) -> diag::Result<(Span, RawKind)> {
+    fn scalar(
+        &mut self,
+        span: Span,
+        tag: Option<String>,
+        end: Option<u32>,
+    ) -> diag::Result<(Span, RawKind<'a>)> {
         if !matches!(self.scanner.peek()?.kind, TokenKind::Scalar { .. }) {
             let Some(at) = end else {
                 return Err(self.unexpected(span, "a value is missing here", ""));
             };
             let plain = tag.is_none();
-            let value = String::new();
+            let value = Cow::default();
             return Ok((Span { start: at, end: at }, RawKind::Scalar { tag, value, plain }));
         }
         let TokenKind::Scalar { value, plain } = self.scanner.take()?.kind else {
@@ -247,7 +253,12 @@ impl<'a> Builder<'a> {
 
     /// An anchor names its node from its start on, so that a node can hold itself, which
     /// is refused later.
-    pub(super) fn add(&mut self, span: Span, kind: RawKind, anchor: Option<String>) -> diag::Result<usize> {
+    pub(super) fn add(
+        &mut self,
+        span: Span,
+        kind: RawKind<'a>,
+        anchor: Option<String>,
+    ) -> diag::Result<usize> {
         let id = self.arena.nodes.len();
         if id >= self.context.limits.nodes {
             return Err(self.context.too_many(span));
@@ -262,7 +273,7 @@ impl<'a> Builder<'a> {
     pub(super) fn empty(&mut self, at: u32) -> diag::Result<usize> {
         let kind = RawKind::Scalar {
             tag: None,
-            value: String::new(),
+            value: Cow::default(),
             plain: true,
         };
         self.add(Span { start: at, end: at }, kind, None)

@@ -6,7 +6,7 @@ use super::scan::{Token, TokenKind};
 use crate::diag::{self, Diagnostics};
 use crate::source::Span;
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
     pub(super) fn block_sequence(&mut self, id: usize, depth: usize) -> diag::Result<usize> {
         let mut items = Vec::new();
         while let Some(at) = self.block_item()? {
@@ -166,7 +166,7 @@ impl Builder<'_> {
     }
 
     /// Steps over the comma between two entries; whether the closing bracket is next.
-    fn flow_ends(&mut self, id: usize, closing: &TokenKind, first: bool) -> diag::Result<bool> {
+    fn flow_ends(&mut self, id: usize, closing: &TokenKind<'_>, first: bool) -> diag::Result<bool> {
         if !first && self.scanner.peek()?.kind == TokenKind::FlowEntry {
             self.scanner.take()?;
             return Ok(self.scanner.peek()?.kind == *closing);
@@ -186,7 +186,7 @@ impl Builder<'_> {
         Err(self.unclosed(id, span, closing, unclosed))
     }
 
-    fn unclosed(&self, id: usize, span: Span, closing: &TokenKind, at_end: bool) -> Diagnostics {
+    fn unclosed(&self, id: usize, span: Span, closing: &TokenKind<'_>, at_end: bool) -> Diagnostics {
         let map = *closing == TokenKind::FlowMapEnd;
         let (open, close) = if map { ('{', '}') } else { ('[', ']') };
         if at_end {
@@ -215,7 +215,7 @@ impl Builder<'_> {
     }
 
     /// Flow collections end at their bracket, blocks where their last child does.
-    fn close(&mut self, id: usize, bracket: Option<Span>, kind: RawKind) -> usize {
+    fn close(&mut self, id: usize, bracket: Option<Span>, kind: RawKind<'a>) -> usize {
         let last = match &kind {
             RawKind::Seq(items) => items.last().copied(),
             RawKind::Map(entries) => entries.last().map(|(_, value)| *value),

@@ -3,6 +3,7 @@
 //! A text is cut into tokens (`scan`), those become a tree as written, where aliases are
 //! still names (`build`), and that becomes the tree it means (`expand`).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::build::Builder;
@@ -97,15 +98,15 @@ pub fn parse_all(source: &Arc<Source>, class: Class, limits: &Limits) -> diag::R
 }
 
 /// A node as it was written. Indices point into the [`Arena`] it lies in.
-pub(super) struct Raw {
+pub(super) struct Raw<'a> {
     pub(super) span: Span,
-    pub(super) kind: RawKind,
+    pub(super) kind: RawKind<'a>,
 }
 
-pub(super) enum RawKind {
+pub(super) enum RawKind<'a> {
     Scalar {
         tag: Option<String>,
-        value: String,
+        value: Cow<'a, str>,
         plain: bool,
     },
     Seq(Vec<usize>),
@@ -118,8 +119,8 @@ pub(super) enum RawKind {
 
 /// The nodes of one document.
 #[derive(Default)]
-pub(super) struct Arena {
-    pub(super) nodes: Vec<Raw>,
+pub(super) struct Arena<'a> {
+    pub(super) nodes: Vec<Raw<'a>>,
     /// Whether any alias stands in it; without one, texts can be moved instead of copied.
     pub(super) aliased: bool,
 }

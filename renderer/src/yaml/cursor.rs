@@ -2,6 +2,51 @@
 //!
 //! The text holds no NUL (see `forbidden`), so byte 0 stands for its end.
 
+/// A set of bytes, as a table: every byte of every text is looked up.
+struct Bytes([bool; 256]);
+
+impl Bytes {
+    const fn new(ranges: &[(u8, u8)]) -> Self {
+        let mut table = [false; 256];
+        let mut rest = ranges;
+        while let [(first, last), others @ ..] = rest {
+            let mut byte = *first as usize;
+            while byte <= *last as usize {
+                table[byte] = true;
+                byte += 1;
+            }
+            rest = others;
+        }
+        Self(table)
+    }
+
+    #[inline]
+    fn has(&self, byte: u8) -> bool {
+        self.0[usize::from(byte)]
+    }
+}
+
+/// What means nothing to YAML inside of a scalar, whatever its kind.
+static LETTERS: Bytes = Bytes::new(&[
+    (b'a', b'z'),
+    (b'A', b'Z'),
+    (b'-', b'9'),
+    (b'_', b'_'),
+    (b'$', b'&'),
+    (b'(', b'+'),
+    (b';', b'>'),
+]);
+
+/// What can begin a character that YAML forbids.
+static SUSPICIOUS: Bytes = Bytes::new(&[
+    (0, 8),
+    (0xb, 0xc),
+    (0xe, 0x1f),
+    (0x7f, 0x7f),
+    (0xc2, 0xc2),
+    (0xef, 0xef),
+]);
+
 /// The end of the text.
 pub(super) const END: u8 = 0;
 
@@ -115,14 +160,20 @@ impl<'a> Cursor<'a> {
     /// Steps over characters that mean nothing to YAML inside of a scalar, if any are here.
     pub(super) fn skip_letters(&mut self) {
         let bytes = self.text.as_bytes().get(self.at.offset..).unwrap_or(&[]);
-        let plain = |byte: &&u8| matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'/');
-        let count = bytes.iter().take_while(plain).count();
+        let count = bytes.iter().take_while(|byte| LETTERS.has(**byte)).count();
         self.at.offset += count;
         self.at.column += count;
     }
 
     /// Steps over the rest of the line.
     pub(super) fn skip_line(&mut self) {
+        let rest = self.rest().as_bytes();
+        let length = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+        if rest.get(..length).is_some_and(<[u8]>::is_ascii) {
+            self.at.offset += length;
+            self.at.column += length;
+            return;
+        }
         while !self.is_break_or_end() {
             self.skip();
             self.skip_letters();
@@ -172,9 +223,8 @@ pub(super) fn is_word(byte: u8) -> bool {
 pub(super) fn forbidden(text: &str) -> Option<(usize, char)> {
     // Bytes first: nearly every text has none of those that can begin such a character.
     let bytes = text.as_bytes();
-    let suspicious = |&byte: &u8| matches!(byte, 0..=8 | 0xb | 0xc | 0xe..=0x1f | 0x7f | 0xc2 | 0xef);
     let mut from = 0;
-    while let Some(found) = bytes.get(from..)?.iter().position(suspicious) {
+    while let Some(found) = bytes.get(from..)?.iter().position(|byte| SUSPICIOUS.has(*byte)) {
         let offset = from + found;
         let character = text.get(offset..)?.chars().next()?;
         let allowed = matches!(character, '\u{85}' | '\u{a0}'..='\u{fffd}');

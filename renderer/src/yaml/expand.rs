@@ -1,6 +1,8 @@
 //! A tree as written to the tree it means: the second half of reading. Aliases are
 //! followed, scalars get their types, keys become text, `<<` is merged.
 
+use std::borrow::Cow;
+
 use super::compose::{Arena, Context, RawKind, TEMPLATE_HINT};
 use super::node::{Entry, Kind, Node};
 use super::resolve::{self, Resolved};
@@ -11,7 +13,7 @@ use crate::value::Number;
 
 pub(super) struct Expander<'a> {
     context: Context<'a>,
-    arena: Arena,
+    arena: Arena<'a>,
     /// Anchored nodes that are being expanded by way of an alias.
     open: Vec<bool>,
     pub(super) made: usize,
@@ -39,7 +41,7 @@ enum Step {
 }
 
 impl<'a> Expander<'a> {
-    pub(super) fn new(context: Context<'a>, arena: Arena, made: usize) -> Self {
+    pub(super) fn new(context: Context<'a>, arena: Arena<'a>, made: usize) -> Self {
         let open = vec![false; if arena.aliased { arena.nodes.len() } else { 0 }];
         Self {
             context,
@@ -338,7 +340,7 @@ impl<'a> Expander<'a> {
         .note(format!("the value on line {line} is lost, this one counts"))
     }
 
-    fn scalar(&self, span: Span, tag: Option<&str>, value: String, plain: bool) -> diag::Result<Kind> {
+    fn scalar(&self, span: Span, tag: Option<&str>, value: Cow<'a, str>, plain: bool) -> diag::Result<Kind> {
         let resolved = match (tag, tag.and_then(resolve::core_tag)) {
             (None, _) if plain => resolve::plain(&value),
             (Some(_), Some("binary")) => return self.binary(span, &value),
@@ -352,7 +354,7 @@ impl<'a> Expander<'a> {
             Resolved::Null => Ok(Kind::Null),
             Resolved::Bool(value) => Ok(Kind::Bool(value)),
             Resolved::Number(value) => Ok(Kind::Number(value)),
-            Resolved::Text | Resolved::Timestamp => Ok(Kind::String(value)),
+            Resolved::Text | Resolved::Timestamp => Ok(Kind::String(value.into_owned())),
         }
     }
 

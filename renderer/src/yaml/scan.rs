@@ -5,6 +5,7 @@
 //! long as a key may have to be put before it. Such a wait ends after 1024 bytes or at
 //! the end of the line, which bounds the queue.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::compose::Context;
@@ -16,16 +17,19 @@ use crate::source::Span;
 const SIMPLE_KEY: usize = 1024;
 
 #[derive(Debug)]
-pub(super) struct Token {
+pub(super) struct Token<'a> {
     pub(super) span: Span,
-    pub(super) kind: TokenKind,
+    pub(super) kind: TokenKind<'a>,
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum TokenKind {
+pub(super) enum TokenKind<'a> {
     StreamEnd,
     VersionDirective(String),
-    TagDirective { handle: String, prefix: String },
+    TagDirective {
+        handle: String,
+        prefix: String,
+    },
     DocumentStart,
     DocumentEnd,
     BlockSeqStart,
@@ -41,8 +45,15 @@ pub(super) enum TokenKind {
     Value,
     Alias(String),
     Anchor(String),
-    Tag { handle: String, suffix: String },
-    Scalar { value: String, plain: bool },
+    Tag {
+        handle: String,
+        suffix: String,
+    },
+    /// Borrowed from the text where it stands there as it is.
+    Scalar {
+        value: Cow<'a, str>,
+        plain: bool,
+    },
 }
 
 struct SimpleKey {
@@ -58,7 +69,7 @@ struct SimpleKey {
 pub(super) struct Scanner<'a> {
     pub(super) context: Context<'a>,
     pub(super) cursor: Cursor<'a>,
-    tokens: VecDeque<Token>,
+    tokens: VecDeque<Token<'a>>,
     /// How many tokens have been handed out.
     taken: usize,
     /// The column of the current block; -1 outside of any.
@@ -95,7 +106,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The next token, which stays.
-    pub(super) fn peek(&mut self) -> diag::Result<&Token> {
+    pub(super) fn peek(&mut self) -> diag::Result<&Token<'a>> {
         while self.needs_more()? {
             self.fetch()?;
         }
@@ -106,7 +117,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The next token. After the end of the stream there is none.
-    pub(super) fn take(&mut self) -> diag::Result<Token> {
+    pub(super) fn take(&mut self) -> diag::Result<Token<'a>> {
         self.peek()?;
         self.taken += 1;
         match self.tokens.pop_front() {
@@ -120,6 +131,10 @@ impl<'a> Scanner<'a> {
             return Ok(true);
         }
         let taken = self.taken;
+        // Nearly always only what was cut last can become a key.
+        if self.keys.last().is_none_or(|key| key.token < taken) {
+            return Ok(false);
+        }
         match self.keys.binary_search_by_key(&taken, |key| key.token) {
             Ok(index) => self.is_possible(index),
             Err(_) => Ok(false),
@@ -187,7 +202,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A token that may be a key, or come before one.
-    fn scanned(&mut self, scan: impl Fn(&mut Self) -> diag::Result<Token>) -> diag::Result<()> {
+    fn scanned(&mut self, scan: impl Fn(&mut Self) -> diag::Result<Token<'a>>) -> diag::Result<()> {
         self.save_key(false)?;
         let token = scan(self)?;
         self.tokens.push_back(token);
@@ -242,14 +257,14 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn indicator(&mut self, kind: TokenKind) {
+    fn indicator(&mut self, kind: TokenKind<'a>) {
         let start = self.cursor.at.offset;
         self.cursor.skip();
         let span = Span::new(start, self.cursor.at.offset);
         self.tokens.push_back(Token { span, kind });
     }
 
-    fn flow_start(&mut self, kind: TokenKind) -> diag::Result<()> {
+    fn flow_start(&mut self, kind: TokenKind<'a>) -> diag::Result<()> {
         self.save_key(true)?;
         self.flow += 1;
         self.indicator(kind);
@@ -263,7 +278,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn flow_end(&mut self, kind: TokenKind) -> diag::Result<()> {
+    fn flow_end(&mut self, kind: TokenKind<'a>) -> diag::Result<()> {
         self.drop_key()?;
         self.flow = self.flow.saturating_sub(1);
         self.key_allowed = false;
@@ -272,7 +287,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Opens a block at a column, unless it is open; its token goes before token number `before`.
-    fn open_block(&mut self, mark: Mark, before: Option<usize>, kind: TokenKind) {
+    fn open_block(&mut self, mark: Mark, before: Option<usize>, kind: TokenKind<'a>) {
         let column = isize::try_from(mark.column).unwrap_or(isize::MAX);
         if self.flow > 0 || self.indent >= column {
             return;
@@ -283,7 +298,7 @@ impl<'a> Scanner<'a> {
         self.insert(before, Token { span, kind });
     }
 
-    fn insert(&mut self, before: Option<usize>, token: Token) {
+    fn insert(&mut self, before: Option<usize>, token: Token<'a>) {
         let end = self.tokens.len();
         let index = before.map_or(end, |number| number.saturating_sub(self.taken).min(end));
         self.tokens.insert(index, token);
@@ -314,7 +329,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn document(&mut self, kind: TokenKind) -> diag::Result<()> {
+    fn document(&mut self, kind: TokenKind<'a>) -> diag::Result<()> {
         self.close_blocks(-1);
         self.drop_key()?;
         self.key_allowed = false;
@@ -395,7 +410,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn anchor(&mut self) -> diag::Result<Token> {
+    fn anchor(&mut self) -> diag::Result<Token<'a>> {
         let start = self.cursor.at.offset;
         let alias = self.cursor.byte(0) == b'*';
         self.cursor.skip();

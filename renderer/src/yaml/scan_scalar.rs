@@ -1,5 +1,7 @@
 //! Scalars to tokens: plain, quoted, and blocks.
 
+use std::borrow::Cow;
+
 use super::cursor::END;
 use super::scan::{Scanner, Token, TokenKind};
 use crate::diag;
@@ -36,12 +38,21 @@ struct Header {
     increment: usize,
 }
 
+/// Adds a piece of the text; the first one is not copied.
+fn append<'a>(value: &mut Cow<'a, str>, piece: &'a str) {
+    if value.is_empty() {
+        *value = Cow::Borrowed(piece);
+    } else {
+        value.to_mut().push_str(piece);
+    }
+}
+
 impl<'a> Scanner<'a> {
     /// Text without quotes, possibly over several lines.
-    pub(super) fn plain(&mut self) -> diag::Result<Token> {
+    pub(super) fn plain(&mut self) -> diag::Result<Token<'a>> {
         let start = self.cursor.at.offset;
         let mut end = start;
-        let mut value = String::new();
+        let mut value = Cow::Borrowed("");
         let mut gap = Gap::default();
         let least = self.indent + 1;
         let inside = |column: usize| isize::try_from(column).is_ok_and(|column| column >= least);
@@ -50,14 +61,13 @@ impl<'a> Scanner<'a> {
                 break;
             }
             let from = self.cursor.at.offset;
-            while !self.cursor.is_blank_or_end(0) && !self.ends_plain() {
-                self.cursor.skip();
-                self.cursor.skip_letters();
-            }
+            self.plain_run();
             if self.cursor.at.offset > from {
-                gap.fold_into(&mut value);
+                if !value.is_empty() {
+                    gap.fold_into(value.to_mut());
+                }
                 gap = Gap::default();
-                value.push_str(self.cursor.since(from));
+                append(&mut value, self.cursor.since(from));
                 end = self.cursor.at.offset;
             }
             if !self.cursor.is_blank(0) && !self.cursor.is_break() {
@@ -82,6 +92,23 @@ impl<'a> Scanner<'a> {
             span: Span::new(start, end),
             kind: TokenKind::Scalar { value, plain: true },
         })
+    }
+
+    /// Steps over words and the blanks between them, up to what ends the text or the line.
+    fn plain_run(&mut self) {
+        loop {
+            while !self.cursor.is_blank_or_end(0) && !self.ends_plain() {
+                self.cursor.skip();
+                self.cursor.skip_letters();
+            }
+            let before = self.cursor.at;
+            self.cursor.skip_blanks();
+            let ends = self.cursor.is_break_or_end() || self.cursor.byte(0) == b'#' || self.ends_plain();
+            if ends || self.cursor.at.offset == before.offset {
+                self.cursor.at = before;
+                return;
+            }
+        }
     }
 
     fn ends_plain(&self) -> bool {
@@ -122,11 +149,11 @@ impl<'a> Scanner<'a> {
     }
 
     /// Text in single or double quotes.
-    pub(super) fn quoted(&mut self) -> diag::Result<Token> {
+    pub(super) fn quoted(&mut self) -> diag::Result<Token<'a>> {
         let start = self.cursor.at.offset;
         let quote = self.cursor.byte(0);
         self.cursor.skip();
-        let mut value = String::new();
+        let mut value = Cow::Borrowed("");
         loop {
             if self.cursor.is_document_indicator() || self.cursor.is_end() {
                 return Err(self.unclosed(start).into());
@@ -137,9 +164,9 @@ impl<'a> Scanner<'a> {
             }
             let gap = self.gap(joined, |_| Ok(()))?;
             if joined {
-                value.push_str(&gap.further_breaks);
+                value.to_mut().push_str(&gap.further_breaks);
             } else {
-                gap.fold_into(&mut value);
+                gap.fold_into(value.to_mut());
             }
         }
         self.cursor.skip();
@@ -149,18 +176,21 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// Reads up to a blank, a line break or the closing quote; whether it ended with an
-    /// escaped line break, after which blanks don't count.
-    fn quoted_run(&mut self, start: usize, quote: u8, value: &mut String) -> diag::Result<bool> {
+    /// Reads up to the blanks at the end of a line, a line break or the closing quote; whether it ended
+    /// with an escaped line break, after which blanks don't count.
+    fn quoted_run(&mut self, start: usize, quote: u8, value: &mut Cow<'a, str>) -> diag::Result<bool> {
         let mut from = self.cursor.at.offset;
         loop {
+            if self.cursor.is_blank(0) && self.skip_blanks_within_line() {
+                continue;
+            }
             let byte = self.cursor.byte(0);
             let special = byte == quote || byte == b'\\' && quote == b'"';
             if special || self.cursor.is_blank_or_end(0) {
-                value.push_str(self.cursor.since(from));
+                append(value, self.cursor.since(from));
             }
             if byte == quote && quote == b'\'' && self.cursor.byte(1) == b'\'' {
-                value.push('\'');
+                value.to_mut().push('\'');
                 self.cursor.skip_many(2);
             } else if byte == quote || self.cursor.is_blank_or_end(0) {
                 return Ok(false);
@@ -174,10 +204,21 @@ impl<'a> Scanner<'a> {
                 return Ok(true);
             } else {
                 let character = self.escape(start)?;
-                value.push(character);
+                value.to_mut().push(character);
             }
             from = self.cursor.at.offset;
         }
+    }
+
+    /// Steps over blanks, unless the line ends behind them.
+    fn skip_blanks_within_line(&mut self) -> bool {
+        let before = self.cursor.at;
+        self.cursor.skip_blanks();
+        let within = !self.cursor.is_break_or_end();
+        if !within {
+            self.cursor.at = before;
+        }
+        within
     }
 
     fn unclosed(&self, start: usize) -> crate::diag::Diagnostic {
@@ -272,7 +313,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// `|` and `>`.
-    pub(super) fn block_scalar(&mut self) -> diag::Result<Token> {
+    pub(super) fn block_scalar(&mut self) -> diag::Result<Token<'a>> {
         let start = self.cursor.at.offset;
         let Header {
             literal,
@@ -312,7 +353,10 @@ impl<'a> Scanner<'a> {
         }
         Ok(Token {
             span: Span::new(start, end),
-            kind: TokenKind::Scalar { value, plain: false },
+            kind: TokenKind::Scalar {
+                value: value.into(),
+                plain: false,
+            },
         })
     }
 

@@ -5,9 +5,9 @@ use super::scan::{Scanner, Token, TokenKind};
 use crate::diag;
 use crate::source::Span;
 
-impl Scanner<'_> {
+impl<'a> Scanner<'a> {
     /// `!<uri>`, `!suffix`, `!!suffix`, `!handle!suffix` or `!` alone.
-    pub(super) fn tag(&mut self) -> diag::Result<Token> {
+    pub(super) fn tag(&mut self) -> diag::Result<Token<'a>> {
         let start = self.cursor.at.offset;
         let (handle, suffix) = if self.cursor.byte(1) == b'<' {
             self.cursor.skip_many(2);
@@ -98,7 +98,7 @@ impl Scanner<'_> {
     }
 
     /// `%YAML 1.1` or `%TAG !handle! prefix`.
-    pub(super) fn scan_directive(&mut self) -> diag::Result<Token> {
+    pub(super) fn scan_directive(&mut self) -> diag::Result<Token<'a>> {
         let start = self.cursor.at.offset;
         self.cursor.skip();
         let from = self.cursor.at.offset;
@@ -127,7 +127,7 @@ impl Scanner<'_> {
         Ok(Token { span, kind })
     }
 
-    fn version(&mut self) -> diag::Result<TokenKind> {
+    fn version(&mut self) -> diag::Result<TokenKind<'static>> {
         self.cursor.skip_blanks();
         let start = self.cursor.at.offset;
         while self.cursor.byte(0).is_ascii_digit() || self.cursor.byte(0) == b'.' {
@@ -136,7 +136,7 @@ impl Scanner<'_> {
         Ok(TokenKind::VersionDirective(self.cursor.since(start).to_owned()))
     }
 
-    fn tag_directive(&mut self) -> diag::Result<TokenKind> {
+    fn tag_directive(&mut self) -> diag::Result<TokenKind<'static>> {
         self.cursor.skip_blanks();
         if self.cursor.byte(0) != b'!' {
             return Err(self.here("`%TAG` takes a handle such as `!e!`").into());
