@@ -2,8 +2,8 @@
 //!
 //! In: a folder, a `.tgz`, or files in memory. Out: Chart.yaml, values, templates, other files
 //! and the charts in `charts/`, which may be folders or archives, to any depth up to
-//! [`MAX_SUBCHART_DEPTH`]. Each file is read once; what is loaded never changes and can be
-//! shared between threads. Which subcharts are used is not decided here.
+//! [`MAX_SUBCHART_DEPTH`]. Each file is read once, at the latest when something asks for it; what
+//! was read never changes and can be shared between threads. Which subcharts are used is not decided here.
 //!
 //! Helm 4.3.1 decides what is what: `.helmignore` of the top folder alone counts, names in
 //! `charts/` that start with `_` or `.` are passed over, `.prov` files there are plain files,
@@ -20,6 +20,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::body::Body;
 use super::details::Details;
 use super::metadata::{self, MAX_METADATA_BYTES, Metadata};
 use super::pool::Pool;
@@ -46,7 +47,7 @@ pub struct Loaded {
     /// the archive's order.
     pub templates: Vec<Template>,
     /// All other files, in the same order: path in the chart, content without a byte order mark.
-    pub files: Vec<(String, Arc<Vec<u8>>)>,
+    pub files: Vec<(String, Body)>,
     /// What values.yaml says; every number is a float64.
     pub values: Arc<Map>,
     /// The text of values.yaml.
@@ -78,7 +79,7 @@ impl Loaded {
     }
 
     /// The manifests in `crds/` of this chart alone, in Helm's order.
-    pub fn crds(&self) -> impl Iterator<Item = (&str, &Arc<Vec<u8>>)> {
+    pub fn crds(&self) -> impl Iterator<Item = (&str, &Body)> {
         let manifest = |name: &str| {
             let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
             ["yaml", "yml", "json"]
@@ -88,7 +89,7 @@ impl Loaded {
         self.files
             .iter()
             .filter(move |(name, _)| name.starts_with("crds/") && manifest(name))
-            .map(|(name, bytes)| (name.as_str(), bytes))
+            .map(|(name, body)| (name.as_str(), body))
     }
 
     /// The warnings of this chart and of those in it.
@@ -128,7 +129,8 @@ pub fn load_files(files: Vec<(String, Vec<u8>)>) -> Result<Arc<Loaded>> {
     for (_, bytes) in &files {
         loader.budget.add(bytes.len() as u64, "the chart")?;
     }
-    loader.chart(files, "", 0)
+    let files = files.into_iter().map(|(path, bytes)| (path, Body::new(bytes)));
+    loader.chart(files.collect(), "", 0)
 }
 
 fn load_folder(path: &Path) -> Result<Arc<Loaded>> {
@@ -145,27 +147,15 @@ fn load_folder(path: &Path) -> Result<Arc<Loaded>> {
             .into());
     }
     found.sort_by(|a, b| a.path.split('/').cmp(b.path.split('/')));
-    let mut files = Vec::with_capacity(found.len());
-    for file in found {
-        let bytes = match file.content {
-            Content::Memory(bytes) => bytes,
-            // It may have grown since, but not beyond all that a chart may have.
-            Content::Disk { path, size } => read(&path, size)?,
+    let files = found.into_iter().map(|file| {
+        let body = match file.content {
+            Content::Memory(bytes) => Body::new(bytes),
+            Content::Disk { path, size } => Body::on_disk(path, size),
         };
-        files.push((file.path, bytes));
-    }
+        (file.path, body)
+    });
     let shown = path.display().to_string();
-    Loader::default().chart(files, &format!("{}/", shown.trim_end_matches('/')), 0)
-}
-
-fn read(path: &Path, size: u64) -> Result<Vec<u8>> {
-    let cannot = |error: io::Error| fsio::cannot("read", path, &error, Class::Chart);
-    let file = std::fs::File::open(path).map_err(cannot)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0).saturating_add(1));
-    file.take(HELM_CHART_BYTES)
-        .read_to_end(&mut bytes)
-        .map_err(cannot)?;
-    Ok(bytes)
+    Loader::default().chart(files.collect(), &format!("{}/", shown.trim_end_matches('/')), 0)
 }
 
 #[derive(Default)]
@@ -184,33 +174,31 @@ struct Parts {
     values: Option<Vec<u8>>,
     schema: Option<Arc<Vec<u8>>>,
     templates: Vec<(String, Vec<u8>)>,
-    files: Vec<(String, Arc<Vec<u8>>)>,
+    files: Vec<(String, Body)>,
     /// By the first element of the path below `charts/`.
-    charts: BTreeMap<String, Vec<(String, Vec<u8>)>>,
+    charts: BTreeMap<String, Vec<(String, Body)>>,
 }
 
 impl Parts {
-    fn add(&mut self, path: String, mut bytes: Vec<u8>) {
-        if bytes.starts_with(b"\xef\xbb\xbf") {
-            bytes.drain(..3);
-        }
+    fn add(&mut self, path: String, body: Body) -> Result<()> {
         match path.as_str() {
-            "Chart.yaml" => self.chart_yaml = Some(bytes),
-            "requirements.yaml" => self.requirements = Some(bytes),
-            "Chart.lock" => self.lock = Some((path, bytes)),
-            "requirements.lock" => self.older_lock = Some(bytes),
-            "values.yaml" => self.values = Some(bytes),
-            "values.schema.json" => self.schema = Some(bytes.into()),
-            _ if path.starts_with("templates/") => self.templates.push((path, bytes)),
+            "Chart.yaml" => self.chart_yaml = Some(body.into_bytes()?),
+            "requirements.yaml" => self.requirements = Some(body.into_bytes()?),
+            "Chart.lock" => self.lock = Some((path, body.into_bytes()?)),
+            "requirements.lock" => self.older_lock = Some(body.into_bytes()?),
+            "values.yaml" => self.values = Some(body.into_bytes()?),
+            "values.schema.json" => self.schema = Some(body.into_bytes()?.into()),
+            _ if path.starts_with("templates/") => self.templates.push((path, body.into_bytes()?)),
             _ => match path.strip_prefix("charts/") {
                 Some(below) if !path.ends_with(".prov") => {
                     let (name, inside) = below.split_once('/').unwrap_or((below, ""));
                     let group = self.charts.entry(name.to_owned()).or_default();
-                    group.push((inside.to_owned(), bytes));
+                    group.push((inside.to_owned(), body));
                 }
-                _ => self.files.push((path, bytes.into())),
+                _ => self.files.push((path, body)),
             },
         }
+        Ok(())
     }
 
     /// In a v1 chart these are files like others as well.
@@ -224,7 +212,8 @@ impl Parts {
                 let at = self
                     .files
                     .partition_point(|(path, _)| path.split('/').lt(name.split('/')));
-                self.files.insert(at, (name.to_owned(), Arc::new(bytes.to_vec())));
+                self.files
+                    .insert(at, (name.to_owned(), Body::new(bytes.to_vec())));
             }
         }
     }
@@ -243,7 +232,7 @@ impl Loader {
                 entry
                     .read_to_end(&mut bytes)
                     .map_err(|error| archive::broken(name, &error))?;
-                files.push((inside.to_owned(), bytes));
+                files.push((inside.to_owned(), Body::new(bytes)));
                 Ok(())
             },
         )?;
@@ -251,15 +240,15 @@ impl Loader {
     }
 
     /// `place` is what stands before a file's path in messages.
-    fn chart(&mut self, files: Vec<(String, Vec<u8>)>, place: &str, depth: usize) -> Result<Arc<Loaded>> {
+    fn chart(&mut self, files: Vec<(String, Body)>, place: &str, depth: usize) -> Result<Arc<Loaded>> {
         if depth > MAX_SUBCHART_DEPTH {
             let message =
                 format!("{place} is a chart in more than {MAX_SUBCHART_DEPTH} charts that lie in each other");
             return Err(Diagnostic::error(Class::Chart, message).into());
         }
         let mut parts = Parts::default();
-        for (path, bytes) in files {
-            parts.add(path, bytes);
+        for (path, body) in files {
+            parts.add(path, body)?;
         }
         let (chart_yaml, metadata) = self.metadata(&parts, place)?;
         let details = Arc::clone(&metadata.details);
@@ -370,7 +359,7 @@ impl Loader {
 
     fn subcharts(
         &mut self,
-        charts: BTreeMap<String, Vec<(String, Vec<u8>)>>,
+        charts: BTreeMap<String, Vec<(String, Body)>>,
         place: &str,
         depth: usize,
         problems: &mut Vec<Diagnostic>,
@@ -382,9 +371,9 @@ impl Loader {
             let place = format!("{place}charts/{name}");
             let chart = if name.ends_with(".tgz") {
                 match files.pop() {
-                    Some((inside, bytes)) if inside.is_empty() => {
-                        self.archive(bytes.as_slice(), &place, depth + 1)
-                    }
+                    Some((inside, body)) if inside.is_empty() => body
+                        .into_bytes()
+                        .and_then(|bytes| self.archive(bytes.as_slice(), &place, depth + 1)),
                     _ => Err(archive::refused(&place, "it is a folder")),
                 }
             } else {

@@ -4,6 +4,7 @@
 //! archive says of itself ([`archive`]). To be rendered: [`load`]. Rendering is not its business.
 
 pub mod archive;
+pub mod body;
 pub mod details;
 pub mod folder;
 pub mod ignore;

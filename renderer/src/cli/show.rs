@@ -42,14 +42,14 @@ fn run(part: &Part, context: &Context<'_>) -> Result<Done> {
         fields.push(("values", Value::Map((*chart.values).clone())));
     }
     if all || matches!(part, Part::Readme(_)) {
-        let readme = readme(&chart);
+        let readme = readme(&chart)?;
         if let Some(readme) = &readme {
             text.push_str(&format!("{}{readme}\n", separator(all)));
         }
         fields.push(("readme", readme.map_or(Value::Null, Value::from)));
     }
     if all || matches!(part, Part::Crds(_)) {
-        let crds = crds(&chart, &chart.details.name);
+        let crds = crds(&chart, &chart.details.name)?;
         for (_, crd) in &crds {
             text.push_str(&format!("{}{crd}\n", separator(!crd.starts_with("---"))));
         }
@@ -73,25 +73,24 @@ fn metadata(chart: &Loaded) -> Result<Value> {
     yaml::parse(&source, Class::Internal, &yaml::Limits::default()).map(yaml::Node::into_value)
 }
 
-fn readme(chart: &Loaded) -> Option<String> {
+fn readme(chart: &Loaded) -> Result<Option<String>> {
     let known = |name: &str| READMES.iter().any(|readme| name.eq_ignore_ascii_case(readme));
-    let (_, bytes) = chart.files.iter().find(|(name, _)| known(name))?;
-    Some(String::from_utf8_lossy(bytes).into_owned())
+    let found = chart.files.iter().find(|(name, _)| known(name));
+    let bytes = found.map(|(_, body)| body.read()).transpose()?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
 }
 
 /// Path and content of the chart's and all its subcharts', used or not.
-fn crds(chart: &Loaded, path: &str) -> Vec<(String, String)> {
-    let own = chart.crds().map(|(name, bytes)| {
-        (
-            format!("{path}/{name}"),
-            String::from_utf8_lossy(bytes).into_owned(),
-        )
-    });
-    let below = chart
-        .dependencies
-        .iter()
-        .flat_map(|sub| crds(sub, &format!("{path}/charts/{}", sub.name())));
-    own.chain(below).collect()
+fn crds(chart: &Loaded, path: &str) -> Result<Vec<(String, String)>> {
+    let mut all = Vec::new();
+    for (name, body) in chart.crds() {
+        let text = String::from_utf8_lossy(body.read()?).into_owned();
+        all.push((format!("{path}/{name}"), text));
+    }
+    for sub in &chart.dependencies {
+        all.extend(crds(sub, &format!("{path}/charts/{}", sub.name()))?);
+    }
+    Ok(all)
 }
 
 fn crd((path, content): (String, String)) -> Value {

@@ -67,6 +67,9 @@ fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
         Err(problem) => return Ok(failed(explained(problem, args.debug), kept.unwrap_or_default())),
     };
     let crds = if args.shown.include_crds { crds } else { Vec::new() };
+    for crd in &crds {
+        crd.body.read()?;
+    }
     let (mut text, printed) = match &args.shown.output_dir {
         Some(folder) => {
             let below = args.shown.release_name.then_some(request.release.name.as_str());
@@ -228,7 +231,7 @@ fn tell_impure(impure: &[&'static str], context: &Context<'_>) {
 /// For machines: the objects in the order in which they are printed.
 fn document(release: &Release, all: &Manifests, crds: &[Crd], choice: Choice, impure: &[&str]) -> String {
     let crds = crds.iter().flat_map(|crd| {
-        let texts = vec![(Arc::from(crd.name.as_str()), crd.text.clone())];
+        let texts = vec![(Arc::from(crd.name.as_str()), crd.body.text().into_owned())];
         Manifests::new("", texts, false).map_or_else(|_| Vec::new(), |all| all.manifests)
     });
     let crds: Vec<Manifest> = crds.collect();

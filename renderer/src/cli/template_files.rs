@@ -38,7 +38,7 @@ pub(crate) fn write_files(
     };
     for crd in crds {
         let again = folder.written.contains(&crd.name);
-        folder.write(&root, &crd.name, &crd.text, again)?;
+        folder.write(&root, &crd.name, &crd.body.text(), again)?;
     }
     folder.written.clear();
     for manifest in &manifests.manifests {

@@ -189,19 +189,16 @@ pub fn unit(one: &Enabled) -> Unit {
             .map(|template| (template.name.clone(), Arc::clone(&template.source)))
             .collect(),
         files: files
-            .map(|(path, bytes)| (Arc::from(path.as_str()), Arc::clone(bytes)))
+            .map(|(path, body)| (Arc::from(path.as_str()), body.clone()))
             .collect(),
         children: one.children.iter().map(unit).collect(),
     }
 }
 
-/// In Helm's order; what is not UTF-8 is shown with U+FFFD.
+/// In Helm's order.
 fn crds(root: &Enabled) -> Vec<Crd> {
     root.crds()
         .into_iter()
-        .map(|(name, bytes)| Crd {
-            name,
-            text: String::from_utf8_lossy(&bytes).into_owned(),
-        })
+        .map(|(name, body)| Crd { name, body })
         .collect()
 }

@@ -5,12 +5,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::glob::Glob;
+use crate::chart::body::Body;
 use crate::template::{Fault, Kind, Map, Method, Object, Str, Type, Val};
 use crate::yaml;
 
 /// Files by path. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Files(Rc<BTreeMap<Arc<str>, Arc<Vec<u8>>>>);
+pub(super) struct Files(Rc<BTreeMap<Arc<str>, Body>>);
 
 const fn method(name: &'static str, params: &'static [Type]) -> Method {
     Method {
@@ -32,26 +33,26 @@ const METHODS: &[Method] = &[
 
 impl Files {
     /// From paths and contents.
-    pub(super) fn new(files: impl IntoIterator<Item = (Arc<str>, Arc<Vec<u8>>)>) -> Self {
+    pub(super) fn new(files: impl IntoIterator<Item = (Arc<str>, Body)>) -> Self {
         Self(Rc::new(files.into_iter().collect()))
     }
 
     fn bytes(&self, path: &str) -> &[u8] {
-        self.0.get(path).map_or(&[], |bytes| bytes)
+        self.0.get(path).map_or(&[], Body::bytes)
     }
 
     fn glob(&self, pattern: &str) -> Self {
         let glob = Glob::parse(pattern).unwrap_or_else(Glob::all);
         let found = self.0.iter().filter(|(path, _)| glob.matches(path));
-        Self::new(found.map(|(path, bytes)| (Arc::clone(path), Arc::clone(bytes))))
+        Self::new(found.map(|(path, body)| (Arc::clone(path), body.clone())))
     }
 
     /// A YAML map by file name; of two files of one name in different folders Go's chance
     /// decides, here the last path.
     fn flattened(&self, content: fn(&[u8]) -> Str) -> String {
-        let entries = self.0.iter().map(|(path, bytes)| {
+        let entries = self.0.iter().map(|(path, body)| {
             let name = path.rsplit('/').next().unwrap_or(path);
-            (Arc::from(name), Val::Str(content(bytes)))
+            (Arc::from(name), Val::Str(content(body.bytes())))
         });
         let map: Map = entries.collect::<Vec<(Arc<str>, Val)>>().into_iter().collect();
         let text = Val::Map(map)
@@ -87,7 +88,7 @@ impl Object for Files {
     fn fields(&self) -> Vec<(String, Val)> {
         self.0
             .iter()
-            .map(|(path, bytes)| (path.to_string(), Val::Bytes(bytes.to_vec().into())))
+            .map(|(path, body)| (path.to_string(), Val::Bytes(body.bytes().into())))
             .collect()
     }
 

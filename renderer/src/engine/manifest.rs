@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::manifest_head::Head;
+use crate::chart::body::Body;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::source::{Location, Source, Span};
 use crate::value::Value;
@@ -116,8 +117,8 @@ pub struct Manifests {
 pub struct Crd {
     /// Its full name, as in `# Source:`.
     pub name: String,
-    /// The file's text.
-    pub text: String,
+    /// The file's text; what is not UTF-8 is shown with U+FFFD.
+    pub body: Body,
 }
 
 /// What of it is printed.
@@ -240,7 +241,7 @@ impl Manifests {
     pub fn print(&self, crds: &[Crd], choice: Choice) -> String {
         let mut out = String::new();
         for crd in crds {
-            print(&crd.name, &crd.text, &mut out);
+            print(&crd.name, &crd.body.text(), &mut out);
         }
         for manifest in &self.manifests {
             manifest.print(&mut out);

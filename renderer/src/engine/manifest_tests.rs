@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::manifest::{Choice, Crd, Manifests, split};
+use crate::chart::body::Body;
 use crate::diag::Class;
 
 fn texts(list: &[(&str, &str)]) -> Vec<(Arc<str>, String)> {
@@ -96,7 +97,7 @@ fn manifests_come_in_install_order_and_hooks_behind_them() {
 fn crds_come_first_and_nothing_is_a_line_break() {
     let crd = Crd {
         name: "c/crds/x.yaml".to_owned(),
-        text: "kind: X\n\n".to_owned(),
+        body: Body::new("kind: X\n\n".into()),
     };
     let all = Manifests::default();
     assert_eq!(

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::functions::functions;
 use super::problem::Problem;
 use super::stack::on_large_stack;
+use crate::chart::body::Body;
 use crate::diag::Result;
 use crate::source::Source;
 use crate::template::{Set, Tree};
@@ -24,7 +25,7 @@ pub struct Unit {
     /// Its templates: paths within the chart, and texts.
     pub templates: Vec<(String, Arc<Source>)>,
     /// `.Files`.
-    pub files: Vec<(Arc<str>, Arc<Vec<u8>>)>,
+    pub files: Vec<(Arc<str>, Body)>,
     /// The charts it uses.
     pub children: Vec<Unit>,
 }

@@ -10,7 +10,7 @@ use super::problem::Problem;
 use super::program::{Program, Unit};
 use super::stack::on_large_stack;
 use super::values_methods::VALUES;
-use crate::diag::{Diagnostics, Result};
+use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::funcs::Context;
 use crate::template::{Error, Map, MapType, Run, Val};
 use crate::value as data;
@@ -53,7 +53,9 @@ impl Program {
 
     /// What could be rendered, and every failure, or the first alone.
     pub fn run(&self, input: &Input<'_>, first_ends: bool) -> Result<(Output, Vec<Problem>)> {
-        on_large_stack(|| self.run_here(input, first_ends))
+        let ran = on_large_stack(|| self.run_here(input, first_ends))?;
+        // Templates see nothing of a file that can't be read, so this counts more than their words.
+        Diagnostics::or(unread(&self.root), ran)
     }
 
     fn run_here(&self, input: &Input<'_>, first_ends: bool) -> (Output, Vec<Problem>) {
@@ -98,6 +100,13 @@ impl Program {
         }
         (output, problems)
     }
+}
+
+/// Why files could not be read that templates asked for.
+fn unread(unit: &Unit) -> Vec<Diagnostic> {
+    let own = unit.files.iter().filter_map(|(_, body)| body.problem());
+    let own = own.flat_map(Diagnostics::into_vec);
+    own.chain(unit.children.iter().flat_map(unread)).collect()
 }
 
 fn run_one(
@@ -146,7 +155,7 @@ fn scope(unit: &Unit, root: bool, values: Map, shared: &Shared, out: &mut Vec<Sc
     let files = unit
         .files
         .iter()
-        .map(|(path, bytes)| (Arc::clone(path), Arc::clone(bytes)));
+        .map(|(path, body)| (Arc::clone(path), body.clone()));
     dot.set("Chart", chart(&unit.metadata, root));
     dot.set("Files", Val::Object(Rc::new(Files::new(files))));
     dot.set("Release", shared.release.clone());

@@ -36,8 +36,14 @@ pub(super) fn check(place: &Place, linter: &mut Linter) {
 
 /// The first file that can't be read ends it, as in Helm.
 fn of_chart(chart: &Loaded, linter: &mut Linter) -> bool {
-    for (path, bytes) in chart.crds() {
-        let text = String::from_utf8_lossy(bytes);
+    for (path, body) in chart.crds() {
+        let text = match body.read() {
+            Ok(bytes) => String::from_utf8_lossy(bytes),
+            Err(problem) => {
+                linter.rule(Severity::Error, path, "file", Some(problem.to_string()));
+                return false;
+            }
+        };
         let readable = objects::each(linter, path, &text, &mut |linter, object| {
             let foreign = !object.api_version.starts_with("apiextensions.k8s.io");
             let words = "apiVersion is not in 'apiextensions.k8s.io'".to_owned();

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use super::coalesce::{Coalescer, Fault, Nulls};
 use super::conditions::{by_condition, by_tags, is_compatible};
 use super::tree::{MAX_NESTING, Node, Table};
+use crate::chart::body::Body;
 use crate::chart::details::{Dependency, Details, Import};
 use crate::chart::load::Loaded;
 use crate::diag::{self, Class, Diagnostic, Diagnostics};
@@ -75,11 +76,10 @@ impl Enabled {
     }
 
     /// The manifests in `crds/` of the whole tree, in Helm's order: path with the chart's, content.
-    pub fn crds(&self) -> Vec<(String, Arc<Vec<u8>>)> {
+    pub fn crds(&self) -> Vec<(String, Body)> {
         let all = self.all();
         let crds = all.into_iter().flat_map(|one| {
-            let named =
-                |(name, bytes): (&str, &Arc<Vec<u8>>)| (format!("{}/{name}", one.path), Arc::clone(bytes));
+            let named = |(name, body): (&str, &Body)| (format!("{}/{name}", one.path), body.clone());
             one.chart.crds().map(named).collect::<Vec<_>>()
         });
         crds.collect()
