@@ -103,7 +103,7 @@ fn tpl(run: &mut Run<'_, Context>, args: &[Val]) -> Result<Val, Failure> {
         return Ok(Val::default());
     };
     // Most values that charts pass through `tpl` are plain.
-    if !text.as_bytes().windows(2).any(|pair| pair == b"{{") {
+    if memchr::memmem::find(text.as_bytes(), b"{{").is_none() {
         return Ok(Val::Str(cleaned(text.as_bytes().to_vec())));
     }
     let ran = run.with_text(&Arc::from(ROOT), text, |run, tree| run.execute(tree, dot.clone()));
@@ -150,13 +150,8 @@ pub(super) fn without_no_value(bytes: Vec<u8>) -> Vec<u8> {
 }
 
 fn find(bytes: &[u8], from: usize) -> Option<usize> {
-    let rest = bytes.get(from..)?;
-    let found = rest
-        .iter()
-        .enumerate()
-        .filter(|(_, byte)| **byte == b'<')
-        .find(|(at, _)| rest.get(*at..).is_some_and(|rest| rest.starts_with(NO_VALUE)));
-    found.map(|(at, _)| from + at)
+    let found = memchr::memmem::find(bytes.get(from..)?, NO_VALUE)?;
+    Some(from + found)
 }
 
 fn lookup(_: &mut Call<'_, Context>) -> Result<Val, Fault> {

@@ -196,9 +196,7 @@ impl Manifests {
         } else {
             Source::new(whole.name(), whole.text().get(range).unwrap_or(""))
         };
-        let head = yaml::parse(&text, Class::Template, &yaml::Limits::default())
-            .and_then(|node| Head::of(&node, &text))
-            .map_err(|problem| explain(problem, name, whole, start))?;
+        let head = Head::read(&text).map_err(|problem| explain(problem, name, whole, start))?;
         let mut manifest = Manifest {
             source: Arc::clone(name),
             api_version: head.api_version,

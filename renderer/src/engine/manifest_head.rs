@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::diag::{Class, Diagnostic, Result};
 use crate::source::{Location, Source};
-use crate::yaml::{Entry, Kind, Node};
+use crate::yaml::{self, Entry, Kind, Node};
 
 /// What Helm reads.
 #[derive(Debug, Default)]
@@ -16,7 +16,36 @@ pub(super) struct Head {
     pub(super) annotations: BTreeMap<String, String>,
 }
 
+/// The keys of a manifest that count here, in lower case.
+const KEYS: [&str; 3] = ["apiversion", "kind", "metadata"];
+
 impl Head {
+    /// The head of a document.
+    ///
+    /// # Errors
+    /// The document is no YAML, or its head has fields of wrong types.
+    pub(super) fn read(text: &Arc<Source>) -> Result<Self> {
+        if let Some(head) = Self::read_alone(text) {
+            return Ok(head);
+        }
+        let node = yaml::parse(text, Class::Template, &yaml::Limits::default())?;
+        Self::of(&node, text)
+    }
+
+    /// As [`Head::read`], without reading what is not the head of a document that is simple enough.
+    fn read_alone(text: &Arc<Source>) -> Option<Self> {
+        let text = text.text();
+        let mut lines = String::new();
+        for entry in yaml::outline(text)? {
+            if KEYS.iter().any(|key| entry.key.eq_ignore_ascii_case(key)) {
+                lines.push_str(text.get(entry.lines)?);
+            }
+        }
+        let head = Source::new("", lines);
+        let node = yaml::parse(&head, Class::Template, &yaml::Limits::default()).ok()?;
+        Self::of(&node, &head).ok()
+    }
+
     /// As Go's decoder fills its struct: names in any case, null leaves what was there, and numbers and
     /// booleans become texts.
     pub(super) fn of(node: &Node, source: &Arc<Source>) -> Result<Self> {
