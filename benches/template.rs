@@ -115,6 +115,7 @@ fn execute(bencher: Bencher<'_, '_>, copies: usize) {
         seed: None,
         lint: false,
         steps: MAX_STEPS,
+        traced: std::collections::BTreeSet::new(),
     };
     let bytes: usize = program
         .render(&input)

@@ -71,7 +71,7 @@ fn moved(problem: Diagnostics, whole: &Arc<Source>, by: usize) -> Diagnostics {
 }
 
 /// The documents of a file, cut at lines that begin with `---`, as Helm cuts values files.
-fn documents(source: &Arc<Source>) -> Result<Vec<Range<usize>>> {
+pub(crate) fn documents(source: &Arc<Source>) -> Result<Vec<Range<usize>>> {
     let text = source.text();
     let mut bounds = vec![0];
     let mut at = 0;

@@ -27,14 +27,16 @@ fn run(args: &Images, context: &Context<'_>) -> Result<Done> {
         args.frozen,
     )?;
     let chart = Chart::new(super::fetch::load(&chart, &args.fetch, context)?);
-    let rendered = chart.render(&Request {
+    let request = Request {
         skip_schema: args.skip_schema_validation,
         ..request
-    })?;
+    };
+    let rendered = chart.render(&request)?;
     for warning in &rendered.warnings {
         context.printer.warn(warning);
     }
-    let all = Manifests::new(&rendered.chart, rendered.texts, false)?;
+    let all = Manifests::new(&rendered.chart, rendered.texts, false)
+        .map_err(|problem| chart.blame(&request, problem))?;
     let choice = Choice {
         no_hooks: args.no_hooks,
         skip_tests: args.skip_tests,

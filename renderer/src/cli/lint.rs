@@ -75,8 +75,10 @@ fn is_drawn(one: &Finding) -> bool {
 
 fn options(args: &Lint) -> Result<Options> {
     let capabilities = Capabilities::with(Some(&args.kube_version), &[])?;
+    let (values, places) = merged(&args.values)?;
     Ok(Options {
-        values: merged(&args.values)?,
+        values,
+        places,
         namespace: args.namespace.clone(),
         capabilities,
         skip_schema: args.skip_schema_validation,

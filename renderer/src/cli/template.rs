@@ -16,6 +16,7 @@ use crate::engine::show::show_only;
 use crate::engine::{Chart, Rendered, Request};
 use crate::report::{Report, SCHEMA};
 use crate::value::{Map, Value};
+use crate::values::Places;
 use crate::values::options::Options;
 use crate::world::{Fixed, System, World};
 
@@ -44,8 +45,8 @@ fn failed(problem: Diagnostics, text: String) -> Done {
 fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
     let (chart, request) = request(args)?;
     // The process ends soon: to take a large chart apart piece by piece would only cost time.
-    let chart = ManuallyDrop::new(Chart::new(fetch::load(&chart, &args.fetch, context)?));
-    let rendered = chart.render(&request)?;
+    let sources = ManuallyDrop::new(Chart::new(fetch::load(&chart, &args.fetch, context)?));
+    let rendered = sources.render(&request)?;
     for warning in &rendered.warnings {
         context.printer.warn(warning);
     }
@@ -64,7 +65,10 @@ fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
     let kept = args.debug.then(|| print_texts(&texts));
     let manifests = match Manifests::new(&chart, texts, args.shown.render_subchart_notes) {
         Ok(manifests) => manifests,
-        Err(problem) => return Ok(failed(explained(problem, args.debug), kept.unwrap_or_default())),
+        Err(problem) => {
+            let problem = explained(sources.blame(&request, problem), args.debug);
+            return Ok(failed(problem, kept.unwrap_or_default()));
+        }
     };
     let crds = if args.shown.include_crds { crds } else { Vec::new() };
     for crd in &crds {
@@ -130,10 +134,11 @@ pub(crate) fn request_of(
         (Arc::new(System), None)
     };
     let (name, chart) = name_and_chart(words, release, &world, seed)?;
-    let values = merged(values)?;
+    let (values, places) = merged(values)?;
     check_name(&name)?;
     let request = Request {
         values,
+        places,
         release: Release {
             name,
             namespace: release.namespace.clone(),
@@ -149,8 +154,8 @@ pub(crate) fn request_of(
     Ok((PathBuf::from(chart), request))
 }
 
-/// The values of all flags together.
-pub(crate) fn merged(values: &ValueFlags) -> Result<Map> {
+/// The values of all flags together, and where they stand.
+pub(crate) fn merged(values: &ValueFlags) -> Result<(Map, Places)> {
     let options = Options {
         files: csv::fields("--values", &values.values)?,
         json: values.set_json.clone(),

@@ -24,9 +24,11 @@
 //! # }
 //! ```
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::blame::{Traced, blame};
 use super::manifest::Crd;
 use super::metadata::metadata;
 use super::problem::Problem;
@@ -38,7 +40,7 @@ use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::semver::{Constraint, Version};
 use crate::template::MAX_STEPS;
 use crate::values::schema::{self, Level};
-use crate::values::{Enabled, Prepared, prepare};
+use crate::values::{Defaults, Enabled, Prepared, prepare};
 
 /// A chart, and its templates as far as they have been parsed. Shared between threads.
 #[derive(Debug)]
@@ -78,17 +80,15 @@ impl Chart {
     }
 
     /// Runs the templates: dependencies decided, values put together and held against the schemas.
-    /// The first failure of a template ends it, as in Helm.
+    /// The first failure of a template ends it, as in Helm; texts that are no templates are told
+    /// of together.
     ///
     /// # Errors
     /// Whatever is wrong with the chart, the values or a template.
     pub fn render(&self, request: &Request) -> Result<Rendered> {
         self.check_installable(request)?;
         let (rendered, problems) = self.run(request, true)?;
-        match problems.into_iter().next() {
-            Some(problem) => Err(problem.into()),
-            None => Ok(rendered),
-        }
+        Diagnostics::or(problems.iter().map(Problem::diagnostic).collect(), rendered)
     }
 
     /// As [`Chart::render`], going on after a template's failure: what could be rendered, and every
@@ -97,9 +97,32 @@ impl Chart {
     /// # Errors
     /// Whatever is wrong with the chart or the values; a text that is no template is a failure.
     pub fn run(&self, request: &Request, first_ends: bool) -> Result<(Rendered, Vec<Problem>)> {
+        let (rendered, problems, _) = self.run_traced(request, first_ends, BTreeSet::new())?;
+        Ok((rendered, problems))
+    }
+
+    /// What is wrong in rendered texts, pointed at the templates that printed them: they are
+    /// run once more for that. What can't be found that way stays as it is.
+    pub fn blame(&self, request: &Request, problem: Diagnostics) -> Diagnostics {
+        let names = problem.iter().filter_map(|one| one.location.as_ref());
+        let names = names.map(|place| Arc::from(place.source.name())).collect();
+        match self.run_traced(request, true, names) {
+            Ok((.., origins)) => blame(problem, &origins),
+            Err(_) => problem,
+        }
+    }
+
+    fn run_traced(
+        &self,
+        request: &Request,
+        first_ends: bool,
+        traced: BTreeSet<Arc<str>>,
+    ) -> Result<(Rendered, Vec<Problem>, Traced)> {
         let prepared = prepare(&self.loaded, &request.values)?;
         if !request.skip_schema {
-            schema::validate(&level(&prepared.root), &prepared.values, &|_| None)?;
+            schema::validate(&level(&prepared.root), &prepared.values, &|path| {
+                request.places.find(path, &defaults(&prepared.root, path))
+            })?;
         }
         let crds = crds(&prepared.root);
         let Prepared {
@@ -109,7 +132,10 @@ impl Chart {
         } = prepared;
         let program = match Program::with(unit(&root), &self.parsed)? {
             Ok(program) => program,
-            Err(problem) => return Ok((self.rendered(Output::default(), crds, warnings), vec![problem])),
+            Err(problems) => {
+                let rendered = self.rendered(Output::default(), crds, warnings);
+                return Ok((rendered, problems, Traced::new()));
+            }
         };
         let input = Input {
             values: &values,
@@ -119,9 +145,11 @@ impl Chart {
             seed: request.seed,
             lint: request.lint,
             steps: MAX_STEPS,
+            traced,
         };
-        let (output, problems) = program.run(&input, first_ends)?;
-        Ok((self.rendered(output, crds, warnings), problems))
+        let (mut output, problems) = program.run(&input, first_ends)?;
+        let origins = std::mem::take(&mut output.origins);
+        Ok((self.rendered(output, crds, warnings), problems, origins))
     }
 
     fn rendered(&self, output: Output, crds: Vec<Crd>, prepared: Vec<Diagnostic>) -> Rendered {
@@ -174,6 +202,21 @@ fn level(one: &Enabled) -> Level<'_> {
         schema: one.chart.schema.as_ref().map(|schema| schema.as_slice()),
         children: one.children.iter().map(level).collect(),
     }
+}
+
+/// The values.yaml of the charts that a path leads through, what counts least first.
+pub(crate) fn defaults<'a>(root: &'a Enabled, path: &[String]) -> Vec<Defaults<'a>> {
+    let mut out: Vec<Defaults<'a>> = Vec::new();
+    let mut chart = Some(root);
+    for skip in 0.. {
+        let Some(one) = chart else { break };
+        out.extend(one.chart.values_source.as_ref().map(|source| (skip, source)));
+        chart = path
+            .get(skip)
+            .and_then(|name| one.children.iter().find(|child| child.name() == name));
+    }
+    out.reverse();
+    out
 }
 
 /// What the engine needs of a chart and those below it; they nest no deeper than the loader allows.

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::blame::RENDERED_LINES;
 use super::manifest_head::Head;
 use crate::chart::body::Body;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
@@ -330,8 +331,7 @@ fn explain(problem: Diagnostics, name: &str, whole: &Arc<Source>, by: usize) -> 
             let Span { start, end } = place.span;
             *place = Location::new(whole, Span::new(start as usize + by, end as usize + by));
         }
-        one.notes
-            .push("the lines are those of the rendered text".to_owned());
+        one.notes.push(RENDERED_LINES.to_owned());
         one
     });
     list.collect()

@@ -1,5 +1,6 @@
 //! Helm's engine: a chart's templates with values, as `helm template` runs them.
 
+mod blame;
 pub mod capabilities;
 mod chart;
 mod files;
@@ -20,6 +21,9 @@ pub mod show;
 mod stack;
 mod values_methods;
 
+pub(crate) use blame::RENDERED_LINES;
+pub use blame::{Traced, blame};
+pub(crate) use chart::defaults;
 pub use chart::{Chart, unit};
 pub use functions::{MAX_INCLUDES, families, functions};
 pub use metadata::metadata;

@@ -77,20 +77,20 @@ fn key(source: &Arc<Source>) -> usize {
 impl Program {
     /// Parses the templates of a chart and its dependencies.
     pub fn new(root: Unit) -> Result<Self> {
-        Ok(Self::try_new(root)??)
+        Self::try_new(root)?.map_err(|problems| problems.iter().map(Problem::diagnostic).collect())
     }
 
-    /// As [`Program::new`]; the inner error has Go's words too.
-    pub fn try_new(root: Unit) -> Result<std::result::Result<Self, Problem>> {
+    /// As [`Program::new`]; the inner errors have Go's words too, and Helm names the first.
+    pub fn try_new(root: Unit) -> Result<std::result::Result<Self, Vec<Problem>>> {
         Self::with(root, &Parsed::default())
     }
 
     /// As [`Program::try_new`], without parsing again what is known.
-    pub(super) fn with(root: Unit, known: &Parsed) -> Result<std::result::Result<Self, Problem>> {
+    pub(super) fn with(root: Unit, known: &Parsed) -> Result<std::result::Result<Self, Vec<Problem>>> {
         on_large_stack(|| Self::parse(root, known))
     }
 
-    fn parse(root: Unit, known: &Parsed) -> std::result::Result<Self, Problem> {
+    fn parse(root: Unit, known: &Parsed) -> std::result::Result<Self, Vec<Problem>> {
         let mut files = Vec::new();
         collect(&root, &mut 0, &mut files);
         files.sort_by(|(a, ..), (b, ..)| {
@@ -99,16 +99,22 @@ impl Program {
         });
         let mut set = Set::default();
         let mut entries = Vec::with_capacity(files.len());
+        let mut problems = Vec::new();
         for (name, unit, source) in &files {
-            for tree in trees(name, source, known)? {
-                set.add(tree);
+            match trees(name, source, known) {
+                Ok(trees) => trees.into_iter().for_each(|tree| set.add(tree)),
+                Err(problem) => problems.push(problem),
             }
             entries.push(Entry {
                 name: Arc::clone(name),
                 unit: *unit,
             });
         }
-        Ok(Self { root, set, entries })
+        if problems.is_empty() {
+            Ok(Self { root, set, entries })
+        } else {
+            Err(problems)
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Running a [`Program`] with values: every template's text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::blame::Traced;
 use super::files::Files;
 use super::functions::{functions, without_no_value};
 use super::problem::Problem;
@@ -32,15 +33,19 @@ pub struct Input<'a> {
     pub lint: bool,
     /// How many steps it may take: at most [`MAX_STEPS`](crate::template::MAX_STEPS).
     pub steps: u64,
+    /// The templates, by full name, of which it is wanted which nodes print what.
+    pub traced: BTreeSet<Arc<str>>,
 }
 
 /// What came out.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Output {
     /// The text of each template that is no partial, by full name, in the order they ran.
     pub texts: Vec<(Arc<str>, String)>,
     /// The functions called whose result differs from run to run.
     pub impure: Vec<&'static str>,
+    /// What [`Input::traced`] asks for.
+    pub origins: Traced,
 }
 
 impl Program {
@@ -74,7 +79,8 @@ impl Program {
             let (Some(scope), false) = (scopes.get(entry.unit), base.starts_with('_')) else {
                 continue;
             };
-            let problem = match run_one(&mut run, scope, &entry.name).map(String::from_utf8) {
+            let traced = input.traced.contains(&entry.name).then_some(&mut output.origins);
+            let problem = match run_one(&mut run, scope, &entry.name, traced).map(String::from_utf8) {
                 Ok(Ok(text)) => {
                     output.texts.push((Arc::clone(&entry.name), text));
                     continue;
@@ -113,6 +119,7 @@ fn run_one(
     run: &mut Run<'_, Context>,
     scope: &Scope,
     name: &Arc<str>,
+    traced: Option<&mut Traced>,
 ) -> std::result::Result<Vec<u8>, Box<Error>> {
     let template = Map::typed(MapType::Named(VALUES));
     template.set("Name", Val::str(name));
@@ -121,7 +128,15 @@ fn run_one(
     let Some(tree) = run.find(name) else {
         return Ok(Vec::new());
     };
-    let bytes = run.execute(&tree, Val::Map(scope.dot.clone()))?;
+    let dot = Val::Map(scope.dot.clone());
+    let bytes = match traced {
+        None => run.execute(&tree, dot)?,
+        Some(all) => {
+            let (bytes, origins) = run.execute_traced(&tree, dot)?;
+            all.insert(Arc::clone(name), origins);
+            bytes
+        }
+    };
     Ok(without_no_value(bytes))
 }
 

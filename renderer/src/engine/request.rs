@@ -7,12 +7,15 @@ use super::manifest::Crd;
 use super::release::Release;
 use crate::diag::Diagnostic;
 use crate::value::Map;
+use crate::values::Places;
 use crate::world::{System, World};
 
 /// What is to be rendered.
 pub struct Request {
     /// What the user's flags say.
     pub values: Map,
+    /// Where they stand, as far as that is known: for errors about them.
+    pub places: Places,
     /// `.Release`
     pub release: Release,
     /// `.Capabilities`
@@ -32,6 +35,7 @@ impl Request {
     pub fn new(name: &str) -> Self {
         Self {
             values: Map::default(),
+            places: Places::default(),
             release: Release {
                 name: name.to_owned(),
                 namespace: "default".to_owned(),

@@ -44,7 +44,7 @@ fn of_chart(chart: &Loaded, linter: &mut Linter) -> bool {
                 return false;
             }
         };
-        let readable = objects::each(linter, path, &text, &mut |linter, object| {
+        let readable = objects::each(linter, path, path, &text, &mut |linter, object| {
             let foreign = !object.api_version.starts_with("apiextensions.k8s.io");
             let words = "apiVersion is not in 'apiextensions.k8s.io'".to_owned();
             linter.rule(Severity::Error, path, "crd-api-version", foreign.then_some(words));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::words::of_yaml;
 use crate::diag::{Class, Diagnostic};
-use crate::source::Source;
+use crate::source::{Location, Source, Span};
 use crate::yaml::{self, Node};
 
 /// Why there is nothing more to read.
@@ -46,13 +46,17 @@ pub(super) fn first(name: &str, text: &str) -> Result<Node, Broken> {
 }
 
 fn parse(name: &str, text: &str, piece: std::ops::Range<usize>) -> Result<Node, Broken> {
-    let lines = text.get(..piece.start).unwrap_or("").matches('\n').count();
+    let start = piece.start;
     let source: Arc<Source> = Source::new(name, text.get(piece).unwrap_or(""));
     yaml::parse(&source, Class::Template, &yaml::Limits::default()).map_err(|problem| {
         let words = format!("error converting YAML to JSON: {}", of_yaml(&problem));
-        let diagnostic = problem.into_vec().into_iter().next().map(|one| {
-            let line = one.location.as_ref().map_or(0, |at| at.position().line) + lines;
-            Box::new(one.note(format!("this is line {line} of what {name} gives")))
+        let diagnostic = problem.into_vec().into_iter().next().map(|mut one| {
+            if let Some(place) = &mut one.location {
+                let whole = Source::new(name, text);
+                let Span { start: from, end: to } = place.span;
+                *place = Location::new(&whole, Span::new(from as usize + start, to as usize + start));
+            }
+            Box::new(one)
         });
         Broken { words, diagnostic }
     })

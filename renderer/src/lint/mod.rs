@@ -34,6 +34,7 @@ use crate::diag::{Class, Diagnostic, Severity as Grave};
 use crate::engine::capabilities::Capabilities;
 use crate::source::Location;
 use crate::value::Map;
+use crate::values::Places;
 use place::Place;
 
 pub use undefined::UNDEFINED_VALUE;
@@ -92,6 +93,8 @@ pub struct Finding {
 pub struct Options {
     /// What the user gives.
     pub values: Map,
+    /// Where they stand, as far as that is known.
+    pub places: Places,
     /// `.Release.Namespace`
     pub namespace: String,
     /// `.Capabilities`; its version decides what is deprecated.

@@ -49,14 +49,36 @@ pub(super) fn object(node: &Node) -> Result<Option<Object>, String> {
     }))
 }
 
-/// Reads the documents of a file; whether all of them could be read.
+/// The rule of texts that are no YAML.
+pub(super) const YAML_SYNTAX: &str = "yaml-syntax";
+
+pub(super) fn is_yaml(path: &str) -> bool {
+    let lower = path.to_lowercase();
+    lower.ends_with(".yaml") || lower.ends_with(".yml")
+}
+
+/// Notes that a file is no YAML when Helm does not come to it.
+pub(super) fn unreadable(linter: &mut Linter, path: &str, name: &str, text: &str) {
+    if !is_yaml(path) || text.trim().is_empty() {
+        return;
+    }
+    if let Some(Err(broken)) = documents::read(name, text).pop()
+        && let Some(one) = broken.diagnostic
+    {
+        linter.own(path, YAML_SYNTAX, *one);
+    }
+}
+
+/// Reads the documents of a file; whether all of them could be read. `name` is the file's in
+/// diagnostics.
 pub(super) fn each(
     linter: &mut Linter,
     path: &str,
+    name: &str,
     text: &str,
     visit: &mut dyn FnMut(&mut Linter, &Object),
 ) -> bool {
-    for document in documents::read(path, text) {
+    for document in documents::read(name, text) {
         let read = document.map_err(|broken| (broken.words, broken.diagnostic));
         let object = read.and_then(|node| object(&node).map_err(|words| (words, None)));
         match object {
@@ -64,7 +86,7 @@ pub(super) fn each(
             Ok(None) => {}
             Err((words, diagnostic)) => {
                 let words = format!("unable to parse YAML: {words}");
-                linter.rule(Severity::Error, path, "yaml-syntax", Some(words));
+                linter.rule(Severity::Error, path, YAML_SYNTAX, Some(words));
                 if let Some(one) = diagnostic {
                     linter.explain(*one);
                 }

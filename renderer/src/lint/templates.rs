@@ -1,14 +1,16 @@
 //! The checks of templates: that they run, and of what they give.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::objects::YAML_SYNTAX;
 use super::place::{Found, Place};
 use super::unit::prepare_as_found;
-use super::{Linter, Options, Severity, chartfile, objects, undefined};
+use super::{Finding, Linter, Options, Severity, chartfile, objects, undefined};
 use crate::chart::load::Loaded;
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::engine::release::Release;
-use crate::engine::{Input, Output, Problem, Program, unit};
+use crate::engine::{Input, Output, Problem, Program, RENDERED_LINES, blame, defaults, unit};
 use crate::source::Location;
 use crate::template::MAX_STEPS;
 use crate::template::print::quote;
@@ -52,14 +54,22 @@ pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
         return;
     };
     if !options.skip_schema
-        && let Err(problem) = schema::validate(&level(&prepared), &prepared.values, &|_| None::<Location>)
+        && let Err(problem) = schema::validate(&level(&prepared), &prepared.values, &|path| {
+            options.places.find(path, &defaults(&prepared.root, path))
+        })
     {
         let words = super::schema::words(&problem, true);
         linter.rule(Severity::Error, FOLDER, "values-schema", Some(words));
+        let placed = problem
+            .into_vec()
+            .into_iter()
+            .filter(|one| one.location.is_some());
+        placed.for_each(|one| linter.own(FOLDER, "values-schema", one));
         return;
     }
     if let Some((program, output)) = run(&prepared, options, linter) {
         each_template(chart, &output, options, linter);
+        blame_templates(chart, &prepared, &program, options, linter);
         undefined(&program, chart, &prepared.values, linter);
     }
 }
@@ -87,8 +97,8 @@ fn level(prepared: &Prepared) -> Level<'_> {
 fn run(prepared: &Prepared, options: &Options, linter: &mut Linter) -> Option<(Program, Output)> {
     let program = match Program::try_new(unit(&prepared.root)) {
         Ok(Ok(program)) => program,
-        Ok(Err(problem)) => {
-            tell(linter, "template-syntax", std::slice::from_ref(&problem));
+        Ok(Err(problems)) => {
+            tell(linter, "template-syntax", &problems);
             return None;
         }
         Err(problem) => {
@@ -96,6 +106,25 @@ fn run(prepared: &Prepared, options: &Options, linter: &mut Linter) -> Option<(P
             return None;
         }
     };
+    match run_program(&program, prepared, options, BTreeSet::new()) {
+        Ok((output, problems)) if problems.is_empty() => Some((program, output)),
+        Ok((_, problems)) => {
+            tell(linter, "template-render", &problems);
+            None
+        }
+        Err(problem) => {
+            refused(linter, "template-render", &problem);
+            None
+        }
+    }
+}
+
+fn run_program(
+    program: &Program,
+    prepared: &Prepared,
+    options: &Options,
+    traced: BTreeSet<Arc<str>>,
+) -> Result<(Output, Vec<Problem>), Diagnostics> {
     let release = Release {
         name: RELEASE.to_owned(),
         namespace: options.namespace.clone(),
@@ -114,17 +143,40 @@ fn run(prepared: &Prepared, options: &Options, linter: &mut Linter) -> Option<(P
         seed: None,
         lint: true,
         steps: MAX_STEPS,
+        traced,
     };
-    match program.run(&input, false) {
-        Ok((output, problems)) if problems.is_empty() => Some((program, output)),
-        Ok((_, problems)) => {
-            tell(linter, "template-render", &problems);
-            None
-        }
-        Err(problem) => {
-            refused(linter, "template-render", &problem);
-            None
-        }
+    program.run(&input, false)
+}
+
+/// Points what stands in rendered texts at the templates that printed it.
+fn blame_templates(
+    chart: &Loaded,
+    prepared: &Prepared,
+    program: &Program,
+    options: &Options,
+    linter: &mut Linter,
+) {
+    let mut rendered: Vec<&mut Finding> = linter
+        .findings
+        .iter_mut()
+        .filter(|one| one.rule == YAML_SYNTAX && one.diagnostic.is_some())
+        .collect();
+    let full = |path: &str| -> Arc<str> { format!("{}/{path}", chart.name()).into() };
+    let traced: BTreeSet<Arc<str>> = rendered.iter().map(|one| full(&one.path)).collect();
+    if traced.is_empty() {
+        return;
+    }
+    let Ok((output, _)) = run_program(program, prepared, options, traced) else {
+        return;
+    };
+    for finding in &mut rendered {
+        let Some(diagnostic) = finding.diagnostic.take() else {
+            continue;
+        };
+        let blamed = blame(diagnostic.note(RENDERED_LINES).into(), &output.origins);
+        finding.diagnostic = blamed.into_vec().into_iter().next();
+        let location = finding.diagnostic.as_ref().and_then(|one| one.location.clone());
+        finding.location = location;
     }
 }
 
@@ -139,31 +191,29 @@ fn tell(linter: &mut Linter, rule: &'static str, problems: &[Problem]) {
     }
 }
 
-/// The checks of each template of the chart itself; the first file that is no YAML ends them.
+/// The checks of each template of the chart itself; the first file that is no YAML ends Helm's.
 fn each_template(chart: &Loaded, output: &Output, options: &Options, linter: &mut Linter) {
     let kubernetes = &options.capabilities.kube_version;
     let number = |text: &str| text.parse().unwrap_or(0);
     let kubernetes = (number(&kubernetes.major), number(&kubernetes.minor));
+    let mut readable = true;
     for template in &chart.templates {
         let path = template.name.as_str();
-        linter.rule(Severity::Error, path, "template-extension", extension(path));
-        let lower = path.to_lowercase();
-        if !lower.ends_with(".yaml") && !lower.ends_with(".yml") {
-            continue;
-        }
         let name = format!("{}/{path}", chart.name());
         let found = output.texts.iter().find(|(known, _)| **known == *name);
         let text = found.map_or("", |(_, text)| text.as_str());
-        if text.trim().is_empty() {
+        if !readable {
+            objects::unreadable(linter, path, &name, text);
+            continue;
+        }
+        linter.rule(Severity::Error, path, "template-extension", extension(path));
+        if !objects::is_yaml(path) || text.trim().is_empty() {
             continue;
         }
         linter.rule(Severity::Warning, path, "top-indent", top_indent(text));
-        let readable = objects::each(linter, path, text, &mut |linter, object| {
+        readable = objects::each(linter, path, &name, text, &mut |linter, object| {
             objects::check(linter, path, object, text, kubernetes);
         });
-        if !readable {
-            return;
-        }
     }
 }
 

@@ -7,6 +7,7 @@ use super::error::{Detail, Error};
 use super::print::{display, quote, sprint};
 use super::run::{MAX_CALL_DEPTH, MAX_TEXT_BYTES, Run, Slot, Variable};
 use super::value::{Kind, Val};
+use crate::source::{Location, Span};
 
 /// Results carry their error boxed: it is large, and rare.
 pub(super) type Ran<T> = Result<T, Box<Error>>;
@@ -107,6 +108,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
             Node::Text { start, end } => {
                 let text = self.tree.source.text().as_bytes();
                 let text = text.get(*start as usize..*end as usize).unwrap_or_default();
+                self.mark_text(*start, *end);
                 self.run.out.extend_from_slice(text);
                 self.check_output()?;
                 Ok(Flow::On)
@@ -115,6 +117,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
                 let value = self.pipeline(pipe, dot)?;
                 if pipe.declared.is_empty() {
                     self.at = node.place();
+                    self.mark_action();
                     display(&value, &mut self.run.out);
                     self.check_output()?;
                 }
@@ -126,6 +129,25 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
             Node::Template(invocation) => self.invoke(invocation, dot).map(|()| Flow::On),
             Node::Break => Ok(Flow::Break),
             Node::Continue => Ok(Flow::Continue),
+        }
+    }
+
+    /// Notes that a text of the template is printed next, when that is wanted.
+    fn mark_text(&mut self, start: u32, end: u32) {
+        if let Some(origins) = &mut self.run.origins {
+            let location = Location::new(&self.tree.source, Span { start, end });
+            origins.mark(self.run.out.len(), location, true);
+        }
+    }
+
+    /// Notes that a value is printed next, when that is wanted.
+    fn mark_action(&mut self) {
+        if self.run.origins.is_none() {
+            return;
+        }
+        let location = self.error("").location;
+        if let Some(origins) = &mut self.run.origins {
+            origins.mark(self.run.out.len(), location, false);
         }
     }
 

@@ -732,7 +732,7 @@ impl Parser<'_> {
         let at = self
             .ahead
             .last()
-            .map_or(self.source.text().len(), |token| token.start as usize);
+            .map_or(self.last as usize, |token| token.start as usize);
         self.error_in(Span::new(at, at), message.into())
     }
 

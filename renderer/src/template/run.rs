@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::ast::Tree;
 use super::error::{Detail, Error, Failure};
 use super::exec::Frame;
+use super::origins::Origins;
 use super::parse::ParseError;
 use super::set::{Functions, Set};
 use super::text::Str;
@@ -41,6 +42,8 @@ pub struct Run<'s, C: 'static> {
     pub(super) out: Vec<u8>,
     pub(super) variables: Vec<Variable>,
     pub(super) depth: usize,
+    /// What printed what is in `out`, when that is wanted.
+    pub(super) origins: Option<Box<Origins>>,
     /// How many steps are left.
     steps: u64,
     /// How many there were at first.
@@ -86,6 +89,7 @@ impl<'s, C: 'static> Run<'s, C> {
             out: Vec::new(),
             variables: Vec::new(),
             depth: 0,
+            origins: None,
             steps: MAX_STEPS,
             allowed: MAX_STEPS,
             parsed: BTreeMap::new(),
@@ -115,10 +119,42 @@ impl<'s, C: 'static> Run<'s, C> {
 
     /// What a template prints when it is run with `dot`.
     pub fn execute(&mut self, tree: &Arc<Tree>, dot: Val) -> Result<Vec<u8>, Box<Error>> {
+        if let Some(outer) = self.origins.take() {
+            return self.execute_inside(tree, dot, outer);
+        }
         let outer = std::mem::take(&mut self.out);
         let done = Frame::run(self, tree, Slot::plain(dot));
         let printed = std::mem::replace(&mut self.out, outer);
         done.map(|()| printed)
+    }
+
+    /// As [`Run::execute`]; also which nodes printed it.
+    pub fn execute_traced(&mut self, tree: &Arc<Tree>, dot: Val) -> Result<(Vec<u8>, Origins), Box<Error>> {
+        let outer = std::mem::take(&mut self.out);
+        let outer_origins = self.origins.replace(Box::default());
+        let done = Frame::run(self, tree, Slot::plain(dot));
+        let printed = std::mem::replace(&mut self.out, outer);
+        let own = std::mem::replace(&mut self.origins, outer_origins);
+        done?;
+        let mut origins = own.map(|own| *own).unwrap_or_default();
+        origins.set_text(&printed);
+        Ok((printed, origins))
+    }
+
+    /// As [`Run::execute`] within a run that is traced.
+    fn execute_inside(
+        &mut self,
+        tree: &Arc<Tree>,
+        dot: Val,
+        mut outer: Box<Origins>,
+    ) -> Result<Vec<u8>, Box<Error>> {
+        let done = self.execute_traced(tree, dot);
+        let printed = done.map(|(printed, origins)| {
+            outer.add_inner(&tree.name, origins);
+            printed
+        });
+        self.origins = Some(outer);
+        printed
     }
 
     /// What a named template prints when a function runs it.

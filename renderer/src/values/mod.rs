@@ -4,6 +4,7 @@ mod coalesce;
 mod conditions;
 pub mod dependencies;
 pub mod options;
+mod places;
 pub mod schema;
 mod schema_cycles;
 #[cfg(test)]
@@ -15,3 +16,4 @@ mod set_tests;
 mod tree;
 
 pub use dependencies::{Enabled, Prepared, prepare};
+pub use places::{Defaults, Places};

@@ -8,6 +8,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::places::Places;
 use super::set::{Budget, Meaning, floats, set};
 pub use crate::chart::values_file::{load, merge};
 use crate::diag::{Class, Diagnostic, Result};
@@ -37,11 +38,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// All of them in one map. Numbers of files and of JSON are float64, those of `--set` int64.
+    /// All of them in one map, and where they stand. Numbers of files and of JSON are float64,
+    /// those of `--set` int64.
     ///
     /// # Errors
     /// Class values: what is wrong in a file or in a flag's text, with its place. Class io: a disk's fault.
-    pub fn merge(&self, stdin: &mut dyn Read) -> Result<Map> {
+    pub fn merge(&self, stdin: &mut dyn Read) -> Result<(Map, Places)> {
         let Self {
             files,
             json,
@@ -50,9 +52,11 @@ impl Options {
             from_file,
             literal,
         } = self;
-        let mut values = Map::default();
+        let (mut values, mut places) = (Map::default(), Places::default());
         for path in files {
-            merge(&mut values, load(&read(path, stdin)?)?);
+            let source = read(path, stdin)?;
+            merge(&mut values, load(&source)?);
+            places.file(&source);
         }
         let budget = &mut Budget::default();
         for given in json {
@@ -71,7 +75,16 @@ impl Options {
         for given in literal {
             set(given, Meaning::Literal, &mut values, budget)?;
         }
-        Ok(values)
+        for (flag, texts) in [
+            ("--set-json", json),
+            ("--set", typed),
+            ("--set-string", text),
+            ("--set-file", from_file),
+            ("--set-literal", literal),
+        ] {
+            texts.iter().for_each(|text| places.flag(flag, text));
+        }
+        Ok((values, places))
     }
 }
 
@@ -128,7 +141,7 @@ mod tests {
             from_file: Vec::new(),
             literal: vec!["a.literal=4,{x}".to_owned()],
         };
-        let map = options
+        let (map, _) = options
             .merge(&mut "a: {file: 0, json: 0, gone: 0}".as_bytes())
             .unwrap();
         let expected = r#"{"a":{"file":0,"gone":null,"json":1,"literal":"4,{x}","set":2,"text":"3"}}"#;

@@ -20,6 +20,7 @@ mod killed;
 mod lint;
 mod login;
 mod mended;
+mod places;
 mod publish;
 mod pull;
 mod pull_lies;

@@ -69,7 +69,7 @@ impl Stage {
         };
         let mut request = Request::new("rel");
         "ns".clone_into(&mut request.release.namespace);
-        request.values = options.merge(&mut std::io::empty()).unwrap();
+        (request.values, request.places) = options.merge(&mut std::io::empty()).unwrap();
         request.seed = Some(1);
         let chart = load::load(&folder().join("data")).unwrap();
         Self { chart, request }

@@ -37,6 +37,7 @@ pub(crate) fn render_within(text: &str, values: &Value, steps: u64) -> Result<St
         seed: Some(1),
         lint: false,
         steps,
+        traced: std::collections::BTreeSet::new(),
     })?;
     Ok(output
         .texts

@@ -17,10 +17,7 @@ fn found(values: &str, templates: &[(&str, &str)]) -> Vec<String> {
     }
     let chart = load::load_files(files).unwrap();
     let prepared = prepare_as_found(&chart, &Map::default()).unwrap();
-    let program = Program::try_new(unit(&prepared.root))
-        .unwrap()
-        .map_err(|problem| problem.helm_text())
-        .unwrap();
+    let program = Program::new(unit(&prepared.root)).unwrap();
     find(&program, &chart, &prepared.values)
         .into_iter()
         .map(|one| format!("{}{}", if one.is_fatal { "!" } else { "" }, one.path.join(".")))

@@ -1,0 +1,56 @@
+//! Mistakes in rendered texts, pointed at the templates that printed them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::source::{Location, Span};
+use crate::template::Origins;
+
+/// Which nodes printed what, by the templates' full names.
+pub type Traced = BTreeMap<Arc<str>, Origins>;
+
+/// Moves what stands in a rendered text to the place in the template that printed it. The
+/// texts' sources have the templates' full names.
+pub fn blame(problem: Diagnostics, origins: &Traced) -> Diagnostics {
+    let list = problem.into_vec().into_iter();
+    list.map(|one| moved(one, origins)).collect()
+}
+
+fn moved(mut one: Diagnostic, origins: &Traced) -> Diagnostic {
+    let Some(place) = &one.location else { return one };
+    let position = place.position();
+    let found = origins
+        .get(place.source.name())
+        .and_then(|origins| origins.find(position.line, position.column));
+    let Some(origin) = found else { return one };
+    let line = place.source.text().lines().nth(position.line - 1).unwrap_or("");
+    one.notes.retain(|note| note != RENDERED_LINES);
+    one.notes.push(format!(
+        "line {} of what it renders to: `{}`",
+        position.line,
+        line.trim()
+    ));
+    one.location = Some(word_at(origin.location));
+    one.label = Some("this gives the text that is no YAML".to_owned());
+    let trace = origin.trace.into_iter();
+    one.trace
+        .extend(trace.map(|(name, location)| (format!("included as {name:?}"), Some(location))));
+    one
+}
+
+/// What diagnostics say whose places are in rendered texts.
+pub(crate) const RENDERED_LINES: &str = "the lines are those of the rendered text";
+
+/// A place without length is drawn from there to the end of its line.
+fn word_at(location: Location) -> Location {
+    if location.span.start < location.span.end {
+        return location;
+    }
+    let start = location.span.start as usize;
+    let rest = location.source.text().get(start..).unwrap_or("");
+    let rest = rest.lines().next().unwrap_or("");
+    // An action is a value's place: the text before it is what is meant.
+    let rest = rest.split("{{").next().unwrap_or("").trim_end();
+    Location::new(&location.source, Span::new(start, start + rest.len()))
+}
