@@ -12,6 +12,7 @@
 //! - [`package`][]: chart files to a deterministic archive
 //! - [`chart`][]: a chart's metadata and files
 //! - [`config`][]: the input
+//! - [`provenance`][]: Helm's signed provenance files
 //! - [`report`][]: the result of a run, its exit code
 //! - [`mod@reference`], [`version`][]: digests, tags, repositories, targets; chart versions
 //! - [`lint`][]: what is wrong with a chart, as `helm lint` says it, and more
@@ -53,6 +54,8 @@ pub mod oci;
 pub mod package;
 #[cfg(feature = "render")]
 pub mod pipeline;
+#[cfg(feature = "render")]
+pub mod provenance;
 pub mod reference;
 pub mod report;
 #[cfg(feature = "render")]

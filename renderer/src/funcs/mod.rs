@@ -38,6 +38,8 @@ mod url;
 mod urls;
 mod wrap;
 
+pub(crate) use certs::der;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

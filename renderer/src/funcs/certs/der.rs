@@ -24,12 +24,12 @@ pub(super) fn value(tag: u8, content: &[u8]) -> Vec<u8> {
     out
 }
 
-pub(super) fn sequence(parts: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn sequence(parts: &[&[u8]]) -> Vec<u8> {
     value(SEQUENCE, &parts.concat())
 }
 
 /// A number that is not negative, of big-endian bytes.
-pub(super) fn integer(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn integer(bytes: &[u8]) -> Vec<u8> {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let digits = bytes.get(zeros..).unwrap_or_default();
     let sign: &[u8] = match digits.first() {

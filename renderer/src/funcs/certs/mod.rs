@@ -7,7 +7,7 @@
 //! the clock's time: freeze the clock as well.
 
 mod ahead;
-mod der;
+pub(crate) mod der;
 mod keys;
 mod pem;
 mod prime;
