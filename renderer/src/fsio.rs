@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::reference::Digest;
 use crate::source::{Location, Source, Span};
 
-/// Files being written, to be removed when a signal ends the process.
+/// Files being written, to be removed when a signal ends the process. It is locked while one is made, so that
+/// none is there that is not in it.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// The whole text of a file of at most `limit` bytes.
@@ -108,6 +110,24 @@ pub fn size(bytes: u64) -> String {
     )
 }
 
+/// A file's digest and size in bytes; it is read piece by piece.
+pub fn digest_of(path: &Path) -> io::Result<(Digest, u64)> {
+    use sha2::Digest as _;
+    let mut file = File::open(path)?;
+    let mut hash = sha2::Sha256::new();
+    let mut size = 0;
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok((Digest::from_sha256(&hash.finalize().into()), size)),
+            read => {
+                size += read as u64;
+                hash.update(buffer.get(..read).unwrap_or_default());
+            }
+        }
+    }
+}
+
 /// How the names of unfinished files and folders begin.
 const UNFINISHED_PREFIX: &str = ".solar-render-";
 
@@ -147,15 +167,13 @@ impl AtomicFile {
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
+        let mut unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
         let file = tempfile::Builder::new()
             .prefix(UNFINISHED_PREFIX)
             .permissions(fs::Permissions::from_mode(mode))
             .tempfile_in(folder)?;
         let temporary = file.path().to_owned();
-        UNFINISHED
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(temporary.clone());
+        unfinished.push(temporary.clone());
         Ok(Self {
             file: Some(file),
             temporary,
@@ -228,14 +246,12 @@ impl AtomicDir {
     /// Starts one beside what will be its place: in `parent`, which must exist.
     pub fn create_in(parent: &Path) -> io::Result<Self> {
         use std::os::unix::fs::PermissionsExt as _;
+        let mut unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
         let temporary = tempfile::Builder::new()
             .prefix(UNFINISHED_PREFIX)
             .permissions(fs::Permissions::from_mode(0o777))
             .tempdir_in(parent)?;
-        UNFINISHED
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(temporary.path().to_owned());
+        unfinished.push(temporary.path().to_owned());
         Ok(Self { temporary })
     }
 
@@ -275,10 +291,14 @@ impl Drop for AtomicDir {
     }
 }
 
-/// Removes what is being written; for the moment before a signal ends the process.
+/// Removes what is being written; for the moment before a signal ends the process: whoever wants to begin
+/// another file after it waits until then.
 pub fn remove_unfinished() {
-    let unfinished = std::mem::take(&mut *UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner));
-    for path in unfinished {
+    let mut unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+    let paths = std::mem::take(&mut *unfinished);
+    // Never unlocked again.
+    std::mem::forget(unfinished);
+    for path in paths {
         // It may have been renamed in this moment; then there is nothing to remove.
         if path.is_dir() {
             // More may come into it while it is removed.

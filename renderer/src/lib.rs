@@ -6,6 +6,7 @@
 //! - [`cli`][]: the command line
 //! - [`pipeline`][]: input to artifact
 //! - [`dependencies`][]: what goes into a chart's `charts/`, and its lock
+//! - `repositories`: charts on web servers
 //! - [`oci`][]: registries, layouts and folders, and the push policy
 //! - [`blueprint`][]: config to chart
 //! - [`values`][]: the values users give, merging, schemas
@@ -58,6 +59,8 @@ pub mod pipeline;
 pub mod provenance;
 pub mod reference;
 pub mod report;
+#[cfg(feature = "oci")]
+pub(crate) mod repositories;
 #[cfg(feature = "render")]
 pub mod semver;
 pub mod source;

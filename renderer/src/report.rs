@@ -49,12 +49,25 @@ pub struct Report {
     /// Beside a push: `signed`, or `unchanged` when this key had signed it before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<Outcome>,
+    /// Who signed the archive, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
     /// What was written on disk: an archive, a chart's folder, the credentials file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// What went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
+}
+
+/// Whose key signed an archive, by Helm's provenance file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Provenance {
+    /// The names on the key.
+    pub signed_by: Vec<String>,
+    /// The key's, in hexadecimal.
+    pub fingerprint: String,
 }
 
 /// A digest with its size in bytes.

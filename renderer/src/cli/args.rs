@@ -96,7 +96,7 @@ pub(crate) enum Command {
     Tags(Tags),
     /// Sign a chart in a registry, in cosign's format
     Sign(Sign),
-    /// Verify that a chart in a registry is signed by a key
+    /// Verify that a chart is signed: in a registry by cosign, or an archive by its provenance file
     Verify(Verify),
     /// Make a key pair in cosign's format
     GenerateKeyPair(GenerateKeyPair),

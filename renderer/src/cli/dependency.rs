@@ -33,14 +33,14 @@ pub(crate) struct Dependencies {
     /// The chart folder
     #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) chart: PathBuf,
-    /// Helm's list of repositories, for @NAME and for the credentials of repositories; else
-    /// HELM_REPOSITORY_CONFIG, else where Helm keeps it
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) repository_config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) known: super::source_args::KnownRepositories,
     /// Nothing: indexes of repositories are always fetched, and nothing is when the lock and the cache
     /// have it all
     #[arg(long)]
     pub(crate) skip_refresh: bool,
+    #[command(flatten)]
+    pub(crate) provenance: super::source_args::Provenance,
     #[command(flatten)]
     pub(crate) cache: super::cache::CacheOptions,
     #[command(flatten)]
@@ -66,10 +66,12 @@ fn run(args: &Dependencies, mode: Mode, context: &Context<'_>) -> Result<Vec<Out
         ..client_options(&args.registry)?
     };
     check_credentials(args, &client, context)?;
+    let keyring = args.provenance.keyring(context)?;
     let progress = Progress::new(context.printer, "pulling");
     let reach = Reach {
         client: &client,
-        repositories: args.repository_config.as_deref(),
+        repositories: args.known.repository_config.as_deref(),
+        keyring: keyring.as_deref(),
         world: context.world,
         progress: &progress,
     };

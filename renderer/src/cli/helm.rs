@@ -35,11 +35,10 @@ const fn value(name: &'static str, reason: &'static str) -> Refused {
 }
 
 const NO_CLUSTER: &str = "no cluster is spoken to here";
-const NO_REPOSITORIES: &str = "no chart repositories are used here";
+const NO_REPOSITORIES: &str = "this command uses no chart repositories";
+const NO_REPOSITORY_CACHE: &str = "indexes of repositories are not kept; --cache-dir says where archives are";
 const NO_SIGNING: &str = "signing with PGP is not supported; `helm package --sign` on the folder makes a .prov \
                           file, which `push` sends along";
-const NO_VERIFYING: &str = "PGP is not supported; `--prov` gets the .prov file for `helm verify`, \
-                            `--expect-digest` holds the chart to a digest, and `--verify-by` to a cosign key";
 const NO_FETCHING: &str = "nothing is fetched while packaging; run `dependency build` before";
 
 /// Flags of `helm package` alone.
@@ -65,25 +64,12 @@ const PACKAGE: &[Refused] = &[
 ];
 
 /// Flags of `helm pull` alone.
-const PULL: &[Refused] = &[
-    flag("verify", NO_VERIFYING),
-    value("keyring", NO_VERIFYING),
-    value("repo", NO_REPOSITORIES),
-    flag(
-        "pass-credentials",
-        "credentials never go to another host than the registry's",
-    ),
-];
+const PULL: &[Refused] = &[flag("pass-credentials", NO_PASSING)];
 
 /// Flags of `helm lint` alone.
 const LINT: &[Refused] = &[value("registry-config", FROM_DISK)];
 
-/// Flags of `helm verify` alone.
-const VERIFY: &[Refused] = &[value("keyring", NO_VERIFYING)];
-
-/// Flags of `helm dependency build` and `update` alone.
-const FETCHED: &[Refused] = &[flag("verify", NO_VERIFYING), value("keyring", NO_VERIFYING)];
-
+const NO_PASSING: &str = "credentials never go to another host than the one they are for";
 const FROM_DISK: &str = "charts are read from disk here; `solar-render pull` fetches one";
 const NO_PLUGINS: &str = "nothing is run on what was rendered; send it through a pipe instead";
 const NO_DNS: &str = "what is rendered must not depend on a network: getHostByName gives \"\"";
@@ -99,10 +85,7 @@ const TEMPLATE: &[Refused] = &[
     ),
     value("post-renderer", NO_PLUGINS),
     value("post-renderer-args", NO_PLUGINS),
-    value("keyring", NO_VERIFYING),
-    flag("verify", NO_VERIFYING),
-    flag("pass-credentials", FROM_DISK),
-    value("repo", NO_REPOSITORIES),
+    flag("pass-credentials", NO_PASSING),
 ];
 
 /// What `helm template` takes for the sake of `helm install`, and does nothing about: the name, whether a value
@@ -153,10 +136,7 @@ const NO_JSONPATH: &str = "send `-o json` through a tool that knows paths instea
 
 /// Flags of all of `helm show`'s commands.
 const SHOW: &[Refused] = &[
-    value("keyring", NO_VERIFYING),
-    flag("verify", NO_VERIFYING),
-    flag("pass-credentials", FROM_DISK),
-    value("repo", NO_REPOSITORIES),
+    flag("pass-credentials", NO_PASSING),
     value("jsonpath", NO_JSONPATH),
 ];
 
@@ -182,8 +162,8 @@ const GLOBAL: &[Refused] = &[
         short: Some('n'),
         reason: NO_CLUSTER,
     },
-    value("content-cache", NO_REPOSITORIES),
-    value("repository-cache", NO_REPOSITORIES),
+    value("content-cache", NO_REPOSITORY_CACHE),
+    value("repository-cache", NO_REPOSITORY_CACHE),
     value("repository-config", NO_REPOSITORIES),
     value("colour", "it is called --color here"),
     flag("debug", "it is called --verbose here"),
@@ -211,8 +191,6 @@ fn refused(command: &str) -> impl Iterator<Item = &'static Refused> {
         "lint" => LINT,
         "package" => PACKAGE,
         "pull" => PULL,
-        "verify" => VERIFY,
-        "build" | "update" => FETCHED,
         "all" | "chart" | "crds" | "readme" | "values" => SHOW,
         "list" => LISTED,
         _ => &[],

@@ -31,9 +31,12 @@ mod show;
 mod sign;
 mod sign_args;
 mod signals;
+mod source;
+mod source_args;
 mod template;
 mod template_args;
 mod template_files;
+mod verify;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -153,7 +156,7 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Do
         Command::Copy(args) => Done::One(Box::new(copy::copy(args, context))),
         Command::Tags(args) => registry::tags(args, context),
         Command::Sign(args) => Done::One(Box::new(sign::sign(args, context))),
-        Command::Verify(args) => Done::One(Box::new(sign::verify(args, context))),
+        Command::Verify(args) => Done::One(Box::new(verify::verify(args, context))),
         Command::GenerateKeyPair(args) => Done::One(Box::new(sign::generate_key_pair(args, context))),
         Command::Dependency(command) => dependency::dependency(command, context),
         Command::Cache(command) => cache::cache(command, context),

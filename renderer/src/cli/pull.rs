@@ -1,11 +1,11 @@
 //! `pull`.
 
 use super::args::Pull;
-use super::progress::Progress;
 use super::shipping::client_options;
+use super::source::{self, Choice, Source};
 use super::{Context, Done, Outcome};
 use crate::diag::{Class, Diagnostic, Result};
-use crate::oci::{self, PullOptions, Pulled};
+use crate::oci::{self, ClientOptions, PullOptions, Pulled};
 use crate::reference::{Locator, Tag};
 use crate::report::{self, Report};
 use crate::semver::Constraint;
@@ -18,23 +18,14 @@ pub(crate) fn pull(args: &Pull, context: &Context<'_>) -> Done {
         return Done::One(Box::new(Outcome::failed(one.into())));
     }
     // The password may come from standard input, which is read once.
-    let prepared = client_options(&args.registry).and_then(|client| {
-        let verify_by = args.verify_by.as_ref();
-        let verify_by = verify_by.map(|key| super::sign::load_public(key, context.world));
-        Ok((client, verify_by.transpose()?))
-    });
-    let (client, verify_by) = match prepared {
+    let (client, options) = match prepare(args, context) {
         Ok(prepared) => prepared,
         Err(problem) => return Done::One(Box::new(Outcome::failed(problem))),
-    };
-    let client = oci::ClientOptions {
-        cache: args.cache.find(context),
-        ..client
     };
     let mut outcomes: Vec<Outcome> = args
         .charts
         .iter()
-        .map(|chart| pull_one(chart, args, &client, verify_by.clone(), context))
+        .map(|chart| pull_one(chart, args, &client, options.clone(), context))
         .collect();
     match outcomes.pop() {
         Some(one) if outcomes.is_empty() => Done::One(Box::new(one)),
@@ -42,34 +33,47 @@ pub(crate) fn pull(args: &Pull, context: &Context<'_>) -> Done {
     }
 }
 
+fn prepare(args: &Pull, context: &Context<'_>) -> Result<(ClientOptions, PullOptions)> {
+    let client = oci::ClientOptions {
+        cache: args.cache.find(context),
+        ..client_options(&args.registry)?
+    };
+    let verify_by = args.verify_by.as_ref();
+    let verify_by = verify_by.map(|key| super::sign::load_public(key, context.world));
+    let options = PullOptions {
+        destination: args.destination.clone(),
+        // Without `.` inside: nothing can be made by that name.
+        untar: args
+            .untar
+            .then(|| args.destination.join(&args.untardir).components().collect()),
+        provenance: args.prov,
+        devel: args.devel,
+        range: None,
+        expect_digest: args.expect_digest.clone(),
+        verify_by: verify_by.transpose()?,
+        keyring: args.provenance.keyring(context)?,
+    };
+    Ok((client, options))
+}
+
 fn pull_one(
-    chart: &Locator,
+    chart: &str,
     args: &Pull,
-    client: &oci::ClientOptions,
-    verify_by: Option<oci::VerifyingKey>,
+    client: &ClientOptions,
+    options: PullOptions,
     context: &Context<'_>,
 ) -> Outcome {
-    let pulled = locate(chart, args.version.as_deref()).and_then(|(locator, range)| {
-        let options = PullOptions {
-            destination: args.destination.clone(),
-            // Without `.` inside: nothing can be made by that name.
-            untar: args
-                .untar
-                .then(|| args.destination.join(&args.untardir).components().collect()),
-            provenance: args.prov,
-            devel: args.devel,
-            range,
-            expect_digest: args.expect_digest.clone(),
-            verify_by,
-        };
-        let progress = Progress::new(context.printer, "pulling");
-        let pulled = oci::pull(&locator, &options, client, context.world, &progress);
-        progress.end();
-        pulled
+    let choice = Choice {
+        version: args.version.as_deref(),
+        repositories: &args.repositories,
+    };
+    let pulled = Source::of(chart, &args.repositories).and_then(|source| match source {
+        Source::Disk => Err(nowhere(chart)),
+        source => source::pull(&source, &choice, options, client, context),
     });
     match pulled {
         Ok(pulled) => {
-            if args.prov && pulled.provenance.is_none() {
+            if args.prov && !pulled.provenance {
                 let message = format!("{} has no provenance file", pulled.reference);
                 context.printer.warn(&Diagnostic::warning(Class::Chart, message));
             }
@@ -77,6 +81,13 @@ fn pull_one(
         }
         Err(problem) => Outcome::failed(problem),
     }
+}
+
+fn nowhere(chart: &str) -> crate::diag::Diagnostics {
+    let message = format!("{chart:?} is no chart to be fetched");
+    Diagnostic::error(Class::Usage, message)
+        .hint("oci://HOST/PATH, oci-layout:DIR and https://HOST/PATH.tgz are, or --repo URL with a name")
+        .into()
 }
 
 /// The tag may be given as a version, too, but only one of them; a range chooses among all tags.
@@ -118,15 +129,21 @@ pub(super) fn locate(chart: &Locator, version: Option<&str>) -> Result<(Locator,
 fn done(pulled: Pulled) -> Outcome {
     let Pulled {
         reference,
-        digest,
-        size,
+        manifest,
         layer,
         path,
         provenance: _,
+        signer,
     } = pulled;
     let path = path.display().to_string();
-    // Helm's two lines first.
-    let text = format!("Pulled: {reference}\nDigest: {digest}\nSaved: {path}\n");
+    // Helm's lines first.
+    let digest = manifest
+        .as_ref()
+        .map_or(String::new(), |(digest, _)| format!("Digest: {digest}\n"));
+    let signed = signer.as_ref().map_or(String::new(), |signer| {
+        super::verify::signed_text(signer, &layer.0)
+    });
+    let text = format!("Pulled: {reference}\n{digest}{signed}Saved: {path}\n");
     let report = Report {
         outcome: Some(report::Outcome::Pulled),
         reference: Some(reference),
@@ -135,10 +152,15 @@ fn done(pulled: Pulled) -> Outcome {
             size: layer.1,
         }),
         file: Some(path),
+        provenance: signer.map(super::verify::signed_report),
         ..Report::default()
     };
+    let report = match manifest {
+        Some((digest, size)) => report.with_digest(&digest, size),
+        None => report,
+    };
     Outcome {
-        report: report.with_digest(&digest, size),
+        report,
         text,
         problem: None,
     }

@@ -31,10 +31,10 @@ pub(crate) struct Logout {
 /// `pull`
 #[derive(Args, Debug)]
 pub(crate) struct Pull {
-    /// The charts: oci://HOST/PATH or oci-layout:DIR, with :TAG or @DIGEST; without either, the newest
-    /// release
+    /// The charts: oci://HOST/PATH or oci-layout:DIR, with :TAG or @DIGEST, without either the newest
+    /// release; https://HOST/PATH.tgz; NAME/CHART of a repository that Helm knows
     #[arg(value_name = "REF", required = true)]
-    pub(crate) charts: Vec<Locator>,
+    pub(crate) charts: Vec<String>,
     /// The chart's version in place of a tag, or a range, of which the newest is taken: 1.2.3, ^1.2, '>=1 <3'
     #[arg(long, value_name = "VERSION")]
     pub(crate) version: Option<String>,
@@ -60,6 +60,10 @@ pub(crate) struct Pull {
     /// file, or env://NAME
     #[arg(long, value_name = "KEY")]
     pub(crate) verify_by: Option<String>,
+    #[command(flatten)]
+    pub(crate) provenance: super::source_args::Provenance,
+    #[command(flatten)]
+    pub(crate) repositories: super::source_args::Repositories,
     #[command(flatten)]
     pub(crate) cache: super::cache::CacheOptions,
     #[command(flatten)]

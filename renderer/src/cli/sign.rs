@@ -1,10 +1,10 @@
-//! `sign`, `verify`, `generate-key-pair`, and the keys of `--sign-by`.
+//! `sign`, `generate-key-pair`, and the keys of `--sign-by`.
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::args::{GenerateKeyPair, Sign, SignatureForm, Signing, Verify};
+use super::args::{GenerateKeyPair, Sign, SignatureForm, Signing};
 use super::progress::Progress;
 use super::shipping::client_options;
 use super::{Context, Outcome};
@@ -42,23 +42,8 @@ pub(crate) fn sign(args: &Sign, context: &Context<'_>) -> Outcome {
     }
 }
 
-/// `verify`
-pub(crate) fn verify(args: &Verify, context: &Context<'_>) -> Outcome {
-    let prepared =
-        load_public(&args.key, context.world).and_then(|key| Ok((key, client_options(&args.registry)?)));
-    let (key, client) = match prepared {
-        Ok(prepared) => prepared,
-        Err(problem) => return Outcome::failed(problem),
-    };
-    let progress = Progress::new(context.printer, "reading");
-    let expected = args.expect_digest.as_ref();
-    match oci::verify(&args.chart, &key, expected, &client, context.world, &progress) {
-        Ok(verified) => done(verified, "Verified"),
-        Err(problem) => Outcome::failed(problem),
-    }
-}
-
-fn done(subjected: Subjected, verb: &str) -> Outcome {
+/// What was signed or verified.
+pub(crate) fn done(subjected: Subjected, verb: &str) -> Outcome {
     let Subjected {
         reference,
         digest,

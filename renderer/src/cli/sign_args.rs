@@ -28,12 +28,15 @@ pub(crate) struct Sign {
 /// `verify`
 #[derive(Args, Debug)]
 pub(crate) struct Verify {
-    /// The chart: oci://HOST/PATH with :TAG, which is resolved once, or better @DIGEST
-    #[arg(value_name = "REF")]
-    pub(crate) chart: Locator,
-    /// The public key in cosign's format: a file, or env://NAME
-    #[arg(long, value_name = "KEY")]
-    pub(crate) key: String,
+    /// The chart: oci://HOST/PATH with :TAG, which is resolved once, or better @DIGEST; or an archive with its
+    /// provenance file beside it
+    #[arg(value_name = "REF|TGZ", value_hint = ValueHint::AnyPath)]
+    pub(crate) chart: String,
+    /// Fail unless this public key in cosign's format signed the chart in its registry: a file, or env://NAME
+    #[arg(long, value_name = "KEY", conflicts_with = "keyring")]
+    pub(crate) key: Option<String>,
+    #[command(flatten)]
+    pub(crate) keyring: super::source_args::KeyringFile,
     /// Fail unless the chart has this digest
     #[arg(long, value_name = "DIGEST")]
     pub(crate) expect_digest: Option<Digest>,

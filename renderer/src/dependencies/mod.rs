@@ -8,24 +8,21 @@
 //! first.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 pub use self::lock::{Dependency, Lock, wanted};
-use self::repositories::{Entry, Known};
 use crate::chart::{MAX_CHART_DEPTH, folder};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio::{self, AtomicDir};
-use crate::oci::fetch::Fetcher;
 use crate::oci::{ClientOptions, Progress};
+use crate::provenance::Keyring;
 use crate::reference::Digest;
+use crate::repositories::web::Web;
 use crate::semver::Constraint;
 use crate::world::World;
 
 mod lock;
 mod place;
-mod repositories;
 mod stage;
 
 /// What is to be done.
@@ -44,6 +41,8 @@ pub struct Reach<'a> {
     pub client: &'a ClientOptions,
     /// Helm's repositories.yaml, when it is not where Helm has it.
     pub repositories: Option<&'a Path>,
+    /// Take only archives that a key of this keyring signed; not those of `file://`, which are made here.
+    pub keyring: Option<&'a Keyring>,
     /// The environment.
     pub world: &'a dyn World,
     /// Hears how it goes.
@@ -95,12 +94,15 @@ pub struct Done {
 /// A chart or a lock that is wrong; a dependency that is not found, not reached or not what the lock
 /// holds it to. `charts/` and the lock are as they were then.
 pub fn run(chart: &Path, mode: Mode, reach: Reach<'_>) -> Result<Vec<Done>> {
-    let known = repositories::known(reach.repositories, reach.world)?;
     let manager = Manager {
-        fetcher: Fetcher::new(reach.client, reach.world, reach.progress)?,
+        web: Web::new(
+            reach.client,
+            reach.repositories,
+            None,
+            reach.world,
+            reach.progress,
+        )?,
         reach,
-        known,
-        indexes: RefCell::default(),
         done: RefCell::default(),
     };
     manager.chart(chart, mode, &mut Vec::new())?;
@@ -109,14 +111,9 @@ pub fn run(chart: &Path, mode: Mode, reach: Reach<'_>) -> Result<Vec<Done>> {
 
 struct Manager<'a> {
     reach: Reach<'a>,
-    fetcher: Fetcher<'a>,
-    known: Vec<Known>,
-    indexes: RefCell<Indexes>,
+    web: Web<'a>,
     done: RefCell<Vec<Done>>,
 }
-
-/// The versions of charts of web repositories, by repository and chart.
-type Indexes = BTreeMap<(String, String), Rc<Vec<Entry>>>;
 
 /// An archive that waits to be put in place.
 struct Staged {
@@ -216,7 +213,7 @@ impl Manager<'_> {
             let Some(name) = text.strip_prefix('@').or_else(|| text.strip_prefix("alias:")) else {
                 continue;
             };
-            match self.known.iter().find(|known| known.name == name) {
+            match self.web.named(name) {
                 Some(known) => one.repository = known.url.clone(),
                 None => {
                     let message = format!("the repository {text:?} of {} is not known", one.name);

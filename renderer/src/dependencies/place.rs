@@ -2,18 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 
-use sha2::Digest as _;
-
-use super::repositories::Known;
 use super::{Change, Done, Placed, Staged};
 use crate::chart::archive;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio::{self, AtomicDir};
-use crate::oci::{ClientOptions, TlsOptions};
-use crate::reference::Digest;
 use crate::world::World;
 
 /// Everything is staged and good by now: what fails from here on is the disk.
@@ -37,7 +32,7 @@ pub(super) fn place(chart: &Path, draft: AtomicDir, staged: &[Staged]) -> Result
         }
         let (from, path) = (draft.path().join(file), folder.join(file));
         let size = fs::metadata(&from).map_err(|error| cannot(&from, &error))?.len();
-        let same = digest_of(&path).is_some_and(|found| found == *digest);
+        let same = fsio::digest_of(&path).is_ok_and(|(found, _)| found == *digest);
         if !same {
             fs::rename(&from, &path).map_err(|error| cannot(&path, &error))?;
         }
@@ -100,8 +95,9 @@ fn remove_outdated(
         if lying.contains(found.name.as_str()) {
             continue;
         }
-        let Some(digest) = digest_of(&path) else { continue };
-        let size = fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        let Ok((digest, size)) = fsio::digest_of(&path) else {
+            continue;
+        };
         fs::remove_file(&path).map_err(|error| cannot("remove", &path, &error))?;
         done.archives.push(Placed {
             path,
@@ -112,32 +108,6 @@ fn remove_outdated(
         });
     }
     Ok(())
-}
-
-fn digest_of(path: &Path) -> Option<Digest> {
-    let mut file = fs::File::open(path).ok()?;
-    let mut hash = sha2::Sha256::new();
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        match file.read(&mut buffer).ok()? {
-            0 => return Some(Digest::from_sha256(&hash.finalize().into())),
-            read => hash.update(buffer.get(..read).unwrap_or_default()),
-        }
-    }
-}
-
-/// How a repository is spoken to for which Helm keeps certificates.
-pub(super) fn with_tls(client: &ClientOptions, known: &Known) -> ClientOptions {
-    let path = |path: &Path| (!path.as_os_str().is_empty()).then(|| path.to_owned());
-    ClientOptions {
-        tls: TlsOptions {
-            ca_file: path(&known.ca_file).or_else(|| client.tls.ca_file.clone()),
-            insecure_skip_verify: known.insecure_skip_tls_verify || client.tls.insecure_skip_verify,
-            cert_file: path(&known.cert_file).or_else(|| client.tls.cert_file.clone()),
-            key_file: path(&known.key_file).or_else(|| client.tls.key_file.clone()),
-        },
-        ..client.clone()
-    }
 }
 
 /// Now, or SOURCE_DATE_EPOCH, as Go writes times.

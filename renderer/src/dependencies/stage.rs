@@ -2,19 +2,26 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
-use super::repositories::{self, Entry, Known};
-use super::{Dependency, Manager, Mode, Pick, Staged, place};
+use super::{Dependency, Manager, Mode, Pick, Staged};
 use crate::chart::{archive, folder};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
-use crate::oci::Failure;
-use crate::oci::fetch::Fetcher;
 use crate::package::Packer;
 use crate::pipeline;
+use crate::provenance::{self, Claim};
 use crate::reference::{Digest, Repository, Tag};
+use crate::repositories::newest;
+use crate::repositories::web::{Order, Wanted};
 use crate::semver::{Constraint, Version};
+
+/// An archive from elsewhere.
+struct Fetched {
+    digest: Digest,
+    /// Its file name there, which is what a provenance file speaks of.
+    file: String,
+    provenance: Option<Vec<u8>>,
+}
 
 impl Manager<'_> {
     /// A dependency as an archive in `draft`.
@@ -33,10 +40,13 @@ impl Manager<'_> {
         let packed = draft.join("part");
         let (digest, lockable) = if let Some(path) = repository.strip_prefix("file://") {
             (self.pack(chart, path, draft, &packed, above)?, false)
-        } else if let Some(rest) = repository.strip_prefix("oci://") {
-            (self.of_registry(rest, dependency, pick, &packed)?, true)
         } else {
-            (self.of_web(repository, dependency, pick, &packed)?, true)
+            let fetched = match repository.strip_prefix("oci://") {
+                Some(rest) => self.of_registry(rest, dependency, pick, &packed)?,
+                None => self.of_web(repository, dependency, pick, &packed)?,
+            };
+            self.check_provenance(&fetched)?;
+            (fetched.digest, true)
         };
         let found = archive::inspect(&packed)?.metadata;
         check_found(dependency, pick, (&found.name, &found.version))?;
@@ -88,119 +98,99 @@ impl Manager<'_> {
         Ok(digest)
     }
 
-    fn of_registry(&self, base: &str, dependency: &Dependency, pick: &Pick, to: &Path) -> Result<Digest> {
+    fn of_registry(&self, base: &str, dependency: &Dependency, pick: &Pick, to: &Path) -> Result<Fetched> {
         let wrong =
             |error: crate::reference::ReferenceError| Diagnostic::error(Class::Chart, error.to_string());
         let repository: Repository = format!("{}/{}", base.trim_end_matches('/'), dependency.name)
             .parse()
             .map_err(wrong)?;
+        let fetcher = self.web.fetcher();
         let (version, expected) = match pick {
-            Pick::Locked(version, expected) => (version.clone(), expected.clone()),
+            Pick::Locked(version, expected) => (version.clone(), expected.as_ref()),
             // As in Helm, one exact version is not looked for.
             Pick::Newest(_) if Version::parse(&dependency.version).is_ok() => {
                 (dependency.version.clone(), None)
             }
             Pick::Newest(constraint) => {
-                let tags = self.fetcher.tags(&repository)?;
+                let tags = fetcher.tags(&repository)?;
                 let versions: Vec<String> = tags.iter().map(|tag| tag.as_str().replace('_', "+")).collect();
-                let newest = repositories::newest(versions.iter().map(String::as_str), constraint);
-                (
-                    newest
-                        .ok_or_else(|| none_fits(dependency, &repository.to_string()))?
-                        .to_owned(),
-                    None,
-                )
+                let newest = newest(versions.iter().map(String::as_str), constraint);
+                let newest = newest.ok_or_else(|| none_fits(dependency, &repository.to_string()))?;
+                (newest.to_owned(), None)
             }
         };
-        if let Some(digest) = &expected
-            && self.fetcher.cached(digest, to)?
+        let file = format!("{}-{version}.tgz", dependency.name);
+        // What signed it is only in the registry.
+        let signed = self.reach.keyring.is_some();
+        if let Some(digest) = expected.filter(|_| !signed)
+            && fetcher.cached(digest, to)?
         {
-            return Ok(digest.clone());
+            return Ok(Fetched {
+                digest: digest.clone(),
+                file,
+                provenance: None,
+            });
         }
         let tag = Tag::from_version(&version).map_err(wrong)?;
-        self.fetcher
-            .chart(&repository, &tag, expected.as_ref(), to)
-            .map_err(|failure| changed(failure, expected.as_ref()))
+        let (digest, provenance) = fetcher
+            .chart(&repository, &tag, expected, signed, to)
+            .map_err(|failure| changed(failure.into(), expected))?;
+        Ok(Fetched {
+            digest,
+            file,
+            provenance,
+        })
     }
 
-    fn of_web(&self, repository: &str, dependency: &Dependency, pick: &Pick, to: &Path) -> Result<Digest> {
-        let known = self
-            .known
-            .iter()
-            .find(|known| repositories::same(&known.url, repository));
-        if let Pick::Locked(_, Some(digest)) = pick
-            && self.fetcher.cached(digest, to)?
+    fn of_web(&self, repository: &str, dependency: &Dependency, pick: &Pick, to: &Path) -> Result<Fetched> {
+        let (wanted, expected) = match pick {
+            Pick::Newest(constraint) => (Wanted::Newest(constraint, &dependency.version), None),
+            Pick::Locked(version, expected) => (Wanted::Exact(version), expected.as_ref()),
+        };
+        let signed = self.reach.keyring.is_some();
+        if let Some(digest) = expected.filter(|_| !signed)
+            && self.web.fetcher().cached(digest, to)?
         {
-            return Ok(digest.clone());
+            return Ok(Fetched {
+                digest: digest.clone(),
+                file: String::new(),
+                provenance: None,
+            });
         }
-        let own;
-        let fetcher = match known.filter(|known| known.has_tls()) {
-            Some(known) => {
-                own = place::with_tls(self.reach.client, known);
-                &Fetcher::new(&own, self.reach.world, self.reach.progress)?
-            }
-            None => &self.fetcher,
+        let order = Order {
+            to,
+            expected,
+            provenance: signed,
         };
-        let home = repositories::index_url(repository)?;
-        if !matches!(home.scheme(), "http" | "https") {
-            let message = format!("the repository {repository:?} is of a kind that is not known");
-            return Err(Diagnostic::error(Class::Chart, message)
-                .hint("oci://, https://, http://, file:// and @NAME are")
-                .into());
-        }
-        let user = known.and_then(Known::user);
-        let entries = self.index(fetcher, repository, &home, dependency, user.as_ref())?;
-        let (entry, expected) = match pick {
-            Pick::Newest(constraint) => {
-                let newest = repositories::newest(entries.iter().map(|one| one.version.as_str()), constraint);
-                (
-                    entries.iter().find(|one| Some(one.version.as_str()) == newest),
-                    None,
-                )
-            }
-            Pick::Locked(version, expected) => {
-                let wanted = Version::parse(version).ok();
-                let is_it = |one: &&Entry| {
-                    one.version == *version
-                        || Version::parse(&one.version)
-                            .ok()
-                            .zip(wanted.as_ref())
-                            .is_some_and(|(one, wanted)| one.precedence(wanted).is_eq())
-                };
-                (entries.iter().find(is_it), expected.clone())
-            }
-        };
-        let entry = entry.ok_or_else(|| none_fits(dependency, repository))?;
-        // Credentials stay with the server that they are for.
-        let user = user.filter(|_| entry.url.origin() == home.origin());
-        if entry.url.scheme() == "oci" {
-            let message = format!("{repository} points to {}, a registry", entry.url);
-            return Err(Diagnostic::error(Class::Refused, message)
-                .hint("name the registry as the dependency's repository")
-                .into());
-        }
-        let held = expected.as_ref().or(entry.digest.as_ref());
-        fetcher
-            .archive(&entry.url, user.as_ref(), held, to)
-            .map_err(|failure| changed(failure, expected.as_ref()))
+        let got = self
+            .web
+            .chart(repository, &dependency.name, &wanted, order)
+            .map_err(|problem| changed(problem, expected))?;
+        Ok(Fetched {
+            file: got.file_name(),
+            digest: got.digest,
+            provenance: got.provenance,
+        })
     }
 
-    fn index(
-        &self,
-        fetcher: &Fetcher<'_>,
-        repository: &str,
-        url: &reqwest::Url,
-        dependency: &Dependency,
-        user: Option<&crate::oci::fetch::WebUser>,
-    ) -> Result<Rc<Vec<Entry>>> {
-        let key = (repository.to_owned(), dependency.name.clone());
-        if let Some(entries) = self.indexes.borrow().get(&key) {
-            return Ok(Rc::clone(entries));
-        }
-        let text = fetcher.text(url, user, repositories::MAX_INDEX)?;
-        let entries = Rc::new(repositories::entries(text, repository, &dependency.name)?);
-        self.indexes.borrow_mut().insert(key, Rc::clone(&entries));
-        Ok(entries)
+    fn check_provenance(&self, fetched: &Fetched) -> Result<()> {
+        let Some(keyring) = self.reach.keyring else {
+            return Ok(());
+        };
+        let Some(text) = &fetched.provenance else {
+            return Err(provenance::missing(&fetched.file).into());
+        };
+        let place = format!("{}.prov", fetched.file);
+        let claim = Claim {
+            file: &fetched.file,
+            digest: &fetched.digest,
+            place: &place,
+            provenance: text,
+        };
+        let signer = provenance::verify(&claim, keyring, self.reach.world.now())?;
+        let line = format!("{} is signed by {}", fetched.file, signer.fingerprint);
+        self.reach.progress.trace(&line);
+        Ok(())
     }
 }
 
@@ -271,14 +261,13 @@ fn none_fits(dependency: &Dependency, place: &str) -> Diagnostic {
 }
 
 /// Another archive than the lock's: said so.
-fn changed(failure: Failure, expected: Option<&Digest>) -> Diagnostics {
-    let one = failure.diagnostic();
-    match (failure, expected) {
-        (Failure::Unexpected { .. }, Some(_)) => one
+fn changed(problem: Diagnostics, expected: Option<&Digest>) -> Diagnostics {
+    let list = problem.into_vec().into_iter();
+    list.map(|one| match (one.class, expected) {
+        (Class::Digest, Some(_)) => one
             .note("the lock holds the archive to a digest, and its version has other bytes now")
-            .hint("if that is meant, `dependency update` takes it over")
-            .into(),
-        (Failure::Unexpected { .. }, None) => one.note("so says the repository's index.yaml").into(),
-        _ => one.into(),
-    }
+            .hint("if that is meant, `dependency update` takes it over"),
+        _ => one,
+    })
+    .collect()
 }

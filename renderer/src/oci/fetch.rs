@@ -80,7 +80,8 @@ impl<'a> Fetcher<'a> {
         Ok(self.runtime.block_on(client.tags())?)
     }
 
-    /// A chart's archive from a registry; its digest. The tag is resolved once.
+    /// A chart's archive from a registry; its digest, and the provenance file where that is asked for and
+    /// there is one. The tag is resolved once.
     ///
     /// # Errors
     /// As [`Fetcher::tags`]; no chart; not the expected archive; the disk.
@@ -89,8 +90,9 @@ impl<'a> Fetcher<'a> {
         repository: &Repository,
         tag: &Tag,
         expected: Option<&Digest>,
+        provenance: bool,
         to: &Path,
-    ) -> Result<Digest, Failure> {
+    ) -> Result<(Digest, Option<Vec<u8>>), Failure> {
         let place = Place::Registry(repository.clone());
         let at = At::Tag(tag.clone());
         let reference = place.with(&at);
@@ -99,8 +101,12 @@ impl<'a> Fetcher<'a> {
             let image = origin.image(&at, &reference).await?;
             let layer = image.layer().map_err(|reason| not_a_chart(&reference, reason))?;
             check(&reference, expected, &layer.digest)?;
+            let signed = match image.provenance().filter(|_| provenance) {
+                Some(blob) => Some(origin.blob(blob, || Ok(Vec::new())).await?),
+                None => None,
+            };
             origin.blob(layer, || std::fs::File::create(to)).await?;
-            Ok(layer.digest.clone())
+            Ok((layer.digest.clone(), signed))
         })
     }
 

@@ -23,7 +23,8 @@ pub use self::layout::LayoutError;
 pub use self::login::{Kept, LoginError, login, logout};
 pub use self::policy::{Failure, IfExists, PushOptions, Pushed, Tagged};
 pub use self::publish::{Batch, Finished, Ready, publish};
-pub use self::pull::{PullOptions, Pulled, pull};
+pub use self::pull::{PullOptions, Pulled, Vouched, pull, verify_provenance};
+pub(crate) use self::pull::{check_provenance, provenance_of, taken};
 pub use self::retry::RetryPolicy;
 pub use self::sign::{
     Form, KeyError, MAX_KEY_FILE, NewPair, Signer, SigningKey, Subjected, VerifyingKey, sign, verify,

@@ -222,6 +222,17 @@ impl Failure {
         }
     }
 
+    /// Whether what was asked for is not there.
+    pub fn is_missing(&self) -> bool {
+        matches!(
+            self,
+            Self::Client(ClientError::Status {
+                status: 404 | 410,
+                ..
+            })
+        )
+    }
+
     /// Which of several tags it is about.
     pub fn reference(&self) -> Option<&str> {
         match self {

@@ -6,17 +6,21 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::image::{Descriptor, Image, Named};
 use super::origin::{Origin, disk, make_dir, not_a_chart};
 use super::policy::Failure;
-use super::sign::{self, VerifyingKey};
+use super::sign::{self, Subjected, VerifyingKey};
 use super::{ClientOptions, Progress};
 use crate::chart::archive;
 use crate::chart::metadata::Metadata;
 use crate::diag::{Class, Diagnostic, Result};
-use crate::fsio::{AtomicDir, AtomicFile};
+use crate::fsio::{self, AtomicDir, AtomicFile};
+use crate::provenance::{self, Claim, Keyring, Signer};
 use crate::reference::{Digest, Locator};
+use crate::report::Outcome;
 use crate::semver::Constraint;
 use crate::world::World;
 
@@ -37,6 +41,8 @@ pub struct PullOptions {
     pub expect_digest: Option<Digest>,
     /// Fail unless this key signed the chart.
     pub verify_by: Option<VerifyingKey>,
+    /// Fail unless the provenance file is signed by a key of this keyring.
+    pub keyring: Option<Arc<Keyring>>,
 }
 
 /// What was pulled.
@@ -44,16 +50,16 @@ pub struct PullOptions {
 pub struct Pulled {
     /// From where, with the tag or digest that was asked for.
     pub reference: String,
-    /// The manifest's digest.
-    pub digest: Digest,
-    /// The manifest's size in bytes.
-    pub size: u64,
+    /// The manifest's digest and size in bytes; none of a web server's archive.
+    pub manifest: Option<(Digest, u64)>,
     /// The archive's digest and size in bytes.
     pub layer: (Digest, u64),
     /// The archive, or the folder it was unpacked to.
     pub path: PathBuf,
-    /// The provenance file, where there is one and it was asked for.
-    pub provenance: Option<PathBuf>,
+    /// Whether there is a provenance file, where it was asked for.
+    pub provenance: bool,
+    /// Who signed it, where that was asked for.
+    pub signer: Option<Signer>,
 }
 
 /// Pulls a chart. Blocks until it is done.
@@ -69,28 +75,8 @@ pub fn pull(
 ) -> Result<Pulled> {
     let runtime = super::runtime().map_err(Failure::from)?;
     let result = runtime.block_on(async {
-        let origin = Origin::open(&locator.place, client, world, progress)?;
-        let at = origin
-            .resolve(locator, options.devel, options.range.as_ref())
-            .await?;
-        let reference = locator.place.with(&at);
-        let image = origin.image(&at, &reference).await?;
-        check_expected(&image, &reference, options.expect_digest.as_ref())?;
-        if let Some(key) = &options.verify_by {
-            match &origin {
-                Origin::Registry(client) => sign::check(client, &reference, &image.digest, key).await?,
-                Origin::Layout(_) => return Err(Failure::NoSignatures(reference).into()),
-            }
-        }
-        let pull = Pull {
-            named: origin.named(&image, &reference).await?,
-            origin,
-            reference,
-            image,
-            options,
-            progress,
-        };
-        pull.run().await
+        let pull = Pull::open(locator, options, client, world, progress).await?;
+        pull.run(world.now()).await
     });
     runtime.shutdown_background();
     result
@@ -120,41 +106,89 @@ struct Pull<'a> {
     progress: &'a dyn Progress,
 }
 
-impl Pull<'_> {
-    async fn run(&self) -> Result<Pulled> {
+impl<'a> Pull<'a> {
+    /// Finds the chart, and checks what can be checked of it before anything is fetched.
+    async fn open(
+        locator: &'a Locator,
+        options: &'a PullOptions,
+        client: &'a ClientOptions,
+        world: &'a dyn World,
+        progress: &'a dyn Progress,
+    ) -> Result<Self> {
+        let origin = Origin::open(&locator.place, client, world, progress)?;
+        let at = origin
+            .resolve(locator, options.devel, options.range.as_ref())
+            .await?;
+        let reference = locator.place.with(&at);
+        let image = origin.image(&at, &reference).await?;
+        check_expected(&image, &reference, options.expect_digest.as_ref())?;
+        if let Some(key) = &options.verify_by {
+            match &origin {
+                Origin::Registry(client) => sign::check(client, &reference, &image.digest, key).await?,
+                Origin::Layout(_) => return Err(Failure::NoSignatures(reference).into()),
+            }
+        }
+        Ok(Self {
+            named: origin.named(&image, &reference).await?,
+            origin,
+            reference,
+            image,
+            options,
+            progress,
+        })
+    }
+
+    fn file(&self) -> String {
+        format!("{}-{}.tgz", self.named.name, self.named.version)
+    }
+
+    /// The archive that is to be fetched, its provenance file where that is asked for, and who signed.
+    async fn vouched(&self, now: SystemTime) -> Result<(&Descriptor, Option<Vec<u8>>, Option<Signer>)> {
         let layer = self
             .image
             .layer()
             .map_err(|reason| not_a_chart(&self.reference, reason))?;
-        let file = format!("{}-{}.tgz", self.named.name, self.named.version);
-        let file = self.options.destination.join(file);
-        let provenance = match self.image.provenance().filter(|_| self.options.provenance) {
-            Some(blob) => {
-                let path = self
-                    .options
-                    .destination
-                    .join(format!("{}-{}.tgz.prov", self.named.name, self.named.version));
-                // Before the archive: whoever sees that one finds both.
-                self.save(blob, &path).await?;
-                Some(path)
-            }
-            None => None,
-        };
+        let provenance = self.provenance().await?;
+        let file = self.file();
+        let archive = (file.as_str(), &layer.digest);
+        let text = provenance.as_deref();
+        let signer = check_provenance(archive, &self.reference, text, self.options, now)?;
+        Ok((layer, provenance, signer))
+    }
+
+    async fn run(&self, now: SystemTime) -> Result<Pulled> {
+        // Before the archive: what is not signed is not even fetched.
+        let (layer, provenance, signer) = self.vouched(now).await?;
+        let path = self.options.destination.join(self.file());
+        if let Some(text) = provenance.as_deref().filter(|_| self.options.keeps_provenance()) {
+            // Before the archive, too: whoever sees that one finds both.
+            make_dir(&self.options.destination)?;
+            let beside = provenance_of(&path);
+            fsio::write_atomically(&beside, text).map_err(|source| disk(&beside, "written", source))?;
+        }
         let path = match &self.options.untar {
             Some(folder) => self.unpack(layer, folder).await?,
             None => {
-                self.save_archive(layer, &file).await?;
-                file
+                self.save_archive(layer, &path).await?;
+                path
             }
         };
         Ok(Pulled {
             reference: self.reference.clone(),
-            digest: self.image.digest.clone(),
-            size: self.image.bytes.len() as u64,
+            manifest: Some((self.image.digest.clone(), self.image.bytes.len() as u64)),
             layer: (layer.digest.clone(), layer.size),
             path,
-            provenance,
+            provenance: provenance.is_some(),
+            signer,
         })
+    }
+
+    async fn provenance(&self) -> std::result::Result<Option<Vec<u8>>, Failure> {
+        let wanted = self.options.wants_provenance();
+        match self.image.provenance().filter(|_| wanted) {
+            Some(blob) => Ok(Some(self.fetch(blob, || Ok(Vec::new())).await?)),
+            None => Ok(None),
+        }
     }
 
     async fn fetch<W: Write>(
@@ -166,11 +200,6 @@ impl Pull<'_> {
         let got = self.origin.blob(blob, open).await?;
         self.progress.blob_done(&blob.digest, true);
         Ok(got)
-    }
-
-    async fn save(&self, blob: &Descriptor, path: &Path) -> std::result::Result<(), Failure> {
-        let file = self.draft(blob, path).await?;
-        file.commit().map_err(|source| disk(path, "written", source))
     }
 
     /// Looks into the archive before it has its name: what is no chart, or another than the
@@ -231,7 +260,96 @@ impl Pull<'_> {
     }
 }
 
-fn taken(target: &Path) -> Diagnostic {
+/// A chart in its place, verified without its archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vouched {
+    /// The chart.
+    pub subjected: Subjected,
+    /// The archive's digest and size in bytes.
+    pub layer: (Digest, u64),
+    /// Who signed it.
+    pub signer: Signer,
+}
+
+/// Verifies that the provenance file beside a chart's archive is signed by a key of the keyring, and is
+/// about that archive; the archive itself is not fetched. Blocks until it is done.
+///
+/// # Errors
+/// As [`pull`]; class [`Class::Signature`] when nobody signed.
+pub fn verify_provenance(
+    locator: &Locator,
+    keyring: &Arc<Keyring>,
+    expected: Option<&Digest>,
+    client: &ClientOptions,
+    world: &dyn World,
+    progress: &dyn Progress,
+) -> Result<Vouched> {
+    let options = PullOptions {
+        expect_digest: expected.cloned(),
+        keyring: Some(Arc::clone(keyring)),
+        ..PullOptions::default()
+    };
+    let runtime = super::runtime().map_err(Failure::from)?;
+    let result = runtime.block_on(async {
+        let pull = Pull::open(locator, &options, client, world, progress).await?;
+        let (layer, _, signer) = pull.vouched(world.now()).await?;
+        let signer = signer.ok_or_else(|| provenance::missing(&pull.reference))?;
+        Ok(Vouched {
+            layer: (layer.digest.clone(), layer.size),
+            signer,
+            subjected: Subjected {
+                reference: pull.reference.clone(),
+                digest: pull.image.digest.clone(),
+                size: pull.image.bytes.len() as u64,
+                outcome: Outcome::Verified,
+            },
+        })
+    });
+    runtime.shutdown_background();
+    result
+}
+
+impl PullOptions {
+    /// Whether the provenance file is needed at all.
+    pub(crate) fn wants_provenance(&self) -> bool {
+        self.provenance || self.keyring.is_some()
+    }
+
+    /// Whether it is kept: as in Helm, beside an archive also when it was only verified.
+    pub(crate) fn keeps_provenance(&self) -> bool {
+        self.provenance || self.untar.is_none()
+    }
+}
+
+/// Who signed the archive; an error where that is asked for and nobody did.
+pub(crate) fn check_provenance(
+    (file, digest): (&str, &Digest),
+    reference: &str,
+    provenance: Option<&[u8]>,
+    options: &PullOptions,
+    now: SystemTime,
+) -> Result<Option<Signer>> {
+    let Some(keyring) = &options.keyring else {
+        return Ok(None);
+    };
+    let provenance = provenance.ok_or_else(|| provenance::missing(reference))?;
+    let claim = Claim {
+        file,
+        digest,
+        place: &format!("the provenance file of {reference}"),
+        provenance,
+    };
+    provenance::verify(&claim, keyring, now).map(Some)
+}
+
+/// Where an archive's provenance file lies.
+pub(crate) fn provenance_of(archive: &Path) -> PathBuf {
+    let mut name = archive.as_os_str().to_owned();
+    name.push(".prov");
+    PathBuf::from(name)
+}
+
+pub(crate) fn taken(target: &Path) -> Diagnostic {
     let message = format!("{} exists already", target.display());
     Diagnostic::error(Class::Usage, message)
         .note("nothing was written")

@@ -81,6 +81,12 @@ pub fn load_keyring(path: &Path) -> Result<Keyring> {
     })
 }
 
+/// There is no provenance file where one is wanted.
+pub fn missing(place: &str) -> Diagnostic {
+    Diagnostic::error(Class::Signature, format!("{place} has no provenance file"))
+        .note("without it nobody has signed the archive")
+}
+
 /// Fails unless a key of the keyring signed that the archive has this digest.
 ///
 /// # Errors

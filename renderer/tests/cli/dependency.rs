@@ -9,7 +9,7 @@ use testbed::{Registry, Response, Server, Tool, forward};
 use crate::{Run, command, tree};
 
 /// Writes a chart folder; its dependencies as lines of YAML.
-fn chart(folder: &Path, name: &str, version: &str, dependencies: &[String]) {
+pub(crate) fn chart(folder: &Path, name: &str, version: &str, dependencies: &[String]) {
     fs::create_dir_all(folder.join("templates")).unwrap();
     let mut text = format!("apiVersion: v2\nname: {name}\nversion: {version}\n");
     if !dependencies.is_empty() {
@@ -36,7 +36,7 @@ fn push(folder: &Path, host: &str, name: &str, version: &str, salt: &str) {
     assert_eq!(run.code, 0, "{}", run.stderr);
 }
 
-fn ours(word: &str, chart: &Path, rest: &[&str]) -> Run {
+pub(crate) fn ours(word: &str, chart: &Path, rest: &[&str]) -> Run {
     let mut command = command();
     command
         .args(["dependency", word, "--plain-http", "--retries", "0"])
@@ -45,7 +45,7 @@ fn ours(word: &str, chart: &Path, rest: &[&str]) -> Run {
 }
 
 /// What lies in `charts/`.
-fn names(chart: &Path) -> Vec<String> {
+pub(crate) fn names(chart: &Path) -> Vec<String> {
     let all = tree(&chart.join("charts"));
     let name = |path: &std::path::PathBuf| {
         path.strip_prefix(chart.join("charts"))
@@ -240,7 +240,7 @@ fn with_a_lock_and_a_cache_nothing_is_asked() {
 }
 
 /// A web repository with these files behind a user, or for anyone.
-fn web(files: BTreeMap<String, Vec<u8>>, user: Option<&'static str>) -> Server {
+pub(crate) fn web(files: BTreeMap<String, Vec<u8>>, user: Option<&'static str>) -> Server {
     Server::start(move |request| {
         if user.is_some() && request.header("authorization") != user {
             return Response::status(401).into();

@@ -21,6 +21,7 @@ mod lint;
 mod login;
 mod mended;
 mod places;
+mod provenance;
 mod publish;
 mod pull;
 mod pull_lies;
@@ -31,6 +32,7 @@ mod solar;
 mod tag;
 mod tags;
 mod template;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

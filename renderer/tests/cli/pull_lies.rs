@@ -375,12 +375,15 @@ fn what_can_not_be_meant_is_said_before_any_network() {
             vec!["pull", "oci://127.0.0.1:1/demo:1.0.0", "--version", "1.0.1"],
             "--version says",
         ),
-        (vec!["pull", "repo/demo"], "names no chart"),
+        (vec!["pull", "demo"], "is no chart to be fetched"),
         (
             vec!["pull", "oci://127.0.0.1:1/demo@sha256:00"],
             "is not a digest",
         ),
-        (vec!["pull", "oci://127.0.0.1:1/demo", "--verify"], "--prov"),
+        (
+            vec!["pull", "oci://127.0.0.1:1/demo", "--verify"],
+            "--keyring FILE",
+        ),
     ] {
         let run = Run::of(command().args(&words).args(["-o", "json"]));
         assert_eq!(

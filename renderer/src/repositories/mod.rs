@@ -1,5 +1,5 @@
-//! Chart repositories on web servers: the names Helm gives them (repositories.yaml), and what they
-//! hold (index.yaml). Pure but for reading the one file.
+//! Chart repositories on web servers: the names Helm gives them (repositories.yaml), what they hold
+//! (index.yaml), and in [`web`] and [`pull`](mod@pull) the archives that are fetched from there.
 
 use std::path::{Path, PathBuf};
 
@@ -16,29 +16,32 @@ use crate::source::Source;
 use crate::world::World;
 use crate::yaml;
 
+pub(crate) mod pull;
+pub(crate) mod web;
+
 /// The largest repositories.yaml that is read, in bytes.
 const MAX_FILE: usize = 4 << 20;
 /// The largest index.yaml that is read, in bytes.
-pub(super) const MAX_INDEX: usize = yaml::Limits::BYTES;
+pub(crate) const MAX_INDEX: usize = yaml::Limits::BYTES;
 
 /// One of the repositories that `helm repo add` keeps.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Known {
-    pub(super) name: String,
-    pub(super) url: String,
+pub(crate) struct Known {
+    pub(crate) name: String,
+    pub(crate) url: String,
     #[serde(default)]
     username: String,
     #[serde(default)]
     password: String,
     #[serde(default)]
-    pub(super) ca_file: PathBuf,
+    pub(crate) ca_file: PathBuf,
     #[serde(default)]
-    pub(super) cert_file: PathBuf,
+    pub(crate) cert_file: PathBuf,
     #[serde(default)]
-    pub(super) key_file: PathBuf,
+    pub(crate) key_file: PathBuf,
     #[serde(default, rename = "insecure_skip_tls_verify")]
-    pub(super) insecure_skip_tls_verify: bool,
+    pub(crate) insecure_skip_tls_verify: bool,
 }
 
 #[derive(Deserialize)]
@@ -49,10 +52,10 @@ struct File {
 
 /// A version in an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) version: String,
-    pub(super) url: Url,
-    pub(super) digest: Option<Digest>,
+pub(crate) struct Entry {
+    pub(crate) version: String,
+    pub(crate) url: Url,
+    pub(crate) digest: Option<Digest>,
 }
 
 /// An entry as it is written.
@@ -86,7 +89,7 @@ impl Raw {
 }
 
 impl Known {
-    pub(super) fn user(&self) -> Option<WebUser> {
+    pub(crate) fn user(&self) -> Option<WebUser> {
         (!self.username.is_empty()).then(|| WebUser {
             username: self.username.clone(),
             password: Secret::new(self.password.as_str()),
@@ -94,14 +97,14 @@ impl Known {
     }
 
     /// Whether it needs TLS of its own.
-    pub(super) fn has_tls(&self) -> bool {
+    pub(crate) fn has_tls(&self) -> bool {
         let set = |path: &Path| !path.as_os_str().is_empty();
         set(&self.ca_file) || set(&self.cert_file) || self.insecure_skip_tls_verify
     }
 }
 
 /// Helm's repositories: `given`, else HELM_REPOSITORY_CONFIG, else where Helm has its config.
-pub(super) fn known(given: Option<&Path>, world: &dyn World) -> Result<Vec<Known>> {
+pub(crate) fn known(given: Option<&Path>, world: &dyn World) -> Result<Vec<Known>> {
     let env = |name| world.env(name).map(PathBuf::from);
     let config = || {
         env("HELM_CONFIG_HOME")
@@ -130,13 +133,13 @@ pub(super) fn known(given: Option<&Path>, world: &dyn World) -> Result<Vec<Known
 }
 
 /// As Helm compares the URLs of repositories: a slash at the end does not count.
-pub(super) fn same(one: &str, other: &str) -> bool {
+pub(crate) fn same(one: &str, other: &str) -> bool {
     let plain = |text: &str| text.trim_end_matches('/').to_owned();
     plain(one) == plain(other)
 }
 
 /// Where a repository has its index.
-pub(super) fn index_url(repository: &str) -> Result<Url> {
+pub(crate) fn index_url(repository: &str) -> Result<Url> {
     let mut url = base(repository)?;
     url.path_segments_mut()
         .map_err(|()| no_url(repository))?
@@ -159,7 +162,7 @@ fn no_url(repository: &str) -> Diagnostic {
 }
 
 /// The versions of a chart in an index, newest first. Entries that can't be used are left out.
-pub(super) fn entries(index: Vec<u8>, repository: &str, chart: &str) -> Result<Vec<Entry>> {
+pub(crate) fn entries(index: Vec<u8>, repository: &str, chart: &str) -> Result<Vec<Entry>> {
     let name = format!("{repository}'s index.yaml");
     let source: std::sync::Arc<Source> = fsio::text_of(&name, index, Class::Protocol)?;
     let limits = yaml::Limits::default();
@@ -194,7 +197,7 @@ pub(super) fn entries(index: Vec<u8>, repository: &str, chart: &str) -> Result<V
 }
 
 /// The newest of these versions that fits; they need no order.
-pub(super) fn newest<'v>(
+pub(crate) fn newest<'v>(
     versions: impl Iterator<Item = &'v str>,
     constraint: &Constraint,
 ) -> Option<&'v str> {

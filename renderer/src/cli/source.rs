@@ -1,0 +1,173 @@
+//! Where a chart is that a command names: on disk, in a registry or a layout, or on a web server; and how it
+//! gets here.
+
+use std::path::Path;
+
+use reqwest::Url;
+
+use super::Context;
+use super::progress::Progress;
+use super::pull::locate;
+use super::source_args::Repositories;
+use crate::diag::{Class, Diagnostic, Result};
+use crate::oci::fetch::WebUser;
+use crate::oci::{self, ClientOptions, Credentials, PullOptions, Pulled};
+use crate::reference::Locator;
+use crate::repositories::pull as web;
+use crate::repositories::web::{Wanted, Web};
+use crate::semver::Constraint;
+
+/// Where a chart is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A folder or an archive.
+    Disk,
+    /// A registry or a layout.
+    Place(Locator),
+    /// An archive on a web server.
+    Archive(Url),
+    /// A chart in the repository that is named by a URL.
+    InRepository(String, String),
+    /// A chart in the repository that Helm knows by this name.
+    InKnown(String, String),
+}
+
+impl Source {
+    /// What the words on the command line mean; as in Helm what is there on disk is meant first.
+    pub(crate) fn of(chart: &str, repositories: &Repositories) -> Result<Self> {
+        let usage = |message: String| Diagnostic::error(Class::Usage, message);
+        let has = |schemes: &[&str]| schemes.iter().any(|scheme| chart.starts_with(scheme));
+        let elsewhere = has(&["oci://", "oci-layout:", "http://", "https://"]);
+        if let Some(repository) = &repositories.repo {
+            if elsewhere {
+                let one = usage(format!("{chart} is no name of a chart in {repository}"));
+                return Err(one.hint("leave out --repo").into());
+            }
+            return Ok(Self::InRepository(repository.clone(), chart.to_owned()));
+        }
+        if has(&["oci://", "oci-layout:"]) {
+            let locator = chart
+                .parse()
+                .map_err(|error| usage(format!("{chart}: {error}")))?;
+            return Ok(Self::Place(locator));
+        }
+        if elsewhere {
+            let url = Url::parse(chart).map_err(|error| usage(format!("{chart}: {error}")))?;
+            return Ok(Self::Archive(url));
+        }
+        Ok(match chart.split_once('/') {
+            Some((name, rest)) if is_name(name) && is_name(rest) && !Path::new(chart).exists() => {
+                Self::InKnown(name.to_owned(), rest.to_owned())
+            }
+            _ => Self::Disk,
+        })
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with('.') && !text.contains('/')
+}
+
+/// What of a command line decides over a fetched chart's version.
+pub(crate) struct Choice<'c> {
+    pub(crate) version: Option<&'c str>,
+    pub(crate) repositories: &'c Repositories,
+}
+
+/// Gets a chart that is not on disk, as the options say.
+pub(crate) fn pull(
+    source: &Source,
+    choice: &Choice<'_>,
+    options: PullOptions,
+    client: &ClientOptions,
+    context: &Context<'_>,
+) -> Result<Pulled> {
+    let progress = Progress::new(context.printer, "pulling");
+    let pulled = match source {
+        Source::Disk => Err(Diagnostic::error(Class::Internal, "this chart is on disk").into()),
+        Source::Place(locator) => locate(locator, choice.version).and_then(|(locator, range)| {
+            let options = PullOptions { range, ..options };
+            oci::pull(&locator, &options, client, context.world, &progress)
+        }),
+        other => from_web(other, choice, &options, client, context, &progress),
+    };
+    progress.end();
+    pulled
+}
+
+fn from_web(
+    source: &Source,
+    choice: &Choice<'_>,
+    options: &PullOptions,
+    client: &ClientOptions,
+    context: &Context<'_>,
+    progress: &Progress,
+) -> Result<Pulled> {
+    refuse_what_registries_have(options)?;
+    let list = choice.repositories.known.repository_config.as_deref();
+    let user = client.credentials.as_ref().and_then(web_user);
+    let web = Web::new(client, list, user, context.world, progress)?;
+    let now = context.world.now();
+    let (repository, name) = match source {
+        Source::Archive(url) => {
+            if choice.version.is_some() {
+                let one = Diagnostic::error(Class::Usage, "--version goes with a chart that has several");
+                return Err(one.note(format!("{url} is one archive")).into());
+            }
+            return web::pull(&web::Source::Archive(url), options, &web, now);
+        }
+        Source::InKnown(repository, name) => {
+            let known = web.named(repository).ok_or_else(|| unknown(repository, name))?;
+            (known.url.as_str(), name)
+        }
+        Source::InRepository(repository, name) => (repository.as_str(), name),
+        Source::Disk | Source::Place(_) => {
+            return Err(Diagnostic::error(Class::Internal, "this chart is not on a web server").into());
+        }
+    };
+    let range = choice
+        .version
+        .unwrap_or(if options.devel { ">0.0.0-0" } else { "*" });
+    let constraint = Constraint::parse(range).map_err(|error| {
+        let message = format!("--version {range:?} is neither a version nor a range: {error}");
+        Diagnostic::error(Class::Usage, message)
+    })?;
+    let source = web::Source::Chart {
+        repository,
+        name,
+        wanted: Wanted::Newest(&constraint, range),
+    };
+    web::pull(&source, options, &web, now)
+}
+
+fn unknown(repository: &str, name: &str) -> Diagnostic {
+    let message = format!("{repository}/{name} is neither there nor in a repository that Helm knows");
+    Diagnostic::error(Class::Usage, message).hint(format!(
+        "`helm repo add {repository} URL`, or `--repo URL {name}`"
+    ))
+}
+
+fn refuse_what_registries_have(options: &PullOptions) -> Result<()> {
+    let given = if options.expect_digest.is_some() {
+        "--expect-digest"
+    } else if options.verify_by.is_some() {
+        "--verify-by"
+    } else {
+        return Ok(());
+    };
+    let message = format!("{given} goes with oci:// and oci-layout:");
+    Err(Diagnostic::error(Class::Usage, message)
+        .note("an archive of a web server has no manifest, and cosign does not sign it")
+        .hint("--verify asks for a provenance file")
+        .into())
+}
+
+fn web_user(credentials: &Credentials) -> Option<WebUser> {
+    match credentials {
+        Credentials::Basic { username, password } => Some(WebUser {
+            username: username.clone(),
+            password: password.clone(),
+        }),
+        Credentials::IdentityToken(_) | Credentials::RegistryToken(_) => None,
+    }
+}

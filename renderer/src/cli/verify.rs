@@ -1,0 +1,168 @@
+//! `verify`: cosign's signatures of charts in registries, and Helm's provenance files.
+
+use std::path::Path;
+
+use super::args::Verify;
+use super::progress::Progress;
+use super::shipping::client_options;
+use super::sign::{done, load_public};
+use super::{Context, Outcome};
+use crate::diag::{Class, Diagnostic, Result};
+use crate::fsio;
+use crate::oci::{self, provenance_of};
+use crate::provenance::{self, Claim, Keyring, MAX_PROVENANCE, Signer};
+use crate::reference::{Digest, Locator};
+use crate::report::{self, Report};
+
+/// `verify`
+pub(crate) fn verify(args: &Verify, context: &Context<'_>) -> Outcome {
+    let remote = ["oci://", "oci-layout:"]
+        .iter()
+        .any(|scheme| args.chart.starts_with(scheme));
+    let result = match (&args.key, remote) {
+        (Some(key), true) => by_cosign(args, key, context),
+        (None, true) if args.keyring.keyring.is_some() => there(args, context),
+        (None, true) => Err(no_key(&args.chart).into()),
+        (Some(_), false) => Err(only_there(&args.chart).into()),
+        (None, false) => on_disk(args, context),
+    };
+    result.unwrap_or_else(Outcome::failed)
+}
+
+fn by_cosign(args: &Verify, key: &str, context: &Context<'_>) -> Result<Outcome> {
+    let chart = locator(&args.chart)?;
+    let key = load_public(key, context.world)?;
+    let client = client_options(&args.registry)?;
+    let progress = Progress::new(context.printer, "reading");
+    let expected = args.expect_digest.as_ref();
+    let verified = oci::verify(&chart, &key, expected, &client, context.world, &progress)?;
+    Ok(done(verified, "Verified"))
+}
+
+/// The provenance file that a registry or a layout has beside the chart's archive.
+fn there(args: &Verify, context: &Context<'_>) -> Result<Outcome> {
+    let chart = locator(&args.chart)?;
+    let keyring = args.keyring.load(context)?;
+    let client = client_options(&args.registry)?;
+    let progress = Progress::new(context.printer, "reading");
+    let expected = args.expect_digest.as_ref();
+    let found = oci::verify_provenance(&chart, &keyring, expected, &client, context.world, &progress)?;
+    let signed = signed_text(&found.signer, &found.layer.0);
+    let mut outcome = done(found.subjected, "Verified");
+    outcome.text.push_str(&signed);
+    outcome.report.layer = Some(blob(&found.layer));
+    outcome.report.provenance = Some(signed_report(found.signer));
+    Ok(outcome)
+}
+
+fn locator(chart: &str) -> Result<Locator> {
+    chart
+        .parse()
+        .map_err(|error| Diagnostic::error(Class::Usage, format!("{chart}: {error}")).into())
+}
+
+/// What `helm verify` does, and its lines.
+fn on_disk(args: &Verify, context: &Context<'_>) -> Result<Outcome> {
+    if args.expect_digest.is_some() {
+        let one = Diagnostic::error(Class::Usage, "--expect-digest goes with oci:// and oci-layout:");
+        return Err(one
+            .hint("`digest` prints what an archive would have there")
+            .into());
+    }
+    let path = Path::new(&args.chart);
+    if !path.exists() && args.keyring.keyring.is_none() {
+        return Err(
+            Diagnostic::error(Class::Usage, format!("{} does not exist", args.chart))
+                .hint("an archive is wanted, or oci://HOST/PATH:TAG with --key or --keyring")
+                .into(),
+        );
+    }
+    let keyring = args.keyring.load(context)?;
+    let (signer, layer) = check_file(path, &keyring, context)?;
+    let text = signed_text(&signer, &layer.0);
+    let report = Report {
+        outcome: Some(report::Outcome::Verified),
+        file: Some(args.chart.clone()),
+        layer: Some(blob(&layer)),
+        provenance: Some(signed_report(signer)),
+        ..Report::default()
+    };
+    Ok(Outcome {
+        report,
+        text,
+        problem: None,
+    })
+}
+
+/// Fails unless the file beside it says that a key of the keyring signed the archive; who, and the archive's
+/// digest and size.
+pub(crate) fn check_file(
+    path: &Path,
+    keyring: &Keyring,
+    context: &Context<'_>,
+) -> Result<(Signer, (Digest, u64))> {
+    if path.is_dir() {
+        let message = format!("{} is a folder: only archives are signed", path.display());
+        return Err(Diagnostic::error(Class::Usage, message)
+            .hint("`helm package --sign` makes and signs one")
+            .into());
+    }
+    let layer = fsio::digest_of(path).map_err(|error| fsio::cannot("read", path, &error, Class::Chart))?;
+    let beside = provenance_of(path);
+    if !beside.exists() {
+        let one = provenance::missing(&path.display().to_string());
+        return Err(one.note(format!("{} does not exist", beside.display())).into());
+    }
+    let text = fsio::read_bytes(&beside, MAX_PROVENANCE, Class::Signature)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let claim = Claim {
+        file: &name,
+        digest: &layer.0,
+        place: &beside.display().to_string(),
+        provenance: &text,
+    };
+    let signer = provenance::verify(&claim, keyring, context.world.now())?;
+    Ok((signer, layer))
+}
+
+/// Helm's lines.
+pub(crate) fn signed_text(signer: &Signer, digest: &Digest) -> String {
+    let names: String = signer
+        .names
+        .iter()
+        .map(|name| format!("Signed by: {name}\n"))
+        .collect();
+    let fingerprint = &signer.fingerprint;
+    format!("{names}Using Key With Fingerprint: {fingerprint}\nChart Hash Verified: {digest}\n")
+}
+
+/// For machines.
+pub(crate) fn signed_report(signer: Signer) -> report::Provenance {
+    let Signer { names, fingerprint } = signer;
+    report::Provenance {
+        signed_by: names,
+        fingerprint,
+    }
+}
+
+fn blob((digest, size): &(Digest, u64)) -> report::Blob {
+    report::Blob {
+        digest: digest.to_string(),
+        size: *size,
+    }
+}
+
+fn no_key(chart: &str) -> Diagnostic {
+    Diagnostic::error(Class::Usage, format!("by which key is {chart} to be signed?")).hint(
+        "--key cosign.pub asks for a signature of cosign's, --keyring FILE for a provenance file of Helm's",
+    )
+}
+
+fn only_there(chart: &str) -> Diagnostic {
+    Diagnostic::error(
+        Class::Usage,
+        format!("--key goes with oci://, and {chart} is none"),
+    )
+    .note("cosign signs what is in a registry")
+    .hint("--keyring asks for a provenance file beside an archive")
+}

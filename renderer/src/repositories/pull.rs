@@ -1,0 +1,128 @@
+//! A chart of a web server to a folder: the archive as it is, or unpacked, as
+//! [`oci::pull`](crate::oci::pull) has it for registries.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+use reqwest::Url;
+
+use super::web::{Got, Order, Wanted, Web};
+use crate::chart::archive;
+use crate::diag::{Class, Result};
+use crate::fsio::{self, AtomicDir};
+use crate::oci::{PullOptions, Pulled, check_provenance, provenance_of, taken};
+
+/// Which chart.
+#[derive(Debug, Clone)]
+pub(crate) enum Source<'s> {
+    /// The archive at a URL.
+    Archive(&'s Url),
+    /// A chart of a repository.
+    Chart {
+        /// The repository's URL.
+        repository: &'s str,
+        /// The chart's name.
+        name: &'s str,
+        /// Its version.
+        wanted: Wanted<'s>,
+    },
+}
+
+/// Fetches a chart, verifies it, and puts it in place. Blocks until it is done.
+///
+/// # Errors
+/// Nothing is at its final name then, except the provenance file when the disk failed after it.
+pub(crate) fn pull(
+    source: &Source<'_>,
+    options: &PullOptions,
+    web: &Web<'_>,
+    now: SystemTime,
+) -> Result<Pulled> {
+    let folder = options.untar.as_ref().unwrap_or(&options.destination);
+    let cannot = |path: &Path, error: &io::Error| fsio::cannot("write", path, error, Class::Io);
+    fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
+    let draft = AtomicDir::create_in(folder).map_err(|error| cannot(folder, &error))?;
+    let packed = draft.path().join("chart.tgz");
+    let order = Order {
+        to: &packed,
+        expected: None,
+        provenance: options.wants_provenance(),
+    };
+    let got = match source {
+        Source::Archive(url) => web.at(url, order)?,
+        Source::Chart {
+            repository,
+            name,
+            wanted,
+        } => web.chart(repository, name, wanted, order)?,
+    };
+    let file = got.file_name();
+    let signer = check_provenance(
+        (&file, &got.digest),
+        got.url.as_str(),
+        got.provenance.as_deref(),
+        options,
+        now,
+    )?;
+    let size = fs::metadata(&packed)
+        .map_err(|error| cannot(&packed, &error))?
+        .len();
+    let mut pulled = Pulled {
+        reference: got.url.to_string(),
+        manifest: None,
+        layer: (got.digest.clone(), size),
+        path: packed.clone(),
+        provenance: got.provenance.is_some(),
+        signer,
+    };
+    pulled.path = match &options.untar {
+        Some(folder) => unpack(draft, &packed, folder, &got)?,
+        None => save(&packed, &file, options, &got)?,
+    };
+    Ok(pulled)
+}
+
+/// The server's name for it, unless that is none for a chart's archive.
+fn save(packed: &Path, file: &str, options: &PullOptions, got: &Got) -> Result<std::path::PathBuf> {
+    let found = archive_at(packed, got)?;
+    let plain = file.ends_with(".tgz") && !file.starts_with('.') && !file.contains(['/', '\\', '%']);
+    let path = if plain {
+        options.destination.join(file)
+    } else {
+        options
+            .destination
+            .join(format!("{}-{}.tgz", found.name, found.version))
+    };
+    let cannot = |path: &Path, error: &io::Error| fsio::cannot("write", path, error, Class::Io);
+    if let Some(text) = got.provenance.as_deref().filter(|_| options.keeps_provenance()) {
+        // Before the archive: whoever sees that one finds both.
+        let beside = provenance_of(&path);
+        fsio::write_atomically(&beside, text).map_err(|error| cannot(&beside, &error))?;
+    }
+    fs::rename(packed, &path).map_err(|error| cannot(&path, &error))?;
+    Ok(path)
+}
+
+fn archive_at(packed: &Path, got: &Got) -> Result<crate::chart::metadata::Metadata> {
+    let file = fs::File::open(packed).map_err(|error| fsio::cannot("read", packed, &error, Class::Io))?;
+    Ok(archive::inspect_reader(io::BufReader::new(file), got.url.as_str())?.metadata)
+}
+
+fn unpack(draft: AtomicDir, packed: &Path, folder: &Path, got: &Got) -> Result<std::path::PathBuf> {
+    let cannot = |path: &Path, error: &io::Error| fsio::cannot("write", path, error, Class::Io);
+    let unpacked = draft.path().join("chart");
+    fs::create_dir(&unpacked).map_err(|error| cannot(&unpacked, &error))?;
+    let file = fs::File::open(packed).map_err(|error| cannot(packed, &error))?;
+    let found = archive::unpack(io::BufReader::new(file), got.url.as_str(), &unpacked)?.metadata;
+    let target = folder.join(&found.name);
+    if draft
+        .commit_new("chart", &target)
+        .map_err(|error| cannot(&target, &error))?
+    {
+        Ok(target)
+    } else {
+        Err(taken(&target).into())
+    }
+}

@@ -1,0 +1,295 @@
+//! Charts from web servers: found in a repository's index.yaml, or named by a URL.
+//!
+//! In: how to reach servers, and Helm's list of repositories. Out: an archive in a file, its digest, and the
+//! provenance file beside it where that is asked for. Credentials go to the server they are for, and to no
+//! other one.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use reqwest::Url;
+
+use super::{Entry, Known};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::oci::fetch::{Fetcher, WebUser};
+use crate::oci::{ClientOptions, Progress, TlsOptions};
+use crate::provenance::MAX_PROVENANCE;
+use crate::reference::Digest;
+use crate::semver::{Constraint, Version};
+use crate::world::World;
+
+/// How web servers are reached.
+pub(crate) struct Web<'a> {
+    client: &'a ClientOptions,
+    world: &'a dyn World,
+    progress: &'a dyn Progress,
+    known: Vec<Known>,
+    /// Of the one server that is named.
+    user: Option<WebUser>,
+    fetcher: Fetcher<'a>,
+    indexes: RefCell<Indexes>,
+}
+
+/// The versions of charts, by repository and chart.
+type Indexes = BTreeMap<(String, String), Rc<Vec<Entry>>>;
+
+/// Which of a chart's versions is meant.
+#[derive(Debug, Clone)]
+pub(crate) enum Wanted<'w> {
+    /// The newest that fits, and what the range is in words.
+    Newest(&'w Constraint, &'w str),
+    /// This one.
+    Exact(&'w str),
+}
+
+/// What is fetched, and to where.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Order<'o> {
+    /// The file that gets the archive.
+    pub(crate) to: &'o Path,
+    /// The only archive that is taken.
+    pub(crate) expected: Option<&'o Digest>,
+    /// The provenance file, too, where there is one.
+    pub(crate) provenance: bool,
+}
+
+/// What was fetched.
+#[derive(Debug)]
+pub(crate) struct Got {
+    /// The archive's.
+    pub(crate) url: Url,
+    pub(crate) digest: Digest,
+    pub(crate) provenance: Option<Vec<u8>>,
+}
+
+impl<'a> Web<'a> {
+    /// Reads Helm's list of repositories; nothing is connected to yet. `user` is for the one server that is
+    /// named: where there may be several, those in Helm's list are.
+    pub(crate) fn new(
+        client: &'a ClientOptions,
+        repositories: Option<&Path>,
+        user: Option<WebUser>,
+        world: &'a dyn World,
+        progress: &'a dyn Progress,
+    ) -> Result<Self> {
+        Ok(Self {
+            client,
+            world,
+            progress,
+            known: super::known(repositories, world)?,
+            user,
+            fetcher: Fetcher::new(client, world, progress)?,
+            indexes: RefCell::default(),
+        })
+    }
+
+    /// For registries, too.
+    pub(crate) fn fetcher(&self) -> &Fetcher<'a> {
+        &self.fetcher
+    }
+
+    /// The repository that Helm knows by this name.
+    pub(crate) fn named(&self, name: &str) -> Option<&Known> {
+        self.known.iter().find(|known| known.name == name)
+    }
+
+    /// The archive of a chart that a repository has.
+    ///
+    /// # Errors
+    /// No such chart or version; a server that is not reached, or refuses; another archive than the expected
+    /// one or the index's; the disk.
+    pub(crate) fn chart(
+        &self,
+        repository: &str,
+        name: &str,
+        wanted: &Wanted<'_>,
+        order: Order<'_>,
+    ) -> Result<Got> {
+        let home = super::index_url(repository)?;
+        check_scheme(&home)?;
+        let known = self
+            .known
+            .iter()
+            .find(|known| super::same(&known.url, repository));
+        self.with_server(known, |fetcher| {
+            let user = self.user(known);
+            let entries = self.index(fetcher, repository, &home, name, user.as_ref())?;
+            let entry = choose(&entries, wanted).ok_or_else(|| none_fits(repository, name, wanted))?;
+            if entry.url.scheme() == "oci" {
+                let message = format!("{repository} points to {}, a registry", entry.url);
+                return Err(Diagnostic::error(Class::Refused, message)
+                    .hint("name that chart by its oci:// reference instead")
+                    .into());
+            }
+            // Credentials stay with the server that they are for.
+            let user = user.filter(|_| entry.url.origin() == home.origin());
+            let by_index = order.expected.is_none();
+            let order = Order {
+                expected: order.expected.or(entry.digest.as_ref()),
+                ..order
+            };
+            get(fetcher, &entry.url, user.as_ref(), order).map_err(|problem| match by_index {
+                true => noted(problem, "so says the repository's index.yaml"),
+                false => problem,
+            })
+        })
+    }
+
+    /// The archive at a URL.
+    ///
+    /// # Errors
+    /// As [`Web::chart`].
+    pub(crate) fn at(&self, url: &Url, order: Order<'_>) -> Result<Got> {
+        check_scheme(url)?;
+        if !url.username().is_empty() || url.password().is_some() {
+            let one = Diagnostic::error(Class::Usage, "a chart's URL can't hold credentials");
+            return Err(one.hint("use `--username` with `--password-stdin`").into());
+        }
+        let holds = |known: &&Known| {
+            let base = super::base(&known.url).ok();
+            base.is_some_and(|base| base.origin() == url.origin() && url.path().starts_with(base.path()))
+        };
+        let known = self.known.iter().find(holds);
+        self.with_server(known, |fetcher| {
+            get(fetcher, url, self.user(known).as_ref(), order)
+        })
+    }
+
+    fn user(&self, known: Option<&Known>) -> Option<WebUser> {
+        self.user.clone().or_else(|| known.and_then(Known::user))
+    }
+
+    /// Some repositories have certificates of their own.
+    fn with_server<T>(&self, known: Option<&Known>, work: impl Fn(&Fetcher<'_>) -> Result<T>) -> Result<T> {
+        let Some(known) = known.filter(|known| known.has_tls()) else {
+            return work(&self.fetcher);
+        };
+        let client = with_tls(self.client, known);
+        work(&Fetcher::new(&client, self.world, self.progress)?)
+    }
+
+    fn index(
+        &self,
+        fetcher: &Fetcher<'_>,
+        repository: &str,
+        url: &Url,
+        chart: &str,
+        user: Option<&WebUser>,
+    ) -> Result<Rc<Vec<Entry>>> {
+        let key = (repository.to_owned(), chart.to_owned());
+        if let Some(entries) = self.indexes.borrow().get(&key) {
+            return Ok(Rc::clone(entries));
+        }
+        let text = fetcher.text(url, user, super::MAX_INDEX)?;
+        let entries = Rc::new(super::entries(text, repository, chart)?);
+        self.indexes.borrow_mut().insert(key, Rc::clone(&entries));
+        Ok(entries)
+    }
+}
+
+impl Got {
+    /// The archive's name on the server: what a provenance file speaks of.
+    pub(crate) fn file_name(&self) -> String {
+        let last = self.url.path_segments().and_then(|mut all| all.next_back());
+        last.unwrap_or_default().replace("%2B", "+").replace("%2b", "+")
+    }
+}
+
+fn get(fetcher: &Fetcher<'_>, url: &Url, user: Option<&WebUser>, order: Order<'_>) -> Result<Got> {
+    // Before the archive: what is not signed need not be fetched.
+    let provenance = if order.provenance {
+        beside(fetcher, url, user)?
+    } else {
+        None
+    };
+    let digest = match order.expected {
+        Some(digest) if fetcher.cached(digest, order.to)? => digest.clone(),
+        expected => fetcher.archive(url, user, expected, order.to)?,
+    };
+    Ok(Got {
+        url: url.clone(),
+        digest,
+        provenance,
+    })
+}
+
+/// The provenance file of an archive; `None` when the server has none.
+fn beside(fetcher: &Fetcher<'_>, url: &Url, user: Option<&WebUser>) -> Result<Option<Vec<u8>>> {
+    let mut url = url.clone();
+    url.set_path(&format!("{}.prov", url.path()));
+    match fetcher.text(&url, user, MAX_PROVENANCE) {
+        Ok(text) => Ok(Some(text)),
+        Err(failure) if failure.is_missing() => Ok(None),
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+fn check_scheme(url: &Url) -> Result<()> {
+    if matches!(url.scheme(), "http" | "https") {
+        return Ok(());
+    }
+    let message = format!("{:?} is not the URL of a web server", url.as_str());
+    let one = Diagnostic::error(Class::Chart, message);
+    Err(one
+        .hint("oci://, https://, http://, file:// and @NAME are known")
+        .into())
+}
+
+fn choose<'e>(entries: &'e [Entry], wanted: &Wanted<'_>) -> Option<&'e Entry> {
+    match wanted {
+        Wanted::Newest(constraint, _) => {
+            let newest = super::newest(entries.iter().map(|one| one.version.as_str()), constraint);
+            entries.iter().find(|one| Some(one.version.as_str()) == newest)
+        }
+        Wanted::Exact(version) => {
+            let wanted = Version::parse(version).ok();
+            let same = |one: &&Entry| {
+                one.version == *version
+                    || Version::parse(&one.version)
+                        .ok()
+                        .zip(wanted.as_ref())
+                        .is_some_and(|(one, wanted)| one.precedence(wanted).is_eq())
+            };
+            entries.iter().find(same)
+        }
+    }
+}
+
+fn none_fits(repository: &str, name: &str, wanted: &Wanted<'_>) -> Diagnostic {
+    let (message, note) = match wanted {
+        Wanted::Newest(_, range) => (
+            format!("{repository} has no version of {name} that fits {range:?}"),
+            "versions before a release fit only a range that names one",
+        ),
+        Wanted::Exact(version) => (
+            format!("{repository} has no version {version} of {name}"),
+            "an index lists the versions that there are",
+        ),
+    };
+    Diagnostic::error(Class::Refused, message).note(note)
+}
+
+fn noted(problem: Diagnostics, note: &str) -> Diagnostics {
+    let list = problem.into_vec().into_iter();
+    list.map(|one| match one.class {
+        Class::Digest => one.note(note),
+        _ => one,
+    })
+    .collect()
+}
+
+/// How a repository is spoken to for which Helm keeps certificates.
+fn with_tls(client: &ClientOptions, known: &Known) -> ClientOptions {
+    let path = |path: &Path| (!path.as_os_str().is_empty()).then(|| path.to_owned());
+    ClientOptions {
+        tls: TlsOptions {
+            ca_file: path(&known.ca_file).or_else(|| client.tls.ca_file.clone()),
+            insecure_skip_verify: known.insecure_skip_tls_verify || client.tls.insecure_skip_verify,
+            cert_file: path(&known.cert_file).or_else(|| client.tls.cert_file.clone()),
+            key_file: path(&known.key_file).or_else(|| client.tls.key_file.clone()),
+        },
+        ..client.clone()
+    }
+}
