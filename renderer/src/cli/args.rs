@@ -173,6 +173,16 @@ pub(crate) struct Package {
     /// Fail unless the digest is this one
     #[arg(long, value_name = "DIGEST")]
     pub(crate) expect_digest: Option<Digest>,
+    /// Choose the newest dependencies that fit before, as `dependency update` does; the flags below are for
+    /// that
+    #[arg(short = 'u', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) dependency_update: bool,
+    #[command(flatten)]
+    pub(crate) known: super::source_args::KnownRepositories,
+    #[command(flatten)]
+    pub(crate) cache: super::cache::CacheOptions,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
 }
 
 /// In place of what Chart.yaml says.

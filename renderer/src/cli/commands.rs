@@ -5,11 +5,13 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::args::{DigestArgs, Package, Push, PushVersions, Render};
-use super::shipping::{check_expected, describe, failed, ship};
+use super::dependency::{Wanted, update_first};
+use super::shipping::{check_expected, client_options, describe, failed, ship};
+use super::source_args::Provenance;
 use super::{Context, Done, Outcome, files};
 use crate::config::Config;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
-use crate::oci;
+use crate::oci::{self, ClientOptions};
 use crate::package::Packer;
 use crate::package::artifact::Artifact;
 use crate::pipeline::{self, Prepared, Versions};
@@ -116,11 +118,23 @@ pub(crate) fn package(args: &Package, context: &Context<'_>) -> Done {
         let one = Diagnostic::error(Class::Usage, "--expect-digest goes with one chart");
         return Done::One(Box::new(Outcome::failed(one.into())));
     }
+    // The password may come from standard input, which is read once.
+    let client = args
+        .dependency_update
+        .then(|| client_options(&args.registry))
+        .transpose();
+    let client = match client {
+        Ok(client) => client.map(|client| ClientOptions {
+            cache: args.cache.find(context),
+            ..client
+        }),
+        Err(problem) => return Done::One(Box::new(Outcome::failed(problem))),
+    };
     let mut packer = packer();
     let mut outcomes: Vec<Outcome> = args
         .charts
         .iter()
-        .map(|chart| package_one(chart, args, &mut packer, context))
+        .map(|chart| package_one(chart, args, client.as_ref(), &mut packer, context))
         .collect();
     match outcomes.pop() {
         Some(one) if outcomes.is_empty() => Done::One(Box::new(one)),
@@ -128,12 +142,19 @@ pub(crate) fn package(args: &Package, context: &Context<'_>) -> Done {
     }
 }
 
-fn package_one(chart: &Path, args: &Package, packer: &mut Packer, context: &Context<'_>) -> Outcome {
+fn package_one(
+    chart: &Path,
+    args: &Package,
+    client: Option<&ClientOptions>,
+    packer: &mut Packer,
+    context: &Context<'_>,
+) -> Outcome {
     let versions = Versions {
         version: args.versions.version.as_deref(),
         app_version: args.versions.app_version.as_deref(),
     };
-    let prepared = pipeline::stamp(context.world)
+    let prepared = update_dependencies(chart, args, client, context)
+        .and_then(|()| pipeline::stamp(context.world))
         .and_then(|stamp| pipeline::from_folder(chart, versions, stamp, packer));
     let prepared = match prepared {
         Ok(prepared) => prepared,
@@ -162,6 +183,21 @@ fn package_one(chart: &Path, args: &Package, packer: &mut Packer, context: &Cont
         }
         Err(problem) => failed(report, problem),
     }
+}
+
+fn update_dependencies(
+    chart: &Path,
+    args: &Package,
+    client: Option<&ClientOptions>,
+    context: &Context<'_>,
+) -> Result<()> {
+    let Some(client) = client else { return Ok(()) };
+    let wanted = Wanted {
+        chart,
+        known: &args.known,
+        provenance: &Provenance::default(),
+    };
+    update_first(wanted, client, context)
 }
 
 /// As with Helm, a package that is there is replaced: it is what the folder makes.

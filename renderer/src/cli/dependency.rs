@@ -1,13 +1,15 @@
 //! `dependency build` and `dependency update`; `dependency list` is next door.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueHint};
 
 use super::args::Registry;
+use super::output::to_stderr;
 use super::progress::Progress;
 use super::shipping::client_options;
+use super::source_args::{KnownRepositories, Provenance};
 use super::{Context, Done, Outcome};
 use crate::dependencies::{self, Change, Mode, Placed, Reach};
 use crate::diag::{Class, Diagnostic, Result};
@@ -34,13 +36,13 @@ pub(crate) struct Dependencies {
     #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) chart: PathBuf,
     #[command(flatten)]
-    pub(crate) known: super::source_args::KnownRepositories,
+    pub(crate) known: KnownRepositories,
     /// Nothing: indexes of repositories are always fetched, and nothing is when the lock and the cache
     /// have it all
     #[arg(long)]
     pub(crate) skip_refresh: bool,
     #[command(flatten)]
-    pub(crate) provenance: super::source_args::Provenance,
+    pub(crate) provenance: Provenance,
     #[command(flatten)]
     pub(crate) cache: super::cache::CacheOptions,
     #[command(flatten)]
@@ -54,28 +56,50 @@ pub(crate) fn dependency(command: &DependencyCommand, context: &Context<'_>) -> 
         DependencyCommand::Build(args) => (args, Mode::Build),
         DependencyCommand::Update(args) => (args, Mode::Update),
     };
-    match run(args, mode, context) {
+    let client = client_options(&args.registry).map(|client| ClientOptions {
+        cache: args.cache.find(context),
+        ..client
+    });
+    match client.and_then(|client| run(args.wanted(), &client, mode, context)) {
         Ok(outcomes) => Done::Many(outcomes),
         Err(problem) => Done::One(Box::new(Outcome::failed(problem))),
     }
 }
 
-fn run(args: &Dependencies, mode: Mode, context: &Context<'_>) -> Result<Vec<Outcome>> {
-    let client = ClientOptions {
-        cache: args.cache.find(context),
-        ..client_options(&args.registry)?
-    };
-    check_credentials(args, &client, context)?;
-    let keyring = args.provenance.keyring(context)?;
+/// Whose dependencies, and from where.
+pub(crate) struct Wanted<'w> {
+    pub(crate) chart: &'w Path,
+    pub(crate) known: &'w KnownRepositories,
+    pub(crate) provenance: &'w Provenance,
+}
+
+impl Dependencies {
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted {
+            chart: &self.chart,
+            known: &self.known,
+            provenance: &self.provenance,
+        }
+    }
+}
+
+fn run(
+    wanted: Wanted<'_>,
+    client: &ClientOptions,
+    mode: Mode,
+    context: &Context<'_>,
+) -> Result<Vec<Outcome>> {
+    check_credentials(wanted.chart, client, context)?;
+    let keyring = wanted.provenance.keyring(context)?;
     let progress = Progress::new(context.printer, "pulling");
     let reach = Reach {
-        client: &client,
-        repositories: args.known.repository_config.as_deref(),
+        client,
+        repositories: wanted.known.repository_config.as_deref(),
         keyring: keyring.as_deref(),
         world: context.world,
         progress: &progress,
     };
-    let done = dependencies::run(&args.chart, mode, reach);
+    let done = dependencies::run(wanted.chart, mode, reach);
     progress.end();
     let done = done?;
     let mut outcomes = Vec::new();
@@ -98,6 +122,16 @@ fn run(args: &Dependencies, mode: Mode, context: &Context<'_>) -> Result<Vec<Out
         }
     }
     Ok(outcomes)
+}
+
+/// What `dependency update` does, before something else is done with the chart: it says so with -v only.
+pub(crate) fn update_first(wanted: Wanted<'_>, client: &ClientOptions, context: &Context<'_>) -> Result<()> {
+    for outcome in run(wanted, client, Mode::Update, context)? {
+        if context.printer.is_verbose() {
+            to_stderr(&outcome.text);
+        }
+    }
+    Ok(())
 }
 
 fn outcome(placed: Placed) -> Outcome {
@@ -137,7 +171,7 @@ fn outcome(placed: Placed) -> Outcome {
 }
 
 /// One password for several registries would show it to the wrong ones.
-fn check_credentials(args: &Dependencies, client: &ClientOptions, context: &Context<'_>) -> Result<()> {
+fn check_credentials(chart: &Path, client: &ClientOptions, context: &Context<'_>) -> Result<()> {
     let env = |name| context.world.env(name).is_some();
     let given = if client.credentials.is_some() {
         "--username"
@@ -146,7 +180,7 @@ fn check_credentials(args: &Dependencies, client: &ClientOptions, context: &Cont
     } else {
         return Ok(());
     };
-    let metadata = crate::chart::folder::chart_yaml(&args.chart)?;
+    let metadata = crate::chart::folder::chart_yaml(chart)?;
     let hosts: BTreeSet<String> = dependencies::wanted(&metadata)
         .iter()
         .filter_map(|one| one.repository.strip_prefix("oci://"))

@@ -35,6 +35,16 @@ pub(crate) struct Fetch {
     pub(crate) registry: Registry,
 }
 
+impl Fetch {
+    /// How it is fetched; reads the password if it is on standard input.
+    pub(crate) fn client(&self, context: &Context<'_>) -> Result<ClientOptions> {
+        Ok(ClientOptions {
+            cache: self.cache.find(context),
+            ..client_options(&self.registry)?
+        })
+    }
+}
+
 /// A chart that is named by a path, a reference, a URL or a repository's name for it.
 pub(crate) fn load(chart: &Path, fetch: &Fetch, context: &Context<'_>) -> Result<Arc<Loaded>> {
     let keyring = fetch.provenance.keyring(context)?;
@@ -53,10 +63,7 @@ pub(crate) fn load(chart: &Path, fetch: &Fetch, context: &Context<'_>) -> Result
         }
         return load::load(chart);
     }
-    let client = ClientOptions {
-        cache: fetch.cache.find(context),
-        ..client_options(&fetch.registry)?
-    };
+    let client = fetch.client(context)?;
     let folder = tempfile::tempdir()
         .map_err(|error| fsio::cannot("make", Path::new("a temporary folder"), &error, Class::Io))?;
     let options = PullOptions {

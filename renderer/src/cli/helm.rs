@@ -39,28 +39,12 @@ const NO_REPOSITORIES: &str = "this command uses no chart repositories";
 const NO_REPOSITORY_CACHE: &str = "indexes of repositories are not kept; --cache-dir says where archives are";
 const NO_SIGNING: &str = "signing with PGP is not supported; `helm package --sign` on the folder makes a .prov \
                           file, which `push` sends along";
-const NO_FETCHING: &str = "nothing is fetched while packaging; run `dependency build` before";
-
 /// Flags of `helm package` alone.
 const PACKAGE: &[Refused] = &[
-    Refused {
-        name: "dependency-update",
-        takes_value: false,
-        short: Some('u'),
-        reason: NO_FETCHING,
-    },
     flag("sign", NO_SIGNING),
     value("key", NO_SIGNING),
     value("keyring", NO_SIGNING),
     value("passphrase-file", NO_SIGNING),
-    value("ca-file", NO_FETCHING),
-    value("cert-file", NO_FETCHING),
-    value("key-file", NO_FETCHING),
-    flag("insecure-skip-tls-verify", NO_FETCHING),
-    flag("plain-http", NO_FETCHING),
-    value("username", NO_FETCHING),
-    value("password", NO_FETCHING),
-    value("registry-config", NO_FETCHING),
 ];
 
 /// Flags of `helm pull` alone.
@@ -73,11 +57,9 @@ const NO_PASSING: &str = "credentials never go to another host than the one they
 const FROM_DISK: &str = "charts are read from disk here; `solar-render pull` fetches one";
 const NO_PLUGINS: &str = "nothing is run on what was rendered; send it through a pipe instead";
 const NO_DNS: &str = "what is rendered must not depend on a network: getHostByName gives \"\"";
-const NO_UPDATE: &str = "nothing is fetched while rendering; run `helm dependency build` before";
 
 /// Flags of `helm template` alone.
 const TEMPLATE: &[Refused] = &[
-    flag("dependency-update", NO_UPDATE),
     flag("enable-dns", NO_DNS),
     flag(
         "validate",

@@ -1,13 +1,15 @@
 //! `template`: what a chart renders to, as `helm template` prints it.
 
 use std::mem::ManuallyDrop;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::dependency::{Wanted, update_first};
 use super::template_args::{ClusterFlags, ReleaseFlags, Template, ValueFlags};
 use super::template_files::write_files;
 use super::{Context, Done, Outcome, csv, fetch};
+use crate::chart::load::Loaded;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::engine::capabilities::Capabilities;
 use crate::engine::manifest::{Choice, Crd, Manifest, Manifests, print_texts};
@@ -17,6 +19,7 @@ use crate::engine::{Chart, Rendered, Request};
 use crate::report::{Report, SCHEMA};
 use crate::value::{Map, Value};
 use crate::values::Places;
+use crate::values::dependencies::missing_charts;
 use crate::values::options::Options;
 use crate::world::{Fixed, System, World};
 
@@ -45,7 +48,7 @@ fn failed(problem: Diagnostics, text: String) -> Done {
 fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
     let (chart, request) = request(args)?;
     // The process ends soon: to take a large chart apart piece by piece would only cost time.
-    let sources = ManuallyDrop::new(Chart::new(fetch::load(&chart, &args.fetch, context)?));
+    let sources = ManuallyDrop::new(Chart::new(load(&chart, args, context)?));
     let rendered = sources.render(&request)?;
     for warning in &rendered.warnings {
         context.printer.warn(warning);
@@ -95,6 +98,21 @@ fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
         String::new()
     };
     Ok(Done::Document { json, text })
+}
+
+fn load(chart: &Path, args: &Template, context: &Context<'_>) -> Result<Arc<Loaded>> {
+    let fetch = &args.fetch;
+    let loaded = fetch::load(chart, fetch, context)?;
+    if !args.dependency_update || !chart.is_dir() || missing_charts(&loaded).is_empty() {
+        return Ok(loaded);
+    }
+    let wanted = Wanted {
+        chart,
+        known: &fetch.repositories.known,
+        provenance: &fetch.provenance,
+    };
+    update_first(wanted, &fetch.client(context)?, context)?;
+    fetch::load(chart, fetch, context)
 }
 
 /// What is to be rendered, from the command line.

@@ -112,15 +112,18 @@ pub fn prepare(chart: &Arc<Loaded>, user: &Map) -> diag::Result<Prepared> {
     })
 }
 
-/// Every declared dependency must lie in `charts/`.
-fn check(chart: &Loaded) -> diag::Result<()> {
-    let missing: Vec<&str> = chart
-        .details
-        .dependencies()
-        .iter()
+/// The declared dependencies that do not lie in `charts/`.
+pub fn missing_charts(chart: &Loaded) -> Vec<&str> {
+    let declared = chart.details.dependencies().iter();
+    declared
         .map(|wanted| wanted.name.as_str())
         .filter(|wanted| chart.dependencies.iter().all(|found| found.name() != *wanted))
-        .collect();
+        .collect()
+}
+
+/// Every declared dependency must lie in `charts/`.
+fn check(chart: &Loaded) -> diag::Result<()> {
+    let missing = missing_charts(chart);
     if missing.is_empty() {
         return Ok(());
     }

@@ -12,6 +12,7 @@ mod cache;
 mod charts;
 mod copy;
 mod dependency;
+mod dependency_first;
 mod dependency_list;
 mod helm_charts;
 mod helm_flags;
