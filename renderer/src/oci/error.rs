@@ -134,6 +134,11 @@ impl ClientError {
         }
     }
 
+    /// Whether the registry gives this code as a reason.
+    pub(super) fn says(&self, code: &str) -> bool {
+        matches!(self, Self::Status { detail: Some(detail), .. } if detail.contains(code))
+    }
+
     /// Says how many attempts it took.
     pub(super) fn after(mut self, made: u32) -> Self {
         if let Self::Link { attempts, .. } | Self::Status { attempts, .. } = &mut self {

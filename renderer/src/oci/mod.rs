@@ -63,6 +63,7 @@ mod read;
 mod referrers;
 pub mod retry;
 mod secret;
+mod shared_tag;
 mod sign;
 mod tags;
 mod tls;

@@ -1,9 +1,5 @@
 //! What refers to a manifest: the referrers API of the OCI distribution specification 1.1, and the
 //! tag `sha256-<hex>` that stands in for it where a registry does not have it.
-//!
-//! The tag is read, changed and written, and registries have no compare-and-swap: of two who add to
-//! the same tag in the same moment one may be lost. It is looked at again after the write, which
-//! finds most such cases.
 
 use reqwest::Method;
 use serde_json::{Map, Value, json};
@@ -11,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::client::Client;
 use super::error::ClientError;
 use super::image::Descriptor;
+use super::retry::Cause;
 use super::transport::{Call, Fault};
 use crate::package::artifact::{Artifact, Blob, Content};
 use crate::reference::{At, Digest, Tag};
@@ -18,10 +15,10 @@ use crate::reference::{At, Digest, Tag};
 const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 /// The largest page of the list that is read, in bytes: a manifest's size, as the tag holds one.
 const MAX_PAGE: usize = 4 << 20;
+/// The error code for a manifest whose blobs are not there.
+const BLOB_UNSEEN: &str = "MANIFEST_BLOB_UNKNOWN";
 /// The most pages.
 const MAX_PAGES: usize = 100;
-/// How often the tag is written again when another signer writes it at the same time.
-const MAX_TURNS: u32 = 10;
 
 /// A manifest that refers to another one.
 #[derive(Debug, Clone)]
@@ -98,50 +95,18 @@ impl Client<'_> {
             return Ok(());
         }
         let tag = tag_of(referring.subject)?;
-        for _ in 0..MAX_TURNS {
-            let mut index = self.index_at(&tag).await?.unwrap_or_else(|| {
-                Map::from_iter([
-                    ("schemaVersion".to_owned(), json!(2)),
-                    ("mediaType".to_owned(), json!(INDEX_TYPE)),
-                ])
-            });
-            if entries(&index)
-                .iter()
-                .any(|entry| entry.digest == *referring.digest)
-            {
-                return Ok(());
-            }
-            let entry = json!({
-                "mediaType": Artifact::MANIFEST_TYPE,
-                "digest": referring.digest.as_str(),
-                "size": referring.bytes.len(),
-                "artifactType": referring.artifact_type,
-            });
-            let list = index.entry("manifests").or_insert_with(|| json!([]));
-            if let Value::Array(list) = list {
-                list.push(entry);
-            }
-            let bytes = Value::Object(index).to_string().into_bytes();
-            let digest = digest_of(&bytes);
-            self.put(&At::Tag(tag.clone()), INDEX_TYPE, &bytes, &digest)
-                .await?;
-            // And again: there is no compare-and-swap, another signer may have been in between.
-        }
-        Err(ClientError::Protocol {
-            action: format!("PUT {tag}"),
-            message: format!("the tag was changed {MAX_TURNS} times by others while an entry was added"),
+        self.change_tag(&tag, INDEX_TYPE, async |found| {
+            let index = found.map(|bytes| read_index(&tag, &bytes)).transpose()?;
+            Ok(with_entry(index.unwrap_or_else(empty_index), referring))
         })
+        .await
     }
 
     async fn index_at(&self, tag: &Tag) -> Result<Option<Map<String, Value>>, ClientError> {
         let Some(bytes) = self.find_manifest(&At::Tag(tag.clone())).await? else {
             return Ok(None);
         };
-        let index = parse_index(&bytes).map_err(|message| ClientError::Protocol {
-            action: format!("GET {tag}"),
-            message,
-        })?;
-        Ok(Some(index))
+        read_index(tag, &bytes).map(Some)
     }
 
     /// A manifest, or `None` when there is none.
@@ -198,6 +163,42 @@ pub(super) fn suffixed(subject: &Digest, suffix: &str) -> Result<Tag, ClientErro
         .map_err(|error: crate::reference::ReferenceError| ClientError::Setup(error.to_string()))
 }
 
+fn empty_index() -> Map<String, Value> {
+    Map::from_iter([
+        ("schemaVersion".to_owned(), json!(2)),
+        ("mediaType".to_owned(), json!(INDEX_TYPE)),
+    ])
+}
+
+/// The index with one more in it; `None` when it has it.
+fn with_entry(mut index: Map<String, Value>, referring: &Referring<'_>) -> Option<Vec<u8>> {
+    if entries(&index)
+        .iter()
+        .any(|entry| entry.digest == *referring.digest)
+    {
+        return None;
+    }
+    let entry = json!({
+        "mediaType": Artifact::MANIFEST_TYPE,
+        "digest": referring.digest.as_str(),
+        "size": referring.bytes.len(),
+        "artifactType": referring.artifact_type,
+    });
+    let list = index.entry("manifests").or_insert(Value::Null);
+    match list {
+        Value::Array(list) => list.push(entry),
+        other => *other = json!([entry]),
+    }
+    Some(Value::Object(index).to_string().into_bytes())
+}
+
+fn read_index(tag: &Tag, bytes: &[u8]) -> Result<Map<String, Value>, ClientError> {
+    parse_index(bytes).map_err(|message| ClientError::Protocol {
+        action: format!("GET {tag}"),
+        message,
+    })
+}
+
 fn parse_index(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     let index: Map<String, Value> = serde_json::from_slice(bytes)
         .map_err(|error| format!("the list of referrers is not JSON: {error}"))?;
@@ -239,7 +240,11 @@ impl Client<'_> {
             call.payload = super::transport::Payload::Bytes(bytes.clone());
             let reply = self.exchange(&call).await?;
             if reply.status != 201 {
-                return Err(self.unexpected(reply, "201").await);
+                let mut fault = self.unexpected(reply, "201").await;
+                if fault.error.says(BLOB_UNSEEN) {
+                    fault.cause = Some(Cause::BlobUnseen);
+                }
+                return Err(fault);
             }
             super::client::check_digest(&reply, digest)?;
             Ok::<_, Fault>(reply.header("oci-subject").is_some())

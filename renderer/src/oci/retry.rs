@@ -44,6 +44,9 @@ pub enum Cause {
     /// The upload session is gone: registries lose them on a restart, or behind a balancer.
     /// Started afresh, the upload may well succeed.
     SessionLost,
+    /// A manifest's blob is not seen that was sent before: registries take a moment, above all where several
+    /// send the same one.
+    BlobUnseen,
 }
 
 /// What to do about it.
@@ -77,7 +80,7 @@ pub fn decide(
 /// Whether the same request may succeed later.
 pub fn is_transient(cause: Cause) -> bool {
     match cause {
-        Cause::Connect | Cause::Timeout | Cause::Cut | Cause::SessionLost => true,
+        Cause::Connect | Cause::Timeout | Cause::Cut | Cause::SessionLost | Cause::BlobUnseen => true,
         Cause::Status(501) => false,
         Cause::Status(status) => matches!(status, 408 | 429 | 500..=599),
     }
@@ -113,7 +116,13 @@ mod tests {
     fn only_what_may_pass_is_retried() {
         let policy = RetryPolicy::default();
         let retried = |cause| matches!(decide(&policy, 1, cause, None, 0), Decision::Retry(_));
-        for cause in [Cause::Connect, Cause::Timeout, Cause::Cut, Cause::SessionLost] {
+        for cause in [
+            Cause::Connect,
+            Cause::Timeout,
+            Cause::Cut,
+            Cause::SessionLost,
+            Cause::BlobUnseen,
+        ] {
             assert!(retried(cause), "{cause:?}");
         }
         for status in [408, 429, 500, 502, 503, 504, 599] {

@@ -10,5 +10,6 @@ mod faults;
 mod file;
 mod layout;
 mod registry;
+mod signers;
 mod support;
 mod tls;

@@ -251,46 +251,56 @@ impl Target<'_> {
         let name = self.repository.to_string();
         let (payload, signature) = form::simple(self.digest, &name, key).map_err(Failure::Key)?;
         let payload_digest = client.put_blob(form::SIMPLE_TYPE, &payload).await?;
-        let at = At::Tag(suffixed(self.digest, ".sig")?);
-        let mut layers = match client.find_manifest(&at).await? {
-            Some(bytes) => {
-                let manifest: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
-                manifest
-                    .get("layers")
-                    .and_then(serde_json::Value::as_array)
-                    .cloned()
-                    .unwrap_or_default()
-            }
-            None => Vec::new(),
-        };
-        layers.push(json!({
+        let tag = suffixed(self.digest, ".sig")?;
+        let layer = json!({
             "mediaType": form::SIMPLE_TYPE,
             "digest": payload_digest.as_str(),
             "size": payload.len(),
             "annotations": { form::SIMPLE_SIGNATURE: signature },
-        }));
-        let ids: Vec<&serde_json::Value> = layers.iter().filter_map(|layer| layer.get("digest")).collect();
-        let config = json!({
-            "architecture": "",
-            "os": "",
-            "config": {},
-            "rootfs": { "type": "layers", "diff_ids": ids },
-        })
-        .to_string();
-        let config_digest = client.put_blob(IMAGE_CONFIG, config.as_bytes()).await?;
-        let manifest = json!({
-            "schemaVersion": 2,
-            "mediaType": Artifact::MANIFEST_TYPE,
-            "config": { "mediaType": IMAGE_CONFIG, "digest": config_digest.as_str(), "size": config.len() },
-            "layers": layers,
-        })
-        .to_string()
-        .into_bytes();
+        });
         client
-            .put(&at, Artifact::MANIFEST_TYPE, &manifest, &digest_of(&manifest))
+            .change_tag(&tag, Artifact::MANIFEST_TYPE, async |found| {
+                with_simple(client, found, &layer).await
+            })
             .await?;
         Ok(())
     }
+}
+
+/// The manifest of simple signatures with one more in it; `None` when it has it.
+async fn with_simple(
+    client: &Client<'_>,
+    found: Option<Vec<u8>>,
+    layer: &serde_json::Value,
+) -> std::result::Result<Option<Vec<u8>>, ClientError> {
+    let manifest: serde_json::Value = found.map_or_else(Default::default, |bytes| {
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    });
+    let mut layers = manifest
+        .get("layers")
+        .and_then(serde_json::Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    if layers.contains(layer) {
+        return Ok(None);
+    }
+    layers.push(layer.clone());
+    let ids: Vec<&serde_json::Value> = layers.iter().filter_map(|layer| layer.get("digest")).collect();
+    let config = json!({
+        "architecture": "",
+        "os": "",
+        "config": {},
+        "rootfs": { "type": "layers", "diff_ids": ids },
+    })
+    .to_string();
+    let config_digest = client.put_blob(IMAGE_CONFIG, config.as_bytes()).await?;
+    let manifest = json!({
+        "schemaVersion": 2,
+        "mediaType": Artifact::MANIFEST_TYPE,
+        "config": { "mediaType": IMAGE_CONFIG, "digest": config_digest.as_str(), "size": config.len() },
+        "layers": layers,
+    });
+    Ok(Some(manifest.to_string().into_bytes()))
 }
 
 /// Fails unless one signature is good.
