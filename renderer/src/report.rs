@@ -49,6 +49,9 @@ pub struct Report {
     /// Beside a push: `signed`, or `unchanged` when this key had signed it before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<Outcome>,
+    /// Of a copy: how many manifests that refer to the chart were taken along.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub referrers: Option<u64>,
     /// Who signed the archive, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,

@@ -35,6 +35,7 @@ pub(crate) fn copy(args: &Copy, context: &Context<'_>) -> Outcome {
         },
         allow_mismatch: policy.allow_mismatch,
         devel: false,
+        referrers: args.referrers,
     };
     let progress = Progress::new(context.printer, "copying");
     let copied = oci::copy(
@@ -50,7 +51,12 @@ pub(crate) fn copy(args: &Copy, context: &Context<'_>) -> Outcome {
         Ok(copied) => {
             let mut report = describe(&copied.artifact);
             report.reference = Some(copied.destination.to_string());
-            shipped(report, copied.result, false)
+            let mut outcome = shipped(report, copied.result, false);
+            if let Some(count) = copied.referrers {
+                outcome.text.push_str(&format!("Referrers: {count}\n"));
+                outcome.report.referrers = Some(count as u64);
+            }
+            outcome
         }
         Err(problem) => failed(crate::report::Report::default(), problem),
     }

@@ -92,10 +92,13 @@ pub(crate) struct Copy {
     /// release
     #[arg(value_name = "SRC")]
     pub(crate) source: Locator,
-    /// Where it goes: oci://HOST/PATH[:TAG] or oci-layout:DIR[:TAG]; without a tag, the chart's name
-    /// and version are appended
+    /// Where it goes: oci://HOST/PATH[:TAG] or oci-layout:DIR[:TAG], without a tag the chart's name and version
+    /// are appended; file:DIR gets the archive alone
     #[arg(value_name = "DST")]
     pub(crate) target: Target,
+    /// Take along what refers to the chart: signatures, attestations, and what refers to those
+    #[arg(short = 'r', long, visible_alias = "recursive", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) referrers: bool,
     /// Use HTTP for SRC alone
     #[arg(long)]
     pub(crate) from_plain_http: bool,

@@ -3,18 +3,21 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::client::{Client, Subject};
-use super::image::{Descriptor, Image};
-use super::origin::{Origin, disk, not_a_chart};
+use super::copy_referrers::{Along, Sink};
+use super::image::Descriptor;
+use super::origin::{Origin, not_a_chart};
 use super::policy::{Failure, PushOptions, Pushed};
 use super::push::Push;
-use super::{ClientOptions, Destination, Progress, layout, layout_read, resolve};
+use super::{ClientOptions, Destination, Progress, file, layout, layout_read, resolve};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::package::MEMORY_LIMIT;
 use crate::package::artifact::{Artifact, Blob, BlobSource, Content};
-use crate::reference::{Locator, Place, Reference, Repository, Tag, Target};
+use crate::reference::{Digest, Locator, Place, Reference, Repository, Tag, Target};
+use crate::report::Outcome;
 use crate::world::World;
 
 /// What is asked of a copy.
@@ -26,6 +29,8 @@ pub struct CopyOptions {
     pub allow_mismatch: bool,
     /// Without tag and digest, take a version before a release, too.
     pub devel: bool,
+    /// Take along what refers to the chart: signatures above all.
+    pub referrers: bool,
 }
 
 /// What a copy came to.
@@ -37,6 +42,8 @@ pub struct Copied {
     pub destination: Destination,
     /// What the push part came to.
     pub result: std::result::Result<Pushed, Failure>,
+    /// How many manifests that refer to the chart were taken along; none where the chart was not.
+    pub referrers: Option<usize>,
 }
 
 /// Copies a chart. `from` and `to` are how the two registries are spoken to. Blocks until it is
@@ -53,9 +60,9 @@ pub fn copy(
     world: &dyn World,
     progress: &dyn Progress,
 ) -> Result<Copied> {
-    if let Target::File { .. } = target {
-        let one = Diagnostic::error(Class::Usage, "a copy goes to oci:// or oci-layout:");
-        return Err(one.hint("`pull` gets an archive into a folder").into());
+    if let (Target::File { .. }, true) = (target, options.referrers) {
+        let one = Diagnostic::error(Class::Usage, "--referrers goes with oci:// and oci-layout:");
+        return Err(one.note("nothing can refer to an archive in a folder").into());
     }
     let runtime = super::runtime().map_err(Failure::from)?;
     let result = runtime.block_on(async {
@@ -66,19 +73,30 @@ pub fn copy(
         // What has no archive is no chart, and would break whoever pulls it.
         image.layer().map_err(|reason| not_a_chart(&reference, reason))?;
         let named = origin.named(&image, &reference).await?;
-        let artifact = artifact(&image, (named.name, named.version), &locator.place);
+        let blobs: Vec<Descriptor> = std::iter::once(&image.config)
+            .chain(&image.layers)
+            .cloned()
+            .collect();
+        let names = (named.name, named.version);
+        let artifact = artifact_of(image.bytes, image.digest, &blobs, names, &locator.place);
         let destination = resolve(target, &artifact, options.allow_mismatch)?;
         let copy = Copy {
             origin: &origin,
             place: &locator.place,
             artifact: &artifact,
             options: &options.push,
+            referrers: options.referrers,
         };
         let result = copy.run(&destination, to, world, progress).await;
+        let (result, referrers) = match result {
+            Ok((pushed, referrers)) => (Ok(pushed), referrers),
+            Err(failure) => (Err(failure), None),
+        };
         Ok(Copied {
             artifact,
             destination,
             result,
+            referrers,
         })
     });
     runtime.shutdown_background();
@@ -86,9 +104,15 @@ pub fn copy(
 }
 
 /// A layout's blobs are on disk already; a registry's come when they are needed.
-fn artifact(image: &Image, (name, version): (String, String), place: &Place) -> Artifact {
-    let blobs = std::iter::once(&image.config)
-        .chain(&image.layers)
+pub(super) fn artifact_of(
+    manifest: Vec<u8>,
+    digest: Digest,
+    blobs: &[Descriptor],
+    (name, version): (String, String),
+    place: &Place,
+) -> Artifact {
+    let blobs = blobs
+        .iter()
         .map(|descriptor| Blob {
             media_type: media_type(&descriptor.media_type),
             digest: descriptor.digest.clone(),
@@ -104,10 +128,29 @@ fn artifact(image: &Image, (name, version): (String, String), place: &Place) -> 
     Artifact {
         name,
         version,
-        manifest: image.bytes.clone(),
-        digest: image.digest.clone(),
+        manifest,
+        digest,
         blobs,
     }
+}
+
+/// Gets the bytes of these blobs of the artifact.
+pub(super) async fn fill(
+    artifact: &mut Artifact,
+    wanted: &[Digest],
+    supply: Option<&Supply<'_>>,
+    progress: &dyn Progress,
+) -> std::result::Result<(), Failure> {
+    let Some(supply) = supply else { return Ok(()) };
+    for blob in artifact
+        .blobs
+        .iter_mut()
+        .filter(|blob| wanted.contains(&blob.digest))
+    {
+        progress.blob_started(&blob.digest, blob.size);
+        *blob = supply.fetch(blob).await?;
+    }
+    Ok(())
 }
 
 /// The manifest has the real one; what we do with a blob depends on ours alone.
@@ -127,7 +170,11 @@ struct Copy<'a> {
     place: &'a Place,
     artifact: &'a Artifact,
     options: &'a PushOptions,
+    referrers: bool,
 }
+
+/// What became of the chart, and how many manifests were taken along with it.
+type Reached = std::result::Result<(Pushed, Option<usize>), Failure>;
 
 impl Copy<'_> {
     async fn run(
@@ -136,7 +183,7 @@ impl Copy<'_> {
         client: &ClientOptions,
         world: &dyn World,
         progress: &dyn Progress,
-    ) -> std::result::Result<Pushed, Failure> {
+    ) -> Reached {
         if let Some(expected) = &self.options.expect_digest
             && *expected != self.artifact.digest
         {
@@ -151,8 +198,42 @@ impl Copy<'_> {
         match destination {
             Destination::Registry(reference) => self.to_registry(reference, client, world, progress).await,
             Destination::Layout { dir, tag } => self.to_layout(dir, tag, progress).await,
-            Destination::File { path } => Err(disk(path, "written", io::ErrorKind::Unsupported.into())),
+            Destination::File { path } => self.to_file(path, progress).await.map(|pushed| (pushed, None)),
         }
+    }
+
+    /// A registry's blobs must be fetched; where it is the one that is pushed to, they may be mounted.
+    fn supply(&self, host: &str) -> Option<Supply<'_>> {
+        match self.place {
+            Place::Layout(_) => None,
+            Place::Registry(source) => Some(Supply {
+                origin: self.origin,
+                mount: Some(source).filter(|source| source.host() == host),
+            }),
+        }
+    }
+
+    async fn take_along(
+        &self,
+        pushed: &Pushed,
+        supply: Option<Supply<'_>>,
+        sink: Sink<'_>,
+        progress: &dyn Progress,
+    ) -> std::result::Result<Option<usize>, Failure> {
+        // What was left there is another chart, to which nothing of this one's refers.
+        let ours = pushed.outcome != Outcome::Skipped
+            || pushed.tags.iter().any(|tag| tag.outcome != Outcome::Skipped);
+        if !self.referrers || !ours || self.options.check {
+            return Ok(None);
+        }
+        let along = Along {
+            origin: self.origin,
+            place: self.place,
+            supply,
+            sink,
+            progress,
+        };
+        along.take(&self.artifact.digest).await.map(Some)
     }
 
     async fn to_registry(
@@ -161,15 +242,10 @@ impl Copy<'_> {
         client: &ClientOptions,
         world: &dyn World,
         progress: &dyn Progress,
-    ) -> std::result::Result<Pushed, Failure> {
-        let (supply, mount) = match self.place {
-            Place::Layout(_) => (None, None),
-            Place::Registry(source) => {
-                let mount = Some(source).filter(|source| source.host() == reference.repository.host());
-                let origin = self.origin;
-                (Some(Supply { origin, mount }), mount)
-            }
-        };
+    ) -> Reached {
+        let host = reference.repository.host();
+        let supply = self.supply(host);
+        let mount = supply.as_ref().and_then(|supply| supply.mount);
         let subject = Subject::Write(&reference.repository, mount);
         let push = Push {
             client: Client::new(subject, client, world, progress)?,
@@ -179,30 +255,36 @@ impl Copy<'_> {
             progress,
             supply,
         };
-        push.run().await
+        let pushed = push.run().await?;
+        let sink = Sink::Registry(&push.client);
+        let taken = self
+            .take_along(&pushed, self.supply(host), sink, progress)
+            .await?;
+        Ok((pushed, taken))
     }
 
-    async fn to_layout(
-        &self,
-        dir: &std::path::Path,
-        tag: &Tag,
-        progress: &dyn Progress,
-    ) -> std::result::Result<Pushed, Failure> {
+    async fn to_layout(&self, dir: &Path, tag: &Tag, progress: &dyn Progress) -> Reached {
         let mut artifact = self.artifact.clone();
-        if let Place::Registry(_) = self.place {
-            let supply = Supply {
-                origin: self.origin,
-                mount: None,
-            };
-            let missing = layout::missing(&artifact, dir, tag, self.options)?;
-            for blob in &mut artifact.blobs {
-                if missing.contains(&blob.digest) {
-                    progress.blob_started(&blob.digest, blob.size);
-                    *blob = supply.fetch(blob).await?;
-                }
-            }
-        }
-        layout::push(&artifact, dir, tag, self.options, progress)
+        let missing = layout::missing(&artifact, dir, tag, self.options)?;
+        fill(&mut artifact, &missing, self.supply("").as_ref(), progress).await?;
+        let pushed = layout::push(&artifact, dir, tag, self.options, progress)?;
+        let taken = self
+            .take_along(&pushed, self.supply(""), Sink::Layout(dir), progress)
+            .await?;
+        Ok((pushed, taken))
+    }
+
+    /// The archive alone, with its provenance file.
+    async fn to_file(&self, path: &Path, progress: &dyn Progress) -> std::result::Result<Pushed, Failure> {
+        let mut artifact = self.artifact.clone();
+        let config = artifact.blobs.first().map(|blob| blob.digest.clone());
+        let wanted: Vec<Digest> = artifact.blobs.iter().map(|blob| blob.digest.clone()).collect();
+        let wanted: Vec<Digest> = wanted
+            .into_iter()
+            .filter(|digest| Some(digest) != config.as_ref())
+            .collect();
+        fill(&mut artifact, &wanted, self.supply("").as_ref(), progress).await?;
+        file::push(&artifact, path, self.options)
     }
 }
 

@@ -1,16 +1,13 @@
 //! An archive in a folder (`file:DIR`): `<name>-<version>.tgz`, and `.tgz.prov` beside it where
 //! the chart has a provenance file. The policy compares bytes.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-
-use sha2::Digest as _;
 
 use super::disk;
 use super::policy::{Failure, Plan, PushOptions, Pushed, plan};
 use crate::diag::Class;
-use crate::fsio::{AtomicFile, reason};
+use crate::fsio::{self, AtomicFile, reason};
 use crate::package::artifact::{Artifact, Blob};
 use crate::reference::Digest;
 
@@ -66,7 +63,7 @@ pub(super) fn push(artifact: &Artifact, path: &Path, options: &PushOptions) -> R
             Plan::Send(outcome) => {
                 if let Some(provenance) = provenance {
                     // Before the archive: whoever sees that one finds both.
-                    let path = provenance_path(path);
+                    let path = provenance_of(path);
                     write(provenance, &path, true).map_err(failed(&path, "written"))?;
                 }
                 let placed = write(layer, path, found.is_some()).map_err(failed(path, "written"))?;
@@ -87,8 +84,9 @@ pub(super) fn push(artifact: &Artifact, path: &Path, options: &PushOptions) -> R
     }
 }
 
-fn provenance_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
+/// Where an archive's provenance file lies.
+pub(crate) fn provenance_of(archive: &Path) -> PathBuf {
+    let mut name = archive.as_os_str().to_owned();
     name.push(".prov");
     PathBuf::from(name)
 }
@@ -103,18 +101,10 @@ fn failed(path: &Path, action: &'static str) -> impl Fn(io::Error) -> FileError 
 }
 
 fn digest_of(path: &Path) -> io::Result<Option<Digest>> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let mut hash = sha2::Sha256::new();
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        match io::Read::read(&mut file, &mut buffer)? {
-            0 => return Ok(Some(Digest::from_sha256(&hash.finalize().into()))),
-            read => hash.update(buffer.get(..read).unwrap_or_default()),
-        }
+    match fsio::digest_of(path) {
+        Ok((digest, _)) => Ok(Some(digest)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

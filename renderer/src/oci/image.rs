@@ -55,7 +55,7 @@ struct Manifest {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+pub(super) struct Entry {
     media_type: String,
     digest: String,
     size: u64,
@@ -125,7 +125,7 @@ impl Image {
 }
 
 impl Descriptor {
-    fn of(entry: Entry, limit: u64) -> Result<Self, String> {
+    pub(super) fn of(entry: Entry, limit: u64) -> Result<Self, String> {
         let Entry {
             media_type,
             digest,

@@ -152,12 +152,42 @@ pub(super) fn missing(
     for tag in all_tags(tag, &options.tags) {
         look(artifact, &index, dir, tag, options)?;
     }
+    Ok(absent(artifact, dir))
+}
+
+/// Which of the artifact's blobs are not there.
+pub(super) fn absent(artifact: &Artifact, dir: &Path) -> Vec<Digest> {
     let there = |blob: &&Blob| {
         let path = super::layout_read::blob_path(dir, &blob.digest);
         std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == blob.size)
     };
     let absent = artifact.blobs.iter().filter(|blob| !there(blob));
-    Ok(absent.map(|blob| blob.digest.clone()).collect())
+    absent.map(|blob| blob.digest.clone()).collect()
+}
+
+/// Writes an artifact that has a subject into the layout, without a tag.
+pub(super) fn refer(
+    artifact: &Artifact,
+    kind: &str,
+    dir: &Path,
+    progress: &dyn Progress,
+) -> Result<(), LayoutError> {
+    let _lock = lock(dir)?;
+    check_marker(dir)?;
+    let mut index = Index::read(dir)?;
+    write_blobs(artifact, dir, progress)?;
+    let digest = artifact.digest.as_str();
+    let is_it = |entry: &Value| entry.get("digest").and_then(Value::as_str) == Some(digest);
+    if index.manifests.iter().any(is_it) {
+        return Ok(());
+    }
+    index.manifests.push(json!({
+        "mediaType": Artifact::MANIFEST_TYPE,
+        "digest": digest,
+        "size": artifact.size(),
+        "artifactType": kind,
+    }));
+    index.write()
 }
 
 /// What is at the tag, and what follows from it.
@@ -277,6 +307,13 @@ impl Index {
                 .unwrap_or("")
                 .to_owned(),
         )
+    }
+
+    /// The digests, as they are written there.
+    pub(super) fn digests(&self) -> impl Iterator<Item = &str> {
+        self.manifests
+            .iter()
+            .filter_map(|entry| entry.get("digest")?.as_str())
     }
 
     /// The tags, as they are written there.

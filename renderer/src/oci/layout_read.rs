@@ -14,6 +14,9 @@ use super::origin::disk;
 use super::policy::Failure;
 use crate::reference::{At, Digest, Tag};
 
+/// The most manifests of a layout that are looked at for a subject.
+const MAX_LOOKED_AT: usize = 100_000;
+
 /// The tags of the layout that are valid ones.
 pub(super) fn tags(dir: &Path) -> Result<Vec<Tag>, LayoutError> {
     let index = open(dir)?;
@@ -61,6 +64,32 @@ pub(super) fn manifest(dir: &Path, at: &At) -> Result<Vec<u8>, LayoutError> {
         return Err(LayoutError::foreign(&path, format!("its digest is {found}")));
     }
     Ok(bytes)
+}
+
+/// The manifests of the layout's index that name this one as their subject.
+pub(super) fn referrers(dir: &Path, subject: &Digest) -> Result<Vec<Digest>, LayoutError> {
+    let index = open(dir)?;
+    let mut all: Vec<Digest> = Vec::new();
+    for digest in index.digests().take(MAX_LOOKED_AT) {
+        let Ok(digest) = digest.parse() else { continue };
+        if digest == *subject || all.contains(&digest) {
+            continue;
+        }
+        // What the index names and the layout does not have refers to nothing.
+        let bytes = match manifest(dir, &At::Digest(digest.clone())) {
+            Ok(bytes) => bytes,
+            Err(LayoutError::Missing { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        let manifest: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let named = manifest
+            .pointer("/subject/digest")
+            .and_then(serde_json::Value::as_str);
+        if named == Some(subject.as_str()) {
+            all.push(digest);
+        }
+    }
+    Ok(all)
 }
 
 /// Copies a blob, size and digest checked.

@@ -19,12 +19,13 @@ pub use self::copy::{Copied, CopyOptions, copy};
 pub use self::credentials::{Credentials, Secret};
 pub use self::error::{ClientError, Link};
 pub use self::file::FileError;
+pub(crate) use self::file::provenance_of;
 pub use self::layout::LayoutError;
 pub use self::login::{Kept, LoginError, login, logout};
 pub use self::policy::{Failure, IfExists, PushOptions, Pushed, Tagged};
 pub use self::publish::{Batch, Finished, Ready, publish};
 pub use self::pull::{PullOptions, Pulled, Vouched, pull, verify_provenance};
-pub(crate) use self::pull::{check_provenance, provenance_of, taken};
+pub(crate) use self::pull::{check_provenance, taken};
 pub use self::retry::RetryPolicy;
 pub use self::sign::{
     Form, KeyError, MAX_KEY_FILE, NewPair, Signer, SigningKey, Subjected, VerifyingKey, sign, verify,
@@ -43,6 +44,7 @@ mod cache;
 mod challenge;
 mod client;
 mod copy;
+mod copy_referrers;
 pub mod credentials;
 mod disk;
 mod error;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::file::provenance_of;
 use super::image::{Descriptor, Image, Named};
 use super::origin::{Origin, disk, make_dir, not_a_chart};
 use super::policy::Failure;
@@ -340,13 +341,6 @@ pub(crate) fn check_provenance(
         provenance,
     };
     provenance::verify(&claim, keyring, now).map(Some)
-}
-
-/// Where an archive's provenance file lies.
-pub(crate) fn provenance_of(archive: &Path) -> PathBuf {
-    let mut name = archive.as_os_str().to_owned();
-    name.push(".prov");
-    PathBuf::from(name)
 }
 
 pub(crate) fn taken(target: &Path) -> Diagnostic {

@@ -66,7 +66,7 @@ impl Push<'_> {
             return self.finish(spots).await;
         }
         let known = self.client.is_authenticated();
-        self.send_blobs().await?;
+        send_blobs(&self.client, self.artifact, self.supply.as_ref(), self.progress).await?;
         if !known && self.client.is_authenticated() {
             // The first look was a stranger's, from whom registries may hide what they hold.
             spots = self.look(&tags).await?;
@@ -148,36 +148,48 @@ impl Push<'_> {
         }
         Ok(pushed)
     }
-
-    /// All blobs at once: an artifact has three at most.
-    async fn send_blobs(&self) -> Result<(), Failure> {
-        try_join_all(self.artifact.blobs.iter().map(|blob| self.send_blob(blob))).await?;
-        Ok(())
-    }
-
-    async fn send_blob(&self, blob: &Blob) -> Result<(), Failure> {
-        let there = self.client.has_blob(blob).await?;
-        if !there {
-            self.progress.blob_started(&blob.digest, blob.size);
-            match &self.supply {
-                None => self.client.upload(blob).await?,
-                Some(supply) => self.send_from(supply, blob).await?,
-            }
-        }
-        self.progress.blob_done(&blob.digest, !there);
-        Ok(())
-    }
 }
 
-impl Push<'_> {
-    async fn send_from(&self, supply: &Supply<'_>, blob: &Blob) -> Result<(), Failure> {
-        if let Some(from) = supply.mount
-            && self.client.mount(blob, from).await?
-        {
-            return Ok(());
+/// All blobs at once, an artifact has few; their bytes come from the artifact, or the supply.
+pub(super) async fn send_blobs(
+    client: &Client<'_>,
+    artifact: &Artifact,
+    supply: Option<&Supply<'_>>,
+    progress: &dyn Progress,
+) -> Result<(), Failure> {
+    let sends = artifact
+        .blobs
+        .iter()
+        .map(|blob| send_blob(client, blob, supply, progress));
+    try_join_all(sends).await?;
+    Ok(())
+}
+
+async fn send_blob(
+    client: &Client<'_>,
+    blob: &Blob,
+    supply: Option<&Supply<'_>>,
+    progress: &dyn Progress,
+) -> Result<(), Failure> {
+    let there = client.has_blob(blob).await?;
+    if !there {
+        progress.blob_started(&blob.digest, blob.size);
+        match supply {
+            None => client.upload(blob).await?,
+            Some(supply) => send_from(client, supply, blob).await?,
         }
-        Ok(self.client.upload(&supply.fetch(blob).await?).await?)
     }
+    progress.blob_done(&blob.digest, !there);
+    Ok(())
+}
+
+async fn send_from(client: &Client<'_>, supply: &Supply<'_>, blob: &Blob) -> Result<(), Failure> {
+    if let Some(from) = supply.mount
+        && client.mount(blob, from).await?
+    {
+        return Ok(());
+    }
+    Ok(client.upload(&supply.fetch(blob).await?).await?)
 }
 
 impl Spot<'_> {

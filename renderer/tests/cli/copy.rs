@@ -224,7 +224,6 @@ fn the_policy_holds_and_nothing_is_fetched_for_a_conflict() {
 fn what_can_not_be_meant_is_said_before_any_network() {
     let (a, b) = ("oci://127.0.0.1:1/a", "oci://127.0.0.1:2/b");
     for (target, rest, words) in [
-        ("file:x", vec![], "pull"),
         (
             b,
             vec!["--username", "me", "--password", "hunter2"],

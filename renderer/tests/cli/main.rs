@@ -11,6 +11,7 @@ mod bad_input;
 mod cache;
 mod charts;
 mod copy;
+mod copy_referrers;
 mod dependency;
 mod dependency_first;
 mod dependency_list;

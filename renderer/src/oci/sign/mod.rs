@@ -267,6 +267,24 @@ impl Target<'_> {
     }
 }
 
+/// Adds what another manifest of simple signatures has to the one at a tag.
+pub(super) async fn add_simple(
+    client: &Client<'_>,
+    tag: &crate::reference::Tag,
+    manifest: &[u8],
+) -> std::result::Result<(), ClientError> {
+    let manifest: serde_json::Value = serde_json::from_slice(manifest).unwrap_or_default();
+    let layers = manifest.get("layers").and_then(serde_json::Value::as_array);
+    for layer in layers.into_iter().flatten() {
+        client
+            .change_tag(tag, Artifact::MANIFEST_TYPE, async |found| {
+                with_simple(client, found, layer).await
+            })
+            .await?;
+    }
+    Ok(())
+}
+
 /// The manifest of simple signatures with one more in it; `None` when it has it.
 async fn with_simple(
     client: &Client<'_>,
