@@ -23,6 +23,9 @@ use crate::report::{self, Report};
 /// The most charts of one run.
 const MAX_CHARTS: usize = 100_000;
 
+/// What makes a folder a chart.
+const CHART_FILE: &str = "Chart.yaml";
+
 /// One row of the table.
 struct Row {
     /// Where it comes from.
@@ -208,6 +211,10 @@ fn find_all(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
                 Ok(()) => {}
                 Err(problem) => problems.extend(problem.into_vec()),
             }
+        } else if input.file_name() == Some(CHART_FILE.as_ref()) && input.exists() {
+            // What a pattern over many charts finds stands for the chart.
+            let folder = input.parent().filter(|folder| !folder.as_os_str().is_empty());
+            all.push(folder.unwrap_or(Path::new(".")).to_owned());
         } else if input.exists() {
             all.push(input.clone());
         } else {
@@ -224,7 +231,7 @@ fn find_all(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
 
 /// A chart's own subcharts are part of it, and hidden folders are nobody's charts.
 fn find(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) -> Result<()> {
-    if folder.join("Chart.yaml").is_file() {
+    if folder.join(CHART_FILE).is_file() {
         all.push(folder.to_owned());
         return Ok(());
     }

@@ -356,3 +356,56 @@ fn a_terminal_shows_a_bar_and_a_file_does_not() {
         again.stdout
     );
 }
+
+#[test]
+fn patterns_that_no_shell_has_expanded_are() {
+    let folder = tempfile::tempdir().unwrap();
+    write_charts(folder.path(), 4, "1.0.0");
+    std::fs::create_dir(folder.path().join("configs")).unwrap();
+    let config = std::fs::read_to_string(testdata().join("release.yaml")).unwrap();
+    for name in ["one", "two"] {
+        let text = config.replacen("    name: ", &format!("    name: {name}-"), 1);
+        std::fs::write(folder.path().join(format!("configs/{name}.yaml")), text).unwrap();
+    }
+    let run = |words: &[&str]| {
+        let mut publish = command();
+        publish.current_dir(folder.path()).arg("publish").args(words);
+        Run::of(publish.args(["oci-layout:out", "-o", "json"]))
+    };
+    let inputs = |words: &[&str]| {
+        let run = run(words);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let document = run.json();
+        let results = document["results"].as_array().unwrap().iter();
+        let inputs: Vec<String> = results
+            .map(|one| one["input"].as_str().unwrap().to_owned())
+            .collect();
+        inputs
+    };
+    assert_eq!(
+        inputs(&["configs/*.yaml", "charts/group-[01]"]),
+        [
+            "configs/one.yaml",
+            "configs/two.yaml",
+            "charts/group-0/c0",
+            "charts/group-0/c3",
+            "charts/group-1/c1"
+        ]
+    );
+    // What is found of a chart stands for it.
+    assert_eq!(
+        inputs(&["charts/group-0/*/Chart.yaml"]),
+        ["charts/group-0/c0", "charts/group-0/c3"]
+    );
+    for (pattern, words) in [
+        ("none/*", "nothing matches"),
+        ("charts/[", "Pattern syntax error"),
+    ] {
+        let run = run(&[pattern]);
+        assert!(
+            run.code == 2 && run.stderr.contains(words),
+            "{pattern}: {}",
+            run.stderr
+        );
+    }
+}
