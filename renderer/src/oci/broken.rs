@@ -69,6 +69,14 @@ impl Broken {
         Self { link, reason }
     }
 
+    /// Says so where nothing was reached: the proxy may be at fault.
+    pub(super) fn beside_proxy(mut self, variable: Option<&str>) -> Self {
+        if let (Link::Connect, Some(variable)) = (self.link, variable) {
+            self.reason.push_str(&format!(" ({variable} is set)"));
+        }
+        self
+    }
+
     pub(super) fn into_fault(self, action: String) -> Fault {
         let cause = match self.link {
             Link::Connect => Some(Cause::Connect),

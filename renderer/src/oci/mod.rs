@@ -57,6 +57,7 @@ mod layout;
 mod layout_read;
 mod login;
 mod origin;
+mod pinned;
 mod policy;
 mod publish;
 mod pull;

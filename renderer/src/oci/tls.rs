@@ -15,6 +15,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
+use super::pinned::Pinned;
 use crate::world::World;
 
 /// Where common systems keep their bundle. Read in addition to SSL_CERT_FILE, which elsewhere
@@ -90,7 +91,16 @@ pub(super) fn config(
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(TrustAnyone(provider)))
     } else {
-        builder.with_root_certificates(roots(options, world)?)
+        let trusted = roots(options, world)?;
+        let mut store = RootCertStore::empty();
+        store.add_parsable_certificates(trusted.iter().cloned());
+        if store.is_empty() {
+            builder.with_root_certificates(store)
+        } else {
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(Pinned::new(store, trusted, provider)?))
+        }
     };
     let mut config = match (&options.cert_file, &options.key_file) {
         (None, None) => with_roots.with_client_cert_resolver(Arc::new(Nobody(asked))),
@@ -121,10 +131,9 @@ fn builder() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier
         .map_err(|error| TlsError::Setup(error.to_string()))
 }
 
-fn roots(options: &TlsOptions, world: &dyn World) -> Result<RootCertStore, TlsError> {
-    let mut store = RootCertStore::empty();
+fn roots(options: &TlsOptions, world: &dyn World) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     // Certificates that the system holds and rustls can't parse are nobody's fault here.
-    store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let mut all = rustls_native_certs::load_native_certs().certs;
     let file = world.env("SSL_CERT_FILE").map(PathBuf::from);
     let dirs = world.env("SSL_CERT_DIR").unwrap_or_default();
     let dirs = dirs.split(':').filter(|dir| !dir.is_empty()).map(Path::new);
@@ -135,24 +144,25 @@ fn roots(options: &TlsOptions, world: &dyn World) -> Result<RootCertStore, TlsEr
         .collect();
     if !places.is_empty() {
         for (file, dir) in places {
-            let extra = rustls_native_certs::load_certs_from_paths(file, dir);
-            store.add_parsable_certificates(extra.certs);
+            all.extend(rustls_native_certs::load_certs_from_paths(file, dir).certs);
         }
         if let Some(bundle) = SYSTEM_BUNDLES.iter().map(Path::new).find(|path| path.exists()) {
-            let system = rustls_native_certs::load_certs_from_paths(Some(bundle), None);
-            store.add_parsable_certificates(system.certs);
+            all.extend(rustls_native_certs::load_certs_from_paths(Some(bundle), None).certs);
         }
     }
     if let Some(path) = &options.ca_file {
-        for certificate in certificates(path)? {
-            store.add(certificate).map_err(|error| TlsError::Pem {
+        let given = certificates(path)?;
+        for certificate in &given {
+            let added = RootCertStore::empty().add(certificate.clone());
+            added.map_err(|error| TlsError::Pem {
                 path: path.clone(),
                 what: "certificates",
                 reason: error.to_string(),
             })?;
         }
+        all.extend(given);
     }
-    Ok(store)
+    Ok(all)
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {

@@ -238,6 +238,8 @@ impl<'a> Transport<'a> {
                 })
             }
             Err(failure) => {
+                let proxy = self.proxy_variable(call.url.scheme() == "https");
+                let failure = failure.beside_proxy(proxy.map(|(name, _)| name));
                 self.progress.trace(&format!("{action} -> {}", failure.reason));
                 let asked = self.identity_asked.load(Ordering::Relaxed) && !self.answered.get();
                 Err(failure.after_asking(asked).into_fault(action))
@@ -306,21 +308,38 @@ impl<'a> Transport<'a> {
         Ok(cell.get_or_init(|| client))
     }
 
-    /// The proxy that the usual variables name, read through the world and not by reqwest.
-    fn proxy(&self, secure: bool) -> Result<Option<reqwest::Proxy>, ClientError> {
-        let names: &[&str] = if secure {
-            &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+    /// The usual variable that names a proxy, and what it holds; read through the world and not by reqwest.
+    fn proxy_variable(&self, secure: bool) -> Option<(&'static str, String)> {
+        let names: [&str; 4] = if secure {
+            ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
         } else {
-            &["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
+            ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
         };
-        let Some((name, url)) = names.iter().find_map(|name| Some((name, self.world.env(name)?))) else {
+        names
+            .into_iter()
+            .find_map(|name| Some((name, self.world.env(name)?)))
+    }
+
+    fn proxy(&self, secure: bool) -> Result<Option<reqwest::Proxy>, ClientError> {
+        let Some((name, url)) = self.proxy_variable(secure) else {
             return Ok(None);
         };
+        if let Some((scheme, _)) = url
+            .split_once("://")
+            .filter(|(scheme, _)| !matches!(*scheme, "http" | "https"))
+        {
+            let message = format!("{name} names a proxy of the kind {scheme:?}: http and https are known");
+            return Err(ClientError::Setup(message));
+        }
         let excluded = ["no_proxy", "NO_PROXY"]
             .iter()
-            .find_map(|name| self.world.env(name));
+            .find_map(|name| self.world.env(name))
+            .unwrap_or_default();
+        if excluded.split(',').any(|entry| entry.trim() == "*") {
+            return Ok(None);
+        }
         // As Go does: what runs on this machine is not asked through a proxy.
-        let excluded = format!("localhost,127.0.0.0/8,::1,{}", excluded.unwrap_or_default());
+        let excluded = format!("localhost,127.0.0.0/8,::1,{}", without_ports(&excluded));
         // The URL may hold a password: it is not shown.
         let proxy = reqwest::Proxy::all(url)
             .map_err(|_| ClientError::Setup(format!("{name} does not hold a proxy's URL")))?;
@@ -390,6 +409,17 @@ impl<'a> Transport<'a> {
     }
 }
 
+/// `host:port` becomes `host`: reqwest knows no ports there, Go does.
+fn without_ports(excluded: &str) -> String {
+    let plain = |entry: &str| match entry.trim().rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') && port.bytes().all(|digit| digit.is_ascii_digit()) => {
+            host.to_owned()
+        }
+        _ => entry.trim().to_owned(),
+    };
+    excluded.split(',').map(plain).collect::<Vec<_>>().join(",")
+}
+
 impl Reply {
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
@@ -429,5 +459,18 @@ impl Reply {
             return Err(self.protocol(message));
         }
         Ok(url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_without_a_proxy_are_taken_with_ports_and_without() {
+        assert_eq!(
+            without_ports("a.example:443, .b.example,10.0.0.0/8,::1,[::1]:5000,*"),
+            "a.example,.b.example,10.0.0.0/8,::1,[::1]:5000,*"
+        );
     }
 }

@@ -57,6 +57,48 @@ fn a_private_authority_is_trusted_when_given_and_only_then() {
     assert_eq!(again.outcome, Outcome::Unchanged);
 }
 
+/// Once refused for the mark that makes it an authority's, which `openssl req -x509` sets.
+#[test]
+fn a_servers_own_certificate_is_trusted_when_given_as_helm_trusts_it() {
+    let (authority, other) = (Authority::self_signed(), Authority::self_signed());
+    let registry = Registry::with(&Setup {
+        tls: Some(&authority),
+        ..Setup::default()
+    });
+    let target = format!("oci://{}/charts", registry.host());
+    let artifact = chart("app", "1.0.0", "x");
+    for (tls, expected) in [
+        (trusting(&authority), true),
+        (trusting(&other), false),
+        (TlsOptions::default(), false),
+    ] {
+        let sent = send(&artifact, &target, IfExists::Fail, &with_tls(tls));
+        assert_eq!(sent.is_ok(), expected, "{sent:?}");
+    }
+    testbed::run(
+        testbed::Tool::Helm
+            .command(registry.home())
+            .args([
+                "pull",
+                &format!("{target}/app"),
+                "--version",
+                "1.0.0",
+                "--ca-file",
+            ])
+            .arg(&authority.ca),
+    );
+    // Its names count all the same: this one is not among them.
+    let port = registry.host().rsplit(':').next().unwrap();
+    let elsewhere = format!("oci://127.0.0.2:{port}/charts");
+    let wrong = send(
+        &artifact,
+        &elsewhere,
+        IfExists::Fail,
+        &with_tls(trusting(&authority)),
+    );
+    assert!(wrong.is_err());
+}
+
 #[test]
 fn plain_http_on_a_tls_port_and_tls_on_a_plain_one_are_explained() {
     let authority = Authority::new();
@@ -226,4 +268,83 @@ fn a_proxy_is_used_for_other_machines_only() {
     let target = format!("oci://{}/charts", registry.host());
     send_in(&artifact, &target, IfExists::Fail, &plain(), &environment, &trace).unwrap();
     assert_eq!(proxy.requests().len(), 1);
+}
+
+/// A proxy that passes everything on to one registry, whatever it is asked for.
+fn tunnel(registry: &Registry) -> (std::net::SocketAddr, std::sync::mpsc::Receiver<String>) {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::{TcpListener, TcpStream};
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let host = registry.host().to_owned();
+    std::thread::spawn(move || {
+        for inward in listener.incoming().map_while(Result::ok) {
+            let outward = TcpStream::connect(&host).unwrap();
+            let mut head = BufReader::new(inward.try_clone().unwrap())
+                .lines()
+                .map_while(Result::ok);
+            let first = head.next().unwrap_or_default();
+            let rest: Vec<String> = head.take_while(|line| !line.is_empty()).collect();
+            let known = rest
+                .iter()
+                .any(|line| line.to_lowercase().starts_with("proxy-authorization:"));
+            let _ = sender.send(format!("{first} {known}"));
+            let mut inward = inward;
+            inward.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+            let (mut from, mut to) = (inward.try_clone().unwrap(), outward.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+            let (mut from, mut to) = (outward, inward);
+            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+        }
+    });
+    (address, receiver)
+}
+
+/// 0.0.0.0 is this machine, and not among those that are never asked through a proxy: no name is looked up.
+#[test]
+fn tls_goes_through_a_proxys_tunnel_unless_no_proxy_names_the_registry() {
+    let authority = Authority::for_name("0.0.0.0");
+    let registry = Registry::with(&Setup {
+        tls: Some(&authority),
+        ..Setup::default()
+    });
+    let host = registry.host().replace("127.0.0.1", "0.0.0.0");
+    let (address, seen) = tunnel(&registry);
+    let url = format!("http://robot:hunter2@{address}");
+    let artifact = chart("app", "1.0.0", "x");
+    let client = with_tls(trusting(&authority));
+    let send = |variables: &[(&str, &str)]| {
+        let trace = Trace::default();
+        let target = format!("oci://{host}/charts");
+        let sent = send_in(
+            &artifact,
+            &target,
+            IfExists::Replace,
+            &client,
+            &world(variables),
+            &trace,
+        );
+        assert!(!format!("{:?}{sent:?}", trace.lines()).contains("hunter2"));
+        sent
+    };
+    for others in ["", "other.invalid,10.0.0.0/8"] {
+        send(&[("HTTPS_PROXY", &url), ("NO_PROXY", others)]).unwrap();
+        assert_eq!(seen.recv().unwrap(), format!("CONNECT {host} HTTP/1.1 true"));
+        seen.try_iter().count();
+    }
+    for excluded in ["0.0.0.0", "0.0.0.0/8", &format!("x.invalid, {host}"), "*"] {
+        send(&[("https_proxy", &url), ("NO_PROXY", excluded)]).unwrap();
+        assert_eq!(seen.try_iter().count(), 0, "{excluded}");
+    }
+    let gone = send(&[("HTTPS_PROXY", "http://127.0.0.1:1")]).unwrap_err();
+    assert_eq!(gone.class(), Class::Network);
+    assert!(words(&gone).contains("(HTTPS_PROXY is set)"), "{}", words(&gone));
+    let socks = send(&[("ALL_PROXY", "socks5://127.0.0.1:1")]).unwrap_err();
+    assert_eq!(socks.class(), Class::Config);
+    assert!(
+        words(&socks).contains("http and https are known"),
+        "{}",
+        words(&socks)
+    );
 }

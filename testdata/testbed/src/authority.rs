@@ -28,6 +28,35 @@ pub struct Identity {
 }
 
 impl Authority {
+    /// One that is its own server, for `127.0.0.1`: what `openssl req -x509` makes. Its client's certificate is
+    /// no other.
+    pub fn self_signed() -> Self {
+        Self::for_name("127.0.0.1")
+    }
+
+    /// The same for another name.
+    pub fn for_name(name: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "testbed server");
+        let identity = Identity {
+            cert: folder.path().join("server.pem"),
+            key: folder.path().join("server.key"),
+        };
+        fs::write(&identity.cert, params.self_signed(&key).unwrap().pem()).unwrap();
+        fs::write(&identity.key, key.serialize_pem()).unwrap();
+        Self {
+            ca: identity.cert.clone(),
+            server: identity.clone(),
+            client: identity,
+            _folder: folder,
+        }
+    }
+
     /// Makes a new one.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();

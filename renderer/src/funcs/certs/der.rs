@@ -1,6 +1,6 @@
 //! DER (X.690), as much of it as keys and certificates need.
 
-pub(super) const INTEGER: u8 = 0x02;
+pub(crate) const INTEGER: u8 = 0x02;
 pub(super) const BIT_STRING: u8 = 0x03;
 pub(super) const OCTET_STRING: u8 = 0x04;
 pub(super) const OID: u8 = 0x06;
@@ -50,19 +50,19 @@ pub(super) fn oid(content: &[u8]) -> Vec<u8> {
 
 /// Reads one value after the other.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'d>(pub(super) &'d [u8]);
+pub(crate) struct Reader<'d>(pub(crate) &'d [u8]);
 
 /// A value that was read.
 #[derive(Clone, Copy)]
-pub(super) struct Found<'d> {
-    pub(super) tag: u8,
-    pub(super) content: &'d [u8],
+pub(crate) struct Found<'d> {
+    pub(crate) tag: u8,
+    pub(crate) content: &'d [u8],
     /// With tag and length.
-    pub(super) whole: &'d [u8],
+    pub(crate) whole: &'d [u8],
 }
 
 impl<'d> Reader<'d> {
-    pub(super) fn next(&mut self) -> Option<Found<'d>> {
+    pub(crate) fn next(&mut self) -> Option<Found<'d>> {
         let (tag, first) = (*self.0.first()?, *self.0.get(1)?);
         let (length, head) = if first < 0x80 {
             (usize::from(first), 2)
@@ -94,12 +94,12 @@ impl<'d> Reader<'d> {
     }
 
     /// The inside of the sequence that comes next.
-    pub(super) fn sequence(&mut self) -> Option<Self> {
+    pub(crate) fn sequence(&mut self) -> Option<Self> {
         self.expect(SEQUENCE).map(Self)
     }
 
     /// The digits of a number that is not negative.
-    pub(super) fn integer(&mut self) -> Option<&'d [u8]> {
+    pub(crate) fn integer(&mut self) -> Option<&'d [u8]> {
         let content = self.expect(INTEGER)?;
         match content {
             [] => None,
