@@ -81,11 +81,11 @@ pub enum ClientError {
         /// Why.
         source: io::Error,
     },
-    /// A blob can't be kept.
-    #[error("the blob {digest} can't be written: {}", crate::fsio::reason(.source))]
+    /// What comes can't be kept.
+    #[error("{what} can't be written: {}", crate::fsio::reason(.source))]
     Sink {
-        /// The blob.
-        digest: Digest,
+        /// `the blob sha256:…`, or where it comes from.
+        what: String,
         /// Why.
         source: io::Error,
     },

@@ -148,10 +148,14 @@ impl<'a> Fetcher<'a> {
         to: &Path,
     ) -> Result<Digest, Failure> {
         let header = header_of(user);
+        let sink = |source: io::Error| ClientError::Sink {
+            what: format!("the archive {url}"),
+            source,
+        };
         let got = self.runtime.block_on(self.persistently(async || {
             let reply = self.get(url, header.as_ref()).await?;
             let action = reply.action.clone();
-            let file = std::fs::File::create(to).map_err(ClientError::Runtime)?;
+            let file = std::fs::File::create(to).map_err(sink)?;
             // By its own digest nothing is known before it is whole: it gets to the cache from the file.
             let mut out = Tee::new(file, None);
             let mut hash = sha2::Sha256::new();
@@ -167,10 +171,10 @@ impl<'a> Fetcher<'a> {
                         });
                     }
                     hash.update(piece);
-                    out.write_all(piece).map_err(ClientError::Runtime)
+                    out.write_all(piece).map_err(sink)
                 })
                 .await?;
-            out.flush().map_err(ClientError::Runtime)?;
+            out.flush().map_err(sink)?;
             Ok(Digest::from_sha256(&hash.finalize().into()))
         }));
         let digest = got?;

@@ -229,7 +229,7 @@ impl Client<'_> {
 
 fn sink(blob: &Descriptor, source: io::Error) -> ClientError {
     ClientError::Sink {
-        digest: blob.digest.clone(),
+        what: format!("the blob {}", blob.digest),
         source,
     }
 }

@@ -172,6 +172,16 @@ fn what_is_not_there_or_can_not_be_meant_is_said() {
     let to = folder.path().join("to");
     let at = ["-d", to.to_str().unwrap()];
     let url = |name: &str| format!("{repository}/{name}");
+    // A folder in the way of the file: the disk's fault, and said of the archive.
+    let occupied = folder.path().join("occupied");
+    fs::create_dir_all(occupied.join("app-1.0.0.tgz")).unwrap();
+    let disk = run(&["pull", &url("app-1.0.0.tgz"), "-d", occupied.to_str().unwrap()]);
+    assert!(
+        disk.code == 5 && disk.stderr.contains("app-1.0.0.tgz"),
+        "{}",
+        disk.stderr
+    );
+    assert_eq!(fs::read_dir(&occupied).unwrap().count(), 1);
     for (words, code, reason) in [
         (vec![url("none.tgz")], 4, "404"),
         (vec![url("broken.tgz")], 1, "can't be read as a .tgz"),
