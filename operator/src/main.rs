@@ -1,0 +1,3 @@
+//! The `solar-operator` command; all of it is in the library.
+
+fn main() {}
