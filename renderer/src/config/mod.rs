@@ -7,6 +7,8 @@
 
 mod names;
 mod parse;
+#[cfg(feature = "schema")]
+pub mod schema;
 
 use std::collections::BTreeMap;
 
