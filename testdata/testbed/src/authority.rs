@@ -1,7 +1,7 @@
 //! A certificate authority of our own, for TLS that can be trusted, or not.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
@@ -15,7 +15,9 @@ pub struct Authority {
     pub server: Identity,
     /// For a client.
     pub client: Identity,
-    _folder: TempDir,
+    issuer: Issuer<'static, KeyPair>,
+    folder: PathBuf,
+    _own: Option<TempDir>,
 }
 
 /// A certificate with its key.
@@ -59,7 +61,16 @@ impl Authority {
 
     /// Makes a new one.
     pub fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let own = tempfile::tempdir().unwrap();
+        let made = Self::below(own.path());
+        Self {
+            _own: Some(own),
+            ..made
+        }
+    }
+
+    /// Makes a new one with its files in a folder of the caller's.
+    pub fn below(folder: &Path) -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -67,29 +78,23 @@ impl Authority {
             .distinguished_name
             .push(DnType::CommonName, "testbed authority");
         let certificate = params.self_signed(&key).unwrap();
-        let ca = folder.path().join("ca.pem");
+        let ca = folder.join("ca.pem");
         fs::write(&ca, certificate.pem()).unwrap();
         let issuer = Issuer::new(params, key);
-        let identity = |name: &str, names: &[&str]| {
-            let key = KeyPair::generate().unwrap();
-            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            let mut params = CertificateParams::new(names).unwrap();
-            params.distinguished_name.push(DnType::CommonName, name);
-            let certificate = params.signed_by(&key, &issuer).unwrap();
-            let identity = Identity {
-                cert: folder.path().join(format!("{name}.pem")),
-                key: folder.path().join(format!("{name}.key")),
-            };
-            fs::write(&identity.cert, certificate.pem()).unwrap();
-            fs::write(&identity.key, key.serialize_pem()).unwrap();
-            identity
-        };
         Self {
             ca,
-            server: identity("server", &["localhost", "127.0.0.1"]),
-            client: identity("client", &["client"]),
-            _folder: folder,
+            server: sign(&issuer, folder, "server", None, &["localhost", "127.0.0.1"]),
+            client: sign(&issuer, folder, "client", None, &["client"]),
+            issuer,
+            folder: folder.to_owned(),
+            _own: None,
         }
+    }
+
+    /// Signs one more: for a common name, which is a user to Kubernetes, an organisation, which is
+    /// a group to it, and the names and addresses of a server.
+    pub fn issue(&self, name: &str, organisation: Option<&str>, names: &[&str]) -> Identity {
+        sign(&self.issuer, &self.folder, name, organisation, names)
     }
 }
 
@@ -97,4 +102,31 @@ impl Default for Authority {
     fn default() -> Self {
         Self::new()
     }
+}
+
+fn sign(
+    issuer: &Issuer<'_, KeyPair>,
+    folder: &Path,
+    name: &str,
+    organisation: Option<&str>,
+    names: &[&str],
+) -> Identity {
+    let key = KeyPair::generate().unwrap();
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = CertificateParams::new(names).unwrap();
+    params.distinguished_name.push(DnType::CommonName, name);
+    if let Some(organisation) = organisation {
+        params
+            .distinguished_name
+            .push(DnType::OrganizationName, organisation);
+    }
+    let certificate = params.signed_by(&key, issuer).unwrap();
+    let file = name.replace(':', "-");
+    let identity = Identity {
+        cert: folder.join(format!("{file}.pem")),
+        key: folder.join(format!("{file}.key")),
+    };
+    fs::write(&identity.cert, certificate.pem()).unwrap();
+    fs::write(&identity.key, key.serialize_pem()).unwrap();
+    identity
 }

@@ -6,6 +6,7 @@
 //! - [`forward`]: what such a closure needs to stand in front of a real registry
 //! - [`TokenServer`]: issues the tokens that a registry with token auth asks for
 //! - [`Authority`]: a certificate authority with a server and a client certificate
+//! - [`Cluster`]: Kubernetes' control plane, for tests that need its API and its controllers
 //!
 //! What can't be had fails the test that asks for it, and says what to install: a test that
 //! skips itself proves nothing. Ports are chosen by the system, folders are temporary, and all
@@ -20,12 +21,18 @@
 )]
 
 mod authority;
+mod build;
+mod cluster;
+mod port;
+mod processes;
 mod registry;
 mod server;
 mod token;
 mod tool;
 
 pub use authority::{Authority, Identity};
+pub use cluster::{Cluster, ClusterSetup};
+pub use processes::eventually;
 pub use registry::{Auth, Registry, Setup};
 pub use server::{Answer, Request, Response, Server, forward};
 pub use token::TokenServer;

@@ -1,8 +1,9 @@
 //! Programs that the tests call: named by a variable, on the PATH, or built once.
 
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::build::{self, ETCD, KUBERNETES, Wrapped};
 
 /// A program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,24 @@ pub enum Tool {
     Skopeo,
     /// Sigstore's command.
     Cosign,
+    /// etcd 3.4 or newer.
+    Etcd,
+    /// Kubernetes' API server.
+    KubeApiserver,
+    /// Kubernetes' controllers: Jobs, garbage collection, service accounts …
+    KubeControllerManager,
+    /// Kubernetes' scheduler.
+    KubeScheduler,
+    /// Kubernetes' agent on a node.
+    Kubelet,
+    /// Kubernetes' command.
+    Kubectl,
+    /// The container runtime.
+    Containerd,
+    /// containerd's command.
+    Ctr,
+    /// What starts containers for containerd.
+    Runc,
 }
 
 struct Source {
@@ -29,7 +48,10 @@ struct Source {
 }
 
 enum From {
+    /// What `go install` takes.
     Module(&'static str),
+    /// The same for a command whose module has replace directives, which `go install` refuses.
+    Replaced(Wrapped),
     Package(&'static str),
 }
 
@@ -62,6 +84,27 @@ impl Tool {
                 From::Module("github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3"),
             ),
             Self::Skopeo => ("TESTBED_SKOPEO", "skopeo", From::Package("skopeo")),
+            Self::Containerd => ("TESTBED_CONTAINERD", "containerd", From::Package("containerd")),
+            Self::Ctr => ("TESTBED_CTR", "ctr", From::Package("containerd")),
+            Self::Runc => ("TESTBED_RUNC", "runc", From::Package("runc")),
+            Self::Etcd => ("TESTBED_ETCD", "etcd", From::Replaced(ETCD)),
+            Self::KubeApiserver => (
+                "TESTBED_KUBE_APISERVER",
+                "kube-apiserver",
+                From::Replaced(KUBERNETES),
+            ),
+            Self::KubeControllerManager => (
+                "TESTBED_KUBE_CONTROLLER_MANAGER",
+                "kube-controller-manager",
+                From::Replaced(KUBERNETES),
+            ),
+            Self::KubeScheduler => (
+                "TESTBED_KUBE_SCHEDULER",
+                "kube-scheduler",
+                From::Replaced(KUBERNETES),
+            ),
+            Self::Kubelet => ("TESTBED_KUBELET", "kubelet", From::Replaced(KUBERNETES)),
+            Self::Kubectl => ("TESTBED_KUBECTL", "kubectl", From::Replaced(KUBERNETES)),
         };
         Source {
             variable,
@@ -93,7 +136,8 @@ impl Tool {
             return path;
         }
         match from {
-            From::Module(module) => build(program, module),
+            From::Module(module) => build::install(program, module),
+            From::Replaced(module) => build::wrapped(program, &module),
             From::Package(package) => panic!(
                 "the tests need `{program}`: install the package {package}, or name the program in {variable}"
             ),
@@ -131,36 +175,18 @@ pub fn run(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The PATH, and where `go install` puts things.
+/// Where envtest keeps a control plane, the PATH (with the folders of Debian's daemons, which a
+/// user's lacks), and where `go install` puts things.
 fn search_dirs() -> Vec<PathBuf> {
+    let mut dirs: Vec<PathBuf> = std::env::var_os("KUBEBUILDER_ASSETS")
+        .map(PathBuf::from)
+        .into_iter()
+        .collect();
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    dirs.extend(std::env::split_paths(&path));
+    dirs.extend(["/usr/sbin", "/sbin"].map(PathBuf::from));
     dirs.extend(std::env::var_os("GOBIN").map(PathBuf::from));
     dirs.extend(std::env::var_os("GOPATH").map(|path| PathBuf::from(path).join("bin")));
     dirs.extend(std::env::var_os("HOME").map(|home| PathBuf::from(home).join("go/bin")));
     dirs
-}
-
-/// Builds it once for all tests and all runs, in the user's cache folder.
-fn build(program: &str, module: &str) -> PathBuf {
-    let cache = std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))
-        .expect("neither XDG_CACHE_HOME nor HOME is set: nowhere to build test programs");
-    let folder = cache.join("solar-testbed");
-    fs::create_dir_all(&folder).unwrap();
-    let version = module.rsplit('@').next().unwrap();
-    let path = folder.join(format!("{program}-{version}"));
-    let lock = File::create(folder.join(format!(".{program}.lock"))).unwrap();
-    lock.lock().unwrap();
-    if path.is_file() {
-        return path;
-    }
-    eprintln!("testbed: building {module} into {} (once)", folder.display());
-    let fresh = tempfile::tempdir_in(&folder).unwrap();
-    let mut go = Command::new("go");
-    go.args(["install", module]).env("GOBIN", fresh.path());
-    run(&mut go);
-    fs::rename(fresh.path().join(program), &path).unwrap();
-    path
 }
