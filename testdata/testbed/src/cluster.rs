@@ -29,12 +29,16 @@ use base64::engine::general_purpose::STANDARD;
 use rcgen::KeyPair;
 use serde_json::{Value, json};
 
+use crate::network::Network;
 use crate::port::Port;
 use crate::processes::Processes;
+use crate::tool::isolate;
 use crate::{Authority, Identity, Tool, run};
 
 /// How long a server may take to be ready; most of it is for machines that do much else.
 const START_LIMIT: Duration = Duration::from_secs(120);
+/// Where pods expect the API: at the port of the Service `kubernetes`.
+const SERVICE_PORT: u16 = 443;
 /// The process's name.
 const CONTROLLERS: &str = "kube-controller-manager";
 /// The group that may do everything.
@@ -66,28 +70,42 @@ pub struct ClusterSetup<'a> {
 pub struct Cluster {
     processes: Processes,
     authority: Authority,
+    network: Option<Network>,
     url: String,
     admin: PathBuf,
-    _ports: [Port; 3],
+    ports: [Port; 3],
 }
 
 impl Cluster {
     /// Starts one, ready for pods to be created in the namespace `default`.
     pub fn start(setup: &ClusterSetup<'_>) -> Self {
+        Self::of(setup, Processes::new(), None)
+    }
+
+    /// Starts one for a node, with a scheduler, in a network namespace of its own.
+    pub(crate) fn in_network(setup: &ClusterSetup<'_>) -> (Self, Network) {
         let processes = Processes::new();
+        let network = Network::new(&processes);
+        let cluster = Self::of(setup, processes, Some(network));
+        cluster.start_scheduler();
+        (cluster, network)
+    }
+
+    fn of(setup: &ClusterSetup<'_>, processes: Processes, network: Option<Network>) -> Self {
         let authority = Authority::below(processes.folder());
         let ports = [Port::free(), Port::free(), Port::free()];
-        let url = format!("https://127.0.0.1:{}", ports[2].number());
-        start_etcd(&processes, &ports);
-        start_apiserver(&processes, &authority, setup, &ports);
+        let port = network.map_or(ports[2].number(), |_| SERVICE_PORT);
         let mut cluster = Self {
             processes,
             authority,
-            url,
+            network,
+            url: format!("https://127.0.0.1:{port}"),
             admin: PathBuf::new(),
-            _ports: ports,
+            ports,
         };
         cluster.admin = cluster.user("admin", Some(ADMINISTRATORS));
+        let etcd = cluster.start_etcd();
+        cluster.start_apiserver(setup, port, &etcd);
         cluster.processes.wait_for("kube-apiserver", START_LIMIT, || {
             let mut ready = cluster.kubectl_command(&["get", "--raw", "/readyz"]);
             ready.output().is_ok_and(|output| output.status.success())
@@ -123,7 +141,11 @@ impl Cluster {
 
     /// The kubeconfig of a user with the rights that RBAC gives to the user or the group.
     pub fn user(&self, name: &str, group: Option<&str>) -> PathBuf {
-        let identity = self.authority.issue(name, group, &[]);
+        self.kubeconfig_of(name, &self.authority.issue(name, group, &[]))
+    }
+
+    /// The kubeconfig of a user with a certificate.
+    pub(crate) fn kubeconfig_of(&self, name: &str, identity: &Identity) -> PathBuf {
         let data = |path: &Path| STANDARD.encode(fs::read(path).unwrap());
         let user = json!({
             "client-certificate-data": data(&identity.cert),
@@ -153,7 +175,7 @@ impl Cluster {
 
     /// kubectl as the administrator, to run with more settings or with another KUBECONFIG.
     pub fn kubectl_command(&self, arguments: &[&str]) -> Command {
-        let mut command = Tool::Kubectl.command(self.home());
+        let mut command = self.command(Tool::Kubectl);
         command.env("KUBECONFIG", &self.admin).args(arguments);
         command
     }
@@ -179,6 +201,24 @@ impl Cluster {
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()
+    }
+
+    pub(crate) fn processes(&self) -> &Processes {
+        &self.processes
+    }
+
+    pub(crate) fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    /// A tool where it reaches the API.
+    fn command(&self, tool: Tool) -> Command {
+        let Some(network) = self.network else {
+            return tool.command(self.home());
+        };
+        let mut command = network.command(&tool.path());
+        isolate(&mut command, self.home());
+        command
     }
 
     fn write_kubeconfig(&self, name: &str, user: &Value) -> PathBuf {
@@ -208,7 +248,7 @@ impl Cluster {
     /// Starts the controller-manager again.
     pub fn start_controllers(&self) {
         let kubeconfig = self.user("system:kube-controller-manager", None);
-        let mut command = Tool::KubeControllerManager.command(self.home());
+        let mut command = self.command(Tool::KubeControllerManager);
         command
             .arg(flag("kubeconfig", &kubeconfig))
             .arg(flag(
@@ -231,75 +271,92 @@ impl Cluster {
             account.output().is_ok_and(|output| output.status.success())
         });
     }
+
+    fn start_scheduler(&self) {
+        let kubeconfig = self.user("system:kube-scheduler", None);
+        let mut command = self.command(Tool::KubeScheduler);
+        command
+            .arg(flag("kubeconfig", &kubeconfig))
+            .args(["--leader-elect=false", "--secure-port=0"])
+            .args(["--kube-api-qps=300", "--kube-api-burst=500"]);
+        self.processes.start("kube-scheduler", &mut command);
+    }
+
+    fn start_etcd(&self) -> String {
+        let url = |index: usize| format!("http://127.0.0.1:{}", self.ports[index].number());
+        let (client, peer) = (url(0), url(1));
+        let mut command = self.command(Tool::Etcd);
+        command
+            .arg(flag("data-dir", self.home().join("etcd")))
+            .args(["--name=testbed", "--log-level=warn"])
+            .args([
+                format!("--listen-client-urls={client}"),
+                format!("--advertise-client-urls={client}"),
+            ])
+            .args([
+                format!("--listen-peer-urls={peer}"),
+                format!("--initial-advertise-peer-urls={peer}"),
+            ])
+            .arg(format!("--initial-cluster=testbed={peer}"));
+        if run(self.command(Tool::Etcd).arg("--help")).contains("--unsafe-no-fsync") {
+            command.arg("--unsafe-no-fsync");
+        }
+        self.processes.start("etcd", &mut command);
+        client
+    }
+
+    fn start_apiserver(&self, setup: &ClusterSetup<'_>, port: u16, etcd: &str) {
+        let (folder, authority) = (self.home(), &self.authority);
+        let names = [
+            "localhost",
+            "kubernetes.default.svc",
+            "127.0.0.1",
+            Network::NODE,
+            Network::SERVICE,
+        ];
+        let Identity { cert, key } = authority.issue("kube-apiserver", None, &names);
+        let client = authority.issue("kube-apiserver-kubelet-client", Some(ADMINISTRATORS), &[]);
+        let (private, public) = (folder.join("accounts.key"), folder.join("accounts.pub"));
+        let accounts = KeyPair::generate().unwrap();
+        fs::write(&private, accounts.serialize_pem()).unwrap();
+        fs::write(&public, accounts.public_key_pem()).unwrap();
+        let mut command = self.command(Tool::KubeApiserver);
+        command
+            .arg(format!("--etcd-servers={etcd}"))
+            .arg(format!("--secure-port={port}"))
+            .args(self.network.map_or(
+                ["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"],
+                |_| ["--bind-address=0.0.0.0", "--advertise-address=10.88.0.1"],
+            ))
+            // Nothing forwards from a Service to its endpoints here.
+            .args([
+                "--endpoint-reconciler-type=none",
+                "--service-cluster-ip-range=10.96.0.0/16",
+            ])
+            .args([flag("cert-dir", folder), flag("client-ca-file", &authority.ca)])
+            .args([flag("tls-cert-file", cert), flag("tls-private-key-file", key)])
+            .arg(flag("kubelet-client-certificate", client.cert))
+            .arg(flag("kubelet-client-key", client.key))
+            .arg(flag("kubelet-certificate-authority", &authority.ca))
+            .arg("--kubelet-preferred-address-types=InternalIP")
+            .arg("--service-account-issuer=https://kubernetes.default.svc")
+            .arg(flag("service-account-key-file", public))
+            .arg(flag("service-account-signing-key-file", private))
+            .arg("--authorization-mode=Node,RBAC")
+            .arg("--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement");
+        if setup.audit {
+            let policy = folder.join("audit.yaml");
+            fs::write(&policy, AUDIT_POLICY).unwrap();
+            command
+                .arg(flag("audit-policy-file", policy))
+                .arg(flag("audit-log-path", folder.join("audit.log")));
+        }
+        self.processes.start("kube-apiserver", &mut command);
+    }
 }
 
 fn flag(name: &str, path: impl AsRef<Path>) -> String {
     format!("--{name}={}", path.as_ref().display())
-}
-
-fn start_etcd(processes: &Processes, ports: &[Port; 3]) {
-    let [client, peer] = [0, 1].map(|index: usize| format!("http://127.0.0.1:{}", ports[index].number()));
-    let mut command = Tool::Etcd.command(processes.folder());
-    command
-        .arg(flag("data-dir", processes.folder().join("etcd")))
-        .args(["--name=testbed", "--log-level=warn"])
-        .args([
-            format!("--listen-client-urls={client}"),
-            format!("--advertise-client-urls={client}"),
-        ])
-        .args([
-            format!("--listen-peer-urls={peer}"),
-            format!("--initial-advertise-peer-urls={peer}"),
-        ])
-        .arg(format!("--initial-cluster=testbed={peer}"));
-    let help = run(Tool::Etcd.command(processes.folder()).arg("--help"));
-    if help.contains("--unsafe-no-fsync") {
-        command.arg("--unsafe-no-fsync");
-    }
-    processes.start("etcd", &mut command);
-}
-
-fn start_apiserver(
-    processes: &Processes,
-    authority: &Authority,
-    setup: &ClusterSetup<'_>,
-    ports: &[Port; 3],
-) {
-    let folder = processes.folder();
-    let Identity { cert, key } = authority.issue(
-        "kube-apiserver",
-        None,
-        &["localhost", "kubernetes.default.svc", "127.0.0.1"],
-    );
-    let (private, public) = (folder.join("accounts.key"), folder.join("accounts.pub"));
-    let accounts = KeyPair::generate().unwrap();
-    fs::write(&private, accounts.serialize_pem()).unwrap();
-    fs::write(&public, accounts.public_key_pem()).unwrap();
-    let mut command = Tool::KubeApiserver.command(folder);
-    command
-        .arg(format!("--etcd-servers=http://127.0.0.1:{}", ports[0].number()))
-        .arg(format!("--secure-port={}", ports[2].number()))
-        .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"])
-        // Nobody reaches the API through the Service `kubernetes`.
-        .args([
-            "--endpoint-reconciler-type=none",
-            "--service-cluster-ip-range=10.96.0.0/16",
-        ])
-        .args([flag("cert-dir", folder), flag("client-ca-file", &authority.ca)])
-        .args([flag("tls-cert-file", cert), flag("tls-private-key-file", key)])
-        .arg("--service-account-issuer=https://kubernetes.default.svc")
-        .arg(flag("service-account-key-file", public))
-        .arg(flag("service-account-signing-key-file", private))
-        .arg("--authorization-mode=Node,RBAC")
-        .arg("--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement");
-    if setup.audit {
-        let policy = folder.join("audit.yaml");
-        fs::write(&policy, AUDIT_POLICY).unwrap();
-        command
-            .arg(flag("audit-policy-file", policy))
-            .arg(flag("audit-log-path", folder.join("audit.log")));
-    }
-    processes.start("kube-apiserver", &mut command);
 }
 
 /// Runs a command with this on its standard input.

@@ -7,6 +7,7 @@
 //! - [`TokenServer`]: issues the tokens that a registry with token auth asks for
 //! - [`Authority`]: a certificate authority with a server and a client certificate
 //! - [`Cluster`]: Kubernetes' control plane, for tests that need its API and its controllers
+//! - [`Node`]: a control plane with a kubelet and containerd, whose pods really run
 //!
 //! What can't be had fails the test that asks for it, and says what to install: a test that
 //! skips itself proves nothing. Ports are chosen by the system, folders are temporary, and all
@@ -23,6 +24,9 @@
 mod authority;
 mod build;
 mod cluster;
+mod image;
+mod network;
+mod node;
 mod port;
 mod processes;
 mod registry;
@@ -32,6 +36,9 @@ mod tool;
 
 pub use authority::{Authority, Identity};
 pub use cluster::{Cluster, ClusterSetup};
+pub use image::Image;
+pub use network::Network;
+pub use node::Node;
 pub use processes::eventually;
 pub use registry::{Auth, Registry, Setup};
 pub use server::{Answer, Request, Response, Server, forward};

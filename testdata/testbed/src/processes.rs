@@ -18,12 +18,21 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// The last lines of a log that a failure shows.
 const SHOWN_LINES: usize = 20;
 
-/// What the shell does. `--one-file-system`: whatever is still mounted there isn't ours to empty.
+/// What the shell does. The folder may list cgroups to remove, in `cgroups`.
+/// `--one-file-system`: whatever is still mounted there isn't ours to empty.
 const GUARD: &str = r#"
 trap "" INT TERM HUP
 cat >/dev/null
 kill -s KILL -- "-$1" 2>/dev/null
-for _ in 1 2 3 4 5; do rm -rf --one-file-system -- "$2" 2>/dev/null && exit 0; sleep 0.2; done
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    left=
+    while read -r cgroup; do
+        find "$cgroup" -depth -type d -exec rmdir {} + 2>/dev/null
+        [ ! -d "$cgroup" ] || left=1
+    done 2>/dev/null <"$2/cgroups"
+    [ -n "$left" ] || ! rm -rf --one-file-system -- "$2" 2>/dev/null || exit 0
+    sleep 0.2
+done
 "#;
 
 /// A group of processes with the folder they live in.
@@ -92,6 +101,13 @@ impl Processes {
         let (_, mut child) = children.remove(index.unwrap_or_else(|| panic!("{name} was not started")));
         let _ = child.kill();
         let _ = child.wait();
+    }
+
+    /// The process id of one.
+    pub(crate) fn id(&self, name: &str) -> u32 {
+        let children = self.children.lock().unwrap();
+        let found = children.iter().find(|(known, _)| known == name);
+        found.unwrap_or_else(|| panic!("{name} was not started")).1.id()
     }
 
     /// Where one's log is.

@@ -4,16 +4,20 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::{Authority, TokenServer, Tool, run};
+use crate::tool::isolate;
+use crate::{Authority, Network, TokenServer, Tool, run};
 
 /// How long a registry may take to listen.
 const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// Its configuration's file.
+const CONFIGURATION: &str = "config.yml";
 
 /// Who may use it.
 #[derive(Debug, Default)]
@@ -47,6 +51,8 @@ pub struct Setup<'a> {
     pub version_2: bool,
     /// Keep everything in memory: many times faster.
     pub in_memory: bool,
+    /// At a node's address, where its pods reach it.
+    pub network: Option<Network>,
 }
 
 /// A running registry; killed when dropped.
@@ -54,6 +60,8 @@ pub struct Setup<'a> {
 pub struct Registry {
     child: Child,
     host: String,
+    tool: Tool,
+    network: Option<Network>,
     folder: TempDir,
 }
 
@@ -66,54 +74,38 @@ impl Registry {
     /// One to order.
     pub fn with(setup: &Setup<'_>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let config = folder.path().join("config.yml");
-        fs::write(&config, configuration(setup, folder.path())).unwrap();
         let tool = if setup.version_2 {
             Tool::DockerRegistry
         } else {
             Tool::Registry
         };
-        let mut child = tool
-            .command(folder.path())
-            .arg("serve")
-            .arg(&config)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let log = BufReader::new(child.stderr.take().unwrap());
-        let (sender, receiver) = mpsc::channel();
-        std::thread::spawn(move || {
-            let mut sender = Some(sender);
-            let mut all = String::new();
-            // Read to the end, so that the registry never blocks on its log.
-            for line in log.lines().map_while(Result::ok) {
-                if sender.is_none() {
-                    continue;
-                }
-                let _ = writeln!(all, "{line}");
-                if let Some(port) = port_in(&line) {
-                    let _ = sender.take().map(|sender| sender.send(Ok(port)));
-                }
-            }
-            let _ = sender.map(|sender| sender.send(Err(all)));
-        });
-        match receiver.recv_timeout(START_LIMIT) {
-            Ok(Ok(port)) => Self {
-                child,
-                host: format!("127.0.0.1:{port}"),
-                folder,
-            },
-            Ok(Err(log)) => panic!("the registry did not start:\n{log}"),
-            Err(_) => {
-                let _ = child.kill();
-                panic!("the registry did not listen within {START_LIMIT:?}");
-            }
+        let address = setup.network.map_or("127.0.0.1", |_| Network::NODE);
+        let text = configuration(setup, folder.path(), &format!("{address}:0"));
+        let (child, host) = serve(tool, setup.network, folder.path(), &text);
+        Self {
+            child,
+            host,
+            tool,
+            network: setup.network,
+            folder,
         }
     }
 
-    /// `127.0.0.1:port`
+    /// Stops it; what it holds on disk stays.
+    pub fn stop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Starts it again after [`Registry::stop`], where it was.
+    pub fn start_again(&mut self) {
+        let text = fs::read_to_string(self.folder.path().join(CONFIGURATION)).unwrap();
+        let address = self.host.rsplit_once(':').unwrap().0;
+        let text = text.replace(&format!("{address}:0"), &self.host);
+        (self.child, _) = serve(self.tool, self.network, self.folder.path(), &text);
+    }
+
+    /// `127.0.0.1:port`, or the node's address and the port.
     pub fn host(&self) -> &str {
         &self.host
     }
@@ -141,14 +133,58 @@ impl Drop for Registry {
     }
 }
 
-/// `… msg="listening on 127.0.0.1:41234, tls" …`
-fn port_in(line: &str) -> Option<u16> {
-    let (_, rest) = line.split_once("listening on 127.0.0.1:")?;
-    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().ok()
+/// Starts one, and says where it listens.
+fn serve(tool: Tool, network: Option<Network>, folder: &Path, text: &str) -> (Child, String) {
+    let config = folder.join(CONFIGURATION);
+    fs::write(&config, text).unwrap();
+    let mut command = network.map_or_else(
+        || Command::new(tool.path()),
+        |network| network.command(&tool.path()),
+    );
+    isolate(&mut command, folder);
+    let mut child = command
+        .arg("serve")
+        .arg(&config)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let log = BufReader::new(child.stderr.take().unwrap());
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut sender = Some(sender);
+        let mut all = String::new();
+        // Read to the end, so that the registry never blocks on its log.
+        for line in log.lines().map_while(Result::ok) {
+            if sender.is_none() {
+                continue;
+            }
+            let _ = writeln!(all, "{line}");
+            if let Some(host) = host_in(&line) {
+                let _ = sender.take().map(|sender| sender.send(Ok(host)));
+            }
+        }
+        let _ = sender.map(|sender| sender.send(Err(all)));
+    });
+    match receiver.recv_timeout(START_LIMIT) {
+        Ok(Ok(host)) => (child, host),
+        Ok(Err(log)) => panic!("the registry did not start:\n{log}"),
+        Err(_) => {
+            let _ = child.kill();
+            panic!("the registry did not listen within {START_LIMIT:?}");
+        }
+    }
 }
 
-fn configuration(setup: &Setup<'_>, folder: &Path) -> String {
+/// `… msg="listening on 127.0.0.1:41234, tls" …`
+fn host_in(line: &str) -> Option<String> {
+    let (_, rest) = line.split_once("listening on ")?;
+    let ends = |letter: char| !letter.is_ascii_digit() && letter != '.' && letter != ':';
+    rest.split(ends).next().map(str::to_owned)
+}
+
+fn configuration(setup: &Setup<'_>, folder: &Path, address: &str) -> String {
     let storage = if setup.in_memory {
         "inmemory: {}".to_owned()
     } else {
@@ -157,7 +193,7 @@ fn configuration(setup: &Setup<'_>, folder: &Path) -> String {
     let mut text = format!(
         "version: 0.1\nlog: {{level: info, accesslog: {{disabled: true}}}}\n\
          storage:\n  {storage}\n  delete: {{enabled: true}}\n\
-         http:\n  addr: 127.0.0.1:0\n  secret: testbed\n",
+         http:\n  addr: {address}\n  secret: testbed\n",
     );
     if let Some(url) = setup.believes {
         let _ = writeln!(text, "  host: {url:?}");

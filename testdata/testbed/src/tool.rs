@@ -147,14 +147,19 @@ impl Tool {
     /// A command that runs it, in an environment without the user's settings.
     pub fn command(self, home: &Path) -> Command {
         let mut command = Command::new(self.path());
-        command
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", home)
-            .env("OTEL_TRACES_EXPORTER", "none")
-            .current_dir(home);
+        isolate(&mut command, home);
         command
     }
+}
+
+/// Takes the user's settings out of a command's environment.
+pub(crate) fn isolate(command: &mut Command, home: &Path) {
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", home)
+        .env("OTEL_TRACES_EXPORTER", "none")
+        .current_dir(home);
 }
 
 /// Runs a command and returns what it printed.
