@@ -43,4 +43,4 @@ pub use processes::eventually;
 pub use registry::{Auth, Registry, Setup};
 pub use server::{Answer, Request, Response, Server, forward};
 pub use token::TokenServer;
-pub use tool::{Tool, run};
+pub use tool::{Tool, run, workspace_program};

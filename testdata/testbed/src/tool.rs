@@ -162,6 +162,35 @@ pub(crate) fn isolate(command: &mut Command, home: &Path) {
         .current_dir(home);
 }
 
+/// A program of this workspace that the test's own package doesn't have, built as it is now.
+///
+/// # Panics
+/// When it doesn't compile.
+pub fn workspace_program(package: &str, name: &str) -> PathBuf {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build
+        .args([
+            "build",
+            "--locked",
+            "--message-format=json",
+            "--package",
+            package,
+            "--bin",
+            name,
+        ])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let said = run(&mut build);
+    let messages = said
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let made = messages.filter(|message| message["target"]["name"] == name);
+    let mut paths = made.filter_map(|message| message["executable"].as_str().map(PathBuf::from));
+    paths
+        .next_back()
+        .unwrap_or_else(|| panic!("cargo did not say where it put {name}"))
+}
+
 /// Runs a command and returns what it printed.
 ///
 /// # Panics

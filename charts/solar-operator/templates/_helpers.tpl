@@ -1,0 +1,119 @@
+{{- define "solar-operator.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "solar-operator.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- else if contains (include "solar-operator.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "solar-operator.name" .) | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "solar-operator.selector" -}}
+app.kubernetes.io/name: {{ include "solar-operator.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end -}}
+
+{{- define "solar-operator.labels" -}}
+{{ include "solar-operator.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{- define "solar-operator.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "solar-operator.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "solar-operator.jobNamespace" -}}
+{{- default .Release.Namespace .Values.jobNamespace -}}
+{{- end -}}
+
+{{- /* An image's reference: a list of the image's values and the chart's version. */ -}}
+{{- define "solar-operator.image" -}}
+{{- $image := index . 0 -}}
+{{- if $image.digest -}}
+{{- printf "%s@%s" $image.repository $image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $image.repository (default (index . 1) $image.tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* What the operator does where RenderTasks and Jobs are. The ConfigMap is named, others can't be read. */ -}}
+{{- define "solar-operator.rules.jobs" -}}
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch, create, delete]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch]
+# Never list or watch: both read what is in them.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, create, delete]
+{{- with .Values.renderer.caConfigMap }}
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [{{ . | quote }}]
+  verbs: [get]
+{{- end }}
+{{- end -}}
+
+{{- define "solar-operator.rules.events" -}}
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+{{- end -}}
+
+{{- /* What it does with the tasks of one kind. */ -}}
+{{- define "solar-operator.rules.tasks" -}}
+- apiGroups: [solar.opendefense.cloud]
+  resources: [{{ . }}]
+  verbs: [get, list, watch]
+- apiGroups: [solar.opendefense.cloud]
+  resources: [{{ . }}/status]
+  verbs: [patch]
+# To own Jobs and Secrets in a way that blocks the task's deletion.
+- apiGroups: [solar.opendefense.cloud]
+  resources: [{{ . }}/finalizers]
+  verbs: [update]
+{{- end -}}
+
+{{- /* A Role with its binding: a list of the root, a namespace, a name's end and rules. */ -}}
+{{- define "solar-operator.role" -}}
+{{- $root := index . 0 -}}
+{{- $namespace := index . 1 -}}
+{{- $name := printf "%s-%s" (include "solar-operator.fullname" $root) (index . 2) -}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {{ $name }}
+  namespace: {{ $namespace | quote }}
+  labels:
+    {{- include "solar-operator.labels" $root | nindent 4 }}
+rules:
+  {{- index . 3 | trim | nindent 2 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ $name }}
+  namespace: {{ $namespace | quote }}
+  labels:
+    {{- include "solar-operator.labels" $root | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: {{ $name }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ include "solar-operator.serviceAccount" $root }}
+    namespace: {{ $root.Release.Namespace | quote }}
+{{- end -}}

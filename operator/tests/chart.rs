@@ -1,0 +1,350 @@
+//! The install chart: its CRDs, what it renders to here and in Helm, and what an API server makes of
+//! it. All of it is rendered by `solar-render`.
+#![allow(clippy::disallowed_methods, reason = "tests run programs")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use testbed::{Cluster, ClusterSetup, Tool, eventually, run, workspace_program};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+const NAMESPACE: &str = "solar-system";
+const LIMIT: Duration = Duration::from_secs(60);
+
+static RENDERER: LazyLock<PathBuf> = LazyLock::new(|| workspace_program("solar-render", "solar-render"));
+
+fn chart() -> PathBuf {
+    Path::new(ROOT).join("charts/solar-operator")
+}
+
+fn crds() -> String {
+    fs::read_to_string(chart().join("files/crds.yaml")).unwrap()
+}
+
+/// Every file of values, by its name.
+fn values() -> Vec<(String, PathBuf)> {
+    let folder = Path::new(ROOT).join("testdata/operator/values");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = files
+        .map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), path))
+        .collect();
+    files.sort();
+    assert!(files.len() >= 3);
+    files
+}
+
+fn template(namespace: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(&*RENDERER);
+    command.args(["template", "solar-operator"]).arg(chart());
+    command.args(["-n", namespace]).args(arguments).output().unwrap()
+}
+
+fn manifests(namespace: &str, arguments: &[&str]) -> String {
+    let output = template(namespace, arguments);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn its_crds_are_those_that_the_operator_prints() {
+    let printed = run(Command::new(env!("CARGO_BIN_EXE_solar-operator")).arg("crds"));
+    assert!(
+        crds() == printed,
+        "the chart's CRDs are old: solar-operator crds > charts/solar-operator/files/crds.yaml"
+    );
+}
+
+#[test]
+fn our_lint_has_nothing_to_say_against_it() {
+    for (name, path) in values() {
+        let mut lint = Command::new(&*RENDERER);
+        let output = lint
+            .args(["lint", "--strict", "-f"])
+            .arg(&path)
+            .arg(chart())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && !said.contains("warning"),
+            "{name}: {said}"
+        );
+    }
+}
+
+#[test]
+fn helm_renders_the_same_bytes() {
+    let home = tempfile::tempdir().unwrap();
+    for (name, path) in values() {
+        let values = path.to_str().unwrap();
+        let mut helm = Tool::Helm.command(home.path());
+        helm.args(["template", "solar-operator"]).arg(chart());
+        let helms = run(helm.args(["-n", NAMESPACE, "-f", values]));
+        let ours = manifests(NAMESPACE, &["-f", values]);
+        assert!(ours == helms, "{name}: Helm renders something else");
+    }
+}
+
+#[test]
+fn values_that_are_not_there_are_refused_by_name() {
+    for (set, named) in [
+        ("replica=3", "replica"),
+        ("renderer.image.digest=latest", "digest"),
+        ("watchNamespaces={Team}", "Team"),
+        ("networkPolicy.apiServerPorts={0}", "apiServerPorts"),
+    ] {
+        let output = template(NAMESPACE, &["--set", set]);
+        assert!(!output.status.success(), "{set} was taken");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(named), "{set}: {said}");
+    }
+}
+
+#[test]
+fn every_argument_is_one_whatever_is_in_it() {
+    let path = Path::new(ROOT).join("testdata/operator/values/everything.yaml");
+    let json = manifests(NAMESPACE, &["-f", path.to_str().unwrap(), "-o", "json"]);
+    for argument in [
+        r#""--renderer-args=with \"quotes\" and: a colon""#,
+        r#""--renderer-args=--x=y""#,
+        r#""--label-selector=a=b,c in (d)""#,
+        r#""--permanent-exit-codes=""#,
+        r#""--renderer-limits=cpu=2,memory=64Mi""#,
+    ] {
+        assert!(json.contains(argument), "{argument} in {json}");
+    }
+}
+
+/// One API server for what follows; the chart is in it twice: with all namespaces, and with some.
+fn cluster() -> &'static Cluster {
+    static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
+        let cluster = Cluster::start(&ClusterSetup {
+            crds: &crds(),
+            audit: false,
+        });
+        for name in [NAMESPACE, "narrow", "jobs", "team-a", "team-b", "shop"] {
+            cluster.kubectl(&["create", "namespace", name]);
+        }
+        let restricted = "pod-security.kubernetes.io/enforce=restricted";
+        cluster.kubectl(&["label", "namespace", NAMESPACE, restricted]);
+        cluster.apply(&manifests(NAMESPACE, &["--set", "crds.install=false"]));
+        let some = Path::new(ROOT).join("testdata/operator/values/namespaces.yaml");
+        let set = "crds.install=false,fullnameOverride=narrow";
+        cluster.apply(&manifests(
+            "narrow",
+            &["-f", some.to_str().unwrap(), "--set", set],
+        ));
+        cluster
+    });
+    &CLUSTER
+}
+
+#[test]
+fn an_api_server_takes_everything_in_it() {
+    let cluster = cluster();
+    let folder = tempfile::tempdir().unwrap();
+    for (name, path) in values() {
+        let file = folder.path().join(format!("{name}.yaml"));
+        // Not where it is installed: a Deployment's selector can't be changed.
+        fs::write(&file, manifests("shop", &["-f", path.to_str().unwrap()])).unwrap();
+        let dry = [
+            "apply",
+            "--server-side",
+            "--dry-run=server",
+            "--force-conflicts",
+            "-f",
+        ];
+        let output = cluster.kubectl_command(&dry).arg(&file).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{name}: {said}");
+    }
+}
+
+#[test]
+fn an_api_server_takes_the_examples() {
+    let cluster = cluster();
+    for entry in fs::read_dir(chart().join("examples")).unwrap() {
+        let path = entry.unwrap().path();
+        let file = path.to_str().unwrap();
+        let arguments = ["create", "--dry-run=server", "--validate=strict", "-f", file];
+        let output = cluster.kubectl_command(&arguments).output().unwrap();
+        assert!(
+            output.status.success(),
+            "{file}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn its_pods_pass_pod_security_restricted() {
+    let selector = "app.kubernetes.io/name=solar-operator";
+    eventually("two pods", LIMIT, || {
+        let pods = cluster().kubectl(&["-n", NAMESPACE, "get", "pods", "-l", selector, "-o", "name"]);
+        (pods.lines().count() == 2).then_some(())
+    });
+}
+
+/// What the operator must be allowed where Jobs are.
+const JOBS: [&str; 12] = [
+    "get jobs.batch",
+    "list jobs.batch",
+    "watch jobs.batch",
+    "create jobs.batch",
+    "delete jobs.batch",
+    "get pods",
+    "list pods",
+    "watch pods",
+    "get secrets",
+    "create secrets",
+    "delete secrets",
+    "get configmaps/registry-ca",
+];
+
+/// What it is allowed nowhere.
+const NEVER: [&str; 14] = [
+    "list secrets",
+    "watch secrets",
+    "update secrets",
+    "patch secrets",
+    "deletecollection secrets",
+    "get configmaps/other",
+    "list configmaps",
+    "create pods",
+    "get pods/log",
+    "create pods/exec",
+    "patch jobs.batch",
+    "create rendertasks.solar.opendefense.cloud",
+    "delete clusterrendertasks.solar.opendefense.cloud",
+    "create serviceaccounts/token",
+];
+
+/// Whether an account may do it: `verb resource`, or `verb resource/name`, or `verb resource/subresource`.
+fn may(account: &str, namespace: &str, what: &str) -> bool {
+    let (verb, resource) = what.split_once(' ').unwrap();
+    let mut arguments = vec!["auth", "can-i", verb, "-n", namespace, "--as", account];
+    match resource.split_once('/') {
+        Some((kind, below @ ("status" | "finalizers" | "log" | "exec" | "token"))) => {
+            arguments.extend([kind, "--subresource", below]);
+        }
+        _ => arguments.push(resource),
+    }
+    let output = cluster().kubectl_command(&arguments).output().unwrap();
+    match String::from_utf8_lossy(&output.stdout).trim() {
+        "yes" => true,
+        "no" => false,
+        _ => panic!("{what}: {}", String::from_utf8_lossy(&output.stderr)),
+    }
+}
+
+#[test]
+fn with_all_namespaces_it_may_do_what_it_needs_and_not_list_secrets() {
+    let account = "system:serviceaccount:solar-system:solar-operator";
+    for kind in ["rendertasks", "clusterrendertasks"] {
+        for what in [
+            "get X",
+            "list X",
+            "watch X",
+            "patch X/status",
+            "update X/finalizers",
+        ] {
+            let what = what.replace('X', &format!("{kind}.solar.opendefense.cloud"));
+            assert!(may(account, "shop", &what), "{what}");
+        }
+    }
+    // No ConfigMap is named in these values.
+    for what in JOBS.iter().filter(|what| !what.contains("configmaps")) {
+        assert!(may(account, "shop", what), "{what}");
+    }
+    for what in ["create events.events.k8s.io", "patch events.events.k8s.io"] {
+        assert!(may(account, "default", what), "{what}");
+    }
+    for what in [
+        "create leases.coordination.k8s.io",
+        "update leases.coordination.k8s.io/solar-operator",
+    ] {
+        assert!(may(account, NAMESPACE, what), "{what}");
+    }
+    for what in NEVER {
+        assert!(!may(account, NAMESPACE, what), "{what}");
+    }
+    for what in [
+        "get leases.coordination.k8s.io/other",
+        "list leases.coordination.k8s.io",
+    ] {
+        assert!(!may(account, NAMESPACE, what), "{what}");
+    }
+    assert!(!may(
+        account,
+        "shop",
+        "get leases.coordination.k8s.io/solar-operator"
+    ));
+}
+
+#[test]
+fn with_some_namespaces_it_may_do_that_there_only() {
+    let account = "system:serviceaccount:narrow:narrow";
+    for namespace in ["team-a", "jobs"] {
+        for what in JOBS {
+            assert!(may(account, namespace, what), "{what} in {namespace}");
+        }
+        for what in NEVER {
+            assert!(!may(account, namespace, what), "{what} in {namespace}");
+        }
+    }
+    for what in JOBS {
+        assert!(!may(account, "shop", what), "{what}");
+    }
+    assert!(may(account, "team-b", "list rendertasks.solar.opendefense.cloud"));
+    assert!(!may(account, "shop", "list rendertasks.solar.opendefense.cloud"));
+    assert!(may(
+        account,
+        "shop",
+        "list clusterrendertasks.solar.opendefense.cloud"
+    ));
+    assert!(may(account, "default", "create events.events.k8s.io"));
+    assert!(!may(account, "shop", "create events.events.k8s.io"));
+}
+
+#[test]
+fn who_may_edit_a_namespace_may_edit_its_tasks_and_no_cluster_tasks() {
+    let binding = [
+        "create",
+        "rolebinding",
+        "edit",
+        "--clusterrole=edit",
+        "--user=ann",
+        "-n",
+        "shop",
+    ];
+    cluster().kubectl(&binding);
+    // A controller puts the roles together.
+    eventually("the right to edit tasks", LIMIT, || {
+        let verbs = ["get", "create", "delete"];
+        let may = |verb: &str| {
+            may(
+                "ann",
+                "shop",
+                &format!("{verb} rendertasks.solar.opendefense.cloud"),
+            )
+        };
+        verbs.into_iter().all(may).then_some(())
+    });
+    assert!(!may(
+        "ann",
+        "shop",
+        "get clusterrendertasks.solar.opendefense.cloud"
+    ));
+    assert!(!may(
+        "ann",
+        "shop",
+        "patch rendertasks.solar.opendefense.cloud/status"
+    ));
+}
