@@ -1,3 +1,31 @@
 //! Runs the renderer in Kubernetes Jobs and says truly what became of it.
 //!
-//! The library behind the `solar-operator` command.
+//! The library behind the `solar-operator` command. Modules import downward only, in the order of
+//! this list:
+//!
+//! - [`reconcile`][]: one look at one task
+//! - [`queue`][], [`index`][], [`slots`][], [`metrics`][]: who is next, what was seen, who may run, counts
+//! - [`decide`][]: what is to be done, as a pure function
+//! - [`observe`][]: what became of a Job, as a pure function
+//! - [`conditions`][]: what is said of it
+//! - [`build`][]: what a task owns, as pure functions
+//! - [`api`][]: the resources and their CRDs
+//! - [`key`][], [`names`][]: which task; names and labels
+//! - [`yaml`][]: JSON to YAML
+
+pub mod api;
+pub mod build;
+pub mod conditions;
+pub mod decide;
+pub mod index;
+pub mod key;
+pub mod metrics;
+pub mod names;
+pub mod observe;
+pub mod queue;
+pub mod reconcile;
+pub mod slots;
+pub mod yaml;
+
+#[cfg(test)]
+mod tests;

@@ -216,7 +216,12 @@ mod tests {
         if let Some(inner) = schema.get("additionalProperties") {
             fields(inner, &format!("{path}*."), found);
         }
-        for inner in schema.get("anyOf").and_then(|list| list.as_array()).into_iter().flatten() {
+        for inner in schema
+            .get("anyOf")
+            .and_then(|list| list.as_array())
+            .into_iter()
+            .flatten()
+        {
             fields(inner, path, found);
         }
     }
@@ -225,7 +230,11 @@ mod tests {
     fn used(document: &serde_json::Value, path: &str, found: &mut Vec<String>) {
         for (name, inner) in document.as_object().into_iter().flatten() {
             let in_map = path.ends_with("resources.") || path.ends_with("releases.");
-            let next = if in_map { format!("{path}*") } else { format!("{path}{name}") };
+            let next = if in_map {
+                format!("{path}*")
+            } else {
+                format!("{path}{name}")
+            };
             if !in_map {
                 found.push(next.clone());
             }
@@ -238,9 +247,16 @@ mod tests {
     #[test]
     fn the_form_is_what_the_parser_reads() {
         let document: ConfigDocument = serde_json::from_value(full()).expect("the form");
-        assert_eq!(serde_json::to_value(&document).expect("JSON"), full(), "nothing is lost on the way");
+        assert_eq!(
+            serde_json::to_value(&document).expect("JSON"),
+            full(),
+            "nothing is lost on the way"
+        );
         for kind in [ChartKind::Release, ChartKind::Bootstrap] {
-            let document = ConfigDocument { kind, ..document.clone() };
+            let document = ConfigDocument {
+                kind,
+                ..document.clone()
+            };
             let text = serde_json::to_string(&document).expect("JSON");
             let parsed = super::super::parse(&Source::new("config.json", text).into());
             assert!(parsed.is_ok(), "{parsed:?}");
@@ -249,7 +265,8 @@ mod tests {
 
     #[test]
     fn the_schema_names_the_same_fields() {
-        let settings = schemars::generate::SchemaSettings::openapi3().with(|settings| settings.inline_subschemas = true);
+        let settings =
+            schemars::generate::SchemaSettings::openapi3().with(|settings| settings.inline_subschemas = true);
         let schema = settings.into_generator().into_root_schema_for::<ConfigDocument>();
         let (mut in_schema, mut in_document) = (Vec::new(), Vec::new());
         fields(schema.as_value(), "", &mut in_schema);

@@ -1,0 +1,241 @@
+//! The CRDs, from the Rust types.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceColumnDefinition, CustomResourceDefinition, CustomResourceDefinitionNames,
+    CustomResourceDefinitionSpec, CustomResourceDefinitionVersion, CustomResourceSubresourceStatus,
+    CustomResourceSubresources, CustomResourceValidation, JSONSchemaProps,
+};
+use kube::api::ObjectMeta;
+use kube_core::schema::{OptionalEnum, StructuralSchemaRewriter};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::AddNullable;
+use serde_json::{Value, json};
+
+use super::{GROUP, Scope, TaskSpec, TaskStatus, VERSION};
+use crate::yaml;
+
+const CATEGORY: &str = "solar";
+
+/// Name, type, JSON path, priority (1: wide).
+const COLUMNS: [(&str, &str, &str, i32); 5] = [
+    ("Owner Kind", "string", ".spec.ownerKind", 0),
+    ("Owner Name", "string", ".spec.ownerName", 0),
+    ("Status", "string", ".status.state", 0),
+    ("Digest", "string", ".status.digest", 1),
+    ("Age", "date", ".metadata.creationTimestamp", 0),
+];
+
+/// What a `kubectl get` of a kind needs to know of its schema: the whole object.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used")]
+struct Object {
+    /// What is to be rendered, and where it goes. It can't be changed: another chart is another task.
+    spec: TaskSpec,
+    /// What became of it.
+    #[serde(default)]
+    #[schemars(with = "TaskStatus")]
+    status: TaskStatus,
+}
+
+/// The CRD of one kind.
+pub fn crd(scope: Scope) -> Result<CustomResourceDefinition, serde_json::Error> {
+    let (short, crd_scope) = match scope {
+        Scope::Namespaced => ("rt", "Namespaced"),
+        Scope::Cluster => ("crt", "Cluster"),
+    };
+    let version = CustomResourceDefinitionVersion {
+        name: VERSION.into(),
+        served: true,
+        storage: true,
+        additional_printer_columns: Some(COLUMNS.into_iter().map(column).collect()),
+        schema: Some(CustomResourceValidation {
+            open_api_v3_schema: Some(schema(scope)?),
+        }),
+        subresources: Some(CustomResourceSubresources {
+            status: Some(CustomResourceSubresourceStatus(json!({}))),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    Ok(CustomResourceDefinition {
+        metadata: ObjectMeta {
+            name: Some(format!("{}.{GROUP}", scope.plural())),
+            ..Default::default()
+        },
+        spec: CustomResourceDefinitionSpec {
+            group: GROUP.into(),
+            names: CustomResourceDefinitionNames {
+                kind: scope.kind().into(),
+                list_kind: Some(format!("{}List", scope.kind())),
+                plural: scope.plural().into(),
+                singular: Some(scope.kind().to_lowercase()),
+                short_names: Some(vec![short.into()]),
+                categories: Some(vec![CATEGORY.into()]),
+            },
+            scope: crd_scope.into(),
+            versions: vec![version],
+            ..Default::default()
+        },
+        status: None,
+    })
+}
+
+/// Both CRDs as a stream of YAML documents.
+pub fn crds_yaml() -> Result<String, serde_json::Error> {
+    let mut text = String::new();
+    for scope in Scope::ALL {
+        text.push_str("---\n");
+        yaml::write(&serde_json::to_value(crd(scope)?)?, &mut text);
+    }
+    Ok(text)
+}
+
+fn column((name, type_, path, priority): (&str, &str, &str, i32)) -> CustomResourceColumnDefinition {
+    CustomResourceColumnDefinition {
+        name: name.into(),
+        type_: type_.into(),
+        json_path: path.into(),
+        priority: (priority > 0).then_some(priority),
+        ..Default::default()
+    }
+}
+
+fn schema(scope: Scope) -> Result<JSONSchemaProps, serde_json::Error> {
+    let settings = SchemaSettings::openapi3().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let settings = settings
+        .with_transform(AddNullable::default())
+        .with_transform(StructuralSchemaRewriter)
+        .with_transform(OptionalEnum);
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<Object>()
+        .to_value();
+    tidy(&mut schema);
+    if let Some(top) = schema.as_object_mut() {
+        let text = match scope {
+            Scope::Namespaced => "A chart to be rendered and pushed by a Job in the task's namespace.",
+            Scope::Cluster => {
+                "A chart to be rendered and pushed by a Job in the operator's namespace, with credentials that no tenant can read."
+            }
+        };
+        top.insert("description".into(), text.into());
+    }
+    serde_json::from_value(schema)
+}
+
+/// Takes out what API servers don't keep or warn about (titles, `format: uint32`, defaults of the
+/// status), so that what is installed is what is printed.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            if map.get("type").is_some_and(Value::is_string) {
+                map.remove("title");
+                if map
+                    .get("format")
+                    .and_then(Value::as_str)
+                    .is_some_and(|format| format.starts_with("uint"))
+                {
+                    map.insert("format".into(), "int32".into());
+                }
+            }
+            map.values_mut().for_each(tidy);
+        }
+        Value::Array(list) => list.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(path: &str) -> Value {
+        let crd = serde_json::to_value(crd(Scope::Namespaced).expect("a CRD")).expect("JSON");
+        crd.pointer(&format!(
+            "/spec/versions/0/schema/openAPIV3Schema/properties/{path}"
+        ))
+        .cloned()
+        .unwrap_or_else(|| panic!("{path} in {crd:#}"))
+    }
+
+    #[test]
+    fn the_spec_is_immutable_has_defaults_and_bounds() {
+        assert_eq!(spec("spec/x-kubernetes-validations/0/rule"), "self == oldSelf");
+        assert_eq!(spec("spec/properties/failedJobTTL/default"), 3600);
+        assert_eq!(spec("spec/properties/failedJobTTL/minimum"), 0.0);
+        assert_eq!(spec("spec/properties/failedJobTTL/format"), "int32");
+        assert_eq!(spec("spec/properties/plainHTTP/default"), false);
+        assert_eq!(spec("spec/properties/ifExists/default"), "fail");
+        assert_eq!(
+            spec("spec/properties/ifExists/enum"),
+            json!(["fail", "skip", "replace"])
+        );
+        assert_eq!(spec("spec/properties/type/enum"), json!(["release", "bootstrap"]));
+        for name in [
+            "repository",
+            "tag",
+            "baseURL",
+            "ownerName",
+            "ownerNamespace",
+            "ownerKind",
+        ] {
+            assert_eq!(spec(&format!("spec/properties/{name}/minLength")), 1, "{name}");
+        }
+        let mut required = spec("spec/required");
+        let required = required.as_array_mut().expect("a list");
+        required.sort_by_key(ToString::to_string);
+        assert_eq!(
+            *required,
+            [
+                "baseURL",
+                "ownerKind",
+                "ownerName",
+                "ownerNamespace",
+                "repository",
+                "tag",
+                "type"
+            ]
+        );
+    }
+
+    #[test]
+    fn data_is_kept_as_it_is() {
+        let keeps = "x-kubernetes-preserve-unknown-fields";
+        assert_eq!(
+            spec(&format!("spec/properties/release/properties/values/{keeps}")),
+            true
+        );
+        let userdata = "spec/properties/bootstrap/properties/input/properties/userdata";
+        assert_eq!(spec(&format!("{userdata}/{keeps}")), true);
+    }
+
+    #[test]
+    fn every_field_is_described() {
+        fn check(schema: &Value, path: &str) {
+            for (name, inner) in schema
+                .get("properties")
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten()
+            {
+                let path = format!("{path}.{name}");
+                assert!(inner.get("description").is_some(), "{path} has no description");
+                check(inner, &path);
+                for below in [inner.get("items"), inner.get("additionalProperties")]
+                    .into_iter()
+                    .flatten()
+                {
+                    check(below, &path);
+                }
+            }
+        }
+        check(
+            &json!({"properties": {"spec": spec("spec"), "status": spec("status")}}),
+            "",
+        );
+    }
+}

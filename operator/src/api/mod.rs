@@ -1,0 +1,123 @@
+//! The resources: [`Task`], which is a `RenderTask` or a `ClusterRenderTask`, and their CRDs.
+//!
+//! Both kinds share one spec, one status and one Rust type; [`Scope`] says which of them an object
+//! is, as kube's `DynamicType`. The CRDs come from these types and from nothing else.
+
+mod crd;
+mod spec;
+mod status;
+
+use std::borrow::Cow;
+
+use kube::Resource;
+use kube::api::ObjectMeta;
+use kube::core::DynamicResourceScope;
+use serde::{Deserialize, Serialize};
+
+pub use crd::{crd, crds_yaml};
+pub use spec::{IfExists, LocalReference, TaskSpec};
+pub use status::{Attempt, MAX_ATTEMPTS, OwnedReference, Run, TaskStatus};
+
+/// The API group.
+pub const GROUP: &str = "solar.opendefense.cloud";
+/// Its version.
+pub const VERSION: &str = "v1alpha1";
+/// The annotation that asks for another run of a failed task: each new value is one.
+pub const RETRY_ANNOTATION: &str = "solar.opendefense.cloud/retry";
+/// The annotation of a push Secret that names the one registry host it may be used for.
+pub const REGISTRY_HOST_ANNOTATION: &str = "solar.opendefense.cloud/registry-host";
+
+/// Which of the two kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// `RenderTask`: Job and Secrets are in the task's namespace.
+    Namespaced,
+    /// `ClusterRenderTask`: Job and Secrets are in the operator's Job namespace.
+    Cluster,
+}
+
+/// A `RenderTask` or a `ClusterRenderTask`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Task {
+    /// Name, namespace, UID.
+    pub metadata: ObjectMeta,
+    /// What is to be rendered and where it goes.
+    pub spec: TaskSpec,
+    /// What became of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<TaskStatus>,
+}
+
+impl Scope {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Namespaced, Self::Cluster];
+
+    /// The kind's name.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Namespaced => "RenderTask",
+            Self::Cluster => "ClusterRenderTask",
+        }
+    }
+
+    /// The kind's name in URLs.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Namespaced => "rendertasks",
+            Self::Cluster => "clusterrendertasks",
+        }
+    }
+
+    /// The scope of a kind of this group.
+    pub fn of_kind(kind: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.kind() == kind)
+    }
+}
+
+/// `solar.opendefense.cloud/v1alpha1`.
+pub fn api_version() -> String {
+    format!("{GROUP}/{VERSION}")
+}
+
+impl Task {
+    /// What is known of it; nothing yet, for a new one.
+    pub fn known(&self) -> TaskStatus {
+        self.status.clone().unwrap_or_default()
+    }
+
+    /// The value of the annotation that asks for another run.
+    pub fn retry(&self) -> Option<&str> {
+        let annotations = self.metadata.annotations.as_ref()?;
+        annotations.get(RETRY_ANNOTATION).map(String::as_str)
+    }
+}
+
+impl Resource for Task {
+    type DynamicType = Scope;
+    type Scope = DynamicResourceScope;
+
+    fn kind(scope: &Scope) -> Cow<'_, str> {
+        scope.kind().into()
+    }
+
+    fn group(_: &Scope) -> Cow<'_, str> {
+        GROUP.into()
+    }
+
+    fn version(_: &Scope) -> Cow<'_, str> {
+        VERSION.into()
+    }
+
+    fn plural(scope: &Scope) -> Cow<'_, str> {
+        scope.plural().into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}

@@ -1,0 +1,109 @@
+//! What a task asks for.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use solar_render::config::schema::ConfigDocument;
+
+/// How long a failed task's config Secret is kept when the task doesn't say, in seconds.
+const DEFAULT_FAILED_JOB_TTL: i32 = 3600;
+
+/// What is to be rendered, and where it goes. It can't be changed: another chart is another task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = [{"rule": "self == oldSelf", "message": "spec is immutable: make another task"}]))]
+pub struct TaskSpec {
+    /// The renderer's config, inlined.
+    #[serde(flatten)]
+    pub config: ConfigDocument,
+    /// The path below `baseURL` that the chart is pushed to; its last element is the chart's name.
+    #[schemars(length(min = 1))]
+    pub repository: String,
+    /// The tag the chart is pushed under: the chart's version, `+` as `_`.
+    #[schemars(length(min = 1))]
+    pub tag: String,
+    /// The registry, and maybe a path in it: `host[:port][/path]`, with or without `oci://`.
+    #[serde(rename = "baseURL")]
+    #[schemars(length(min = 1))]
+    pub base_url: String,
+    /// The Secret with the credentials to push with: of type kubernetes.io/basic-auth, or
+    /// kubernetes.io/dockerconfigjson. In the task's namespace; for a ClusterRenderTask in the operator's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push_secret_ref: Option<LocalReference>,
+    /// Push over plain HTTP.
+    #[serde(default, rename = "plainHTTP")]
+    pub plain_http: bool,
+    /// What happens when another chart is at the tag.
+    #[serde(default)]
+    pub if_exists: IfExists,
+    /// How long the Job and the config Secret of a failed task are kept, in seconds.
+    #[serde(default = "default_failed_job_ttl", rename = "failedJobTTL")]
+    #[schemars(range(min = 0))]
+    pub failed_job_ttl: i32,
+    /// The name of what the task was made for.
+    #[schemars(length(min = 1))]
+    pub owner_name: String,
+    /// The namespace of what the task was made for.
+    #[schemars(length(min = 1))]
+    pub owner_namespace: String,
+    /// The kind of what the task was made for.
+    #[schemars(length(min = 1))]
+    pub owner_kind: String,
+}
+
+/// An object in the same namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LocalReference {
+    /// Its name.
+    #[schemars(length(min = 1))]
+    pub name: String,
+}
+
+/// What happens when another chart is at the tag.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum IfExists {
+    /// The task fails.
+    #[default]
+    Fail,
+    /// The other chart stays.
+    Skip,
+    /// The other chart gives way.
+    Replace,
+}
+
+impl IfExists {
+    /// As in the spec and on the renderer's command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fail => "fail",
+            Self::Skip => "skip",
+            Self::Replace => "replace",
+        }
+    }
+}
+
+impl TaskSpec {
+    /// `baseURL` without the scheme and without a slash at its end.
+    pub fn base(&self) -> &str {
+        let text = self.base_url.as_str();
+        text.strip_prefix("oci://").unwrap_or(text).trim_end_matches('/')
+    }
+
+    /// The registry: what `baseURL` names before its first slash, in lower case.
+    pub fn host(&self) -> String {
+        let base = self.base();
+        base.split_once('/')
+            .map_or(base, |(host, _)| host)
+            .to_ascii_lowercase()
+    }
+
+    /// Where the chart goes: `oci://host/path:tag`.
+    pub fn chart_url(&self) -> String {
+        let path = self.repository.trim_matches('/');
+        format!("oci://{}/{path}:{}", self.base(), self.tag)
+    }
+}
+
+fn default_failed_job_ttl() -> i32 {
+    DEFAULT_FAILED_JOB_TTL
+}

@@ -1,0 +1,320 @@
+//! The Job that runs the renderer for a task.
+
+use k8s_openapi::api::batch::v1::{
+    Job, JobSpec, PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement,
+    PodFailurePolicyOnPodConditionsPattern, PodFailurePolicyRule,
+};
+use k8s_openapi::api::core::v1::{
+    ConfigMapVolumeSource, EnvVar, EnvVarSource, KeyToPath, PodTemplateSpec, SecretKeySelector,
+    SecretVolumeSource, Volume,
+};
+use kube::api::ObjectMeta;
+
+use super::pod::{CONTAINER, Parts, pod_spec};
+use super::{CONFIG_KEY, JobSettings, Subject};
+use crate::api::IfExists;
+use crate::names;
+
+/// How many pods may fail before the Job does, disruptions and permanent failures apart.
+const BACKOFF_LIMIT: i32 = 3;
+/// Where the config is.
+const CONFIG_DIR: &str = "/etc/renderer";
+/// Where `.dockerconfigjson` is, as Docker's `config.json`.
+const REGISTRY_DIR: &str = "/etc/renderer-registry";
+/// Where the CA certificates are.
+const CA_DIR: &str = "/etc/renderer-ca";
+/// The key of the ConfigMap with CA certificates.
+pub(crate) const CA_KEY: &str = "trust-bundle.pem";
+
+/// The Job that runs the renderer for a task.
+pub fn job(subject: &Subject<'_>, settings: &JobSettings) -> Job {
+    let spec = &subject.task.spec;
+    let mut parts = Parts {
+        args: arguments(subject, settings),
+        ..Default::default()
+    };
+    parts.volumes.push((config_volume(subject), CONFIG_DIR));
+    if let Some(reference) = &spec.push_secret_ref {
+        add_push_secret(&reference.name, &mut parts);
+    }
+    if let Some(name) = &settings.ca_configmap {
+        parts
+            .env
+            .push(plain("SSL_CERT_FILE", &format!("{CA_DIR}/{CA_KEY}")));
+        parts.volumes.push((ca_volume(name), CA_DIR));
+    }
+    Job {
+        metadata: subject.metadata(),
+        spec: Some(JobSpec {
+            backoff_limit: Some(BACKOFF_LIMIT),
+            active_deadline_seconds: Some(settings.deadline_seconds.into()),
+            ttl_seconds_after_finished: Some(spec.failed_job_ttl),
+            pod_failure_policy: Some(failure_policy(settings)),
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta {
+                    labels: Some(names::labels(subject.scope, subject.name)),
+                    ..Default::default()
+                }),
+                spec: Some(pod_spec(settings, parts)),
+            },
+            ..Default::default()
+        }),
+        status: None,
+    }
+}
+
+fn arguments(subject: &Subject<'_>, settings: &JobSettings) -> Vec<String> {
+    let spec = &subject.task.spec;
+    let mut args = vec![
+        format!("{CONFIG_DIR}/{CONFIG_KEY}"),
+        format!("--url={}", spec.chart_url()),
+    ];
+    if spec.plain_http {
+        args.push("--plain-http=true".to_owned());
+    }
+    // A renderer with other exit codes is another program, which may not know the flag: there
+    // it is only given when it was asked for.
+    if !settings.permanent_exit_codes.is_empty() || spec.if_exists != IfExists::Fail {
+        args.push(format!("--if-exists={}", spec.if_exists.as_str()));
+    }
+    args
+}
+
+fn config_volume(subject: &Subject<'_>) -> Volume {
+    Volume {
+        name: "config".to_owned(),
+        secret: Some(SecretVolumeSource {
+            secret_name: Some(subject.job_name()),
+            items: Some(vec![item(CONFIG_KEY, CONFIG_KEY)]),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+/// Whatever the Secret's type: what it doesn't hold is left out by the kubelet, so that the
+/// operator needn't read it.
+fn add_push_secret(name: &str, parts: &mut Parts) {
+    parts.env.push(from_secret("REGISTRY_USERNAME", name, "username"));
+    parts.env.push(from_secret("REGISTRY_PASSWORD", name, "password"));
+    parts.env.push(plain("DOCKER_CONFIG", REGISTRY_DIR));
+    let volume = Volume {
+        name: "registry".to_owned(),
+        secret: Some(SecretVolumeSource {
+            secret_name: Some(name.to_owned()),
+            items: Some(vec![item(".dockerconfigjson", "config.json")]),
+            optional: Some(true),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    parts.volumes.push((volume, REGISTRY_DIR));
+}
+
+fn ca_volume(name: &str) -> Volume {
+    Volume {
+        name: "ca".to_owned(),
+        config_map: Some(ConfigMapVolumeSource {
+            name: name.to_owned(),
+            items: Some(vec![item(CA_KEY, CA_KEY)]),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+fn failure_policy(settings: &JobSettings) -> PodFailurePolicy {
+    let mut rules = vec![PodFailurePolicyRule {
+        action: "Ignore".to_owned(),
+        on_pod_conditions: Some(vec![PodFailurePolicyOnPodConditionsPattern {
+            type_: "DisruptionTarget".to_owned(),
+            status: "True".to_owned(),
+        }]),
+        ..Default::default()
+    }];
+    if !settings.permanent_exit_codes.is_empty() {
+        rules.push(PodFailurePolicyRule {
+            action: "FailJob".to_owned(),
+            on_exit_codes: Some(PodFailurePolicyOnExitCodesRequirement {
+                container_name: Some(CONTAINER.to_owned()),
+                operator: "In".to_owned(),
+                values: settings.permanent_exit_codes.iter().copied().collect(),
+            }),
+            ..Default::default()
+        });
+    }
+    PodFailurePolicy { rules }
+}
+
+fn item(key: &str, path: &str) -> KeyToPath {
+    KeyToPath {
+        key: key.to_owned(),
+        path: path.to_owned(),
+        mode: None,
+    }
+}
+
+fn plain(name: &str, value: &str) -> EnvVar {
+    EnvVar {
+        name: name.to_owned(),
+        value: Some(value.to_owned()),
+        value_from: None,
+    }
+}
+
+fn from_secret(name: &str, secret: &str, key: &str) -> EnvVar {
+    EnvVar {
+        name: name.to_owned(),
+        value: None,
+        value_from: Some(EnvVarSource {
+            secret_key_ref: Some(SecretKeySelector {
+                name: secret.to_owned(),
+                key: key.to_owned(),
+                optional: Some(true),
+            }),
+            ..Default::default()
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{LocalReference, Scope, Task};
+    use crate::tests::{settings, task};
+    use serde_json::{Value, json};
+
+    fn built(task: &Task, settings: &JobSettings) -> Value {
+        let subject = Subject::new(Scope::Namespaced, task, settings).expect("a subject");
+        serde_json::to_value(job(&subject, settings)).expect("JSON")
+    }
+
+    fn container(job: &Value) -> &Value {
+        job.pointer("/spec/template/spec/containers/0")
+            .expect("a container")
+    }
+
+    #[test]
+    fn it_runs_once_and_knows_which_failures_last() {
+        let job = built(&task(), &settings());
+        let spec = &job["spec"];
+        assert_eq!(spec["backoffLimit"], 3);
+        assert_eq!(spec["ttlSecondsAfterFinished"], 3600);
+        assert_eq!(spec["activeDeadlineSeconds"], 900);
+        assert_eq!(spec["template"]["spec"]["restartPolicy"], "Never");
+        assert_eq!(
+            spec["podFailurePolicy"]["rules"],
+            json!([
+                {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+                {"action": "FailJob", "onExitCodes":
+                    {"containerName": "renderer", "operator": "In", "values": [1, 2, 3, 4]}},
+            ])
+        );
+    }
+
+    #[test]
+    fn arguments_are_one_a_value_and_follow_the_operators_own() {
+        let mut task = task();
+        task.spec.base_url = "oci://h.example:5000/charts/".into();
+        task.spec.plain_http = true;
+        let mut settings = settings();
+        settings.args = vec!["-v".into()];
+        let job = built(&task, &settings);
+        assert_eq!(
+            container(&job)["args"],
+            json!([
+                "-v",
+                "/etc/renderer/config.json",
+                "--url=oci://h.example:5000/charts/tenant/shop:1.0.0",
+                "--plain-http=true",
+                "--if-exists=fail"
+            ])
+        );
+        assert_eq!(container(&job).get("command"), None, "the image's own");
+    }
+
+    #[test]
+    fn another_renderer_gets_no_flag_it_was_not_asked_for() {
+        let (mut task, mut settings) = (task(), settings());
+        settings.permanent_exit_codes.clear();
+        settings.command = vec!["/solar-renderer".into()];
+        let job = built(&task, &settings);
+        assert_eq!(container(&job)["args"].as_array().map(Vec::len), Some(2));
+        assert_eq!(container(&job)["command"], json!(["/solar-renderer"]));
+        assert_eq!(
+            job["spec"]["podFailurePolicy"]["rules"].as_array().map(Vec::len),
+            Some(1)
+        );
+        task.spec.if_exists = IfExists::Replace;
+        assert_eq!(
+            container(&built(&task, &settings))["args"][2],
+            "--if-exists=replace"
+        );
+    }
+
+    #[test]
+    fn a_push_secret_of_any_type_is_mounted_unread() {
+        let mut task = task();
+        task.spec.push_secret_ref = Some(LocalReference { name: "push".into() });
+        let job = built(&task, &settings());
+        let env = container(&job)["env"].as_array().expect("a list").clone();
+        let reference = |key: &str| json!({"secretKeyRef": {"name": "push", "key": key, "optional": true}});
+        assert!(env.contains(&json!({"name": "REGISTRY_USERNAME", "valueFrom": reference("username")})));
+        assert!(env.contains(&json!({"name": "REGISTRY_PASSWORD", "valueFrom": reference("password")})));
+        assert!(env.contains(&json!({"name": "DOCKER_CONFIG", "value": "/etc/renderer-registry"})));
+        let volumes = job
+            .pointer("/spec/template/spec/volumes")
+            .and_then(Value::as_array)
+            .expect("volumes");
+        assert!(volumes.contains(&json!({"name": "registry", "secret": {
+            "secretName": "push", "optional": true,
+            "items": [{"key": ".dockerconfigjson", "path": "config.json"}],
+        }})));
+    }
+
+    #[test]
+    fn ca_certificates_and_pull_secrets_are_the_operators() {
+        let mut settings = settings();
+        settings.ca_configmap = Some("roots".into());
+        settings.image_pull_secrets = vec!["one".into(), "two".into()];
+        let job = built(&task(), &settings);
+        let env = container(&job)["env"].as_array().expect("a list").clone();
+        assert!(
+            env.contains(&json!({"name": "SSL_CERT_FILE", "value": "/etc/renderer-ca/trust-bundle.pem"}))
+        );
+        let pod = job.pointer("/spec/template/spec").expect("a pod");
+        assert_eq!(pod["imagePullSecrets"], json!([{"name": "one"}, {"name": "two"}]));
+    }
+
+    #[test]
+    fn it_passes_pod_security_restricted() {
+        let job = built(&task(), &settings());
+        let pod = job.pointer("/spec/template/spec").expect("a pod");
+        assert_eq!(pod["automountServiceAccountToken"], false);
+        assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+        assert_eq!(
+            container(&job)["securityContext"],
+            json!({
+                "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "runAsNonRoot": true,
+                "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"},
+            })
+        );
+        assert_eq!(container(&job)["terminationMessagePath"], "/dev/termination-log");
+        assert_eq!(
+            container(&job)["terminationMessagePolicy"],
+            "FallbackToLogsOnError"
+        );
+        assert_eq!(container(&job)["resources"]["requests"], json!({"cpu": "50m"}));
+    }
+
+    #[test]
+    fn a_cluster_task_runs_in_the_operators_namespace() {
+        let settings = settings();
+        let mut task = task();
+        task.metadata.namespace = None;
+        let subject = Subject::new(Scope::Cluster, &task, &settings).expect("a subject");
+        let job = job(&subject, &settings);
+        assert_eq!(job.metadata.namespace.as_deref(), Some("solar-system"));
+        assert_eq!(job.metadata.name.as_deref(), Some("crender-shop"));
+    }
+}

@@ -1,0 +1,371 @@
+//! What is said of a Job-backed resource: a [`State`], the conditions that follow from it, and how
+//! they are merged into those that were there.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+/// The types of conditions.
+pub mod kinds {
+    /// The Job exists and is not finished.
+    pub const JOB_SCHEDULED: &str = "JobScheduled";
+    /// The Job is complete.
+    pub const JOB_SUCCEEDED: &str = "JobSucceeded";
+    /// The Job has failed for good.
+    pub const JOB_FAILED: &str = "JobFailed";
+    /// For `kubectl wait` and kstatus.
+    pub const READY: &str = "Ready";
+    /// For kstatus, which reads Ready=False alone as in progress.
+    pub const STALLED: &str = "Stalled";
+}
+
+/// The longest message, in bytes.
+pub const MAX_MESSAGE: usize = 1024;
+
+/// Why a condition is as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "each says itself; the table is in the README")]
+pub enum Reason {
+    JobScheduled,
+    DoesNotExist,
+    Queued,
+    NameConflict,
+    PushSecretNotFound,
+    RegistryHostMismatch,
+    ConfigMapNotFound,
+    NamespaceNotFound,
+    NamespaceTerminating,
+    Forbidden,
+    Finished,
+    JobSucceeded,
+    DigestUnavailable,
+    ConfigInvalid,
+    Conflict,
+    AuthFailed,
+    RegistryRefused,
+    RegistryUnavailable,
+    InputOutput,
+    RendererCrashed,
+    Cancelled,
+    DeadlineExceeded,
+    BackoffLimitExceeded,
+    Evicted,
+    JobLost,
+    ReconcileFailed,
+}
+
+/// Where a Job-backed resource stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// There is no Job yet.
+    NotScheduled {
+        /// Why.
+        reason: Reason,
+        /// In words.
+        message: String,
+    },
+    /// The Job exists and is not finished.
+    Scheduled {
+        /// Its pods, and what they wait for.
+        message: String,
+    },
+    /// The Job is complete, and its result is known.
+    Succeeded {
+        /// The result.
+        message: String,
+    },
+    /// The Job is complete, and its result may still show.
+    AwaitingDigest,
+    /// The Job is complete, and no digest was found.
+    WithoutDigest,
+    /// The Job has failed for good.
+    Failed {
+        /// Why.
+        reason: Reason,
+        /// In words.
+        message: String,
+    },
+}
+
+/// One condition without its times.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// One of [`kinds`].
+    pub kind: &'static str,
+    /// `True`, `False` or `Unknown`.
+    pub status: &'static str,
+    /// Why.
+    pub reason: Reason,
+    /// In words.
+    pub message: String,
+}
+
+impl Reason {
+    /// As in a condition.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::JobScheduled => "JobScheduled",
+            Self::DoesNotExist => "DoesNotExist",
+            Self::Queued => "Queued",
+            Self::NameConflict => "NameConflict",
+            Self::PushSecretNotFound => "PushSecretNotFound",
+            Self::RegistryHostMismatch => "RegistryHostMismatch",
+            Self::ConfigMapNotFound => "ConfigMapNotFound",
+            Self::NamespaceNotFound => "NamespaceNotFound",
+            Self::NamespaceTerminating => "NamespaceTerminating",
+            Self::Forbidden => "Forbidden",
+            Self::Finished => "Finished",
+            Self::JobSucceeded => "JobSucceeded",
+            Self::DigestUnavailable => "DigestUnavailable",
+            Self::ConfigInvalid => "ConfigInvalid",
+            Self::Conflict => "Conflict",
+            Self::AuthFailed => "AuthFailed",
+            Self::RegistryRefused => "RegistryRefused",
+            Self::RegistryUnavailable => "RegistryUnavailable",
+            Self::InputOutput => "InputOutput",
+            Self::RendererCrashed => "RendererCrashed",
+            Self::Cancelled => "Cancelled",
+            Self::DeadlineExceeded => "DeadlineExceeded",
+            Self::BackoffLimitExceeded => "BackoffLimitExceeded",
+            Self::Evicted => "Evicted",
+            Self::JobLost => "JobLost",
+            Self::ReconcileFailed => "ReconcileFailed",
+        }
+    }
+}
+
+impl State {
+    /// In one word, for the column.
+    pub fn summary(&self) -> &'static str {
+        match self {
+            Self::NotScheduled { reason, .. } => reason.as_str(),
+            Self::Scheduled { .. } => kinds::JOB_SCHEDULED,
+            Self::Succeeded { .. } | Self::AwaitingDigest | Self::WithoutDigest => kinds::JOB_SUCCEEDED,
+            Self::Failed { .. } => kinds::JOB_FAILED,
+        }
+    }
+
+    /// The conditions, all of them: a type that isn't among them has nothing to say.
+    pub fn findings(&self) -> Vec<Finding> {
+        let succeeded = |ready: &'static str, reason, message: &str| {
+            vec![
+                finished(),
+                finding(
+                    kinds::JOB_SUCCEEDED,
+                    "True",
+                    Reason::JobSucceeded,
+                    "the Job is complete",
+                ),
+                finding(kinds::READY, ready, reason, message),
+            ]
+        };
+        match self {
+            Self::NotScheduled { reason, message } => {
+                // What passes by itself is in progress; the rest waits for somebody.
+                let passes = matches!(reason, Reason::DoesNotExist | Reason::Queued);
+                let ready = if passes { "Unknown" } else { "False" };
+                vec![
+                    finding(kinds::JOB_SCHEDULED, "False", *reason, message),
+                    finding(kinds::READY, ready, *reason, message),
+                ]
+            }
+            Self::Scheduled { message } => vec![
+                finding(kinds::JOB_SCHEDULED, "True", Reason::JobScheduled, message),
+                finding(kinds::READY, "Unknown", Reason::JobScheduled, message),
+            ],
+            Self::Succeeded { message } => succeeded("True", Reason::JobSucceeded, message),
+            Self::AwaitingDigest => succeeded(
+                "Unknown",
+                Reason::DigestUnavailable,
+                "no pod has reported a digest yet",
+            ),
+            Self::WithoutDigest => succeeded(
+                "False",
+                Reason::DigestUnavailable,
+                "the Job is complete, and no pod has reported a digest",
+            ),
+            Self::Failed { reason, message } => vec![
+                finished(),
+                finding(kinds::JOB_FAILED, "True", *reason, message),
+                finding(kinds::READY, "False", *reason, message),
+                finding(kinds::STALLED, "True", *reason, message),
+            ],
+        }
+    }
+}
+
+/// The findings as conditions. Those of a type that was there keep their time of transition
+/// unless their status changes; types without a finding go.
+pub fn merge(
+    previous: &[Condition],
+    findings: &[Finding],
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let merged = findings.iter().map(|finding| {
+        let Finding {
+            kind,
+            status,
+            reason,
+            message,
+        } = finding;
+        let since = find(previous, kind)
+            .filter(|old| old.status == *status)
+            .map_or(now, |old| old.last_transition_time.0);
+        Condition {
+            type_: (*kind).to_owned(),
+            status: (*status).to_owned(),
+            reason: reason.as_str().to_owned(),
+            message: cut(message, MAX_MESSAGE),
+            last_transition_time: Time(since),
+            observed_generation: generation,
+        }
+    });
+    merged.collect()
+}
+
+/// The condition of a type.
+pub fn find<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|condition| condition.type_ == kind)
+}
+
+/// Whether the condition of a type has a status.
+pub fn is(conditions: &[Condition], kind: &str, status: &str) -> bool {
+    find(conditions, kind).is_some_and(|condition| condition.status == status)
+}
+
+/// At most `limit` bytes, cut at a character and marked.
+pub fn cut(text: &str, limit: usize) -> String {
+    const MARK: &str = "…";
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(limit.saturating_sub(MARK.len()));
+    format!("{}{MARK}", text.get(..end).unwrap_or(""))
+}
+
+fn finding(kind: &'static str, status: &'static str, reason: Reason, message: &str) -> Finding {
+    Finding {
+        kind,
+        status,
+        reason,
+        message: message.to_owned(),
+    }
+}
+
+fn finished() -> Finding {
+    finding(
+        kinds::JOB_SCHEDULED,
+        "False",
+        Reason::Finished,
+        "the Job has ended",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).expect("a time")
+    }
+
+    fn failed() -> State {
+        State::Failed {
+            reason: Reason::Conflict,
+            message: "m".into(),
+        }
+    }
+
+    #[test]
+    fn a_success_after_a_failure_leaves_no_failure_behind() {
+        let before = merge(&[], &failed().findings(), Some(1), at(1));
+        let success = State::Succeeded {
+            message: "done".into(),
+        };
+        let after = merge(&before, &success.findings(), Some(1), at(2));
+        assert!(is(&after, kinds::JOB_SUCCEEDED, "True") && is(&after, kinds::READY, "True"));
+        assert!(find(&after, kinds::JOB_FAILED).is_none() && find(&after, kinds::STALLED).is_none());
+    }
+
+    #[test]
+    fn only_a_change_of_status_moves_the_time() {
+        let one = |text: &str| State::Scheduled { message: text.into() }.findings();
+        let first = merge(&[], &one("a"), Some(1), at(1));
+        let second = merge(&first, &one("b"), Some(1), at(2));
+        assert_eq!(second[0].message, "b");
+        assert_eq!(second[0].last_transition_time.0, at(1));
+        let third = merge(&second, &failed().findings(), Some(1), at(3));
+        assert_eq!(
+            find(&third, kinds::JOB_SCHEDULED)
+                .expect("it")
+                .last_transition_time
+                .0,
+            at(3)
+        );
+    }
+
+    #[test]
+    fn states_say_what_kstatus_and_the_column_need() {
+        let blocked = |reason| State::NotScheduled {
+            reason,
+            message: String::new(),
+        };
+        // State, column, JobScheduled, JobSucceeded, JobFailed, Ready, Stalled.
+        let table = [
+            (
+                blocked(Reason::Queued),
+                "Queued",
+                ["False", "", "", "Unknown", ""],
+            ),
+            (
+                blocked(Reason::NameConflict),
+                "NameConflict",
+                ["False", "", "", "False", ""],
+            ),
+            (
+                State::Scheduled {
+                    message: String::new(),
+                },
+                "JobScheduled",
+                ["True", "", "", "Unknown", ""],
+            ),
+            (
+                State::Succeeded {
+                    message: String::new(),
+                },
+                "JobSucceeded",
+                ["False", "True", "", "True", ""],
+            ),
+            (
+                State::AwaitingDigest,
+                "JobSucceeded",
+                ["False", "True", "", "Unknown", ""],
+            ),
+            (
+                State::WithoutDigest,
+                "JobSucceeded",
+                ["False", "True", "", "False", ""],
+            ),
+            (failed(), "JobFailed", ["False", "", "True", "False", "True"]),
+        ];
+        for (state, summary, expected) in table {
+            let conditions = merge(&[], &state.findings(), None, at(0));
+            let kinds = [
+                kinds::JOB_SCHEDULED,
+                kinds::JOB_SUCCEEDED,
+                kinds::JOB_FAILED,
+                kinds::READY,
+                kinds::STALLED,
+            ];
+            let found = kinds.map(|kind| find(&conditions, kind).map_or("", |one| one.status.as_str()));
+            assert_eq!((state.summary(), found), (summary, expected), "{state:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_message_is_cut_at_a_character() {
+        let text = cut(&"é".repeat(2000), MAX_MESSAGE);
+        assert!(text.len() <= MAX_MESSAGE && text.ends_with('…'));
+        assert_eq!(cut("short", MAX_MESSAGE), "short");
+    }
+}

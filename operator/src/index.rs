@@ -1,0 +1,192 @@
+//! The Jobs and pods that the watches have shown, and whose they are.
+//!
+//! A hint, not the truth: what isn't here is looked up before it counts as absent. A Job that
+//! ended and was deleted at once (a TTL of 0) is kept until its end is recorded.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::ResourceExt;
+
+use crate::api::{GROUP, Scope};
+use crate::decide::FoundJob;
+use crate::key::TaskKey;
+use crate::observe::{JobView, PodView};
+
+/// The Jobs and pods.
+#[derive(Debug, Default)]
+pub struct Index {
+    jobs: BTreeMap<(String, String), Entry>,
+    by_uid: BTreeMap<String, (String, String)>,
+    /// By the UID of their Job.
+    pods: BTreeMap<String, Vec<PodView>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    job: FoundJob,
+    owner: TaskKey,
+    owner_uid: String,
+}
+
+/// What a change means to the rest of the operator.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The task to wake.
+    pub task: TaskKey,
+    /// Its Job neither runs nor is about to.
+    pub idle: bool,
+}
+
+impl Index {
+    /// A Job was made or has changed.
+    pub fn apply_job(&mut self, job: &Job) -> Option<Change> {
+        let (owner, owner_uid) = owner(job)?;
+        let view = JobView::from(job);
+        let idle = view.end.is_some();
+        let place = (view.namespace.clone(), view.name.clone());
+        self.by_uid.insert(view.uid.clone(), place.clone());
+        let entry = Entry {
+            job: FoundJob { view, gone: false },
+            owner: owner.clone(),
+            owner_uid,
+        };
+        if let Some(old) = self.jobs.insert(place.clone(), entry) {
+            let new = self.jobs.get(&place).map(|entry| entry.job.view.uid.clone());
+            if new.as_ref() != Some(&old.job.view.uid) {
+                self.by_uid.remove(&old.job.view.uid);
+                self.pods.remove(&old.job.view.uid);
+            }
+        }
+        Some(Change { task: owner, idle })
+    }
+
+    /// A Job was deleted; `job` is how it last looked.
+    pub fn delete_job(&mut self, job: &Job) -> Option<Change> {
+        let change = self.apply_job(job)?;
+        let place = (job.namespace().unwrap_or_default(), job.name_any());
+        match self.jobs.get_mut(&place) {
+            Some(entry) if entry.job.view.end.is_some() => entry.job.gone = true,
+            _ => self.forget(&place.0, &place.1),
+        }
+        Some(Change { idle: true, ..change })
+    }
+
+    /// A pod was made or has changed.
+    pub fn apply_pod(&mut self, pod: &Pod) -> Option<Change> {
+        let view = PodView::from(pod);
+        let task = self.task_of(&view.job_uid);
+        let known = self.pods.entry(view.job_uid.clone()).or_default();
+        match known.iter_mut().find(|known| known.uid == view.uid) {
+            // What hasn't changed for us is no news: kubelets write often.
+            Some(old) if *old == view => return None,
+            Some(old) => *old = view,
+            None => known.push(view),
+        }
+        task.map(|task| Change { task, idle: false })
+    }
+
+    /// A pod was deleted. Its end stays as long as its Job.
+    pub fn delete_pod(&mut self, pod: &Pod) -> Option<Change> {
+        self.apply_pod(pod);
+        let view = PodView::from(pod);
+        let task = self.task_of(&view.job_uid);
+        if let Some(known) = self.pods.get_mut(&view.job_uid) {
+            known.retain(|old| old.uid != view.uid || (task.is_some() && old.end.is_some()));
+            if known.is_empty() {
+                self.pods.remove(&view.job_uid);
+            }
+        }
+        task.map(|task| Change { task, idle: false })
+    }
+
+    /// After a new list: Jobs that were not in it are gone, unseen.
+    pub fn retain_jobs(&mut self, uids: &BTreeSet<String>) -> Vec<Change> {
+        let gone = |entry: &&Entry| !entry.job.gone && !uids.contains(&entry.job.view.uid);
+        let gone: Vec<_> = self
+            .jobs
+            .values()
+            .filter(gone)
+            .map(|entry| {
+                (
+                    entry.job.view.namespace.clone(),
+                    entry.job.view.name.clone(),
+                    entry.owner.clone(),
+                )
+            })
+            .collect();
+        let changes = gone.into_iter().map(|(namespace, name, task)| {
+            self.forget(&namespace, &name);
+            Change { task, idle: true }
+        });
+        changes.collect()
+    }
+
+    /// After a new list: pods that were not in it are gone, unless their end is known.
+    pub fn retain_pods(&mut self, uids: &BTreeSet<String>) {
+        for pods in self.pods.values_mut() {
+            pods.retain(|pod| uids.contains(&pod.uid) || pod.end.is_some());
+        }
+        let jobs = &self.by_uid;
+        self.pods.retain(|job, pods| {
+            !pods.is_empty() && (jobs.contains_key(job) || pods.iter().any(|pod| uids.contains(&pod.uid)))
+        });
+    }
+
+    /// The Job of a name, when it belongs to the owner of this UID.
+    pub fn job(&self, namespace: &str, name: &str, owner_uid: &str) -> Option<FoundJob> {
+        let entry = self.jobs.get(&(namespace.to_owned(), name.to_owned()))?;
+        (entry.owner_uid == owner_uid).then(|| entry.job.clone())
+    }
+
+    /// The pods of a Job.
+    pub fn pods(&self, job_uid: &str) -> Vec<PodView> {
+        self.pods.get(job_uid).cloned().unwrap_or_default()
+    }
+
+    /// A Job's end is recorded, or it is known to be gone.
+    pub fn forget(&mut self, namespace: &str, name: &str) {
+        if let Some(entry) = self.jobs.remove(&(namespace.to_owned(), name.to_owned())) {
+            self.by_uid.remove(&entry.job.view.uid);
+            self.pods.remove(&entry.job.view.uid);
+        }
+    }
+
+    /// How many Jobs and pods there are.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.jobs.len(), self.pods.values().map(Vec::len).sum())
+    }
+
+    fn task_of(&self, job_uid: &str) -> Option<TaskKey> {
+        let entry = self.jobs.get(self.by_uid.get(job_uid)?)?;
+        Some(entry.owner.clone())
+    }
+}
+
+/// The task that an object's controller reference names, and its UID.
+fn owner(job: &Job) -> Option<(TaskKey, String)> {
+    let reference = controller(job.metadata.owner_references.as_deref().unwrap_or_default())?;
+    let scope = Scope::of_kind(&reference.kind)?;
+    // A cluster-scoped owner's reference has no namespace, and its Job's is not the owner's.
+    let namespace = match scope {
+        Scope::Namespaced => job.namespace()?,
+        Scope::Cluster => String::new(),
+    };
+    let key = TaskKey {
+        scope,
+        namespace,
+        name: reference.name.clone(),
+    };
+    Some((key, reference.uid.clone()))
+}
+
+/// The controller among owners, when it is one of ours.
+pub fn controller(owners: &[OwnerReference]) -> Option<&OwnerReference> {
+    let ours = |owner: &&OwnerReference| {
+        let group = owner.api_version.split('/').next().unwrap_or("");
+        owner.controller == Some(true) && group == GROUP
+    };
+    owners.iter().find(ours)
+}

@@ -1,0 +1,296 @@
+//! What became of a Job: a pure function of the Job, its pods, what was known, and the time.
+//!
+//! It knows nothing of tasks: whatever runs a Job with one container reads its result here. No
+//! client, no clock.
+
+mod said;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use solar_render::report::Outcome;
+
+use crate::api::{Attempt, MAX_ATTEMPTS};
+use crate::conditions::{self, Reason, State, cut, kinds};
+use said::Said;
+
+pub use view::{JobEnd, JobView, PodEnd, PodView};
+
+/// How often a complete Job's digest is looked for.
+pub const DIGEST_INTERVAL: Duration = Duration::from_secs(10);
+/// For how long after the completion.
+pub const DIGEST_PATIENCE: SignedDuration = SignedDuration::from_secs(60);
+/// How often a Job is looked at whose pods don't come.
+pub const NO_POD_INTERVAL: Duration = Duration::from_secs(10);
+/// The longest message of an attempt, in bytes.
+const MAX_ATTEMPT_MESSAGE: usize = 512;
+
+/// What was known before: parts of a status.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Previous<'a> {
+    /// Its conditions.
+    pub conditions: &'a [Condition],
+    /// The finished pods.
+    pub attempts: &'a [Attempt],
+    /// The digest that was reported.
+    pub digest: Option<&'a str>,
+    /// The outcome that was reported.
+    pub outcome: Option<Outcome>,
+}
+
+/// What became of a Job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation {
+    /// Where it stands; the conditions follow from it. `None`: nothing is new, and what was
+    /// known stays.
+    pub state: Option<State>,
+    /// The digest that was reported.
+    pub digest: Option<String>,
+    /// What was done.
+    pub outcome: Option<Outcome>,
+    /// The finished pods, oldest first.
+    pub attempts: Vec<Attempt>,
+    /// When the Job was started.
+    pub started: Option<Timestamp>,
+    /// When it ended.
+    pub completed: Option<Timestamp>,
+    /// When to look again, if nothing happens.
+    pub requeue: Option<Duration>,
+}
+
+/// Observes a Job and those of the pods that are its own.
+pub fn observe(
+    job: Option<&JobView>,
+    pods: &[PodView],
+    previous: Previous<'_>,
+    now: Timestamp,
+) -> Observation {
+    let Some(job) = job else {
+        return without_job(previous);
+    };
+    let pods: Vec<&PodView> = pods.iter().filter(|pod| pod.job_uid == job.uid).collect();
+    let attempts = attempts(job, &pods, previous.attempts);
+    let winner = winner(&pods);
+    let digest = winner
+        .as_ref()
+        .and_then(|said| said.digest.as_ref())
+        .map(ToString::to_string);
+    let mut observation = Observation {
+        state: None,
+        digest: digest.or_else(|| previous.digest.map(str::to_owned)),
+        outcome: winner.as_ref().and_then(|said| said.outcome).or(previous.outcome),
+        attempts,
+        started: job.started,
+        completed: None,
+        requeue: None,
+    };
+    match &job.end {
+        None => running(job, &pods, &mut observation),
+        Some(end) if end.complete => complete(end, winner.as_ref(), &mut observation, now),
+        Some(end) => failed(job, end, previous, &mut observation, now),
+    }
+    observation
+}
+
+/// Whether conditions tell of an end, and which.
+pub fn ended(conditions: &[Condition]) -> Option<Ended<'_>> {
+    if let Some(failure) = conditions::find(conditions, kinds::JOB_FAILED)
+        && failure.status == "True"
+    {
+        return Some(Ended::Failed(&failure.reason));
+    }
+    let succeeded = conditions::is(conditions, kinds::JOB_SUCCEEDED, "True");
+    // Its digest may still show.
+    let settled = !conditions::is(conditions, kinds::READY, "Unknown");
+    (succeeded && settled).then_some(Ended::Succeeded)
+}
+
+/// How it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended<'a> {
+    /// Well, maybe without a digest.
+    Succeeded,
+    /// Badly, for this reason.
+    Failed(&'a str),
+}
+
+fn without_job(previous: Previous<'_>) -> Observation {
+    let state = match ended(previous.conditions) {
+        Some(_) => None,
+        None => Some(State::NotScheduled {
+            reason: Reason::DoesNotExist,
+            message: "there is no Job yet".to_owned(),
+        }),
+    };
+    Observation {
+        state,
+        digest: previous.digest.map(str::to_owned),
+        outcome: previous.outcome,
+        attempts: previous.attempts.to_vec(),
+        started: None,
+        completed: None,
+        requeue: None,
+    }
+}
+
+fn running(job: &JobView, pods: &[&PodView], observation: &mut Observation) {
+    let JobView {
+        active,
+        succeeded,
+        failed,
+        ..
+    } = job;
+    let mut message = format!("pods: {active} active, {succeeded} succeeded, {failed} failed");
+    let waiting = pods
+        .iter()
+        .find_map(|pod| pod.waiting.as_ref().map(|reason| (&pod.name, reason)));
+    if let Some((name, reason)) = waiting {
+        message.push_str(&format!("; {name} waits: {reason}"));
+    } else if let Some(refusal) = &job.refusal {
+        message.push_str(&format!("; no pod can be made: {refusal}"));
+    }
+    if pods.iter().all(|pod| pod.end.is_some()) && *succeeded == 0 {
+        observation.requeue = Some(NO_POD_INTERVAL);
+    }
+    observation.state = Some(State::Scheduled { message });
+}
+
+fn complete(end: &JobEnd, winner: Option<&Said>, observation: &mut Observation, now: Timestamp) {
+    observation.completed = end.at;
+    let Some(digest) = &observation.digest else {
+        let since = end.at.map_or(SignedDuration::ZERO, |at| now.duration_since(at));
+        if since < DIGEST_PATIENCE {
+            observation.state = Some(State::AwaitingDigest);
+            observation.requeue = Some(DIGEST_INTERVAL);
+        } else {
+            observation.state = Some(State::WithoutDigest);
+        }
+        return;
+    };
+    let outcome = observation.outcome.map_or("done", Outcome::as_str);
+    let mut message = format!("{outcome}: {digest}");
+    if let Some(rendered) = winner.and_then(|said| said.rendered.as_ref()) {
+        message.push_str(&format!(
+            "; it was there before, and this config renders {rendered}"
+        ));
+    }
+    observation.state = Some(State::Succeeded { message });
+}
+
+fn failed(
+    job: &JobView,
+    end: &JobEnd,
+    previous: Previous<'_>,
+    observation: &mut Observation,
+    now: Timestamp,
+) {
+    observation.digest = None;
+    observation.outcome = None;
+    observation.completed = Some(end.at.unwrap_or(now));
+    let of_this_job = |attempt: &&Attempt| {
+        let begun = attempt.finished.as_ref().map(|time| time.0);
+        attempt.job_name == job.name && (begun.is_none() || begun >= job.created)
+    };
+    let last = observation.attempts.iter().rev().find(of_this_job);
+    let reason = failure_reason(end, last);
+    let mut message = match last {
+        Some(attempt) if !attempt.message.is_empty() => attempt.message.clone(),
+        Some(attempt) => format!("pod {} ended: {}", attempt.pod_name, how(attempt)),
+        None => end.message.clone(),
+    };
+    if reason == Reason::DeadlineExceeded {
+        // The pods are gone with the deadline; what they waited for was the last thing said.
+        let waited = conditions::find(previous.conditions, kinds::JOB_SCHEDULED);
+        let waited = waited
+            .filter(|condition| condition.status == "True")
+            .map(|condition| &condition.message);
+        let said = Some(&message).filter(|message| **message != end.message);
+        let parts = [Some(&end.message), waited, said];
+        message = parts
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join("; ");
+    }
+    observation.state = Some(State::Failed { reason, message });
+}
+
+fn failure_reason(end: &JobEnd, last: Option<&Attempt>) -> Reason {
+    if end.reason == "DeadlineExceeded" {
+        return Reason::DeadlineExceeded;
+    }
+    let by_class = last.and_then(|attempt| said::reason_of_class(&attempt.class));
+    let by_policy = || {
+        let code = last.and_then(|attempt| attempt.exit_code);
+        code.filter(|_| end.reason == "PodFailurePolicy")
+            .and_then(said::reason_of_exit_code)
+    };
+    by_class
+        .or_else(by_policy)
+        .unwrap_or(Reason::BackoffLimitExceeded)
+}
+
+fn how(attempt: &Attempt) -> String {
+    match attempt.exit_code {
+        Some(code) if attempt.class.is_empty() => format!("exit code {code}"),
+        Some(code) => format!("exit code {code}, {}", attempt.class),
+        None => attempt.class.clone(),
+    }
+}
+
+/// The pod that exited with 0 speaks.
+fn winner(pods: &[&PodView]) -> Option<Said> {
+    let ends = pods.iter().filter_map(|pod| pod.end.as_ref());
+    let good = ends
+        .filter(|end| end.exit_code == Some(0))
+        .max_by_key(|end| end.finished);
+    good.map(|end| Said::parse(&end.message))
+}
+
+/// What was known, and what has ended since.
+fn attempts(job: &JobView, pods: &[&PodView], known: &[Attempt]) -> Vec<Attempt> {
+    let mut all: Vec<Attempt> = known.to_vec();
+    let mut new: Vec<Attempt> = pods
+        .iter()
+        .filter_map(|pod| pod.end.as_ref().map(|end| attempt(job, pod, end)))
+        .filter(|attempt| !known.iter().any(|old| old.pod_uid == attempt.pod_uid))
+        .collect();
+    new.sort_by(|one, other| {
+        let key = |attempt: &Attempt| {
+            (
+                attempt.finished.as_ref().map(|time| time.0),
+                attempt.pod_name.clone(),
+            )
+        };
+        key(one).cmp(&key(other))
+    });
+    all.extend(new);
+    let surplus = all.len().saturating_sub(MAX_ATTEMPTS);
+    all.drain(..surplus);
+    all
+}
+
+fn attempt(job: &JobView, pod: &PodView, end: &PodEnd) -> Attempt {
+    let said = Said::parse(&end.message);
+    let message = match (&said.failure, said.outcome) {
+        (Some(failure), _) => failure.message.as_str(),
+        (None, Some(_)) => "",
+        (None, None) => end.message.trim(),
+    };
+    Attempt {
+        job_name: job.name.clone(),
+        pod_name: pod.name.clone(),
+        pod_uid: pod.uid.clone(),
+        started: end.started.map(Time),
+        finished: end.finished.map(Time),
+        exit_code: end.exit_code,
+        class: said::class(end, &said),
+        message: cut(message, MAX_ATTEMPT_MESSAGE),
+    }
+}

@@ -1,0 +1,433 @@
+//! What was decided, done: the only step that makes or deletes anything.
+//!
+//! The order is what makes a crash harmless: a Secret is there before its Job; after a success the
+//! Secret goes, then the status says so, then the Job goes. A Job that is still there after the
+//! status said so is found by the next look, and so is a Secret, by the reference in the status.
+
+use std::time::Duration;
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::PostParams;
+use kube::{Api, ResourceExt};
+
+use super::dereference::Found;
+use super::ownership::{deletion, is_gone, is_owned_by};
+use super::refusal::Blocked;
+use super::validate::name_conflict;
+use super::{Context, Error};
+use crate::api::{OwnedReference, Run, Scope, TaskStatus};
+use crate::build::{self, Subject};
+use crate::conditions::{Reason, State};
+use crate::decide::{Decision, FoundJob};
+use crate::names::MANAGER;
+use crate::observe::{JobView, Observation, Previous, observe};
+
+/// How soon to look again at a task in line; who gets a slot is told before.
+const QUEUED_INTERVAL: Duration = Duration::from_secs(600);
+
+/// What was done, and what is to be said of it.
+#[derive(Debug)]
+pub(super) struct Applied {
+    pub(super) done: Done,
+    /// A Job was made just now.
+    pub(super) created_job: bool,
+    /// Making an object was refused.
+    pub(super) refused: Option<Refused>,
+    pub(super) requeue: Option<Duration>,
+}
+
+/// Which object could not be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    Secret,
+    Job,
+}
+
+/// What the status is to say.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// What it says already.
+    Nothing,
+    /// No Job yet, and why.
+    Blocked { run: Run, blocked: Blocked },
+    /// What became of the Job.
+    Observed {
+        run: Run,
+        observation: Box<Observation>,
+        job: OwnedReference,
+        secret: Option<OwnedReference>,
+    },
+    /// The Secret is gone.
+    CleanedUp {
+        /// The Job goes next.
+        job: bool,
+    },
+    /// The Jobs vanish.
+    GaveUp(Run),
+}
+
+impl Applied {
+    fn new(done: Done) -> Self {
+        Self {
+            done,
+            created_job: false,
+            refused: None,
+            requeue: None,
+        }
+    }
+
+    fn blocked(run: Run, blocked: Blocked) -> Self {
+        Self {
+            requeue: blocked.requeue,
+            ..Self::new(Done::Blocked { run, blocked })
+        }
+    }
+}
+
+pub(super) async fn apply(
+    context: &Context,
+    subject: &Subject<'_>,
+    found: &Found,
+    decision: Decision,
+    blocked: Option<Blocked>,
+) -> Result<Applied, Error> {
+    match decision {
+        Decision::Rest(requeue) => Ok(Applied {
+            requeue,
+            ..Applied::new(Done::Nothing)
+        }),
+        Decision::GiveUp(run) => {
+            context.release(&found.key);
+            // The next look says when its Secret goes.
+            Ok(Applied {
+                requeue: Some(Duration::ZERO),
+                ..Applied::new(Done::GaveUp(run))
+            })
+        }
+        Decision::CleanUp { job } => {
+            context.release(&found.key);
+            delete_secret(context, subject, &found.task.known()).await?;
+            Ok(Applied::new(Done::CleanedUp { job }))
+        }
+        Decision::Discard => {
+            if let Some(job) = &found.job {
+                delete_job(context, &job.view).await?;
+            }
+            Ok(Applied {
+                requeue: Some(Duration::from_secs(1)),
+                ..Applied::new(Done::Nothing)
+            })
+        }
+        Decision::Record(run) => match &found.job {
+            Some(job) => record(context, subject, found, job, run).await,
+            None => Ok(Applied::new(Done::Nothing)),
+        },
+        Decision::Start(run) => {
+            let started = start(context, subject, found, run, blocked).await;
+            let runs = matches!(&started, Ok(applied) if matches!(applied.done, Done::Observed { .. }));
+            let waits = matches!(&started, Ok(applied)
+                if matches!(&applied.done, Done::Blocked { blocked, .. } if blocked.reason == Reason::Queued));
+            if !runs && !waits {
+                context.release(&found.key);
+            }
+            started
+        }
+    }
+}
+
+/// What is done when the status has been written.
+pub(super) async fn after_status(
+    context: &Context,
+    subject: &Subject<'_>,
+    found: &Found,
+    applied: &Applied,
+) -> Result<(), Error> {
+    let ended = match &applied.done {
+        Done::Observed { observation, .. } => observation.completed.is_some(),
+        Done::CleanedUp { .. } => true,
+        _ => false,
+    };
+    let goes = match &applied.done {
+        Done::Observed { observation, .. } => succeeded(observation),
+        Done::CleanedUp { job } => *job,
+        _ => false,
+    };
+    let Some(job) = found.job.as_ref().filter(|_| ended) else {
+        return Ok(());
+    };
+    if goes && !job.gone && !job.view.deleting {
+        delete_job(context, &job.view).await?;
+    }
+    if job.gone {
+        context.index().forget(subject.namespace, &job.view.name);
+    }
+    Ok(())
+}
+
+fn succeeded(observation: &Observation) -> bool {
+    matches!(
+        observation.state,
+        Some(State::Succeeded { .. } | State::WithoutDigest)
+    )
+}
+
+async fn record(
+    context: &Context,
+    subject: &Subject<'_>,
+    found: &Found,
+    job: &FoundJob,
+    run: Run,
+) -> Result<Applied, Error> {
+    let status = found.task.known();
+    let previous = Previous {
+        conditions: &status.conditions,
+        attempts: &status.attempts,
+        digest: status.digest.as_deref(),
+        outcome: status.outcome,
+    };
+    let observation = observe(Some(&job.view), &found.pods, previous, context.now());
+    if job.view.end.is_some() {
+        context.release(&found.key);
+    } else {
+        context.slots().occupy(&found.key, Some(group(found)));
+    }
+    let mut secret = status.config_secret_ref.clone();
+    let mut requeue = observation.requeue;
+    if succeeded(&observation) {
+        delete_secret(context, subject, &status).await?;
+        secret = None;
+    } else if secret.is_none() {
+        secret = own_secret(context, subject).await?;
+    }
+    if matches!(observation.state, Some(State::Failed { .. })) {
+        // The next look says when its Secret goes.
+        requeue = Some(Duration::ZERO);
+    }
+    Ok(Applied {
+        requeue,
+        ..Applied::new(Done::Observed {
+            run,
+            observation: Box::new(observation),
+            job: reference(&job.view),
+            secret,
+        })
+    })
+}
+
+async fn start(
+    context: &Context,
+    subject: &Subject<'_>,
+    found: &Found,
+    run: Run,
+    blocked: Option<Blocked>,
+) -> Result<Applied, Error> {
+    if let Some(blocked) = blocked {
+        let blocked = nearest_cause(context, subject, blocked).await?;
+        return Ok(Applied::blocked(run, blocked));
+    }
+    let created = found
+        .task
+        .metadata
+        .creation_timestamp
+        .as_ref()
+        .map_or_else(|| context.now(), |time| time.0);
+    if !context.slots().request(&found.key, group(found), created) {
+        let limit = context.slots().limit();
+        let queued = Blocked {
+            reason: Reason::Queued,
+            message: format!("{limit} Jobs run, and no more may at once"),
+            requeue: Some(QUEUED_INTERVAL),
+        };
+        return Ok(Applied::blocked(run, queued));
+    }
+    let secret = match make_secret(context, subject).await? {
+        Ok(secret) => secret,
+        Err(blocked) => {
+            return Ok(Applied {
+                refused: (blocked.reason != Reason::NameConflict).then_some(Refused::Secret),
+                ..Applied::blocked(run, blocked)
+            });
+        }
+    };
+    let (view, created_job) = match make_job(context, subject).await? {
+        Ok(made) => made,
+        Err(blocked) => {
+            return Ok(Applied {
+                refused: (blocked.reason != Reason::NameConflict).then_some(Refused::Job),
+                ..Applied::blocked(run, blocked)
+            });
+        }
+    };
+    let status = found.task.known();
+    let previous = Previous {
+        attempts: &status.attempts,
+        ..Previous::default()
+    };
+    let observation = observe(Some(&view), &[], previous, context.now());
+    Ok(Applied {
+        created_job,
+        requeue: observation.requeue,
+        ..Applied::new(Done::Observed {
+            run,
+            observation: Box::new(observation),
+            job: reference(&view),
+            secret: Some(secret),
+        })
+    })
+}
+
+/// Where a namespace is missing or on its way, everything in it seems missing: the namespace is
+/// what should be said. Asked by an object that is not really made.
+async fn nearest_cause(context: &Context, subject: &Subject<'_>, blocked: Blocked) -> Result<Blocked, Error> {
+    if !matches!(
+        blocked.reason,
+        Reason::PushSecretNotFound | Reason::ConfigMapNotFound
+    ) {
+        return Ok(blocked);
+    }
+    let params = PostParams {
+        dry_run: true,
+        ..post()
+    };
+    let secret = build::config_secret(subject)?;
+    let answer = secrets(context, subject).create(&params, &secret).await;
+    let refusal = answer
+        .err()
+        .and_then(|error| Blocked::from_refusal(&error, subject.namespace));
+    let of_namespace = refusal.filter(|cause| {
+        matches!(
+            cause.reason,
+            Reason::NamespaceNotFound | Reason::NamespaceTerminating
+        )
+    });
+    Ok(of_namespace.unwrap_or(blocked))
+}
+
+/// Makes the Secret, or finds the one that was made before a crash.
+async fn make_secret(
+    context: &Context,
+    subject: &Subject<'_>,
+) -> Result<Result<OwnedReference, Blocked>, Error> {
+    let secret = build::config_secret(subject)?;
+    match secrets(context, subject).create(&post(), &secret).await {
+        Ok(made) => Ok(Ok(secret_reference(subject, made.uid()))),
+        Err(kube::Error::Api(status)) if status.is_already_exists() => {
+            let own = own_secret(context, subject).await?;
+            Ok(own.ok_or_else(|| name_conflict(subject, "Secret")))
+        }
+        Err(error) => match Blocked::from_refusal(&error, subject.namespace) {
+            Some(blocked) => Ok(Err(blocked)),
+            None => Err(Error::api("making the config Secret")(error)),
+        },
+    }
+}
+
+/// Makes the Job, or finds the one that was made before a crash.
+async fn make_job(
+    context: &Context,
+    subject: &Subject<'_>,
+) -> Result<Result<(JobView, bool), Blocked>, Error> {
+    let jobs = jobs(context, subject.namespace);
+    let job = build::job(subject, &context.settings.job);
+    match jobs.create(&post(), &job).await {
+        Ok(made) => Ok(Ok((JobView::from(&made), true))),
+        Err(kube::Error::Api(status)) if status.is_already_exists() => {
+            let there = jobs.get_opt(&subject.job_name()).await;
+            let there = there.map_err(Error::api("reading the Job"))?;
+            // Gone again: the next look makes it.
+            let there = there.ok_or(Error::Changed)?;
+            if !is_owned_by(&there.metadata, subject.uid) {
+                return Ok(Err(name_conflict(subject, "Job")));
+            }
+            if there.metadata.deletion_timestamp.is_some() {
+                return Err(Error::Changed);
+            }
+            Ok(Ok((JobView::from(&there), false)))
+        }
+        Err(error) => match Blocked::from_refusal(&error, subject.namespace) {
+            Some(blocked) => Ok(Err(blocked)),
+            None => Err(Error::api("making the Job")(error)),
+        },
+    }
+}
+
+/// The config Secret, when it is there and is the task's; its metadata only.
+async fn own_secret(context: &Context, subject: &Subject<'_>) -> Result<Option<OwnedReference>, Error> {
+    let secret = secrets(context, subject)
+        .get_metadata_opt(&subject.job_name())
+        .await;
+    let secret = secret.map_err(Error::api("reading the config Secret's metadata"))?;
+    let own = secret.filter(|secret| {
+        is_owned_by(&secret.metadata, subject.uid) && secret.metadata.deletion_timestamp.is_none()
+    });
+    Ok(own.map(|secret| secret_reference(subject, secret.metadata.uid)))
+}
+
+async fn delete_secret(context: &Context, subject: &Subject<'_>, status: &TaskStatus) -> Result<(), Error> {
+    let secret = match &status.config_secret_ref {
+        Some(secret) => Some(secret.clone()),
+        None => own_secret(context, subject).await?,
+    };
+    let Some(secret) = secret else {
+        return Ok(());
+    };
+    match secrets(context, subject)
+        .delete(&secret.name, &deletion(&secret.uid))
+        .await
+    {
+        Ok(_) => Ok(()),
+        Err(error) if is_gone(&error) => Ok(()),
+        Err(error) => Err(Error::api("deleting the config Secret")(error)),
+    }
+}
+
+async fn delete_job(context: &Context, job: &JobView) -> Result<(), Error> {
+    match jobs(context, &job.namespace)
+        .delete(&job.name, &deletion(&job.uid))
+        .await
+    {
+        Ok(_) => Ok(()),
+        Err(error) if is_gone(&error) => Ok(()),
+        Err(error) => Err(Error::api("deleting the Job")(error)),
+    }
+}
+
+/// Whose turn it is among: the tenants.
+fn group(found: &Found) -> &str {
+    match found.key.scope {
+        Scope::Namespaced => &found.key.namespace,
+        Scope::Cluster => &found.task.spec.owner_namespace,
+    }
+}
+
+fn reference(job: &JobView) -> OwnedReference {
+    OwnedReference {
+        namespace: job.namespace.clone(),
+        name: job.name.clone(),
+        uid: job.uid.clone(),
+    }
+}
+
+fn secret_reference(subject: &Subject<'_>, uid: Option<String>) -> OwnedReference {
+    OwnedReference {
+        namespace: subject.namespace.to_owned(),
+        name: subject.job_name(),
+        uid: uid.unwrap_or_default(),
+    }
+}
+
+fn secrets(context: &Context, subject: &Subject<'_>) -> Api<Secret> {
+    Api::namespaced(context.client.clone(), subject.namespace)
+}
+
+fn jobs(context: &Context, namespace: &str) -> Api<Job> {
+    Api::namespaced(context.client.clone(), namespace)
+}
+
+fn post() -> PostParams {
+    PostParams {
+        field_manager: Some(MANAGER.to_owned()),
+        dry_run: false,
+    }
+}

@@ -1,0 +1,93 @@
+//! What every look shares.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use kube::{Api, Client};
+
+use crate::api::{Scope, Task};
+use crate::build::JobSettings;
+use crate::index::Index;
+use crate::key::TaskKey;
+use crate::metrics::Metrics;
+use crate::queue::Queue;
+use crate::slots::Slots;
+
+/// What the operator was told at its start that a look needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// What goes into Jobs.
+    pub job: JobSettings,
+    /// Push Secrets of cluster tasks must say what host they are for.
+    pub require_registry_host: bool,
+    /// How many Jobs run at once.
+    pub max_concurrent_jobs: usize,
+    /// Who reports: the pod's name.
+    pub instance: String,
+}
+
+/// What every look shares.
+pub struct Context {
+    /// The API.
+    pub client: Client,
+    /// What the operator was told.
+    pub settings: Settings,
+    /// Who is to be looked at.
+    pub queue: Queue,
+    /// Counts and durations.
+    pub metrics: Metrics,
+    index: Mutex<Index>,
+    slots: Mutex<Slots>,
+}
+
+impl Context {
+    /// With nothing known yet.
+    pub fn new(client: Client, settings: Settings, queue: Queue, metrics: Metrics) -> Self {
+        let slots = Slots::new(settings.max_concurrent_jobs);
+        Self {
+            client,
+            settings,
+            queue,
+            metrics,
+            index: Mutex::new(Index::default()),
+            slots: Mutex::new(slots),
+        }
+    }
+
+    /// The wall clock: conditions and attempts carry its times.
+    pub fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    /// The Jobs and pods that were seen. Never held across an await.
+    pub fn index(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The slots. Never held across an await.
+    pub fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The task runs nothing: who waits gets its slot, and is told.
+    pub fn release(&self, key: &TaskKey) {
+        let told = self.slots().release(key);
+        for next in told {
+            self.queue.add(next);
+        }
+    }
+
+    /// The API of tasks of one kind, in one namespace or in all.
+    pub fn tasks(&self, scope: Scope, namespace: Option<&str>) -> Api<Task> {
+        let client = self.client.clone();
+        match (scope, namespace) {
+            (Scope::Namespaced, Some(namespace)) => Api::namespaced_with(client, namespace, &scope),
+            (Scope::Namespaced, None) | (Scope::Cluster, _) => Api::all_with(client, &scope),
+        }
+    }
+
+    /// The API of one task.
+    pub fn task_api(&self, key: &TaskKey) -> Api<Task> {
+        self.tasks(key.scope, Some(&key.namespace))
+    }
+}

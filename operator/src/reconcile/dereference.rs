@@ -1,0 +1,195 @@
+//! Everything a decision needs, fetched.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret};
+use kube::api::ListParams;
+use kube::{Api, ResourceExt};
+
+use super::ownership::is_owned_by;
+use super::{Context, Error};
+use crate::api::{REGISTRY_HOST_ANNOTATION, Task};
+use crate::build::{CA_KEY, JobSettings, Subject};
+use crate::decide::{FoundJob, looks_at_push_secret};
+use crate::key::TaskKey;
+use crate::observe::{JobView, PodView, ended};
+
+/// How old a Job without pods is before somebody asks why.
+const NO_POD_PATIENCE: SignedDuration = SignedDuration::from_secs(5);
+
+/// A task and what belongs to it.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) key: TaskKey,
+    pub(super) task: Task,
+    /// Its Job, when there is one.
+    pub(super) job: Option<FoundJob>,
+    /// A Job has its name and is somebody else's.
+    pub(super) foreign_job: bool,
+    /// Its Job's pods.
+    pub(super) pods: Vec<PodView>,
+    /// The push Secret, where it counts.
+    pub(super) push_secret: PushSecret,
+    /// The ConfigMap with CA certificates is there with its key; true where it doesn't count.
+    pub(super) ca_configmap: bool,
+}
+
+/// What the operator knows of a push Secret: never what is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PushSecret {
+    /// It doesn't count now.
+    NotLookedAt,
+    /// There is none of the name.
+    Missing,
+    /// It is there.
+    Present {
+        version: String,
+        /// The one registry it is for, where it says so.
+        host: Option<String>,
+    },
+}
+
+impl Found {
+    /// A task of whose belongings nothing is known.
+    pub(super) fn of_task(key: TaskKey, task: Task) -> Self {
+        Self {
+            key,
+            task,
+            job: None,
+            foreign_job: false,
+            pods: Vec::new(),
+            push_secret: PushSecret::NotLookedAt,
+            ca_configmap: true,
+        }
+    }
+
+    pub(super) fn subject<'a>(&'a self, settings: &'a JobSettings) -> Option<Subject<'a>> {
+        Subject::new(self.key.scope, &self.task, settings)
+    }
+
+    pub(super) fn push_version(&self) -> Option<&str> {
+        match &self.push_secret {
+            PushSecret::Present { version, .. } => Some(version),
+            _ => None,
+        }
+    }
+}
+
+/// `None`: the task is gone, or on its way; owner references collect the rest.
+pub(super) async fn dereference(context: &Context, key: &TaskKey) -> Result<Option<Found>, Error> {
+    let task = context.task_api(key).get_opt(&key.name).await;
+    let task = task.map_err(Error::api("reading the task"))?;
+    let Some(task) = task.filter(|task| task.metadata.deletion_timestamp.is_none()) else {
+        return Ok(None);
+    };
+    let mut found = Found::of_task(key.clone(), task);
+    let Some(subject) = Subject::new(key.scope, &found.task, &context.settings.job) else {
+        return Ok(Some(found));
+    };
+    let (job, foreign) = job(context, &subject).await?;
+    let push_secret = push_secret(context, &subject, job.as_ref()).await?;
+    let starts = job.is_none() && ended(&found.task.known().conditions).is_none();
+    let ca_configmap = !starts || ca_configmap(context, &subject).await?;
+    let pods = job
+        .as_ref()
+        .map_or(Vec::new(), |job| context.index().pods(&job.view.uid));
+    let job = with_refusal(context, job, &pods).await;
+    found = Found {
+        job,
+        foreign_job: foreign,
+        pods,
+        push_secret,
+        ca_configmap,
+        ..found
+    };
+    Ok(Some(found))
+}
+
+/// From the index; what is not there is looked up, unless the task has ended and nothing hangs on it.
+async fn job(context: &Context, subject: &Subject<'_>) -> Result<(Option<FoundJob>, bool), Error> {
+    let name = subject.job_name();
+    let known = context.index().job(subject.namespace, &name, subject.uid);
+    if known
+        .as_ref()
+        .is_some_and(|job| !job.gone || job.view.end.is_some())
+    {
+        return Ok((known, false));
+    }
+    let status = subject.task.known();
+    let wants_another = subject.task.retry() != status.run.as_ref().and_then(|run| run.retry.as_deref());
+    if ended(&status.conditions).is_some() && !wants_another && status.config_secret_ref.is_none() {
+        return Ok((None, false));
+    }
+    let jobs: Api<Job> = Api::namespaced(context.client.clone(), subject.namespace);
+    let job = jobs.get_opt(&name).await.map_err(Error::api("reading the Job"))?;
+    Ok(match job {
+        None => (None, false),
+        Some(job) if is_owned_by(&job.metadata, subject.uid) => {
+            let view = JobView::from(&job);
+            (Some(FoundJob { view, gone: false }), false)
+        }
+        Some(_) => (None, true),
+    })
+}
+
+async fn push_secret(
+    context: &Context,
+    subject: &Subject<'_>,
+    job: Option<&FoundJob>,
+) -> Result<PushSecret, Error> {
+    let Some(reference) = subject.task.spec.push_secret_ref.as_ref() else {
+        return Ok(PushSecret::NotLookedAt);
+    };
+    if !looks_at_push_secret(subject.task, job) {
+        return Ok(PushSecret::NotLookedAt);
+    }
+    let secrets: Api<Secret> = Api::namespaced(context.client.clone(), subject.namespace);
+    let secret = secrets.get_metadata_opt(&reference.name).await;
+    let secret = secret.map_err(Error::api("reading the push Secret's metadata"))?;
+    Ok(secret.map_or(PushSecret::Missing, |secret| PushSecret::Present {
+        version: secret.resource_version().unwrap_or_default(),
+        host: secret.annotations().get(REGISTRY_HOST_ANNOTATION).cloned(),
+    }))
+}
+
+async fn ca_configmap(context: &Context, subject: &Subject<'_>) -> Result<bool, Error> {
+    let Some(name) = &context.settings.job.ca_configmap else {
+        return Ok(true);
+    };
+    let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), subject.namespace);
+    let map = maps
+        .get_opt(name)
+        .await
+        .map_err(Error::api("reading the ConfigMap with CA certificates"))?;
+    Ok(map.is_some_and(|map| {
+        let text = map.data.as_ref().is_some_and(|data| data.contains_key(CA_KEY));
+        text || map.binary_data.is_some_and(|data| data.contains_key(CA_KEY))
+    }))
+}
+
+/// Only events tell why a Job's pods can't be made: a quota, or admission.
+async fn with_refusal(context: &Context, job: Option<FoundJob>, pods: &[PodView]) -> Option<FoundJob> {
+    let mut job = job?;
+    let view = &mut job.view;
+    let age = view.created.map_or(SignedDuration::ZERO, |created| {
+        Timestamp::now().duration_since(created)
+    });
+    if view.end.is_some() || view.active > 0 || !pods.is_empty() || age < NO_POD_PATIENCE {
+        return Some(job);
+    }
+    let events: Api<Event> = Api::namespaced(context.client.clone(), &view.namespace);
+    let selector = format!("involvedObject.uid={},reason=FailedCreate", view.uid);
+    let text = match events.list(&ListParams::default().fields(&selector)).await {
+        Ok(list) => list
+            .items
+            .into_iter()
+            .filter_map(|event| event.message)
+            .next_back(),
+        Err(error) => {
+            tracing::debug!(%error, "reading the Job's events");
+            Some("a quota or admission may refuse it; the Job's events say more".to_owned())
+        }
+    };
+    view.refusal = text;
+    Some(job)
+}

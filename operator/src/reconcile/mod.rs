@@ -1,0 +1,93 @@
+//! One look at one task: dereference → validate → decide → apply → status.
+//!
+//! Each step is a file; only `dereference`, `apply` and `status`' last line see a client. A look
+//! is idempotent and may end anywhere: the next one goes on from what is there.
+
+mod apply;
+mod context;
+mod dereference;
+mod events;
+mod ownership;
+mod refusal;
+mod status;
+mod validate;
+
+use std::time::Duration;
+
+pub use context::{Context, Settings};
+pub(crate) use status::stall;
+
+use crate::decide::decide;
+use crate::key::TaskKey;
+
+/// What a look has come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// When to look again, if nothing happens.
+    pub requeue: Option<Duration>,
+}
+
+/// Why a look could not be finished; it is tried again.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The API server refused, or did not answer.
+    #[error("{doing}: {source}")]
+    Api {
+        /// What was being done.
+        doing: &'static str,
+        /// Why it was not.
+        #[source]
+        source: Box<kube::Error>,
+    },
+    /// The object can't be written as JSON.
+    #[error("writing an object as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Somebody else has changed the task in between: not a fault, look again.
+    #[error("the task has changed in between")]
+    Changed,
+    /// It took too long.
+    #[error("no end after {0:?}")]
+    Timeout(Duration),
+    /// A fault of ours.
+    #[error("a fault of this program: {0}")]
+    Panic(String),
+}
+
+impl Error {
+    fn api(doing: &'static str) -> impl FnOnce(kube::Error) -> Self {
+        move |source| Self::Api {
+            doing,
+            source: Box::new(source),
+        }
+    }
+}
+
+/// One look at one task, of either kind.
+pub async fn reconcile(context: &Context, key: &TaskKey) -> Result<Action, Error> {
+    let Some(found) = dereference::dereference(context, key).await? else {
+        context.release(key);
+        return Ok(Action { requeue: None });
+    };
+    let subject = found.subject(&context.settings.job);
+    let Some(subject) = subject else {
+        return Ok(Action { requeue: None });
+    };
+    let blocked = validate::validate(&subject, &found, &context.settings);
+    let decision = decide(
+        &found.task,
+        found.job.as_ref(),
+        found.push_version(),
+        context.now(),
+    );
+    tracing::debug!(?decision, ?blocked, "decided");
+    let applied = apply::apply(context, &subject, &found, decision, blocked).await?;
+    let next = status::next(&found.task, &applied, context.now());
+    let changed = status::patch(context, &found, &next).await?;
+    if changed {
+        events::publish(context, &found, &next, &applied).await;
+    }
+    apply::after_status(context, &subject, &found, &applied).await?;
+    Ok(Action {
+        requeue: applied.requeue,
+    })
+}

@@ -1,0 +1,210 @@
+//! The status that follows from what was done, and the one patch that writes it.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Map, Value, json};
+
+use super::apply::{Applied, Done};
+use super::dereference::Found;
+use super::{Context, Error};
+use crate::api::{Run, Task, TaskStatus, api_version};
+use crate::conditions::{Finding, Reason, State, find, kinds, merge};
+use crate::key::TaskKey;
+use crate::names::MANAGER;
+use crate::observe::Observation;
+
+/// The status that follows. Pure.
+pub(super) fn next(task: &Task, applied: &Applied, now: Timestamp) -> TaskStatus {
+    let mut status = task.known();
+    match &applied.done {
+        Done::Nothing => {
+            // Whatever could not be done can be done again.
+            let stalled = |kind: &str, reason: &str| {
+                kind == kinds::STALLED && reason == Reason::ReconcileFailed.as_str()
+            };
+            status.conditions.retain(|one| !stalled(&one.type_, &one.reason));
+            return status;
+        }
+        Done::CleanedUp { .. } => status.config_secret_ref = None,
+        Done::Blocked { run, blocked } => {
+            begin(&mut status, run);
+            status.job_ref = None;
+            let state = State::NotScheduled {
+                reason: blocked.reason,
+                message: blocked.message.clone(),
+            };
+            set_state(task, &mut status, &state, now);
+        }
+        Done::GaveUp(run) => {
+            status.run = Some(run.clone());
+            status.completion_time = Some(Time(now));
+            let state = State::Failed {
+                reason: Reason::JobLost,
+                message: format!(
+                    "{} Jobs of this task have vanished before they ended",
+                    run.lost_jobs
+                ),
+            };
+            set_state(task, &mut status, &state, now);
+        }
+        Done::Observed {
+            run,
+            observation,
+            job,
+            secret,
+        } => {
+            begin(&mut status, run);
+            status.job_ref = Some(job.clone());
+            status.config_secret_ref.clone_from(secret);
+            observed(task, &mut status, observation, now);
+        }
+    }
+    status
+}
+
+/// What was said of an earlier run is not true of this one.
+fn begin(status: &mut TaskStatus, run: &Run) {
+    status.run = Some(run.clone());
+    status.digest = None;
+    status.outcome = None;
+    status.chart_url = None;
+    status.start_time = None;
+    status.completion_time = None;
+}
+
+fn observed(task: &Task, status: &mut TaskStatus, observation: &Observation, now: Timestamp) {
+    let Observation {
+        state,
+        digest,
+        outcome,
+        attempts,
+        started,
+        completed,
+        requeue: _,
+    } = observation;
+    status.digest.clone_from(digest);
+    status.outcome = *outcome;
+    status.attempts.clone_from(attempts);
+    status.start_time = started.map(Time);
+    status.completion_time = completed.map(Time);
+    if matches!(state, Some(State::Succeeded { .. })) {
+        status.chart_url = Some(task.spec.chart_url());
+    }
+    if let Some(state) = state {
+        set_state(task, status, state, now);
+    }
+}
+
+fn set_state(task: &Task, status: &mut TaskStatus, state: &State, now: Timestamp) {
+    status.observed_generation = task.metadata.generation;
+    status.conditions = merge(
+        &status.conditions,
+        &state.findings(),
+        task.metadata.generation,
+        now,
+    );
+    status.state = Some(state.summary().to_owned());
+}
+
+/// Writes the status, when it differs from what is there. Nothing is written over what somebody
+/// else, a younger leader, has written since.
+pub(super) async fn patch(context: &Context, found: &Found, next: &TaskStatus) -> Result<bool, Error> {
+    let known = serde_json::to_value(found.task.known())?;
+    let next = serde_json::to_value(next)?;
+    let Some(changes) = difference(&known, &next) else {
+        return Ok(false);
+    };
+    let body = json!({
+        "apiVersion": api_version(),
+        "kind": found.key.scope.kind(),
+        "metadata": {"resourceVersion": found.task.metadata.resource_version},
+        "status": changes,
+    });
+    let params = PatchParams {
+        field_manager: Some(MANAGER.to_owned()),
+        ..Default::default()
+    };
+    let api = context.task_api(&found.key);
+    match api
+        .patch_status(&found.key.name, &params, &Patch::Merge(&body))
+        .await
+    {
+        Ok(_) => {
+            context.metrics.status_patches.inc();
+            Ok(true)
+        }
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Err(Error::Changed),
+        Err(error) => Err(Error::api("writing the status")(error)),
+    }
+}
+
+/// Says that a task can't be worked on, after too many errors in a row. The next look that
+/// succeeds says otherwise.
+pub(crate) async fn stall(context: &Context, key: &TaskKey, message: &str) -> Result<(), Error> {
+    let task = context.task_api(key).get_opt(&key.name).await;
+    let Some(task) = task.map_err(Error::api("reading the task"))? else {
+        return Ok(());
+    };
+    let mut status = task.known();
+    if crate::observe::ended(&status.conditions).is_some() {
+        return Ok(());
+    }
+    let finding = |kind, status| Finding {
+        kind,
+        status,
+        reason: Reason::ReconcileFailed,
+        message: message.to_owned(),
+    };
+    let findings = [finding(kinds::READY, "False"), finding(kinds::STALLED, "True")];
+    let new = merge(
+        &status.conditions,
+        &findings,
+        task.metadata.generation,
+        context.now(),
+    );
+    status.conditions.retain(|old| find(&new, &old.type_).is_none());
+    status.conditions.extend(new);
+    let found = Found::of_task(key.clone(), task);
+    patch(context, &found, &status).await.map(|_| ())
+}
+
+/// The JSON merge patch (RFC 7386) from one object to the other; `None` when they are equal.
+fn difference(from: &Value, to: &Value) -> Option<Value> {
+    if from == to {
+        return None;
+    }
+    let (Value::Object(from), Value::Object(to)) = (from, to) else {
+        return Some(to.clone());
+    };
+    let mut changes = Map::new();
+    for key in from.keys().filter(|key| !to.contains_key(*key)) {
+        changes.insert(key.clone(), Value::Null);
+    }
+    for (key, new) in to {
+        let change = match from.get(key) {
+            Some(old) => difference(old, new),
+            None => Some(new.clone()),
+        };
+        if let Some(change) = change {
+            changes.insert(key.clone(), change);
+        }
+    }
+    Some(Value::Object(changes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_holds_what_changed_and_nulls_for_what_went() {
+        let from = json!({"a": 1, "b": {"c": 1, "d": 2}, "e": [1]});
+        let to = json!({"b": {"c": 1, "d": 3}, "e": [1, 2], "f": "x"});
+        assert_eq!(
+            difference(&from, &to),
+            Some(json!({"a": null, "b": {"d": 3}, "e": [1, 2], "f": "x"}))
+        );
+        assert_eq!(difference(&from, &from), None);
+    }
+}
