@@ -239,6 +239,26 @@ impl Cluster {
         path
     }
 
+    /// Starts a program beside the cluster, to end with it; what it says goes to [`Cluster::log`].
+    pub fn spawn(&self, name: &str, command: &mut Command) {
+        self.processes.start(name, command);
+    }
+
+    /// Kills a program that was started beside the cluster, at once.
+    pub fn kill(&self, name: &str) {
+        self.processes.kill(name);
+    }
+
+    /// The process id of such a program.
+    pub fn process_id(&self, name: &str) -> u32 {
+        self.processes.id(name)
+    }
+
+    /// The file with all that such a program, or one of the cluster's own, has said so far.
+    pub fn log(&self, name: &str) -> PathBuf {
+        self.processes.log(name)
+    }
+
     /// Kills the controller-manager: no Job makes pods, nothing is collected, until
     /// [`Cluster::start_controllers`].
     pub fn stop_controllers(&self) {

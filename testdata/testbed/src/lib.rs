@@ -7,6 +7,7 @@
 //! - [`TokenServer`]: issues the tokens that a registry with token auth asks for
 //! - [`Authority`]: a certificate authority with a server and a client certificate
 //! - [`Cluster`]: Kubernetes' control plane, for tests that need its API and its controllers
+//! - [`Port`]: a free port for a program that has to be told one
 //! - [`Node`]: a control plane with a kubelet and containerd, whose pods really run
 //!
 //! What can't be had fails the test that asks for it, and says what to install: a test that
@@ -39,6 +40,7 @@ pub use cluster::{Cluster, ClusterSetup};
 pub use image::Image;
 pub use network::Network;
 pub use node::Node;
+pub use port::Port;
 pub use processes::eventually;
 pub use registry::{Auth, Registry, Setup};
 pub use server::{Answer, Request, Response, Server, forward};

@@ -1,6 +1,7 @@
 //! A network namespace: its own loopback, ports and addresses, invisible to the machine.
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -18,6 +19,7 @@ const BRIDGE: &str = "testbed0";
 #[derive(Debug, Clone, Copy)]
 pub struct Network {
     holder: u32,
+    group: i32,
 }
 
 impl Network {
@@ -38,6 +40,7 @@ impl Network {
         );
         let network = Self {
             holder: processes.id(HOLDER),
+            group: processes.group(),
         };
         processes.wait_for(HOLDER, LIMIT, || {
             fs::read_link(format!("/proc/{}/ns/net", network.holder)).is_ok_and(|of| of != own)
@@ -56,12 +59,13 @@ impl Network {
         network
     }
 
-    /// Runs a program within.
+    /// Runs a program within, to end with the cluster at the latest.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("nsenter");
         command
             .args(["--net", "--target", &self.holder.to_string(), "--"])
-            .arg(program);
+            .arg(program)
+            .process_group(self.group);
         command
     }
 }

@@ -11,14 +11,14 @@ const PORTS: std::ops::Range<u16> = 12_000..32_000;
 ///
 /// Held by a lock on a file, not by a socket: the server needs that.
 #[derive(Debug)]
-pub(crate) struct Port {
+pub struct Port {
     number: u16,
     _lock: File,
 }
 
 impl Port {
     /// Finds one.
-    pub(crate) fn free() -> Self {
+    pub fn free() -> Self {
         let folder = std::env::temp_dir().join("solar-testbed-ports");
         fs::create_dir_all(&folder).unwrap();
         let count = PORTS.end - PORTS.start;
@@ -36,7 +36,7 @@ impl Port {
     }
 
     /// Its number.
-    pub(crate) fn number(&self) -> u16 {
+    pub fn number(&self) -> u16 {
         self.number
     }
 }

@@ -80,6 +80,11 @@ impl Processes {
         &self.folder
     }
 
+    /// The process group's number.
+    pub(crate) fn group(&self) -> i32 {
+        i32::try_from(self.leader.id()).unwrap()
+    }
+
     /// Starts one; what it says goes to `NAME.log`.
     pub(crate) fn start(&self, name: &str, command: &mut Command) {
         let log = self.log(name);
@@ -88,7 +93,7 @@ impl Processes {
             .stdin(Stdio::null())
             .stdout(file.try_clone().unwrap())
             .stderr(file)
-            .process_group(i32::try_from(self.leader.id()).unwrap())
+            .process_group(self.group())
             .spawn()
             .unwrap_or_else(|error| panic!("{command:?}: {error}"));
         self.children.lock().unwrap().push((name.to_owned(), child));

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use testbed::{ClusterSetup, Image, Node};
+use testbed::{ClusterSetup, Image, Node, Registry, Setup, Tool};
 
 const JOB: &str = r#"
 apiVersion: batch/v1
@@ -34,9 +34,33 @@ fn a_pod_runs_reaches_the_api_and_says_something_in_the_end() {
     let message = "jsonpath={.items[0].status.containerStatuses[0].state.terminated.message}";
     let message = cluster.kubectl(&["get", "pods", "-l", "job-name=work", "-o", message]);
     assert_eq!(message, "as 65532 at 10.96.0.1:443\n");
+    the_nodes_registry_goes_away_and_comes_back(&node);
+
     let folder = cluster.home().to_owned();
     let cgroups = std::fs::read_to_string(folder.join("cgroups")).unwrap();
     drop(node);
     assert!(!folder.exists());
     assert!(cgroups.lines().all(|path| !Path::new(path).exists()), "{cgroups}");
+}
+
+fn the_nodes_registry_goes_away_and_comes_back(node: &Node) {
+    let mut registry = Registry::with(&Setup {
+        network: Some(node.network()),
+        ..Setup::default()
+    });
+    let host = registry.host().to_owned();
+    assert!(host.starts_with("10.88.0.1:"), "{host}");
+    let asks = || {
+        let mut crane = node.command(&Tool::Crane.path());
+        crane
+            .args(["catalog", "--insecure", &host])
+            .status()
+            .unwrap()
+            .success()
+    };
+    assert!(asks());
+    registry.stop();
+    assert!(!asks());
+    registry.start_again();
+    assert!(asks());
 }
