@@ -102,9 +102,13 @@ impl Index {
         task.map(|task| Change { task, idle: false })
     }
 
-    /// After a new list: Jobs that were not in it are gone, unseen.
-    pub fn retain_jobs(&mut self, uids: &BTreeSet<String>) -> Vec<Change> {
-        let gone = |entry: &&Entry| !entry.job.gone && !uids.contains(&entry.job.view.uid);
+    /// After a new list of a namespace, or of all: Jobs that were not in it are gone, unseen.
+    pub fn retain_jobs(&mut self, uids: &BTreeSet<String>, place: Option<&str>) -> Vec<Change> {
+        let gone = |entry: &&Entry| {
+            let view = &entry.job.view;
+            let listed = place.is_none_or(|place| place == view.namespace);
+            listed && !entry.job.gone && !uids.contains(&view.uid)
+        };
         let gone: Vec<_> = self
             .jobs
             .values()
@@ -124,14 +128,16 @@ impl Index {
         changes.collect()
     }
 
-    /// After a new list: pods that were not in it are gone, unless their end is known.
-    pub fn retain_pods(&mut self, uids: &BTreeSet<String>) {
-        for pods in self.pods.values_mut() {
-            pods.retain(|pod| uids.contains(&pod.uid) || pod.end.is_some());
-        }
+    /// After a new list of a namespace, or of all: pods that were not in it are gone, unless their
+    /// end is known and their Job is there.
+    pub fn retain_pods(&mut self, uids: &BTreeSet<String>, place: Option<&str>) {
         let jobs = &self.by_uid;
         self.pods.retain(|job, pods| {
-            !pods.is_empty() && (jobs.contains_key(job) || pods.iter().any(|pod| uids.contains(&pod.uid)))
+            pods.retain(|pod| {
+                let listed = place.is_none_or(|place| place == pod.namespace);
+                !listed || uids.contains(&pod.uid) || (pod.end.is_some() && jobs.contains_key(job))
+            });
+            !pods.is_empty()
         });
     }
 

@@ -3,6 +3,8 @@
 //! The library behind the `solar-operator` command. Modules import downward only, in the order of
 //! this list:
 //!
+//! - [`cli`][]: the command line
+//! - [`runtime`][]: watches, workers, leader election, health and metrics
 //! - [`reconcile`][]: one look at one task
 //! - [`queue`][], [`index`][], [`slots`][], [`metrics`][]: who is next, what was seen, who may run, counts
 //! - [`decide`][]: what is to be done, as a pure function
@@ -15,6 +17,7 @@
 
 pub mod api;
 pub mod build;
+pub mod cli;
 pub mod conditions;
 pub mod decide;
 pub mod index;
@@ -24,6 +27,7 @@ pub mod names;
 pub mod observe;
 pub mod queue;
 pub mod reconcile;
+pub mod runtime;
 pub mod slots;
 pub mod yaml;
 

@@ -1,3 +1,7 @@
 //! The `solar-operator` command; all of it is in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(solar_operator::cli::run(std::env::args_os()))
+}

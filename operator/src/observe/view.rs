@@ -56,6 +56,8 @@ pub struct JobEnd {
 /// A pod.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PodView {
+    /// Its namespace.
+    pub namespace: String,
     /// Its name.
     pub name: String,
     /// Its UID.
@@ -135,6 +137,7 @@ impl From<&Pod> for PodView {
         let container = status.and_then(container_status);
         let end = status.and_then(|status| pod_end(status, container));
         Self {
+            namespace: pod.namespace().unwrap_or_default(),
             name: pod.name_any(),
             uid: pod.uid().unwrap_or_default(),
             job_uid: job.map(|owner| owner.uid.clone()).unwrap_or_default(),

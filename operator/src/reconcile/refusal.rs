@@ -66,12 +66,16 @@ mod tests {
 
     fn error(code: u16, kind: &str, cause: &str) -> kube::Error {
         let details = StatusDetails {
+            name: String::new(),
+            group: String::new(),
             kind: kind.into(),
+            uid: String::new(),
             causes: vec![StatusCause {
                 reason: cause.into(),
-                ..Default::default()
+                message: String::new(),
+                field: String::new(),
             }],
-            ..Default::default()
+            retry_after_seconds: 0,
         };
         let status = Status::failure("no", "Forbidden")
             .with_code(code)

@@ -1,0 +1,389 @@
+//! The command line as data. Nothing here touches the world.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+
+use crate::api::{IfExists, Scope};
+
+const EXIT_CODES: &str = "\
+Every flag can also be given by the environment, as SOLAR_OPERATOR_ and its name in capitals with `_` for `-`, \
+or in a YAML file (--config), by its name. The command line wins over the environment, and that over the file.
+
+Exit codes:
+  0  done, or ended by SIGTERM or SIGINT
+  1  the settings, the config or the cluster's connection are wrong
+  2  the command line is wrong";
+
+/// Runs the renderer in Kubernetes Jobs for RenderTasks and ClusterRenderTasks.
+#[derive(Parser, Debug)]
+#[command(name = "solar-operator", version, after_help = EXIT_CODES, max_term_width = 110)]
+#[command(disable_help_subcommand = true, args_conflicts_with_subcommands = true)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+    #[command(flatten)]
+    pub(super) run: Run,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub(super) enum Command {
+    /// Run the operator (the default)
+    Run(Box<Run>),
+    /// Print the CRDs
+    Crds,
+    /// Print the task for a config file
+    Task(Box<TaskArgs>),
+    /// Print a shell's completion script
+    Completion {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// What the operator is told. Names that are in SolAr's operator are used as they are there.
+#[derive(Args, Debug, Clone)]
+pub(super) struct Run {
+    /// Read settings from this YAML file, by the flags' names
+    #[arg(long, value_name = "FILE", env = "SOLAR_OPERATOR_CONFIG", value_hint = ValueHint::FilePath)]
+    pub(super) config: Option<PathBuf>,
+
+    /// The image of the Jobs' container
+    #[arg(
+        long,
+        value_name = "IMAGE",
+        env = "SOLAR_OPERATOR_RENDERER_IMAGE",
+        default_value = "localhost/solar-render:latest",
+        help_heading = "Jobs"
+    )]
+    pub(super) renderer_image: String,
+    /// The command, when it isn't the image's own; words are divided by commas
+    #[arg(
+        long,
+        value_name = "WORDS",
+        env = "SOLAR_OPERATOR_RENDERER_COMMAND",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        help_heading = "Jobs"
+    )]
+    pub(super) renderer_command: Vec<String>,
+    /// Arguments before those of the task, divided by commas
+    #[arg(
+        long,
+        value_name = "WORDS",
+        env = "SOLAR_OPERATOR_RENDERER_ARGS",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        help_heading = "Jobs"
+    )]
+    pub(super) renderer_args: Vec<String>,
+    /// The ConfigMap with CA certificates (key trust-bundle.pem), in the Jobs' namespace
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "SOLAR_OPERATOR_RENDERER_CA_CONFIGMAP",
+        help_heading = "Jobs"
+    )]
+    pub(super) renderer_ca_configmap: Option<String>,
+    /// Secrets to pull the image with, in the Jobs' namespace
+    #[arg(
+        long,
+        value_name = "NAMES",
+        env = "SOLAR_OPERATOR_RENDERER_IMAGE_PULL_SECRETS",
+        value_delimiter = ',',
+        help_heading = "Jobs"
+    )]
+    pub(super) renderer_image_pull_secrets: Vec<String>,
+    /// What the container asks for
+    #[arg(
+        long,
+        value_name = "RESOURCE=AMOUNT,…",
+        env = "SOLAR_OPERATOR_RENDERER_REQUESTS",
+        value_delimiter = ',',
+        default_value = "cpu=10m,memory=32Mi",
+        help_heading = "Jobs"
+    )]
+    pub(super) renderer_requests: Vec<String>,
+    /// What the container may use
+    #[arg(
+        long,
+        value_name = "RESOURCE=AMOUNT,…",
+        env = "SOLAR_OPERATOR_RENDERER_LIMITS",
+        value_delimiter = ',',
+        default_value = "memory=256Mi",
+        help_heading = "Jobs"
+    )]
+    pub(super) renderer_limits: Vec<String>,
+    /// How long a Job may be active, all its pods together
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "SOLAR_OPERATOR_JOB_DEADLINE",
+        default_value = "900s",
+        help_heading = "Jobs"
+    )]
+    pub(super) job_deadline: String,
+    /// The renderer's exit codes after which no other pod is tried; empty for other renderers
+    #[arg(
+        long,
+        value_name = "CODES",
+        env = "SOLAR_OPERATOR_PERMANENT_EXIT_CODES",
+        value_delimiter = ',',
+        default_value = "1,2,3,4",
+        help_heading = "Jobs"
+    )]
+    pub(super) permanent_exit_codes: Vec<String>,
+    /// Where ClusterRenderTasks' Jobs and Secrets are [default: where the operator runs]
+    #[arg(
+        long,
+        value_name = "NAMESPACE",
+        env = "SOLAR_OPERATOR_JOB_NAMESPACE",
+        help_heading = "Jobs"
+    )]
+    pub(super) job_namespace: Option<String>,
+    /// How many Jobs run at once
+    #[arg(
+        long,
+        value_name = "N",
+        env = "SOLAR_OPERATOR_MAX_CONCURRENT_JOBS",
+        default_value = "20",
+        help_heading = "Jobs"
+    )]
+    pub(super) max_concurrent_jobs: String,
+    /// Push Secrets of ClusterRenderTasks must say what registry host they are for
+    #[arg(long, env = "SOLAR_OPERATOR_REQUIRE_REGISTRY_HOST", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set, help_heading = "Jobs")]
+    pub(super) require_registry_host: bool,
+
+    /// Only look at RenderTasks in these namespaces
+    #[arg(
+        long,
+        value_name = "NAMES",
+        env = "SOLAR_OPERATOR_WATCH_NAMESPACES",
+        value_delimiter = ',',
+        help_heading = "Which tasks"
+    )]
+    pub(super) watch_namespaces: Vec<String>,
+    /// Only look at tasks with these labels
+    #[arg(
+        long,
+        value_name = "SELECTOR",
+        env = "SOLAR_OPERATOR_LABEL_SELECTOR",
+        help_heading = "Which tasks"
+    )]
+    pub(super) label_selector: Option<String>,
+    /// Only look at tasks with these fields (metadata.name, metadata.namespace)
+    #[arg(
+        long,
+        value_name = "SELECTOR",
+        env = "SOLAR_OPERATOR_FIELD_SELECTOR",
+        help_heading = "Which tasks"
+    )]
+    pub(super) field_selector: Option<String>,
+
+    /// Work only as the leader, so that several replicas can run
+    #[arg(long, env = "SOLAR_OPERATOR_LEADER_ELECT", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set, help_heading = "Leader election")]
+    pub(super) leader_elect: bool,
+    /// The Lease's name, in the operator's namespace
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "SOLAR_OPERATOR_LEASE_NAME",
+        default_value = "solar-operator",
+        help_heading = "Leader election"
+    )]
+    pub(super) lease_name: String,
+    /// After how long without a renewal others take over
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "SOLAR_OPERATOR_LEASE_DURATION",
+        default_value = "15s",
+        help_heading = "Leader election"
+    )]
+    pub(super) lease_duration: String,
+    /// After how long without a renewal the leader gives up
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "SOLAR_OPERATOR_RENEW_DEADLINE",
+        default_value = "10s",
+        help_heading = "Leader election"
+    )]
+    pub(super) renew_deadline: String,
+    /// How often it is tried
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "SOLAR_OPERATOR_RETRY_PERIOD",
+        default_value = "2s",
+        help_heading = "Leader election"
+    )]
+    pub(super) retry_period: String,
+
+    /// How many tasks are looked at at once
+    #[arg(
+        long,
+        value_name = "N",
+        env = "SOLAR_OPERATOR_CONCURRENCY",
+        default_value = "4",
+        help_heading = "Work"
+    )]
+    pub(super) concurrency: String,
+    /// How soon after an error a task is looked at again
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "SOLAR_OPERATOR_ERROR_MIN_REQUEUE",
+        default_value = "1s",
+        help_heading = "Work"
+    )]
+    pub(super) error_min_requeue: String,
+    /// How late at most; the time doubles with each error in a row
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "SOLAR_OPERATOR_ERROR_MAX_REQUEUE",
+        default_value = "60s",
+        help_heading = "Work"
+    )]
+    pub(super) error_max_requeue: String,
+    /// After how many errors in a row a task is said to stall; it is tried on
+    #[arg(
+        long,
+        value_name = "N",
+        env = "SOLAR_OPERATOR_ERROR_MAX_RETRIES",
+        default_value = "10",
+        help_heading = "Work"
+    )]
+    pub(super) error_max_retries: String,
+
+    /// Where /metrics is served; 0 for nowhere
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "SOLAR_OPERATOR_METRICS_BIND_ADDRESS",
+        default_value = ":8080",
+        help_heading = "Process"
+    )]
+    pub(super) metrics_bind_address: String,
+    /// Where /healthz and /readyz are served; 0 for nowhere
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "SOLAR_OPERATOR_HEALTH_PROBE_BIND_ADDRESS",
+        default_value = ":8081",
+        help_heading = "Process"
+    )]
+    pub(super) health_probe_bind_address: String,
+    /// How logs are written
+    #[arg(long, value_enum, env = "SOLAR_OPERATOR_LOG_FORMAT", default_value_t = LogFormat::Text, help_heading = "Process")]
+    pub(super) log_format: LogFormat,
+    /// How much is logged
+    #[arg(long, value_enum, env = "SOLAR_OPERATOR_LOG_LEVEL", default_value_t = LogLevel::Info, help_heading = "Process")]
+    pub(super) log_level: LogLevel,
+}
+
+/// How logs are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum LogFormat {
+    /// For people
+    Text,
+    /// One document a line
+    Json,
+}
+
+/// How much is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum LogLevel {
+    /// What failed
+    Error,
+    /// What is odd
+    Warn,
+    /// What happened
+    Info,
+    /// What was decided
+    Debug,
+    /// Everything
+    Trace,
+}
+
+/// What a task needs beside the config.
+#[derive(Args, Debug, Clone)]
+pub(super) struct TaskArgs {
+    /// The renderer's config, YAML or JSON
+    #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
+    pub(super) config: PathBuf,
+    /// The registry, and maybe a path in it
+    #[arg(long, value_name = "URL")]
+    pub(super) base_url: String,
+    /// The path below it; its last element is the chart's name
+    #[arg(long, value_name = "PATH")]
+    pub(super) repository: String,
+    /// The tag
+    #[arg(long, value_name = "TAG")]
+    pub(super) tag: String,
+    /// The task's name [default: made of the chart's name and the tag]
+    #[arg(long, value_name = "NAME")]
+    pub(super) name: Option<String>,
+    /// The task's namespace, of a RenderTask
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub(super) namespace: Option<String>,
+    /// Print a ClusterRenderTask
+    #[arg(long, action = ArgAction::SetTrue, conflicts_with = "namespace")]
+    pub(super) cluster: bool,
+    /// The Secret to push with
+    #[arg(long, value_name = "NAME")]
+    pub(super) push_secret: Option<String>,
+    /// Push over plain HTTP
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub(super) plain_http: bool,
+    /// What happens when another chart is at the tag
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(super) if_exists: Option<Policy>,
+    /// How long a failed task's Job and Secret are kept, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i32).range(0..))]
+    pub(super) failed_job_ttl: Option<i32>,
+    /// The name of what the task is made for [default: the chart's name]
+    #[arg(long, value_name = "NAME")]
+    pub(super) owner_name: Option<String>,
+    /// The namespace of what the task is made for [default: the task's, or `default`]
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(super) owner_namespace: Option<String>,
+    /// The kind of what the task is made for
+    #[arg(long, value_name = "KIND", default_value = "Config")]
+    pub(super) owner_kind: String,
+}
+
+/// What happens when another chart is at the tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Policy {
+    /// The task fails
+    Fail,
+    /// The other chart stays
+    Skip,
+    /// The other chart gives way
+    Replace,
+}
+
+impl From<Policy> for IfExists {
+    fn from(policy: Policy) -> Self {
+        match policy {
+            Policy::Fail => Self::Fail,
+            Policy::Skip => Self::Skip,
+            Policy::Replace => Self::Replace,
+        }
+    }
+}
+
+impl TaskArgs {
+    /// Which kind is asked for.
+    pub(super) fn scope(&self) -> Scope {
+        if self.cluster {
+            Scope::Cluster
+        } else {
+            Scope::Namespaced
+        }
+    }
+}

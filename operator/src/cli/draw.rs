@@ -1,0 +1,40 @@
+//! Diagnostics for people, in the renderer's form: what, where, why, what to do.
+
+use solar_render::diag::{Diagnostic, Diagnostics, Severity};
+
+/// Draws all of them.
+pub(super) fn draw(all: &Diagnostics) -> String {
+    all.iter().map(one).collect()
+}
+
+fn one(diagnostic: &Diagnostic) -> String {
+    let level = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let mut text = format!("{level}: {}\n", printable(&diagnostic.message));
+    if let Some(location) = &diagnostic.location {
+        text.push_str(&format!(" --> {location}\n"));
+    }
+    for note in &diagnostic.notes {
+        text.push_str(&format!("  = note: {}\n", printable(note)));
+    }
+    for hint in &diagnostic.hints {
+        text.push_str(&format!("  = help: {}\n", printable(hint)));
+    }
+    text
+}
+
+/// Control characters of a user's text must not reach the terminal.
+fn printable(text: &str) -> String {
+    let harmless = |character: char| character == '\n' || !character.is_control();
+    text.chars()
+        .flat_map(|one| {
+            if harmless(one) {
+                vec![one]
+            } else {
+                one.escape_default().collect()
+            }
+        })
+        .collect()
+}

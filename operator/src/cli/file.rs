@@ -1,0 +1,106 @@
+//! Settings from a file: YAML, by the flags' names.
+//!
+//! They become arguments for those flags that neither the command line nor the environment gives.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
+use solar_render::decode::Decoder;
+use solar_render::diag::{Class, Diagnostic, Result};
+use solar_render::source::Source;
+use solar_render::yaml::{self, Kind, Limits, Node};
+
+/// The largest file, in bytes.
+const MAX_BYTES: usize = 256 * 1024;
+/// A list in a map, and a little more.
+const MAX_DEPTH: usize = 8;
+const MAX_NODES: usize = 10_000;
+
+/// The arguments that a file adds to those that were given.
+pub(super) fn arguments(
+    source: &Arc<Source>,
+    command: &Command,
+    given: &ArgMatches,
+) -> Result<Vec<OsString>> {
+    let limits = Limits {
+        bytes: MAX_BYTES,
+        depth: MAX_DEPTH,
+        nodes: MAX_NODES,
+    };
+    if source.text().len() > MAX_BYTES {
+        let message = format!("{} is larger than {MAX_BYTES} bytes", source.name());
+        return Err(Diagnostic::error(Class::Config, message).into());
+    }
+    let node = yaml::parse(source, Class::Config, &limits)?;
+    if matches!(node.kind, Kind::Null) {
+        return Ok(Vec::new());
+    }
+    let mut decoder = Decoder::new(source, Class::Config);
+    let found = top(&mut decoder, &node, command, given);
+    decoder.finish(found)
+}
+
+fn top(decoder: &mut Decoder, node: &Node, command: &Command, given: &ArgMatches) -> Option<Vec<OsString>> {
+    let top = decoder.object(node, "")?;
+    let flags: Vec<&Arg> = command
+        .get_arguments()
+        .filter(|arg| may_be_in_a_file(arg))
+        .collect();
+    let names: Vec<&str> = flags.iter().filter_map(|arg| arg.get_long()).collect();
+    top.only(decoder, &names);
+    let mut found = Vec::new();
+    for flag in flags {
+        let Some(name) = flag.get_long() else { continue };
+        let Some(node) = top.get(name) else { continue };
+        let text = text(decoder, node, name)?;
+        let by_default = matches!(
+            given.value_source(flag.get_id().as_str()),
+            None | Some(ValueSource::DefaultValue)
+        );
+        if by_default {
+            found.push(OsString::from(format!("--{name}={text}")));
+        }
+    }
+    Some(found)
+}
+
+/// A file that names a file would never end.
+fn may_be_in_a_file(arg: &Arg) -> bool {
+    !matches!(arg.get_long(), None | Some("config" | "help" | "version"))
+}
+
+/// A scalar as it was written, or a list of them with commas in between.
+fn text(decoder: &mut Decoder, node: &Node, name: &str) -> Option<String> {
+    match &node.kind {
+        Kind::String(text) => Some(text.clone()),
+        Kind::Bool(_) | Kind::Number(_) => Some(decoder.source().slice(node.span).to_owned()),
+        Kind::Seq(items) => {
+            let parts: Option<Vec<String>> = items
+                .iter()
+                .map(|item| text_of_item(decoder, item, name))
+                .collect();
+            parts.map(|parts| parts.join(","))
+        }
+        Kind::Map(_) | Kind::Null => {
+            decoder.wrong_type(node, name, "text, a number, true or false, or a list of them");
+            None
+        }
+    }
+}
+
+fn text_of_item(decoder: &mut Decoder, item: &Node, name: &str) -> Option<String> {
+    if let Kind::Seq(_) = item.kind {
+        decoder.wrong_type(item, name, "a list of texts");
+        return None;
+    }
+    let part = text(decoder, item, name)?;
+    if part.contains(',') {
+        decoder.report(item.span, format!("{name}: {part:?} holds a comma"), |one| {
+            one.note("commas divide the words of a list")
+        });
+        return None;
+    }
+    Some(part)
+}

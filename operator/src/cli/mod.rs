@@ -1,0 +1,159 @@
+//! The command line: arguments in, exit code out.
+
+mod args;
+mod draw;
+mod file;
+mod logs;
+mod settings;
+mod task;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+
+use clap::{CommandFactory as _, FromArgMatches as _};
+use kube::Client;
+use solar_render::diag::{Class, Diagnostic, Diagnostics};
+use solar_render::source::Source;
+use solar_render::world::{System, World};
+
+use crate::api;
+use crate::runtime;
+use args::{Cli, Command, Run};
+use settings::Surroundings;
+
+const DONE: u8 = 0;
+const FAILED: u8 = 1;
+const USAGE: u8 = 2;
+
+const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// Runs the command line and returns the exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let matches = match Cli::command().try_get_matches_from(&arguments) {
+        Ok(matches) => matches,
+        Err(error) => return usage(&error),
+    };
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let done = match cli.command {
+        Some(Command::Crds) => api::crds_yaml()
+            .map_err(|error| Diagnostic::error(Class::Internal, format!("the CRDs as JSON: {error}")).into()),
+        Some(Command::Task(args)) => task::task(&args),
+        Some(Command::Completion { shell }) => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "solar-operator", &mut script);
+            Ok(String::from_utf8_lossy(&script).into_owned())
+        }
+        Some(Command::Run(_)) | None => return operate(arguments, &matches),
+    };
+    match done {
+        Ok(text) => {
+            // A reader that has had enough is no failure.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            DONE
+        }
+        Err(problems) => fail(&problems),
+    }
+}
+
+fn operate(arguments: Vec<OsString>, matches: &clap::ArgMatches) -> u8 {
+    let args = match run_args(arguments, matches) {
+        Ok(args) => args,
+        Err(code) => return code,
+    };
+    logs::start(args.log_format, args.log_level);
+    // Two providers in one binary would be a coin toss.
+    if rustls::crypto::aws_lc_rs::default_provider()
+        .install_default()
+        .is_err()
+    {
+        tracing::debug!("a TLS provider is there already");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&Diagnostic::error(Class::Io, format!("can't start: {error}")).into()),
+    };
+    match runtime.block_on(connect_and_run(&args)) {
+        Ok(()) => DONE,
+        Err(problems) => fail(&problems),
+    }
+}
+
+/// The arguments, with those of the file where neither the command line nor the environment has any.
+fn run_args(mut arguments: Vec<OsString>, matches: &clap::ArgMatches) -> Result<Run, u8> {
+    let inner = matches.subcommand_matches("run").unwrap_or(matches);
+    let args = Run::from_arg_matches(inner).map_err(|error| usage(&error))?;
+    let Some(path) = &args.config else {
+        return Ok(args);
+    };
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let problem = Diagnostic::error(Class::Io, format!("can't read {name}: {error}"));
+        fail(&problem.hint("--config names a YAML file of settings").into())
+    })?;
+    let command = Cli::command();
+    let more =
+        file::arguments(&Source::new(name.as_str(), text), &command, inner).map_err(|all| fail(&all))?;
+    arguments.extend(more);
+    let matches = command
+        .try_get_matches_from(&arguments)
+        .map_err(|error| usage(&error))?;
+    let inner = matches.subcommand_matches("run").unwrap_or(&matches);
+    Run::from_arg_matches(inner).map_err(|error| usage(&error))
+}
+
+async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
+    let world = System;
+    let config = kube::Config::infer().await.map_err(|error| {
+        Diagnostic::error(Class::Config, format!("no cluster to work for: {error}"))
+            .note(
+                "it is looked for where KUBECONFIG points, in ~/.kube/config, and in a pod's service account",
+            )
+            .hint("set KUBECONFIG, or run in a pod")
+    })?;
+    let around = surroundings(&world, &config);
+    let settings = settings::settings(args, &around)?;
+    let client = Client::try_from(config)
+        .map_err(|error| Diagnostic::error(Class::Config, format!("the cluster's connection: {error}")))?;
+    runtime::run(client, settings)
+        .await
+        .map_err(|fault| Diagnostic::error(Class::Io, fault.to_string()).into())
+}
+
+fn surroundings(world: &dyn World, config: &kube::Config) -> Surroundings {
+    let in_cluster = || {
+        let text = std::fs::read_to_string(NAMESPACE_FILE).ok()?;
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    };
+    let namespace = world
+        .env("POD_NAMESPACE")
+        .or_else(in_cluster)
+        .unwrap_or_else(|| config.default_namespace.clone());
+    // Two processes of one host, and one that comes back, are not the same.
+    let host = world
+        .env("POD_NAME")
+        .or_else(|| world.env("HOSTNAME"))
+        .unwrap_or_else(|| "solar-operator".to_owned());
+    Surroundings {
+        namespace,
+        identity: format!("{host}_{:016x}", world.entropy()),
+    }
+}
+
+fn usage(error: &clap::Error) -> u8 {
+    // Printing help to a closed pipe is no failure.
+    let _ = error.print();
+    if error.use_stderr() { USAGE } else { DONE }
+}
+
+fn fail(problems: &Diagnostics) -> u8 {
+    let _ = std::io::stderr().write_all(draw::draw(problems).as_bytes());
+    match problems.class() {
+        Class::Usage => USAGE,
+        _ => FAILED,
+    }
+}

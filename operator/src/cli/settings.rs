@@ -1,0 +1,437 @@
+//! Arguments to checked settings. Independent mistakes are reported together.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use solar_render::diag::{Class, Diagnostic, Diagnostics};
+
+use super::args::Run;
+use crate::build::JobSettings;
+use crate::queue::Backoff;
+use crate::reconcile::Settings;
+use crate::runtime::{LeaderSettings, RunSettings, Selection};
+
+/// The most tasks that are looked at at once; each may hold a connection.
+const MAX_CONCURRENCY: u32 = 256;
+/// The most Jobs that run at once: what the largest clusters hold.
+const MAX_JOBS: u32 = 100_000;
+/// The longest duration, in seconds: a day.
+const MAX_SECONDS: u32 = 86_400;
+/// How much longer a lease must be than the deadline, and that than the period, in percent.
+const LEASE_FACTOR: u32 = 120;
+
+/// What the surroundings tell.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Surroundings {
+    /// The namespace this runs in, or that the kubeconfig names.
+    pub(super) namespace: String,
+    /// Who this is among replicas.
+    pub(super) identity: String,
+}
+
+/// Collects what is wrong.
+#[derive(Default)]
+struct Checker {
+    problems: Vec<Diagnostic>,
+}
+
+/// Checks the arguments.
+pub(super) fn settings(args: &Run, around: &Surroundings) -> Result<RunSettings, Diagnostics> {
+    let mut checker = Checker::default();
+    let job = job(args, around, &mut checker);
+    let backoff = backoff(args, &mut checker);
+    let leader = leader(args, around, &mut checker);
+    let settings = RunSettings {
+        settings: Settings {
+            job,
+            require_registry_host: args.require_registry_host,
+            max_concurrent_jobs: checker.number("max-concurrent-jobs", &args.max_concurrent_jobs, 1, MAX_JOBS)
+                as usize,
+            instance: around.identity.clone(),
+        },
+        selection: Selection {
+            namespaces: words(&args.watch_namespaces),
+            labels: args.label_selector.clone().filter(|text| !text.is_empty()),
+            fields: args.field_selector.clone().filter(|text| !text.is_empty()),
+        },
+        leader,
+        backoff,
+        max_retries: checker.number("error-max-retries", &args.error_max_retries, 1, u32::MAX),
+        concurrency: checker.number("concurrency", &args.concurrency, 1, MAX_CONCURRENCY) as usize,
+        metrics_address: checker.address("metrics-bind-address", &args.metrics_bind_address),
+        health_address: checker.address("health-probe-bind-address", &args.health_probe_bind_address),
+    };
+    for namespace in &settings.selection.namespaces {
+        checker.name("watch-namespaces", namespace);
+    }
+    Diagnostics::or(checker.problems, settings)
+}
+
+fn job(args: &Run, around: &Surroundings, checker: &mut Checker) -> JobSettings {
+    let job_namespace = args
+        .job_namespace
+        .clone()
+        .unwrap_or_else(|| around.namespace.clone());
+    checker.name("job-namespace", &job_namespace);
+    if args.renderer_image.trim().is_empty() || args.renderer_image.contains(char::is_whitespace) {
+        checker.wrong(
+            "renderer-image",
+            &args.renderer_image,
+            "an image",
+            "name one, as in ghcr.io/acme/solar-render:1.0.0",
+        );
+    }
+    let ca_configmap = args.renderer_ca_configmap.clone().filter(|name| !name.is_empty());
+    for name in ca_configmap.iter() {
+        checker.name("renderer-ca-configmap", name);
+    }
+    let image_pull_secrets = words(&args.renderer_image_pull_secrets);
+    for name in &image_pull_secrets {
+        checker.name("renderer-image-pull-secrets", name);
+    }
+    JobSettings {
+        image: args.renderer_image.clone(),
+        command: words(&args.renderer_command),
+        args: words(&args.renderer_args),
+        ca_configmap,
+        image_pull_secrets,
+        deadline_seconds: deadline(args, checker),
+        permanent_exit_codes: exit_codes(args, checker),
+        requests: checker.quantities("renderer-requests", &args.renderer_requests),
+        limits: checker.quantities("renderer-limits", &args.renderer_limits),
+        job_namespace,
+    }
+}
+
+fn deadline(args: &Run, checker: &mut Checker) -> u32 {
+    let whole = checker
+        .duration("job-deadline", &args.job_deadline)
+        .as_secs()
+        .max(1);
+    u32::try_from(whole).unwrap_or(MAX_SECONDS)
+}
+
+fn exit_codes(args: &Run, checker: &mut Checker) -> BTreeSet<i32> {
+    let codes = words(&args.permanent_exit_codes);
+    let number = |text: &String| checker.number("permanent-exit-codes", text, 1, 255);
+    codes
+        .iter()
+        .map(number)
+        .filter_map(|code| i32::try_from(code).ok())
+        .collect()
+}
+
+fn backoff(args: &Run, checker: &mut Checker) -> Backoff {
+    let min = checker.duration("error-min-requeue", &args.error_min_requeue);
+    let max = checker.duration("error-max-requeue", &args.error_max_requeue);
+    if min > max {
+        checker.problems.push(
+            Diagnostic::error(
+                Class::Usage,
+                format!("--error-min-requeue {min:?} is more than --error-max-requeue {max:?}"),
+            )
+            .note("the time between two tries begins with the one and doubles up to the other"),
+        );
+    }
+    Backoff { min, max }
+}
+
+fn leader(args: &Run, around: &Surroundings, checker: &mut Checker) -> Option<LeaderSettings> {
+    let lease_duration = checker.duration("lease-duration", &args.lease_duration);
+    let renew_deadline = checker.duration("renew-deadline", &args.renew_deadline);
+    let retry_period = checker.duration("retry-period", &args.retry_period);
+    checker.name("lease-name", &args.lease_name);
+    let whole_second = lease_duration >= Duration::from_secs(1) && lease_duration.subsec_nanos() == 0;
+    if !whole_second {
+        checker.wrong(
+            "lease-duration",
+            &args.lease_duration,
+            "whole seconds",
+            "a Lease holds nothing finer",
+        );
+    }
+    for (longer, name, shorter, other) in [
+        (lease_duration, "lease-duration", renew_deadline, "renew-deadline"),
+        (renew_deadline, "renew-deadline", retry_period, "retry-period"),
+    ] {
+        if longer < shorter.saturating_mul(LEASE_FACTOR) / 100 {
+            checker.problems.push(
+                Diagnostic::error(
+                    Class::Usage,
+                    format!("--{name} {longer:?} is too short for --{other} {shorter:?}"),
+                )
+                .note("a leader must give up before others take over, and have time to try again before")
+                .hint(format!("make it at least {LEASE_FACTOR} % of --{other}")),
+            );
+        }
+    }
+    args.leader_elect.then(|| LeaderSettings {
+        namespace: around.namespace.clone(),
+        name: args.lease_name.clone(),
+        identity: around.identity.clone(),
+        lease_duration,
+        renew_deadline,
+        retry_period,
+    })
+}
+
+impl Checker {
+    fn wrong(&mut self, flag: &str, given: &str, wanted: &str, hint: &str) {
+        let message = format!("--{flag}: {given:?} is not {wanted}");
+        self.problems
+            .push(Diagnostic::error(Class::Usage, message).hint(hint));
+    }
+
+    fn number(&mut self, flag: &str, text: &str, min: u32, max: u32) -> u32 {
+        match text.trim().parse::<u32>() {
+            Ok(number) if (min..=max).contains(&number) => number,
+            _ => {
+                self.wrong(
+                    flag,
+                    text,
+                    "a number that fits",
+                    &format!("give one from {min} to {max}"),
+                );
+                min
+            }
+        }
+    }
+
+    /// Go's form, as in SolAr's flags: `90s`, `1m30s`, `500ms`; bare numbers are seconds.
+    fn duration(&mut self, flag: &str, text: &str) -> Duration {
+        let most = Duration::from_secs(MAX_SECONDS.into());
+        match parse_duration(text.trim()) {
+            Some(duration) if duration > Duration::ZERO && duration <= most => duration,
+            _ => {
+                self.wrong(
+                    flag,
+                    text,
+                    "a duration of at most a day",
+                    "write it as in 500ms, 15s or 1m30s",
+                );
+                Duration::from_secs(1)
+            }
+        }
+    }
+
+    fn name(&mut self, flag: &str, name: &str) {
+        let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let ends = name.bytes().next().is_some_and(fits) && name.bytes().last().is_some_and(fits);
+        let inside = name
+            .bytes()
+            .all(|byte| fits(byte) || byte == b'-' || byte == b'.');
+        if !(ends && inside && name.len() <= 253) {
+            self.wrong(
+                flag,
+                name,
+                "a Kubernetes name",
+                "lower-case letters, digits, `-` and `.`",
+            );
+        }
+    }
+
+    /// `:8080`, `host:port` or `0`, as in controller-runtime.
+    fn address(&mut self, flag: &str, text: &str) -> Option<SocketAddr> {
+        let text = text.trim();
+        if text == "0" || text.is_empty() {
+            return None;
+        }
+        if let Some(port) = text.strip_prefix(':').and_then(|port| port.parse().ok()) {
+            return Some(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)));
+        }
+        let address = text.replace("localhost:", "127.0.0.1:").parse();
+        if address.is_err() {
+            self.wrong(
+                flag,
+                text,
+                "an address",
+                "write it as in :8080 or 127.0.0.1:8080, or 0 for none",
+            );
+        }
+        address.ok()
+    }
+
+    fn quantities(&mut self, flag: &str, given: &[String]) -> BTreeMap<String, String> {
+        let mut found = BTreeMap::new();
+        for text in words(given) {
+            match text.split_once('=') {
+                Some((name, amount)) if !name.is_empty() && is_quantity(amount) => {
+                    found.insert(name.trim().to_owned(), amount.to_owned());
+                }
+                _ => self.wrong(
+                    flag,
+                    &text,
+                    "RESOURCE=AMOUNT",
+                    "write it as in cpu=100m,memory=128Mi",
+                ),
+            }
+        }
+        found
+    }
+}
+
+/// Kubernetes' quantities: a decimal number with an optional suffix.
+fn is_quantity(text: &str) -> bool {
+    const SUFFIXES: [&str; 15] = [
+        "", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi",
+    ];
+    let digits = text
+        .bytes()
+        .take_while(|byte| byte.is_ascii_digit() || *byte == b'.')
+        .count();
+    let (number, suffix) = text.split_at(digits);
+    number.parse::<f64>().is_ok() && SUFFIXES.contains(&suffix)
+}
+
+fn parse_duration(text: &str) -> Option<Duration> {
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Some(Duration::from_secs(seconds.into()));
+    }
+    let mut rest = text;
+    let mut total = Duration::ZERO;
+    while !rest.is_empty() {
+        let digits = rest
+            .bytes()
+            .take_while(|byte| byte.is_ascii_digit() || *byte == b'.')
+            .count();
+        let (number, after) = rest.split_at_checked(digits)?;
+        let number: f64 = number.parse().ok()?;
+        let units = after.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let (unit, after) = after.split_at_checked(units)?;
+        let seconds = match unit {
+            "ms" => 0.001,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
+        total = total.checked_add(Duration::try_from_secs_f64(number * seconds).ok()?)?;
+        rest = after;
+    }
+    (!text.is_empty()).then_some(total)
+}
+
+fn words(given: &[String]) -> Vec<String> {
+    given
+        .iter()
+        .map(|word| word.trim().to_owned())
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::args::Cli;
+    use super::*;
+    use clap::Parser as _;
+
+    fn check(arguments: &[&str]) -> Result<RunSettings, Diagnostics> {
+        let all = ["solar-operator"].iter().chain(arguments);
+        let around = Surroundings {
+            namespace: "solar-system".into(),
+            identity: "me".into(),
+        };
+        settings(&Cli::try_parse_from(all).expect("arguments").run, &around)
+    }
+
+    #[test]
+    fn the_defaults_are_right() {
+        let settings = check(&[]).expect("settings");
+        assert_eq!(settings.settings.job.deadline_seconds, 900);
+        assert_eq!(settings.settings.job.permanent_exit_codes, [1, 2, 3, 4].into());
+        assert_eq!(settings.settings.job.job_namespace, "solar-system");
+        assert_eq!((settings.concurrency, settings.max_retries), (4, 10));
+        assert_eq!(settings.backoff.max, Duration::from_secs(60));
+        assert!(settings.leader.is_none());
+        assert_eq!(settings.metrics_address.map(|address| address.port()), Some(8080));
+    }
+
+    #[test]
+    fn solars_flags_work_as_they_are() {
+        let settings = check(&[
+            "--renderer-image=h/solar-renderer:1",
+            "--renderer-command=/solar-renderer",
+            "--renderer-args=--one,-v",
+            "--renderer-ca-configmap=roots",
+            "--renderer-image-pull-secrets=a,b",
+            "--leader-elect",
+            "--metrics-bind-address=0",
+            "--health-probe-bind-address=:8081",
+        ])
+        .expect("settings");
+        let job = &settings.settings.job;
+        assert_eq!(
+            (&job.command, &job.args),
+            (
+                &vec!["/solar-renderer".to_owned()],
+                &vec!["--one".to_owned(), "-v".to_owned()]
+            )
+        );
+        assert_eq!(job.image_pull_secrets, ["a", "b"]);
+        assert_eq!(settings.metrics_address, None);
+        let leader = settings.leader.expect("leader election");
+        assert_eq!(
+            (leader.namespace.as_str(), leader.lease_duration.as_secs()),
+            ("solar-system", 15)
+        );
+    }
+
+    #[test]
+    fn every_mistake_is_told_at_once() {
+        let problems = check(&[
+            "--concurrency=0",
+            "--max-concurrent-jobs=-3",
+            "--error-min-requeue=2m",
+            "--lease-duration=5s",
+            "--metrics-bind-address=somewhere",
+            "--renderer-limits=memory=much",
+            "--permanent-exit-codes=0",
+            "--job-namespace=Not_A_Name",
+            "--watch-namespaces=a,B",
+        ])
+        .expect_err("mistakes")
+        .to_string();
+        for part in [
+            "--concurrency",
+            "--max-concurrent-jobs",
+            "--error-min-requeue 120s is more than",
+            "--lease-duration 5s is too short for --renew-deadline 10s",
+            "--metrics-bind-address",
+            "--renderer-limits",
+            "--permanent-exit-codes",
+            "--job-namespace",
+            "--watch-namespaces",
+        ] {
+            assert!(problems.contains(part), "{part} in {problems}");
+        }
+    }
+
+    #[test]
+    fn another_renderers_exit_codes_mean_nothing() {
+        let settings = check(&["--permanent-exit-codes="]).expect("settings");
+        assert!(settings.settings.job.permanent_exit_codes.is_empty());
+    }
+
+    #[test]
+    fn durations_are_gos() {
+        let table = [
+            ("15s", 15_000),
+            ("1m30s", 90_000),
+            ("500ms", 500),
+            ("1.5s", 1500),
+            ("20", 20_000),
+            ("2h", 7_200_000),
+        ];
+        for (text, expected) in table {
+            assert_eq!(
+                parse_duration(text).map(|duration| duration.as_millis()),
+                Some(expected),
+                "{text}"
+            );
+        }
+        for text in ["", "s", "1x", "-1s", "1s1", "1..2s", "é"] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `solar-operator task`: the task for a config file.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use solar_render::config::{self, Config, MAX_CONFIG_BYTES, MAX_CONFIG_DEPTH, MAX_CONFIG_NODES};
+use solar_render::diag::{Class, Diagnostic, Result};
+use solar_render::reference::{Repository, Tag};
+use solar_render::source::Source;
+use solar_render::yaml::{self, Limits};
+
+use super::args::TaskArgs;
+use crate::api::{IfExists, Task, api_version};
+use crate::names;
+
+/// The task as YAML in which every string and key is quoted.
+pub(super) fn task(args: &TaskArgs) -> Result<String> {
+    let source = read(&args.config)?;
+    let config = config::parse(&source)?;
+    if let Config::Blueprint(_) = config {
+        let message = format!(
+            "{} is of type blueprint, which can't be rendered from a cluster",
+            source.name()
+        );
+        return Err(Diagnostic::error(Class::Config, message)
+            .note("its templates are a folder, and no Job has it")
+            .hint("render it here, with solar-render")
+            .into());
+    }
+    check_target(args)?;
+    let chart = config.chart();
+    let name = args
+        .name
+        .clone()
+        .unwrap_or_else(|| object_name(&format!("{}-{}", chart.name, args.tag)));
+    let owner_namespace = args.owner_namespace.clone().or_else(|| args.namespace.clone());
+    let mut spec = document(&source, config.type_name())?;
+    let fields = json!({
+        "repository": args.repository,
+        "tag": args.tag,
+        "baseURL": args.base_url,
+        "plainHTTP": args.plain_http,
+        "ifExists": args.if_exists.map_or(IfExists::Fail, IfExists::from).as_str(),
+        "ownerName": args.owner_name.clone().unwrap_or_else(|| chart.name.clone()),
+        "ownerNamespace": owner_namespace.unwrap_or_else(|| "default".to_owned()),
+        "ownerKind": args.owner_kind,
+    });
+    spec.extend(fields.as_object().cloned().into_iter().flatten());
+    if let Some(name) = &args.push_secret {
+        spec.insert("pushSecretRef".into(), json!({"name": name}));
+    }
+    if let Some(seconds) = args.failed_job_ttl {
+        spec.insert("failedJobTTL".into(), seconds.into());
+    }
+    let mut metadata = json!({"name": name});
+    if let (Some(namespace), Some(fields)) = (&args.namespace, metadata.as_object_mut()) {
+        fields.insert("namespace".into(), namespace.as_str().into());
+    }
+    let object = json!({
+        "apiVersion": api_version(), "kind": args.scope().kind(), "metadata": metadata, "spec": spec,
+    });
+    // What the types can't hold, the API server would drop without a word.
+    serde_json::from_value::<Task>(object.clone())
+        .map_err(|error| Diagnostic::error(Class::Config, format!("{}: {error}", source.name())))?;
+    Ok(crate::yaml::write_quoted(&object))
+}
+
+fn read(path: &Path) -> Result<Arc<Source>> {
+    let name = path.display().to_string();
+    let fault = |error: std::io::Error| {
+        Diagnostic::error(Class::Io, format!("can't read {name}: {error}"))
+            .hint("give the renderer's config file")
+    };
+    let size = std::fs::metadata(path).map_err(fault)?.len();
+    if size > MAX_CONFIG_BYTES as u64 {
+        let message = format!("{name} is larger than {MAX_CONFIG_BYTES} bytes");
+        return Err(Diagnostic::error(Class::Config, message).into());
+    }
+    let text = std::fs::read_to_string(path).map_err(fault)?;
+    Ok(Source::new(name, text))
+}
+
+/// The config as it is in the file, less what its type doesn't need: the other block may be of a
+/// form that the API server would refuse.
+fn document(source: &Arc<Source>, kind: &str) -> Result<Map<String, Value>> {
+    let limits = Limits {
+        bytes: MAX_CONFIG_BYTES,
+        depth: MAX_CONFIG_DEPTH,
+        nodes: MAX_CONFIG_NODES,
+    };
+    let node = yaml::parse(source, Class::Config, &limits)?;
+    let all: Value = serde_json::from_str(&node.to_value().to_json())
+        .map_err(|error| Diagnostic::error(Class::Internal, format!("the config as JSON: {error}")))?;
+    let all = all.as_object().cloned().unwrap_or_default();
+    Ok(all
+        .into_iter()
+        .filter(|(key, _)| key == "type" || key == kind)
+        .collect())
+}
+
+fn check_target(args: &TaskArgs) -> Result<()> {
+    let mut problems = Vec::new();
+    let base = args
+        .base_url
+        .strip_prefix("oci://")
+        .unwrap_or(&args.base_url)
+        .trim_end_matches('/');
+    let repository = format!("{base}/{}", args.repository.trim_matches('/'));
+    if let Err(error) = repository.parse::<Repository>() {
+        problems.push(Diagnostic::error(
+            Class::Usage,
+            format!("--base-url and --repository: {error}"),
+        ));
+    }
+    if let Err(error) = args.tag.parse::<Tag>() {
+        problems.push(
+            Diagnostic::error(Class::Usage, format!("--tag: {error}"))
+                .hint("a version's `+` is written as `_`"),
+        );
+    }
+    solar_render::diag::Diagnostics::or(problems, ())
+}
+
+/// A Kubernetes name from any text.
+fn object_name(text: &str) -> String {
+    let fits =
+        |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '.';
+    let lower = text.to_ascii_lowercase();
+    let name: String = lower
+        .chars()
+        .map(|one| if fits(one) { one } else { '-' })
+        .collect();
+    names::fitted(name.trim_matches(['-', '.']))
+}

@@ -1,0 +1,89 @@
+//! `/healthz`, `/readyz` and `/metrics`.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::CONTENT_TYPE;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::time::sleep;
+
+use crate::metrics::Metrics;
+
+const PROMETHEUS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// How long a client may take to say what it wants.
+const HEADER_LIMIT: Duration = Duration::from_secs(10);
+/// How long to wait when no connection can be taken.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What can be asked for.
+#[derive(Clone)]
+pub(super) struct Pages {
+    /// The API server has answered, and a leader has seen what there is.
+    pub(super) ready: Arc<AtomicBool>,
+    /// Where this is served.
+    pub(super) metrics: Option<Metrics>,
+    /// Whether health is served here.
+    pub(super) health: bool,
+}
+
+/// Serves until it is dropped.
+pub(super) async fn serve(listener: TcpListener, pages: Pages) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let pages = pages.clone();
+        tokio::spawn(async move {
+            let service = service_fn(move |request| {
+                let answer = pages.answer(&request);
+                async move { Ok::<_, Infallible>(answer) }
+            });
+            let mut server = http1::Builder::new();
+            server.timer(TokioTimer::new()).header_read_timeout(HEADER_LIMIT);
+            if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
+                tracing::debug!(%error, "serving");
+            }
+        });
+    }
+}
+
+/// The address as it is, with the port that was chosen.
+pub(super) fn address(listener: &TcpListener) -> Option<SocketAddr> {
+    listener.local_addr().ok()
+}
+
+impl Pages {
+    fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        match (request.uri().path(), &self.metrics) {
+            ("/healthz", _) if self.health => text(StatusCode::OK, "ok\n"),
+            ("/readyz", _) if self.health && self.ready.load(Ordering::Relaxed) => {
+                text(StatusCode::OK, "ok\n")
+            }
+            ("/readyz", _) if self.health => text(StatusCode::SERVICE_UNAVAILABLE, "not yet\n"),
+            ("/metrics", Some(metrics)) => {
+                let mut response = text(StatusCode::OK, &metrics.text());
+                if let Ok(kind) = PROMETHEUS.parse() {
+                    response.headers_mut().insert(CONTENT_TYPE, kind);
+                }
+                response
+            }
+            _ => text(StatusCode::NOT_FOUND, "not found\n"),
+        }
+    }
+}
+
+fn text(status: StatusCode, body: &str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::copy_from_slice(body.as_bytes())));
+    *response.status_mut() = status;
+    response
+}

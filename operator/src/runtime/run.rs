@@ -1,0 +1,307 @@
+//! From settings to a running operator, and to its end.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use kube::Client;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, watch as channel};
+use tokio::task::JoinSet;
+use tokio::time::{interval, sleep, timeout};
+
+use super::leader::{Elector, LeaderSettings};
+use super::watch::{self, Selection};
+use super::{http, work};
+use crate::api::Scope;
+use crate::metrics::Metrics;
+use crate::queue::{Backoff, Queue};
+use crate::reconcile::{Context, Settings};
+
+/// How long looks that have begun may take to end after SIGTERM.
+const DRAIN_LIMIT: Duration = Duration::from_secs(10);
+/// How often gauges are set and the queue is asked whether it is empty.
+const GAUGE_INTERVAL: Duration = Duration::from_secs(1);
+const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What the process was told.
+#[derive(Debug, Clone)]
+pub struct RunSettings {
+    /// What looks need.
+    pub settings: Settings,
+    /// Which tasks.
+    pub selection: Selection,
+    /// Leader election; without it, this one leads.
+    pub leader: Option<LeaderSettings>,
+    /// How errors are tried again.
+    pub backoff: Backoff,
+    /// After how many errors in a row a task is said to stall.
+    pub max_retries: u32,
+    /// How many tasks are looked at at once.
+    pub concurrency: usize,
+    /// Where `/metrics` is served.
+    pub metrics_address: Option<SocketAddr>,
+    /// Where `/healthz` and `/readyz` are served.
+    pub health_address: Option<SocketAddr>,
+}
+
+/// Why the process can't run.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// A port.
+    #[error("can't listen on {address}: {source}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Signals.
+    #[error("can't wait for signals: {0}")]
+    Signals(#[source] std::io::Error),
+    /// A task that must never end has ended.
+    #[error("a watch has ended: {0}")]
+    Ended(String),
+}
+
+/// Runs until SIGTERM or SIGINT.
+pub async fn run(client: Client, settings: RunSettings) -> Result<(), Fault> {
+    let metrics = Metrics::default();
+    metrics.started(seconds(jiff::Timestamp::now()));
+    let ready = Arc::new(AtomicBool::new(false));
+    let mut servers = servers(&settings, &metrics, &ready).await?;
+    let mut signals = Signals::new()?;
+    let ended = match settings.leader.clone() {
+        None => lead(&client, &settings, &metrics, &ready, &mut signals, None).await,
+        Some(leader) => {
+            let mut elector = Elector::new(client.clone(), leader, metrics.clone());
+            loop {
+                let heard = || ready.store(true, Ordering::Relaxed);
+                tokio::select! {
+                    () = signals.wait() => break Ok(()),
+                    () = elector.campaign(heard) => {}
+                }
+                let end = lead(
+                    &client,
+                    &settings,
+                    &metrics,
+                    &ready,
+                    &mut signals,
+                    Some(&mut elector),
+                )
+                .await;
+                match end {
+                    Ok(End::LeadLost) => {}
+                    Ok(End::Told) => {
+                        elector.release().await;
+                        break Ok(());
+                    }
+                    Err(fault) => {
+                        elector.release().await;
+                        break Err(fault);
+                    }
+                }
+            }
+            .map(|()| End::Told)
+        }
+    };
+    servers.abort_all();
+    ended.map(|_| tracing::info!("ended"))
+}
+
+/// How the work ended.
+enum End {
+    /// SIGTERM.
+    Told,
+    /// Somebody else leads.
+    LeadLost,
+}
+
+/// Works while this one leads.
+async fn lead(
+    client: &Client,
+    settings: &RunSettings,
+    metrics: &Metrics,
+    ready: &AtomicBool,
+    signals: &mut Signals,
+    elector: Option<&mut Elector>,
+) -> Result<End, Fault> {
+    let queue = Queue::new(settings.backoff);
+    let context = Context::new(client.clone(), settings.settings.clone(), queue, metrics.clone());
+    let context = Arc::new(context);
+    let (stop, stops) = channel::channel(false);
+    // Dropping the set drops all work where it stands.
+    let mut work = JoinSet::new();
+    let keep = async {
+        match elector {
+            Some(elector) => elector.keep().await,
+            None => std::future::pending().await,
+        }
+    };
+    let mut keep = std::pin::pin!(keep);
+    let begin = begin(&context, settings, ready, &mut work, &stops);
+    tokio::select! {
+        () = begin => {}
+        () = &mut keep => return Ok(End::LeadLost),
+        () = signals.wait() => return Ok(End::Told),
+    }
+    tokio::select! {
+        () = &mut keep => Ok(End::LeadLost),
+        () = signals.wait() => {
+            tokio::select! {
+                () = drain(&context, &stop) => {},
+                () = &mut keep => {},
+            }
+            Ok(End::Told)
+        }
+        ended = work.join_next() => Err(Fault::Ended(match ended {
+            Some(Err(error)) => error.to_string(),
+            _ => "for no reason".to_owned(),
+        })),
+    }
+}
+
+/// Starts the watches, and the workers once the Jobs and pods that exist are known.
+async fn begin(
+    context: &Arc<Context>,
+    settings: &RunSettings,
+    ready: &AtomicBool,
+    work: &mut JoinSet<()>,
+    stops: &channel::Receiver<bool>,
+) {
+    let selection = &settings.selection;
+    let (synced, mut hears) = mpsc::unbounded_channel();
+    let dependents = selection.dependent_places(&settings.settings.job.job_namespace);
+    for place in &dependents {
+        work.spawn(watch::jobs(Arc::clone(context), place.clone(), synced.clone()));
+        work.spawn(watch::pods(Arc::clone(context), place.clone(), synced.clone()));
+    }
+    for _ in 0..dependents.len() * 2 {
+        hears.recv().await;
+    }
+    let mut places: Vec<_> = selection
+        .places()
+        .into_iter()
+        .map(|place| (Scope::Namespaced, place))
+        .collect();
+    places.push((Scope::Cluster, None));
+    let expected = places.len();
+    for (scope, place) in places {
+        work.spawn(watch::tasks(
+            Arc::clone(context),
+            scope,
+            place,
+            selection.clone(),
+            synced.clone(),
+        ));
+    }
+    for _ in 0..expected {
+        hears.recv().await;
+    }
+    for _ in 0..settings.concurrency {
+        work.spawn(work::worker(
+            Arc::clone(context),
+            settings.max_retries,
+            stops.clone(),
+        ));
+    }
+    work.spawn(gauges(Arc::clone(context)));
+    ready.store(true, Ordering::Relaxed);
+    tracing::info!(concurrency = settings.concurrency, "works");
+}
+
+/// Lets looks that have begun come to an end.
+async fn drain(context: &Context, stop: &channel::Sender<bool>) {
+    tracing::info!("was told to end");
+    let _ = stop.send(true);
+    let idle = async {
+        while context.queue.counts().1 > 0 {
+            sleep(DRAIN_INTERVAL).await;
+        }
+    };
+    if timeout(DRAIN_LIMIT, idle).await.is_err() {
+        tracing::warn!("some looks did not end in time");
+    }
+}
+
+async fn gauges(context: Arc<Context>) {
+    let mut ticks = interval(GAUGE_INTERVAL);
+    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    loop {
+        ticks.tick().await;
+        let (ready, active, scheduled) = context.queue.counts();
+        let (taken, waited_for) = context.slots().counts();
+        let metrics = &context.metrics;
+        metrics.queued.set(number(ready));
+        metrics.active.set(number(active));
+        metrics.scheduled.set(number(scheduled));
+        metrics.slots_taken.set(number(taken));
+        metrics.slots_waited_for.set(number(waited_for));
+    }
+}
+
+async fn servers(
+    settings: &RunSettings,
+    metrics: &Metrics,
+    ready: &Arc<AtomicBool>,
+) -> Result<JoinSet<()>, Fault> {
+    let mut servers = JoinSet::new();
+    let pages = |metrics, health| http::Pages {
+        ready: Arc::clone(ready),
+        metrics,
+        health,
+    };
+    let mut wanted = Vec::new();
+    match (settings.metrics_address, settings.health_address) {
+        (Some(one), Some(other)) if one == other && one.port() != 0 => {
+            wanted.push((one, "health and metrics", pages(Some(metrics.clone()), true)));
+        }
+        (one, other) => {
+            wanted.extend(one.map(|address| (address, "metrics", pages(Some(metrics.clone()), false))));
+            wanted.extend(other.map(|address| (address, "health", pages(None, true))));
+        }
+    }
+    for (address, what, pages) in wanted {
+        let listener = match TcpListener::bind(address).await {
+            // A machine without IPv6.
+            Err(_) if address.ip() == Ipv6Addr::UNSPECIFIED => {
+                TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port())).await
+            }
+            bound => bound,
+        };
+        let listener = listener.map_err(|source| Fault::Listen { address, source })?;
+        let bound = http::address(&listener).unwrap_or(address);
+        tracing::info!(what, address = %bound, "serving");
+        servers.spawn(http::serve(listener, pages));
+    }
+    Ok(servers)
+}
+
+/// SIGTERM and SIGINT.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Fault> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).map_err(Fault::Signals)?,
+            interrupt: signal(SignalKind::interrupt()).map_err(Fault::Signals)?,
+        })
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {},
+            _ = self.interrupt.recv() => {},
+        }
+    }
+}
+
+fn seconds(time: jiff::Timestamp) -> f64 {
+    time.as_millisecond() as f64 / 1000.0
+}

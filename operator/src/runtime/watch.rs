@@ -1,0 +1,257 @@
+//! Watches: what wakes a task.
+//!
+//! Tasks are watched by their metadata alone; a look reads the rest. So memory doesn't grow with
+//! what is in their specs, and a change of their own status can be told from others: it changes
+//! neither generation nor annotations.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use kube::core::PartialObjectMeta;
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{Config, Event, watcher};
+use kube::{Api, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::api::{RETRY_ANNOTATION, Scope, Task};
+use crate::index::Change;
+use crate::key::TaskKey;
+use crate::names;
+use crate::reconcile::Context;
+
+/// How many objects one answer of a list holds: they are in memory together.
+const PAGE_SIZE: u32 = 100;
+
+/// Which tasks are looked at, and where.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Namespaces; empty for all.
+    pub namespaces: Vec<String>,
+    /// Which tasks, by labels.
+    pub labels: Option<String>,
+    /// Which tasks, by fields.
+    pub fields: Option<String>,
+}
+
+/// What counts of a task for waking it.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    uid: Option<String>,
+    generation: Option<i64>,
+    retry: Option<String>,
+    deleting: bool,
+}
+
+impl Selection {
+    fn tasks(&self) -> Config {
+        let mut config = Config::default().page_size(PAGE_SIZE);
+        config.label_selector.clone_from(&self.labels);
+        config.field_selector.clone_from(&self.fields);
+        config
+    }
+
+    /// The namespaces that tasks are watched in; `None` is all of them.
+    pub(super) fn places(&self) -> Vec<Option<String>> {
+        if self.namespaces.is_empty() {
+            return vec![None];
+        }
+        self.namespaces.iter().cloned().map(Some).collect()
+    }
+
+    /// The namespaces that Jobs and pods are watched in: those, and the one of cluster tasks.
+    pub(super) fn dependent_places(&self, job_namespace: &str) -> Vec<Option<String>> {
+        let mut places = self.places();
+        if !self.namespaces.is_empty() && !self.namespaces.iter().any(|one| one == job_namespace) {
+            places.push(Some(job_namespace.to_owned()));
+        }
+        places
+    }
+}
+
+/// Wakes tasks that are new, changed or asked to run again. Never ends.
+pub(super) async fn tasks(
+    context: Arc<Context>,
+    scope: Scope,
+    place: Option<String>,
+    selection: Selection,
+    synced: UnboundedSender<()>,
+) {
+    let client = context.client.clone();
+    let api: Api<PartialObjectMeta<Task>> = match &place {
+        Some(namespace) => Api::namespaced_with(client, namespace, &scope),
+        None => Api::all_with(client, &scope),
+    };
+    let mut stream = std::pin::pin!(watcher(api, selection.tasks()).default_backoff());
+    let mut seen: BTreeMap<TaskKey, Seen> = BTreeMap::new();
+    let mut listed: Vec<(Timestamp, TaskKey, Seen)> = Vec::new();
+    while let Some(event) = stream.next().await {
+        match event {
+            Ok(Event::Init) => listed.clear(),
+            Ok(Event::InitApply(task)) => {
+                let created = task
+                    .metadata
+                    .creation_timestamp
+                    .as_ref()
+                    .map_or(Timestamp::MIN, |time| time.0);
+                listed.push((created, key(scope, &task), Seen::of(&task)));
+            }
+            Ok(Event::InitDone) => {
+                // The oldest of each namespace first, so that lines are in order after a restart.
+                listed.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
+                let before = std::mem::take(&mut seen);
+                for (_, key, new) in listed.drain(..) {
+                    if before.get(&key) != Some(&new) {
+                        context.queue.add(key.clone());
+                    }
+                    seen.insert(key, new);
+                }
+                for gone in before.into_keys().filter(|key| !seen.contains_key(key)) {
+                    context.queue.add(gone);
+                }
+                // Nobody listens any more after the first time.
+                let _ = synced.send(());
+            }
+            Ok(Event::Apply(task)) => applied(&context, key(scope, &task), Seen::of(&task), &mut seen),
+            Ok(Event::Delete(task)) => {
+                let key = key(scope, &task);
+                seen.remove(&key);
+                context.queue.add(key);
+            }
+            Err(error) => tracing::warn!(kind = scope.kind(), %error, "watching tasks"),
+        }
+    }
+}
+
+fn applied(context: &Context, key: TaskKey, new: Seen, seen: &mut BTreeMap<TaskKey, Seen>) {
+    if seen.get(&key) == Some(&new) {
+        context.metrics.own_change();
+        tracing::trace!(task = %key, "own status changed");
+        return;
+    }
+    seen.insert(key.clone(), new);
+    context.queue.add(key);
+}
+
+/// Wakes the owners of Jobs. Never ends.
+pub(super) async fn jobs(context: Arc<Context>, place: Option<String>, synced: UnboundedSender<()>) {
+    let (told, listed) = (Arc::clone(&context), place.clone());
+    dependents::<Job>(&context, place, synced, |event| match event {
+        Seeing::Applied(job) => {
+            let change = told.index().apply_job(job);
+            if let Some(change) = change {
+                slot(&told, &change);
+                told.queue.add(change.task);
+            }
+        }
+        Seeing::Deleted(job) => {
+            let change = told.index().delete_job(job);
+            if let Some(change) = change {
+                slot(&told, &change);
+                told.queue.add(change.task);
+            }
+        }
+        Seeing::Listed(uids) => {
+            let changes = told.index().retain_jobs(uids, listed.as_deref());
+            for change in changes {
+                slot(&told, &change);
+                told.queue.add(change.task);
+            }
+        }
+    })
+    .await;
+}
+
+/// Wakes the owners of the Jobs of pods. Never ends.
+pub(super) async fn pods(context: Arc<Context>, place: Option<String>, synced: UnboundedSender<()>) {
+    let (told, listed) = (Arc::clone(&context), place.clone());
+    dependents::<Pod>(&context, place, synced, |event| {
+        let change = match event {
+            Seeing::Applied(pod) => told.index().apply_pod(pod),
+            Seeing::Deleted(pod) => told.index().delete_pod(pod),
+            Seeing::Listed(uids) => {
+                told.index().retain_pods(uids, listed.as_deref());
+                None
+            }
+        };
+        if let Some(change) = change {
+            told.queue.add(change.task);
+        }
+    })
+    .await;
+}
+
+fn slot(context: &Context, change: &Change) {
+    if change.idle {
+        context.release(&change.task);
+    } else {
+        context.slots().occupy(&change.task, None);
+    }
+}
+
+enum Seeing<'a, K> {
+    Applied(&'a K),
+    Deleted(&'a K),
+    /// A new list is complete: all that there is.
+    Listed(&'a BTreeSet<String>),
+}
+
+async fn dependents<K>(
+    context: &Context,
+    place: Option<String>,
+    synced: UnboundedSender<()>,
+    mut see: impl FnMut(Seeing<'_, K>),
+) where
+    K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
+    K: Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let client = context.client.clone();
+    let api: Api<K> = match &place {
+        Some(namespace) => Api::namespaced(client, namespace),
+        None => Api::all(client),
+    };
+    let config = Config::default().labels(&names::selector()).page_size(PAGE_SIZE);
+    let mut stream = std::pin::pin!(watcher(api, config).default_backoff());
+    let mut listed = BTreeSet::new();
+    while let Some(event) = stream.next().await {
+        match event {
+            Ok(Event::Init) => listed.clear(),
+            Ok(Event::InitApply(object)) => {
+                listed.insert(object.uid().unwrap_or_default());
+                see(Seeing::Applied(&object));
+            }
+            Ok(Event::InitDone) => {
+                see(Seeing::Listed(&listed));
+                listed.clear();
+                let _ = synced.send(());
+            }
+            Ok(Event::Apply(object)) => see(Seeing::Applied(&object)),
+            Ok(Event::Delete(object)) => see(Seeing::Deleted(&object)),
+            Err(error) => tracing::warn!(kind = %K::kind(&()), %error, "watching"),
+        }
+    }
+}
+
+fn key(scope: Scope, task: &PartialObjectMeta<Task>) -> TaskKey {
+    TaskKey {
+        scope,
+        namespace: task.namespace().unwrap_or_default(),
+        name: task.name_any(),
+    }
+}
+
+impl Seen {
+    fn of(task: &PartialObjectMeta<Task>) -> Self {
+        Self {
+            uid: task.uid(),
+            generation: task.metadata.generation,
+            retry: task.annotations().get(RETRY_ANNOTATION).cloned(),
+            deleting: task.metadata.deletion_timestamp.is_some(),
+        }
+    }
+}
