@@ -1,6 +1,10 @@
 //! The install chart: its CRDs, what it renders to here and in Helm, and what an API server makes of
 //! it. All of it is rendered by `solar-render`.
-#![allow(clippy::disallowed_methods, reason = "tests run programs")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests stop at once when something isn't as it should be"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -99,6 +103,7 @@ fn values_that_are_not_there_are_refused_by_name() {
         ("renderer.image.digest=latest", "digest"),
         ("watchNamespaces={Team}", "Team"),
         ("networkPolicy.apiServerPorts={0}", "apiServerPorts"),
+        ("renderer.args={a\\,b}", "args"),
     ] {
         let output = template(NAMESPACE, &["--set", set]);
         assert!(!output.status.success(), "{set} was taken");
