@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use kube::Resource;
 use kube::api::ObjectMeta;
-use kube::core::DynamicResourceScope;
+use kube::core::{DynamicResourceScope, TypeMeta};
 use serde::{Deserialize, Serialize};
 
 pub use crd::{crd, crds_yaml};
@@ -40,6 +40,9 @@ pub enum Scope {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
+    /// API version and kind, as a stored object says them.
+    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
+    pub types: Option<TypeMeta>,
     /// Name, namespace, UID.
     pub metadata: ObjectMeta,
     /// What is to be rendered and where it goes.

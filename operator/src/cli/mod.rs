@@ -107,16 +107,23 @@ fn run_args(mut arguments: Vec<OsString>, matches: &clap::ArgMatches) -> Result<
 }
 
 async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
-    let world = System;
     let config = kube::Config::infer().await.map_err(|error| {
         Diagnostic::error(Class::Config, format!("no cluster to work for: {error}"))
             .note(
                 "it is looked for where KUBECONFIG points, in ~/.kube/config, and in a pod's service account",
             )
             .hint("set KUBECONFIG, or run in a pod")
-    })?;
-    let around = surroundings(&world, &config);
-    let settings = settings::settings(args, &around)?;
+            .into()
+    });
+    let around = surroundings(&System, config.as_ref().ok());
+    let (settings, config) = match (settings::settings(args, &around), config) {
+        (Ok(settings), Ok(config)) => (settings, config),
+        (Err(mut problems), Err(more)) => {
+            problems.extend(more);
+            return Err(problems);
+        }
+        (Err(problems), _) | (_, Err(problems)) => return Err(problems),
+    };
     let client = Client::try_from(config)
         .map_err(|error| Diagnostic::error(Class::Config, format!("the cluster's connection: {error}")))?;
     runtime::run(client, settings)
@@ -124,7 +131,7 @@ async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
         .map_err(|fault| Diagnostic::error(Class::Io, fault.to_string()).into())
 }
 
-fn surroundings(world: &dyn World, config: &kube::Config) -> Surroundings {
+fn surroundings(world: &dyn World, config: Option<&kube::Config>) -> Surroundings {
     let in_cluster = || {
         let text = std::fs::read_to_string(NAMESPACE_FILE).ok()?;
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
@@ -132,7 +139,8 @@ fn surroundings(world: &dyn World, config: &kube::Config) -> Surroundings {
     let namespace = world
         .env("POD_NAMESPACE")
         .or_else(in_cluster)
-        .unwrap_or_else(|| config.default_namespace.clone());
+        .or_else(|| config.map(|config| config.default_namespace.clone()))
+        .unwrap_or_else(|| "default".to_owned());
     // Two processes of one host, and one that comes back, are not the same.
     let host = world
         .env("POD_NAME")

@@ -1,0 +1,234 @@
+//! Tasks that get no Job yet, and say why.
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ResourceQuota, Secret};
+use kube::Api;
+use kube::ResourceExt as _;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::{Value, json};
+use solar_operator::api::TaskStatus;
+
+use crate::harness::{Bench, message_of, run, status_of, success};
+
+fn job(name: &str, owner: Value) -> Value {
+    json!({
+        "metadata": {"name": name, "ownerReferences": owner},
+        "spec": {"suspend": true, "template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}],
+        }}},
+    })
+}
+
+#[test]
+fn a_strangers_job_or_secret_is_neither_used_nor_deleted() {
+    run(async {
+        let bench = Bench::start("conflict", &[]).await;
+        let theirs = bench.make_object::<Job>(job("render-shop", json!([]))).await;
+        let secret = json!({"metadata": {"name": "render-other"}, "stringData": {"config.json": "theirs"}});
+        bench.make_object::<Secret>(secret).await;
+        bench.make("shop", json!({})).await;
+        bench.make("other", json!({})).await;
+        for name in ["shop", "other"] {
+            let status = bench.until_state(name, "NameConflict").await;
+            assert_eq!(status_of(&status, "Ready"), Some("False"));
+            bench.until_event("conflict", name, "NameConflict").await;
+        }
+        let there = bench.api::<Job>().get("render-shop").await.unwrap();
+        assert_eq!(there.uid(), theirs.uid());
+        assert!(
+            bench
+                .secret("render-other")
+                .await
+                .is_some_and(|secret| secret.owner_references().is_empty())
+        );
+        // When the stranger has left, the task goes on.
+        bench.delete_job("render-shop").await;
+        bench.until_state("shop", "JobScheduled").await;
+    });
+}
+
+#[test]
+fn a_job_of_a_deleted_namesake_is_not_adopted() {
+    run(async {
+        let bench = Bench::start("namesake", &[]).await;
+        // Its pods would never end, and its owner is gone: the garbage collector takes it.
+        let owner = json!([{
+            "apiVersion": "solar.opendefense.cloud/v1alpha1", "kind": "RenderTask", "name": "shop",
+            "uid": "00000000-0000-0000-0000-000000000000", "controller": true,
+        }]);
+        bench.make("shop-before", json!({})).await;
+        bench.until_state("shop-before", "JobScheduled").await;
+        let old = bench.make_object::<Job>(job("render-shop", owner)).await;
+        bench.make("shop", json!({})).await;
+        let status = bench.until_state("shop", "JobScheduled").await;
+        assert_ne!(status.job_ref.map(|job| job.uid), old.uid());
+    });
+}
+
+#[test]
+fn a_missing_push_secret_is_told_and_waited_for() {
+    run(async {
+        let bench = Bench::start("push-secret", &[]).await;
+        bench
+            .make("shop", json!({"pushSecretRef": {"name": "push"}}))
+            .await;
+        let status = bench.until_state("shop", "PushSecretNotFound").await;
+        assert!(message_of(&status, "Ready").contains("no Secret push in namespace push-secret"));
+        assert!(bench.secret("render-shop").await.is_none(), "nothing is made yet");
+        let annotated = |host: &str| json!({"metadata": {"name": "push", "annotations": {"solar.opendefense.cloud/registry-host": host}}});
+        bench.make_object::<Secret>(annotated("elsewhere.example")).await;
+        bench.ask("shop", "wake").await;
+        let status = bench.until_state("shop", "RegistryHostMismatch").await;
+        assert!(message_of(&status, "Ready").contains("elsewhere.example"));
+        let secrets = bench.api::<Secret>();
+        let right = Patch::Merge(annotated("h.example"));
+        secrets
+            .patch("push", &PatchParams::default(), &right)
+            .await
+            .unwrap();
+        bench.ask("shop", "wake again").await;
+        bench.until_state("shop", "JobScheduled").await;
+    });
+}
+
+#[test]
+fn a_missing_ca_configmap_is_told_and_waited_for() {
+    run(async {
+        let bench = Bench::start("ca", &["--renderer-ca-configmap=roots"]).await;
+        bench.make("shop", json!({})).await;
+        let status = bench.until_state("shop", "ConfigMapNotFound").await;
+        assert!(message_of(&status, "Ready").contains("roots with the key trust-bundle.pem"));
+        let map = json!({"metadata": {"name": "roots"}, "data": {"trust-bundle.pem": "x"}});
+        bench.make_object::<ConfigMap>(map).await;
+        bench.ask("shop", "wake").await;
+        bench.until_state("shop", "JobScheduled").await;
+    });
+}
+
+#[test]
+fn a_quota_on_jobs_is_told() {
+    run(async {
+        let bench = Bench::start("job-quota", &[]).await;
+        let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"count/jobs.batch": "0"}}});
+        bench.make_object::<ResourceQuota>(quota).await;
+        let counted = |quota: Option<&ResourceQuota>| {
+            quota
+                .and_then(|quota| quota.status.as_ref())
+                .is_some_and(|status| status.hard.is_some())
+        };
+        let waiting = kube::runtime::wait::await_condition(bench.api::<ResourceQuota>(), "q", counted);
+        crate::harness::within("the quota", waiting).await.unwrap();
+        bench.make("shop", json!({})).await;
+        let status = bench.until_state("shop", "Forbidden").await;
+        assert!(
+            message_of(&status, "Ready").contains("exceeded quota"),
+            "{status:?}"
+        );
+        bench.until_event("job-quota", "shop", "CreateJobFailed").await;
+        bench
+            .api::<ResourceQuota>()
+            .delete("q", &DeleteParams::default())
+            .await
+            .unwrap();
+        bench.until_gone::<ResourceQuota>("q").await;
+        bench.ask("shop", "wake").await;
+        bench.until_state("shop", "JobScheduled").await;
+    });
+}
+
+#[test]
+fn a_quota_on_pods_is_told_by_the_scheduled_job() {
+    run(async {
+        let bench = Bench::start("pod-quota", &[]).await;
+        let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "0"}}});
+        bench.make_object::<ResourceQuota>(quota).await;
+        let counted = |quota: Option<&ResourceQuota>| {
+            quota
+                .and_then(|quota| quota.status.as_ref())
+                .is_some_and(|status| status.hard.is_some())
+        };
+        let waiting = kube::runtime::wait::await_condition(bench.api::<ResourceQuota>(), "q", counted);
+        crate::harness::within("the quota", waiting).await.unwrap();
+        bench.make("shop", json!({})).await;
+        let told = |status: &TaskStatus| message_of(status, "JobScheduled").contains("exceeded quota");
+        let status = bench.until("shop", "named the quota", told).await;
+        assert_eq!(status_of(&status, "JobScheduled"), Some("True"));
+    });
+}
+
+#[test]
+fn more_jobs_than_allowed_wait_in_line_by_age() {
+    run(async {
+        let bench = Bench::start("queue", &["--max-concurrent-jobs=1"]).await;
+        bench.make("first", json!({})).await;
+        bench.until_state("first", "JobScheduled").await;
+        // The times of creation have whole seconds; names decide within one.
+        for name in ["second", "third"] {
+            bench.make(name, json!({})).await;
+            let status = bench.until_state(name, "Queued").await;
+            assert_eq!(status_of(&status, "Ready"), Some("Unknown"));
+        }
+        assert_eq!(bench.count_jobs().await, 1);
+        bench.finish("render-first", 0, &success()).await;
+        bench.until_state("second", "JobScheduled").await;
+        let third = bench.tasks().get("third").await.unwrap().known();
+        assert_eq!(third.state.as_deref(), Some("Queued"));
+        // One that goes leaves the line to the next.
+        bench
+            .tasks()
+            .delete("second", &DeleteParams::default())
+            .await
+            .unwrap();
+        bench.until_state("third", "JobScheduled").await;
+    });
+}
+
+#[test]
+fn a_namespace_that_is_being_deleted_is_told() {
+    run(async {
+        let bench = Bench::new("terminating").await;
+        let holds = json!({"metadata": {"name": "holds", "finalizers": ["example.org/holds"]}});
+        bench.make_object::<ConfigMap>(holds).await;
+        bench
+            .make("shop", json!({"pushSecretRef": {"name": "push"}}))
+            .await;
+        // The task itself is held too, by a finalizer, or it would be gone.
+        let hold = json!({"metadata": {"finalizers": ["example.org/holds"]}});
+        bench
+            .tasks()
+            .patch("shop", &PatchParams::default(), &Patch::Merge(&hold))
+            .await
+            .unwrap();
+        let namespaces: Api<Namespace> = Api::all(bench.client.clone());
+        namespaces
+            .delete("terminating", &DeleteParams::default())
+            .await
+            .unwrap();
+        let mut bench = bench;
+        bench.operate(&[]);
+        bench.logged(0, "works").await;
+        let going = |task: Option<&solar_operator::api::Task>| {
+            task.is_some_and(|task| task.metadata.deletion_timestamp.is_some())
+        };
+        let waiting = kube::runtime::wait::await_condition(bench.tasks(), "shop", going);
+        crate::harness::within("the deletion", waiting).await.unwrap();
+        let free = json!({"metadata": {"finalizers": null}});
+        bench
+            .tasks()
+            .patch("shop", &PatchParams::default(), &Patch::Merge(&free))
+            .await
+            .unwrap();
+        let maps = bench.api::<ConfigMap>();
+        maps.patch("holds", &PatchParams::default(), &Patch::Merge(&free))
+            .await
+            .unwrap();
+        let gone = |task: Option<&solar_operator::api::Task>| task.is_none();
+        let waiting = kube::runtime::wait::await_condition(bench.tasks(), "shop", gone);
+        crate::harness::within("the end", waiting).await.unwrap();
+        assert!(
+            !bench.log(0).contains("tried again"),
+            "a task that goes is no error: {}",
+            bench.log(0)
+        );
+    });
+}

@@ -1,0 +1,16 @@
+//! The operator on a real API server with the real Job, TTL and garbage-collection controllers. What
+//! a kubelet would write about pods, the tests write.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "tests stop at once when something isn't as it should be"
+)]
+
+mod blocked;
+mod cluster_scope;
+mod failure;
+mod harness;
+mod process;
+mod success;

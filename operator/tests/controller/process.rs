@@ -1,0 +1,134 @@
+//! The operator as a process: the lead, health, metrics, bad settings.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::coordination::v1::Lease;
+use serde_json::json;
+
+use crate::harness::{Bench, OPERATOR, run, success, within};
+
+const ELECTION: [&str; 4] = [
+    "--leader-elect",
+    "--lease-duration=6s",
+    "--renew-deadline=4s",
+    "--retry-period=300ms",
+];
+
+fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+async fn address(bench: &Bench, number: usize, what: &str) -> String {
+    let line = bench.logged(number, &format!("serving what=\"{what}\"")).await;
+    line.rsplit("address=").next().unwrap().trim().to_owned()
+}
+
+#[test]
+fn one_works_and_the_next_takes_over_when_it_dies_or_ends() {
+    run(async {
+        let mut bench = Bench::start("lead", &ELECTION).await;
+        bench.logged(0, "works").await;
+        bench.operate(&ELECTION);
+        bench.logged(1, "the leader has changed").await;
+        bench.make("shop", json!({})).await;
+        bench.until_state("shop", "JobScheduled").await;
+        assert!(!bench.log(1).contains("works"), "one works at a time");
+        bench.end(0, false);
+        let died = Instant::now();
+        bench.logged(1, "works").await;
+        assert!(died.elapsed() < Duration::from_secs(20), "{:?}", died.elapsed());
+        bench.finish("render-shop", 0, &success()).await;
+        bench.until_state("shop", "JobSucceeded").await;
+        // One that is told to end gives the lease up: nobody waits for it to run out.
+        bench.operate(&ELECTION);
+        bench.logged(2, "the leader has changed").await;
+        let ended = bench.end(1, true);
+        assert!(ended.success());
+        assert!(bench.log(1).contains("gave the lease up"));
+        let given_up = Instant::now();
+        bench.logged(2, "works").await;
+        assert!(
+            given_up.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            given_up.elapsed()
+        );
+        let lease = bench.api::<Lease>().get("solar-operator").await.unwrap();
+        assert_eq!(lease.spec.and_then(|spec| spec.lease_transitions), Some(3));
+    });
+}
+
+#[test]
+fn who_loses_the_lease_stops_at_once() {
+    run(async {
+        let bench = Bench::start("usurped", &ELECTION).await;
+        bench.logged(0, "works").await;
+        let theft = json!({"spec": {"holderIdentity": "somebody-else", "leaseDurationSeconds": 3600}});
+        let params = kube::api::PatchParams::default();
+        let leases = bench.api::<Lease>();
+        leases
+            .patch("solar-operator", &params, &kube::api::Patch::Merge(&theft))
+            .await
+            .unwrap();
+        bench.logged(0, "leads no more").await;
+        bench.make("shop", json!({})).await;
+        // Three more tries for the lease later nothing has been made.
+        let tries = tokio::time::sleep(Duration::from_secs(2));
+        within("some tries", tries).await;
+        assert_eq!(bench.count_jobs().await, 0);
+    });
+}
+
+#[test]
+fn health_and_metrics_are_served() {
+    run(async {
+        let bench = Bench::start("served", &[]).await;
+        let (health, metrics) = (
+            address(&bench, 0, "health").await,
+            address(&bench, 0, "metrics").await,
+        );
+        bench.logged(0, "works").await;
+        assert!(get(&health, "/healthz").starts_with("HTTP/1.1 200"));
+        assert!(get(&health, "/readyz").starts_with("HTTP/1.1 200"));
+        assert!(get(&health, "/metrics").starts_with("HTTP/1.1 404"));
+        bench.make("shop", json!({})).await;
+        bench.finish("render-shop", 0, &success()).await;
+        bench.until_event("served", "shop", "JobSucceeded").await;
+        let text = get(&metrics, "/metrics");
+        let ended = "solar_operator_tasks_ended_total{kind=\"RenderTask\",outcome=\"created\"} 1";
+        assert!(text.contains(ended), "{text}");
+        assert!(
+            text.contains("solar_operator_reconciles_total{kind=\"RenderTask\"}"),
+            "{text}"
+        );
+    });
+}
+
+#[test]
+fn bad_settings_are_told_together_before_anything_is_done() {
+    let output = Command::new(OPERATOR)
+        .args(["--concurrency=none", "--job-namespace=UPPER"])
+        .env("KUBECONFIG", "/nonexistent")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stderr).unwrap();
+    for part in [
+        "error: --concurrency: \"none\"",
+        "error: --job-namespace: \"UPPER\"",
+        "no cluster to work for",
+        "= help: set KUBECONFIG",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}

@@ -1,0 +1,225 @@
+//! Tasks whose Job ends well.
+
+use std::time::Duration;
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt as _;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::json;
+
+use crate::harness::{Bench, DIGEST, message_of, reason_of, run, status_of, success};
+
+#[test]
+fn a_task_goes_from_its_making_to_its_digest_and_leaves_nothing_behind() {
+    run(async {
+        let bench = Bench::start("success", &[]).await;
+        bench.make("shop", json!({})).await;
+        let status = bench.until_state("shop", "JobScheduled").await;
+        assert_eq!(status_of(&status, "Ready"), Some("Unknown"));
+        let secret = bench.secret("render-shop").await.expect("the config Secret");
+        assert_eq!(secret.data.expect("data").len(), 1);
+        let pod = bench.finish("render-shop", 0, &success()).await;
+        let status = bench.until_state("shop", "JobSucceeded").await;
+        assert_eq!(status.digest.as_deref(), Some(DIGEST));
+        assert_eq!(
+            status.chart_url.as_deref(),
+            Some("oci://h.example/charts/tenant/shop:1.0.0")
+        );
+        assert_eq!(status.outcome.map(|outcome| outcome.as_str()), Some("created"));
+        assert_eq!(status.attempts.len(), 1);
+        assert_eq!(Some(&status.attempts[0].pod_uid), pod.uid().as_ref());
+        assert_eq!(status_of(&status, "Ready"), Some("True"));
+        assert_eq!(status_of(&status, "JobScheduled"), Some("False"));
+        assert_eq!(reason_of(&status, "JobFailed"), None);
+        bench.until_gone::<Job>("render-shop").await;
+        bench.until_gone::<Secret>("render-shop").await;
+        bench.until_event("success", "shop", "JobCreated").await;
+        bench.until_event("success", "shop", "JobSucceeded").await;
+    });
+}
+
+#[test]
+fn a_failed_pod_is_no_failed_task_and_a_success_after_it_leaves_no_failure() {
+    run(async {
+        let bench = Bench::start("second-try", &[]).await;
+        bench.make("shop", json!({})).await;
+        bench
+            .finish("render-shop", 5, &crate::harness::failure("network"))
+            .await;
+        let one = |status: &solar_operator::api::TaskStatus| status.attempts.len() == 1;
+        let status = bench.until("shop", "recorded the attempt", one).await;
+        assert_eq!(status.attempts[0].class, "network");
+        assert_eq!(status.state.as_deref(), Some("JobScheduled"));
+        assert_eq!(
+            (reason_of(&status, "JobFailed"), reason_of(&status, "Stalled")),
+            (None, None)
+        );
+        assert!(
+            bench.secret("render-shop").await.is_some(),
+            "the next pod needs it"
+        );
+        bench.finish("render-shop", 0, &success()).await;
+        let status = bench.until_state("shop", "JobSucceeded").await;
+        assert_eq!(
+            (status.attempts.len(), reason_of(&status, "JobFailed")),
+            (2, None)
+        );
+    });
+}
+
+#[test]
+fn a_job_that_is_collected_as_soon_as_it_ends_is_no_loss() {
+    run(async {
+        let bench = Bench::start("ttl-zero", &[]).await;
+        bench.make("shop", json!({"failedJobTTL": 0})).await;
+        bench.finish("render-shop", 0, &success()).await;
+        let status = bench.until_state("shop", "JobSucceeded").await;
+        assert_eq!(status.digest.as_deref(), Some(DIGEST));
+        assert_eq!(status.run.map(|run| run.lost_jobs), Some(0));
+    });
+}
+
+#[test]
+fn what_happened_while_the_operator_was_away_is_recorded() {
+    run(async {
+        let mut bench = Bench::start("away", &[]).await;
+        bench.make("shop", json!({})).await;
+        let first = bench.until_state("shop", "JobScheduled").await;
+        bench.end(0, false);
+        bench.finish("render-shop", 0, &success()).await;
+        bench.operate(&[]);
+        let status = bench.until_state("shop", "JobSucceeded").await;
+        assert_eq!(status.job_ref, first.job_ref, "the same Job");
+        bench.until_gone::<Job>("render-shop").await;
+    });
+}
+
+#[test]
+fn what_a_crash_between_two_writes_leaves_is_found() {
+    run(async {
+        let mut bench = Bench::start("crash", &[]).await;
+        bench.make("shop", json!({})).await;
+        let status = bench.until_state("shop", "JobScheduled").await;
+        bench.end(0, false);
+        // As if the Job and the Secret had been made, and the status not been written.
+        let clear = json!({"status": null});
+        let params = PatchParams::default();
+        bench
+            .tasks()
+            .patch_status("shop", &params, &Patch::Merge(&clear))
+            .await
+            .unwrap();
+        bench.operate(&[]);
+        let again = bench.until_state("shop", "JobScheduled").await;
+        assert_eq!(
+            (&again.job_ref, &again.config_secret_ref),
+            (&status.job_ref, &status.config_secret_ref)
+        );
+        bench.end(1, false);
+        // As if the success had been written, and nothing been cleaned up.
+        let done = json!({"status": {"conditions": [
+            {"type": "JobSucceeded", "status": "True", "reason": "JobSucceeded", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+            {"type": "Ready", "status": "True", "reason": "JobSucceeded", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+        ], "configSecretRef": null, "digest": DIGEST}});
+        bench
+            .tasks()
+            .patch_status("shop", &params, &Patch::Merge(&done))
+            .await
+            .unwrap();
+        bench.operate(&[]);
+        bench.until_gone::<Job>("render-shop").await;
+        bench.until_gone::<Secret>("render-shop").await;
+    });
+}
+
+#[test]
+fn a_success_without_a_digest_is_told_from_one_with() {
+    run(async {
+        let bench = Bench::start("no-digest", &[]).await;
+        bench.make("shop", json!({})).await;
+        bench.finish("render-shop", 0, "").await;
+        let status = bench.until_reason("shop", "Ready", "DigestUnavailable").await;
+        assert_eq!(status_of(&status, "Ready"), Some("Unknown"), "it may still come");
+        let settled = |status: &solar_operator::api::TaskStatus| status_of(status, "Ready") == Some("False");
+        let status = bench.until("shop", "settled", settled).await;
+        assert_eq!(status_of(&status, "JobSucceeded"), Some("True"));
+        bench.until_gone::<Job>("render-shop").await;
+    });
+}
+
+#[test]
+fn the_spec_is_immutable_and_has_its_defaults() {
+    run(async {
+        let bench = Bench::new("schema").await;
+        bench.make("shop", json!({})).await;
+        let task = bench.tasks().get("shop").await.unwrap();
+        assert_eq!(
+            (task.spec.failed_job_ttl, task.spec.if_exists.as_str()),
+            (3600, "fail")
+        );
+        for change in [
+            json!({"tag": "2"}),
+            json!({"release": {"values": {"replicas": 3}}}),
+            json!({"plainHTTP": true}),
+        ] {
+            let patch = json!({"spec": change});
+            let refused = bench
+                .tasks()
+                .patch("shop", &PatchParams::default(), &Patch::Merge(&patch))
+                .await;
+            let message = refused.expect_err("a refusal").to_string();
+            assert!(message.contains("spec is immutable"), "{message}");
+        }
+        for (field, value) in [
+            ("ownerName", json!("")),
+            ("failedJobTTL", json!(-1)),
+            ("ifExists", json!("maybe")),
+            ("type", json!("profile")),
+        ] {
+            let task: Result<_, _> = serde_json::from_value(bench.task("bad", &json!({field: value})));
+            let Ok(task) = task else {
+                continue;
+            };
+            let made = bench.tasks().create(&PostParams::default(), &task).await;
+            assert!(made.is_err(), "{field}");
+        }
+    });
+}
+
+#[test]
+fn a_change_of_the_tasks_own_status_starts_no_work() {
+    run(async {
+        let bench = Bench::start("own-status", &[]).await;
+        bench.make("shop", json!({})).await;
+        bench.finish("render-shop", 0, &success()).await;
+        bench.until_state("shop", "JobSucceeded").await;
+        bench.until_gone::<Job>("render-shop").await;
+        let looks = |bench: &Bench| bench.log(0).matches("looked requeue").count();
+        // The last look is the one that the Job's deletion started.
+        let mut before = looks(&bench);
+        loop {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let now = looks(&bench);
+            if now == before {
+                break;
+            }
+            before = now;
+        }
+        let touch = json!({"status": {"observedGeneration": 7}});
+        bench
+            .tasks()
+            .patch_status("shop", &PatchParams::default(), &Patch::Merge(&touch))
+            .await
+            .unwrap();
+        bench.make("other", json!({})).await;
+        let status = bench.until_state("other", "JobScheduled").await;
+        assert_eq!(message_of(&status, "Ready"), message_of(&status, "JobScheduled"));
+        let shops = bench
+            .log(0)
+            .lines()
+            .filter(|line| line.contains("own-status/shop") && line.contains("looked"))
+            .count();
+        assert_eq!(shops, before, "the watch was in order: other came after");
+    });
+}
