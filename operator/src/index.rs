@@ -76,28 +76,38 @@ impl Index {
 
     /// A pod was made or has changed.
     pub fn apply_pod(&mut self, pod: &Pod) -> Option<Change> {
-        let view = PodView::from(pod);
-        let task = self.task_of(&view.job_uid);
-        let known = self.pods.entry(view.job_uid.clone()).or_default();
-        match known.iter_mut().find(|known| known.uid == view.uid) {
-            // What hasn't changed for us is no news: kubelets write often.
-            Some(old) if *old == view => return None,
-            Some(old) => *old = view,
-            None => known.push(view),
-        }
-        task.map(|task| Change { task, idle: false })
+        self.put_pod(PodView::from(pod))
     }
 
     /// A pod was deleted. Its end stays as long as its Job.
     pub fn delete_pod(&mut self, pod: &Pod) -> Option<Change> {
-        self.apply_pod(pod);
-        let view = PodView::from(pod);
-        let task = self.task_of(&view.job_uid);
+        let mut view = PodView::from(pod);
+        if self.by_uid.contains_key(&view.job_uid) {
+            view.deleted();
+            return self.put_pod(view);
+        }
         if let Some(known) = self.pods.get_mut(&view.job_uid) {
-            known.retain(|old| old.uid != view.uid || (task.is_some() && old.end.is_some()));
+            known.retain(|old| old.uid != view.uid);
             if known.is_empty() {
                 self.pods.remove(&view.job_uid);
             }
+        }
+        None
+    }
+
+    fn put_pod(&mut self, mut view: PodView) -> Option<Change> {
+        let task = self.task_of(&view.job_uid);
+        let known = self.pods.entry(view.job_uid.clone()).or_default();
+        match known.iter_mut().find(|known| known.uid == view.uid) {
+            Some(old) => {
+                view.after(old);
+                // What hasn't changed for us is no news: kubelets write often.
+                if *old == view {
+                    return None;
+                }
+                *old = view;
+            }
+            None => known.push(view),
         }
         task.map(|task| Change { task, idle: false })
     }
@@ -195,4 +205,117 @@ pub fn controller(owners: &[OwnerReference]) -> Option<&OwnerReference> {
         owner.controller == Some(true) && group == GROUP
     };
     owners.iter().find(ours)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn job(uid: &str, status: Value) -> Job {
+        serde_json::from_value(json!({
+            "metadata": {"name": "render-shop", "namespace": "tenant", "uid": uid, "ownerReferences": [{
+                "apiVersion": "solar.opendefense.cloud/v1alpha1", "kind": "RenderTask", "name": "shop",
+                "uid": "task-1", "controller": true,
+            }]},
+            "status": status,
+        }))
+        .expect("a Job")
+    }
+
+    fn pod(job_uid: &str, state: Value) -> Pod {
+        serde_json::from_value(json!({
+            "metadata": {"name": "p", "namespace": "tenant", "uid": "pod-1", "ownerReferences": [
+                {"apiVersion": "batch/v1", "kind": "Job", "name": "render-shop", "uid": job_uid, "controller": true},
+            ]},
+            "status": {"phase": "Pending", "containerStatuses": [{
+                "name": "renderer", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state,
+            }]},
+        }))
+        .expect("a pod")
+    }
+
+    fn complete() -> Value {
+        json!({"conditions": [{"type": "Complete", "status": "True"}]})
+    }
+
+    #[test]
+    fn a_job_belongs_to_the_owner_of_its_uid_alone() {
+        let mut index = Index::default();
+        let change = index.apply_job(&job("job-1", json!({}))).expect("a change");
+        assert_eq!((change.task.name.as_str(), change.idle), ("shop", false));
+        assert!(index.job("tenant", "render-shop", "task-1").is_some());
+        assert!(index.job("tenant", "render-shop", "task-2").is_none());
+    }
+
+    #[test]
+    fn an_end_outlives_its_job_and_pods_until_it_is_recorded() {
+        let mut index = Index::default();
+        index.apply_job(&job("job-1", json!({})));
+        index.apply_pod(&pod(
+            "job-1",
+            json!({"terminated": {"exitCode": 0, "message": "done"}}),
+        ));
+        index.delete_job(&job("job-1", complete()));
+        index.delete_pod(&pod(
+            "job-1",
+            json!({"terminated": {"exitCode": 0, "message": "done"}}),
+        ));
+        let found = index.job("tenant", "render-shop", "task-1").expect("the end");
+        assert!(found.gone && found.view.end.is_some());
+        assert_eq!(index.pods("job-1").len(), 1);
+        index.forget("tenant", "render-shop");
+        assert_eq!(index.counts(), (0, 0));
+    }
+
+    #[test]
+    fn a_job_that_went_without_an_end_is_gone() {
+        let mut index = Index::default();
+        index.apply_job(&job("job-1", json!({})));
+        index.apply_pod(&pod("job-1", json!({"running": {}})));
+        let change = index.delete_job(&job("job-1", json!({}))).expect("a change");
+        assert!(change.idle);
+        assert_eq!(index.counts(), (0, 0));
+        index.delete_pod(&pod("job-1", json!({"running": {}})));
+        assert_eq!(index.counts(), (0, 0), "nothing of it stays");
+    }
+
+    #[test]
+    fn a_new_job_of_the_name_forgets_the_old_ones_pods() {
+        let mut index = Index::default();
+        index.apply_job(&job("job-1", json!({})));
+        index.apply_pod(&pod("job-1", json!({"running": {}})));
+        index.apply_job(&job("job-2", json!({})));
+        assert!(index.pods("job-1").is_empty());
+    }
+
+    #[test]
+    fn what_a_pod_waited_for_is_known_when_it_is_gone() {
+        let mut index = Index::default();
+        index.apply_job(&job("job-1", json!({})));
+        let waiting = json!({"waiting": {"reason": "ImagePullBackOff"}});
+        assert!(index.apply_pod(&pod("job-1", waiting.clone())).is_some());
+        assert!(index.apply_pod(&pod("job-1", waiting)).is_none(), "no news");
+        index.delete_pod(&pod(
+            "job-1",
+            json!({"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}),
+        ));
+        let pods = index.pods("job-1");
+        assert_eq!(pods[0].waiting.as_deref(), Some("ImagePullBackOff"));
+    }
+
+    #[test]
+    fn a_list_of_one_namespace_says_nothing_of_others() {
+        let mut index = Index::default();
+        index.apply_job(&job("job-1", json!({})));
+        index.apply_pod(&pod("job-1", json!({"running": {}})));
+        let nothing = BTreeSet::new();
+        assert!(index.retain_jobs(&nothing, Some("other")).is_empty());
+        index.retain_pods(&nothing, Some("other"));
+        assert_eq!(index.counts(), (1, 1));
+        index.retain_pods(&nothing, Some("tenant"));
+        assert_eq!(index.counts(), (1, 0));
+        assert_eq!(index.retain_jobs(&nothing, Some("tenant")).len(), 1);
+        assert_eq!(index.counts(), (0, 0));
+    }
 }

@@ -92,7 +92,7 @@ pub fn observe(
     match &job.end {
         None => running(job, &pods, &mut observation),
         Some(end) if end.complete => complete(end, winner.as_ref(), &mut observation, now),
-        Some(end) => failed(job, end, previous, &mut observation, now),
+        Some(end) => failed(job, end, &mut observation, now),
     }
     observation
 }
@@ -148,6 +148,7 @@ fn running(job: &JobView, pods: &[&PodView], observation: &mut Observation) {
     let mut message = format!("pods: {active} active, {succeeded} succeeded, {failed} failed");
     let waiting = pods
         .iter()
+        .filter(|pod| pod.end.is_none())
         .find_map(|pod| pod.waiting.as_ref().map(|reason| (&pod.name, reason)));
     if let Some((name, reason)) = waiting {
         message.push_str(&format!("; {name} waits: {reason}"));
@@ -182,13 +183,7 @@ fn complete(end: &JobEnd, winner: Option<&Said>, observation: &mut Observation, 
     observation.state = Some(State::Succeeded { message });
 }
 
-fn failed(
-    job: &JobView,
-    end: &JobEnd,
-    previous: Previous<'_>,
-    observation: &mut Observation,
-    now: Timestamp,
-) {
+fn failed(job: &JobView, end: &JobEnd, observation: &mut Observation, now: Timestamp) {
     observation.digest = None;
     observation.outcome = None;
     observation.completed = Some(end.at.unwrap_or(now));
@@ -203,20 +198,8 @@ fn failed(
         Some(attempt) => format!("pod {} ended: {}", attempt.pod_name, how(attempt)),
         None => end.message.clone(),
     };
-    if reason == Reason::DeadlineExceeded {
-        // The pods are gone with the deadline; what they waited for was the last thing said.
-        let waited = conditions::find(previous.conditions, kinds::JOB_SCHEDULED);
-        let waited = waited
-            .filter(|condition| condition.status == "True")
-            .map(|condition| &condition.message);
-        let said = Some(&message).filter(|message| **message != end.message);
-        let parts = [Some(&end.message), waited, said];
-        message = parts
-            .into_iter()
-            .flatten()
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .join("; ");
+    if reason == Reason::DeadlineExceeded && message != end.message {
+        message = format!("{}; {message}", end.message);
     }
     observation.state = Some(State::Failed { reason, message });
 }
@@ -283,6 +266,13 @@ fn attempt(job: &JobView, pod: &PodView, end: &PodEnd) -> Attempt {
         (None, Some(_)) => "",
         (None, None) => end.message.trim(),
     };
+    // What the kubelet says of a container that never ran tells less than what it waited for.
+    let waited = pod
+        .waiting
+        .as_ref()
+        .filter(|_| !pod.ran)
+        .map(|reason| format!("waited: {reason}"));
+    let message = waited.as_deref().unwrap_or(message);
     Attempt {
         job_name: job.name.clone(),
         pod_name: pod.name.clone(),

@@ -52,6 +52,8 @@ fn pod(number: i64, exit_code: Option<i32>, reason: &str, message: &str) -> PodV
             message: message.into(),
         }),
         waiting: None,
+        ran: true,
+        deleting: false,
     }
 }
 
@@ -215,24 +217,21 @@ fn the_newest_finished_pod_tells_why_a_job_failed() {
 
 #[test]
 fn a_deadline_names_what_was_waited_for() {
-    let waiting = State::Scheduled {
-        message: "pods: 1 active; p waits: ImagePullBackOff".into(),
+    let waited = PodView {
+        waiting: Some("ImagePullBackOff: no such image".into()),
+        ran: false,
+        ..pod(
+            1,
+            Some(137),
+            "ContainerStatusUnknown",
+            "the container could not be located",
+        )
     };
-    let before = conditions::merge(&[], &waiting.findings(), None, at(150));
-    let previous = Previous {
-        conditions: &before,
-        ..Default::default()
-    };
-    let seen = observe(
-        Some(&ended_job(false, "DeadlineExceeded")),
-        &[],
-        previous,
-        at(201),
-    );
+    let seen = look(&ended_job(false, "DeadlineExceeded"), &[waited]);
     let (reason, message) = failure(&seen);
     assert_eq!(reason, Reason::DeadlineExceeded);
-    assert!(message.contains("ImagePullBackOff"), "{message}");
-    assert!(message.contains("the Job's own words"), "{message}");
+    let expected = "the Job's own words: DeadlineExceeded; waited: ImagePullBackOff: no such image";
+    assert_eq!(message, expected);
 }
 
 #[test]
@@ -240,6 +239,7 @@ fn a_waiting_pod_says_what_it_waits_for() {
     let waiting = PodView {
         end: None,
         waiting: Some("ImagePullBackOff: no such image".into()),
+        ran: false,
         ..pod(1, None, "", "")
     };
     let seen = look(&job(), &[waiting]);

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus};
 use kube::ResourceExt;
 
 use crate::build::CONTAINER;
@@ -66,8 +66,13 @@ pub struct PodView {
     pub job_uid: String,
     /// How it ended, when it has.
     pub end: Option<PodEnd>,
-    /// What it waits for, when it waits for something that may not come by itself.
+    /// What it waits for, when it waits for something that may not come by itself; of one that
+    /// never ran, what it waited for last.
     pub waiting: Option<String>,
+    /// The container runs, or did.
+    pub ran: bool,
+    /// It is being deleted.
+    pub deleting: bool,
 }
 
 /// The end of a pod.
@@ -146,9 +151,41 @@ impl From<&Pod> for PodView {
             } else {
                 status.and_then(|status| waiting(status, container))
             },
+            ran: container
+                .and_then(|container| container.state.as_ref())
+                .is_some_and(has_run),
+            deleting: pod.metadata.deletion_timestamp.is_some(),
             end,
         }
     }
+}
+
+impl PodView {
+    /// Takes over from an older view what a pod on its way out no longer says.
+    pub fn after(&mut self, old: &Self) {
+        if !self.ran && self.waiting.is_none() && (self.deleting || self.end.is_some()) {
+            self.waiting.clone_from(&old.waiting);
+        }
+    }
+
+    /// It is gone. One that never ended has ended by that.
+    pub fn deleted(&mut self) {
+        self.end.get_or_insert_with(|| PodEnd {
+            started: None,
+            finished: None,
+            exit_code: None,
+            reason: "Deleted".to_owned(),
+            message: String::new(),
+        });
+    }
+}
+
+fn has_run(state: &ContainerState) -> bool {
+    let ended = state
+        .terminated
+        .as_ref()
+        .is_some_and(|end| end.started_at.is_some());
+    state.running.is_some() || ended
 }
 
 /// The renderer's container; in a pod that another controller has added to, it is not the only one.

@@ -195,6 +195,11 @@ impl Bench {
         task
     }
 
+    /// `kubectl apply`.
+    pub(crate) fn apply(&self, manifests: &str) {
+        CLUSTER.apply(manifests);
+    }
+
     /// Makes a RenderTask.
     pub(crate) async fn make(&self, name: &str, spec: Value) {
         let task = serde_json::from_value(self.task(name, &spec)).unwrap();

@@ -223,3 +223,69 @@ fn a_change_of_the_tasks_own_status_starts_no_work() {
         assert_eq!(shops, before, "the watch was in order: other came after");
     });
 }
+
+#[test]
+fn a_printed_task_is_taken_and_gives_the_renderer_the_same_config() {
+    run(async {
+        let bench = Bench::start("printed", &[]).await;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.yaml");
+        let text = "type: release\nrelease:\n  chart: {name: shop, version: 1.0.0}\n  input:\n    component: {name: shop}\n    \
+            resources: {chart: {repository: h.example/c/shop, tag: '1.0'}}\n    entrypoint: {resourceName: chart, type: helm}\n  \
+            values: {yes: 'no', n: 1.0, e: 1e3, nothing: null, big: 9007199254740993, list: [a, '0777', 0o17, {x: .5}]}\n";
+        std::fs::write(&file, text).unwrap();
+        let output = std::process::Command::new(crate::harness::OPERATOR)
+            .arg("task")
+            .arg(&file)
+            .args([
+                "--base-url=h.example/charts",
+                "--repository=shop",
+                "--tag=1.0.0",
+                "--name=shop",
+                "--namespace=printed",
+            ])
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let printed = String::from_utf8(output.stdout).unwrap();
+        bench.apply(&printed.replacen(
+            "\"metadata\":\n",
+            "\"metadata\":\n  \"labels\": {\"bench\": \"printed\"}\n",
+            1,
+        ));
+        bench.until_state("shop", "JobScheduled").await;
+        let secret = bench.secret("render-shop").await.expect("the config Secret");
+        let config = String::from_utf8(secret.data.expect("data")["config.json"].0.clone()).unwrap();
+        let parse = |name: &str, text: &str| {
+            solar_render::config::parse(&solar_render::source::Source::new(name, text))
+        };
+        assert_eq!(
+            parse("config.json", &config).expect("a config"),
+            parse("config.yaml", text).expect("a config")
+        );
+    });
+}
+
+#[test]
+fn the_longest_name_works_and_so_does_one_that_begins_alike() {
+    run(async {
+        let bench = Bench::start("long", &[]).await;
+        let beginning = format!("{}.{}", "a".repeat(40), "b-".repeat(100));
+        let names = ["1", "2"].map(|end| format!("{beginning}{end}"));
+        let mut jobs = Vec::new();
+        for name in &names {
+            bench.make(name, json!({})).await;
+            let status = bench.until_state(name, "JobScheduled").await;
+            let job = status.job_ref.expect("a Job").name;
+            assert!(job.len() <= 63, "{job}");
+            bench.finish(&job, 0, &success()).await;
+            bench.until_state(name, "JobSucceeded").await;
+            jobs.push(job);
+        }
+        assert_ne!(jobs[0], jobs[1]);
+    });
+}
