@@ -105,7 +105,9 @@ fn next_run(
     if task.retry().is_some() && task.retry() != run.retry.as_deref() {
         return Some(next(false));
     }
-    let changed = push_version.is_some() && push_version != run.push_secret_version.as_deref();
+    // What it was when the Job was made is unknown after some crashes: then nothing has changed.
+    let known = run.push_secret_version.as_deref();
+    let changed = push_version.is_some() && known.is_some() && push_version != known;
     let may = rotates && !run.after_rotation && expiry(task, status) > now;
     (may && changed).then(|| next(true))
 }

@@ -6,7 +6,8 @@
 //! - [`cli`][]: the command line
 //! - [`runtime`][]: watches, workers, leader election, health and metrics
 //! - [`reconcile`][]: one look at one task
-//! - [`queue`][], [`index`][], [`slots`][], [`metrics`][]: who is next, what was seen, who may run, counts
+//! - [`queue`][], [`selected`][], [`index`][], [`slots`][], [`metrics`][]: who is next, which tasks, which Jobs, who
+//!   may run, counts
 //! - [`decide`][]: what is to be done, as a pure function
 //! - [`observe`][]: what became of a Job, as a pure function
 //! - [`conditions`][]: what is said of it
@@ -28,6 +29,7 @@ pub mod observe;
 pub mod queue;
 pub mod reconcile;
 pub mod runtime;
+pub mod selected;
 pub mod slots;
 pub mod yaml;
 

@@ -11,6 +11,7 @@ use crate::index::Index;
 use crate::key::TaskKey;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
+use crate::selected::Selected;
 use crate::slots::Slots;
 
 /// What the operator was told at its start that a look needs.
@@ -36,6 +37,7 @@ pub struct Context {
     pub queue: Queue,
     /// Counts and durations.
     pub metrics: Metrics,
+    selected: Mutex<Selected>,
     index: Mutex<Index>,
     slots: Mutex<Slots>,
 }
@@ -49,6 +51,7 @@ impl Context {
             settings,
             queue,
             metrics,
+            selected: Mutex::new(Selected::default()),
             index: Mutex::new(Index::default()),
             slots: Mutex::new(slots),
         }
@@ -57,6 +60,11 @@ impl Context {
     /// The wall clock: conditions and attempts carry its times.
     pub fn now(&self) -> Timestamp {
         Timestamp::now()
+    }
+
+    /// The tasks that are looked at. Never held across an await.
+    pub fn selected(&self) -> MutexGuard<'_, Selected> {
+        self.selected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The Jobs and pods that were seen. Never held across an await.

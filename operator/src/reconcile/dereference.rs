@@ -75,8 +75,11 @@ impl Found {
     }
 }
 
-/// `None`: the task is gone, or on its way; owner references collect the rest.
+/// `None`: the task is gone, on its way, or not ours; owner references collect the rest.
 pub(super) async fn dereference(context: &Context, key: &TaskKey) -> Result<Option<Found>, Error> {
+    if !context.selected().has(key) {
+        return Ok(None);
+    }
     let task = context.task_api(key).get_opt(&key.name).await;
     let task = task.map_err(Error::api("reading the task"))?;
     let Some(task) = task.filter(|task| task.metadata.deletion_timestamp.is_none()) else {

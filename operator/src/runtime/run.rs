@@ -164,7 +164,7 @@ async fn lead(
     }
 }
 
-/// Starts the watches, and the workers once the Jobs and pods that exist are known.
+/// Starts the watches, and the workers once all that exists is known.
 async fn begin(
     context: &Arc<Context>,
     settings: &RunSettings,
@@ -174,14 +174,6 @@ async fn begin(
 ) {
     let selection = &settings.selection;
     let (synced, mut hears) = mpsc::unbounded_channel();
-    let dependents = selection.dependent_places(&settings.settings.job.job_namespace);
-    for place in &dependents {
-        work.spawn(watch::jobs(Arc::clone(context), place.clone(), synced.clone()));
-        work.spawn(watch::pods(Arc::clone(context), place.clone(), synced.clone()));
-    }
-    for _ in 0..dependents.len() * 2 {
-        hears.recv().await;
-    }
     let mut places: Vec<_> = selection
         .places()
         .into_iter()
@@ -199,6 +191,15 @@ async fn begin(
         ));
     }
     for _ in 0..expected {
+        hears.recv().await;
+    }
+    // Whose a Job is can only be told when the tasks are known.
+    let dependents = selection.dependent_places(&settings.settings.job.job_namespace);
+    for place in &dependents {
+        work.spawn(watch::jobs(Arc::clone(context), place.clone(), synced.clone()));
+        work.spawn(watch::pods(Arc::clone(context), place.clone(), synced.clone()));
+    }
+    for _ in 0..dependents.len() * 2 {
         hears.recv().await;
     }
     for _ in 0..settings.concurrency {

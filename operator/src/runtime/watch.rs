@@ -4,7 +4,7 @@
 //! what is in their specs, and a change of their own status can be told from others: it changes
 //! neither generation nor annotations.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -24,6 +24,7 @@ use crate::index::Change;
 use crate::key::TaskKey;
 use crate::names;
 use crate::reconcile::Context;
+use crate::selected::Seen;
 
 /// How many objects one answer of a list holds: they are in memory together.
 const PAGE_SIZE: u32 = 100;
@@ -37,15 +38,6 @@ pub struct Selection {
     pub labels: Option<String>,
     /// Which tasks, by fields.
     pub fields: Option<String>,
-}
-
-/// What counts of a task for waking it.
-#[derive(Debug, PartialEq, Eq)]
-struct Seen {
-    uid: Option<String>,
-    generation: Option<i64>,
-    retry: Option<String>,
-    deleting: bool,
 }
 
 impl Selection {
@@ -88,39 +80,28 @@ pub(super) async fn tasks(
         None => Api::all_with(client, &scope),
     };
     let mut stream = std::pin::pin!(watcher(api, selection.tasks()).default_backoff());
-    let mut seen: BTreeMap<TaskKey, Seen> = BTreeMap::new();
     let mut listed: Vec<(Timestamp, TaskKey, Seen)> = Vec::new();
     while let Some(event) = stream.next().await {
         match event {
             Ok(Event::Init) => listed.clear(),
             Ok(Event::InitApply(task)) => {
-                let created = task
-                    .metadata
-                    .creation_timestamp
-                    .as_ref()
-                    .map_or(Timestamp::MIN, |time| time.0);
-                listed.push((created, key(scope, &task), Seen::of(&task)));
+                let created = task.metadata.creation_timestamp.as_ref();
+                let created = created.map_or(Timestamp::MIN, |time| time.0);
+                listed.push((created, key(scope, &task), seen(&task)));
             }
             Ok(Event::InitDone) => {
-                // The oldest of each namespace first, so that lines are in order after a restart.
+                // The oldest first, so that lines are in order after a restart.
                 listed.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
-                let before = std::mem::take(&mut seen);
-                for (_, key, new) in listed.drain(..) {
-                    if before.get(&key) != Some(&new) {
-                        context.queue.add(key.clone());
-                    }
-                    seen.insert(key, new);
-                }
-                for gone in before.into_keys().filter(|key| !seen.contains_key(key)) {
-                    context.queue.add(gone);
-                }
+                let new = listed.drain(..).map(|(_, key, seen)| (key, seen)).collect();
+                let changed = context.selected().replace(scope, place.as_deref(), new);
+                changed.into_iter().for_each(|key| context.queue.add(key));
                 // Nobody listens any more after the first time.
                 let _ = synced.send(());
             }
-            Ok(Event::Apply(task)) => applied(&context, key(scope, &task), Seen::of(&task), &mut seen),
+            Ok(Event::Apply(task)) => applied(&context, key(scope, &task), seen(&task)),
             Ok(Event::Delete(task)) => {
                 let key = key(scope, &task);
-                seen.remove(&key);
+                context.selected().remove(&key);
                 context.queue.add(key);
             }
             Err(error) => tracing::warn!(kind = scope.kind(), %error, "watching tasks"),
@@ -128,14 +109,13 @@ pub(super) async fn tasks(
     }
 }
 
-fn applied(context: &Context, key: TaskKey, new: Seen, seen: &mut BTreeMap<TaskKey, Seen>) {
-    if seen.get(&key) == Some(&new) {
+fn applied(context: &Context, key: TaskKey, seen: Seen) {
+    if context.selected().put(&key, seen) {
+        context.queue.add(key);
+    } else {
         context.metrics.own_change();
         tracing::trace!(task = %key, "own status changed");
-        return;
     }
-    seen.insert(key.clone(), new);
-    context.queue.add(key);
 }
 
 /// Wakes the owners of Jobs. Never ends.
@@ -144,24 +124,15 @@ pub(super) async fn jobs(context: Arc<Context>, place: Option<String>, synced: U
     dependents::<Job>(&context, place, synced, |event| match event {
         Seeing::Applied(job) => {
             let change = told.index().apply_job(job);
-            if let Some(change) = change {
-                slot(&told, &change);
-                told.queue.add(change.task);
-            }
+            change.into_iter().for_each(|change| job_changed(&told, change));
         }
         Seeing::Deleted(job) => {
             let change = told.index().delete_job(job);
-            if let Some(change) = change {
-                slot(&told, &change);
-                told.queue.add(change.task);
-            }
+            change.into_iter().for_each(|change| job_changed(&told, change));
         }
         Seeing::Listed(uids) => {
             let changes = told.index().retain_jobs(uids, listed.as_deref());
-            for change in changes {
-                slot(&told, &change);
-                told.queue.add(change.task);
-            }
+            changes.into_iter().for_each(|change| job_changed(&told, change));
         }
     })
     .await;
@@ -179,19 +150,24 @@ pub(super) async fn pods(context: Arc<Context>, place: Option<String>, synced: U
                 None
             }
         };
-        if let Some(change) = change {
+        if let Some(change) = change.filter(|change| told.selected().has(&change.task)) {
             told.queue.add(change.task);
         }
     })
     .await;
 }
 
-fn slot(context: &Context, change: &Change) {
+/// A Job of a task that another operator looks at is none of our business.
+fn job_changed(context: &Context, change: Change) {
+    if !context.selected().has(&change.task) {
+        return;
+    }
     if change.idle {
         context.release(&change.task);
     } else {
         context.slots().occupy(&change.task, None);
     }
+    context.queue.add(change.task);
 }
 
 enum Seeing<'a, K> {
@@ -245,13 +221,11 @@ fn key(scope: Scope, task: &PartialObjectMeta<Task>) -> TaskKey {
     }
 }
 
-impl Seen {
-    fn of(task: &PartialObjectMeta<Task>) -> Self {
-        Self {
-            uid: task.uid(),
-            generation: task.metadata.generation,
-            retry: task.annotations().get(RETRY_ANNOTATION).cloned(),
-            deleting: task.metadata.deletion_timestamp.is_some(),
-        }
+fn seen(task: &PartialObjectMeta<Task>) -> Seen {
+    Seen {
+        uid: task.uid(),
+        generation: task.metadata.generation,
+        retry: task.annotations().get(RETRY_ANNOTATION).cloned(),
+        deleting: task.metadata.deletion_timestamp.is_some(),
     }
 }

@@ -89,6 +89,37 @@ fn who_loses_the_lease_stops_at_once() {
     });
 }
 
+/// Two installations in one cluster: the one that watched all Jobs once took the other's for lost.
+#[test]
+fn a_task_that_the_selector_leaves_out_is_left_alone_whatever_its_job_does() {
+    run(async {
+        let mut bench = Bench::start("ours", &[]).await;
+        bench.make_namespace("theirs").await;
+        // The same tasks by Jobs' labels; by its own selector, none of them.
+        bench.operate(&[
+            "--job-namespace=theirs",
+            "--watch-namespaces=",
+            "--label-selector=bench=nobody",
+        ]);
+        bench.logged(1, "works").await;
+        let mut task = bench.task("ours-shop", &json!({}));
+        task["kind"] = "ClusterRenderTask".into();
+        let api = bench.cluster_tasks();
+        let task = serde_json::from_value(task).unwrap();
+        api.create(&kube::api::PostParams::default(), &task)
+            .await
+            .unwrap();
+        bench
+            .finish("crender-ours-shop", 5, &crate::harness::failure("network"))
+            .await;
+        bench.finish("crender-ours-shop", 0, &success()).await;
+        let done = |status: &solar_operator::api::TaskStatus| status.state.as_deref() == Some("JobSucceeded");
+        let status = bench.until_in(&api, "ours-shop", "succeeded", done).await;
+        assert_eq!(status.run.map(|run| run.lost_jobs), Some(0));
+        assert!(!bench.log(1).contains("ours-shop"), "{}", bench.log(1));
+    });
+}
+
 #[test]
 fn health_and_metrics_are_served() {
     run(async {
