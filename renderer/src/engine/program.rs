@@ -9,7 +9,10 @@ use super::stack::on_large_stack;
 use crate::chart::body::Body;
 use crate::diag::Result;
 use crate::source::Source;
-use crate::template::{Set, Tree};
+use crate::template::{Room, Set, Tree};
+
+/// How much of its caller's stack parsing may use, in bytes: threads have 2 MiB.
+const OWN_STACK: usize = 512 << 10;
 
 /// One chart of a release, by itself or within others: what the engine needs of it.
 #[derive(Debug, Clone)]
@@ -87,34 +90,47 @@ impl Program {
 
     /// As [`Program::try_new`], without parsing again what is known.
     pub(super) fn with(root: Unit, known: &Parsed) -> Result<std::result::Result<Self, Vec<Problem>>> {
-        on_large_stack(|| Self::parse(root, known))
-    }
-
-    fn parse(root: Unit, known: &Parsed) -> std::result::Result<Self, Vec<Problem>> {
         let mut files = Vec::new();
         collect(&root, &mut 0, &mut files);
         files.sort_by(|(a, ..), (b, ..)| {
             let depth = |name: &str| name.bytes().filter(|byte| *byte == b'/').count();
             depth(b).cmp(&depth(a)).then_with(|| b.cmp(a))
         });
-        let mut set = Set::default();
-        let mut entries = Vec::with_capacity(files.len());
-        let mut problems = Vec::new();
-        for (name, unit, source) in &files {
-            match trees(name, source, known) {
-                Ok(trees) => trees.into_iter().for_each(|tree| set.add(tree)),
-                Err(problem) => problems.push(problem),
-            }
-            entries.push(Entry {
-                name: Arc::clone(name),
-                unit: *unit,
-            });
+        // Trees that are made on this thread lie where its memory is: threads of their own are for the rare
+        // text that nests so deep.
+        let room = Room::of(OWN_STACK);
+        let mut set = parse(&files, known, &room);
+        if room.was_short() {
+            set = on_large_stack(|| parse(&files, known, &Room::unlimited()))?;
         }
-        if problems.is_empty() {
-            Ok(Self { root, set, entries })
-        } else {
-            Err(problems)
+        let entries = files.into_iter().map(|(name, unit, _)| Entry { name, unit });
+        Ok(set.map(|set| Self {
+            root,
+            set,
+            entries: entries.collect(),
+        }))
+    }
+}
+
+/// Full name, unit, text.
+type TextFile = (Arc<str>, usize, Arc<Source>);
+
+/// Every text that is no template is a problem.
+fn parse(files: &[TextFile], known: &Parsed, room: &Room) -> std::result::Result<Set, Vec<Problem>> {
+    let (mut set, mut problems) = (Set::default(), Vec::new());
+    for (name, _, source) in files {
+        match trees(name, source, known, room) {
+            Ok(trees) => trees.into_iter().for_each(|tree| set.add(tree)),
+            Err(problem) => problems.push(problem),
         }
+        if room.was_short() {
+            break;
+        }
+    }
+    if problems.is_empty() {
+        Ok(set)
+    } else {
+        Err(problems)
     }
 }
 
@@ -123,6 +139,7 @@ fn trees(
     name: &Arc<str>,
     source: &Arc<Source>,
     known: &Parsed,
+    room: &Room,
 ) -> std::result::Result<Vec<Arc<Tree>>, Problem> {
     let own = source.renamed(&**name);
     if let Some((first, trees)) = known.get(source) {
@@ -131,7 +148,9 @@ fn trees(
             .map(|tree| renamed(tree, &first, name, &own))
             .collect());
     }
-    let trees = functions().parse(name, &own).map_err(Problem::Parse)?;
+    let trees = functions()
+        .parse_within(name, &own, room)
+        .map_err(Problem::Parse)?;
     known.keep(source, name, &trees.as_slice().into());
     Ok(trees)
 }
@@ -161,8 +180,8 @@ fn renamed(tree: &Arc<Tree>, first: &Arc<str>, name: &Arc<str>, source: &Arc<Sou
     Arc::new(tree.in_source(name, source))
 }
 
-/// Full names, units in the order of a walk, texts.
-fn collect(unit: &Unit, next: &mut usize, out: &mut Vec<(Arc<str>, usize, Arc<Source>)>) {
+/// Units in the order of a walk.
+fn collect(unit: &Unit, next: &mut usize, out: &mut Vec<TextFile>) {
     let own = *next;
     *next += 1;
     for (path, source) in &unit.templates {

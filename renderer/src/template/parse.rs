@@ -11,6 +11,7 @@ use super::ast::{
 use super::lex::{Keyword, Lexer, Token, TokenKind};
 use super::literal;
 use super::print::quote;
+use super::room::Room;
 use crate::source::{Location, Source, Span};
 
 /// How deep actions and parentheses may nest. Go allows 10,000 parentheses.
@@ -48,11 +49,13 @@ pub(super) fn parse(
     name: &Arc<str>,
     source: &Arc<Source>,
     lookup: Lookup<'_>,
+    room: &Room,
 ) -> Result<Vec<Tree>, Box<ParseError>> {
     let mut parser = Parser {
         lexer: Lexer::new(source.text()),
         source,
         lookup,
+        room,
         ahead: Vec::new(),
         last: 0,
         variables: vec![Arc::from("$")],
@@ -76,6 +79,7 @@ struct Parser<'a> {
     lexer: Lexer<'a>,
     source: &'a Arc<Source>,
     lookup: Lookup<'a>,
+    room: &'a Room,
     /// Tokens that were looked at and not taken, the next one last.
     ahead: Vec<Token>,
     /// Where the token begins that was last read from the lexer: Go names its line in errors.
@@ -184,7 +188,7 @@ impl Parser<'_> {
     /// Nodes up to an `end` or `else`.
     fn list(&mut self) -> Parsed<(Box<[Node]>, Ended, Token)> {
         self.depth += 1;
-        if self.depth > MAX_PARSE_DEPTH {
+        if self.is_too_deep() {
             return Err(self.error(format!("actions are nested more than {MAX_PARSE_DEPTH} deep")));
         }
         let mark = self.nodes.len();
@@ -332,7 +336,7 @@ impl Parser<'_> {
     /// What follows `else`; `else if` in an if, and `else with` in a with, share its end.
     fn otherwise(&mut self, keyword: &str) -> Parsed<Box<[Node]>> {
         self.depth += 1;
-        if self.depth > MAX_PARSE_DEPTH {
+        if self.is_too_deep() {
             return Err(self.error(format!("actions are nested more than {MAX_PARSE_DEPTH} deep")));
         }
         let chained = match (keyword, self.peek()) {
@@ -596,7 +600,7 @@ impl Parser<'_> {
             }
             TokenKind::LeftParen => {
                 self.depth += 1;
-                if self.depth > MAX_PARSE_DEPTH {
+                if self.is_too_deep() {
                     return Err(self.error("max expression depth exceeded"));
                 }
                 let pipe = self.pipeline("parenthesized pipeline", TokenKind::RightParen)?;
@@ -690,6 +694,11 @@ impl Parser<'_> {
         } else {
             Err(self.unexpected(&token, context))
         }
+    }
+
+    /// Where the stack's room is used up, the error does not count: it is all done again with more.
+    fn is_too_deep(&self) -> bool {
+        self.depth > MAX_PARSE_DEPTH || !self.room.is_left()
     }
 
     fn unexpected(&self, token: &Token, context: &str) -> Box<ParseError> {
@@ -788,10 +797,10 @@ mod tests {
     fn lines_are_counted_through_everything_that_is_left_out() {
         let text = "a\n{{- /* \n\n */ -}}\n\n{{ `x\ny` \n}}\n{{ 1 + }}";
         let source = Source::new("t", text);
-        let error = parse(&"t".into(), &source, &|_| None).unwrap_err();
+        let error = parse(&"t".into(), &source, &|_| None, &Room::unlimited()).unwrap_err();
         assert_eq!(error.line, 9);
         let source = Source::new("t", "\n{{ .a\n `\n");
-        let error = parse(&"t".into(), &source, &|_| None).unwrap_err();
+        let error = parse(&"t".into(), &source, &|_| None, &Room::unlimited()).unwrap_err();
         assert_eq!(error.line, 3);
         assert_eq!(
             error.message,

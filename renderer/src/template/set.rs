@@ -8,6 +8,7 @@ use super::builtins::{BUILTINS, Builtin};
 use super::error::Failure;
 use super::func::{Func, MapMethod, Type};
 use super::parse::{self, ParseError};
+use super::room::Room;
 use super::run::Run;
 use super::value::Val;
 use crate::source::Source;
@@ -129,7 +130,17 @@ impl<C: 'static> Functions<C> {
 
     /// Parses a text: what it defines, and last itself under `name`.
     pub fn parse(&self, name: &Arc<str>, source: &Arc<Source>) -> Result<Vec<Arc<Tree>>, Box<ParseError>> {
-        let trees = parse::parse(name, source, &|name| self.find(name))?;
+        self.parse_within(name, source, &Room::unlimited())
+    }
+
+    /// As [`Functions::parse`]; if the room was short afterwards, the result means nothing.
+    pub fn parse_within(
+        &self,
+        name: &Arc<str>,
+        source: &Arc<Source>,
+        room: &Room,
+    ) -> Result<Vec<Arc<Tree>>, Box<ParseError>> {
+        let trees = parse::parse(name, source, &|name| self.find(name), room)?;
         Ok(trees.into_iter().map(Arc::new).collect())
     }
 }
