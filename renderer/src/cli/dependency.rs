@@ -18,6 +18,7 @@ use crate::report::{self, Report};
 
 /// `dependency`
 #[derive(Subcommand, Debug)]
+#[command(defer = true)]
 pub(crate) enum DependencyCommand {
     /// List what Chart.yaml declares, and whether it is in charts/
     #[command(visible_alias = "ls")]

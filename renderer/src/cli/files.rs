@@ -3,10 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory as _;
-
-use super::args::Cli;
-use super::helm;
+use super::definition::definition;
 use crate::chart::{Chart, Content};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
@@ -64,12 +61,7 @@ fn find_stranger(chart: &Chart, folder: &Path) -> Result<Option<String>> {
 /// A completion script.
 pub(crate) fn completion(shell: clap_complete::Shell) -> String {
     let mut bytes = Vec::new();
-    clap_complete::generate(
-        shell,
-        &mut helm::add_refused(Cli::command()),
-        "solar-render",
-        &mut bytes,
-    );
+    clap_complete::generate(shell, &mut definition(), "solar-render", &mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -77,6 +69,6 @@ pub(crate) fn completion(shell: clap_complete::Shell) -> String {
 pub(crate) fn man(folder: &Path) -> Result<()> {
     let cannot = |error: std::io::Error| fsio::cannot("write", folder, &error, Class::Usage);
     fs::create_dir_all(folder).map_err(cannot)?;
-    clap_mangen::generate_to(helm::add_refused(Cli::command()), folder).map_err(cannot)?;
+    clap_mangen::generate_to(definition(), folder).map_err(cannot)?;
     Ok(())
 }

@@ -181,11 +181,34 @@ fn refused(command: &str) -> impl Iterator<Item = &'static Refused> {
     own.iter().chain(global)
 }
 
-/// Adds the refused flags, hidden, to the commands that have Helm's names, and Helm's short forms.
+/// Adds the refused flags, hidden, to a command that has Helm's name, and Helm's short forms.
 pub(crate) fn add_refused(command: Command) -> Command {
-    let command = command.mut_subcommand("login", |sub| {
-        // It writes where the others read.
-        sub.mut_arg("registry_config", |arg| {
+    let name = command.get_name().to_owned();
+    let command = match name.as_str() {
+        "login" => login(command),
+        "template" => add_without_effect(command),
+        _ => command,
+    };
+    let here = |one: &&Refused| {
+        command
+            .get_arguments()
+            .any(|arg| arg.get_long() == Some(one.name))
+    };
+    let missing: Vec<&Refused> = refused(&name).filter(|one| !here(one)).collect();
+    command.args(missing.into_iter().map(hidden)).mut_args(last_wins)
+}
+
+/// As [`add_refused`], to the commands of [`PARTS`] below one.
+pub(crate) fn add_refused_below(command: Command) -> Command {
+    PARTS
+        .iter()
+        .fold(command, |command, part| command.mut_subcommand(part, add_refused))
+}
+
+/// It writes where the others read.
+fn login(command: Command) -> Command {
+    command
+        .mut_arg("registry_config", |arg| {
             arg.help("The credentials file to write, instead of Docker's")
         })
         .mut_arg("username", |arg| {
@@ -193,26 +216,11 @@ pub(crate) fn add_refused(command: Command) -> Command {
         })
         .mut_arg("password", |arg| arg.short('p'))
         .mut_arg("insecure_skip_tls_verify", |arg| arg.alias("insecure"))
-    });
-    let command = command.mut_subcommand("template", add_without_effect);
-    let command = command.mut_subcommand("dependency", |sub| add_all(sub, DEPENDENCY));
-    let command = command.mut_subcommand("show", |sub| add_all(sub, PARTS));
-    add_all(command, SHARED)
-}
-
-fn add_all(command: Command, names: &[&'static str]) -> Command {
-    names.iter().fold(command, |command, name| {
-        command.mut_subcommand(name, |sub| {
-            let here = |one: &&Refused| sub.get_arguments().any(|arg| arg.get_long() == Some(one.name));
-            let missing: Vec<&Refused> = refused(name).filter(|one| !here(one)).collect();
-            sub.args(missing.into_iter().map(hidden)).mut_args(last_wins)
-        })
-    })
 }
 
 /// Of a flag that is given twice Helm takes the last.
 fn last_wins(arg: Arg) -> Arg {
-    if arg.is_positional() || !matches!(arg.get_action(), ArgAction::Set) {
+    if arg.is_positional() || arg.is_global_set() || !matches!(arg.get_action(), ArgAction::Set) {
         return arg;
     }
     let own = arg.get_id().clone();

@@ -10,6 +10,7 @@ mod ci;
 mod commands;
 mod copy;
 mod csv;
+mod definition;
 mod dependency;
 mod dependency_list;
 mod draw;
@@ -42,12 +43,12 @@ use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use clap::{ArgMatches, Args as _, FromArgMatches as _};
 
 use crate::diag::{Class, Diagnostic, Diagnostics, did_you_mean};
 use crate::report::{self, MAX_DOCUMENT, Report, list_to_bounded_json, list_to_json};
 use crate::world::{System, World};
-use args::{Cli, Command, Global, Output};
+use args::{Cli, Command, Global, Output, Render};
 use output::{Finish, Printer};
 
 /// What a command did for one chart.
@@ -110,7 +111,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let as_solar = arguments
         .first()
         .is_some_and(|name| Path::new(name).file_stem() == Some("solar-renderer".as_ref()));
-    let definition = helm::add_refused(Cli::command());
+    let definition = definition::definition();
     if let Some(problem) = mistyped_command(&definition, &arguments).filter(|_| !as_solar) {
         return conclude(
             &early_printer(&arguments, &world),
@@ -367,12 +368,8 @@ fn with_default_command(
     always: bool,
 ) -> Vec<OsString> {
     let takes_value = |word: &str| {
-        let render = definition
-            .get_subcommands()
-            .find(|one| one.get_name() == "render");
-        let known = definition
-            .get_arguments()
-            .chain(render.into_iter().flat_map(clap::Command::get_arguments));
+        let render = Render::augment_args(clap::Command::new("render"));
+        let known = definition.get_arguments().chain(render.get_arguments());
         known
             .filter(|arg| arg.get_action().takes_values() && !arg.is_require_equals_set())
             .any(|arg| {
@@ -431,7 +428,7 @@ mod tests {
 
     #[test]
     fn a_config_alone_is_rendered() {
-        let definition = Cli::command();
+        let definition = definition::definition();
         let command = |words: &[&str], always| {
             let arguments = words.iter().map(OsString::from).collect();
             let out = with_default_command(&definition, arguments, always);
