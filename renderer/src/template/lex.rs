@@ -107,6 +107,7 @@ impl<'a> Lexer<'a> {
         &self.problem
     }
 
+    #[inline]
     fn rest(&self) -> &'a [u8] {
         self.text.as_bytes().get(self.position..).unwrap_or_default()
     }
@@ -130,6 +131,7 @@ impl<'a> Lexer<'a> {
         self.start = position;
     }
 
+    #[inline]
     fn emit(&mut self, kind: TokenKind) -> Token {
         let token = Token {
             kind,
@@ -346,6 +348,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// What may follow a name.
+    #[inline]
     fn at_terminator(&self) -> bool {
         match self.peek() {
             None | Some(b' ' | b'\t' | b'\r' | b'\n' | b'.' | b',' | b'|' | b':' | b')' | b'(') => true,
@@ -388,6 +391,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Steps over what a name may hold.
+    #[inline]
     fn skip_word(&mut self) {
         while let Some(byte) = self.peek() {
             if byte.is_ascii_alphanumeric() || byte == b'_' {
@@ -492,6 +496,7 @@ fn is_alphanumeric(character: char) -> bool {
     character == '_' || character.is_alphanumeric()
 }
 
+#[inline]
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
@@ -506,6 +511,7 @@ fn has_left_marker(text: &[u8]) -> bool {
 }
 
 /// Whether an action ends here, and whether it trims what follows.
+#[inline]
 fn at_right_delimiter(text: &[u8]) -> Option<bool> {
     match text {
         [b'}', b'}', ..] => Some(false),

@@ -10,6 +10,12 @@ const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 /// Reads a number; the error is Go's.
 pub(super) fn number(written: &str) -> Result<Number, String> {
     let mut number = empty(written);
+    if let Some(value) = small(written) {
+        number.int = Some(value);
+        number.uint = u64::try_from(value).ok();
+        number.float = Some(to_float(value));
+        return Ok(number);
+    }
     if let Some(imaginary) = written.strip_suffix('i')
         && let Some(value) = float(imaginary)
     {
@@ -37,6 +43,15 @@ pub(super) fn number(written: &str) -> Result<Number, String> {
         }
     }
     Ok(number)
+}
+
+/// What nearly all numbers are: a few decimal digits.
+fn small(written: &str) -> Option<i64> {
+    const DIGITS: usize = 15;
+    let bytes = written.as_bytes();
+    let decimal = bytes.len() <= DIGITS && bytes.iter().all(u8::is_ascii_digit);
+    let octal = bytes.len() > 1 && bytes.first() == Some(&b'0');
+    (decimal && !octal).then(|| written.parse().ok())?
 }
 
 /// Reads a complex constant such as `1+2i`.

@@ -233,10 +233,9 @@ impl Parser<'_> {
     /// not Helm's: some files hold thousands of them. It prints what stands there.
     fn raw_text(&mut self) -> Option<Node> {
         let first = self.next_non_space();
-        let written = self.written(&first);
         // A blank text is something where a blank template would be nothing.
-        let plain = !written.contains('\r') && !written.trim_matches('`').trim().is_empty();
-        if first.kind != TokenKind::RawString || !plain {
+        let plain = |written: &str| !written.contains('\r') && !written.trim_matches('`').trim().is_empty();
+        if first.kind != TokenKind::RawString || !plain(self.written(&first)) {
             self.push_back(first);
             return None;
         }
@@ -652,6 +651,7 @@ impl Parser<'_> {
         Err(error)
     }
 
+    #[inline]
     fn next(&mut self) -> Token {
         if let Some(token) = self.ahead.pop() {
             return token;
@@ -661,16 +661,19 @@ impl Parser<'_> {
         token
     }
 
+    #[inline]
     fn push_back(&mut self, token: Token) {
         self.ahead.push(token);
     }
 
+    #[inline]
     fn peek(&mut self) -> TokenKind {
         let token = self.next();
         self.push_back(token);
         token.kind
     }
 
+    #[inline]
     fn next_non_space(&mut self) -> Token {
         loop {
             let token = self.next();
@@ -681,6 +684,7 @@ impl Parser<'_> {
     }
 
     /// The kind of the next token that is no white space; white space before it is gone.
+    #[inline]
     fn peek_non_space(&mut self) -> TokenKind {
         let token = self.next_non_space();
         self.push_back(token);
@@ -761,10 +765,12 @@ impl Parser<'_> {
 }
 
 impl<'a> Parser<'a> {
+    #[inline]
     fn written(&self, token: &Token) -> &'a str {
         self.text_of(token.start, token.end)
     }
 
+    #[inline]
     fn text_of(&self, start: u32, end: u32) -> &'a str {
         let source: &'a Source = self.source;
         source.text().get(start as usize..end as usize).unwrap_or("")

@@ -45,6 +45,8 @@ impl<C: 'static> Copy for Callee<C> {}
 pub struct Functions<C: 'static> {
     callees: Vec<Callee<C>>,
     names: BTreeMap<&'static str, FuncId>,
+    /// The same by [`bucket`]: parsing looks up thousands of names.
+    buckets: Vec<Vec<(&'static str, FuncId)>>,
     map_methods: (&'static str, &'static [MapMethod]),
 }
 
@@ -54,6 +56,7 @@ impl<C: 'static> Functions<C> {
         let mut functions = Self {
             callees: Vec::new(),
             names: BTreeMap::new(),
+            buckets: vec![Vec::new(); BUCKETS],
             map_methods: ("", &[]),
         };
         for builtin in BUILTINS {
@@ -97,10 +100,15 @@ impl<C: 'static> Functions<C> {
         let id = FuncId::try_from(self.callees.len()).unwrap_or(FuncId::MAX);
         self.callees.push(callee);
         self.names.insert(name, id);
+        if let Some(bucket) = self.buckets.get_mut(bucket(name)) {
+            bucket.retain(|(other, _)| *other != name);
+            bucket.push((name, id));
+        }
     }
 
     pub(super) fn find(&self, name: &str) -> Option<(&'static str, FuncId)> {
-        self.names.get_key_value(name).map(|(name, id)| (*name, *id))
+        let alike = self.buckets.get(bucket(name))?;
+        alike.iter().find(|(other, _)| *other == name).copied()
     }
 
     pub(super) fn get(&self, id: FuncId) -> Option<Callee<C>> {
@@ -143,6 +151,17 @@ impl<C: 'static> Functions<C> {
         let trees = parse::parse(name, source, &|name| self.find(name), room)?;
         Ok(trees.into_iter().map(Arc::new).collect())
     }
+}
+
+/// More than there are names.
+const BUCKETS: usize = 512;
+
+/// Which names are held against each other: those alike in length and in both ends.
+fn bucket(name: &str) -> usize {
+    let [first, .., last] = name.as_bytes() else {
+        return name.len();
+    };
+    (usize::from(*first) + 8 * usize::from(*last) + 61 * name.len()) % BUCKETS
 }
 
 impl<C: 'static> Default for Functions<C> {

@@ -468,6 +468,7 @@ impl Map {
     }
 
     /// The value of a key.
+    #[inline]
     pub fn get(&self, key: &str) -> Option<Val> {
         self.content.entries.borrow().get(key).cloned()
     }

@@ -111,15 +111,18 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    #[inline]
     pub(super) fn is_end(&self) -> bool {
         self.byte(0) == END
     }
 
+    #[inline]
     pub(super) fn is_break(&self) -> bool {
         self.break_length(0) > 0
     }
 
     /// A blank or a tab.
+    #[inline]
     pub(super) fn is_blank(&self, ahead: usize) -> bool {
         matches!(self.byte(ahead), b' ' | b'\t')
     }
@@ -158,6 +161,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Steps over characters that mean nothing to YAML inside of a scalar, if any are here.
+    #[inline]
     pub(super) fn skip_letters(&mut self) {
         let bytes = self.text.as_bytes().get(self.at.offset..).unwrap_or(&[]);
         let count = bytes.iter().take_while(|byte| LETTERS.has(**byte)).count();

@@ -290,6 +290,7 @@ impl<'a> Outline<'a> {
 }
 
 /// How many blanks a line begins with.
+#[inline]
 fn blanks(line: &str) -> usize {
     line.bytes().take_while(|byte| *byte == b' ').count()
 }
@@ -300,6 +301,7 @@ fn has_controls(text: &str) -> bool {
 }
 
 /// What follows the dash of an item.
+#[inline]
 fn dash(text: &str) -> Option<&str> {
     let after = text.strip_prefix('-')?;
     (after.is_empty() || after.starts_with(' ')).then_some(after)
