@@ -258,7 +258,7 @@ mod tests {
                 ..document.clone()
             };
             let text = serde_json::to_string(&document).expect("JSON");
-            let parsed = super::super::parse(&Source::new("config.json", text).into());
+            let parsed = super::super::parse(&Source::new("config.json", text));
             assert!(parsed.is_ok(), "{parsed:?}");
         }
     }

@@ -55,7 +55,9 @@ impl Authority {
             ca: identity.cert.clone(),
             server: identity.clone(),
             client: identity,
-            _folder: folder,
+            issuer: Issuer::new(params, key),
+            folder: folder.path().to_owned(),
+            _own: Some(folder),
         }
     }
 
