@@ -4,8 +4,10 @@
 //! DIR holds `cases.json` (a list of `{repo, chart, case, args, rc}`) and `charts/REPO/CHART`.
 //! Every case that Helm renders is run by both in turn; what counts is the processor time of
 //! the process (user and system, by `getrusage`), the best of [`RUNS`] runs, because other
-//! load only ever adds. Behind the cases: an umbrella of many copies of one chart, by
-//! number of copies, with the exponent of its growth.
+//! load only ever adds; and the peak of its memory. Behind the cases: what grows, and the
+//! exponents of the growth.
+//!
+//! Both are warmed up by the first of the runs: what they read is in the system's cache.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -15,7 +17,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use testbed::Tool;
@@ -23,11 +25,13 @@ use testbed::Tool;
 /// Runs of each command; the best counts.
 const RUNS: usize = 3;
 /// Copies in the umbrella charts.
-const UMBRELLAS: [usize; 4] = [1, 8, 32, 64];
+const UMBRELLAS: [usize; 5] = [1, 8, 32, 64, 128];
 
+#[derive(Clone, Copy)]
 struct Cost {
     cpu: Duration,
-    wall: Duration,
+    /// In MiB.
+    peak: f64,
 }
 
 struct Row {
@@ -48,7 +52,22 @@ fn main() {
     let home = tempfile::tempdir().unwrap();
     let rows = cases(&corpus, home.path());
     summary(&rows);
-    umbrellas(&corpus, home.path());
+    if let Some(chart) = std::env::var_os("UMBRELLA_CHART") {
+        let chart = corpus.join("charts").join(chart);
+        growth(
+            "copies in an umbrella",
+            &UMBRELLAS,
+            home.path(),
+            |folder, copies| {
+                umbrella(&chart, folder, copies);
+            },
+        );
+    } else {
+        println!("\nUMBRELLA_CHART names no chart below charts/: no umbrella is measured");
+    }
+    growth("files", &[100, 1_000, 10_000], home.path(), many_files);
+    growth("depth of `include`", &[9, 90, 900], home.path(), nested_includes);
+    growth("depth of `tpl`", &[9, 90, 900], home.path(), nested_tpls);
 }
 
 fn cases(corpus: &Path, home: &Path) -> Vec<Row> {
@@ -65,7 +84,7 @@ fn cases(corpus: &Path, home: &Path) -> Vec<Row> {
                 .iter()
                 .map(|word| word.as_str().unwrap().to_owned())
                 .collect();
-            let [ours, helm] = both(&folder, home, &args);
+            let [ours, helm] = both(&folder, home, &args, RUNS);
             let name = format!("{}/{} {}", field("repo"), field("chart"), field("case"));
             Row { name, ours, helm }
         })
@@ -73,31 +92,29 @@ fn cases(corpus: &Path, home: &Path) -> Vec<Row> {
 }
 
 /// What each needs for a chart, run in turn.
-fn both(folder: &Path, home: &Path, args: &[String]) -> [Cost; 2] {
-    let words = |command: &mut Command| {
+fn both(folder: &Path, home: &Path, args: &[String], runs: usize) -> [Cost; 2] {
+    let mut ours = Command::new(env!("CARGO_BIN_EXE_solar-render"));
+    let mut helm = Tool::Helm.command(home);
+    for command in [&mut ours, &mut helm] {
         command
             .args(["template", "rel", ".", "--namespace", "ns"])
-            .args(args)
-            .current_dir(folder);
-    };
-    let mut ours = Command::new(env!("CARGO_BIN_EXE_solar-render"));
-    ours.env_clear();
-    words(&mut ours);
-    let mut helm = Tool::Helm.command(home);
-    words(&mut helm);
+            .args(args);
+    }
     let mut best: [Option<Cost>; 2] = [None, None];
-    for _ in 0..RUNS {
-        for (command, best) in [&mut ours, &mut helm].into_iter().zip(&mut best) {
-            let cost = run(command);
-            if best.as_ref().is_none_or(|best| cost.cpu < best.cpu) {
-                *best = Some(cost);
-            }
+    for _ in 0..runs {
+        for (command, best) in [&ours, &helm].into_iter().zip(&mut best) {
+            let cost = run(command, folder);
+            let (cpu, peak) = best.map_or((cost.cpu, cost.peak), |best| {
+                (best.cpu.min(cost.cpu), best.peak.max(cost.peak))
+            });
+            *best = Some(Cost { cpu, peak });
         }
     }
     best.map(Option::unwrap)
 }
 
-fn run(command: &mut Command) -> Cost {
+/// Runs a command below `/usr/bin/time`, which knows the peak of its memory.
+fn run(command: &Command, folder: &Path) -> Cost {
     let spent = || {
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
         let [user, system] = [usage.user_time(), usage.system_time()];
@@ -106,37 +123,28 @@ fn run(command: &mut Command) -> Cost {
             micros(user.tv_sec(), user.tv_usec()) + micros(system.tv_sec(), system.tv_usec()),
         )
     };
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let (before, start) = (spent(), Instant::now());
-    let status = command.status().unwrap();
-    let wall = start.elapsed();
-    assert!(status.success(), "{command:?}");
-    Cost {
-        cpu: spent() - before,
-        wall,
-    }
-}
-
-/// The peak of a command's memory in MiB, as `/usr/bin/time` sees it.
-fn peak(folder: &Path, home: &Path, ours: bool) -> f64 {
     let mut timed = Command::new("/usr/bin/time");
-    timed.args(["-f", "%M"]);
-    if ours {
-        timed.arg(env!("CARGO_BIN_EXE_solar-render")).env_clear();
-    } else {
-        let helm = Tool::Helm.command(home);
-        timed.arg(helm.get_program()).args(helm.get_args());
-        for (key, value) in helm.get_envs() {
-            if let Some(value) = value {
-                timed.env(key, value);
-            }
+    timed
+        .args(["-f", "%M"])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .env_clear()
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    for (key, value) in command.get_envs() {
+        if let Some(value) = value {
+            timed.env(key, value);
         }
     }
-    timed.args(["template", "rel", ".", "--namespace", "ns"]);
-    let output = timed.current_dir(folder).output().unwrap();
+    let before = spent();
+    let output = timed.output().unwrap();
+    let cpu = spent() - before;
+    assert!(output.status.success(), "{command:?}");
     let text = String::from_utf8_lossy(&output.stderr);
     let kib: f64 = text.lines().last().unwrap().trim().parse().unwrap();
-    kib / 1024.0
+    let peak = kib / 1024.0;
+    Cost { cpu, peak }
 }
 
 fn millis(time: Duration) -> f64 {
@@ -146,10 +154,10 @@ fn millis(time: Duration) -> f64 {
 fn summary(rows: &[Row]) {
     let sum = |cost: fn(&Row) -> Duration| millis(rows.iter().map(cost).sum());
     let (ours, helm) = (sum(|row| row.ours.cpu), sum(|row| row.helm.cpu));
-    println!("| case | helm, cpu | ours, cpu | times as fast |");
-    println!("|---|---|---|---|");
+    println!("| case | helm, cpu | helm, peak | ours, cpu | ours, peak | times as fast |");
+    println!("|---|---|---|---|---|---|");
     println!(
-        "| all {} cases | {helm:.0} ms | {ours:.0} ms | {:.1} |",
+        "| all {} cases | {helm:.0} ms | | {ours:.0} ms | | {:.1} |",
         rows.len(),
         helm / ours
     );
@@ -167,58 +175,114 @@ fn summary(rows: &[Row]) {
     let slowest = sorted.iter().take(5).copied();
     let middle = sorted.get(sorted.len() / 2).copied();
     for row in slowest.chain(middle).chain(rows.iter().filter(named)) {
-        println!(
-            "| {} | {:.1} ms | {:.1} ms | {:.1} |",
-            row.name,
-            millis(row.helm.cpu),
-            millis(row.ours.cpu),
-            times(row)
-        );
+        line(&row.name, &row.ours, &row.helm);
     }
+    let slower = rows.iter().filter(|row| times(row) < 1.0).count();
+    println!("\n{slower} cases are slower here than in Helm");
+    sorted.sort_by(|a, b| memory(b).total_cmp(&memory(a)));
+    let middle = sorted.get(sorted.len() / 2).copied();
+    println!("\nMemory, in parts of Helm's: the median case, and the largest parts");
+    for row in middle.into_iter().chain(sorted.iter().take(5).copied()) {
+        println!("{:.2} {}", memory(row), row.name);
+    }
+}
+
+fn line(name: &dyn std::fmt::Display, ours: &Cost, helm: &Cost) {
+    println!(
+        "| {name} | {:.1} ms | {:.0} MiB | {:.1} ms | {:.1} MiB | {:.1} |",
+        millis(helm.cpu),
+        helm.peak,
+        millis(ours.cpu),
+        ours.peak,
+        millis(helm.cpu) / millis(ours.cpu)
+    );
+}
+
+fn memory(row: &Row) -> f64 {
+    row.ours.peak / row.helm.peak
 }
 
 fn times(row: &Row) -> f64 {
     millis(row.helm.cpu) / millis(row.ours.cpu)
 }
 
-/// An umbrella over copies of one chart, each under an alias.
-fn umbrellas(corpus: &Path, home: &Path) {
-    let Some(chart) = std::env::var_os("UMBRELLA_CHART").map(|path| corpus.join("charts").join(path)) else {
-        println!("\nUMBRELLA_CHART names no chart below charts/: no umbrella is measured");
-        return;
-    };
-    println!("\n| copies | helm, wall | helm, peak | ours, wall | ours, peak | times as fast |");
+/// Charts of growing size, and the exponent of what they cost, each time against the size before.
+fn growth(what: &str, sizes: &[usize], home: &Path, make: impl Fn(&Path, usize)) {
+    println!("\n| {what} | helm, cpu | helm, peak | ours, cpu | ours, peak | times as fast |");
     println!("|---|---|---|---|---|---|");
-    let mut points = Vec::new();
-    for copies in UMBRELLAS {
+    let mut costs: Vec<[Cost; 2]> = Vec::new();
+    for &size in sizes {
         let folder = tempfile::tempdir().unwrap();
-        umbrella(&chart, folder.path(), copies);
-        let [ours, helm] = both(folder.path(), home, &[]);
-        println!(
-            "| {copies} | {:.0} ms | {:.0} MiB | {:.1} ms | {:.1} MiB | {:.1} |",
-            millis(helm.wall),
-            peak(folder.path(), home, false),
-            millis(ours.wall),
-            peak(folder.path(), home, true),
-            millis(helm.wall) / millis(ours.wall)
-        );
-        points.push((copies, millis(ours.cpu)));
+        make(folder.path(), size);
+        let [ours, helm] = both(folder.path(), home, &[], 1);
+        line(&size, &ours, &helm);
+        costs.push([ours, helm]);
     }
-    let exponent = |a: &(usize, f64), b: &(usize, f64)| {
-        #[allow(clippy::cast_precision_loss, reason = "small numbers")]
-        let copies = (b.0 as f64 / a.0 as f64).ln();
-        (b.1 / a.1).ln() / copies
-    };
-    if let [.., before, last] = points.as_slice() {
+    for (index, name) in ["ours", "helm"].into_iter().enumerate() {
+        let exponents = sizes.windows(2).zip(costs.windows(2)).map(|(sizes, costs)| {
+            let [before, after] = [0, 1].map(|at| costs[at][index].cpu.as_secs_f64());
+            #[allow(clippy::cast_precision_loss, reason = "small numbers")]
+            let [small, large] = [0, 1].map(|at| sizes[at] as f64);
+            format!("{:.2}", (after / before).ln() / (large / small).ln())
+        });
         println!(
-            "\nGrowth of ours from {} to {} copies: exponent {:.2}",
-            before.0,
-            last.0,
-            exponent(before, last)
+            "Exponents of {name}: {}",
+            exponents.collect::<Vec<_>>().join(", ")
         );
     }
 }
 
+fn write(folder: &Path, path: &str, text: &str) {
+    let path = folder.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+const CHART: &str = "apiVersion: v2\nname: grown\nversion: 1.0.0\n";
+
+/// Half of them templates.
+fn many_files(folder: &Path, count: usize) {
+    write(folder, "Chart.yaml", CHART);
+    for number in 0..count / 2 {
+        let text = format!(
+            "kind: ConfigMap\napiVersion: v1\nmetadata: {{name: {{{{ .Release.Name }}}}-{number}}}\n"
+        );
+        write(
+            folder,
+            &format!("templates/{}/t{number}.yaml", number % 10),
+            &text,
+        );
+        write(folder, &format!("files/{}/f{number}.txt", number % 10), "text\n");
+    }
+}
+
+/// Templates that include each other.
+fn nested_includes(folder: &Path, depth: usize) {
+    write(folder, "Chart.yaml", CHART);
+    let mut text = format!("{{{{ define \"t{depth}\" }}}}x{{{{ end }}}}\n");
+    for number in 0..depth {
+        let next = number + 1;
+        text.push_str(&format!(
+            "{{{{ define \"t{number}\" }}}}{{{{ include \"t{next}\" . }}}}{{{{ end }}}}\n"
+        ));
+    }
+    write(folder, "templates/_all.tpl", &text);
+    let call = "kind: X\nlist: {{ range 200 }}{{ include \"t0\" $ }}{{ end }}\n";
+    write(folder, "templates/x.yaml", call);
+}
+
+/// A text that passes itself through `tpl`.
+fn nested_tpls(folder: &Path, depth: usize) {
+    write(folder, "Chart.yaml", CHART);
+    let text = "text: '{{ if .n }}{{ tpl .text (dict \"text\" .text \"n\" (sub .n 1) \"Template\" .Template) }}{{ end }}x'\n";
+    write(folder, "values.yaml", text);
+    let call = format!(
+        "kind: X\nlist: {{{{ range 10 }}}}{{{{ tpl $.Values.text (dict \"text\" $.Values.text \"n\" {depth} \"Template\" $.Template) }}}}{{{{ end }}}}\n"
+    );
+    write(folder, "templates/x.yaml", &call);
+}
+
+/// An umbrella over copies of one chart, each under an alias.
 fn umbrella(chart: &Path, folder: &Path, copies: usize) {
     let mut text = String::from("apiVersion: v2\nname: umbrella\nversion: 1.0.0\ndependencies:\n");
     let yaml = std::fs::read_to_string(chart.join("Chart.yaml")).unwrap();

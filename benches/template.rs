@@ -1,16 +1,19 @@
-//! The template language by itself, on one core: `cargo bench --bench template`.
+//! Rendering, step by step and as a whole, on one core: `cargo bench --bench template`.
 //!
-//! The text is a Deployment as charts write them: labels by `include`, conditions, loops.
+//! The text is a Deployment as charts write them: labels by `include`, conditions, loops. Cutting it
+//! into tokens is a part of `parse`.
 #![allow(clippy::unwrap_used, reason = "a benchmark that can't go on should stop")]
 
 use std::sync::Arc;
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use solar_render::engine::{Input, Program, Unit, functions};
+use solar_render::chart::load::load_files;
+use solar_render::engine::{Chart, Input, Program, Request, Unit, functions};
 use solar_render::source::Source;
 use solar_render::template::{MAX_STEPS, Val};
 use solar_render::value::{Map, Value};
+use solar_render::values::prepare;
 use solar_render::world::Fixed;
 
 const HELPERS: &str = r#"{{- define "app.name" -}}{{ .Values.name | default .Release.Name }}{{- end }}
@@ -127,4 +130,52 @@ fn execute(bencher: Bencher<'_, '_>, copies: usize) {
     bencher
         .counter(BytesCount::new(bytes))
         .bench(|| program.render(&input).unwrap());
+}
+
+/// So many copies of the values, as `toYaml` writes them.
+#[divan::bench(args = [1, 100])]
+fn to_yaml(bencher: Bencher<'_, '_>, copies: usize) {
+    let list = Value::List(vec![Value::Map(values()); copies]);
+    bencher
+        .counter(BytesCount::of_str(&solar_render::yaml::write(&list)))
+        .bench(|| solar_render::yaml::write(&list));
+}
+
+/// Files of a chart with so many subcharts, each with values, templates and values from its parent.
+fn files(subcharts: usize) -> Vec<(String, Vec<u8>)> {
+    let chart = |name: &str| format!("{{apiVersion: v2, name: {name}, version: 1.0.0}}").into_bytes();
+    let mut values = String::from(VALUES.trim_end().trim_end_matches('}'));
+    let mut files = vec![("Chart.yaml".to_owned(), chart("app"))];
+    for number in 0..subcharts {
+        let below = format!("charts/sub{number}");
+        values.push_str(&format!(
+            r#","sub{number}":{{"replicas":{number},"labels":{{"b":null}}}}"#
+        ));
+        files.push((format!("{below}/Chart.yaml"), chart(&format!("sub{number}"))));
+        files.push((format!("{below}/values.yaml"), VALUES.into()));
+        files.push((format!("{below}/templates/_helpers.tpl"), HELPERS.into()));
+        files.push((format!("{below}/templates/deployment.yaml"), DEPLOYMENT.into()));
+    }
+    values.push('}');
+    files.push(("values.yaml".to_owned(), values.into_bytes()));
+    files
+}
+
+/// The values of a chart with so many subcharts, put together.
+#[divan::bench(args = [1, 8, 64])]
+fn coalesce(bencher: Bencher<'_, '_>, subcharts: usize) {
+    let chart = load_files(files(subcharts)).unwrap();
+    let user = values();
+    bencher.bench(|| prepare(&chart, &user).unwrap());
+}
+
+/// From files in memory to texts.
+#[divan::bench(args = [1, 8, 64])]
+fn whole_chart(bencher: Bencher<'_, '_>, subcharts: usize) {
+    bencher.with_inputs(|| files(subcharts)).bench_values(|files| {
+        Chart::from_files(files)
+            .unwrap()
+            .render(&Request::new("rel"))
+            .unwrap()
+    });
 }
