@@ -106,16 +106,6 @@ impl Path {
         Self(written.into())
     }
 
-    pub(super) fn followed_by(self, written: &str) -> Self {
-        if self.is_empty() {
-            return Self::new(written);
-        }
-        let mut both = String::with_capacity(self.0.len() + written.len());
-        both.push_str(&self.0);
-        both.push_str(written);
-        Self(both.into())
-    }
-
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }

@@ -44,7 +44,9 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
             let message = format!("templates call each other more than {MAX_CALL_DEPTH} deep");
             Err(frame.error(message).limit())
         } else {
-            frame.push("$", dot.clone());
+            let name = Arc::clone(&frame.run.dollar);
+            let value = dot.clone();
+            frame.run.variables.push(Variable { name, value });
             frame.list(&tree.root, &dot).map(|_| ())
         };
         let Frame { run, .. } = frame;
@@ -67,11 +69,6 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         }
         let message = format!("the rendering takes more than {} steps", self.run.allowed);
         Err(self.error(message).limit())
-    }
-
-    fn push(&mut self, name: &str, value: Slot) {
-        let name = name.into();
-        self.run.variables.push(Variable { name, value });
     }
 
     /// The innermost variable of a name.

@@ -193,7 +193,7 @@ impl Parser<'_> {
         }
         let mark = self.nodes.len();
         loop {
-            if self.peek_non_space() == TokenKind::Eof {
+            if self.front().kind == TokenKind::Eof {
                 return Err(self.error("unexpected EOF"));
             }
             match self.text_or_action()? {
@@ -232,13 +232,13 @@ impl Parser<'_> {
     /// An action that is nothing but a text in backquotes, by which charts write braces that are
     /// not Helm's: some files hold thousands of them. It prints what stands there.
     fn raw_text(&mut self) -> Option<Node> {
-        let first = self.next_non_space();
+        let first = self.front();
         // A blank text is something where a blank template would be nothing.
         let plain = |written: &str| !written.contains('\r') && !written.trim_matches('`').trim().is_empty();
         if first.kind != TokenKind::RawString || !plain(self.written(&first)) {
-            self.push_back(first);
             return None;
         }
+        self.next();
         let after = self.next();
         let (space, end) = if after.kind == TokenKind::Space {
             (Some(after), self.next())
@@ -258,11 +258,10 @@ impl Parser<'_> {
     }
 
     fn action(&mut self) -> Parsed<Item> {
-        let token = self.next_non_space();
-        let TokenKind::Keyword(keyword) = token.kind else {
-            self.push_back(token);
+        let TokenKind::Keyword(keyword) = self.front().kind else {
             return self.plain_action();
         };
+        let token = self.next();
         Ok(Item::Node(match keyword {
             Keyword::Block => self.block()?,
             Keyword::Break => {
@@ -394,8 +393,7 @@ impl Parser<'_> {
     }
 
     fn pipeline(&mut self, context: &str, end: TokenKind) -> Parsed<Pipe> {
-        let first = self.next_non_space();
-        self.push_back(first);
+        let first = self.front();
         let (declared, assigns) = if first.kind == TokenKind::Variable {
             self.declarations(context)?
         } else {
@@ -471,7 +469,7 @@ impl Parser<'_> {
             if context != "range" || declared.len() > 1 {
                 return Err(self.error(format!("too many declarations in {context}")));
             }
-            match self.peek_non_space() {
+            match self.front().kind {
                 TokenKind::Variable | TokenKind::RightDelim | TokenKind::RightParen => {}
                 _ => return Err(self.error("range can only initialize variables")),
             }
@@ -502,11 +500,9 @@ impl Parser<'_> {
     }
 
     fn command(&mut self) -> Parsed<Command> {
-        let first = self.next_non_space();
-        self.push_back(first);
+        let first = self.front();
         let mark = self.words.len();
         loop {
-            self.peek_non_space();
             if let Some(word) = self.operand()? {
                 self.words.push(word);
             }
@@ -533,6 +529,9 @@ impl Parser<'_> {
 
     /// A term, possibly followed by fields.
     fn operand(&mut self) -> Parsed<Option<Expr>> {
+        if self.front().kind == TokenKind::Field {
+            return Ok(Some(self.fields()));
+        }
         let Some(term) = self.term()? else {
             return Ok(None);
         };
@@ -553,10 +552,9 @@ impl Parser<'_> {
         // Fields stand behind one another, with nothing between them.
         let text = self.text_of(first.start, last.end);
         let kind = match term.kind {
-            ExprKind::Field(path) => ExprKind::Field(path.followed_by(text)),
-            ExprKind::Variable { name, fields } => ExprKind::Variable {
+            ExprKind::Variable { name, .. } => ExprKind::Variable {
                 name,
-                fields: fields.followed_by(text),
+                fields: Path::new(text),
             },
             ExprKind::Bool(_)
             | ExprKind::Str { .. }
@@ -577,6 +575,22 @@ impl Parser<'_> {
         }))
     }
 
+    /// `.a.b.c`, which stands where its second field does, as in Go.
+    fn fields(&mut self) -> Expr {
+        let first = self.next();
+        let (mut last, mut pos) = (first, first.start);
+        while self.peek() == TokenKind::Field {
+            let field = self.next();
+            if last == first {
+                pos = field.start;
+            }
+            last = field;
+        }
+        let kind = ExprKind::Field(Path::new(self.text_of(first.start, last.end)));
+        Expr { pos, kind }
+    }
+
+    /// A term that is no field; fields may follow it.
     fn term(&mut self) -> Parsed<Option<Expr>> {
         let token = self.next_non_space();
         let kind = match token.kind {
@@ -584,7 +598,6 @@ impl Parser<'_> {
             TokenKind::Keyword(Keyword::Dot) => ExprKind::Dot,
             TokenKind::Keyword(Keyword::Nil) => ExprKind::Nil,
             TokenKind::Variable => self.variable(&token)?,
-            TokenKind::Field => ExprKind::Field(Path::new(self.written(&token))),
             TokenKind::Bool => ExprKind::Bool(self.written(&token) == "true"),
             TokenKind::CharConstant | TokenKind::Complex | TokenKind::Number => {
                 let written = self.written(&token);
@@ -683,12 +696,17 @@ impl Parser<'_> {
         }
     }
 
-    /// The kind of the next token that is no white space; white space before it is gone.
+    /// The next token that is no white space, which stays; white space before it is gone.
     #[inline]
-    fn peek_non_space(&mut self) -> TokenKind {
-        let token = self.next_non_space();
-        self.push_back(token);
-        token.kind
+    fn front(&mut self) -> Token {
+        match self.ahead.last() {
+            Some(token) if token.kind != TokenKind::Space => *token,
+            _ => {
+                let token = self.next_non_space();
+                self.push_back(token);
+                token
+            }
+        }
     }
 
     fn expect(&mut self, kind: TokenKind, context: &str) -> Parsed<Token> {
@@ -784,7 +802,7 @@ impl<'a> Parser<'a> {
 
 /// What a list has gathered since it began.
 fn taken<T>(gathered: &mut Vec<T>, mark: usize) -> Box<[T]> {
-    gathered.drain(mark..).collect()
+    gathered.split_off(mark).into_boxed_slice()
 }
 
 fn invocation(token: &Token, name: Arc<str>, pipe: Option<Pipe>) -> Node {

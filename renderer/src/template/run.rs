@@ -41,6 +41,8 @@ pub struct Run<'s, C: 'static> {
     pub context: C,
     pub(super) out: Vec<u8>,
     pub(super) variables: Vec<Variable>,
+    /// The name of the variable that every template has.
+    pub(super) dollar: Arc<str>,
     pub(super) depth: usize,
     /// What printed what is in `out`, when that is wanted.
     pub(super) origins: Option<Box<Origins>>,
@@ -88,6 +90,7 @@ impl<'s, C: 'static> Run<'s, C> {
             context,
             out: Vec::new(),
             variables: Vec::new(),
+            dollar: Arc::from("$"),
             depth: 0,
             origins: None,
             steps: MAX_STEPS,
