@@ -19,7 +19,11 @@ Exit codes:
 /// Runs the renderer in Kubernetes Jobs for RenderTasks and ClusterRenderTasks.
 #[derive(Parser, Debug)]
 #[command(name = "solar-operator", version, after_help = EXIT_CODES, max_term_width = 110)]
-#[command(disable_help_subcommand = true, args_conflicts_with_subcommands = true)]
+#[command(
+    disable_help_subcommand = true,
+    args_conflicts_with_subcommands = true,
+    args_override_self = true
+)]
 pub(super) struct Cli {
     #[command(subcommand)]
     pub(super) command: Option<Command>,

@@ -100,17 +100,16 @@ impl Bench {
         let log = File::create(self.folder.path().join(format!("{number}.log"))).unwrap();
         let watches = format!("--watch-namespaces={}", self.namespace);
         let labels = format!("--label-selector=bench={}", self.namespace);
+        let mut common = vec!["--renderer-image=h.example/renderer:1", "--log-level=debug"];
+        common.extend([
+            "--metrics-bind-address=127.0.0.1:0",
+            "--health-probe-bind-address=127.0.0.1:0",
+        ]);
+        if !flags.iter().any(|flag| flag.starts_with("--label-selector")) {
+            common.extend([watches.as_str(), labels.as_str()]);
+        }
         let child = Command::new(OPERATOR)
-            .args([
-                &watches,
-                &labels,
-                "--renderer-image=h.example/renderer:1",
-                "--log-level=debug",
-            ])
-            .args([
-                "--metrics-bind-address=127.0.0.1:0",
-                "--health-probe-bind-address=127.0.0.1:0",
-            ])
+            .args(common)
             .args(flags)
             .env("KUBECONFIG", CLUSTER.kubeconfig())
             .env("POD_NAMESPACE", &self.namespace)
@@ -138,7 +137,10 @@ impl Bench {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        within(words, line).await
+        match tokio::time::timeout(LIMIT, line).await {
+            Ok(line) => line,
+            Err(_) => panic!("{words}: not within {LIMIT:?}: {}", self.log(number)),
+        }
     }
 
     /// SIGKILL, or SIGTERM with `gently`; gives back how it ended.
