@@ -6,12 +6,15 @@
     reason = "tests stop at once when something isn't as it should be"
 )]
 
+mod fleet;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use fleet::{Fleet, Kubelet, Order, condition, own_requests};
 use testbed::{Cluster, ClusterSetup, Tool, eventually, run, workspace_program};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -352,4 +355,36 @@ fn who_may_edit_a_namespace_may_edit_its_tasks_and_no_cluster_tasks() {
         "shop",
         "patch rendertasks.solar.opendefense.cloud/status"
     ));
+}
+
+#[test]
+fn with_some_namespaces_the_rights_there_are_all_that_the_operator_needs() {
+    let fleet = Fleet::start(
+        true,
+        &["jobs", "team", "other"],
+        "jobNamespace=jobs,watchNamespaces={team}",
+    );
+    let _kubelet = Kubelet::start(fleet.cluster.kubeconfig(), Duration::ZERO);
+    let orders = ["team", "other", ""].map(|namespace| Order {
+        namespace: Some(namespace.to_owned()).filter(|name| !name.is_empty()),
+        name: format!("task{namespace}"),
+    });
+    fleet.order(&orders);
+    let narrow = [
+        "--job-namespace=jobs",
+        "--watch-namespaces=team",
+        "--metrics-bind-address=0",
+    ];
+    fleet.start_operator("operator", &narrow);
+    let ready = eventually("two tasks are ready", LIMIT, || {
+        let mut tasks = fleet.tasks();
+        tasks.retain(|task| condition(task, "Ready") == "True");
+        (tasks.len() == 2).then_some(tasks)
+    });
+    let namespaces: Vec<_> = ready
+        .iter()
+        .map(|task| task["metadata"]["namespace"].as_str())
+        .collect();
+    assert_eq!(namespaces, [Some("team"), None]);
+    assert!(!own_requests(&fleet.cluster.requests()).is_empty());
 }

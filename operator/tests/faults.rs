@@ -1,0 +1,159 @@
+//! The operator is killed again and again, at random, while tasks run.
+#![allow(
+    clippy::unwrap_used,
+    reason = "tests stop at once when something isn't as it should be"
+)]
+
+mod fleet;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fleet::{Fleet, Kubelet, Order, condition, digest_of, own_requests};
+use serde_json::Value;
+use testbed::eventually;
+
+const TASKS: usize = 300;
+const KILLS: usize = 100;
+/// Between two kills, at most.
+const PAUSE: Duration = Duration::from_millis(600);
+/// How long a pod takes, at most.
+const SPREAD: Duration = Duration::from_secs(2);
+/// From the last kill to the end of all.
+const LIMIT: Duration = Duration::from_secs(90);
+/// Between two looks at all tasks.
+const POLL: Duration = Duration::from_millis(500);
+const REPLICAS: [&str; 2] = ["operator-a", "operator-b"];
+const SEED: u64 = 0x5eed_0f50_1a20;
+/// Short, so that a kill costs little time.
+const LEASE: [&str; 4] = [
+    "--lease-duration=1s",
+    "--renew-deadline=700ms",
+    "--retry-period=100ms",
+    "--metrics-bind-address=127.0.0.1:0",
+];
+
+/// xorshift64: the same moments and victims in each run, as far as the machine allows.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+fn orders() -> Vec<Order> {
+    let order = |index: usize| Order {
+        // A third of each: two namespaces, and no namespace.
+        namespace: [Some("one"), Some("two"), None][index % 3].map(str::to_owned),
+        name: format!("task-{index}"),
+    };
+    (0..TASKS).map(order).collect()
+}
+
+#[test]
+fn every_task_ends_once_however_often_the_operator_is_killed() {
+    let fleet = Fleet::start(true, &["one", "two"], "");
+    let kubelet = Kubelet::start(fleet.cluster.kubeconfig(), SPREAD);
+    for replica in REPLICAS {
+        fleet.start_operator(replica, &LEASE);
+    }
+    let orders = orders();
+    let mut random = Random(SEED);
+    // Some new tasks before each kill, so that there is something to break.
+    for some in orders.chunks(TASKS / KILLS) {
+        fleet.order(some);
+        thread::sleep(PAUSE * u32::try_from(random.below(1000)).unwrap() / 1000);
+        let victim = REPLICAS[usize::try_from(random.below(2)).unwrap()];
+        fleet.cluster.kill(victim);
+        fleet.start_operator(victim, &LEASE);
+    }
+
+    let tasks = wait_for_all(&fleet);
+    assert_eq!(tasks.len(), TASKS);
+    let digests: BTreeMap<&str, &str> = tasks
+        .iter()
+        .map(|task| {
+            (
+                task["metadata"]["name"].as_str().unwrap(),
+                task["status"]["digest"].as_str().unwrap_or(""),
+            )
+        })
+        .collect();
+    for order in &orders {
+        assert_eq!(digests[order.name.as_str()], digest_of(&order.url()), "{order:?}");
+    }
+    let pushed = kubelet.pushed();
+    assert_eq!(pushed.len(), TASKS);
+    let again: Vec<_> = pushed.iter().filter(|(_, times)| **times != 1).collect();
+    assert!(again.is_empty(), "pushed more than once: {again:?}");
+    for plural in ["jobs", "secrets", "pods"] {
+        eventually(&format!("no {plural} are left"), LIMIT, || {
+            (fleet.left(plural) == 0).then_some(())
+        });
+    }
+    check_requests(&fleet.cluster.requests());
+    let lease = [
+        "-n",
+        fleet::NAMESPACE,
+        "get",
+        "lease",
+        "-o",
+        "jsonpath={.items[0].spec.leaseTransitions}",
+    ];
+    let handed_over: usize = fleet.cluster.kubectl(&lease).parse().unwrap();
+    assert!(
+        handed_over > KILLS / 10,
+        "the lead has changed hands {handed_over} times only"
+    );
+    for replica in REPLICAS {
+        let log = fs::read_to_string(fleet.cluster.log(replica)).unwrap();
+        assert!(!log.contains("panicked"), "{replica} panicked");
+    }
+}
+
+/// Waits until every task is ready; shows some of those that aren't when it takes too long.
+fn wait_for_all(fleet: &Fleet) -> Vec<Value> {
+    let begin = Instant::now();
+    loop {
+        let tasks = fleet.tasks();
+        let waiting: Vec<_> = tasks
+            .iter()
+            .filter(|task| condition(task, "Ready") != "True")
+            .collect();
+        if waiting.is_empty() {
+            return tasks;
+        }
+        let shown: Vec<String> = waiting.iter().take(3).map(|task| format!("{task:#}")).collect();
+        assert!(
+            begin.elapsed() < LIMIT,
+            "{} are not ready, such as\n{}",
+            waiting.len(),
+            shown.join("\n")
+        );
+        thread::sleep(POLL);
+    }
+}
+
+/// No Job was made twice, and nothing was asked that the operator has no right to.
+fn check_requests(requests: &[Value]) {
+    let mut made: BTreeMap<String, usize> = BTreeMap::new();
+    for event in own_requests(requests) {
+        let object = &event["objectRef"];
+        if event["verb"] == "create" && object["resource"] == "jobs" {
+            let times = made
+                .entry(format!("{}/{}", object["namespace"], object["name"]))
+                .or_default();
+            // Of one that was killed while it asked, the answer is not always known.
+            *times += usize::from(event["responseStatus"]["code"] == 201);
+        }
+    }
+    assert_eq!(made.len(), TASKS);
+    let twice: Vec<_> = made.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(twice.is_empty(), "Jobs made twice: {twice:?}");
+}
