@@ -23,33 +23,58 @@ pub const MAX_MESSAGE: usize = 1024;
 
 /// Why a condition is as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "each says itself; the table is in the README")]
 pub enum Reason {
+    /// The Job exists and is not finished.
     JobScheduled,
+    /// There is no Job yet.
     DoesNotExist,
+    /// As many Jobs run as may at once.
     Queued,
+    /// A Job or Secret of the name is somebody else's.
     NameConflict,
+    /// There is no push Secret of the name.
     PushSecretNotFound,
+    /// The push Secret is for another registry, or does not say for which.
     RegistryHostMismatch,
+    /// There is no ConfigMap with CA certificates.
     ConfigMapNotFound,
+    /// The namespace of Jobs does not exist.
     NamespaceNotFound,
+    /// It is being deleted.
     NamespaceTerminating,
+    /// A quota, admission or missing rights refuse the Job or the Secret.
     Forbidden,
+    /// The Job has ended.
     Finished,
+    /// The Job is complete.
     JobSucceeded,
+    /// The Job is complete, and no pod has reported a digest.
     DigestUnavailable,
+    /// The config, chart, template or values are wrong.
     ConfigInvalid,
+    /// Another chart is at the tag.
     Conflict,
+    /// The registry refuses the credentials.
     AuthFailed,
+    /// The registry refuses, or contradicts itself.
     RegistryRefused,
+    /// The registry or the network failed, after retries.
     RegistryUnavailable,
+    /// The container's disk failed.
     InputOutput,
+    /// A fault of the renderer, or it was killed.
     RendererCrashed,
+    /// The renderer was told to end.
     Cancelled,
+    /// The Job was active for too long.
     DeadlineExceeded,
+    /// Too many pods have failed, and none said why.
     BackoffLimitExceeded,
+    /// The pod was evicted.
     Evicted,
+    /// The Jobs vanish.
     JobLost,
+    /// Too many errors in a row.
     ReconcileFailed,
 }
 

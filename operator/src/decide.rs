@@ -58,7 +58,11 @@ pub fn looks_at_push_secret(task: &Task, job: Option<&FoundJob>) -> bool {
     match ended(conditions) {
         None => job.is_none(),
         Some(Ended::Succeeded) => false,
-        Some(Ended::Failed(_)) => true,
+        Some(Ended::Failed(reason)) => {
+            let run = status.and_then(|status| status.run.as_ref());
+            let asked = task.retry() != run.and_then(|run| run.retry.as_deref());
+            asked || reason == Reason::AuthFailed.as_str()
+        }
     }
 }
 
@@ -481,6 +485,10 @@ mod tests {
         assert!(looks_at_push_secret(&with(task()), None));
         assert!(!looks_at_push_secret(&with(task()), Some(&job("job-1"))));
         assert!(looks_at_push_secret(&with(failed(Reason::AuthFailed)), None));
+        assert!(!looks_at_push_secret(&with(failed(Reason::Conflict)), None));
+        let mut asked = with(failed(Reason::Conflict));
+        ask(&mut asked, "1");
+        assert!(looks_at_push_secret(&asked, None));
         let done = ended_task(&State::Succeeded { message: "m".into() });
         assert!(!looks_at_push_secret(&with(done), None));
     }

@@ -115,6 +115,13 @@ fn schema(scope: Scope) -> Result<JSONSchemaProps, serde_json::Error> {
         .into_root_schema_for::<Object>()
         .to_value();
     tidy(&mut schema);
+    // There is no status until somebody has looked.
+    if let Some(status) = schema
+        .pointer_mut("/properties/status")
+        .and_then(Value::as_object_mut)
+    {
+        status.remove("default");
+    }
     if let Some(top) = schema.as_object_mut() {
         let text = match scope {
             Scope::Namespaced => "A chart to be rendered and pushed by a Job in the task's namespace.",
@@ -127,8 +134,8 @@ fn schema(scope: Scope) -> Result<JSONSchemaProps, serde_json::Error> {
     serde_json::from_value(schema)
 }
 
-/// Takes out what API servers don't keep or warn about (titles, `format: uint32`, defaults of the
-/// status), so that what is installed is what is printed.
+/// Takes out what API servers don't keep or warn about (titles, `format: uint32`), so that what is
+/// installed is what is printed.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
@@ -200,6 +207,11 @@ mod tests {
                 "type"
             ]
         );
+    }
+
+    #[test]
+    fn a_new_task_has_no_status() {
+        assert_eq!(spec("status").get("default"), None);
     }
 
     #[test]

@@ -104,3 +104,62 @@ fn text_of_item(decoder: &mut Decoder, item: &Node, name: &str) -> Option<String
     }
     Some(part)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::args::Cli;
+    use super::*;
+    use clap::CommandFactory as _;
+
+    fn read(text: &str, given: &[&str]) -> std::result::Result<Vec<String>, String> {
+        let command = Cli::command();
+        let all = ["solar-operator"].iter().chain(given);
+        let matches = command.clone().try_get_matches_from(all).expect("arguments");
+        let found = arguments(&Source::new("settings.yaml", text), &command, &matches);
+        let text = |word: OsString| word.to_string_lossy().into_owned();
+        found
+            .map(|words| words.into_iter().map(text).collect())
+            .map_err(|problems| problems.to_string())
+    }
+
+    #[test]
+    fn settings_become_arguments_by_the_flags_names() {
+        let text = "concurrency: 8\nleader-elect: true\nlease-duration: 30s\nwatch-namespaces: [a, b]\n";
+        let mut words = read(text, &[]).expect("arguments");
+        words.sort();
+        assert_eq!(
+            words,
+            [
+                "--concurrency=8",
+                "--leader-elect=true",
+                "--lease-duration=30s",
+                "--watch-namespaces=a,b"
+            ]
+        );
+        assert!(read("", &[]).expect("arguments").is_empty());
+    }
+
+    #[test]
+    fn the_command_line_wins() {
+        let words = read("concurrency: 8\nlease-name: x\n", &["--concurrency=2"]).expect("arguments");
+        assert_eq!(words, ["--lease-name=x"]);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_place() {
+        let problem = read("concurency: 8\n", &[]).expect_err("a mistake");
+        assert!(
+            problem.contains("settings.yaml:1:1: unknown field `concurency`"),
+            "{problem}"
+        );
+        for text in [
+            "config: x",
+            "concurrency: {a: 1}",
+            "watch-namespaces: [[a]]",
+            "renderer-args: ['a,b']",
+            "- a",
+        ] {
+            assert!(read(text, &[]).is_err(), "{text}");
+        }
+    }
+}

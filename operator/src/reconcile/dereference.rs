@@ -1,6 +1,6 @@
 //! Everything a decision needs, fetched.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret};
 use kube::api::ListParams;
@@ -175,7 +175,7 @@ async fn with_refusal(context: &Context, job: Option<FoundJob>, pods: &[PodView]
     let mut job = job?;
     let view = &mut job.view;
     let age = view.created.map_or(SignedDuration::ZERO, |created| {
-        Timestamp::now().duration_since(created)
+        context.now().duration_since(created)
     });
     if view.end.is_some() || view.active > 0 || !pods.is_empty() || age < NO_POD_PATIENCE {
         return Some(job);

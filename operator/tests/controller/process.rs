@@ -163,3 +163,40 @@ fn bad_settings_are_told_together_before_anything_is_done() {
         assert!(text.contains(part), "{part} in {text}");
     }
 }
+
+#[test]
+fn settings_come_from_a_file_the_environment_and_the_command_line_in_that_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("settings.yaml");
+    std::fs::write(
+        &file,
+        "concurrency: of-file\njob-deadline: of-file\nmax-concurrent-jobs: of-file\n",
+    )
+    .unwrap();
+    let output = Command::new(OPERATOR)
+        .arg("--config")
+        .arg(&file)
+        .arg("--max-concurrent-jobs=of-line")
+        .env("SOLAR_OPERATOR_JOB_DEADLINE", "of-environment")
+        .env("SOLAR_OPERATOR_MAX_CONCURRENT_JOBS", "of-environment")
+        .env("KUBECONFIG", "/nonexistent")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    for part in [
+        "--concurrency: \"of-file\"",
+        "--job-deadline: \"of-environment\"",
+        "--max-concurrent-jobs: \"of-line\"",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    std::fs::write(&file, "concurency: 2\n").unwrap();
+    let output = Command::new(OPERATOR)
+        .arg("--config")
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("= help: did you mean `concurrency`?"), "{text}");
+}
