@@ -63,7 +63,7 @@ impl Index {
         Some(Change { task: owner, idle })
     }
 
-    /// A Job was deleted; `job` is how it last looked.
+    /// A Job was deleted; `job` is how it last looked. Its end stays until it is recorded.
     pub fn delete_job(&mut self, job: &Job) -> Option<Change> {
         let change = self.apply_job(job)?;
         let place = (job.namespace().unwrap_or_default(), job.name_any());
@@ -182,7 +182,7 @@ impl Index {
 }
 
 /// The task that an object's controller reference names, and its UID.
-fn owner(job: &Job) -> Option<(TaskKey, String)> {
+pub fn owner(job: &Job) -> Option<(TaskKey, String)> {
     let reference = controller(job.metadata.owner_references.as_deref().unwrap_or_default())?;
     let scope = Scope::of_kind(&reference.kind)?;
     // A cluster-scoped owner's reference has no namespace, and its Job's is not the owner's.

@@ -35,6 +35,10 @@ pub struct Metrics {
     pub slots_taken: Gauge,
     /// Tasks that wait for one.
     pub slots_waited_for: Gauge,
+    /// Jobs that are known.
+    pub jobs_known: Gauge,
+    /// Pods that are known.
+    pub pods_known: Gauge,
     /// 1 on the leader.
     pub leader: Gauge,
     /// How often the lead was gained, and lost.
@@ -56,6 +60,8 @@ impl Default for Metrics {
             scheduled: Gauge::default(),
             slots_taken: Gauge::default(),
             slots_waited_for: Gauge::default(),
+            jobs_known: Gauge::default(),
+            pods_known: Gauge::default(),
             leader: Gauge::default(),
             transitions: Counter::default(),
             start: Gauge::default(),
@@ -115,6 +121,8 @@ impl Metrics {
             scheduled,
             slots_taken,
             slots_waited_for,
+            jobs_known,
+            pods_known,
             leader,
             transitions,
             start,
@@ -134,6 +142,8 @@ impl Metrics {
         registry.register("queue_scheduled", "Tasks to be looked at later", scheduled);
         registry.register("jobs_running", "Slots for Jobs that are taken", slots_taken);
         registry.register("jobs_queued", "Tasks that wait for a slot", slots_waited_for);
+        registry.register("jobs_known", "Jobs in memory", jobs_known);
+        registry.register("pods_known", "Pods in memory", pods_known);
         registry.register("leader", "1 on the leader", leader);
         registry.register(
             "leader_transitions",

@@ -21,7 +21,7 @@ use crate::build::{self, Subject};
 use crate::conditions::{Reason, State};
 use crate::decide::{Decision, FoundJob};
 use crate::names::MANAGER;
-use crate::observe::{JobView, Observation, Previous, observe};
+use crate::observe::{JobView, Observation, Previous, ended, observe};
 
 /// How soon to look again at a task in line; who gets a slot is told before.
 const QUEUED_INTERVAL: Duration = Duration::from_secs(600);
@@ -142,24 +142,21 @@ pub(super) async fn after_status(
     subject: &Subject<'_>,
     found: &Found,
     applied: &Applied,
+    next: &TaskStatus,
 ) -> Result<(), Error> {
-    let ended = match &applied.done {
-        Done::Observed { observation, .. } => observation.completed.is_some(),
-        Done::CleanedUp { .. } => true,
-        _ => false,
-    };
     let goes = match &applied.done {
         Done::Observed { observation, .. } => succeeded(observation),
         Done::CleanedUp { job } => *job,
         _ => false,
     };
-    let Some(job) = found.job.as_ref().filter(|_| ended) else {
+    let Some(job) = &found.job else {
         return Ok(());
     };
     if goes && !job.gone && !job.view.deleting {
         delete_job(context, &job.view).await?;
     }
-    if job.gone {
+    if job.gone && ended(&next.conditions).is_some() {
+        // Its end is in the status now.
         context.index().forget(subject.namespace, &job.view.name);
     }
     Ok(())

@@ -10,6 +10,7 @@ use crate::build::JobSettings;
 use crate::index::Index;
 use crate::key::TaskKey;
 use crate::metrics::Metrics;
+use crate::names;
 use crate::queue::Queue;
 use crate::selected::Selected;
 use crate::slots::Slots;
@@ -83,6 +84,17 @@ impl Context {
         for next in told {
             self.queue.add(next);
         }
+    }
+
+    /// The task is gone, or none of ours any more.
+    pub fn forget(&self, key: &TaskKey) {
+        self.release(key);
+        let namespace = match key.scope {
+            Scope::Namespaced => &key.namespace,
+            Scope::Cluster => &self.settings.job.job_namespace,
+        };
+        self.index()
+            .forget(namespace, &names::job_name(key.scope, &key.name));
     }
 
     /// The API of tasks of one kind, in one namespace or in all.

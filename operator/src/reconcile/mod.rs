@@ -65,7 +65,7 @@ impl Error {
 /// One look at one task, of either kind.
 pub async fn reconcile(context: &Context, key: &TaskKey) -> Result<Action, Error> {
     let Some(found) = dereference::dereference(context, key).await? else {
-        context.release(key);
+        context.forget(key);
         return Ok(Action { requeue: None });
     };
     let subject = found.subject(&context.settings.job);
@@ -86,7 +86,7 @@ pub async fn reconcile(context: &Context, key: &TaskKey) -> Result<Action, Error
     if changed {
         events::publish(context, &found, &next, &applied).await;
     }
-    apply::after_status(context, &subject, &found, &applied).await?;
+    apply::after_status(context, &subject, &found, &applied, &next).await?;
     Ok(Action {
         requeue: applied.requeue,
     })

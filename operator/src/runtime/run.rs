@@ -241,6 +241,9 @@ async fn gauges(context: Arc<Context>) {
         metrics.scheduled.set(number(scheduled));
         metrics.slots_taken.set(number(taken));
         metrics.slots_waited_for.set(number(waited_for));
+        let (jobs, pods) = context.index().counts();
+        metrics.jobs_known.set(number(jobs));
+        metrics.pods_known.set(number(pods));
     }
 }
 

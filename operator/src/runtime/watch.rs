@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::api::{RETRY_ANNOTATION, Scope, Task};
-use crate::index::Change;
+use crate::index::{Change, owner};
 use crate::key::TaskKey;
 use crate::names;
 use crate::reconcile::Context;
@@ -122,20 +122,30 @@ fn applied(context: &Context, key: TaskKey, seen: Seen) {
 pub(super) async fn jobs(context: Arc<Context>, place: Option<String>, synced: UnboundedSender<()>) {
     let (told, listed) = (Arc::clone(&context), place.clone());
     dependents::<Job>(&context, place, synced, |event| match event {
-        Seeing::Applied(job) => {
+        Seeing::Applied(job) if is_ours(&told, job) => {
             let change = told.index().apply_job(job);
             change.into_iter().for_each(|change| job_changed(&told, change));
         }
-        Seeing::Deleted(job) => {
+        Seeing::Deleted(job) if is_ours(&told, job) => {
             let change = told.index().delete_job(job);
             change.into_iter().for_each(|change| job_changed(&told, change));
         }
+        // Its task may have been ours until just now.
+        Seeing::Deleted(job) => told
+            .index()
+            .forget(&job.namespace().unwrap_or_default(), &job.name_any()),
+        Seeing::Applied(_) => {}
         Seeing::Listed(uids) => {
             let changes = told.index().retain_jobs(uids, listed.as_deref());
             changes.into_iter().for_each(|change| job_changed(&told, change));
         }
     })
     .await;
+}
+
+/// A Job of a task that another operator looks at is none of our business.
+fn is_ours(context: &Context, job: &Job) -> bool {
+    owner(job).is_some_and(|(task, _)| context.selected().has(&task))
 }
 
 /// Wakes the owners of the Jobs of pods. Never ends.
@@ -157,11 +167,7 @@ pub(super) async fn pods(context: Arc<Context>, place: Option<String>, synced: U
     .await;
 }
 
-/// A Job of a task that another operator looks at is none of our business.
 fn job_changed(context: &Context, change: Change) {
-    if !context.selected().has(&change.task) {
-        return;
-    }
     if change.idle {
         context.release(&change.task);
     } else {

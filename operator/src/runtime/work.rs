@@ -48,7 +48,7 @@ async fn one(context: &Context, key: &TaskKey, max_retries: u32) {
         Err(error) => {
             let (failures, delay) = context.queue.failed(key, System.entropy());
             tracing::warn!(%error, failures, ?delay, "tried again");
-            if failures == max_retries
+            if failures >= max_retries
                 && let Err(error) = stall(context, key, &error.to_string()).await
             {
                 tracing::warn!(%error, "that it stalls could not be said");
