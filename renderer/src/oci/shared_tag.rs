@@ -47,6 +47,7 @@ impl Client<'_> {
 
 /// Twice as long as reading and writing took here, and, so that many don't go on in step, by chance longer.
 fn wait(took: Duration, turn: u32, entropy: u64) -> Duration {
+    let took = took.min(MAX_WAIT);
     let spread = took.saturating_mul(2 << turn.min(4));
     let chance = spread.mul_f64((entropy % 1024) as f64 / 1024.0);
     (took.saturating_mul(2) + chance).min(MAX_WAIT)
