@@ -82,13 +82,14 @@ impl Context {
     pub fn release(&self, key: &TaskKey) {
         let told = self.slots().release(key);
         for next in told {
-            self.queue.add(next);
+            self.queue.hurry(next);
         }
     }
 
     /// The task is gone, or none of ours any more.
     pub fn forget(&self, key: &TaskKey) {
         self.release(key);
+        self.queue.forget(key);
         let namespace = match key.scope {
             Scope::Namespaced => &key.namespace,
             Scope::Cluster => &self.settings.job.job_namespace,

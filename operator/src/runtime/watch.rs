@@ -161,7 +161,7 @@ pub(super) async fn pods(context: Arc<Context>, place: Option<String>, synced: U
             }
         };
         if let Some(change) = change.filter(|change| told.selected().has(&change.task)) {
-            told.queue.add(change.task);
+            told.queue.hurry(change.task);
         }
     })
     .await;
@@ -173,7 +173,7 @@ fn job_changed(context: &Context, change: Change) {
     } else {
         context.slots().occupy(&change.task, None);
     }
-    context.queue.add(change.task);
+    context.queue.hurry(change.task);
 }
 
 enum Seeing<'a, K> {

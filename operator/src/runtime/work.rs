@@ -35,6 +35,9 @@ pub(super) async fn worker(context: Arc<Context>, max_retries: u32, mut stops: w
 }
 
 async fn one(context: &Context, key: &TaskKey, max_retries: u32) {
+    if context.queue.asks_whose(key) && glance(context, key).await {
+        return;
+    }
     let start = Instant::now();
     let looked = look(context, key).await;
     let good = matches!(looked, Ok(_) | Err(Error::Changed));
@@ -55,6 +58,18 @@ async fn one(context: &Context, key: &TaskKey, max_retries: u32) {
             }
         }
     }
+}
+
+/// Finds out whose a cluster task is, and puts it in its owner's line. False when it can't.
+async fn glance(context: &Context, key: &TaskKey) -> bool {
+    let task = timeout(LOOK_LIMIT, context.task_api(key).get_opt(&key.name)).await;
+    let Ok(Ok(Some(task))) = task else {
+        return false;
+    };
+    context.queue.learn(key, task.spec.owner_namespace);
+    context.queue.add(key.clone());
+    context.queue.done(key, None);
+    true
 }
 
 /// One look; a panic in it is this task's misfortune alone.

@@ -1,16 +1,23 @@
 //! Who is to be looked at, now or later: each task once at a time, none forgotten.
 //!
+//! Those whose Job is there come before those that wait for one, and namespaces take turns (for
+//! cluster tasks: their owners' namespaces, which a first glance has to find out).
+//!
 //! A wake-up that comes during a look leads to another look afterwards. Errors are tried again
 //! with an exponential backoff per task, which a success resets.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+mod line;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use crate::api::Scope;
 use crate::key::TaskKey;
+use line::Line;
 
 /// The queue; clones are the same one.
 #[derive(Debug, Clone)]
@@ -36,15 +43,28 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct State {
-    ready: VecDeque<TaskKey>,
-    /// What is in `ready`.
-    queued: BTreeSet<TaskKey>,
+    lines: BTreeMap<Class, Line>,
+    /// What is in line, and in which one; a key that has moved up has left a trace in the other.
+    queued: BTreeMap<TaskKey, Class>,
     active: BTreeSet<TaskKey>,
     /// Woken while active.
-    dirty: BTreeSet<TaskKey>,
+    dirty: BTreeMap<TaskKey, Class>,
+    /// Whose turn a cluster task comes with, as far as it is known.
+    groups: BTreeMap<TaskKey, String>,
     timers: BTreeSet<(Instant, TaskKey)>,
     due: BTreeMap<TaskKey, Instant>,
     failures: BTreeMap<TaskKey, u32>,
+}
+
+/// Who comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    /// Its Job is there, or it may make one now.
+    Running,
+    /// A cluster task of which nobody knows whose it is: a glance, not a look.
+    Unknown,
+    /// The rest.
+    Waiting,
 }
 
 impl Backoff {
@@ -69,10 +89,35 @@ impl Queue {
         }
     }
 
-    /// Wakes a task now.
+    /// Wakes a task now, in its turn.
     pub fn add(&self, key: TaskKey) {
-        self.state().wake(key);
+        let mut state = self.state();
+        let class = state.class_of(&key);
+        state.wake(key, class);
+        drop(state);
         self.inner.notify.notify_one();
+    }
+
+    /// Wakes a task whose Job is there, or that may make one now: it holds a slot.
+    pub fn hurry(&self, key: TaskKey) {
+        self.state().wake(key, Class::Running);
+        self.inner.notify.notify_one();
+    }
+
+    /// Whether it should be found out whose task this is before it is looked at: others wait.
+    pub fn asks_whose(&self, key: &TaskKey) -> bool {
+        let state = self.state();
+        state.class_of(key) == Class::Unknown && !state.queued.is_empty()
+    }
+
+    /// It is known whose task this is.
+    pub fn learn(&self, key: &TaskKey, group: String) {
+        self.state().groups.insert(key.clone(), group);
+    }
+
+    /// The task is gone.
+    pub fn forget(&self, key: &TaskKey) {
+        self.state().groups.remove(key);
     }
 
     /// The next task; waits for one. [`Queue::done`] must follow.
@@ -84,7 +129,7 @@ impl Queue {
                 let mut state = self.state();
                 state.ring(Instant::now());
                 if let Some(key) = state.take() {
-                    if !state.ready.is_empty() {
+                    if !state.queued.is_empty() {
                         self.inner.notify.notify_one();
                     }
                     return key;
@@ -125,7 +170,7 @@ impl Queue {
     /// Ready ones, active ones, and timers.
     pub fn counts(&self) -> (usize, usize, usize) {
         let state = self.state();
-        (state.ready.len(), state.active.len(), state.timers.len())
+        (state.queued.len(), state.active.len(), state.timers.len())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -134,13 +179,27 @@ impl Queue {
 }
 
 impl State {
-    fn wake(&mut self, key: TaskKey) {
+    fn class_of(&self, key: &TaskKey) -> Class {
+        if key.scope == Scope::Cluster && !self.groups.contains_key(key) {
+            Class::Unknown
+        } else {
+            Class::Waiting
+        }
+    }
+
+    fn wake(&mut self, key: TaskKey, class: Class) {
         self.clear_timer(&key);
         if self.active.contains(&key) {
-            self.dirty.insert(key);
-        } else if self.queued.insert(key.clone()) {
-            self.ready.push_back(key);
+            let dirty = self.dirty.entry(key).or_insert(class);
+            *dirty = class.min(*dirty);
+            return;
         }
+        if self.queued.get(&key).is_some_and(|queued| *queued <= class) {
+            return;
+        }
+        self.queued.insert(key.clone(), class);
+        let group = self.groups.get(&key).unwrap_or(&key.namespace).clone();
+        self.lines.entry(class).or_default().push(&group, key);
     }
 
     /// Wakes those whose time has come.
@@ -149,21 +208,28 @@ impl State {
             if at > now {
                 break;
             }
-            self.wake(key);
+            let class = self.class_of(&key);
+            self.wake(key, class);
         }
     }
 
     fn take(&mut self) -> Option<TaskKey> {
-        let key = self.ready.pop_front()?;
-        self.queued.remove(&key);
-        self.active.insert(key.clone());
-        Some(key)
+        for (class, line) in &mut self.lines {
+            while let Some(key) = line.pop() {
+                if self.queued.get(&key) == Some(class) {
+                    self.queued.remove(&key);
+                    self.active.insert(key.clone());
+                    return Some(key);
+                }
+            }
+        }
+        None
     }
 
     fn finish(&mut self, key: &TaskKey, at: Option<Instant>) {
         self.active.remove(key);
-        if self.dirty.remove(key) {
-            self.wake(key.clone());
+        if let Some(class) = self.dirty.remove(key) {
+            self.wake(key.clone(), class);
         } else if let Some(at) = at {
             self.clear_timer(key);
             self.timers.insert((at, key.clone()));
@@ -257,6 +323,49 @@ mod tests {
             queue.add(key("a"));
             queue.next().await;
             assert_eq!(queue.failed(&key("a"), 0), (1, Duration::from_secs(1)));
+        });
+    }
+
+    #[test]
+    fn a_task_whose_job_is_there_comes_first_also_when_it_is_in_line() {
+        run(async {
+            let queue = queue();
+            for name in ["a", "b", "c"] {
+                queue.learn(&key(name), "group".into());
+                queue.add(key(name));
+            }
+            queue.hurry(key("c"));
+            let mut order = Vec::new();
+            for _ in 0..3 {
+                let next = queue.next().await;
+                queue.done(&next, None);
+                order.push(next.name);
+            }
+            assert_eq!(order, ["c", "a", "b"]);
+            assert_eq!(queue.counts(), (0, 0, 0), "each of them once");
+        });
+    }
+
+    #[test]
+    fn owners_of_cluster_tasks_take_turns_once_they_are_known() {
+        run(async {
+            let queue = queue();
+            for name in ["m1", "m2", "m3", "f1"] {
+                queue.add(key(name));
+            }
+            let mut looked = Vec::new();
+            while queue.counts().0 > 0 {
+                let next = queue.next().await;
+                let glance = queue.asks_whose(&next);
+                if glance {
+                    queue.learn(&next, next.name[..1].to_owned());
+                    queue.add(next.clone());
+                } else {
+                    looked.push(next.name.clone());
+                }
+                queue.done(&next, None);
+            }
+            assert_eq!(looked, ["m1", "f1", "m2", "m3"]);
         });
     }
 
