@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::api::{Run, Task, TaskStatus};
-use crate::conditions::Reason;
+use crate::conditions::{self, Reason, kinds};
 use crate::observe::{Ended, JobView, ended};
 
 /// How many vanished Jobs end a task.
@@ -46,6 +46,8 @@ pub enum Decision {
     Start(Run),
     /// Its Jobs vanish: it has failed.
     GiveUp(Run),
+    /// Its Job was complete and is gone before a digest showed: none will.
+    Settle,
 }
 
 /// Whether a decision needs to know the push Secret.
@@ -173,6 +175,9 @@ fn unfinished(
         run.push_secret_version = push_version.map(str::to_owned);
         if known.is_none() {
             return Decision::Start(run);
+        }
+        if conditions::is(&status.conditions, kinds::JOB_SUCCEEDED, "True") {
+            return Decision::Settle;
         }
         run.lost_jobs += 1;
         return if run.lost_jobs >= MAX_LOST_JOBS {
@@ -327,6 +332,11 @@ mod tests {
             decide(&waiting, Some(&job("job-1")), None, at(101)),
             Decision::Record(_)
         ));
+        assert_eq!(
+            decide(&waiting, None, None, at(101)),
+            Decision::Settle,
+            "and no loss"
+        );
         let without = ended_task(&State::WithoutDigest);
         assert_eq!(
             decide(&without, Some(&job("job-1")), None, at(200)),

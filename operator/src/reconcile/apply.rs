@@ -65,6 +65,8 @@ pub(super) enum Done {
     },
     /// The Jobs vanish.
     GaveUp(Run),
+    /// The Job was complete, and no digest will show. The Secret is gone.
+    Settled,
 }
 
 impl Applied {
@@ -109,6 +111,11 @@ pub(super) async fn apply(
             context.release(&found.key);
             delete_secret(context, subject, &found.task.known()).await?;
             Ok(Applied::new(Done::CleanedUp { job }))
+        }
+        Decision::Settle => {
+            context.release(&found.key);
+            delete_secret(context, subject, &found.task.known()).await?;
+            Ok(Applied::new(Done::Settled))
         }
         Decision::Discard => {
             if let Some(job) = &found.job {

@@ -27,6 +27,10 @@ pub(super) fn next(task: &Task, applied: &Applied, now: Timestamp) -> TaskStatus
             return status;
         }
         Done::CleanedUp { .. } => status.config_secret_ref = None,
+        Done::Settled => {
+            status.config_secret_ref = None;
+            set_state(task, &mut status, &State::WithoutDigest, now);
+        }
         Done::Blocked { run, blocked } => {
             begin(&mut status, run);
             status.job_ref = None;

@@ -149,6 +149,22 @@ fn a_success_without_a_digest_is_told_from_one_with() {
 }
 
 #[test]
+fn a_complete_job_that_goes_before_its_digest_shows_is_not_run_again() {
+    run(async {
+        let bench = Bench::start("no-job", &[]).await;
+        bench.make("shop", json!({"failedJobTTL": 3})).await;
+        bench.finish("render-shop", 0, "").await;
+        bench.until_reason("shop", "Ready", "DigestUnavailable").await;
+        bench.until_gone::<Job>("render-shop").await;
+        let settled = |status: &solar_operator::api::TaskStatus| status_of(status, "Ready") == Some("False");
+        let status = bench.until("shop", "settled", settled).await;
+        assert_eq!(status_of(&status, "JobSucceeded"), Some("True"));
+        bench.until_gone::<Secret>("render-shop").await;
+        assert_eq!(bench.count_jobs().await, 0);
+    });
+}
+
+#[test]
 fn the_spec_is_immutable_and_has_its_defaults() {
     run(async {
         let bench = Bench::new("schema").await;
