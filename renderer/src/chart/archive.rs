@@ -225,7 +225,9 @@ pub(super) fn broken(name: &str, error: &io::Error) -> Diagnostics {
         format!("{name} can't be read as a .tgz: {}", fsio::reason(error)),
     );
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => one.note("the archive is cut short").into(),
+        io::ErrorKind::UnexpectedEof => one
+            .note("the archive is cut short, or something that is no archive follows it")
+            .into(),
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
             one.note("it is damaged, or not gzip").into()
         }

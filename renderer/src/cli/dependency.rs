@@ -158,8 +158,7 @@ fn outcome(placed: Placed) -> Outcome {
         text: format!("{verb}: {name} {version}{from}\n"),
         report: Report {
             outcome: Some(outcome),
-            reference: (!repository.is_empty())
-                .then(|| format!("{}/{name}:{version}", repository.trim_end_matches('/'))),
+            reference: reference(&repository, &name, &version),
             layer: Some(report::Blob {
                 digest: digest.to_string(),
                 size,
@@ -168,6 +167,16 @@ fn outcome(placed: Placed) -> Outcome {
             ..Report::default()
         },
         problem: None,
+    }
+}
+
+/// What can be pulled again: a tag has `_` where the version has `+`. A folder has no reference.
+fn reference(repository: &str, name: &str, version: &str) -> Option<String> {
+    let place = repository.trim_end_matches('/');
+    match place.split_once("://")?.0 {
+        "file" => None,
+        "oci" => Some(format!("{place}/{name}:{}", version.replace('+', "_"))),
+        _ => Some(format!("{place}/{name}:{version}")),
     }
 }
 

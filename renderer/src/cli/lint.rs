@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::lint_args::Lint;
-use super::template::merged;
+use super::template::{merged, or_default};
 use super::{Context, Done, Outcome};
 use crate::chart::MAX_CHART_DEPTH;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result, Severity as Grave};
@@ -79,7 +79,7 @@ fn options(args: &Lint) -> Result<Options> {
     Ok(Options {
         values,
         places,
-        namespace: args.namespace.clone(),
+        namespace: or_default(&args.namespace),
         capabilities,
         skip_schema: args.skip_schema_validation,
     })

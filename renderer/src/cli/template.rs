@@ -159,7 +159,7 @@ pub(crate) fn request_of(
         places,
         release: Release {
             name,
-            namespace: release.namespace.clone(),
+            namespace: or_default(&release.namespace),
             is_upgrade: release.is_upgrade,
             revision: 1,
         },
@@ -170,6 +170,15 @@ pub(crate) fn request_of(
         lint: false,
     };
     Ok((PathBuf::from(chart), request))
+}
+
+/// An empty namespace is none to Helm: `-n "$UNSET"` means the default.
+pub(crate) fn or_default(namespace: &str) -> String {
+    match namespace {
+        "" => "default",
+        given => given,
+    }
+    .to_owned()
 }
 
 /// The values of all flags together, and where they stand.

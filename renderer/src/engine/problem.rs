@@ -8,6 +8,9 @@ use super::functions::functions;
 use crate::diag::{Class, Diagnostic, Diagnostics, did_you_mean};
 use crate::template::{Detail, Error, ParseError, Unknown, print};
 
+/// How many templates on the way to a mistake are shown from either end.
+const SHOWN_FRAMES: usize = 8;
+
 /// Why a chart can't be rendered.
 #[derive(Debug, Clone)]
 pub enum Problem {
@@ -123,7 +126,17 @@ fn of_run(error: &Error, names: &[String]) -> Diagnostic {
     one = explain(one, root, names);
     let mut frames: Vec<&Error> = error.chain().collect();
     frames.pop();
-    for frame in frames.into_iter().rev() {
+    frames.reverse();
+    // What includes itself goes round and round: the ends of the way say it all.
+    let left_out = frames.len().saturating_sub(2 * SHOWN_FRAMES);
+    for (index, frame) in frames.iter().enumerate() {
+        if left_out > 0 && index == SHOWN_FRAMES {
+            one.trace
+                .push((format!("… and {left_out} more like these"), None));
+        }
+        if (SHOWN_FRAMES..SHOWN_FRAMES + left_out).contains(&index) {
+            continue;
+        }
         let words = format!(
             "from {} in {}",
             frame.expression.as_deref().map_or("", first_line),

@@ -113,7 +113,7 @@ pub enum Failure {
         reason: String,
     },
     /// Neither tag nor digest was given, and no tag is a version.
-    #[error("{place} has no version to choose: {tags} tags, none of them a release")]
+    #[error("{place} has no version that fits: none of its {tags} tags is one that is asked for")]
     NoVersion {
         /// Where.
         place: String,
@@ -134,7 +134,7 @@ pub enum Failure {
     #[error("the chart can't be signed: {0}")]
     Key(KeyError),
     /// Signatures are for registries.
-    #[error("{0} can't hold a signature: only registries do")]
+    #[error("{0}: signatures are verified in registries only")]
     NoSignatures(String),
     /// The registry.
     #[error(transparent)]
@@ -275,7 +275,7 @@ impl Failure {
                 Diagnostic::error(self.class(), self.to_string()).note("nothing was written")
             }
             Self::NoVersion { .. } => Diagnostic::error(self.class(), self.to_string())
-                .hint("name a tag or a digest; `--devel` takes versions before a release, too"),
+                .hint("`solar-render tags` lists them; `--devel` takes versions before a release, too"),
             Self::Unsigned { digest, reasons, .. } => reasons.iter().fold(
                 Diagnostic::error(self.class(), self.to_string()).note(format!("its digest is {digest}")),
                 |one, reason| one.note(reason.clone()),

@@ -137,8 +137,11 @@ pub fn verify(
 fn repository_of(locator: &Locator) -> Result<&Repository> {
     match &locator.place {
         Place::Layout(_) => {
-            let one = Diagnostic::error(Class::Usage, "signatures are kept in registries, not in layouts");
-            Err(one.hint("copy the chart to a registry, and sign it there").into())
+            let words = "signatures are made and verified in registries, not in layouts";
+            let one = Diagnostic::error(Class::Usage, words);
+            Err(one
+                .hint("copy the chart to a registry first; `copy --referrers` takes its signatures along")
+                .into())
         }
         Place::Registry(place) if locator.at().is_none() => {
             let one = Diagnostic::error(Class::Usage, format!("which chart of {place} is meant?"));
