@@ -4,7 +4,7 @@
 //! of some forty candidates. Libraries take 60 to 75 ms for that; charts that make their own
 //! certificates spend nearly all their time there. Here a sieve leaves fewer candidates, and
 //! the powers are taken 16 at a time where the processor has AVX-512's 52-bit
-//! multiplications ([`lanes`]), else one by one in 64-bit words ([`words`]).
+//! multiplications (`lanes`), else one by one in 64-bit words (`words`).
 //!
 //! The answer depends on the start alone, never on the processor: the first prime of an
 //! arithmetic progression. This crate knows nothing of randomness or of keys.
