@@ -21,9 +21,9 @@ use num_bigint::BigUint;
 /// The candidates whose powers are taken together.
 const LANES: usize = 16;
 
-/// The bases of Miller and Rabin's test that follow the power of 2. Candidates are random,
-/// not made by an adversary: for 1024 bits five rounds already leave less than one error in
-/// 2^100 (FIPS 186-4, table C.2).
+/// The bases of Miller and Rabin's test that follow the power of 2. They are fixed, so the bounds
+/// that standards give for random bases don't apply: it is the candidates that are random here.
+/// A number made by an adversary could pass.
 const BASES: [u64; 8] = [3, 5, 7, 11, 13, 17, 19, 23];
 
 /// A power to take: `base` to `exponent`, modulo the odd `modulus`.
