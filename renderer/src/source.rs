@@ -125,6 +125,11 @@ impl fmt::Debug for Source {
 }
 
 impl Span {
+    /// Whether nothing lies in it.
+    pub fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+
     /// A span from offsets; what lies beyond 4 GiB is cut (texts are limited far below).
     pub fn new(start: usize, end: usize) -> Self {
         let cut = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);

@@ -1,13 +1,14 @@
-//! The tree of a parsed template.
+//! A parsed template: [`Tree`] and the tables it lies in, [`Code`].
 //!
-//! Each node knows the offset that Go reports for it, and prints itself as Go's error
-//! messages quote it. A tree is immutable and shared between threads.
+//! Charts have thousands of actions, so a tree is not made of boxes, of which each would be an
+//! allocation: lists lie one behind the other in a table for each kind of thing, and what is
+//! written in the text is a range of it. Each node knows the offset that Go reports for it.
+//! A tree is immutable and shared between threads.
 
-use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use super::text::Str;
-use crate::source::Source;
+use crate::source::{Source, Span};
 
 /// One template: a whole text, or what a `define` in it holds.
 #[derive(Debug)]
@@ -16,138 +17,192 @@ pub struct Tree {
     pub name: Arc<str>,
     /// The text that it stands in.
     pub source: Arc<Source>,
-    /// Shared by texts that are the same.
-    pub(super) root: Arc<Vec<Node>>,
+    /// Shared by the templates of a text, and by texts that are the same.
+    pub(super) code: Arc<Code>,
+    pub(super) root: List<Node>,
 }
 
 /// A number of [`super::Functions`].
 pub(super) type FuncId = u32;
 
+/// What a text was parsed to. Indexes into it come from the parser and lead somewhere; one that
+/// did not would find nothing there.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    pub(super) nodes: Vec<Node>,
+    pub(super) branches: Vec<Branch>,
+    pub(super) invocations: Vec<Invocation>,
+    pub(super) pipes: Vec<Pipe>,
+    pub(super) words: Vec<Expr>,
+    pub(super) names: Vec<Arc<str>>,
+    pub(super) strings: Vec<Str>,
+    pub(super) numbers: Vec<Number>,
+}
+
+/// Where in its table a list lies.
 #[derive(Debug)]
+pub(super) struct List<T> {
+    start: u32,
+    end: u32,
+    of: std::marker::PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for List<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for List<T> {}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self::new(0, 0)
+    }
+}
+
+impl<T> List<T> {
+    fn new(start: usize, end: usize) -> Self {
+        // There are fewer things than bytes of text, and those are counted in 32 bits.
+        let index = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        Self {
+            start: index(start),
+            end: index(end),
+            of: std::marker::PhantomData,
+        }
+    }
+
+    /// Moves what was gathered since `mark` behind what is in the table.
+    pub(super) fn moved(gathered: &mut Vec<T>, mark: usize, table: &mut Vec<T>) -> Self {
+        let start = table.len();
+        table.extend(gathered.drain(mark..));
+        Self::new(start, table.len())
+    }
+
+    /// Puts one thing behind what is in the table.
+    pub(super) fn one(item: T, table: &mut Vec<T>) -> Self {
+        table.push(item);
+        Self::new(table.len() - 1, table.len())
+    }
+
+    pub(super) fn of(self, table: &[T]) -> &[T] {
+        table
+            .get(self.start as usize..self.end as usize)
+            .unwrap_or_default()
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+
+    pub(super) fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+}
+
+/// Where in its table one thing lies.
+#[derive(Debug)]
+pub(super) struct Id<T>(u32, std::marker::PhantomData<fn() -> T>);
+
+impl<T> Clone for Id<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Id<T> {}
+
+impl<T> Id<T> {
+    /// Puts it behind what is in the table.
+    pub(super) fn of(item: T, table: &mut Vec<T>) -> Self {
+        let index = u32::try_from(table.len()).unwrap_or(u32::MAX);
+        table.push(item);
+        Self(index, std::marker::PhantomData)
+    }
+
+    pub(super) fn find(self, table: &[T]) -> Option<&T> {
+        table.get(self.0 as usize)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Node {
     /// A range of the source.
-    Text {
-        start: u32,
-        end: u32,
-    },
-    Action(Pipe),
-    If(Box<Branch>),
-    With(Box<Branch>),
-    Range(Box<Branch>),
-    Template(Box<Invocation>),
+    Text(Span),
+    Action(Id<Pipe>),
+    If(Id<Branch>),
+    With(Id<Branch>),
+    Range(Id<Branch>),
+    Template(Id<Invocation>),
     Break,
     Continue,
 }
 
 /// `if`, `with` or `range`.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Branch {
-    pub(super) pipe: Pipe,
-    pub(super) list: Box<[Node]>,
-    pub(super) otherwise: Option<Box<[Node]>>,
+    pub(super) pipe: Id<Pipe>,
+    pub(super) list: List<Node>,
+    pub(super) otherwise: Option<List<Node>>,
 }
 
 /// `{{template "name" pipe}}`
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Invocation {
     pub(super) pos: u32,
     pub(super) name: Arc<str>,
-    pub(super) pipe: Option<Pipe>,
+    pub(super) pipe: Option<Id<Pipe>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pipe {
     pub(super) pos: u32,
+    /// Whether the variables are there already.
     pub(super) assigns: bool,
-    pub(super) declared: Box<[Variable]>,
-    pub(super) commands: Box<[Command]>,
+    /// The variables, with their dollar signs.
+    pub(super) declared: List<Arc<str>>,
+    /// Those of all its commands; see [`Code::commands`].
+    pub(super) words: List<Expr>,
 }
 
-#[derive(Debug)]
-pub(super) struct Command {
-    pub(super) pos: u32,
-    /// The first is the function or the value itself; there is always one.
-    pub(super) words: Box<[Expr]>,
-}
-
-#[derive(Debug, Clone)]
-pub(super) struct Variable {
-    /// With its dollar sign.
-    pub(super) name: Arc<str>,
-}
-
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Expr {
     pub(super) pos: u32,
+    /// Whether a command begins with it: its function, or the value itself.
+    pub(super) first: bool,
     pub(super) kind: ExprKind,
 }
 
-#[derive(Debug)]
+/// Spans and ends are places in the text.
+#[derive(Debug, Clone, Copy)]
 pub(super) enum ExprKind {
     Bool(bool),
     Dot,
     Nil,
-    Number(Box<Number>),
-    Str { value: Str, written: Written },
-    Field(Path),
-    Variable { name: Arc<str>, fields: Path },
-    Chain { node: Box<Expr>, fields: Path },
-    Function { name: &'static str, id: FuncId },
-    Pipe(Box<Pipe>),
-}
-
-/// Names of fields as they are written: `.a.b`. Trees are what a rendering's memory is made of,
-/// and one text is smaller than a list of names.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Path(Box<str>);
-
-impl Path {
-    pub(super) fn new(written: &str) -> Self {
-        Self(written.into())
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.split('.').skip(1)
-    }
-
-    /// For those who keep them apart.
-    pub(super) fn to_names(&self) -> Vec<Arc<str>> {
-        self.names().map(Arc::from).collect()
-    }
-}
-
-/// How a string constant is written.
-#[derive(Debug)]
-pub(super) enum Written {
-    /// The value itself, between two of this character.
-    Between(char),
-    Otherwise(Box<str>),
-}
-
-impl Written {
-    pub(super) fn of(value: &Str, written: &str) -> Self {
-        let mut inner = written.chars();
-        match (inner.next(), inner.next_back()) {
-            (Some(quote), Some(_)) if inner.as_str().as_bytes() == value.as_bytes() => Self::Between(quote),
-            _ => Self::Otherwise(written.into()),
-        }
-    }
-
-    /// In bytes.
-    pub(super) fn len(&self, value: &Str) -> usize {
-        match self {
-            Self::Between(quote) => value.len() + 2 * quote.len_utf8(),
-            Self::Otherwise(written) => written.len(),
-        }
-    }
+    Number(Id<Number>),
+    /// A text constant, which ends there.
+    Str {
+        value: Id<Str>,
+        end: u32,
+    },
+    /// `.a.b.c`
+    Field(Span),
+    /// `$x.a.b`: the name, then the fields, which may be none.
+    Variable {
+        start: u32,
+        fields: Span,
+    },
+    /// Fields behind something else.
+    Chain {
+        node: Id<Expr>,
+        fields: Span,
+    },
+    /// Its name ends there.
+    Function {
+        id: FuncId,
+        end: u32,
+    },
+    Pipe(Id<Pipe>),
 }
 
 /// A constant, in every type that can hold it.
@@ -182,191 +237,102 @@ pub(super) enum PlaceKind {
     Break,
     Continue,
     Pipe,
+    /// One that begins with a function.
     Command,
     Expr,
 }
 
-impl Node {
-    pub(super) fn place(&self) -> Place {
-        let (pos, kind) = match self {
-            Self::Text { start, .. } => (*start, PlaceKind::Text),
-            Self::Action(pipe) => (pipe.pos, PlaceKind::Action),
-            Self::If(branch) => (branch.pipe.pos, PlaceKind::If),
-            Self::With(branch) => (branch.pipe.pos, PlaceKind::With),
-            Self::Range(branch) => (branch.pipe.pos, PlaceKind::Range),
-            Self::Template(invocation) => (invocation.pos, PlaceKind::Template),
-            Self::Break => (0, PlaceKind::Break),
-            Self::Continue => (0, PlaceKind::Continue),
+impl Code {
+    pub(super) fn pipe(&self, id: Id<Pipe>) -> Pipe {
+        id.find(&self.pipes).copied().unwrap_or_default()
+    }
+
+    /// A pipe's commands in their order: each its words, of which there is always one.
+    pub(super) fn commands(&self, pipe: Pipe) -> impl Iterator<Item = &[Expr]> {
+        commands(pipe.words.of(&self.words))
+    }
+
+    pub(super) fn place(&self, node: &Node) -> Place {
+        let branch = |id: &Id<Branch>| {
+            id.find(&self.branches)
+                .map_or(0, |branch| self.pipe(branch.pipe).pos)
+        };
+        let (pos, kind) = match node {
+            Node::Text(span) => (span.start, PlaceKind::Text),
+            Node::Action(pipe) => (self.pipe(*pipe).pos, PlaceKind::Action),
+            Node::If(id) => (branch(id), PlaceKind::If),
+            Node::With(id) => (branch(id), PlaceKind::With),
+            Node::Range(id) => (branch(id), PlaceKind::Range),
+            Node::Template(id) => (
+                id.find(&self.invocations).map_or(0, |one| one.pos),
+                PlaceKind::Template,
+            ),
+            Node::Break => (0, PlaceKind::Break),
+            Node::Continue => (0, PlaceKind::Continue),
         };
         Place { pos, kind }
     }
+
+    /// Whether nodes are nothing but white space.
+    pub(super) fn is_blank(&self, nodes: List<Node>, source: &Source) -> bool {
+        nodes.of(&self.nodes).iter().all(|node| match node {
+            Node::Text(span) => source.slice(*span).trim().is_empty(),
+            _ => false,
+        })
+    }
+
+    /// Gives back what the tables have taken in advance.
+    pub(super) fn shrink(&mut self) {
+        self.nodes.shrink_to_fit();
+        self.branches.shrink_to_fit();
+        self.invocations.shrink_to_fit();
+        self.pipes.shrink_to_fit();
+        self.words.shrink_to_fit();
+        self.names.shrink_to_fit();
+        self.strings.shrink_to_fit();
+        self.numbers.shrink_to_fit();
+    }
+}
+
+/// Words in commands.
+pub(super) fn commands(words: &[Expr]) -> impl Iterator<Item = &[Expr]> {
+    words.chunk_by(|_, next| !next.first)
+}
+
+/// The names of fields as they are written: `.a.b`.
+pub(super) fn names(fields: &str) -> impl Iterator<Item = &str> {
+    fields.split('.').skip(1)
 }
 
 impl Tree {
+    /// A template of which nothing is printed.
+    pub(super) fn blank(name: &Arc<str>) -> Self {
+        Self {
+            name: Arc::clone(name),
+            source: Source::new(&**name, ""),
+            code: Arc::default(),
+            root: List::default(),
+        }
+    }
+
     /// The same template, found in another text that reads the same.
     pub fn in_source(&self, name: &Arc<str>, source: &Arc<Source>) -> Self {
         Self {
             name: Arc::clone(name),
             source: Arc::clone(source),
-            root: Arc::clone(&self.root),
+            code: Arc::clone(&self.code),
+            root: self.root,
         }
-    }
-
-    /// The node at a place as Go quotes it, and where it ends in the text if that is known.
-    pub(super) fn quote(&self, place: Place) -> Option<String> {
-        find_in_list(&self.root, place, &self.source)
     }
 
     /// Whether there is nothing but white space: such a template replaces no other.
     pub(super) fn is_empty(&self) -> bool {
-        is_blank(&self.root, &self.source)
+        self.code.is_blank(self.root, &self.source)
     }
-}
 
-/// Whether nodes are nothing but white space.
-pub(super) fn is_blank(nodes: &[Node], source: &Source) -> bool {
-    nodes.iter().all(|node| match node {
-        Node::Text { start, end } => text(source, *start, *end).trim().is_empty(),
-        _ => false,
-    })
-}
-
-fn text(source: &Source, start: u32, end: u32) -> &str {
-    source.text().get(start as usize..end as usize).unwrap_or("")
-}
-
-fn find_in_list(list: &[Node], place: Place, source: &Source) -> Option<String> {
-    list.iter().find_map(|node| find_in_node(node, place, source))
-}
-
-fn find_in_node(node: &Node, place: Place, source: &Source) -> Option<String> {
-    if node.place() == place {
-        let mut out = String::new();
-        write_node(node, source, &mut out);
-        return Some(out);
-    }
-    match node {
-        Node::Text { .. } | Node::Break | Node::Continue => None,
-        Node::Action(pipe) => find_in_pipe(pipe, place),
-        Node::If(branch) | Node::With(branch) | Node::Range(branch) => find_in_pipe(&branch.pipe, place)
-            .or_else(|| find_in_list(&branch.list, place, source))
-            .or_else(|| find_in_list(branch.otherwise.as_deref()?, place, source)),
-        Node::Template(invocation) => find_in_pipe(invocation.pipe.as_ref()?, place),
-    }
-}
-
-fn find_in_pipe(pipe: &Pipe, place: Place) -> Option<String> {
-    if place.kind == PlaceKind::Pipe && pipe.pos == place.pos {
-        return Some(pipe.to_string());
-    }
-    pipe.commands.iter().find_map(|command| {
-        if place.kind == PlaceKind::Command && command.pos == place.pos {
-            return Some(command.to_string());
-        }
-        command.words.iter().find_map(|word| find_in_expr(word, place))
-    })
-}
-
-fn find_in_expr(expr: &Expr, place: Place) -> Option<String> {
-    if place.kind == PlaceKind::Expr && expr.pos == place.pos && !matches!(expr.kind, ExprKind::Pipe(_)) {
-        return Some(expr.to_string());
-    }
-    match &expr.kind {
-        ExprKind::Pipe(pipe) => find_in_pipe(pipe, place),
-        ExprKind::Chain { node, .. } => find_in_expr(node, place),
-        _ => None,
-    }
-}
-
-/// Writing to a String can't fail, so results of `write!` are dropped here.
-fn write_node(node: &Node, source: &Source, out: &mut String) {
-    let mut branch = |keyword: &str, branch: &Branch| {
-        let _ = write!(out, "{{{{{keyword} {}}}}}", branch.pipe);
-        write_list(&branch.list, source, out);
-        if let Some(otherwise) = &branch.otherwise {
-            out.push_str("{{else}}");
-            write_list(otherwise, source, out);
-        }
-        out.push_str("{{end}}");
-    };
-    match node {
-        Node::If(inner) => branch("if", inner),
-        Node::With(inner) => branch("with", inner),
-        Node::Range(inner) => branch("range", inner),
-        Node::Text { start, end } => out.push_str(text(source, *start, *end)),
-        Node::Action(pipe) => {
-            let _ = write!(out, "{{{{{pipe}}}}}");
-        }
-        Node::Template(invocation) => {
-            let _ = write!(out, "{{{{template {}", super::print::quote(&invocation.name));
-            if let Some(pipe) = &invocation.pipe {
-                let _ = write!(out, " {pipe}");
-            }
-            out.push_str("}}");
-        }
-        Node::Break => out.push_str("{{break}}"),
-        Node::Continue => out.push_str("{{continue}}"),
-    }
-}
-
-fn write_list(list: &[Node], source: &Source, out: &mut String) {
-    for node in list {
-        write_node(node, source, out);
-    }
-}
-
-impl fmt::Display for Pipe {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, variable) in self.declared.iter().enumerate() {
-            let separator = if index == 0 { "" } else { ", " };
-            write!(f, "{separator}{}", variable.name)?;
-        }
-        if !self.declared.is_empty() {
-            f.write_str(if self.assigns { " = " } else { " := " })?;
-        }
-        for (index, command) in self.commands.iter().enumerate() {
-            let separator = if index == 0 { "" } else { " | " };
-            write!(f, "{separator}{command}")?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Command {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, word) in self.words.iter().enumerate() {
-            let separator = if index == 0 { "" } else { " " };
-            match &word.kind {
-                ExprKind::Pipe(pipe) => write!(f, "{separator}({pipe})")?,
-                _ => write!(f, "{separator}{word}")?,
-            }
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Expr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            ExprKind::Bool(value) => write!(f, "{value}"),
-            ExprKind::Dot => f.write_str("."),
-            ExprKind::Nil => f.write_str("nil"),
-            ExprKind::Number(number) => f.write_str(&number.written),
-            ExprKind::Str { value, written } => match written {
-                Written::Between(quote) => write!(f, "{quote}{value}{quote}"),
-                Written::Otherwise(written) => f.write_str(written),
-            },
-            ExprKind::Field(path) => f.write_str(path.as_str()),
-            ExprKind::Variable { name, fields } => write!(f, "{name}{}", fields.as_str()),
-            ExprKind::Chain { node, fields } => {
-                match &node.kind {
-                    ExprKind::Pipe(pipe) => write!(f, "({pipe})")?,
-                    _ => write!(f, "{node}")?,
-                }
-                f.write_str(fields.as_str())
-            }
-            ExprKind::Function { name, .. } => f.write_str(name),
-            ExprKind::Pipe(pipe) => write!(f, "{pipe}"),
-        }
+    /// What a range of the text says.
+    pub(super) fn written(&self, span: Span) -> &str {
+        let range = span.start as usize..span.end as usize;
+        self.source.text().get(range).unwrap_or("")
     }
 }

@@ -191,7 +191,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         dot: &Slot,
     ) -> Ran<Result<Val, Failure>> {
         let written = match arguments.words.first() {
-            Some(word) => word.to_string(),
+            Some(word) => self.tree.quoted(word),
             None => arguments.last.as_ref().map_or(String::new(), reflected),
         };
         let args = self.arguments(builtin.params, true, builtin.name, arguments, dot)?;
@@ -244,7 +244,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
 
     fn argument(&mut self, kind: Type, word: &'r Expr, dot: &Slot) -> Ran<Val> {
         self.at_expr(word);
-        match &word.kind {
+        match word.kind {
             ExprKind::Dot => self.checked(dot.value.clone(), kind),
             ExprKind::Nil if kind.can_be_nil() => Ok(Val::Nil),
             ExprKind::Nil => self.fail(format!("cannot assign nil to {}", kind.go_name())),
@@ -252,8 +252,8 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
                 let value = self.chain(dot, dot.clone(), fields, Arguments::NONE)?;
                 self.checked(value, kind)
             }
-            ExprKind::Variable { name, fields } => {
-                let slot = self.read(name)?;
+            ExprKind::Variable { start, fields } => {
+                let slot = self.read(start, fields.start)?;
                 let value = self.chain(dot, slot, fields, Arguments::NONE)?;
                 self.checked(value, kind)
             }
@@ -261,9 +261,10 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
                 let value = self.pipeline(pipe, dot)?;
                 self.checked(value, kind)
             }
-            ExprKind::Function { name, id } => {
+            ExprKind::Function { id, end } => {
                 let place = self.at;
-                let value = self.call(*id, name, place, Arguments::NONE, dot)?;
+                let name = self.function_name(word, end);
+                let value = self.call(id, name, place, Arguments::NONE, dot)?;
                 self.checked(value, kind)
             }
             ExprKind::Chain { node, fields } => {
@@ -276,8 +277,8 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
 
     /// A literal, by the type that is wanted.
     fn literal(&mut self, kind: Type, word: &Expr, dot: &Slot) -> Ran<Val> {
-        let number = match &word.kind {
-            ExprKind::Number(number) => Some(number),
+        let number = match word.kind {
+            ExprKind::Number(number) => number.find(&self.tree.code.numbers),
             _ => None,
         };
         let (found, expected) = match kind {
@@ -286,8 +287,8 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
                 ExprKind::Bool(value) => (Some(Val::Bool(value)), "bool"),
                 _ => (None, "bool"),
             },
-            Type::String => match &word.kind {
-                ExprKind::Str { value, .. } => (Some(Val::Str(value.clone())), "string"),
+            Type::String => match word.kind {
+                ExprKind::Str { .. } => return self.constant(word, dot),
                 _ => (None, "string"),
             },
             Type::Int | Type::Int64 | Type::Duration => {
@@ -307,12 +308,13 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
             }
             Type::Float64 => (number.and_then(|number| number.float).map(Val::Float), "float"),
             other => {
+                let word = self.tree.quoted(word);
                 return self.fail(format!("can't handle {word} for arg of type {}", other.go_name()));
             }
         };
         match found {
             Some(value) => Ok(value),
-            None => self.fail(format!("expected {expected}; found {word}")),
+            None => self.fail(format!("expected {expected}; found {}", self.tree.quoted(word))),
         }
     }
 

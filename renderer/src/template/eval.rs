@@ -1,12 +1,15 @@
 //! Expressions: fields, variables, constants, and what a command's first word decides.
 
-use super::ast::{Command, Expr, ExprKind, Number, Path, Place, PlaceKind};
+use std::sync::Arc;
+
+use super::ast::{Expr, ExprKind, Id, Number, Place, PlaceKind, names};
 use super::builtins::missing_item;
 use super::error::Detail;
 use super::exec::{Frame, Ran};
 use super::func::Fault;
 use super::run::Slot;
 use super::value::{Kind, MapType, Object, Val};
+use crate::source::Span;
 
 /// What a command hands to the method or function it names.
 pub(super) struct Arguments<'r> {
@@ -37,35 +40,35 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
 
     pub(super) fn evaluate_command(
         &mut self,
-        command: &'r Command,
+        command: &'r [Expr],
         dot: &Slot,
         last: Option<Val>,
     ) -> Ran<Val> {
-        let [first, words @ ..] = &*command.words else {
+        let [first, words @ ..] = command else {
             return self.fail("empty command");
         };
         let arguments = Arguments { words, last };
-        match &first.kind {
+        match first.kind {
             ExprKind::Field(fields) => {
                 self.at_expr(first);
                 self.chain(dot, dot.clone(), fields, arguments)
             }
             ExprKind::Chain { node, fields } => self.chain_on(first, node, fields, dot, arguments),
-            ExprKind::Function { name, id } => {
+            ExprKind::Function { id, end } => {
                 self.at_expr(first);
                 let place = Place {
-                    pos: command.pos,
+                    pos: first.pos,
                     kind: PlaceKind::Command,
                 };
-                self.call(*id, name, place, arguments, dot)
+                self.call(id, self.function_name(first, end), place, arguments, dot)
             }
             ExprKind::Pipe(pipe) => {
                 self.refuse_arguments(first, &arguments)?;
                 self.pipeline(pipe, dot)
             }
-            ExprKind::Variable { name, fields } => {
+            ExprKind::Variable { start, fields } => {
                 self.at_expr(first);
-                let slot = self.read(name)?;
+                let slot = self.read(start, fields.start)?;
                 if fields.is_empty() {
                     self.refuse_arguments(first, &arguments)?;
                     return Ok(slot.value);
@@ -83,22 +86,39 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         }
     }
 
+    /// The name of the function that a word is.
+    pub(super) fn function_name(&self, word: &Expr, end: u32) -> &'r str {
+        let start = word.pos;
+        self.tree.written(Span { start, end })
+    }
+
     fn refuse_arguments(&self, first: &Expr, arguments: &Arguments<'_>) -> Ran<()> {
         if arguments.is_empty() {
             return Ok(());
         }
+        let first = self.tree.quoted(first);
         self.fail(format!("can't give argument to non-function {first}"))
     }
 
     /// `.` and literals, where any type will do.
     pub(super) fn constant(&mut self, expr: &Expr, dot: &Slot) -> Ran<Val> {
-        match &expr.kind {
-            ExprKind::Bool(value) => Ok(Val::Bool(*value)),
-            ExprKind::Dot => Ok(dot.value.clone()),
-            ExprKind::Str { value, .. } => Ok(Val::Str(value.clone())),
-            ExprKind::Number(number) => self.number(number),
-            _ => self.fail(format!("can't evaluate command {:?}", expr.to_string())),
+        let code = &self.tree.code;
+        match expr.kind {
+            ExprKind::Bool(value) => return Ok(Val::Bool(value)),
+            ExprKind::Dot => return Ok(dot.value.clone()),
+            ExprKind::Str { value, .. } => {
+                if let Some(value) = value.find(&code.strings) {
+                    return Ok(Val::Str(value.clone()));
+                }
+            }
+            ExprKind::Number(number) => {
+                if let Some(number) = number.find(&code.numbers) {
+                    return self.number(number);
+                }
+            }
+            _ => {}
         }
+        self.fail(format!("can't evaluate command {:?}", self.tree.quoted(expr)))
     }
 
     /// A constant by the type that its form suggests.
@@ -123,21 +143,25 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
     pub(super) fn chain_on(
         &mut self,
         expr: &'r Expr,
-        node: &'r Expr,
-        fields: &'r Path,
+        node: Id<Expr>,
+        fields: Span,
         dot: &Slot,
         arguments: Arguments<'r>,
     ) -> Ran<Val> {
         self.at_expr(expr);
-        if let ExprKind::Nil = node.kind {
-            return self.fail(format!("indirection through explicit nil in {expr}"));
-        }
-        let value = match &node.kind {
+        let Some(node) = node.find(&self.tree.code.words) else {
+            return self.fail("empty command");
+        };
+        let value = match node.kind {
+            ExprKind::Nil => {
+                let expr = self.tree.quoted(expr);
+                return self.fail(format!("indirection through explicit nil in {expr}"));
+            }
             ExprKind::Pipe(pipe) => self.pipeline(pipe, dot)?,
-            ExprKind::Function { name, id } => {
+            ExprKind::Function { id, end } => {
                 self.at_expr(node);
                 let place = self.at;
-                self.call(*id, name, place, Arguments::NONE, dot)?
+                self.call(id, self.function_name(node, end), place, Arguments::NONE, dot)?
             }
             _ => self.constant(node, dot)?,
         };
@@ -154,7 +178,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         &mut self,
         dot: &Slot,
         receiver: Slot,
-        fields: &'r Path,
+        fields: Span,
         arguments: Arguments<'r>,
     ) -> Ran<Val> {
         let place = self.at;
@@ -166,12 +190,13 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         &mut self,
         dot: &Slot,
         mut receiver: Slot,
-        fields: &'r Path,
+        fields: Span,
         arguments: Arguments<'r>,
         place: Place,
     ) -> Ran<Val> {
         let mut arguments = Some(arguments);
-        let mut names = fields.names().enumerate().peekable();
+        let fields = self.tree.written(fields);
+        let mut names = names(fields).enumerate().peekable();
         while let Some((index, name)) = names.next() {
             let last = names.peek().is_none();
             let arguments = arguments.take_if(|_| last).unwrap_or(Arguments::NONE);
@@ -183,12 +208,11 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
     }
 
     /// Notes for a nil pointer how far the path exists.
-    fn nil_path(&self, mut error: Box<super::Error>, fields: &Path, index: usize) -> Box<super::Error> {
+    fn nil_path(&self, mut error: Box<super::Error>, fields: &str, index: usize) -> Box<super::Error> {
         if let Detail::NilField { path, known } = &mut error.detail
             && path.is_empty()
         {
-            *path = fields.to_names();
-            path.truncate(index + 1);
+            *path = names(fields).take(index + 1).map(Arc::from).collect();
             *known = index.saturating_sub(1);
         }
         error

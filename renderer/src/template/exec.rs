@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::ast::{Branch, Command, Invocation, Node, Pipe, Place, PlaceKind, Tree};
+use super::ast::{Branch, Expr, Id, Invocation, List, Node, Pipe, Place, PlaceKind, Tree};
 use super::error::{Detail, Error};
 use super::print::{display, quote, sprint};
 use super::run::{MAX_CALL_DEPTH, MAX_TEXT_BYTES, Run, Slot, Variable};
@@ -47,7 +47,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
             let name = Arc::clone(&frame.run.dollar);
             let value = dot.clone();
             frame.run.variables.push(Variable { name, value });
-            frame.list(&tree.root, &dot).map(|_| ())
+            frame.list(tree.root, &dot).map(|_| ())
         };
         let Frame { run, .. } = frame;
         run.variables.truncate(base);
@@ -80,16 +80,17 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
             .map(|one| &mut one.value)
     }
 
-    /// A variable's value.
-    pub(super) fn read(&mut self, name: &str) -> Ran<Slot> {
+    /// The value of the variable whose name stands there in the text.
+    pub(super) fn read(&mut self, start: u32, end: u32) -> Ran<Slot> {
+        let name = self.tree.written(Span { start, end });
         match self.variable(name).cloned() {
             Some(slot) => Ok(slot),
             None => self.fail(format!("undefined variable: {name}")),
         }
     }
 
-    fn list(&mut self, nodes: &'r [Node], dot: &Slot) -> Ran<Flow> {
-        for node in nodes {
+    fn list(&mut self, nodes: List<Node>, dot: &Slot) -> Ran<Flow> {
+        for node in nodes.of(&self.tree.code.nodes) {
             let flow = self.node(node, dot)?;
             if flow != Flow::On {
                 return Ok(flow);
@@ -98,41 +99,48 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         Ok(Flow::On)
     }
 
-    fn node(&mut self, node: &'r Node, dot: &Slot) -> Ran<Flow> {
-        self.at = node.place();
+    fn node(&mut self, node: &Node, dot: &Slot) -> Ran<Flow> {
+        let code = &self.tree.code;
+        self.at = code.place(node);
         self.step()?;
-        match node {
-            Node::Text { start, end } => {
-                let text = self.tree.source.text().as_bytes();
-                let text = text.get(*start as usize..*end as usize).unwrap_or_default();
-                self.mark_text(*start, *end);
+        match *node {
+            Node::Text(span) => {
+                self.mark_text(span);
+                let text = self.tree.written(span).as_bytes();
                 self.run.out.extend_from_slice(text);
                 self.check_output()?;
                 Ok(Flow::On)
             }
-            Node::Action(pipe) => {
-                let value = self.pipeline(pipe, dot)?;
-                if pipe.declared.is_empty() {
-                    self.at = node.place();
+            Node::Action(id) => {
+                let at = self.at;
+                let value = self.pipeline(id, dot)?;
+                if code.pipe(id).declared.is_empty() {
+                    self.at = at;
                     self.mark_action();
                     display(&value, &mut self.run.out);
                     self.check_output()?;
                 }
                 Ok(Flow::On)
             }
-            Node::If(branch) => self.condition(branch, dot, false),
-            Node::With(branch) => self.condition(branch, dot, true),
-            Node::Range(branch) => self.range(branch, dot),
-            Node::Template(invocation) => self.invoke(invocation, dot).map(|()| Flow::On),
+            Node::If(id) => self.condition(id, dot, false),
+            Node::With(id) => self.condition(id, dot, true),
+            Node::Range(id) => match id.find(&code.branches) {
+                Some(branch) => self.range(branch, dot),
+                None => Ok(Flow::On),
+            },
+            Node::Template(id) => match id.find(&code.invocations) {
+                Some(invocation) => self.invoke(invocation, dot).map(|()| Flow::On),
+                None => Ok(Flow::On),
+            },
             Node::Break => Ok(Flow::Break),
             Node::Continue => Ok(Flow::Continue),
         }
     }
 
     /// Notes that a text of the template is printed next, when that is wanted.
-    fn mark_text(&mut self, start: u32, end: u32) {
+    fn mark_text(&mut self, span: Span) {
         if let Some(origins) = &mut self.run.origins {
-            let location = Location::new(&self.tree.source, Span { start, end });
+            let location = Location::new(&self.tree.source, span);
             origins.mark(self.run.out.len(), location, true);
         }
     }
@@ -156,16 +164,19 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         Err(self.error(message).limit())
     }
 
-    fn condition(&mut self, branch: &'r Branch, dot: &Slot, with: bool) -> Ran<Flow> {
+    fn condition(&mut self, id: Id<Branch>, dot: &Slot, with: bool) -> Ran<Flow> {
+        let Some(branch) = id.find(&self.tree.code.branches) else {
+            return Ok(Flow::On);
+        };
         let mark = self.run.variables.len();
-        let value = self.pipeline(&branch.pipe, dot)?;
+        let value = self.pipeline(branch.pipe, dot)?;
         let flow = if value.truth() {
             if with {
-                self.list(&branch.list, &Slot::plain(value))
+                self.list(branch.list, &Slot::plain(value))
             } else {
-                self.list(&branch.list, dot)
+                self.list(branch.list, dot)
             }
-        } else if let Some(otherwise) = &branch.otherwise {
+        } else if let Some(otherwise) = branch.otherwise {
             self.list(otherwise, dot)
         } else {
             Ok(Flow::On)
@@ -176,11 +187,11 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
 
     fn range(&mut self, branch: &'r Branch, dot: &Slot) -> Ran<Flow> {
         let outer = self.run.variables.len();
-        let value = self.pipeline(&branch.pipe, dot)?;
+        let value = self.pipeline(branch.pipe, dot)?;
         let mark = self.run.variables.len();
         let flow = match self.each(branch, &value, mark) {
             Ok(true) => Ok(Flow::On),
-            Ok(false) => match &branch.otherwise {
+            Ok(false) => match branch.otherwise {
                 // Go's loop is still open around its `else`: a break there ends it, a
                 // continue the loop around.
                 Some(otherwise) => match self.list(otherwise, dot) {
@@ -257,7 +268,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
     }
 
     fn refuse_two_variables(&self, branch: &Branch, value: &Val) -> Ran<()> {
-        if branch.pipe.declared.len() < 2 {
+        if self.tree.code.pipe(branch.pipe).declared.len() < 2 {
             return Ok(());
         }
         self.fail(format!(
@@ -268,22 +279,22 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
 
     fn iteration(&mut self, branch: &'r Branch, index: Val, item: Slot, mark: usize) -> Ran<Flow> {
         self.step()?;
-        let pipe = &branch.pipe;
-        match &*pipe.declared {
+        let pipe = self.tree.code.pipe(branch.pipe);
+        match pipe.declared.of(&self.tree.code.names) {
             [] => {}
-            [one] => self.set_loop_variable(pipe, &one.name, 1, item.clone())?,
+            [one] => self.set_loop_variable(pipe, one, 1, item.clone())?,
             [first, second, ..] => {
-                self.set_loop_variable(pipe, &first.name, 2, Slot::plain(index))?;
-                self.set_loop_variable(pipe, &second.name, 1, item.clone())?;
+                self.set_loop_variable(pipe, first, 2, Slot::plain(index))?;
+                self.set_loop_variable(pipe, second, 1, item.clone())?;
             }
         }
-        let flow = self.list(&branch.list, &item);
+        let flow = self.list(branch.list, &item);
         self.run.variables.truncate(mark);
         flow
     }
 
     /// Assigned by name, or declared right below the top of the stack.
-    fn set_loop_variable(&mut self, pipe: &Pipe, name: &str, from_top: usize, value: Slot) -> Ran<()> {
+    fn set_loop_variable(&mut self, pipe: Pipe, name: &str, from_top: usize, value: Slot) -> Ran<()> {
         if pipe.assigns {
             return self.assign(name, value);
         }
@@ -316,7 +327,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
             let message = format!("exceeded maximum template depth ({MAX_CALL_DEPTH})");
             return Err(self.error(message).limit());
         }
-        let dot = match &invocation.pipe {
+        let dot = match invocation.pipe {
             Some(pipe) => Slot::plain(self.pipeline(pipe, dot)?),
             None => Slot::default(),
         };
@@ -325,31 +336,33 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
     }
 
     /// A pipeline's value; its variables stay until the list around it ends.
-    pub(super) fn pipeline(&mut self, pipe: &'r Pipe, dot: &Slot) -> Ran<Val> {
+    pub(super) fn pipeline(&mut self, id: Id<Pipe>, dot: &Slot) -> Ran<Val> {
+        let code = &self.tree.code;
+        let pipe = code.pipe(id);
         self.at = Place {
             pos: pipe.pos,
             kind: PlaceKind::Pipe,
         };
         let mut value: Option<Val> = None;
-        for command in &pipe.commands {
+        for command in code.commands(pipe) {
             let result = self.command(command, dot, value.take())?;
             // A nil in an interface{} is no value once a command has given it.
             value = Some(if let Val::Null = result { Val::Nil } else { result });
         }
         let value = value.unwrap_or_default();
-        for variable in &pipe.declared {
+        for name in pipe.declared.of(&code.names) {
+            let value = Slot::plain(value.clone());
             if pipe.assigns {
-                self.assign(&variable.name, Slot::plain(value.clone()))?;
+                self.assign(name, value)?;
             } else {
-                let name = Arc::clone(&variable.name);
-                let value = Slot::plain(value.clone());
+                let name = Arc::clone(name);
                 self.run.variables.push(Variable { name, value });
             }
         }
         Ok(value)
     }
 
-    fn command(&mut self, command: &'r Command, dot: &Slot, last: Option<Val>) -> Ran<Val> {
+    fn command(&mut self, command: &'r [Expr], dot: &Slot, last: Option<Val>) -> Ran<Val> {
         self.step()?;
         self.evaluate_command(command, dot, last)
     }

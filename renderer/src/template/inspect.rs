@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::ast::{Branch as AstBranch, Expr, ExprKind, Node, Pipe, Tree};
+use super::ast::{Branch as AstBranch, Expr, ExprKind, Id, List, Node, Pipe, Tree, names};
 use crate::source::Span;
 
 /// What a template does, one after the other.
@@ -101,88 +101,99 @@ pub enum TermKind {
 
 /// What a template does.
 pub fn steps(tree: &Tree) -> Vec<Step> {
-    list(&tree.root)
+    list(tree, tree.root)
 }
 
-fn list(nodes: &[Node]) -> Vec<Step> {
-    nodes.iter().filter_map(step).collect()
+fn list(tree: &Tree, nodes: List<Node>) -> Vec<Step> {
+    let nodes = nodes.of(&tree.code.nodes).iter();
+    nodes.filter_map(|node| step(tree, node)).collect()
 }
 
-fn step(node: &Node) -> Option<Step> {
-    Some(match node {
-        Node::Text { .. } | Node::Break | Node::Continue => return None,
-        Node::Action(pipe) => Step::Action(pipeline(pipe)),
-        Node::If(inner) => branch(Keyword::If, inner),
-        Node::With(inner) => branch(Keyword::With, inner),
-        Node::Range(inner) => branch(Keyword::Range, inner),
-        Node::Template(invocation) => Step::Template {
+fn step(tree: &Tree, node: &Node) -> Option<Step> {
+    match node {
+        Node::Text(_) | Node::Break | Node::Continue => None,
+        Node::Action(pipe) => Some(Step::Action(pipeline(tree, *pipe))),
+        Node::If(id) => branch(tree, Keyword::If, *id),
+        Node::With(id) => branch(tree, Keyword::With, *id),
+        Node::Range(id) => branch(tree, Keyword::Range, *id),
+        Node::Template(id) => id.find(&tree.code.invocations).map(|invocation| Step::Template {
             name: Arc::clone(&invocation.name),
-            argument: invocation.pipe.as_ref().map(pipeline),
-        },
-    })
-}
-
-fn branch(keyword: Keyword, inner: &AstBranch) -> Step {
-    Step::Branch(Branch {
-        keyword,
-        condition: pipeline(&inner.pipe),
-        body: list(&inner.list),
-        otherwise: inner.otherwise.as_deref().map(list).unwrap_or_default(),
-    })
-}
-
-fn pipeline(pipe: &Pipe) -> Pipeline {
-    let variables = pipe.declared.iter().map(|variable| Arc::clone(&variable.name));
-    let commands = pipe.commands.iter();
-    Pipeline {
-        variables: variables.collect(),
-        assigns: pipe.assigns,
-        commands: commands
-            .map(|command| command.words.iter().map(term).collect())
-            .collect(),
+            argument: invocation.pipe.map(|pipe| pipeline(tree, pipe)),
+        }),
     }
 }
 
-fn term(expr: &Expr) -> Term {
-    let pos = expr.pos as usize;
-    // As in Go, an access of several fields knows where the second word of it stands.
-    let (start, length, kind) = match &expr.kind {
-        ExprKind::Dot => (pos, 1, TermKind::Dot),
-        ExprKind::Field(fields) => {
-            let mut names = fields.names();
-            let first = names.next().map_or(0, |name| name.len() + 1);
-            let before = if names.next().is_some() { first } else { 0 };
-            (
-                pos - before.min(pos),
-                fields.as_str().len(),
-                TermKind::Field(fields.to_names()),
-            )
+fn branch(tree: &Tree, keyword: Keyword, id: Id<AstBranch>) -> Option<Step> {
+    let inner = id.find(&tree.code.branches)?;
+    Some(Step::Branch(Branch {
+        keyword,
+        condition: pipeline(tree, inner.pipe),
+        body: list(tree, inner.list),
+        otherwise: inner
+            .otherwise
+            .map(|otherwise| list(tree, otherwise))
+            .unwrap_or_default(),
+    }))
+}
+
+fn pipeline(tree: &Tree, id: Id<Pipe>) -> Pipeline {
+    let pipe = tree.code.pipe(id);
+    let words = |command: &[Expr]| command.iter().map(|word| term(tree, word)).collect();
+    Pipeline {
+        variables: pipe.declared.of(&tree.code.names).to_vec(),
+        assigns: pipe.assigns,
+        commands: tree.code.commands(pipe).map(words).collect(),
+    }
+}
+
+fn to_names(fields: &str) -> Vec<Arc<str>> {
+    names(fields).map(Arc::from).collect()
+}
+
+fn term(tree: &Tree, expr: &Expr) -> Term {
+    let code = &tree.code;
+    let pos = expr.pos;
+    let (start, end, kind) = match expr.kind {
+        ExprKind::Dot => (pos, pos + 1, TermKind::Dot),
+        ExprKind::Field(span) => {
+            let fields = to_names(tree.written(span));
+            (span.start, span.end, TermKind::Field(fields))
         }
-        ExprKind::Variable { name, fields } => {
-            let before = if fields.is_empty() { 0 } else { name.len() };
+        ExprKind::Variable { start, fields } => {
+            let name = tree.written(Span {
+                start,
+                end: fields.start,
+            });
             let kind = TermKind::Variable {
-                name: Arc::clone(name),
-                fields: fields.to_names(),
+                name: Arc::from(name),
+                fields: to_names(tree.written(fields)),
             };
-            let width = name.len() + fields.as_str().len();
-            (pos - before.min(pos), width, kind)
+            (start, fields.end, kind)
         }
         ExprKind::Chain { node, fields } => {
-            let inner = Box::new(term(node));
-            let width = fields.as_str().len();
-            let fields = fields.to_names();
-            (pos, width, TermKind::Chain { inner, fields })
+            let kind = match node.find(&code.words) {
+                Some(node) => TermKind::Chain {
+                    inner: Box::new(term(tree, node)),
+                    fields: to_names(tree.written(fields)),
+                },
+                None => TermKind::Constant,
+            };
+            (fields.start, fields.end, kind)
         }
-        ExprKind::Function { name, .. } => (pos, name.len(), TermKind::Function(Arc::from(*name))),
-        ExprKind::Pipe(pipe) => (pos, 1, TermKind::Pipeline(pipeline(pipe))),
-        ExprKind::Str { value, written } => {
-            let width = written.len(value);
-            (pos, width, TermKind::Text(value.to_text().into_owned()))
+        ExprKind::Function { end, .. } => {
+            let name = tree.written(Span { start: pos, end });
+            (pos, end, TermKind::Function(Arc::from(name)))
         }
-        ExprKind::Bool(_) | ExprKind::Nil | ExprKind::Number(_) => (pos, 1, TermKind::Constant),
+        ExprKind::Pipe(id) => (pos, pos + 1, TermKind::Pipeline(pipeline(tree, id))),
+        ExprKind::Str { value, end } => {
+            let value = value.find(&code.strings);
+            let text = value.map(|value| value.to_text().into_owned());
+            (pos, end, TermKind::Text(text.unwrap_or_default()))
+        }
+        ExprKind::Bool(_) | ExprKind::Nil | ExprKind::Number(_) => (pos, pos + 1, TermKind::Constant),
     };
     Term {
-        span: Span::new(start, start + length),
+        span: Span { start, end },
         kind,
     }
 }

@@ -11,6 +11,8 @@ use std::fmt::Write as _;
 
 use memchr::memmem;
 
+use crate::source::Span;
+
 const LEFT: &str = "{{";
 const RIGHT: &str = "}}";
 /// A trim marker: a dash with a blank on its inner side.
@@ -23,6 +25,13 @@ pub(super) struct Token {
     /// Offsets in the text.
     pub(super) start: u32,
     pub(super) end: u32,
+}
+
+impl Token {
+    pub(super) fn span(self) -> Span {
+        let Self { start, end, .. } = self;
+        Span { start, end }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

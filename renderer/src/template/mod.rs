@@ -29,6 +29,7 @@ mod literal;
 mod origins;
 mod parse;
 pub mod print;
+mod quoted;
 mod room;
 mod run;
 mod set;

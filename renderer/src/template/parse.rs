@@ -5,9 +5,7 @@
 
 use std::sync::Arc;
 
-use super::ast::{
-    Branch, Command, Expr, ExprKind, FuncId, Invocation, Node, Path, Pipe, Tree, Variable, Written,
-};
+use super::ast::{Branch, Code, Expr, ExprKind, FuncId, Id, Invocation, List, Node, Pipe, Tree, commands};
 use super::lex::{Keyword, Lexer, Token, TokenKind};
 use super::literal;
 use super::print::quote;
@@ -42,7 +40,7 @@ pub enum Unknown {
 }
 
 /// Looks up a function by its name.
-pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<(&'static str, FuncId)>;
+pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<FuncId>;
 
 /// Parses a text: the templates that it defines in their order, last the text itself under `name`.
 pub(super) fn parse(
@@ -63,13 +61,22 @@ pub(super) fn parse(
         depth: 0,
         action: None,
         nodes: Vec::new(),
-        commands: Vec::new(),
         words: Vec::new(),
-        trees: Vec::new(),
+        code: Code::default(),
+        roots: Vec::new(),
     };
-    let root = parser.text()?.into_vec();
+    let root = parser.text()?;
     parser.add(name, root)?;
-    Ok(parser.trees)
+    let Parser { mut code, roots, .. } = parser;
+    code.shrink();
+    let code = Arc::new(code);
+    let tree = |(name, root)| Tree {
+        name,
+        source: Arc::clone(source),
+        code: Arc::clone(&code),
+        root,
+    };
+    Ok(roots.into_iter().map(tree).collect())
 }
 
 /// What a step of the parser gives.
@@ -91,11 +98,12 @@ struct Parser<'a> {
     /// Where the action that is being read began.
     action: Option<u32>,
     /// Parts of what is being read, those of inner lists behind those of outer ones: when a list
-    /// is complete, it takes its own, and no list has to grow.
+    /// is complete, its own are moved to the code.
     nodes: Vec<Node>,
-    commands: Vec<Command>,
     words: Vec<Expr>,
-    trees: Vec<Tree>,
+    code: Code,
+    /// The templates that are complete.
+    roots: Vec<(Arc<str>, List<Node>)>,
 }
 
 /// What ended a list of nodes.
@@ -112,12 +120,12 @@ enum Item {
 
 impl Parser<'_> {
     /// A whole text: actions, and definitions between them.
-    fn text(&mut self) -> Parsed<Box<[Node]>> {
+    fn text(&mut self) -> Parsed<List<Node>> {
         let mark = self.nodes.len();
         loop {
             let token = self.next();
             match token.kind {
-                TokenKind::Eof => return Ok(taken(&mut self.nodes, mark)),
+                TokenKind::Eof => return Ok(self.gathered(mark)),
                 TokenKind::LeftDelim => {
                     let first = self.next_non_space();
                     if first.kind == TokenKind::Keyword(Keyword::Define) {
@@ -143,11 +151,11 @@ impl Parser<'_> {
         let name = self.template_name(&token, context)?;
         self.expect(TokenKind::RightDelim, context)?;
         let root = self.inner_template(context)?;
-        self.add(&name, root.into_vec())
+        self.add(&name, root)
     }
 
     /// What a `define` or a `block` holds: variables and ranges outside don't count in it.
-    fn inner_template(&mut self, context: &str) -> Parsed<Box<[Node]>> {
+    fn inner_template(&mut self, context: &str) -> Parsed<List<Node>> {
         let variables = std::mem::replace(&mut self.variables, vec![Arc::from("$")]);
         let ranges = std::mem::take(&mut self.ranges);
         let action = self.action.take();
@@ -167,26 +175,28 @@ impl Parser<'_> {
         Ok(nodes)
     }
 
-    fn add(&mut self, name: &Arc<str>, root: Vec<Node>) -> Parsed<()> {
-        let tree = Tree {
-            name: Arc::clone(name),
-            source: Arc::clone(self.source),
-            root: Arc::new(root),
+    fn add(&mut self, name: &Arc<str>, root: List<Node>) -> Parsed<()> {
+        let known = self.roots.iter().position(|(other, _)| other == name);
+        let Some((_, other)) = known.and_then(|index| self.roots.get_mut(index)) else {
+            self.roots.push((Arc::clone(name), root));
+            return Ok(());
         };
-        match self.trees.iter_mut().find(|other| other.name == *name) {
-            Some(other) if other.is_empty() => *other = tree,
-            Some(_) if tree.is_empty() => {}
-            Some(_) => {
-                let message = format!("template: multiple definition of template {}", quote(name));
-                return Err(self.error(message));
-            }
-            None => self.trees.push(tree),
+        if self.code.is_blank(*other, self.source) {
+            *other = root;
+        } else if !self.code.is_blank(root, self.source) {
+            let message = format!("template: multiple definition of template {}", quote(name));
+            return Err(self.error(message));
         }
         Ok(())
     }
 
+    /// The list whose nodes have been read since `mark`.
+    fn gathered(&mut self, mark: usize) -> List<Node> {
+        List::moved(&mut self.nodes, mark, &mut self.code.nodes)
+    }
+
     /// Nodes up to an `end` or `else`.
-    fn list(&mut self) -> Parsed<(Box<[Node]>, Ended, Token)> {
+    fn list(&mut self) -> Parsed<(List<Node>, Ended, Token)> {
         self.depth += 1;
         if self.is_too_deep() {
             return Err(self.error(format!("actions are nested more than {MAX_PARSE_DEPTH} deep")));
@@ -200,7 +210,7 @@ impl Parser<'_> {
                 Item::Node(node) => self.nodes.push(node),
                 Item::Ended(ended, token) => {
                     self.depth -= 1;
-                    return Ok((taken(&mut self.nodes, mark), ended, token));
+                    return Ok((self.gathered(mark), ended, token));
                 }
             }
         }
@@ -209,10 +219,7 @@ impl Parser<'_> {
     fn text_or_action(&mut self) -> Parsed<Item> {
         let token = self.next_non_space();
         match token.kind {
-            TokenKind::Text => Ok(Item::Node(Node::Text {
-                start: token.start,
-                end: token.end,
-            })),
+            TokenKind::Text => Ok(Item::Node(Node::Text(token.span()))),
             TokenKind::LeftDelim => {
                 self.action = Some(token.start);
                 if let Some(node) = self.raw_text() {
@@ -246,10 +253,10 @@ impl Parser<'_> {
             (None, after)
         };
         if end.kind == TokenKind::RightDelim {
-            return Some(Node::Text {
+            return Some(Node::Text(Span {
                 start: first.start + 1,
                 end: first.end - 1,
-            });
+            }));
         }
         self.push_back(end);
         self.ahead.extend(space);
@@ -285,9 +292,9 @@ impl Parser<'_> {
                 let token = self.expect(TokenKind::RightDelim, "end")?;
                 return Ok(Item::Ended(Ended::End, token));
             }
-            Keyword::If => Node::If(Box::new(self.control("if")?)),
-            Keyword::With => Node::With(Box::new(self.control("with")?)),
-            Keyword::Range => Node::Range(Box::new(self.control("range")?)),
+            Keyword::If => Node::If(self.control("if")?),
+            Keyword::With => Node::With(self.control("with")?),
+            Keyword::Range => Node::Range(self.control("range")?),
             Keyword::Template => self.template()?,
             Keyword::Define | Keyword::Dot | Keyword::Nil => {
                 self.push_back(token);
@@ -312,7 +319,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn control(&mut self, keyword: &str) -> Parsed<Branch> {
+    fn control(&mut self, keyword: &str) -> Parsed<Id<Branch>> {
         let variables = self.variables.len();
         let ranged = usize::from(keyword == "range");
         let pipe = self.pipeline(keyword, TokenKind::RightDelim)?;
@@ -324,15 +331,16 @@ impl Parser<'_> {
             Ended::Else => Some(self.otherwise(keyword)?),
         };
         self.variables.truncate(variables);
-        Ok(Branch {
+        let branch = Branch {
             pipe,
             list,
             otherwise,
-        })
+        };
+        Ok(Id::of(branch, &mut self.code.branches))
     }
 
     /// What follows `else`; `else if` in an if, and `else with` in a with, share its end.
-    fn otherwise(&mut self, keyword: &str) -> Parsed<Box<[Node]>> {
+    fn otherwise(&mut self, keyword: &str) -> Parsed<List<Node>> {
         self.depth += 1;
         if self.is_too_deep() {
             return Err(self.error(format!("actions are nested more than {MAX_PARSE_DEPTH} deep")));
@@ -340,17 +348,17 @@ impl Parser<'_> {
         let chained = match (keyword, self.peek()) {
             ("if", TokenKind::Keyword(Keyword::If)) => {
                 self.next();
-                Some(Node::If(Box::new(self.control("if")?)))
+                Some(Node::If(self.control("if")?))
             }
             ("with", TokenKind::Keyword(Keyword::With)) => {
                 self.next();
-                Some(Node::With(Box::new(self.control("with")?)))
+                Some(Node::With(self.control("with")?))
             }
             _ => None,
         };
         self.depth -= 1;
         if let Some(node) = chained {
-            return Ok(Box::new([node]));
+            return Ok(List::one(node, &mut self.code.nodes));
         }
         let (nodes, ended, _) = self.list()?;
         match ended {
@@ -364,8 +372,8 @@ impl Parser<'_> {
         let name = self.template_name(&token, BLOCK)?;
         let pipe = self.pipeline(BLOCK, TokenKind::RightDelim)?;
         let root = self.inner_template(BLOCK)?;
-        self.add(&name, root.into_vec())?;
-        Ok(invocation(&token, name, Some(pipe)))
+        self.add(&name, root)?;
+        Ok(self.invocation(&token, name, Some(pipe)))
     }
 
     fn template(&mut self) -> Parsed<Node> {
@@ -379,7 +387,13 @@ impl Parser<'_> {
             self.push_back(next);
             Some(self.pipeline(context, TokenKind::RightDelim)?)
         };
-        Ok(invocation(&token, name, pipe))
+        Ok(self.invocation(&token, name, pipe))
+    }
+
+    fn invocation(&mut self, token: &Token, name: Arc<str>, pipe: Option<Id<Pipe>>) -> Node {
+        let pos = token.start;
+        let invocation = Invocation { pos, name, pipe };
+        Node::Template(Id::of(invocation, &mut self.code.invocations))
     }
 
     fn template_name(&mut self, token: &Token, context: &str) -> Parsed<Arc<str>> {
@@ -392,25 +406,25 @@ impl Parser<'_> {
         }
     }
 
-    fn pipeline(&mut self, context: &str, end: TokenKind) -> Parsed<Pipe> {
+    fn pipeline(&mut self, context: &str, end: TokenKind) -> Parsed<Id<Pipe>> {
         let first = self.front();
         let (declared, assigns) = if first.kind == TokenKind::Variable {
             self.declarations(context)?
         } else {
             Default::default()
         };
-        let mark = self.commands.len();
+        let mark = self.words.len();
         loop {
             let token = self.next_non_space();
             if token.kind == end {
-                let commands = taken(&mut self.commands, mark);
-                self.check(&commands, context)?;
-                return Ok(Pipe {
+                self.check(mark, context)?;
+                let pipe = Pipe {
                     pos: first.start,
                     assigns,
-                    declared: declared.into(),
-                    commands,
-                });
+                    declared,
+                    words: List::moved(&mut self.words, mark, &mut self.code.words),
+                };
+                return Ok(Id::of(pipe, &mut self.code.pipes));
             }
             match token.kind {
                 TokenKind::Bool
@@ -425,8 +439,7 @@ impl Parser<'_> {
                 | TokenKind::Variable
                 | TokenKind::LeftParen => {
                     self.push_back(token);
-                    let command = self.command()?;
-                    self.commands.push(command);
+                    self.command()?;
                 }
                 _ => return Err(self.unexpected(&token, context)),
             }
@@ -434,13 +447,13 @@ impl Parser<'_> {
     }
 
     /// `$x :=`, `$x =`, and in a range `$i, $x :=`: the variables, and whether they are there already.
-    fn declarations(&mut self, context: &str) -> Parsed<(Vec<Variable>, bool)> {
+    fn declarations(&mut self, context: &str) -> Parsed<(List<Arc<str>>, bool)> {
         let mut declared = Vec::new();
         loop {
             let variable = self.next_non_space();
             if variable.kind != TokenKind::Variable {
                 self.push_back(variable);
-                return Ok((declared, false));
+                return Ok((self.declared(declared), false));
             }
             let after = self.next();
             let next = if after.kind == TokenKind::Space {
@@ -456,15 +469,13 @@ impl Parser<'_> {
                     self.push_back(after);
                 }
                 self.push_back(variable);
-                return Ok((declared, false));
+                return Ok((self.declared(declared), false));
             }
             let name: Arc<str> = self.written(&variable).into();
-            declared.push(Variable {
-                name: Arc::clone(&name),
-            });
+            declared.push(Arc::clone(&name));
             self.variables.push(name);
             if declares {
-                return Ok((declared, next.kind == TokenKind::Assign));
+                return Ok((self.declared(declared), next.kind == TokenKind::Assign));
             }
             if context != "range" || declared.len() > 1 {
                 return Err(self.error(format!("too many declarations in {context}")));
@@ -476,12 +487,18 @@ impl Parser<'_> {
         }
     }
 
-    fn check(&mut self, commands: &[Command], context: &str) -> Parsed<()> {
-        if commands.is_empty() {
+    fn declared(&mut self, mut names: Vec<Arc<str>>) -> List<Arc<str>> {
+        List::moved(&mut names, 0, &mut self.code.names)
+    }
+
+    /// Checks the commands that have been read since `mark`.
+    fn check(&mut self, mark: usize, context: &str) -> Parsed<()> {
+        let words = self.words.get(mark..).unwrap_or_default();
+        if words.is_empty() {
             return Err(self.error(format!("missing value for {context}")));
         }
-        for (index, command) in commands.iter().enumerate().skip(1) {
-            let constant = command.words.first().is_some_and(|word| {
+        for (index, command) in commands(words).enumerate().skip(1) {
+            let constant = command.first().is_some_and(|word| {
                 matches!(
                     word.kind,
                     ExprKind::Bool(_)
@@ -499,11 +516,12 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn command(&mut self) -> Parsed<Command> {
-        let first = self.front();
+    fn command(&mut self) -> Parsed<()> {
+        self.front();
         let mark = self.words.len();
         loop {
-            if let Some(word) = self.operand()? {
+            if let Some(mut word) = self.operand()? {
+                word.first = self.words.len() == mark;
                 self.words.push(word);
             }
             let token = self.next();
@@ -517,14 +535,10 @@ impl Parser<'_> {
                 _ => return Err(self.unexpected(&token, "operand")),
             }
         }
-        let words = taken(&mut self.words, mark);
-        if words.is_empty() {
+        if self.words.len() == mark {
             return Err(self.error("empty command"));
         }
-        Ok(Command {
-            pos: first.start,
-            words,
-        })
+        Ok(())
     }
 
     /// A term, possibly followed by fields.
@@ -550,29 +564,27 @@ impl Parser<'_> {
             last = token;
         }
         // Fields stand behind one another, with nothing between them.
-        let text = self.text_of(first.start, last.end);
+        let fields = Span {
+            start: first.start,
+            end: last.end,
+        };
         let kind = match term.kind {
-            ExprKind::Variable { name, .. } => ExprKind::Variable {
-                name,
-                fields: Path::new(text),
-            },
+            ExprKind::Variable { start, .. } => ExprKind::Variable { start, fields },
             ExprKind::Bool(_)
             | ExprKind::Str { .. }
             | ExprKind::Number(_)
             | ExprKind::Nil
             | ExprKind::Dot => {
-                let message = format!("unexpected . after term {}", quote(&term.to_string()));
+                let term = self.text_of(term.pos, first.start);
+                let message = format!("unexpected . after term {}", quote(term));
                 return Err(self.error(message));
             }
-            kind => ExprKind::Chain {
-                node: Box::new(Expr { pos: term.pos, kind }),
-                fields: Path::new(text),
+            _ => ExprKind::Chain {
+                node: Id::of(term, &mut self.code.words),
+                fields,
             },
         };
-        Ok(Some(Expr {
-            pos: first.start,
-            kind,
-        }))
+        Ok(Some(word(first.start, kind)))
     }
 
     /// `.a.b.c`, which stands where its second field does, as in Go.
@@ -586,8 +598,11 @@ impl Parser<'_> {
             }
             last = field;
         }
-        let kind = ExprKind::Field(Path::new(self.text_of(first.start, last.end)));
-        Expr { pos, kind }
+        let span = Span {
+            start: first.start,
+            end: last.end,
+        };
+        word(pos, ExprKind::Field(span))
     }
 
     /// A term that is no field; fields may follow it.
@@ -606,9 +621,8 @@ impl Parser<'_> {
                     TokenKind::Complex => literal::complex(written),
                     _ => literal::number(written),
                 };
-                ExprKind::Number(Box::new(
-                    number.map_err(|message| self.error_at(&token, message))?,
-                ))
+                let number = number.map_err(|message| self.error_at(&token, message))?;
+                ExprKind::Number(Id::of(number, &mut self.code.numbers))
             }
             TokenKind::LeftParen => {
                 self.depth += 1;
@@ -617,46 +631,41 @@ impl Parser<'_> {
                 }
                 let pipe = self.pipeline("parenthesized pipeline", TokenKind::RightParen)?;
                 self.depth -= 1;
-                let pos = pipe.pos;
-                return Ok(Some(Expr {
-                    pos,
-                    kind: ExprKind::Pipe(Box::new(pipe)),
-                }));
+                let pos = self.code.pipe(pipe).pos;
+                return Ok(Some(word(pos, ExprKind::Pipe(pipe))));
             }
             TokenKind::String | TokenKind::RawString => {
                 let written = self.written(&token);
                 let value = literal::string(written).map_err(|message| self.error_at(&token, message))?;
-                let written = Written::of(&value, written);
-                ExprKind::Str { value, written }
+                ExprKind::Str {
+                    value: Id::of(value, &mut self.code.strings),
+                    end: token.end,
+                }
             }
             _ => {
                 self.push_back(token);
                 return Ok(None);
             }
         };
-        Ok(Some(Expr {
-            pos: token.start,
-            kind,
-        }))
+        Ok(Some(word(token.start, kind)))
     }
 
     fn function(&mut self, token: &Token) -> Parsed<ExprKind> {
         let name = self.written(token);
-        let Some((name, id)) = (self.lookup)(name) else {
+        let Some(id) = (self.lookup)(name) else {
             let mut error = self.error_at(token, format!("function {} not defined", quote(name)));
             error.unknown = Some(Unknown::Function(name.to_owned()));
             return Err(error);
         };
-        Ok(ExprKind::Function { name, id })
+        Ok(ExprKind::Function { id, end: token.end })
     }
 
     fn variable(&mut self, token: &Token) -> Parsed<ExprKind> {
         let name = self.written(token);
-        if let Some(known) = self.variables.iter().find(|known| ***known == *name) {
-            return Ok(ExprKind::Variable {
-                name: Arc::clone(known),
-                fields: Path::default(),
-            });
+        if self.variables.iter().any(|known| **known == *name) {
+            let Span { start, end } = token.span();
+            let fields = Span { start: end, end };
+            return Ok(ExprKind::Variable { start, fields });
         }
         let mut error = self.error_at(token, format!("undefined variable {}", quote(name)));
         let known = self.variables.iter().map(ToString::to_string).collect();
@@ -800,17 +809,12 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// What a list has gathered since it began.
-fn taken<T>(gathered: &mut Vec<T>, mark: usize) -> Box<[T]> {
-    gathered.split_off(mark).into_boxed_slice()
-}
-
-fn invocation(token: &Token, name: Arc<str>, pipe: Option<Pipe>) -> Node {
-    Node::Template(Box::new(Invocation {
-        pos: token.start,
-        name,
-        pipe,
-    }))
+fn word(pos: u32, kind: ExprKind) -> Expr {
+    Expr {
+        pos,
+        first: false,
+        kind,
+    }
 }
 
 #[cfg(test)]

@@ -188,13 +188,7 @@ impl<'s, C: 'static> Run<'s, C> {
         }
         let Some(own) = trees.iter().rev().find(|tree| tree.name == *name) else {
             // A text always gives a tree of its own name.
-            let source = Source::new(&**name, "");
-            let tree = Arc::new(Tree {
-                name: Arc::clone(name),
-                source,
-                root: Arc::default(),
-            });
-            return Ok(inside(self, &tree));
+            return Ok(inside(self, &Arc::new(Tree::blank(name))));
         };
         let own = Arc::clone(own);
         // Most texts define nothing and don't call themselves: no layer to look through.

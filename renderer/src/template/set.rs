@@ -106,9 +106,10 @@ impl<C: 'static> Functions<C> {
         }
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<(&'static str, FuncId)> {
+    pub(super) fn find(&self, name: &str) -> Option<FuncId> {
         let alike = self.buckets.get(bucket(name))?;
-        alike.iter().find(|(other, _)| *other == name).copied()
+        let found = alike.iter().find(|(other, _)| *other == name);
+        found.map(|(_, id)| *id)
     }
 
     pub(super) fn get(&self, id: FuncId) -> Option<Callee<C>> {
@@ -117,7 +118,7 @@ impl<C: 'static> Functions<C> {
 
     /// What a function takes and gives.
     pub fn signature(&self, name: &str) -> Option<Signature> {
-        let callee = self.get(self.find(name)?.1)?;
+        let callee = self.get(self.find(name)?)?;
         let (name, params, variadic, doc) = match callee {
             Callee::Builtin(one) => (one.name, one.params, one.variadic, one.doc),
             Callee::Native(one) => (one.name, one.params, one.variadic, one.doc),
