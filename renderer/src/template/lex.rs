@@ -1,7 +1,8 @@
 //! Text to tokens, as Go's `text/template/parse` cuts them.
 //!
 //! Text outside actions is one token; trim markers and comments are gone when a token
-//! comes out. Inside an action white space is a token, because `.a .b` and `.a.b` differ.
+//! comes out. Inside an action a token knows whether white space is in front of it, because
+//! `.a .b` and `.a.b` differ, and fields behind one another are one token.
 //! An error is the last token.
 //!
 //! Charts bring megabytes of text, so it is read as bytes: whatever has a meaning here is ASCII,
@@ -22,6 +23,8 @@ const MARKER: usize = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) kind: TokenKind,
+    /// Whether there is white space in front of it.
+    pub(super) spaced: bool,
     /// Offsets in the text.
     pub(super) start: u32,
     pub(super) end: u32,
@@ -45,6 +48,7 @@ pub(super) enum TokenKind {
     Assign,
     Declare,
     Eof,
+    /// `.a`, or several: `.a.b.c`.
     Field,
     Identifier,
     LeftDelim,
@@ -54,7 +58,6 @@ pub(super) enum TokenKind {
     RawString,
     RightDelim,
     RightParen,
-    Space,
     String,
     Text,
     Variable,
@@ -83,6 +86,7 @@ pub(super) struct Lexer<'a> {
     position: usize,
     start: usize,
     inside: bool,
+    spaced: bool,
     parens: usize,
     left: memmem::Finder<'static>,
     /// What the error token is about.
@@ -96,6 +100,7 @@ impl<'a> Lexer<'a> {
             position: 0,
             start: 0,
             inside: false,
+            spaced: false,
             parens: 0,
             left: memmem::Finder::new(LEFT),
             problem: String::new(),
@@ -107,6 +112,7 @@ impl<'a> Lexer<'a> {
         if self.inside {
             self.inside_action()
         } else {
+            self.spaced = false;
             self.outside()
         }
     }
@@ -144,6 +150,7 @@ impl<'a> Lexer<'a> {
     fn emit(&mut self, kind: TokenKind) -> Token {
         let token = Token {
             kind,
+            spaced: self.spaced,
             start: offset(self.start),
             end: offset(self.position),
         };
@@ -245,6 +252,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn inside_action(&mut self) -> Token {
+        self.skip_space();
         let Some(byte) = self.peek() else {
             return self.error("unclosed action");
         };
@@ -262,7 +270,6 @@ impl<'a> Lexer<'a> {
         }
         self.position += 1;
         match byte {
-            b' ' | b'\t' | b'\r' | b'\n' => self.space(),
             b'=' => self.emit(TokenKind::Assign),
             b':' if self.peek() == Some(b'=') => {
                 self.position += 1;
@@ -314,18 +321,18 @@ impl<'a> Lexer<'a> {
         ))
     }
 
-    /// Takes care of a blank that belongs to the trim marker of the closing delimiter.
-    fn space(&mut self) -> Token {
-        self.position = self.start;
+    /// Steps over white space, but not over the blank that belongs to the trim marker of the
+    /// closing delimiter.
+    #[inline]
+    fn skip_space(&mut self) {
         let rest = self.rest();
         let run = spaces(rest);
-        let last = rest.get(run - 1..).unwrap_or_default();
-        let belongs = at_right_delimiter(last) == Some(true);
-        if belongs && run == 1 {
-            return self.right_delimiter(true);
+        self.spaced = run > 0;
+        if run > 0 {
+            let last = rest.get(run - 1..).unwrap_or_default();
+            let belongs = at_right_delimiter(last) == Some(true);
+            self.skip_to(self.position + run - usize::from(belongs));
         }
-        self.position += if belongs { run - 1 } else { run };
-        self.emit(TokenKind::Space)
     }
 
     fn quoted(&mut self, close: u8, kind: TokenKind, unterminated: &str) -> Token {
@@ -360,9 +367,9 @@ impl<'a> Lexer<'a> {
     #[inline]
     fn at_terminator(&self) -> bool {
         match self.peek() {
-            None | Some(b' ' | b'\t' | b'\r' | b'\n' | b'.' | b',' | b'|' | b':' | b')' | b'(') => true,
+            None => true,
             Some(b'}') => self.rest().starts_with(RIGHT.as_bytes()),
-            Some(_) => false,
+            Some(byte) => is(byte, ENDS),
         }
     }
 
@@ -380,10 +387,28 @@ impl<'a> Lexer<'a> {
             });
         }
         self.skip_word();
-        if self.at_terminator() {
-            self.emit(kind)
-        } else {
-            self.bad_character()
+        if !self.at_terminator() {
+            return self.bad_character();
+        }
+        if kind == TokenKind::Field {
+            self.more_fields();
+        }
+        self.emit(kind)
+    }
+
+    /// Steps over the fields that follow one, as far as they are well formed: what is not is
+    /// found by the next token.
+    fn more_fields(&mut self) {
+        while let [b'.', next, ..] = self.rest()
+            && is(*next, LETTER)
+        {
+            let before = self.position;
+            self.position += 1;
+            self.skip_word();
+            if !self.at_terminator() {
+                self.position = before;
+                return;
+            }
         }
     }
 
@@ -392,8 +417,9 @@ impl<'a> Lexer<'a> {
         if !self.at_terminator() {
             return self.bad_character();
         }
-        let kind = match self.written() {
-            "true" | "false" => TokenKind::Bool,
+        let word = self.text.as_bytes().get(self.start..self.position);
+        let kind = match word.unwrap_or_default() {
+            b"true" | b"false" => TokenKind::Bool,
             word => keyword(word).map_or(TokenKind::Identifier, TokenKind::Keyword),
         };
         self.emit(kind)
@@ -402,12 +428,14 @@ impl<'a> Lexer<'a> {
     /// Steps over what a name may hold.
     #[inline]
     fn skip_word(&mut self) {
-        while let Some(byte) = self.peek() {
-            if byte.is_ascii_alphanumeric() || byte == b'_' {
-                self.position += 1;
-                continue;
-            }
-            if byte.is_ascii() {
+        loop {
+            let rest = self.rest();
+            let run = rest
+                .iter()
+                .position(|byte| !is(*byte, WORD))
+                .unwrap_or(rest.len());
+            self.position += run;
+            if self.peek().is_none_or(|byte| byte.is_ascii()) {
                 return;
             }
             match self.peek_char().filter(|character| is_alphanumeric(*character)) {
@@ -484,19 +512,19 @@ fn offset(position: usize) -> u32 {
     u32::try_from(position).unwrap_or(u32::MAX)
 }
 
-fn keyword(word: &str) -> Option<Keyword> {
+fn keyword(word: &[u8]) -> Option<Keyword> {
     Some(match word {
-        "block" => Keyword::Block,
-        "break" => Keyword::Break,
-        "continue" => Keyword::Continue,
-        "define" => Keyword::Define,
-        "else" => Keyword::Else,
-        "end" => Keyword::End,
-        "if" => Keyword::If,
-        "nil" => Keyword::Nil,
-        "range" => Keyword::Range,
-        "template" => Keyword::Template,
-        "with" => Keyword::With,
+        b"block" => Keyword::Block,
+        b"break" => Keyword::Break,
+        b"continue" => Keyword::Continue,
+        b"define" => Keyword::Define,
+        b"else" => Keyword::Else,
+        b"end" => Keyword::End,
+        b"if" => Keyword::If,
+        b"nil" => Keyword::Nil,
+        b"range" => Keyword::Range,
+        b"template" => Keyword::Template,
+        b"with" => Keyword::With,
         _ => return None,
     })
 }
@@ -505,9 +533,42 @@ fn is_alphanumeric(character: char) -> bool {
     character == '_' || character.is_alphanumeric()
 }
 
+/// What a name may begin with.
+const LETTER: u8 = 1;
+/// What a name may go on with.
+const WORD: u8 = 2;
+/// White space.
+const BLANK: u8 = 4;
+/// What may follow a name.
+const ENDS: u8 = 8;
+
+/// What each byte is: most of a template's bytes are asked one after the other.
+static CLASSES: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut classes = [0; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        classes[byte as usize] = match byte {
+            b'_' | b'a'..=b'z' | b'A'..=b'Z' => LETTER | WORD,
+            b'0'..=b'9' => WORD,
+            b' ' | b'\t' | b'\r' | b'\n' => BLANK | ENDS,
+            b'.' | b',' | b'|' | b':' | b')' | b'(' => ENDS,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    classes
+}
+
+#[inline]
+fn is(byte: u8, class: u8) -> bool {
+    CLASSES[usize::from(byte)] & class != 0
+}
+
 #[inline]
 fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+    is(byte, BLANK)
 }
 
 /// How many blanks a text begins with.

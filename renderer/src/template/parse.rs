@@ -124,20 +124,15 @@ impl Parser<'_> {
         let mark = self.nodes.len();
         loop {
             let token = self.next();
-            match token.kind {
-                TokenKind::Eof => return Ok(self.gathered(mark)),
-                TokenKind::LeftDelim => {
-                    let first = self.next_non_space();
-                    if first.kind == TokenKind::Keyword(Keyword::Define) {
-                        self.definition()?;
-                        continue;
-                    }
-                    self.push_back(first);
-                    self.push_back(token);
-                }
-                _ => self.push_back(token),
+            if token.kind == TokenKind::Eof {
+                return Ok(self.gathered(mark));
             }
-            match self.text_or_action()? {
+            if token.kind == TokenKind::LeftDelim && self.peek() == TokenKind::Keyword(Keyword::Define) {
+                self.next();
+                self.definition()?;
+                continue;
+            }
+            match self.text_or_action(token)? {
                 Item::Node(node) => self.nodes.push(node),
                 Item::Ended(Ended::End, _) => return Err(self.error("unexpected {{end}}")),
                 Item::Ended(Ended::Else, _) => return Err(self.error("unexpected {{else}}")),
@@ -147,7 +142,7 @@ impl Parser<'_> {
 
     fn definition(&mut self) -> Parsed<()> {
         let context = "define clause";
-        let token = self.next_non_space();
+        let token = self.next();
         let name = self.template_name(&token, context)?;
         self.expect(TokenKind::RightDelim, context)?;
         let root = self.inner_template(context)?;
@@ -203,10 +198,11 @@ impl Parser<'_> {
         }
         let mark = self.nodes.len();
         loop {
-            if self.front().kind == TokenKind::Eof {
+            let token = self.next();
+            if token.kind == TokenKind::Eof {
                 return Err(self.error("unexpected EOF"));
             }
-            match self.text_or_action()? {
+            match self.text_or_action(token)? {
                 Item::Node(node) => self.nodes.push(node),
                 Item::Ended(ended, token) => {
                     self.depth -= 1;
@@ -216,8 +212,7 @@ impl Parser<'_> {
         }
     }
 
-    fn text_or_action(&mut self) -> Parsed<Item> {
-        let token = self.next_non_space();
+    fn text_or_action(&mut self, token: Token) -> Parsed<Item> {
         match token.kind {
             TokenKind::Text => Ok(Item::Node(Node::Text(token.span()))),
             TokenKind::LeftDelim => {
@@ -246,20 +241,13 @@ impl Parser<'_> {
             return None;
         }
         self.next();
-        let after = self.next();
-        let (space, end) = if after.kind == TokenKind::Space {
-            (Some(after), self.next())
-        } else {
-            (None, after)
-        };
-        if end.kind == TokenKind::RightDelim {
+        if self.peek() == TokenKind::RightDelim {
+            self.next();
             return Some(Node::Text(Span {
                 start: first.start + 1,
                 end: first.end - 1,
             }));
         }
-        self.push_back(end);
-        self.ahead.extend(space);
         self.push_back(first);
         None
     }
@@ -280,7 +268,7 @@ impl Parser<'_> {
                 Node::Continue
             }
             Keyword::Else => {
-                let next = self.next_non_space();
+                let next = self.next();
                 match next.kind {
                     TokenKind::Keyword(Keyword::If | Keyword::With) => self.push_back(next),
                     TokenKind::RightDelim => {}
@@ -309,7 +297,7 @@ impl Parser<'_> {
     }
 
     fn in_range(&mut self, shown: &str) -> Parsed<()> {
-        let token = self.next_non_space();
+        let token = self.next();
         if token.kind != TokenKind::RightDelim {
             return Err(self.unexpected(&token, shown));
         }
@@ -368,7 +356,7 @@ impl Parser<'_> {
     }
 
     fn block(&mut self) -> Parsed<Node> {
-        let token = self.next_non_space();
+        let token = self.next();
         let name = self.template_name(&token, BLOCK)?;
         let pipe = self.pipeline(BLOCK, TokenKind::RightDelim)?;
         let root = self.inner_template(BLOCK)?;
@@ -378,9 +366,9 @@ impl Parser<'_> {
 
     fn template(&mut self) -> Parsed<Node> {
         let context = "template clause";
-        let token = self.next_non_space();
+        let token = self.next();
         let name = self.template_name(&token, context)?;
-        let next = self.next_non_space();
+        let next = self.next();
         let pipe = if next.kind == TokenKind::RightDelim {
             None
         } else {
@@ -415,8 +403,9 @@ impl Parser<'_> {
         };
         let mark = self.words.len();
         loop {
-            let token = self.next_non_space();
+            let token = self.front();
             if token.kind == end {
+                self.next();
                 self.check(mark, context)?;
                 let pipe = Pipe {
                     pos: first.start,
@@ -437,11 +426,11 @@ impl Parser<'_> {
                 | TokenKind::RawString
                 | TokenKind::String
                 | TokenKind::Variable
-                | TokenKind::LeftParen => {
-                    self.push_back(token);
-                    self.command()?;
+                | TokenKind::LeftParen => self.command()?,
+                _ => {
+                    self.next();
+                    return Err(self.unexpected(&token, context));
                 }
-                _ => return Err(self.unexpected(&token, context)),
             }
         }
     }
@@ -450,24 +439,16 @@ impl Parser<'_> {
     fn declarations(&mut self, context: &str) -> Parsed<(List<Arc<str>>, bool)> {
         let mut declared = Vec::new();
         loop {
-            let variable = self.next_non_space();
+            let variable = self.next();
             if variable.kind != TokenKind::Variable {
                 self.push_back(variable);
                 return Ok((self.declared(declared), false));
             }
-            let after = self.next();
-            let next = if after.kind == TokenKind::Space {
-                self.next_non_space()
-            } else {
-                after
-            };
+            let next = self.next();
             let comma = next.kind == TokenKind::Char && self.written(&next) == ",";
             let declares = matches!(next.kind, TokenKind::Assign | TokenKind::Declare);
             if !comma && !declares {
                 self.push_back(next);
-                if after.kind == TokenKind::Space {
-                    self.push_back(after);
-                }
                 self.push_back(variable);
                 return Ok((self.declared(declared), false));
             }
@@ -517,22 +498,26 @@ impl Parser<'_> {
     }
 
     fn command(&mut self) -> Parsed<()> {
-        self.front();
         let mark = self.words.len();
         loop {
-            if let Some(mut word) = self.operand()? {
+            let word = self.operand()?;
+            let found = word.is_some();
+            if let Some(mut word) = word {
                 word.first = self.words.len() == mark;
                 self.words.push(word);
             }
-            let token = self.next();
+            let token = self.front();
             match token.kind {
-                TokenKind::Space => {}
-                TokenKind::RightDelim | TokenKind::RightParen => {
-                    self.push_back(token);
+                TokenKind::RightDelim | TokenKind::RightParen => break,
+                TokenKind::Pipe => {
+                    self.next();
                     break;
                 }
-                TokenKind::Pipe => break,
-                _ => return Err(self.unexpected(&token, "operand")),
+                _ if found && token.spaced => {}
+                _ => {
+                    self.next();
+                    return Err(self.unexpected(&token, "operand"));
+                }
             }
         }
         if self.words.len() == mark {
@@ -549,25 +534,11 @@ impl Parser<'_> {
         let Some(term) = self.term()? else {
             return Ok(None);
         };
-        let first = self.next();
-        if first.kind != TokenKind::Field {
-            self.push_back(first);
+        if !self.at_more_fields() {
             return Ok(Some(term));
         }
-        let mut last = first;
-        loop {
-            let token = self.next();
-            if token.kind != TokenKind::Field {
-                self.push_back(token);
-                break;
-            }
-            last = token;
-        }
-        // Fields stand behind one another, with nothing between them.
-        let fields = Span {
-            start: first.start,
-            end: last.end,
-        };
+        let first = self.next();
+        let fields = self.all_fields(first);
         let kind = match term.kind {
             ExprKind::Variable { start, .. } => ExprKind::Variable { start, fields },
             ExprKind::Bool(_)
@@ -577,7 +548,9 @@ impl Parser<'_> {
             | ExprKind::Dot => {
                 let term = self.text_of(term.pos, first.start);
                 let message = format!("unexpected . after term {}", quote(term));
-                return Err(self.error(message));
+                // Go has read no further than the fields.
+                self.last = fields.end;
+                return Err(self.error_in(Span::new(fields.end as usize, fields.end as usize), message));
             }
             _ => ExprKind::Chain {
                 node: Id::of(term, &mut self.code.words),
@@ -590,24 +563,29 @@ impl Parser<'_> {
     /// `.a.b.c`, which stands where its second field does, as in Go.
     fn fields(&mut self) -> Expr {
         let first = self.next();
-        let (mut last, mut pos) = (first, first.start);
-        while self.peek() == TokenKind::Field {
-            let field = self.next();
-            if last == first {
-                pos = field.start;
-            }
-            last = field;
+        let span = self.all_fields(first);
+        let second = offset_of_second(self.text_of(span.start, span.end));
+        word(span.start + second, ExprKind::Field(span))
+    }
+
+    /// Whether fields stand right behind what was read last.
+    fn at_more_fields(&mut self) -> bool {
+        let token = self.front();
+        token.kind == TokenKind::Field && !token.spaced
+    }
+
+    /// Those of a token and of what follows it, with nothing between them.
+    fn all_fields(&mut self, first: Token) -> Span {
+        let mut span = first.span();
+        while self.at_more_fields() {
+            span.end = self.next().end;
         }
-        let span = Span {
-            start: first.start,
-            end: last.end,
-        };
-        word(pos, ExprKind::Field(span))
+        span
     }
 
     /// A term that is no field; fields may follow it.
     fn term(&mut self) -> Parsed<Option<Expr>> {
-        let token = self.next_non_space();
+        let token = self.next();
         let kind = match token.kind {
             TokenKind::Identifier => self.function(&token)?,
             TokenKind::Keyword(Keyword::Dot) => ExprKind::Dot,
@@ -690,36 +668,22 @@ impl Parser<'_> {
 
     #[inline]
     fn peek(&mut self) -> TokenKind {
-        let token = self.next();
-        self.push_back(token);
-        token.kind
+        self.front().kind
     }
 
-    #[inline]
-    fn next_non_space(&mut self) -> Token {
-        loop {
-            let token = self.next();
-            if token.kind != TokenKind::Space {
-                return token;
-            }
-        }
-    }
-
-    /// The next token that is no white space, which stays; white space before it is gone.
+    /// The next token, which stays.
     #[inline]
     fn front(&mut self) -> Token {
-        match self.ahead.last() {
-            Some(token) if token.kind != TokenKind::Space => *token,
-            _ => {
-                let token = self.next_non_space();
-                self.push_back(token);
-                token
-            }
+        if let Some(token) = self.ahead.last() {
+            return *token;
         }
+        let token = self.next();
+        self.push_back(token);
+        token
     }
 
     fn expect(&mut self, kind: TokenKind, context: &str) -> Parsed<Token> {
-        let token = self.next_non_space();
+        let token = self.next();
         if token.kind == kind {
             Ok(token)
         } else {
@@ -733,6 +697,15 @@ impl Parser<'_> {
     }
 
     fn unexpected(&self, token: &Token, context: &str) -> Box<ParseError> {
+        let mut token = *token;
+        if token.kind == TokenKind::Field {
+            // To Go each field is a token.
+            let length = offset_of_second(self.written(&token));
+            if length > 0 {
+                token.end = token.start + length;
+            }
+        }
+        let token = &token;
         if token.kind != TokenKind::Error {
             let message = format!("unexpected {} in {context}", self.shown(token));
             return self.error_at(token, message);
@@ -807,6 +780,13 @@ impl<'a> Parser<'a> {
     fn line(&self, offset: u32) -> usize {
         self.source.position(offset).line
     }
+}
+
+/// Where the second of `.a.b.c` begins; 0 if there is but one.
+fn offset_of_second(fields: &str) -> u32 {
+    let rest = fields.as_bytes().get(1..).unwrap_or_default();
+    let dot = rest.iter().position(|byte| *byte == b'.');
+    dot.and_then(|dot| u32::try_from(dot + 1).ok()).unwrap_or(0)
 }
 
 fn word(pos: u32, kind: ExprKind) -> Expr {
