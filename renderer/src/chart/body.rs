@@ -85,12 +85,11 @@ impl Body {
 fn from_disk(path: &Path, size: u64) -> Result<Vec<u8>> {
     let cannot = |error: io::Error| fsio::cannot("read", path, &error, Class::Chart);
     let file = std::fs::File::open(path).map_err(cannot)?;
-    // One more than there should be: the end is seen without making room for more.
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0).saturating_add(1));
-    // It may have grown since, but not beyond all that a chart may have.
-    file.take(HELM_CHART_BYTES)
-        .read_to_end(&mut bytes)
-        .map_err(cannot)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+    // No more than there was: the end need not be looked for. A file of no size may be one that
+    // the kernel makes up.
+    let most = if size == 0 { HELM_CHART_BYTES } else { size };
+    file.take(most).read_to_end(&mut bytes).map_err(cannot)?;
     Ok(without_mark(bytes))
 }
 

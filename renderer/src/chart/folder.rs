@@ -149,14 +149,16 @@ impl Walk<'_> {
             } else {
                 format!("{path}/{name}")
             };
-            self.entry(&below, &entry.path(), above)?;
+            let link = entry
+                .metadata()
+                .map_err(|error| fsio::cannot("read", &entry.path(), &error, Class::Chart))?;
+            self.entry(&below, &entry.path(), link, above)?;
         }
         Ok(())
     }
 
-    fn entry(&mut self, path: &str, real: &Path, above: &mut Vec<PathBuf>) -> Result<()> {
-        let link =
-            fs::symlink_metadata(real).map_err(|error| fsio::cannot("read", real, &error, Class::Chart))?;
+    /// `link` is of the entry itself, not of what it may lead to.
+    fn entry(&mut self, path: &str, real: &Path, link: fs::Metadata, above: &mut Vec<PathBuf>) -> Result<()> {
         let target = if link.is_symlink() {
             Some(self.follow(path, real)?)
         } else {

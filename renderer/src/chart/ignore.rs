@@ -32,6 +32,8 @@ struct Rule {
 enum Pattern {
     /// Without a wildcard.
     Name(String),
+    /// `*` and a text without wildcards and slashes, for the last element of a path.
+    Suffix(String),
     Glob(Vec<char>),
     /// Malformed: nothing fits.
     Nothing,
@@ -77,8 +79,9 @@ impl Ignore {
     /// Whether Helm leaves the path out. `path` is relative to the chart, with `/`.
     /// What lies below an ignored folder is not asked for.
     pub fn ignores(&self, path: &str, is_folder: bool) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
         for rule in &self.rules {
-            let fits = || rule.matches(path);
+            let fits = || rule.matches(path, name);
             if rule.negated {
                 if (rule.folders_only && !is_folder) || !fits() {
                     return true;
@@ -92,14 +95,12 @@ impl Ignore {
 }
 
 impl Rule {
-    fn matches(&self, path: &str) -> bool {
-        let name = if self.whole_path {
-            path
-        } else {
-            path.rsplit('/').next().unwrap_or(path)
-        };
+    /// `name` is the last element of the path.
+    fn matches(&self, path: &str, name: &str) -> bool {
+        let name = if self.whole_path { path } else { name };
         match &self.pattern {
             Pattern::Name(pattern) => name == pattern,
+            Pattern::Suffix(suffix) => name.ends_with(suffix.as_str()),
             Pattern::Glob(pattern) => matches_from(name, pattern),
             Pattern::Nothing => false,
         }
@@ -113,18 +114,26 @@ fn parse_rule(line: &str) -> Option<Rule> {
     let (negated, line) = line.strip_prefix('!').map_or((false, line), |rest| (true, rest));
     let (folders_only, line) = line.strip_suffix('/').map_or((false, line), |rest| (true, rest));
     let (rooted, pattern) = line.strip_prefix('/').map_or((false, line), |rest| (true, rest));
+    let whole_path = rooted || pattern.contains('/');
     Some(Rule {
-        pattern: Pattern::parse(pattern),
+        pattern: Pattern::parse(pattern, whole_path),
         negated,
         folders_only,
-        whole_path: rooted || pattern.contains('/'),
+        whole_path,
     })
 }
 
 impl Pattern {
-    fn parse(text: &str) -> Self {
-        if !text.contains(['*', '?', '[', '\\']) {
+    fn parse(text: &str, whole_path: bool) -> Self {
+        const WILD: [char; 4] = ['*', '?', '[', '\\'];
+        if !text.contains(WILD) {
             return Self::Name(text.to_owned());
+        }
+        if let Some(suffix) = text.strip_prefix('*')
+            && !suffix.contains(WILD)
+            && !whole_path
+        {
+            return Self::Suffix(suffix.to_owned());
         }
         let pattern: Vec<char> = text.chars().collect();
         match check(&pattern) {
@@ -233,13 +242,20 @@ mod tests {
 
     /// As Go: the whole pattern is checked even when the name can't match any more.
     fn matches(name: &str, pattern: &str) -> Option<bool> {
-        let rule = Rule {
-            pattern: Pattern::parse(pattern),
-            negated: false,
-            folders_only: false,
-            whole_path: true,
+        let held = |whole_path| {
+            let rule = Rule {
+                pattern: Pattern::parse(pattern, whole_path),
+                negated: false,
+                folders_only: false,
+                whole_path,
+            };
+            (!matches!(rule.pattern, Pattern::Nothing)).then(|| rule.matches(name, name))
         };
-        (!matches!(rule.pattern, Pattern::Nothing)).then(|| rule.matches(name))
+        let whole = held(true);
+        if !name.contains('/') {
+            assert_eq!(whole, held(false), "{name:?} {pattern:?}");
+        }
+        whole
     }
 
     fn ignore(text: &str) -> Ignore {

@@ -146,7 +146,9 @@ fn load_folder(path: &Path) -> Result<Arc<Loaded>> {
             .hint("list what is not part of the chart in .helmignore")
             .into());
     }
-    found.sort_by(|a, b| a.path.split('/').cmp(b.path.split('/')));
+    // By the elements of their paths: as if a slash came before every other character.
+    let element = |byte: u8| if byte == b'/' { 0 } else { byte };
+    found.sort_by(|a, b| a.path.bytes().map(element).cmp(b.path.bytes().map(element)));
     let files = found.into_iter().map(|file| {
         let body = match file.content {
             Content::Memory(bytes) => Body::new(bytes),

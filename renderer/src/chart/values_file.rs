@@ -74,9 +74,12 @@ fn moved(problem: Diagnostics, whole: &Arc<Source>, by: usize) -> Diagnostics {
 pub(crate) fn documents(source: &Arc<Source>) -> Result<Vec<Range<usize>>> {
     let text = source.text();
     let mut bounds = vec![0];
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if let Some(rest) = line.strip_prefix("---") {
+    let marks = memchr::memmem::find_iter(text.as_bytes(), "\n---").map(|found| found + 1);
+    let first = text.starts_with("---").then_some(0);
+    for at in first.into_iter().chain(marks) {
+        let line = text.get(at..).and_then(|rest| rest.lines().next());
+        if let Some(rest) = line.and_then(|line| line.strip_prefix("---")) {
+            let line = line.unwrap_or_default();
             let rest = rest.trim();
             if !rest.is_empty() && !rest.starts_with('#') {
                 let message = format!("invalid Yaml document separator: {rest}");
@@ -88,7 +91,6 @@ pub(crate) fn documents(source: &Arc<Source>) -> Result<Vec<Range<usize>>> {
             }
             bounds.push(at);
         }
-        at += line.len();
     }
     bounds.push(text.len());
     let pairs = bounds.windows(2).filter_map(|pair| match pair {

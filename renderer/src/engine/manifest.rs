@@ -295,7 +295,7 @@ pub fn split(text: &str) -> Vec<Range<usize>> {
             let blanks = rest.get(3..).unwrap_or("");
             start = line + 3 + blanks.len() - blanks.trim_start_matches([' ', '\t']).len();
         }
-        match rest.find('\n') {
+        match memchr::memchr(b'\n', rest.as_bytes()) {
             Some(end) => line += end + 1,
             None => break,
         }

@@ -1,5 +1,6 @@
 //! A chart's templates, parsed once ([`Program`]), and run as often as wanted.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -92,9 +93,9 @@ impl Program {
     pub(super) fn with(root: Unit, known: &Parsed) -> Result<std::result::Result<Self, Vec<Problem>>> {
         let mut files = Vec::new();
         collect(&root, &mut 0, &mut files);
-        files.sort_by(|(a, ..), (b, ..)| {
-            let depth = |name: &str| name.bytes().filter(|byte| *byte == b'/').count();
-            depth(b).cmp(&depth(a)).then_with(|| b.cmp(a))
+        files.sort_by_cached_key(|(name, ..)| {
+            let depth = name.bytes().filter(|byte| *byte == b'/').count();
+            Reverse((depth, Arc::clone(name)))
         });
         // Trees that are made on this thread lie where its memory is: threads of their own are for the rare
         // text that nests so deep.

@@ -73,9 +73,13 @@ impl<T> List<T> {
     }
 
     /// Moves what was gathered since `mark` behind what is in the table.
-    pub(super) fn moved(gathered: &mut Vec<T>, mark: usize, table: &mut Vec<T>) -> Self {
+    pub(super) fn moved(gathered: &mut Vec<T>, mark: usize, table: &mut Vec<T>) -> Self
+    where
+        T: Clone,
+    {
         let start = table.len();
-        table.extend(gathered.drain(mark..));
+        table.extend_from_slice(gathered.get(mark..).unwrap_or_default());
+        gathered.truncate(mark);
         Self::new(start, table.len())
     }
 
@@ -249,7 +253,7 @@ impl Code {
 
     /// A pipe's commands in their order: each its words, of which there is always one.
     pub(super) fn commands(&self, pipe: Pipe) -> impl Iterator<Item = &[Expr]> {
-        commands(pipe.words.of(&self.words))
+        pipe.words.of(&self.words).chunk_by(|_, next| !next.first)
     }
 
     pub(super) fn place(&self, node: &Node) -> Place {
@@ -294,14 +298,16 @@ impl Code {
     }
 }
 
-/// Words in commands.
-pub(super) fn commands(words: &[Expr]) -> impl Iterator<Item = &[Expr]> {
-    words.chunk_by(|_, next| !next.first)
-}
-
 /// The names of fields as they are written: `.a.b`.
 pub(super) fn names(fields: &str) -> impl Iterator<Item = &str> {
-    fields.split('.').skip(1)
+    // Names are short: looking at their bytes is done before a search is set up.
+    let mut rest = fields.get(1..);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let dot = text.bytes().position(|byte| byte == b'.');
+        rest = dot.and_then(|dot| text.get(dot + 1..));
+        text.get(..dot.unwrap_or(text.len()))
+    })
 }
 
 impl Tree {

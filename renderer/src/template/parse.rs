@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::ast::{Branch, Code, Expr, ExprKind, FuncId, Id, Invocation, List, Node, Pipe, Tree, commands};
+use super::ast::{Branch, Code, Expr, ExprKind, FuncId, Id, Invocation, List, Node, Pipe, Tree};
 use super::lex::{Keyword, Lexer, Token, TokenKind};
 use super::literal;
 use super::print::quote;
@@ -478,20 +478,19 @@ impl Parser<'_> {
         if words.is_empty() {
             return Err(self.error(format!("missing value for {context}")));
         }
-        for (index, command) in commands(words).enumerate().skip(1) {
-            let constant = command.first().is_some_and(|word| {
-                matches!(
-                    word.kind,
-                    ExprKind::Bool(_)
-                        | ExprKind::Dot
-                        | ExprKind::Nil
-                        | ExprKind::Number(_)
-                        | ExprKind::Str { .. }
-                )
-            });
-            if constant {
-                let message = format!("non executable command in pipeline stage {}", index + 1);
-                return Err(self.error(message));
+        let mut stage = 0;
+        for word in words.iter().filter(|word| word.first) {
+            stage += 1;
+            let constant = matches!(
+                word.kind,
+                ExprKind::Bool(_)
+                    | ExprKind::Dot
+                    | ExprKind::Nil
+                    | ExprKind::Number(_)
+                    | ExprKind::Str { .. }
+            );
+            if constant && stage > 1 {
+                return Err(self.error(format!("non executable command in pipeline stage {stage}")));
             }
         }
         Ok(())

@@ -223,12 +223,28 @@ pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
+/// Where the first byte is that may begin a forbidden character.
+fn suspicious(bytes: &[u8]) -> Option<usize> {
+    let clean = |[a, b, c, d, e, f, g, h]: &[u8; 8]| {
+        let has = |byte: &u8| SUSPICIOUS.has(*byte);
+        !(has(a) | has(b) | has(c) | has(d) | has(e) | has(f) | has(g) | has(h))
+    };
+    let passed = 8 * bytes
+        .as_chunks()
+        .0
+        .iter()
+        .take_while(|chunk| clean(chunk))
+        .count();
+    let found = bytes.get(passed..)?.iter().position(|byte| SUSPICIOUS.has(*byte));
+    found.map(|found| passed + found)
+}
+
 /// The first character that YAML forbids anywhere, with its offset.
 pub(super) fn forbidden(text: &str) -> Option<(usize, char)> {
     // Bytes first: nearly every text has none of those that can begin such a character.
     let bytes = text.as_bytes();
     let mut from = 0;
-    while let Some(found) = bytes.get(from..)?.iter().position(|byte| SUSPICIOUS.has(*byte)) {
+    while let Some(found) = suspicious(bytes.get(from..)?) {
         let offset = from + found;
         let character = text.get(offset..)?.chars().next()?;
         let allowed = matches!(character, '\u{85}' | '\u{a0}'..='\u{fffd}');

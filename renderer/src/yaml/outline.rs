@@ -279,10 +279,7 @@ impl<'a> Outline<'a> {
                 // A tab would be taken for indentation.
                 return (!text.starts_with('\t')).then_some(());
             }
-            if text
-                .bytes()
-                .any(|byte| byte < b' ' && byte != b'\t' || byte == 0x7f)
-            {
+            if has_controls(text) && text.bytes().any(|byte| byte != b'\t' && is_control(byte)) {
                 return None;
             }
         }
@@ -297,7 +294,20 @@ fn blanks(line: &str) -> usize {
 
 /// Whether there are tabs, carriage returns, or characters that YAML forbids.
 fn has_controls(text: &str) -> bool {
-    text.bytes().any(|byte| byte < b' ' || byte == 0x7f)
+    // Eight bytes at a time: nearly every line has none.
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    let (words, rest) = text.as_bytes().as_chunks();
+    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGH != 0;
+    words.iter().any(|bytes| {
+        let word = u64::from_ne_bytes(*bytes);
+        below(word, b' ') || below(word ^ (ONES * 0x7f), 1)
+    }) || rest.iter().any(|byte| is_control(*byte))
+}
+
+#[inline]
+fn is_control(byte: u8) -> bool {
+    byte < b' ' || byte == 0x7f
 }
 
 /// What follows the dash of an item.
