@@ -77,7 +77,7 @@ fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
     for crd in &crds {
         crd.body.read()?;
     }
-    let (mut text, printed) = match &args.shown.output_dir {
+    let (before, printed) = match &args.shown.output_dir {
         Some(folder) => {
             let below = args.shown.release_name.then_some(request.release.name.as_str());
             (
@@ -87,11 +87,15 @@ fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
         }
         None => (String::new(), manifests.print(&crds, choice)),
     };
-    if args.shown.show_only.is_empty() {
-        text.push_str(&printed);
-    } else {
-        text.push_str(&show_only(&printed, &args.shown.show_only)?);
-    }
+    let shown = match args.shown.show_only.is_empty() {
+        true => printed,
+        false => show_only(&printed, &args.shown.show_only)?,
+    };
+    // The output of a large chart is not copied for nothing.
+    let text = match before.is_empty() {
+        true => shown,
+        false => before + &shown,
+    };
     let json = if context.printer.wants_json() {
         document(&request.release, &manifests, &crds, choice, &impure)
     } else {

@@ -95,7 +95,7 @@ fn include(run: &mut Run<'_, Context>, args: &[Val]) -> Result<Val, Failure> {
     if let Some(count) = run.context.includes.get_mut(&name) {
         *count -= 1;
     }
-    printed.map(|bytes| Val::Str(Str::from_bytes(bytes)))
+    printed.map(Val::Str)
 }
 
 fn tpl(run: &mut Run<'_, Context>, args: &[Val]) -> Result<Val, Failure> {

@@ -157,7 +157,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
     }
 
     fn check_output(&self) -> Ran<()> {
-        if self.run.out.len() <= MAX_TEXT_BYTES {
+        if self.run.printed() <= MAX_TEXT_BYTES {
             return Ok(());
         }
         let message = format!("the output has more than {MAX_TEXT_BYTES} bytes");

@@ -39,7 +39,10 @@ pub struct Run<'s, C: 'static> {
     layers: Vec<Arc<Set>>,
     /// What the table's functions need.
     pub context: C,
+    /// What the texts that are open have printed, the innermost last.
     pub(super) out: Vec<u8>,
+    /// Where the innermost begins.
+    start: usize,
     pub(super) variables: Vec<Variable>,
     /// The name of the variable that every template has.
     pub(super) dollar: Arc<str>,
@@ -89,6 +92,7 @@ impl<'s, C: 'static> Run<'s, C> {
             layers: Vec::new(),
             context,
             out: Vec::new(),
+            start: 0,
             variables: Vec::new(),
             dollar: Arc::from("$"),
             depth: 0,
@@ -122,21 +126,43 @@ impl<'s, C: 'static> Run<'s, C> {
 
     /// What a template prints when it is run with `dot`.
     pub fn execute(&mut self, tree: &Arc<Tree>, dot: Val) -> Result<Vec<u8>, Box<Error>> {
+        self.execute_to(tree, dot, <[u8]>::to_vec)
+    }
+
+    /// What `taken` makes of what a template prints.
+    fn execute_to<T>(
+        &mut self,
+        tree: &Arc<Tree>,
+        dot: Val,
+        taken: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, Box<Error>> {
         if let Some(outer) = self.origins.take() {
-            return self.execute_inside(tree, dot, outer);
+            let printed = self.execute_inside(tree, dot, outer)?;
+            return Ok(taken(&printed));
         }
-        let outer = std::mem::take(&mut self.out);
+        // Behind what is there already: a text of its own would have to grow.
+        let start = self.out.len();
+        let outer = std::mem::replace(&mut self.start, start);
         let done = Frame::run(self, tree, Slot::plain(dot));
-        let printed = std::mem::replace(&mut self.out, outer);
+        self.start = outer;
+        let printed = taken(self.out.get(start..).unwrap_or_default());
+        self.out.truncate(start);
         done.map(|()| printed)
+    }
+
+    /// How many bytes the innermost text has printed.
+    pub(super) fn printed(&self) -> usize {
+        self.out.len() - self.start
     }
 
     /// As [`Run::execute`]; also which nodes printed it.
     pub fn execute_traced(&mut self, tree: &Arc<Tree>, dot: Val) -> Result<(Vec<u8>, Origins), Box<Error>> {
         let outer = std::mem::take(&mut self.out);
+        let outer_start = std::mem::take(&mut self.start);
         let outer_origins = self.origins.replace(Box::default());
         let done = Frame::run(self, tree, Slot::plain(dot));
         let printed = std::mem::replace(&mut self.out, outer);
+        self.start = outer_start;
         let own = std::mem::replace(&mut self.origins, outer_origins);
         done?;
         let mut origins = own.map(|own| *own).unwrap_or_default();
@@ -161,11 +187,12 @@ impl<'s, C: 'static> Run<'s, C> {
     }
 
     /// What a named template prints when a function runs it.
-    pub fn include(&mut self, name: &str, dot: Val) -> Result<Vec<u8>, Failure> {
+    pub fn include(&mut self, name: &str, dot: Val) -> Result<Str, Failure> {
         let Some(tree) = self.find(name) else {
             return Err(Failure::NoTemplate(name.to_owned()));
         };
-        self.execute(&tree, dot).map_err(|error| Failure::Nested {
+        let printed = self.execute_to(&tree, dot, Str::copy_of);
+        printed.map_err(|error| Failure::Nested {
             prefix: String::new(),
             error,
         })

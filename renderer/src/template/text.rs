@@ -27,6 +27,14 @@ impl Str {
         }
     }
 
+    /// A copy of bytes of any kind.
+    pub fn copy_of(bytes: &[u8]) -> Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::from(text),
+            Err(_) => Self(Repr::Bytes(bytes.into())),
+        }
+    }
+
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
