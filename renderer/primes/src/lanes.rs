@@ -38,6 +38,11 @@ type Limb<const W: usize> = [__m512i; W];
 /// The lanes of a vector.
 const VECTOR: usize = 8;
 
+/// Whether this processor has the instructions.
+pub(crate) fn are_there() -> bool {
+    Ifma::try_new().is_some()
+}
+
 /// The powers; none when this processor can't, or the numbers don't fit.
 pub(crate) fn powers(powers: &[Power<'_>]) -> Option<Vec<BigUint>> {
     let bits = powers.iter().map(|power| power.modulus.bits()).max()?;

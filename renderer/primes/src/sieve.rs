@@ -35,6 +35,7 @@ fn small_primes() -> Vec<u32> {
 /// `start` is larger than [`BOUND`], so that no term is one of these primes itself.
 pub(crate) fn without_small_factors(start: &BigUint, step: &BigUint, terms: usize) -> Vec<usize> {
     let mut composite = vec![false; terms];
+    let by_two = *step == BigUint::from(2_u32);
     let (start, step) = (start.to_u64_digits(), step.to_u64_digits());
     for group in SMALL_PRIMES.chunks(4) {
         // Four primes of 15 bits fit one word: long divisions are what this costs.
@@ -42,7 +43,12 @@ pub(crate) fn without_small_factors(start: &BigUint, step: &BigUint, terms: usiz
         let (start, step) = (remainder(&start, product), remainder(&step, product));
         for prime in group {
             let prime = u64::from(*prime);
-            let first = match inverse(step % prime, prime) {
+            let inverse = if by_two {
+                Some(prime / 2 + 1)
+            } else {
+                inverse(step % prime, prime)
+            };
+            let first = match inverse {
                 // start + index * step = 0, solved for the index.
                 Some(inverse) => (prime - start % prime) * inverse % prime,
                 None if start % prime == 0 => return Vec::new(),

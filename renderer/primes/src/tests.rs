@@ -2,7 +2,15 @@
 
 use num_bigint::BigUint;
 
-use super::{BASES, Power, first_prime, is_strong_probable_prime, passes_base_two, powers_of, sieve, words};
+use super::{
+    BASES, LANES, Power, Progression, are_strong_probable_primes, first_prime, first_primes, passes_base_two,
+    powers_of, sieve, words,
+};
+
+fn progression(start: BigUint, step: u32, terms: usize) -> Progression {
+    let step = BigUint::from(step);
+    Progression { start, step, terms }
+}
 
 /// Numbers that look random and are the same in every run (Marsaglia's xorshift).
 struct Numbers(u64);
@@ -100,8 +108,34 @@ fn mersenne_numbers_are_told_apart() {
             [true],
             "2^{exponent} - 1"
         );
-        assert_eq!(is_strong_probable_prime(&number), prime, "2^{exponent} - 1");
+        assert_eq!(
+            are_strong_probable_primes(std::slice::from_ref(&number)),
+            [prime],
+            "2^{exponent} - 1"
+        );
     }
+}
+
+#[test]
+fn what_passes_the_first_test_alone_is_passed_over() {
+    let start = (BigUint::from(1_u32) << 523_u32) - 1_u32;
+    let next = first_prime(&progression(&start + 2_u32, 2, 1_000));
+    assert!(next.is_some());
+    assert_eq!(first_prime(&progression(start, 2, 1_000)), next);
+}
+
+#[test]
+fn several_are_found_as_each_would_be() {
+    let mut numbers = Numbers(11);
+    for count in [2, 3, LANES + 4] {
+        // Of the short ones some hold no prime.
+        let progressions: Vec<Progression> = (0..count)
+            .map(|index| progression(numbers.odd(256), 2, if index % 3 == 0 { 60 } else { 4_000 }))
+            .collect();
+        let alone: Vec<Option<BigUint>> = progressions.iter().map(first_prime).collect();
+        assert_eq!(first_primes(&progressions), alone);
+    }
+    assert_eq!(first_primes(&[]), []);
 }
 
 #[test]
@@ -109,7 +143,7 @@ fn carmichael_numbers_are_no_primes() {
     // The second is a strong pseudoprime to the bases 2 to 17 (Jaeschke 1993).
     for text in ["9746347772161", "341550071728321"] {
         let number: BigUint = text.parse().expect("a number");
-        assert!(!is_strong_probable_prime(&number), "{text}");
+        assert_eq!(are_strong_probable_primes(&[number]), [false], "{text}");
     }
 }
 
@@ -133,7 +167,7 @@ fn the_sieve_leaves_what_has_no_small_factor() {
 #[test]
 fn a_step_that_shares_a_factor_with_the_start_leaves_nothing() {
     let start = BigUint::from(3_u32) * Numbers(3).odd(100);
-    assert_eq!(first_prime(&start, &BigUint::from(6_u32), 1_000), None);
+    assert_eq!(first_prime(&progression(start, 6, 1_000)), None);
 }
 
 #[test]
@@ -149,7 +183,7 @@ fn the_first_prime_above_a_power_of_two_is_known() {
         (2048, 981),
     ] {
         let power = BigUint::from(1_u32) << bits;
-        let found = first_prime(&(&power + 1_u32), &BigUint::from(2_u32), 10_000);
+        let found = first_prime(&progression(&power + 1_u32, 2, 10_000));
         assert_eq!(found, Some(power + next), "2^{bits}");
     }
 }
@@ -158,5 +192,5 @@ fn the_first_prime_above_a_power_of_two_is_known() {
 fn without_a_prime_in_reach_there_is_none() {
     // Between 2^1024 + 1 and 2^1024 + 643 there is none.
     let start = (BigUint::from(1_u32) << 1_024_u32) + 1_u32;
-    assert_eq!(first_prime(&start, &BigUint::from(2_u32), 321), None);
+    assert_eq!(first_prime(&progression(start, 2, 321)), None);
 }

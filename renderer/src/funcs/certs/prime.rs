@@ -1,7 +1,7 @@
 //! The keys that are made of large primes, from a given randomness.
 
 use num_bigint::BigUint;
-use solar_primes::first_prime;
+use solar_primes::{Progression, first_prime, first_primes};
 
 use super::super::Context;
 use super::der;
@@ -22,40 +22,52 @@ fn random<E>(bits: u64, fill: &mut impl FnMut(&mut [u8]) -> Result<(), E>) -> Re
     Ok(BigUint::from_bytes_be(&bytes))
 }
 
-/// A prime of exactly that many bits, the two highest set: the first after a random number.
-pub(super) fn random_prime<E>(
+/// Primes of exactly that many bits, the two highest set: each the first after a random number.
+pub(super) fn random_primes<E>(
+    count: usize,
     bits: u64,
     fill: &mut impl FnMut(&mut [u8]) -> Result<(), E>,
-) -> Result<BigUint, E> {
-    let two = BigUint::from(2_u32);
-    loop {
-        let mut start = random(bits, fill)?;
-        for bit in [0, bits - 1, bits - 2] {
-            start.set_bit(bit, true);
+) -> Result<Vec<BigUint>, E> {
+    let mut primes = Vec::with_capacity(count);
+    while primes.len() < count {
+        let mut starts = Vec::with_capacity(count);
+        while primes.len() + starts.len() < count {
+            let mut start = random(bits, fill)?;
+            for bit in [0, bits - 1, bits - 2] {
+                start.set_bit(bit, true);
+            }
+            starts.push(Progression {
+                start,
+                step: BigUint::from(2_u32),
+                terms: REACH,
+            });
         }
-        if let Some(prime) = first_prime(&start, &two, REACH).filter(|prime| prime.bits() == bits) {
-            return Ok(prime);
-        }
+        let found = first_primes(&starts).into_iter().flatten();
+        primes.extend(found.filter(|prime| prime.bits() == bits));
     }
+    Ok(primes)
 }
 
-fn prime(context: &mut Context, bits: u64) -> Result<BigUint, Fault> {
+fn primes<const N: usize>(context: &mut Context, bits: u64) -> Result<[BigUint; N], Fault> {
+    let mut primes = Vec::with_capacity(N);
     // A seed's primes come in the order in which they are asked for.
-    let ready = match context.seed {
-        Some(_) => None,
-        None => context.primes.take(bits),
-    };
-    match ready {
-        Some(prime) => Ok(prime),
-        None => random_prime(bits, &mut |bytes| context.random_bytes(bytes)),
+    if context.seed.is_none() {
+        primes.extend((0..N).map_while(|_| context.primes.take(bits)));
     }
+    let missing = N - primes.len();
+    primes.extend(random_primes(missing, bits, &mut |bytes| {
+        context.random_bytes(bytes)
+    })?);
+    primes
+        .try_into()
+        .map_err(|_| Fault::new("there were too few primes"))
 }
 
 /// An RSA key in PKCS #1's form.
 pub(super) fn rsa(context: &mut Context, bits: u64) -> Result<Vec<u8>, Fault> {
     let exponent = BigUint::from(EXPONENT);
     loop {
-        let (mut p, mut q) = (prime(context, bits / 2)?, prime(context, bits / 2)?);
+        let [mut p, mut q] = primes(context, bits / 2)?;
         if p < q {
             std::mem::swap(&mut p, &mut q);
         }
@@ -84,7 +96,7 @@ pub(super) fn dsa(context: &mut Context) -> Result<Vec<u8>, Fault> {
     const P: u64 = 2_048;
     const Q: u64 = 256;
     let one = BigUint::from(1_u32);
-    let q = prime(context, Q)?;
+    let [q] = primes(context, Q)?;
     let step = &q * 2_u32;
     let mut fill = |bytes: &mut [u8]| context.random_bytes(bytes);
     let p = loop {
@@ -93,7 +105,12 @@ pub(super) fn dsa(context: &mut Context) -> Result<Vec<u8>, Fault> {
         // One more than a multiple of 2q.
         let rest = &start % &step;
         let start = start - rest + 1_u32;
-        if let Some(prime) = first_prime(&start, &step, REACH).filter(|prime| prime.bits() == P) {
+        let progression = Progression {
+            start,
+            step: step.clone(),
+            terms: REACH,
+        };
+        if let Some(prime) = first_prime(&progression).filter(|prime| prime.bits() == P) {
             break prime;
         }
     };
