@@ -10,7 +10,9 @@ use solar_render::chart::{ignore, metadata};
 use solar_render::diag::Class;
 use solar_render::reference::{Digest, Reference, Tag, Target};
 use solar_render::source::Source;
-use solar_render::{blueprint, config, yaml};
+use solar_render::value::Map;
+use solar_render::values::set::{Budget, Meaning, set};
+use solar_render::{blueprint, config, semver, yaml};
 
 fuzz_target!(|text: &str| {
     let source = Source::new("fuzz", text);
@@ -20,6 +22,10 @@ fuzz_target!(|text: &str| {
     let _ = text.parse::<Tag>();
     let _ = ignore::Ignore::parse(&source);
     let _ = metadata::parse(&source);
+    let _ = semver::Constraint::parse(text);
+    for meaning in [Meaning::Typed, Meaning::Text, Meaning::Json, Meaning::Literal] {
+        let _ = set(text, meaning, &mut Map::default(), &mut Budget::default());
+    }
     if let Ok(config) = config::parse(&source) {
         let _ = blueprint::render(&config, Path::new("/nonexistent"));
     }
