@@ -203,10 +203,11 @@ impl<'a> Odd<'a> {
     }
 
     /// Whether a base's power to the exponent is what it is for a prime.
-    fn allows(&self, mut power: BigUint) -> bool {
-        if power == BigUint::from(1_u32) || power == self.below {
+    fn allows(&self, power: &BigUint) -> bool {
+        if *power == BigUint::from(1_u32) || *power == self.below {
             return true;
         }
+        let mut power = power.clone();
         (1..self.twos).any(|_| {
             power = &power * &power % self.candidate;
             power == self.below
@@ -223,13 +224,11 @@ fn are_strong_probable_primes(candidates: &[BigUint]) -> Vec<bool> {
             .iter()
             .flat_map(|odd| BASES.iter().map(move |base| odd.power(*base)))
             .collect();
-        let mut powers = powers_of(&powers).into_iter();
-        let strong = odds.iter().map(|odd| {
-            let own = powers.by_ref().take(BASES.len());
-            // All of them, so that the next candidate begins with its own.
-            own.fold(true, |strong, power| odd.allows(power) && strong)
-        });
-        strong.collect::<Vec<bool>>()
+        let powers = powers_of(&powers);
+        let strong = odds.iter().zip(powers.chunks(BASES.len()));
+        strong
+            .map(|(odd, powers)| powers.iter().all(|power| odd.allows(power)))
+            .collect::<Vec<bool>>()
     });
     strong.collect()
 }

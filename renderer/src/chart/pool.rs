@@ -10,10 +10,14 @@ use crate::source::Source;
 use crate::value::Map;
 use crate::yaml;
 
+/// Texts with their paths.
+type Texts = Vec<(String, Arc<Source>)>;
+
 /// Texts by path and content, and what was made of them.
 #[derive(Default)]
 pub(super) struct Pool {
-    texts: BTreeMap<(usize, u32), Vec<(String, Arc<Source>)>>,
+    /// By length and checksum.
+    texts: BTreeMap<(usize, u32), Texts>,
     values: BTreeMap<usize, Arc<Map>>,
     metadata: BTreeMap<(usize, usize), Arc<Metadata>>,
     locks: BTreeMap<usize, ()>,
