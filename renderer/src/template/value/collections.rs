@@ -1,0 +1,257 @@
+//! Lists and maps, which hold values and are dropped flat.
+
+use std::cell::{Ref, RefCell};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::{ListType, MapType, Val};
+
+/// A list. Cheap to clone.
+#[derive(Clone)]
+pub struct List(Rc<Items>);
+
+struct Items {
+    kind: ListType,
+    nil: bool,
+    items: Vec<Val>,
+}
+
+/// A map. Clones share the content.
+#[derive(Clone)]
+pub struct Map {
+    kind: MapType,
+    content: Rc<Entries>,
+}
+
+struct Entries {
+    entries: RefCell<BTreeMap<Arc<str>, Val>>,
+}
+
+impl List {
+    /// A []interface{}.
+    pub fn new(items: Vec<Val>) -> Self {
+        Self::typed(ListType::Any, items)
+    }
+
+    /// A list of a declared type.
+    pub fn typed(kind: ListType, items: Vec<Val>) -> Self {
+        let nil = false;
+        Self(Rc::new(Items { kind, nil, items }))
+    }
+
+    /// Go's nil slice of a declared type: an empty list, but null in JSON and YAML.
+    pub fn nil(kind: ListType) -> Self {
+        let (nil, items) = (true, Vec::new());
+        Self(Rc::new(Items { kind, nil, items }))
+    }
+
+    /// Whether it is a nil slice.
+    pub fn is_nil(&self) -> bool {
+        self.0.nil
+    }
+
+    /// What its items are declared as.
+    pub fn kind(&self) -> ListType {
+        self.0.kind
+    }
+
+    /// Whether both are one and the same list.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl std::ops::Deref for List {
+    type Target = [Val];
+    fn deref(&self) -> &[Val] {
+        &self.0.items
+    }
+}
+
+impl fmt::Debug for List {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "List({} items)", self.len())
+    }
+}
+
+impl Map {
+    /// An empty map of a declared type.
+    pub fn typed(kind: MapType) -> Self {
+        Self::with(kind, BTreeMap::new())
+    }
+
+    /// A map of a declared type.
+    pub fn with(kind: MapType, entries: BTreeMap<Arc<str>, Val>) -> Self {
+        let entries = RefCell::new(entries);
+        let content = Rc::new(Entries { entries });
+        Self { kind, content }
+    }
+
+    /// The same map, seen as another type.
+    #[must_use]
+    pub fn as_type(&self, kind: MapType) -> Self {
+        let content = Rc::clone(&self.content);
+        Self { kind, content }
+    }
+
+    /// What its values are declared as.
+    pub fn kind(&self) -> MapType {
+        self.kind
+    }
+
+    /// Whether its values are declared as string.
+    pub fn holds_strings(&self) -> bool {
+        matches!(self.kind(), MapType::Strings | MapType::NilStrings)
+    }
+
+    /// The value of a key.
+    #[inline]
+    pub fn get(&self, key: &str) -> Option<Val> {
+        self.content.entries.borrow().get(key).cloned()
+    }
+
+    /// Sets a key.
+    pub fn set(&self, key: impl Into<Arc<str>>, value: Val) {
+        let former = self.content.entries.borrow_mut().insert(key.into(), value);
+        // Dropped after the borrow: it may be the last hold on a map that holds this one.
+        drop(former);
+    }
+
+    /// Takes a key out.
+    pub fn remove(&self, key: &str) -> Option<Val> {
+        self.content.entries.borrow_mut().remove(key)
+    }
+
+    /// Whether a key is there.
+    pub fn contains(&self, key: &str) -> bool {
+        self.content.entries.borrow().contains_key(key)
+    }
+
+    /// How many keys.
+    pub fn len(&self) -> usize {
+        self.content.entries.borrow().len()
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entries as they are now, in key order: what a loop that may change the map walks.
+    pub fn entries(&self) -> Vec<(Arc<str>, Val)> {
+        let entries = self.content.entries.borrow();
+        entries
+            .iter()
+            .map(|(key, value)| (Arc::clone(key), value.clone()))
+            .collect()
+    }
+
+    /// The entries for reading; the map must not be changed meanwhile.
+    pub fn borrow(&self) -> Ref<'_, BTreeMap<Arc<str>, Val>> {
+        self.content.entries.borrow()
+    }
+
+    /// Whether both are one and the same map.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.content, &other.content)
+    }
+}
+
+impl Default for Map {
+    fn default() -> Self {
+        Self::typed(MapType::Any)
+    }
+}
+
+impl<K: Into<Arc<str>>> FromIterator<(K, Val)> for Map {
+    fn from_iter<T: IntoIterator<Item = (K, Val)>>(iter: T) -> Self {
+        Self::with(
+            MapType::Any,
+            iter.into_iter().map(|(key, value)| (key.into(), value)).collect(),
+        )
+    }
+}
+
+impl fmt::Debug for Map {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Map({} keys)", self.len())
+    }
+}
+
+thread_local! {
+    /// What still has to be dropped, so that values nested a million deep don't need a
+    /// million frames of the stack.
+    static DOOMED: RefCell<Option<Vec<Val>>> = const { RefCell::new(None) };
+}
+
+/// Drops values one after the other instead of one within the other.
+fn drop_flat(values: impl Iterator<Item = Val>) {
+    let mut nested = values
+        .filter(|value| matches!(value, Val::List(_) | Val::Map(_)))
+        .peekable();
+    if nested.peek().is_none() {
+        return;
+    }
+    let outermost = DOOMED.with(|doomed| {
+        let mut doomed = doomed.borrow_mut();
+        match doomed.as_mut() {
+            Some(list) => {
+                list.extend(nested);
+                false
+            }
+            None => {
+                *doomed = Some(nested.collect());
+                true
+            }
+        }
+    });
+    if !outermost {
+        return;
+    }
+    while let Some(next) = DOOMED.with(|doomed| doomed.borrow_mut().as_mut().and_then(Vec::pop)) {
+        drop(next);
+    }
+    DOOMED.with(|doomed| *doomed.borrow_mut() = None);
+}
+
+impl Drop for Items {
+    fn drop(&mut self) {
+        drop_flat(std::mem::take(&mut self.items).into_iter());
+    }
+}
+
+impl Drop for Entries {
+    fn drop(&mut self) {
+        drop_flat(std::mem::take(self.entries.get_mut()).into_values());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_nested_a_million_deep_is_dropped() {
+        let mut value = Val::list(Vec::new());
+        for _ in 0..1_000_000 {
+            value = Val::list(vec![value]);
+        }
+        drop(value);
+        let mut value = Val::Map(Map::default());
+        for _ in 0..1_000_000 {
+            value = Val::from_entries([("a", value)]);
+        }
+        drop(value);
+    }
+
+    #[test]
+    fn clones_of_a_map_share_its_content() {
+        let map = Map::default();
+        let other = map.clone();
+        other.set("a", Val::int(1));
+        assert!(map.contains("a"));
+        assert!(map.is_same(&other));
+    }
+}
