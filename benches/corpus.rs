@@ -1,7 +1,8 @@
 //! `template` against Helm on real charts, whole processes in the same run:
 //! `CHART_CORPUS=DIR cargo bench --bench corpus`.
 //!
-//! DIR holds `cases.json` (a list of `{repo, chart, case, args, rc}`) and `charts/REPO/CHART`.
+//! DIR holds `cases.json` (a list of `{repo, chart, case, args, rc, unstable}`) and
+//! `charts/REPO/CHART`; unstable are the cases whose output has keys or passwords that the chart makes.
 //! Every case that Helm renders is run by both in turn; what counts is the processor time of
 //! the process (user and system, by `getrusage`), the best of [`RUNS`] runs, because other
 //! load only ever adds; and the peak of its memory, of one run more below `/usr/bin/time`.
@@ -37,6 +38,7 @@ struct Cost {
 
 struct Row {
     name: String,
+    unstable: bool,
     ours: Cost,
     helm: Cost,
 }
@@ -87,7 +89,12 @@ fn cases(corpus: &Path, home: &Path) -> Vec<Row> {
                 .collect();
             let [ours, helm] = both(&folder, home, &args, RUNS);
             let name = format!("{}/{} {}", field("repo"), field("chart"), field("case"));
-            Row { name, ours, helm }
+            Row {
+                name,
+                unstable: case["unstable"] == true,
+                ours,
+                helm,
+            }
         })
         .collect()
 }
@@ -170,15 +177,11 @@ fn millis(time: Duration) -> f64 {
 }
 
 fn summary(rows: &[Row]) {
-    let sum = |cost: fn(&Row) -> Duration| millis(rows.iter().map(cost).sum());
-    let (ours, helm) = (sum(|row| row.ours.cpu), sum(|row| row.helm.cpu));
     println!("| case | helm, cpu | helm, peak | ours, cpu | ours, peak | times as fast |");
     println!("|---|---|---|---|---|---|");
-    println!(
-        "| all {} cases | {helm:.0} ms | | {ours:.0} ms | | {:.1} |",
-        rows.len(),
-        helm / ours
-    );
+    total("all", rows, |_| true);
+    total("without generated keys and passwords", rows, |row| !row.unstable);
+    total("with them", rows, |row| row.unstable);
     let mut sorted: Vec<&Row> = rows.iter().collect();
     sorted.sort_by(|a, b| times(a).total_cmp(&times(b)));
     let named = |row: &&Row| {
@@ -203,6 +206,18 @@ fn summary(rows: &[Row]) {
     for row in middle.into_iter().chain(sorted.iter().take(5).copied()) {
         println!("{:.2} {}", memory(row), row.name);
     }
+}
+
+/// What cases take together.
+fn total(what: &str, rows: &[Row], counts: impl Fn(&Row) -> bool) {
+    let rows: Vec<&Row> = rows.iter().filter(|row| counts(row)).collect();
+    let sum = |cost: fn(&Row) -> Duration| millis(rows.iter().map(|row| cost(row)).sum());
+    let (ours, helm) = (sum(|row| row.ours.cpu), sum(|row| row.helm.cpu));
+    let times = helm / ours;
+    println!(
+        "| {} {what} | {helm:.0} ms | | {ours:.0} ms | | {times:.1} |",
+        rows.len()
+    );
 }
 
 fn line(name: &dyn std::fmt::Display, ours: &Cost, helm: &Cost) {

@@ -4,7 +4,10 @@
 //! and word boundaries are ASCII, groups have numbers only, and what the crate would read
 //! otherwise is spelled out.
 
+use std::cell::OnceCell;
 use std::fmt::Write as _;
+
+use ::regex::{Regex, bytes};
 
 use super::re2_class as class;
 use crate::template::Str;
@@ -15,12 +18,94 @@ const MAX_DEPTH: usize = 1_000;
 const MAX_REPEAT: i64 = 1_000;
 /// The largest compiled expression, in bytes.
 const MAX_COMPILED: usize = 64 << 20;
+/// As deep as the reader lets groups nest, in the crate's way of counting.
+#[allow(clippy::cast_possible_truncation, reason = "a small constant")]
+const NEST_LIMIT: u32 = MAX_DEPTH as u32 * 4;
 
 /// A compiled expression.
 pub(super) struct Expression {
-    pub(super) regex: ::regex::Regex,
+    /// As Go's users write it.
+    text: String,
+    /// As the crate reads it.
+    written: String,
+    /// For texts of ASCII, which most are, if it means the same to them without Unicode: compiling it so
+    /// takes a tenth of the time.
+    ascii: Option<bytes::Regex>,
+    /// For all texts, compiled when the first of them comes.
+    unicode: OnceCell<Result<Regex, String>>,
     /// The names of the groups, by number.
     pub(super) names: Vec<Option<String>>,
+}
+
+/// Which one searches a text.
+enum Engine<'e> {
+    Ascii(&'e bytes::Regex),
+    Unicode(&'e Regex),
+}
+
+/// Where the groups of a match are.
+pub(super) enum Groups {
+    Ascii(bytes::CaptureLocations),
+    Unicode(::regex::CaptureLocations),
+}
+
+impl Groups {
+    /// Start and end of a group, if it is in the match; the whole is 0.
+    pub(super) fn get(&self, number: usize) -> Option<(usize, usize)> {
+        match self {
+            Self::Ascii(groups) => groups.get(number),
+            Self::Unicode(groups) => groups.get(number),
+        }
+    }
+}
+
+impl Expression {
+    fn engine(&self, text: &str) -> Result<Engine<'_>, &str> {
+        if let Some(ascii) = self.ascii.as_ref().filter(|_| text.is_ascii()) {
+            return Ok(Engine::Ascii(ascii));
+        }
+        let unicode = self.unicode.get_or_init(|| {
+            let mut builder = ::regex::RegexBuilder::new(&self.written);
+            let built = builder.size_limit(MAX_COMPILED).nest_limit(NEST_LIMIT).build();
+            built.map_err(|error| refused(&error, &self.text))
+        });
+        unicode.as_ref().map(Engine::Unicode).map_err(String::as_str)
+    }
+
+    pub(super) fn is_match(&self, text: &str) -> Result<bool, &str> {
+        Ok(match self.engine(text)? {
+            Engine::Ascii(regex) => regex.is_match(text.as_bytes()),
+            Engine::Unicode(regex) => regex.is_match(text),
+        })
+    }
+
+    /// Start and end of the first match from a place on; what is in front of it counts for borders.
+    pub(super) fn find_at(&self, text: &str, place: usize) -> Result<Option<(usize, usize)>, &str> {
+        Ok(match self.engine(text)? {
+            Engine::Ascii(regex) => regex
+                .find_at(text.as_bytes(), place)
+                .map(|found| (found.start(), found.end())),
+            Engine::Unicode(regex) => regex
+                .find_at(text, place)
+                .map(|found| (found.start(), found.end())),
+        })
+    }
+
+    /// As [`Expression::find_at`], with the groups.
+    pub(super) fn groups_at(&self, text: &str, place: usize) -> Result<Option<Groups>, &str> {
+        Ok(match self.engine(text)? {
+            Engine::Ascii(regex) => {
+                let mut groups = regex.capture_locations();
+                let found = regex.captures_read_at(&mut groups, text.as_bytes(), place);
+                found.map(|_| Groups::Ascii(groups))
+            }
+            Engine::Unicode(regex) => {
+                let mut groups = regex.capture_locations();
+                let found = regex.captures_read_at(&mut groups, text, place);
+                found.map(|_| Groups::Unicode(groups))
+            }
+        })
+    }
 }
 
 /// Compiles it; the error is in Go's words.
@@ -43,17 +128,39 @@ pub(super) fn compile(text: &Str) -> Result<Expression, String> {
         repeat_from: None,
     };
     reader.read()?;
-    let built = ::regex::RegexBuilder::new(&reader.out)
-        .size_limit(MAX_COMPILED)
-        .nest_limit(u32::try_from(MAX_DEPTH * 4).unwrap_or(u32::MAX))
-        .build();
-    match built {
-        Ok(regex) => Ok(Expression {
-            regex,
-            names: reader.names,
-        }),
-        Err(::regex::Error::CompiledTooBig(_)) => Err(error("expression too large", plain)),
-        Err(_) => Err(error("regexp/syntax: internal error", plain)),
+    let (written, names) = (reader.out, reader.names);
+    let mut expression = Expression {
+        text: plain.to_owned(),
+        ascii: None,
+        unicode: OnceCell::new(),
+        names,
+        written,
+    };
+    if means_the_same_to_ascii(&expression.written) {
+        let mut builder = bytes::RegexBuilder::new(&expression.written);
+        builder
+            .unicode(false)
+            .size_limit(MAX_COMPILED)
+            .nest_limit(NEST_LIMIT);
+        expression.ascii = builder.build().ok();
+    }
+    // What is wrong with an expression is told before it is used.
+    if expression.ascii.is_none() {
+        expression.engine("").map_err(str::to_owned)?;
+    }
+    Ok(expression)
+}
+
+/// Whether no character beyond ASCII is named: `(?i)` makes some of them match letters.
+fn means_the_same_to_ascii(written: &str) -> bool {
+    let names_others = ["\\x", "\\u", "\\U", "\\p", "\\P"];
+    written.is_ascii() && !names_others.iter().any(|escape| written.contains(escape))
+}
+
+fn refused(error: &::regex::Error, text: &str) -> String {
+    match error {
+        ::regex::Error::CompiledTooBig(_) => self::error("expression too large", text),
+        _ => self::error("regexp/syntax: internal error", text),
     }
 }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::Context;
 use super::args::{check_items, check_text, func};
-use super::re2::{self, Expression};
+use super::re2::{self, Expression, Groups};
 use crate::gotext::quote::backquote;
 use crate::gotext::runes::is_name;
 use crate::template::{Call, Fault, Func, List, ListType, Str, Type, Val};
@@ -100,20 +100,20 @@ fn matches(pattern: &Expression, text: &Haystack<'_>, most: usize) -> Result<Vec
     let mut found = Vec::new();
     let (mut place, mut last_end) = (0, None);
     while found.len() < most && place <= text.len() {
-        let Some(hit) = pattern.regex.find_at(&text.decoded, place) else {
+        let Some((start, end)) = pattern.find_at(&text.decoded, place)? else {
             break;
         };
         let mut counts = true;
-        if hit.end() == place {
-            counts = Some(hit.start()) != last_end;
+        if end == place {
+            counts = Some(start) != last_end;
             place += text.width(place).max(1);
         } else {
-            place = hit.end();
+            place = end;
         }
-        last_end = Some(hit.end());
+        last_end = Some(end);
         if counts {
             check_items(found.len() + 1)?;
-            found.push((hit.start(), hit.end()));
+            found.push((start, end));
         }
     }
     Ok(found)
@@ -123,25 +123,25 @@ fn matches(pattern: &Expression, text: &Haystack<'_>, most: usize) -> Result<Vec
 fn replaced(
     pattern: &Expression,
     text: &Str,
-    write: impl Fn(&Haystack<'_>, &::regex::Captures<'_>, &mut Vec<u8>),
+    write: impl Fn(&Haystack<'_>, &Groups, &mut Vec<u8>),
 ) -> Result<Val, Fault> {
     let hay = Haystack::new(text);
     let mut out = Vec::new();
     let (mut done, mut place, mut hits) = (0, 0, 0_usize);
     while place <= hay.len() {
-        let Some(groups) = pattern.regex.captures_at(&hay.decoded, place) else {
+        let Some(groups) = pattern.groups_at(&hay.decoded, place)? else {
             break;
         };
-        let Some(whole) = groups.get(0) else {
+        let Some((start, end)) = groups.get(0) else {
             break;
         };
         hits += 1;
-        hay.push(&mut out, done, whole.start());
-        if whole.end() > done || whole.start() == 0 {
+        hay.push(&mut out, done, start);
+        if end > done || start == 0 {
             write(&hay, &groups, &mut out);
         }
         check_text(out.len())?;
-        done = whole.end();
+        done = end;
         place = done.max(place + hay.width(place).max(1));
     }
     if hits == 0 {
@@ -153,13 +153,7 @@ fn replaced(
 
 /// Go's `Expand`: `$1`, `$name`, `${name}`, `$$`; the longest name counts, and an unknown
 /// one is empty.
-fn expand(
-    template: &[u8],
-    names: &[Option<String>],
-    hay: &Haystack<'_>,
-    groups: &::regex::Captures<'_>,
-    out: &mut Vec<u8>,
-) {
+fn expand(template: &[u8], names: &[Option<String>], hay: &Haystack<'_>, groups: &Groups, out: &mut Vec<u8>) {
     let mut rest = template;
     while let Some(place) = rest.iter().position(|byte| *byte == b'$') {
         out.extend_from_slice(rest.get(..place).unwrap_or_default());
@@ -178,8 +172,8 @@ fn expand(
             Some(number) => groups.get(number),
             None => named(names, name).find_map(|number| groups.get(number)),
         };
-        if let Some(group) = group {
-            hay.push(out, group.start(), group.end());
+        if let Some((start, end)) = group {
+            hay.push(out, start, end);
         }
     }
     out.extend_from_slice(rest);
@@ -240,16 +234,18 @@ fn with_pattern<T>(
 
 fn is_match(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     let text = call.str(1);
-    let found = with_pattern(call, Style::Must, |pattern| {
-        Ok(pattern.regex.is_match(&text.to_text()))
-    });
+    let found = with_pattern(
+        call,
+        Style::Must,
+        |pattern| Ok(pattern.is_match(&text.to_text())?),
+    );
     Ok(Val::Bool(found.unwrap_or(false)))
 }
 
 fn must_match(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     let text = call.str(1);
     with_pattern(call, Style::Must, |pattern| {
-        Ok(Val::Bool(pattern.regex.is_match(&text.to_text())))
+        Ok(Val::Bool(pattern.is_match(&text.to_text())?))
     })
 }
 
@@ -257,9 +253,9 @@ fn find_with(call: &mut Call<'_, Context>, style: Style) -> Result<Val, Fault> {
     let text = call.str(1);
     with_pattern(call, style, |pattern| {
         let hay = Haystack::new(&text);
-        let found = pattern.regex.find(&hay.decoded);
+        let found = pattern.find_at(&hay.decoded, 0)?;
         Ok(match found {
-            Some(found) => Val::Str(hay.part(found.start(), found.end())),
+            Some((start, end)) => Val::Str(hay.part(start, end)),
             None => Val::str(""),
         })
     })
