@@ -153,8 +153,15 @@ pub(super) fn compile(text: &Str) -> Result<Expression, String> {
 
 /// Whether no character beyond ASCII is named: `(?i)` makes some of them match letters.
 fn means_the_same_to_ascii(written: &str) -> bool {
-    let names_others = ["\\x", "\\u", "\\U", "\\p", "\\P"];
-    written.is_ascii() && !names_others.iter().any(|escape| written.contains(escape))
+    let in_ascii = |code: &str| {
+        let digits = code.strip_prefix('{').and_then(|rest| rest.split('}').next());
+        let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        code.is_some_and(|code| code < 128)
+    };
+    let names_others = ["\\u", "\\U", "\\p", "\\P"];
+    written.is_ascii()
+        && written.split("\\x").skip(1).all(in_ascii)
+        && !names_others.iter().any(|escape| written.contains(escape))
 }
 
 fn refused(error: &::regex::Error, text: &str) -> String {
