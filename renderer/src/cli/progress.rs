@@ -77,6 +77,10 @@ impl oci::Progress for Progress {
         }
     }
 
+    fn traces(&self) -> bool {
+        self.traces
+    }
+
     fn trace(&self, line: &str) {
         if self.traces {
             self.end();

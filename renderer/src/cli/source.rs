@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use reqwest::Url;
+use url::Url;
 
 use super::Context;
 use super::progress::Progress;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use base64::Engine as _;
-use reqwest::header::HeaderValue;
+use http::HeaderValue;
 use tokio::time::Instant;
 
 use super::credentials::{Credentials, Found};

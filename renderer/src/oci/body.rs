@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::stream::{self, Stream, StreamExt as _};
+use http_body_util::{BodyExt as _, Either, Full, StreamBody};
+use hyper::body::Frame;
+use solar_http::Body;
 use tokio::sync::mpsc;
 
 use crate::package::artifact::{Blob, BlobSource, Content};
@@ -18,8 +21,8 @@ const AHEAD: usize = 4;
 
 /// A body on its way.
 pub(super) struct Upload {
-    /// What reqwest sends.
-    pub(super) body: reqwest::Body,
+    /// What hyper sends.
+    pub(super) body: Body,
     /// In bytes.
     pub(super) size: u64,
     /// How far it is, in bytes handed to the connection.
@@ -33,7 +36,7 @@ impl Upload {
     pub(super) fn short(bytes: Bytes) -> Self {
         Self {
             size: bytes.len() as u64,
-            body: reqwest::Body::from(bytes),
+            body: Either::Left(Full::new(bytes)),
             sent: Arc::default(),
             fault: Arc::default(),
         }
@@ -66,7 +69,7 @@ impl Upload {
             std::future::ready(next)
         });
         Self {
-            body: reqwest::Body::wrap_stream(pieces),
+            body: of_pieces(pieces),
             size,
             sent,
             fault: Arc::default(),
@@ -109,12 +112,16 @@ impl Upload {
             }
         });
         Self {
-            body: reqwest::Body::wrap_stream(pieces),
+            body: of_pieces(pieces),
             size,
             sent,
             fault,
         }
     }
+}
+
+fn of_pieces(pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Body {
+    Either::Right(StreamBody::new(pieces.map(|piece| piece.map(Frame::data))).boxed_unsync())
 }
 
 /// Cuts what is written into pieces and sends them; refuses more or fewer bytes than promised.

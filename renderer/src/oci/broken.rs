@@ -1,4 +1,4 @@
-//! What a failed connection means: from reqwest's nest of errors to one [`Link`] and the root
+//! What a failed connection means: from hyper's nest of errors to one [`Link`] and the root
 //! cause in words.
 
 use std::error::Error as StdError;
@@ -31,13 +31,17 @@ impl Broken {
         self
     }
 
-    pub(super) fn from_reqwest(error: &reqwest::Error) -> Self {
-        let mut root: &(dyn StdError + 'static) = error;
+    /// `connecting`: there was no connection yet.
+    pub(super) fn new(error: &(dyn StdError + 'static), connecting: bool) -> Self {
+        let mut root = error;
         let mut tls = None;
         let mut not_http = false;
+        let mut late = false;
         loop {
             tls = tls.or_else(|| rustls_error(root));
             not_http |= root.to_string().contains("invalid HTTP version parsed");
+            let io = root.downcast_ref::<std::io::Error>();
+            late |= io.is_some_and(|error| error.kind() == std::io::ErrorKind::TimedOut);
             match root.source() {
                 Some(source) => root = source,
                 None => break,
@@ -54,12 +58,11 @@ impl Broken {
                 reason: tls.to_string(),
             };
         }
-        // reqwest's own words carry the URL, which may hold upload state.
         let reason = root.to_string();
         let reason = reason.split(" (os error").next().unwrap_or_default().to_owned();
-        let link = if error.is_connect() && !not_http {
+        let link = if connecting && !not_http {
             Link::Connect
-        } else if error.is_timeout() {
+        } else if late {
             Link::Timeout
         } else if not_http {
             Link::NotHttp

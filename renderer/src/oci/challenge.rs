@@ -2,7 +2,8 @@
 //! server is asked, and what comes of it is held for the next requests.
 
 use bytes::Bytes;
-use reqwest::{Method, Url};
+use http::Method;
+use url::Url;
 
 use super::auth::{self, Challenge, Held, TokenAnswer};
 use super::client::Client;
@@ -60,7 +61,7 @@ impl Client<'_> {
         let Some(challenge) = auth::choose(challenges, found.credentials.as_ref()) else {
             return Ok(None);
         };
-        let held = self.respond(&challenge, &found, &reply.action).await?;
+        let held = self.respond(&challenge, &found, &reply.action()).await?;
         self.transport.note(&self.base, &challenge);
         if held
             .as_ref()
@@ -137,7 +138,7 @@ impl Client<'_> {
             let looked = self.looked();
             return Err(self.transport.refuse(reply, looked, credentials.is_some()).await);
         }
-        let action = reply.action.clone();
+        let action = reply.action();
         let body = self.transport.body(reply, MAX_TOKEN).await?;
         // serde's words could quote the token.
         serde_json::from_slice::<TokenAnswer>(&body)

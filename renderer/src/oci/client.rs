@@ -4,13 +4,14 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use reqwest::{Method, Url};
+use http::Method;
 use sha2::Digest as _;
+use url::Url;
 
 use super::auth::Session;
 use super::error::ClientError;
 use super::retry::{self, Cause, Decision};
-use super::transport::{Call, Fault, Payload, Reply, Transport};
+use super::transport::{Call, Fault, Payload, Reply, Transport, same_origin};
 use super::{ClientOptions, Progress};
 use crate::package::artifact::{Artifact, Blob};
 use crate::reference::{At, Digest, Host, Repository, Tag};
@@ -277,7 +278,7 @@ impl<'a> Client<'a> {
     /// Sends, and answers one challenge.
     pub(super) async fn exchange(&self, call: &Call<'_>) -> Result<Reply, Fault> {
         // A Location may lead elsewhere: to another origin nothing of ours goes.
-        let at_home = call.url.origin() == self.base.origin();
+        let at_home = same_origin(&call.url, &self.base);
         if at_home && self.session.borrow().held.is_none() {
             self.foresee().await?;
         }
@@ -286,7 +287,7 @@ impl<'a> Client<'a> {
             .transport
             .send(call, used.as_ref().map(|held| &held.header))
             .await?;
-        if reply.status != 401 || !at_home || reply.url.origin() != self.base.origin() {
+        if reply.status != 401 || !at_home || !same_origin(&reply.url, &self.base) {
             return Ok(reply);
         }
         match self.answer(&reply, used).await? {

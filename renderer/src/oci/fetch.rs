@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
 
-use reqwest::header::HeaderValue;
-use reqwest::{Method, Url};
+use http::{HeaderValue, Method};
 use sha2::Digest as _;
+use url::Url;
 
 use super::auth;
 use super::cache::{Cache, Tee};
@@ -154,7 +154,7 @@ impl<'a> Fetcher<'a> {
         };
         let got = self.runtime.block_on(self.persistently(async || {
             let reply = self.get(url, header.as_ref()).await?;
-            let action = reply.action.clone();
+            let action = reply.action();
             let file = std::fs::File::create(to).map_err(sink)?;
             // By its own digest nothing is known before it is whole: it gets to the cache from the file.
             let mut out = Tee::new(file, None);

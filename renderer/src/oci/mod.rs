@@ -59,6 +59,7 @@ mod login;
 mod origin;
 mod pinned;
 mod policy;
+mod proxy;
 mod publish;
 mod pull;
 mod push;
@@ -138,13 +139,21 @@ pub trait Progress {
     fn blob_done(&self, _digest: &Digest, _sent: bool) {}
     /// What `-v` shows: one line, without secrets.
     fn trace(&self, _line: &str) {}
+    /// Whether anyone reads those lines; they cost time to write.
+    fn traces(&self) -> bool {
+        true
+    }
 }
 
 /// Hears nothing.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Silent;
 
-impl Progress for Silent {}
+impl Progress for Silent {
+    fn traces(&self) -> bool {
+        false
+    }
+}
 
 /// Applies the tag rules: without a tag Helm's `/<chart name>:<version>` is appended, `+`
 /// becomes `_`. With one the reference is exact, and must name this chart and version unless

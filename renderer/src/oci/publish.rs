@@ -19,8 +19,8 @@ use crate::package::Packer;
 use crate::package::artifact::Artifact;
 use crate::world::World;
 
-/// How many charts may be ready and not yet sent.
-const AHEAD: usize = 16;
+/// How many charts may be ready and not yet taken; as many again may be taken and not yet sent.
+const AHEAD: usize = 8;
 
 /// A chart, and where it goes.
 #[derive(Debug)]
@@ -140,6 +140,10 @@ fn in_order(receiver: mpsc::Receiver<Made>) -> impl futures_util::Stream<Item = 
         while !state.early.contains_key(&state.next) {
             let (number, made) = state.receiver.recv().await?;
             state.early.insert(number, made);
+            // All there are: those who make them are then woken once for many.
+            while let Ok((number, made)) = state.receiver.try_recv() {
+                state.early.insert(number, made);
+            }
         }
         let number = state.next;
         let made = state.early.remove(&number)?;

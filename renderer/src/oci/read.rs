@@ -3,15 +3,16 @@
 
 use std::io::{self, Write};
 
-use reqwest::{Method, Url};
+use http::Method;
 use sha2::Digest as _;
+use url::Url;
 
 use super::cache::Tee;
 use super::client::{ANY_MANIFEST, Client, MAX_MANIFEST};
 use super::error::ClientError;
 use super::image::Descriptor;
 use super::policy::Failure;
-use super::transport::{Call, Fault, Reply};
+use super::transport::{Call, Fault, Reply, same_origin};
 use crate::reference::{At, Digest, Tag};
 
 /// The largest answer to `GET /v2/` that is read, in bytes.
@@ -124,7 +125,7 @@ impl Client<'_> {
     }
 
     async fn receive<W: Write>(&self, reply: Reply, blob: &Descriptor, mut out: W) -> Result<W, Fault> {
-        let action = reply.action.clone();
+        let action = reply.action();
         let lie = |message: String| ClientError::Protocol {
             action: action.clone(),
             message,
@@ -184,7 +185,7 @@ impl Client<'_> {
             return Err(self.unexpected(reply, "200").await);
         }
         let next = self.next_page(&reply)?;
-        let action = reply.action.clone();
+        let action = reply.action();
         let body = self.transport.body(reply, MAX_PAGE).await?;
         let lie = |message: String| ClientError::Protocol {
             action: action.clone(),
@@ -219,7 +220,7 @@ impl Client<'_> {
             return Ok(None);
         };
         let next = reply.url.join(target).ok();
-        match next.filter(|next| next.origin() == self.base.origin()) {
+        match next.filter(|next| same_origin(next, &self.base)) {
             Some(next) if next == reply.url => Err(reply.protocol("the next page of tags is this one")),
             Some(next) => Ok(Some(next)),
             None => Err(reply.protocol("the next page of tags is not in this registry")),

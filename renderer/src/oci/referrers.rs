@@ -1,7 +1,7 @@
 //! What refers to a manifest: the referrers API of the OCI distribution specification 1.1, and the
 //! tag `sha256-<hex>` that stands in for it where a registry does not have it.
 
-use reqwest::Method;
+use http::Method;
 use serde_json::{Map, Value, json};
 
 use super::client::Client;
@@ -65,7 +65,7 @@ impl Client<'_> {
                         _ => return Err(self.unexpected(reply, "200").await),
                     }
                     let next = self.next_page(&reply)?;
-                    let action = reply.action.clone();
+                    let action = reply.action();
                     let body = self.transport.body(reply, MAX_PAGE).await?;
                     let index =
                         parse_index(&body).map_err(|message| ClientError::Protocol { action, message })?;

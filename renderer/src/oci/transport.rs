@@ -1,27 +1,33 @@
-//! One request, one answer: the reqwest clients (plain and TLS, made when first needed),
-//! redirects, time limits, and what a failed connection means. Knows nothing of registries but
+//! One request, one answer: the clients (plain and TLS, made when first needed), redirects, time limits, and what a failed connection means. Knows nothing of registries but
 //! their origin, which alone receives our Authorization.
 
+use std::borrow::Cow;
 use std::cell::{Cell, OnceCell, RefCell};
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION,
+use http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, PROXY_AUTHORIZATION, USER_AGENT,
 };
-use reqwest::{Method, Url};
+use http::{HeaderMap, HeaderValue, Method, Uri};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper_util::client::proxy::matcher::Intercept;
+use solar_http::{Body, ResponseFuture};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
+use url::Url;
 
 use super::auth::Challenge;
 use super::body::Upload;
 use super::broken::Broken;
 use super::error::ClientError;
+use super::proxy::{self, Proxy};
 use super::retry::{self, Cause};
-use super::tls;
-use super::{ClientOptions, Progress};
+use super::{ClientOptions, Progress, tls};
 use crate::package::artifact::Blob;
 use crate::world::World;
 
@@ -31,6 +37,8 @@ pub(super) const MAX_REDIRECTS: usize = 5;
 const MAX_EXPLANATION: usize = 64 << 10;
 /// How long making a connection may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// How many connections are kept while nothing is on its way.
+const MAX_IDLE: usize = 8;
 /// How often a running upload's progress is looked at.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -58,9 +66,8 @@ pub(super) struct Reply {
     pub(super) headers: HeaderMap,
     /// Where it came from, after redirects.
     pub(super) url: Url,
-    /// Method and URL, for messages.
-    pub(super) action: String,
-    response: reqwest::Response,
+    method: Method,
+    body: Incoming,
 }
 
 /// A failure, and whether trying again may help.
@@ -92,12 +99,16 @@ impl Call<'_> {
         }
     }
 
-    /// Method and URL for people: no user, no query (tokens and upload states live there).
+    /// Method and URL for people.
     pub(super) fn action(&self) -> String {
-        let url = &self.url;
-        let query = if url.query().is_some() { "?…" } else { "" };
-        format!("{} {}{}{query}", self.method, origin(url), url.path())
+        action(&self.method, &self.url)
     }
+}
+
+/// Without a user and the query: tokens and upload states live there.
+fn action(method: &Method, url: &Url) -> String {
+    let query = if url.query().is_some() { "?…" } else { "" };
+    format!("{method} {}{}{query}", origin(url), url.path())
 }
 
 /// `scheme://host[:port]`, which is what may share an Authorization header.
@@ -105,13 +116,28 @@ pub(super) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
+/// Whether both have one origin. Looked at several times a request, so without making either.
+pub(super) fn same_origin(one: &Url, other: &Url) -> bool {
+    one.scheme() == other.scheme()
+        && one.host_str() == other.host_str()
+        && one.port_or_known_default() == other.port_or_known_default()
+}
+
+/// The connections of one scheme.
+struct Client {
+    http: solar_http::Client,
+    proxy: Option<Proxy>,
+    /// As it goes into the header.
+    agent: HeaderValue,
+}
+
 /// Where requests leave.
 pub(super) struct Transport<'a> {
     options: &'a ClientOptions,
     world: &'a dyn World,
     progress: &'a dyn Progress,
-    plain: OnceCell<reqwest::Client>,
-    secure: OnceCell<reqwest::Client>,
+    plain: OnceCell<Client>,
+    secure: OnceCell<Client>,
     /// A server wanted a client certificate, and we have none.
     identity_asked: Arc<AtomicBool>,
     /// Something came back over TLS: it can do without.
@@ -119,7 +145,7 @@ pub(super) struct Transport<'a> {
     /// How many requests may be on their way at once, and so how many connections there are.
     limit: Option<Semaphore>,
     /// The registry that has asked who we are, and how.
-    asked: RefCell<Option<(String, Challenge)>>,
+    asked: RefCell<Option<(Url, Challenge)>>,
 }
 
 impl<'a> Transport<'a> {
@@ -147,13 +173,13 @@ impl<'a> Transport<'a> {
         let asked = self.asked.borrow();
         asked
             .as_ref()
-            .filter(|(known, _)| *known == origin(url))
+            .filter(|(known, _)| same_origin(known, url))
             .map(|(_, challenge)| challenge.clone())
     }
 
     /// It has asked so.
     pub(super) fn note(&self, url: &Url, challenge: &Challenge) {
-        *self.asked.borrow_mut() = Some((origin(url), challenge.clone()));
+        *self.asked.borrow_mut() = Some((url.clone(), challenge.clone()));
     }
 
     /// Sends `call`, following redirects. `authorization` goes to the call's own origin only.
@@ -162,10 +188,10 @@ impl<'a> Transport<'a> {
         call: &Call<'_>,
         authorization: Option<&HeaderValue>,
     ) -> Result<Reply, Fault> {
-        let home = call.url.origin();
-        let mut call = call.clone();
+        let home = &call.url;
+        let mut call = Cow::Borrowed(call);
         for _ in 0..=MAX_REDIRECTS {
-            let header = authorization.filter(|_| call.url.origin() == home);
+            let header = authorization.filter(|_| same_origin(&call.url, home));
             let reply = self.once(&call, header).await?;
             if !matches!(reply.status, 301 | 302 | 303 | 307 | 308) {
                 return Ok(reply);
@@ -176,7 +202,7 @@ impl<'a> Transport<'a> {
                 let message = format!("a redirect with status {} is no answer to this", reply.status);
                 return Err(reply.protocol(message).into());
             }
-            call.url = reply.location()?;
+            call.to_mut().url = reply.location()?;
         }
         let message = format!("more than {MAX_REDIRECTS} redirects");
         Err(ClientError::Protocol {
@@ -187,31 +213,21 @@ impl<'a> Transport<'a> {
     }
 
     async fn once(&self, call: &Call<'_>, authorization: Option<&HeaderValue>) -> Result<Reply, Fault> {
-        let client = self.client(call.url.scheme() == "https")?;
-        let mut request = client.request(call.method.clone(), call.url.clone());
-        if let Some(accept) = call.accept {
-            request = request.header(ACCEPT, accept);
-        }
-        if let Some(content_type) = call.content_type {
-            request = request.header(CONTENT_TYPE, content_type);
-        }
-        if let Some(authorization) = authorization {
-            request = request.header(AUTHORIZATION, authorization.clone());
-        }
+        let secure = call.url.scheme() == "https";
+        let client = self.client(secure)?;
         let upload = match &call.payload {
             Payload::None => Upload::short(Bytes::new()),
             Payload::Bytes(bytes) => Upload::short(bytes.clone()),
             Payload::Blob(blob) => Upload::of(blob),
         };
-        if call.method == Method::POST || call.method == Method::PUT {
-            request = request.header(CONTENT_LENGTH, upload.size).body(upload.body);
-        }
+        let request = self.request(client, call, authorization, (upload.size, upload.body))?;
         let blob = match &call.payload {
             Payload::Blob(blob) => Some(*blob),
             _ => None,
         };
-        let sent = self.guarded(request.send(), &upload.sent, blob).await;
-        let action = call.action();
+        let sent = self
+            .guarded(client.http.request(request), &upload.sent, blob)
+            .await;
         if let Some(source) = Upload::take_fault(&upload.fault) {
             // Only blobs have a side of ours that can fail.
             return Err(match blob {
@@ -224,36 +240,41 @@ impl<'a> Transport<'a> {
             .into());
         }
         match sent {
-            Ok(response) => {
+            Ok(mut response) => {
                 let status = response.status().as_u16();
-                self.progress.trace(&format!("{action} -> {status}"));
-                self.answered
-                    .set(self.answered.get() || call.url.scheme() == "https");
+                self.trace(call, &status);
+                self.answered.set(self.answered.get() || secure);
                 Ok(Reply {
                     status,
-                    headers: response.headers().clone(),
-                    url: response.url().clone(),
-                    action,
-                    response,
+                    method: call.method.clone(),
+                    url: call.url.clone(),
+                    headers: std::mem::take(response.headers_mut()),
+                    body: response.into_body(),
                 })
             }
             Err(failure) => {
-                let proxy = self.proxy_variable(call.url.scheme() == "https");
+                let proxy = proxy::variable(self.world, secure);
                 let failure = failure.beside_proxy(proxy.map(|(name, _)| name));
-                self.progress.trace(&format!("{action} -> {}", failure.reason));
+                self.trace(call, &failure.reason);
                 let asked = self.identity_asked.load(Ordering::Relaxed) && !self.answered.get();
-                Err(failure.after_asking(asked).into_fault(action))
+                Err(failure.after_asking(asked).into_fault(call.action()))
             }
+        }
+    }
+
+    fn trace(&self, call: &Call<'_>, what: &dyn Display) {
+        if self.progress.traces() {
+            self.progress.trace(&format!("{} -> {what}", call.action()));
         }
     }
 
     /// Waits for its turn, and then for the answer as long as bytes move, and `timeout` longer.
     async fn guarded(
         &self,
-        sending: impl Future<Output = reqwest::Result<reqwest::Response>>,
+        sending: ResponseFuture,
         sent: &AtomicU64,
         blob: Option<&Blob>,
-    ) -> Result<reqwest::Response, Broken> {
+    ) -> Result<http::Response<Incoming>, Broken> {
         let _turn = match &self.limit {
             Some(limit) => limit.acquire().await.ok(),
             None => None,
@@ -264,7 +285,7 @@ impl<'a> Transport<'a> {
         loop {
             tokio::select! {
                 biased;
-                result = &mut sending => return result.map_err(|error| Broken::from_reqwest(&error)),
+                result = &mut sending => return result.map_err(|error| Broken::new(&error, error.is_connect())),
                 () = tokio::time::sleep(TICK.min(self.options.timeout)) => {
                     let now = sent.load(Ordering::Relaxed);
                     if now != seen {
@@ -281,69 +302,63 @@ impl<'a> Transport<'a> {
         }
     }
 
-    fn client(&self, secure: bool) -> Result<&reqwest::Client, ClientError> {
+    fn client(&self, secure: bool) -> Result<&Client, ClientError> {
         let cell = if secure { &self.secure } else { &self.plain };
         if let Some(client) = cell.get() {
             return Ok(client);
         }
-        let config = if secure {
+        let proxy = proxy::find(self.world, secure)?;
+        // Without TLS on the way the system's roots need not be read.
+        let config = if secure || proxy.as_ref().is_some_and(|proxy| proxy.over_tls) {
             tls::config(&self.options.tls, self.world, Arc::clone(&self.identity_asked))?
         } else {
             tls::unused()?
         };
-        let mut builder = reqwest::Client::builder()
-            .tls_backend_preconfigured(config)
-            .redirect(reqwest::redirect::Policy::none())
-            .referer(false)
-            .user_agent(&self.options.user_agent)
-            .connect_timeout(CONNECT_LIMIT.min(self.options.timeout))
-            .pool_max_idle_per_host(8)
-            .no_proxy();
-        if let Some(proxy) = self.proxy(secure)? {
-            builder = builder.proxy(proxy);
-        }
-        let client = builder
-            .build()
-            .map_err(|error| ClientError::Setup(format!("the HTTP client can't be set up: {error}")))?;
-        Ok(cell.get_or_init(|| client))
+        let limit = CONNECT_LIMIT.min(self.options.timeout);
+        let matcher = proxy.as_ref().map(|proxy| Arc::clone(&proxy.matcher));
+        let http = solar_http::Client::new(config, matcher, limit, MAX_IDLE);
+        let agent = HeaderValue::try_from(&self.options.user_agent)
+            .map_err(|error| ClientError::Setup(format!("the user agent fits no header: {error}")))?;
+        Ok(cell.get_or_init(|| Client { http, proxy, agent }))
     }
 
-    /// The usual variable that names a proxy, and what it holds; read through the world and not by reqwest.
-    fn proxy_variable(&self, secure: bool) -> Option<(&'static str, String)> {
-        let names: [&str; 4] = if secure {
-            ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
-        } else {
-            ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
-        };
-        names
-            .into_iter()
-            .find_map(|name| Some((name, self.world.env(name)?)))
-    }
-
-    fn proxy(&self, secure: bool) -> Result<Option<reqwest::Proxy>, ClientError> {
-        let Some((name, url)) = self.proxy_variable(secure) else {
-            return Ok(None);
-        };
-        if let Some((scheme, _)) = url
-            .split_once("://")
-            .filter(|(scheme, _)| !matches!(*scheme, "http" | "https"))
-        {
-            let message = format!("{name} names a proxy of the kind {scheme:?}: http and https are known");
-            return Err(ClientError::Setup(message));
+    /// The head of a request, and its body.
+    fn request(
+        &self,
+        client: &Client,
+        call: &Call<'_>,
+        authorization: Option<&HeaderValue>,
+        upload: (u64, Body),
+    ) -> Result<http::Request<Body>, ClientError> {
+        let unfit =
+            |error: &dyn Display| ClientError::Setup(format!("{} can't be sent: {error}", call.action()));
+        let uri = Uri::try_from(call.url.as_str()).map_err(|error| unfit(&error))?;
+        let forwarder = client
+            .proxy
+            .as_ref()
+            .filter(|_| call.url.scheme() == "http")
+            .and_then(|proxy| proxy.matcher.intercept(&uri));
+        let (size, body) = upload;
+        let mut request = http::Request::new(body);
+        *request.method_mut() = call.method.clone();
+        *request.uri_mut() = uri;
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static(call.accept.unwrap_or("*/*")));
+        headers.insert(USER_AGENT, client.agent.clone());
+        if let Some(content_type) = call.content_type {
+            let content_type = HeaderValue::try_from(content_type).map_err(|error| unfit(&error))?;
+            headers.insert(CONTENT_TYPE, content_type);
         }
-        let excluded = ["no_proxy", "NO_PROXY"]
-            .iter()
-            .find_map(|name| self.world.env(name))
-            .unwrap_or_default();
-        if excluded.split(',').any(|entry| entry.trim() == "*") {
-            return Ok(None);
+        if let Some(authorization) = authorization {
+            headers.insert(AUTHORIZATION, authorization.clone());
         }
-        // As Go does: what runs on this machine is not asked through a proxy.
-        let excluded = format!("localhost,127.0.0.0/8,::1,{}", without_ports(&excluded));
-        // The URL may hold a password: it is not shown.
-        let proxy = reqwest::Proxy::all(url)
-            .map_err(|_| ClientError::Setup(format!("{name} does not hold a proxy's URL")))?;
-        Ok(Some(proxy.no_proxy(reqwest::NoProxy::from_string(&excluded))))
+        if let Some(header) = forwarder.as_ref().and_then(Intercept::basic_auth) {
+            headers.insert(PROXY_AUTHORIZATION, header.clone());
+        }
+        if call.method == Method::POST || call.method == Method::PUT {
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(size));
+        }
+        Ok(request)
     }
 
     /// The wall clock, for dates in Retry-After.
@@ -356,7 +371,7 @@ impl<'a> Transport<'a> {
     pub(super) async fn refuse(&self, reply: Reply, looked: Vec<String>, authenticated: bool) -> Fault {
         let retry_after = self.retry_after(&reply.headers);
         let content_type = reply.header("content-type").unwrap_or_default().to_owned();
-        let (status, action) = (reply.status, reply.action.clone());
+        let (status, action) = (reply.status, reply.action());
         let body = self.body(reply, MAX_EXPLANATION).await.unwrap_or_default();
         Fault {
             error: ClientError::Status {
@@ -375,7 +390,7 @@ impl<'a> Transport<'a> {
     /// The body, of at most `limit` bytes.
     pub(super) async fn body(&self, reply: Reply, limit: usize) -> Result<Vec<u8>, Fault> {
         let mut bytes = Vec::new();
-        let action = reply.action.clone();
+        let action = reply.action();
         self.each_piece(reply, |piece| {
             if bytes.len() + piece.len() > limit {
                 let message = format!("the answer is longer than {limit} bytes");
@@ -396,31 +411,30 @@ impl<'a> Transport<'a> {
         mut take: impl FnMut(&[u8]) -> Result<(), ClientError>,
     ) -> Result<(), Fault> {
         let Reply {
-            mut response, action, ..
+            mut body,
+            method,
+            url,
+            ..
         } = reply;
-        loop {
-            match tokio::time::timeout(self.options.timeout, response.chunk()).await {
-                Ok(Ok(Some(piece))) => take(&piece)?,
-                Ok(Ok(None)) => return Ok(()),
-                Ok(Err(error)) => return Err(Broken::from_reqwest(&error).into_fault(action)),
-                Err(_) => return Err(Broken::timeout(self.options.timeout).into_fault(action)),
+        let broken = loop {
+            match tokio::time::timeout(self.options.timeout, body.frame()).await {
+                // Trailers are not for us.
+                Ok(Some(Ok(frame))) => frame.data_ref().map_or(Ok(()), |piece| take(piece))?,
+                Ok(None) => return Ok(()),
+                Ok(Some(Err(error))) => break Broken::new(&error, false),
+                Err(_) => break Broken::timeout(self.options.timeout),
             }
-        }
+        };
+        Err(broken.into_fault(action(&method, &url)))
     }
 }
 
-/// `host:port` becomes `host`: reqwest knows no ports there, Go does.
-fn without_ports(excluded: &str) -> String {
-    let plain = |entry: &str| match entry.trim().rsplit_once(':') {
-        Some((host, port)) if !host.contains(':') && port.bytes().all(|digit| digit.is_ascii_digit()) => {
-            host.to_owned()
-        }
-        _ => entry.trim().to_owned(),
-    };
-    excluded.split(',').map(plain).collect::<Vec<_>>().join(",")
-}
-
 impl Reply {
+    /// What it answers, for messages.
+    pub(super) fn action(&self) -> String {
+        action(&self.method, &self.url)
+    }
+
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -432,7 +446,7 @@ impl Reply {
 
     pub(super) fn protocol(&self, message: impl Into<String>) -> ClientError {
         ClientError::Protocol {
-            action: self.action.clone(),
+            action: self.action(),
             message: message.into(),
         }
     }
@@ -459,18 +473,5 @@ impl Reply {
             return Err(self.protocol(message));
         }
         Ok(url)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_without_a_proxy_are_taken_with_ports_and_without() {
-        assert_eq!(
-            without_ports("a.example:443, .b.example,10.0.0.0/8,::1,[::1]:5000,*"),
-            "a.example,.b.example,10.0.0.0/8,::1,[::1]:5000,*"
-        );
     }
 }

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use reqwest::Url;
 use serde::Deserialize;
+use url::Url;
 
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;

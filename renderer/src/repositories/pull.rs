@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-use reqwest::Url;
+use url::Url;
 
 use super::web::{Got, Order, Wanted, Web};
 use crate::chart::archive;

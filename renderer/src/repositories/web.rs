@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use reqwest::Url;
+use url::Url;
 
 use super::{Entry, Known};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
