@@ -9,6 +9,8 @@ use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::reference::Digest;
 use crate::source::{Location, Source, Span};
 
+mod stale;
+
 /// Files being written, to be removed when a signal ends the process. It is locked while one is made, so that
 /// none is there that is not in it.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -142,7 +144,8 @@ pub fn is_unfinished(path: &Path) -> bool {
 ///
 /// It is written beside its final place under a temporary name and renamed by
 /// [`AtomicFile::commit`]. Dropped before that, or when [`remove_unfinished`] is called
-/// by a signal's handler, it is gone.
+/// by a signal's handler, it is gone; after a kill it is, when the next one is begun in its folder an hour
+/// later.
 pub struct AtomicFile {
     file: Option<tempfile::NamedTempFile>,
     temporary: PathBuf,
@@ -174,6 +177,9 @@ impl AtomicFile {
             .tempfile_in(folder)?;
         let temporary = file.path().to_owned();
         unfinished.push(temporary.clone());
+        drop(unfinished);
+        stale::claim(file.as_file());
+        stale::sweep(folder, file.as_file());
         Ok(Self {
             file: Some(file),
             temporary,
@@ -240,6 +246,8 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// which lies beside the final place. Dropped before it is committed, it is gone.
 pub struct AtomicDir {
     temporary: tempfile::TempDir,
+    /// Holds the lock.
+    _open: Option<File>,
 }
 
 impl AtomicDir {
@@ -252,7 +260,16 @@ impl AtomicDir {
             .permissions(fs::Permissions::from_mode(0o777))
             .tempdir_in(parent)?;
         unfinished.push(temporary.path().to_owned());
-        Ok(Self { temporary })
+        drop(unfinished);
+        let open = File::open(temporary.path()).ok();
+        if let Some(open) = &open {
+            stale::claim(open);
+            stale::sweep(parent, open);
+        }
+        Ok(Self {
+            temporary,
+            _open: open,
+        })
     }
 
     /// Where it is meanwhile.
