@@ -183,7 +183,8 @@ impl Origin<'_> {
         }
     }
 
-    async fn manifest(&self, at: &At) -> Result<Vec<u8>, Failure> {
+    /// A manifest's bytes.
+    pub(super) async fn manifest(&self, at: &At) -> Result<Vec<u8>, Failure> {
         match self {
             Self::Registry(client) => Ok(client.manifest(at).await?),
             Self::Layout(dir) => Ok(layout_read::manifest(dir, at)?),

@@ -133,8 +133,8 @@ pub enum Failure {
     /// A signature can't be made.
     #[error("the chart can't be signed: {0}")]
     Key(KeyError),
-    /// Signatures are for registries.
-    #[error("{0}: signatures are verified in registries only")]
+    /// Signatures are made in registries.
+    #[error("{0}: only charts in registries can be signed")]
     NoSignatures(String),
     /// The registry.
     #[error(transparent)]

@@ -124,10 +124,7 @@ impl<'a> Pull<'a> {
         let image = origin.image(&at, &reference).await?;
         check_expected(&image, &reference, options.expect_digest.as_ref())?;
         if let Some(key) = &options.verify_by {
-            match &origin {
-                Origin::Registry(client) => sign::check(client, &reference, &image.digest, key).await?,
-                Origin::Layout(_) => return Err(Failure::NoSignatures(reference).into()),
-            }
+            sign::check(sign::Shelf::from(&origin), &reference, &image.digest, key).await?;
         }
         Ok(Self {
             named: origin.named(&image, &reference).await?,

@@ -104,7 +104,16 @@ fn signatures_come_along_round_registries_and_layouts() {
                 "{target}"
             );
         }
-        if !shown.is_empty() {
+        if shown.is_empty() {
+            let there = format!("{target}/demo:1.0.0");
+            assert!(
+                is_signed(&there, "cosign.pub") && is_signed(&there, "other.pub"),
+                "{there}"
+            );
+            let pull = ["pull", &there, "--verify-by", &key("cosign.pub"), "-d"];
+            let pulled = run(&[&pull[..], &[folder.path().join("pulled").to_str().unwrap()]].concat());
+            assert_eq!(pulled.code, 0, "{}", pulled.stderr);
+        } else {
             assert!(
                 is_signed(&shown, "cosign.pub") && is_signed(&shown, "other.pub"),
                 "{shown}"
@@ -112,6 +121,12 @@ fn signatures_come_along_round_registries_and_layouts() {
             assert!(cosign_verifies(one.home(), &shown), "{shown}");
         }
     }
+    // What nobody has signed, or is only listed beside it, is not taken for signed.
+    let alone = layout("alone");
+    assert_eq!(run(&["copy", &first, &alone]).code, 0);
+    assert!(!is_signed(&format!("{alone}/demo:1.0.0"), "cosign.pub"));
+    let nothing = run(&["verify", &format!("{alone}/demo"), "--key", &key("cosign.pub")]);
+    assert_eq!(nothing.code, 2, "{}", nothing.stderr);
     // Without the flag they stay behind, and can be fetched afterwards.
     let target = base(&two, "e");
     let there = format!("{target}/demo:1.0.0");

@@ -1,4 +1,4 @@
-//! Signatures of charts in registries, in cosign's formats, with a key pair in cosign's format.
+//! Signatures of charts, in cosign's formats, with a key pair in cosign's format.
 //!
 //! In: a manifest's digest, which a tag is resolved to once, and a key. What is signed is the
 //! digest; what is verified is everything that refers to it, and one good signature is enough.
@@ -6,15 +6,16 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde_json::json;
 
 pub use self::key::{KeyError, MAX_KEY_FILE, NewPair, SigningKey, VerifyingKey};
+use self::look::Found;
+pub(super) use self::look::{Shelf, check};
 use super::client::{Client, Subject};
 use super::error::ClientError;
-use super::image::MAX_SMALL;
+use super::origin::Origin;
 use super::policy::Failure;
-use super::referrers::{Referrer, Referring, digest_of, suffixed};
+use super::referrers::{Referring, digest_of, suffixed};
 use super::{ClientOptions, Progress};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::package::artifact::Artifact;
@@ -24,14 +25,10 @@ use crate::world::World;
 
 mod form;
 mod key;
+mod look;
 
 const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";
 const IMAGE_CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-/// The most bundles, and the most simple signatures, that are looked at.
-const MAX_SIGNATURES: usize = 100;
-/// The most reasons that are told.
-const MAX_REASONS: usize = 5;
-
 /// The form of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Form {
@@ -64,23 +61,6 @@ pub struct Subjected {
     pub outcome: Outcome,
 }
 
-/// A manifest of signatures, as far as they are looked for in it.
-#[derive(Deserialize)]
-struct Manifest {
-    #[serde(default)]
-    layers: Vec<Layer>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Layer {
-    media_type: String,
-    digest: String,
-    size: u64,
-    #[serde(default)]
-    annotations: Option<std::collections::BTreeMap<String, String>>,
-}
-
 /// Signs a chart in its registry. Blocks until it is done.
 ///
 /// # Errors
@@ -93,11 +73,13 @@ pub fn sign(
     world: &dyn World,
     progress: &dyn Progress,
 ) -> Result<Subjected> {
-    let repository = repository_of(locator)?;
+    let (repository, at) = (repository_of(locator)?, named(locator)?);
     let runtime = super::runtime().map_err(Failure::from)?;
     let result = runtime.block_on(async {
         let client = Client::new(Subject::Write(repository, None), client, world, progress)?;
-        let (mut subjected, bytes) = resolve(&client, locator, expected).await?;
+        // The one time that a tag is read.
+        let bytes = client.manifest(&at).await?;
+        let mut subjected = subjected(locator, &at, &bytes, expected)?;
         let subject = Target {
             repository,
             digest: &subjected.digest,
@@ -110,7 +92,7 @@ pub fn sign(
     result.map_err(|failure: Failure| failure.into())
 }
 
-/// Verifies that a chart in a registry is signed by the key. Blocks until it is done.
+/// Verifies that a chart in a registry or a layout is signed by the key. Blocks until it is done.
 ///
 /// # Errors
 /// As [`sign`]; class [`Class::Signature`] when no signature is good.
@@ -122,68 +104,69 @@ pub fn verify(
     world: &dyn World,
     progress: &dyn Progress,
 ) -> Result<Subjected> {
-    let repository = repository_of(locator)?;
+    let at = named(locator)?;
     let runtime = super::runtime().map_err(Failure::from)?;
     let result = runtime.block_on(async {
-        let client = Client::new(Subject::Read(repository), client, world, progress)?;
-        let (subjected, _) = resolve(&client, locator, expected).await?;
-        check(&client, &subjected.reference, &subjected.digest, key).await?;
+        let origin = Origin::open(&locator.place, client, world, progress)?;
+        let bytes = origin.manifest(&at).await?;
+        let subjected = subjected(locator, &at, &bytes, expected)?;
+        check(Shelf::from(&origin), &subjected.reference, &subjected.digest, key).await?;
         Ok(subjected)
     });
     runtime.shutdown_background();
     result.map_err(|failure: Failure| failure.into())
 }
 
+/// Neither tag nor digest is guessed.
+fn named(locator: &Locator) -> Result<At> {
+    locator.at().ok_or_else(|| {
+        let one = Diagnostic::error(
+            Class::Usage,
+            format!("which chart of {} is meant?", locator.place),
+        );
+        let hint = match locator.place {
+            Place::Registry(_) => "name a tag, or better a digest: `oci://…@sha256:…`",
+            Place::Layout(_) => "name a tag, or better a digest: `oci-layout:DIR@sha256:…`",
+        };
+        one.hint(hint).into()
+    })
+}
+
 fn repository_of(locator: &Locator) -> Result<&Repository> {
     match &locator.place {
         Place::Layout(_) => {
-            let words = "signatures are made and verified in registries, not in layouts";
+            let words = "signatures are made in registries, not in layouts";
             let one = Diagnostic::error(Class::Usage, words);
             Err(one
-                .hint("copy the chart to a registry first; `copy --referrers` takes its signatures along")
-                .into())
-        }
-        Place::Registry(place) if locator.at().is_none() => {
-            let one = Diagnostic::error(Class::Usage, format!("which chart of {place} is meant?"));
-            Err(one
-                .hint("name a tag, or better a digest: `oci://…@sha256:…`")
+                .hint("sign the chart in a registry; `copy --referrers` takes the signature along")
                 .into())
         }
         Place::Registry(repository) => Ok(repository),
     }
 }
 
-/// The one time that a tag is read.
-async fn resolve(
-    client: &Client<'_>,
+/// What a manifest is, which must be the expected one.
+fn subjected(
     locator: &Locator,
+    at: &At,
+    bytes: &[u8],
     expected: Option<&Digest>,
-) -> std::result::Result<(Subjected, Vec<u8>), Failure> {
-    let missing = || ClientError::Setup(format!("{} names no chart", locator.place));
-    let at = locator.at().ok_or_else(missing)?;
-    let reference = locator.place.with(&at);
-    let bytes = client.manifest(&at).await?;
-    let digest = digest_of(&bytes);
-    if let Some(expected) = expected
-        && *expected != digest
-    {
-        return Err(Failure::Unexpected {
+) -> std::result::Result<Subjected, Failure> {
+    let reference = locator.place.with(at);
+    let digest = digest_of(bytes);
+    match expected {
+        Some(expected) if *expected != digest => Err(Failure::Unexpected {
             reference,
             expected: expected.clone(),
             found: digest,
-        });
-    }
-    let size = bytes.len() as u64;
-    let outcome = Outcome::Verified;
-    Ok((
-        Subjected {
+        }),
+        _ => Ok(Subjected {
             reference,
             digest,
-            size,
-            outcome,
-        },
-        bytes,
-    ))
+            size: bytes.len() as u64,
+            outcome: Outcome::Verified,
+        }),
+    }
 }
 
 /// A manifest to be signed.
@@ -201,7 +184,7 @@ impl Target<'_> {
         signer: &Signer,
     ) -> std::result::Result<Outcome, Failure> {
         let public = signer.key.public();
-        let mut found = Found::new(client, self.digest, &public);
+        let mut found = Found::new(Shelf::Registry(client), self.digest, &public);
         match signer.form {
             Form::Bundle => found.look_at_bundles().await?,
             Form::Simple => found.look_at_simple().await?,
@@ -322,127 +305,4 @@ async fn with_simple(
         "layers": layers,
     });
     Ok(Some(manifest.to_string().into_bytes()))
-}
-
-/// Fails unless one signature is good.
-pub(super) async fn check(
-    client: &Client<'_>,
-    reference: &str,
-    digest: &Digest,
-    key: &VerifyingKey,
-) -> std::result::Result<(), Failure> {
-    let mut found = Found::new(client, digest, key);
-    found.look_at_bundles().await?;
-    if !found.good {
-        found.look_at_simple().await?;
-    }
-    if found.good {
-        return Ok(());
-    }
-    Err(Failure::Unsigned {
-        reference: reference.to_owned(),
-        digest: digest.clone(),
-        reasons: found.reasons,
-    })
-}
-
-/// What was found while looking for a good signature.
-struct Found<'a> {
-    client: &'a Client<'a>,
-    digest: &'a Digest,
-    key: &'a VerifyingKey,
-    good: bool,
-    /// Why those that are there are not good.
-    reasons: Vec<String>,
-}
-
-impl<'a> Found<'a> {
-    fn new(client: &'a Client<'a>, digest: &'a Digest, key: &'a VerifyingKey) -> Self {
-        Self {
-            client,
-            digest,
-            key,
-            good: false,
-            reasons: Vec::new(),
-        }
-    }
-
-    fn note(&mut self, place: &str, result: std::result::Result<(), String>) {
-        match result {
-            Ok(()) => self.good = true,
-            Err(reason) if self.reasons.len() < MAX_REASONS => {
-                self.reasons.push(format!("{place}: {reason}"))
-            }
-            Err(_) => {}
-        }
-    }
-
-    async fn look_at_bundles(&mut self) -> std::result::Result<(), Failure> {
-        let may_be = |one: &Referrer| {
-            one.artifact_type
-                .as_ref()
-                .is_none_or(|kind| kind.starts_with(form::BUNDLE_PREFIX))
-        };
-        let list = self.client.referrers(self.digest).await?;
-        for referrer in list.iter().filter(|one| may_be(one)).take(MAX_SIGNATURES) {
-            let at = At::Digest(referrer.digest.clone());
-            let Some(bytes) = self.client.find_manifest(&at).await? else {
-                continue;
-            };
-            let is_bundle = |layer: &&Layer| layer.media_type.starts_with(form::BUNDLE_PREFIX);
-            if let Some(layer) = layers(&bytes).iter().find(is_bundle) {
-                let result = match self.content(layer).await? {
-                    Ok(bundle) => form::check_bundle(&bundle, self.digest, self.key),
-                    Err(reason) => Err(reason),
-                };
-                self.note(&format!("the bundle {}", referrer.digest), result);
-            }
-            if self.good {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    async fn look_at_simple(&mut self) -> std::result::Result<(), Failure> {
-        let tag = suffixed(self.digest, ".sig")?;
-        let Some(bytes) = self.client.find_manifest(&At::Tag(tag.clone())).await? else {
-            return Ok(());
-        };
-        for layer in layers(&bytes).iter().take(MAX_SIGNATURES) {
-            let annotations = layer.annotations.as_ref();
-            let signature = annotations.and_then(|all| all.get(form::SIMPLE_SIGNATURE));
-            let Some(signature) = signature.filter(|_| layer.media_type == form::SIMPLE_TYPE) else {
-                continue;
-            };
-            let result = match self.content(layer).await? {
-                Ok(payload) => form::check_simple(&payload, signature, self.digest, self.key),
-                Err(reason) => Err(reason),
-            };
-            self.note(&format!("a signature at {tag}"), result);
-            if self.good {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// A layer's bytes; the inner error when it can't be a signature.
-    async fn content(
-        &self,
-        layer: &Layer,
-    ) -> std::result::Result<std::result::Result<Vec<u8>, String>, Failure> {
-        let Ok(digest) = layer.digest.parse() else {
-            return Ok(Err("its layer has no digest".to_owned()));
-        };
-        if layer.size > MAX_SMALL {
-            return Ok(Err(format!("it has {} bytes", layer.size)));
-        }
-        Ok(Ok(self.client.small_blob(&digest, layer.size).await?))
-    }
-}
-
-/// What is no manifest has no signatures.
-fn layers(bytes: &[u8]) -> Vec<Layer> {
-    serde_json::from_slice(bytes).map_or_else(|_| Vec::new(), |manifest: Manifest| manifest.layers)
 }
