@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Read, Write as _};
+use std::io::{self, BufRead, Read, Write as _};
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 use super::folder::MAX_VALUES_BYTES;
 use super::metadata::{self, MAX_METADATA_BYTES, Metadata};
@@ -91,7 +91,11 @@ fn walk(reader: impl Read, name: &str, visit: &mut Visit<'_>) -> Result<Inspecte
                 "values.yaml" | "values.schema.json" => (MAX_VALUES_BYTES, Class::Values),
                 _ => return visit(inside, entry),
             };
-            let text = fsio::read_text_from(entry, &format!("{name}:{inside}"), limit, class)?;
+            // What can't be read here is a broken archive, not a broken disk.
+            let mut bytes = Vec::new();
+            let whole = entry.take(limit as u64 + 1).read_to_end(&mut bytes);
+            whole.map_err(|error| broken(name, &error))?;
+            let text = fsio::read_text_from(bytes.as_slice(), &format!("{name}:{inside}"), limit, class)?;
             visit(inside, &mut text.text().as_bytes())?;
             match inside {
                 "Chart.yaml" => chart_yaml = Some(text),
@@ -119,7 +123,7 @@ pub(super) fn each_file(
     visit: &mut Visit<'_>,
 ) -> Result<()> {
     // One byte more than the limit, so that a chart of exactly that size still reads whole.
-    let unpacked = MultiGzDecoder::new(reader).take(MAX_CHART_BYTES + 1);
+    let unpacked = Members::new(io::BufReader::new(reader)).take(MAX_CHART_BYTES + 1);
     let mut archive = tar::Archive::new(unpacked);
     let broken = |error: io::Error| broken(name, &error);
     let mut seen = BTreeSet::new();
@@ -138,17 +142,50 @@ pub(super) fn each_file(
                 &format!("it holds more than {}", fsio::size(limit)),
             ));
         }
-        let inside = path.strip_prefix("./").unwrap_or(&path).split_once('/');
-        let inside = inside.map_or("", |(_, rest)| rest);
+        let inside = inside(name, &path)?;
         // Which of two would count? Helm takes the last, others the first.
-        if !seen.insert(inside.to_owned()) {
+        if !seen.insert(inside.clone()) {
             return Err(refused(name, &format!("{inside} is in it twice")));
         }
-        visit(inside, &mut entry)?;
+        visit(&inside, &mut entry)?;
     }
     // The end of the archive is not the end of the stream: its checksum comes last.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(broken)?;
     Ok(())
+}
+
+/// What gzip's members hold, one after the other. As for Helm and gzip itself what follows the last one and is
+/// none, as the zeros that some stores append, does not matter.
+struct Members<R> {
+    open: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Members<R> {
+    fn new(reader: R) -> Self {
+        Self {
+            open: Some(GzDecoder::new(reader)),
+        }
+    }
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        /// How a member begins.
+        const MAGIC: u8 = 0x1f;
+        while let Some(member) = &mut self.open {
+            let count = member.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+            let rest = self.open.take().map(GzDecoder::into_inner);
+            if let Some(mut rest) = rest
+                && rest.fill_buf()?.first() == Some(&MAGIC)
+            {
+                self.open = Some(GzDecoder::new(rest));
+            }
+        }
+        Ok(0)
+    }
 }
 
 /// Every file of a `.tgz`, with its path in the chart; `name` is for messages.
@@ -180,7 +217,7 @@ fn check_entry(name: &str, path: &str, kind: tar::EntryType) -> Result<bool> {
     if kind.is_pax_global_extensions() {
         return Ok(false);
     }
-    check_path(name, path)?;
+    inside(name, path)?;
     if kind.is_symlink() || kind.is_hard_link() {
         return Err(refused(
             name,
@@ -196,23 +233,37 @@ fn check_entry(name: &str, path: &str, kind: tar::EntryType) -> Result<bool> {
     Ok(true)
 }
 
-fn check_path(name: &str, path: &str) -> Result<()> {
-    let inside = path.strip_prefix("./").unwrap_or(path);
-    let folder = inside.strip_suffix('/').unwrap_or(inside);
-    let problem = if path.starts_with('/') || path.get(1..3) == Some(":/") {
+/// A path below the archive's top folder, as Helm reads it: where there is a backslash in it (archives
+/// from Windows), that is what separates folders.
+fn inside(name: &str, path: &str) -> Result<String> {
+    let separator = if path.contains('\\') { '\\' } else { '/' };
+    let whole = path.strip_prefix("./").unwrap_or(path);
+    let below = whole
+        .split_once(separator)
+        .map(|(_, below)| below.replace('\\', "/"));
+    let problem = if path.starts_with(['/', '\\']) || matches!(path.get(1..3), Some(":/" | ":\\")) {
         "is absolute"
-    } else if inside.split('/').any(|part| part == "..") {
+    } else if whole.split(['/', '\\']).any(|part| part == "..") {
         "leaves the chart"
-    } else if !folder.is_empty() && folder.split('/').any(|part| matches!(part, "" | ".")) {
-        "has an empty element, or `.`"
-    } else if path.contains('\\') {
-        "has a backslash in it"
-    } else if !inside.contains('/') && !inside.is_empty() {
-        "lies outside the chart's folder"
     } else {
-        return Ok(());
+        match below {
+            Some(below) if below.trim_end_matches('/').is_empty() => return Ok(String::new()),
+            Some(below) => match clean(&below) {
+                Some(below) => return Ok(below),
+                None => "has an empty element",
+            },
+            None if whole.is_empty() => return Ok(String::new()),
+            None => "lies outside the chart's folder",
+        }
     };
     Err(refused(name, &format!("the path {path:?} {problem}")))
+}
+
+/// Without elements that say `.`; `None` where one is empty.
+fn clean(path: &str) -> Option<String> {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let parts: Vec<&str> = path.split('/').filter(|part| *part != ".").collect();
+    parts.iter().all(|part| !part.is_empty()).then(|| parts.join("/"))
 }
 
 pub(super) fn refused(name: &str, problem: &str) -> Diagnostics {
@@ -225,9 +276,7 @@ pub(super) fn broken(name: &str, error: &io::Error) -> Diagnostics {
         format!("{name} can't be read as a .tgz: {}", fsio::reason(error)),
     );
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => one
-            .note("the archive is cut short, or something that is no archive follows it")
-            .into(),
+        io::ErrorKind::UnexpectedEof => one.note("the archive is cut short").into(),
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
             one.note("it is damaged, or not gzip").into()
         }
