@@ -55,9 +55,12 @@ pub struct Report {
     /// Who signed the archive, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
-    /// What was written on disk: an archive, a chart's folder, the credentials file.
+    /// What was written on disk: an archive, a chart's folder, the credentials file, a public key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// The private key beside the public one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub private_key: Option<String>,
     /// What went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
@@ -141,6 +144,12 @@ pub struct Failure {
     pub transient: bool,
     /// One line for people.
     pub message: String,
+    /// Why; each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What to do; each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -252,6 +261,8 @@ impl Report {
                 class: class.as_str().to_owned(),
                 transient: class.is_transient(),
                 message: diagnostics.to_string(),
+                notes: each_once(diagnostics.iter().flat_map(|one| &one.notes)),
+                hints: each_once(diagnostics.iter().flat_map(|one| &one.hints)),
             }),
             ..Self::default()
         }
@@ -266,7 +277,8 @@ impl Report {
     }
 
     /// The document: compact JSON of at most [`MAX_DOCUMENT`] bytes, one line, no newline.
-    /// The message is cut at a character, and marked `…`, until it fits.
+    /// Notes give way first, then hints; then the message is cut at a character, and marked `…`, until it
+    /// fits.
     pub fn to_json(&self) -> String {
         let text = encode(&Document {
             schema: SCHEMA,
@@ -276,6 +288,17 @@ impl Report {
             return text;
         }
         let mut short = self.clone();
+        while let Some(error) = &mut short.error
+            && error.notes.pop().or_else(|| error.hints.pop()).is_some()
+        {
+            let text = encode(&Document {
+                schema: SCHEMA,
+                report: &short,
+            });
+            if text.len() <= MAX_DOCUMENT {
+                return text;
+            }
+        }
         let mut keep = short.error.as_ref().map_or(0, |error| error.message.len());
         loop {
             keep = keep.saturating_sub(keep / 8 + 1);
@@ -309,6 +332,7 @@ pub fn list_to_bounded_json(reports: &[Report]) -> String {
     let mut results = reports.to_vec();
     results.sort_by_key(|report| report.error.is_none());
     for error in results.iter_mut().filter_map(|report| report.error.as_mut()) {
+        (error.notes, error.hints) = (Vec::new(), Vec::new());
         if error.message.len() > MAX_LISTED_MESSAGE {
             error.message = cut(&error.message, MAX_LISTED_MESSAGE);
         }
@@ -367,6 +391,8 @@ pub fn with_loss(json: &str, message: &str) -> String {
         class: class.as_str().to_owned(),
         transient: class.is_transient(),
         message: message.to_owned(),
+        notes: Vec::new(),
+        hints: Vec::new(),
     };
     let open = json.strip_suffix('}').unwrap_or(json);
     format!("{open},\"error\":{}}}", encode(&error))
@@ -375,6 +401,16 @@ pub fn with_loss(json: &str, message: &str) -> String {
 fn encode(document: &impl Serialize) -> String {
     // These types hold nothing that JSON can't: no maps with odd keys, no failing writers.
     serde_json::to_string(document).unwrap_or_default()
+}
+
+fn each_once<'t>(texts: impl Iterator<Item = &'t String>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for text in texts {
+        if !all.contains(text) {
+            all.push(text.clone());
+        }
+    }
+    all
 }
 
 fn cut(text: &str, keep: usize) -> String {
@@ -420,6 +456,25 @@ mod tests {
             let back: serde_json::Value = serde_json::from_str(&text).unwrap();
             assert_eq!(back["error"]["class"], "config");
         }
+    }
+
+    #[test]
+    fn notes_and_hints_come_once_and_give_way_to_the_message() {
+        let one = |filler: usize| {
+            Diagnostic::error(Class::Network, "x".repeat(filler))
+                .note("why")
+                .hint("what to do")
+        };
+        let both: Diagnostics = [one(1), one(1)].into_iter().collect();
+        assert_eq!(
+            Report::failure(&both).to_json(),
+            r#"{"schema":1,"error":{"class":"network","transient":true,"message":"x; x","notes":["why"],"hints":["what to do"]}}"#
+        );
+        let text = Report::failure(&one(MAX_DOCUMENT - 100).into()).to_json();
+        assert!(!text.contains("notes") && text.contains("hints"), "{text}");
+        assert!(!text.contains('…') && text.len() <= MAX_DOCUMENT, "{text}");
+        let text = list_to_bounded_json(&[Report::failure(&both)]);
+        assert!(!text.contains("hints"), "{text}");
     }
 
     #[test]

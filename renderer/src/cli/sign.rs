@@ -72,6 +72,7 @@ pub(crate) fn generate_key_pair(args: &GenerateKeyPair, context: &Context<'_>) -
             let report = Report {
                 outcome: Some(report::Outcome::Created),
                 file: Some(format!("{prefix}.pub")),
+                private_key: Some(format!("{prefix}.key")),
                 ..Report::default()
             };
             Outcome {

@@ -378,3 +378,18 @@ fn color_is_drawn_when_asked_for_and_never_into_a_file() {
     assert!(!colored(&["--color", "never"]));
     assert!(!colored(&[]), "standard error is no terminal here");
 }
+
+#[test]
+fn what_to_do_is_in_the_json_too() {
+    let registry = testbed::Registry::start();
+    let reference = format!("oci://{}/a/b:1.0.0", registry.host());
+    let run = Run::of(command().args(["pull", &reference, "-o", "json"]));
+    let json = run.json();
+    let hints = json["error"]["hints"].as_array().unwrap();
+    assert!(
+        hints
+            .iter()
+            .any(|hint| hint.as_str().unwrap().contains("--plain-http")),
+        "{json}"
+    );
+}

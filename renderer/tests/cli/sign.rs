@@ -304,7 +304,7 @@ fn a_pair_of_ours_is_one_that_cosign_signs_with() {
     let folder = tempfile::tempdir().unwrap();
     let make = || {
         let mut make = command();
-        make.args(["generate-key-pair", "--key-password-file", "-"]);
+        make.args(["generate-key-pair", "--key-password-file", "-", "-o", "json"]);
         let mut child = make
             .current_dir(folder.path())
             .stdin(std::process::Stdio::piped())
@@ -319,7 +319,16 @@ fn a_pair_of_ours_is_one_that_cosign_signs_with() {
         }
         Run::from(child.wait_with_output().unwrap())
     };
-    assert_eq!(make().code, 0);
+    let made = make();
+    assert_eq!(
+        (made.code, made.json()),
+        (
+            0,
+            serde_json::json!({"schema": 1, "outcome": "created", "file": "cosign.pub", "privateKey": "cosign.key"})
+        ),
+        "{}",
+        made.stderr
+    );
     let private = folder.path().join("cosign.key");
     assert_eq!(
         std::fs::metadata(&private).unwrap().permissions().mode() & 0o777,
