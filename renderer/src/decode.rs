@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::diag::{Class, Diagnostic, Diagnostics, Result, did_you_mean};
 use crate::source::{Location, Source, Span};
-use crate::yaml::{Kind, Node};
+use crate::yaml::{Entry, Kind, Node};
 
 /// Collects what is wrong with one text.
 pub struct Decoder {
@@ -59,6 +59,17 @@ impl Decoder {
         let location = Location::new(&self.source, span);
         self.problems
             .push(refine(Diagnostic::error(self.class, message).at(location)));
+    }
+
+    /// A key as people know it: in YAML 1.1 `y` and `no` are booleans, and become `true` and `false`.
+    pub fn written<'e>(&'e self, entry: &'e Entry) -> &'e str {
+        let written = self.source.slice(entry.key_span);
+        let is_word = !written.is_empty() && written.bytes().all(|byte| byte.is_ascii_alphabetic());
+        if is_word && matches!(entry.key.as_str(), "true" | "false") {
+            written
+        } else {
+            &entry.key
+        }
     }
 
     /// The text being decoded.
@@ -176,8 +187,9 @@ impl<'n> Object<'n> {
             .iter()
             .filter(|entry| !known.contains(&entry.key.as_str()))
         {
-            let message = format!("unknown field `{}`", self.field(&entry.key));
-            let near = did_you_mean(&entry.key, known.iter().copied());
+            let written = decoder.written(entry);
+            let message = format!("unknown field `{}`", self.field(written));
+            let near = did_you_mean(written, known.iter().copied());
             decoder.report(entry.key_span, message, |one| match near {
                 Some(name) => one.hint(format!("did you mean `{name}`?")),
                 None => one.note(format!("{} knows {}", name_or_top(&self.path), known.join(", "))),

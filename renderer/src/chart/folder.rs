@@ -30,15 +30,6 @@ pub fn load(folder: &Path) -> Result<Chart> {
         warnings: Vec::new(),
     };
     chart.order();
-    if !chart.files.iter().any(|file| file.path == "Chart.yaml") {
-        let one = Diagnostic::error(
-            Class::Chart,
-            format!("{}/.helmignore leaves out Chart.yaml", folder.display()),
-        );
-        return Err(one
-            .hint("a line that starts with `!` leaves out everything that does not match it")
-            .into());
-    }
     check_texts(folder, &chart)?;
     check_subcharts(folder, &chart)?;
     chart.warnings = warnings(&chart, total);
@@ -46,7 +37,7 @@ pub fn load(folder: &Path) -> Result<Chart> {
 }
 
 /// The files of a chart folder that `.helmignore` leaves, in no order, and their size in all.
-/// Nothing is read of them.
+/// Nothing is read of them. One that leaves out Chart.yaml makes no chart.
 pub(super) fn walk(folder: &Path) -> Result<(Vec<File>, u64)> {
     let ignore_path = folder.join(".helmignore");
     let ignore = if ignore_path.is_file() {
@@ -65,6 +56,11 @@ pub(super) fn walk(folder: &Path) -> Result<(Vec<File>, u64)> {
         files: Vec::new(),
     };
     walk.folder("", &root, &mut vec![root.clone()])?;
+    if !walk.files.iter().any(|file| file.path == "Chart.yaml") {
+        let message = format!("{} leaves out Chart.yaml", ignore_path.display());
+        let hint = "a line that starts with `!` leaves out everything that does not match it";
+        return Err(Diagnostic::error(Class::Chart, message).hint(hint).into());
+    }
     let total = walk.budget.bytes();
     Ok((walk.files, total))
 }

@@ -259,7 +259,11 @@ fn field(decoder: &mut Decoder, object: &Object<'_>, name: &str, kind: Field) ->
                     let text = if matches!(entry.value.kind, Kind::Null) {
                         String::new()
                     } else {
-                        as_text(decoder, &entry.value, &format!("{path}.{}", entry.key))?
+                        as_text(
+                            decoder,
+                            &entry.value,
+                            &format!("{path}.{}", decoder.written(entry)),
+                        )?
                     };
                     Some((entry.key.clone(), Value::String(text)))
                 })

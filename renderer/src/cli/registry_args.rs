@@ -90,7 +90,7 @@ Log in to each with `solar-render login`.";
 pub(crate) struct Copy {
     /// The chart: oci://HOST/PATH or oci-layout:DIR, with :TAG or @DIGEST; without either, its newest
     /// release
-    #[arg(value_name = "SRC")]
+    #[arg(value_name = "SRC", value_parser = copied)]
     pub(crate) source: Locator,
     /// Where it goes: oci://HOST/PATH[:TAG] or oci-layout:DIR[:TAG], without a tag the chart's name and version
     /// are appended; file:DIR gets the archive alone
@@ -141,4 +141,16 @@ pub(crate) struct Publish {
     pub(crate) signing: super::args::Signing,
     #[command(flatten)]
     pub(crate) registry: Registry,
+}
+
+/// What is copied is in a registry or a layout already; folders and archives are what `push` takes.
+fn copied(text: &str) -> Result<Locator, String> {
+    text.parse().map_err(|error: crate::reference::ReferenceError| {
+        let path = std::path::Path::new(text.strip_prefix("file:").unwrap_or(text));
+        if path.exists() {
+            format!("{error}; `solar-render push` sends folders and archives")
+        } else {
+            error.to_string()
+        }
+    })
 }

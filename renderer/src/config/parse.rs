@@ -256,7 +256,7 @@ fn each_resource(
     let mut found = BTreeMap::new();
     let mut complete = true;
     for entry in entries {
-        let path = block.field(&entry.key);
+        let path = block.field(decoder.written(entry));
         if let Err(reason) = key_rule(&entry.key) {
             decoder.report(
                 entry.key_span,
@@ -391,7 +391,8 @@ fn data(decoder: &mut Decoder, node: &Node, path: &str, precision: Precision) ->
             let mut complete = true;
             let mut map = Map::default();
             for entry in entries {
-                let value = data(decoder, &entry.value, &format!("{path}.{}", entry.key), precision);
+                let path = format!("{path}.{}", decoder.written(entry));
+                let value = data(decoder, &entry.value, &path, precision);
                 complete &= value.is_some();
                 if let Some(value) = value {
                     map.insert(entry.key.as_str(), value);

@@ -132,6 +132,41 @@ fn a_folder_that_is_no_chart_says_where_the_chart_may_be() {
 }
 
 #[test]
+fn a_chart_yaml_that_is_ignored_is_not_called_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("Chart.yaml", "apiVersion: v2\nname: demo\nversion: 1.0.0\n"),
+        (".helmignore", "*.yaml\n"),
+    ] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    for word in ["digest", "template", "lint", "images"] {
+        let run = Run::of(command().arg(word).arg(folder.path()));
+        let said = [run.stdout.as_str(), run.stderr.as_str()].concat();
+        assert!(
+            run.code == 1 && said.contains(".helmignore leaves out Chart.yaml"),
+            "{word}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_copy_from_disk_is_sent_to_push() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.tgz");
+    std::fs::write(&path, "").unwrap();
+    let run = Run::of(command().arg("copy").arg(&path).arg("oci-layout:x"));
+    assert!(
+        run.code == 2
+            && run
+                .stderr
+                .contains("`solar-render push` sends folders and archives"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
 fn a_damaged_archive_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let chart = folder.path().join("demo");
