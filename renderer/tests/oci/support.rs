@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use solar_render::oci::{
 use solar_render::package::artifact::{Artifact, Blob, Content};
 use solar_render::reference::Digest;
 use solar_render::world::Fixed;
+use testbed::{Answer, Registry, Request, Server, forward};
 
 /// A valid chart; `salt` makes others of the same name and version.
 pub(crate) fn chart(name: &str, version: &str, salt: &str) -> Artifact {
@@ -202,4 +204,35 @@ pub(crate) fn write(path: &std::path::Path, text: &str) {
         .unwrap()
         .write_all(text.as_bytes())
         .unwrap();
+}
+
+/// A real registry behind a server that answers some requests itself.
+pub(crate) fn in_front(
+    registry: &Registry,
+    fault: impl Fn(&Request, usize) -> Option<Answer> + Send + Sync + 'static,
+) -> Server {
+    let upstream = registry.host().to_owned();
+    let number = AtomicUsize::new(0);
+    Server::start(move |request| {
+        let number = number.fetch_add(1, Ordering::SeqCst);
+        fault(request, number).unwrap_or_else(|| forward(request, &upstream).into())
+    })
+}
+
+pub(crate) fn target(server: &Server) -> String {
+    target_at(&server.host())
+}
+
+pub(crate) fn target_at(host: &str) -> String {
+    format!("oci://{host}/charts")
+}
+
+pub(crate) fn refused(server: &Server) -> Failure {
+    send(
+        &chart("app", "1.0.0", "x"),
+        &target(server),
+        IfExists::Fail,
+        &plain(),
+    )
+    .unwrap_err()
 }
