@@ -17,6 +17,9 @@ use crate::reference::{At, Tag};
 
 /// How often the tag is written when others take the change back.
 const MAX_TURNS: u32 = 20;
+/// What reading and writing is taken for at least: on a busy machine another writer may stand still for longer
+/// than a near registry takes.
+const LEAST: Duration = Duration::from_millis(100);
 /// The longest wait between writing and looking.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
@@ -47,7 +50,7 @@ impl Client<'_> {
 
 /// Twice as long as reading and writing took here, and, so that many don't go on in step, by chance longer.
 fn wait(took: Duration, turn: u32, entropy: u64) -> Duration {
-    let took = took.min(MAX_WAIT);
+    let took = took.clamp(LEAST, MAX_WAIT);
     let spread = took.saturating_mul(2 << turn.min(4));
     let chance = spread.mul_f64((entropy % 1024) as f64 / 1024.0);
     (took.saturating_mul(2) + chance).min(MAX_WAIT)
@@ -59,11 +62,13 @@ mod tests {
 
     #[test]
     fn the_wait_grows_by_chance_and_ends() {
-        let took = Duration::from_millis(10);
-        assert_eq!(wait(took, 0, 0), Duration::from_millis(20));
-        assert_eq!(wait(took, 0, 512), Duration::from_millis(30));
-        assert_eq!(wait(took, 4, 512), Duration::from_millis(180));
-        assert_eq!(wait(took, 99, 512), Duration::from_millis(180));
+        let took = LEAST + Duration::from_millis(10);
+        assert_eq!(wait(Duration::ZERO, 0, 0), LEAST * 2);
+        assert_eq!(wait(took, 0, 0), Duration::from_millis(220));
+        assert_eq!(wait(took, 0, 512), Duration::from_millis(330));
+        assert_eq!(wait(took, 3, 512), Duration::from_millis(1100));
+        assert_eq!(wait(took, 4, 512), Duration::from_millis(1980));
+        assert_eq!(wait(took, 99, 512), Duration::from_millis(1980));
         assert_eq!(wait(Duration::MAX, 3, 1023), MAX_WAIT);
     }
 }
