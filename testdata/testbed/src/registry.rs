@@ -110,6 +110,18 @@ impl Registry {
         &self.host
     }
 
+    /// What processor time it has taken; threads that have ended are not in it.
+    pub fn processor_time(&self) -> Duration {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let taken = |thread: std::io::Result<fs::DirEntry>| {
+            // `<nanoseconds run> <nanoseconds waited> <times run>`
+            let text = fs::read_to_string(thread.unwrap().path().join("schedstat")).unwrap_or_default();
+            let run = text.split(' ').next().and_then(|word| word.parse().ok());
+            Duration::from_nanos(run.unwrap_or(0))
+        };
+        threads.map(taken).sum()
+    }
+
     /// A folder that lives as long as the registry, for a tool's HOME.
     pub fn home(&self) -> &Path {
         self.folder.path()
