@@ -32,7 +32,7 @@ fn quoted(value: &Json, depth: usize, out: &mut String) {
                 if index > 0 {
                     indent(out);
                 }
-                out.push_str(&Json::from(key.as_str()).to_string());
+                out.push_str(&text(key));
                 out.push(':');
                 below(inner, depth, out);
             }
@@ -46,11 +46,40 @@ fn quoted(value: &Json, depth: usize, out: &mut String) {
                 quoted(inner, depth + 1, out);
             }
         }
+        Json::String(scalar) => {
+            out.push_str(&text(scalar));
+            out.push('\n');
+        }
         scalar => {
             out.push_str(&scalar.to_string());
             out.push('\n');
         }
     }
+}
+
+/// In double quotes, as JSON and YAML both read it: what YAML does not take as it is, or folds as the end of a
+/// line, is escaped.
+fn text(text: &str) -> String {
+    let odd = |one: char| {
+        one.is_control()
+            || matches!(
+                one,
+                '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+            )
+    };
+    let json = Json::from(text).to_string();
+    if !json.contains(odd) {
+        return json;
+    }
+    let mut out = String::new();
+    for one in json.chars() {
+        if odd(one) {
+            out.push_str(&format!("\\u{:04x}", u32::from(one)));
+        } else {
+            out.push(one);
+        }
+    }
+    out
 }
 
 fn below(inner: &Json, depth: usize, out: &mut String) {
@@ -118,5 +147,16 @@ mod tests {
 "yes": "no"
 "#;
         assert_eq!(text, expected);
+    }
+
+    /// kubectl once refused a task whose values held one of them.
+    #[test]
+    fn what_yaml_does_not_take_is_escaped() {
+        let odd = "a\u{7f}b\u{85}c\u{feff}d\u{2028}e\u{ffff}f\u{1f600}\u{0}\t\"\\é";
+        let text = write_quoted(&json!({odd: odd}));
+        let quoted = r#""a\u007fb\u0085c\ufeffd\u2028e\ufffff😀\u0000\t\"\\é""#;
+        assert_eq!(text, format!("{quoted}: {quoted}\n"));
+        let read: Json = serde_json::from_str(quoted).expect("JSON");
+        assert_eq!(read, odd);
     }
 }
