@@ -34,15 +34,22 @@ impl Said {
     }
 
     fn result(message: &str) -> Option<Self> {
-        let document: serde_json::Value = serde_json::from_str(message).ok()?;
+        let mut document: serde_json::Value = serde_json::from_str(message).ok()?;
         if document.get("schema")?.as_u64()? != u64::from(SCHEMA) {
             return None;
+        }
+        // A list of one is as good; of several, none is the task's more than the others.
+        if let Some([only]) = document
+            .get("results")
+            .and_then(|list| list.as_array())
+            .map(Vec::as_slice)
+        {
+            document = only.clone();
         }
         let report: Report = serde_json::from_value(document).ok()?;
         let parse = |text: Option<String>| text.and_then(|text| Digest::from_str(&text).ok());
         let (rendered, existing) = (parse(report.digest), parse(report.existing_digest));
-        let skipped = report.outcome == Some(Outcome::Skipped) && existing.is_some();
-        let (digest, rendered) = if skipped {
+        let (digest, rendered) = if report.outcome == Some(Outcome::Skipped) {
             (existing, rendered)
         } else {
             (rendered, None)
@@ -132,6 +139,28 @@ mod tests {
         assert_eq!(said.digest.expect("a digest").to_string(), digest('a'));
         let said = Said::parse(r#"{"schema":1,"error":{"class":"auth","transient":false,"message":"401"}}"#);
         assert_eq!(said.failure.expect("a failure").class, "auth");
+    }
+
+    #[test]
+    fn a_list_of_one_result_is_that_result_and_of_several_none_counts() {
+        let one = format!("{{\"outcome\":\"created\",\"digest\":{:?}}}", digest('a'));
+        let list = |items: &str| Said::parse(&format!("{{\"schema\":1,\"results\":[{items}]}}"));
+        let said = list(&one);
+        assert_eq!(said.outcome, Some(Outcome::Created));
+        assert_eq!(said.digest.expect("a digest").to_string(), digest('a'));
+        assert_eq!(list(&format!("{one},{one}")), Said::default());
+        assert_eq!(list(""), Said::default());
+    }
+
+    #[test]
+    fn a_skip_without_a_digest_of_what_is_there_has_none() {
+        for existing in ["\"nonsense\"", "null"] {
+            let said = Said::parse(&format!(
+                "{{\"schema\":1,\"outcome\":\"skipped\",\"digest\":{:?},\"existingDigest\":{existing}}}",
+                digest('a'),
+            ));
+            assert_eq!((said.outcome, said.digest), (Some(Outcome::Skipped), None));
+        }
     }
 
     #[test]
