@@ -11,6 +11,8 @@ use crate::api::Scope;
 
 /// The longest name of a Job, and the longest label value, in bytes: pods carry the one as the other.
 pub const MAX_LABEL: usize = 63;
+/// The longest name of an object, in bytes.
+const MAX_NAME: usize = 253;
 /// How much of a longer name is kept before the hash.
 const KEPT: usize = 54;
 /// How many hex digits of the SHA-256 follow.
@@ -48,6 +50,16 @@ pub fn fitted(name: &str) -> String {
         let _ = write!(short, "{byte:02x}");
     }
     short
+}
+
+/// Whether an object can have this name; what can't be a name must not get into a URL either.
+pub fn is_name(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let ends = name.bytes().next().is_some_and(fits) && name.bytes().last().is_some_and(fits);
+    let inside = name
+        .bytes()
+        .all(|byte| fits(byte) || byte == b'-' || byte == b'.');
+    ends && inside && name.len() <= MAX_NAME
 }
 
 /// The labels of a task's Job, pods and Secret.
@@ -118,6 +130,28 @@ mod tests {
         let (kept, hash) = name.rsplit_once('-').expect("a hash");
         assert_eq!(kept, format!("render-{}", "a".repeat(44)));
         assert_eq!(hash.len(), 8);
+    }
+
+    #[test]
+    fn what_is_no_name_is_known() {
+        for name in ["a", "a-b.c0", &"a".repeat(253)] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in [
+            "",
+            "..",
+            "a/b",
+            "a?b",
+            "a#b",
+            "A",
+            "-a",
+            "a.",
+            "a b",
+            "é",
+            &"a".repeat(254),
+        ] {
+            assert!(!is_name(name), "{name}");
+        }
     }
 
     #[test]

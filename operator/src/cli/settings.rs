@@ -8,6 +8,7 @@ use solar_render::diag::{Class, Diagnostic, Diagnostics};
 
 use super::args::Run;
 use crate::build::JobSettings;
+use crate::names::is_name;
 use crate::queue::Backoff;
 use crate::reconcile::Settings;
 use crate::runtime::{LeaderSettings, RunSettings, Selection};
@@ -51,7 +52,7 @@ pub(super) fn settings(args: &Run, around: &Surroundings) -> Result<RunSettings,
             instance: around.identity.clone(),
         },
         selection: Selection {
-            namespaces: words(&args.watch_namespaces),
+            namespaces: once_each(words(&args.watch_namespaces)),
             labels: args.label_selector.clone().filter(|text| !text.is_empty()),
             fields: args.field_selector.clone().filter(|text| !text.is_empty()),
         },
@@ -216,12 +217,7 @@ impl Checker {
     }
 
     fn name(&mut self, flag: &str, name: &str) {
-        let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        let ends = name.bytes().next().is_some_and(fits) && name.bytes().last().is_some_and(fits);
-        let inside = name
-            .bytes()
-            .all(|byte| fits(byte) || byte == b'-' || byte == b'.');
-        if !(ends && inside && name.len() <= 253) {
+        if !is_name(name) {
             self.wrong(
                 flag,
                 name,
@@ -271,17 +267,21 @@ impl Checker {
     }
 }
 
-/// Kubernetes' quantities: a decimal number with an optional suffix.
+/// Kubernetes' quantities: a decimal number with an optional suffix, or a decimal exponent.
 fn is_quantity(text: &str) -> bool {
-    const SUFFIXES: [&str; 15] = [
-        "", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi",
+    const SUFFIXES: [&str; 16] = [
+        "", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei",
     ];
+    let exponent = |suffix: &str| {
+        let power = suffix.strip_prefix(['e', 'E'])?;
+        power.parse::<i8>().ok()
+    };
     let digits = text
         .bytes()
         .take_while(|byte| byte.is_ascii_digit() || *byte == b'.')
         .count();
     let (number, suffix) = text.split_at(digits);
-    number.parse::<f64>().is_ok() && SUFFIXES.contains(&suffix)
+    number.parse::<f64>().is_ok() && (SUFFIXES.contains(&suffix) || exponent(suffix).is_some())
 }
 
 fn parse_duration(text: &str) -> Option<Duration> {
@@ -310,6 +310,15 @@ fn parse_duration(text: &str) -> Option<Duration> {
         rest = after;
     }
     (!text.is_empty()).then_some(total)
+}
+
+/// Two watches of one namespace would tell everything twice.
+fn once_each(words: Vec<String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    words
+        .into_iter()
+        .filter(|word| seen.insert(word.clone()))
+        .collect()
 }
 
 fn words(given: &[String]) -> Vec<String> {
@@ -411,6 +420,22 @@ mod tests {
     fn another_renderers_exit_codes_mean_nothing() {
         let settings = check(&["--permanent-exit-codes="]).expect("settings");
         assert!(settings.settings.job.permanent_exit_codes.is_empty());
+    }
+
+    #[test]
+    fn quantities_are_kubernetes() {
+        for text in ["1", "0.5", "100m", "64Mi", "1Ei", "2E", "1e3", "12E6", "1e-3"] {
+            assert!(is_quantity(text), "{text}");
+        }
+        for text in ["", "much", "1mi", "-1", "1e", "e3", "1 Mi", "0x10"] {
+            assert!(!is_quantity(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_namespace_that_is_named_twice_is_watched_once() {
+        let settings = check(&["--watch-namespaces=b,a,b"]).expect("settings");
+        assert_eq!(settings.selection.namespaces, ["b", "a"]);
     }
 
     #[test]
