@@ -12,6 +12,7 @@ use crate::api::{REGISTRY_HOST_ANNOTATION, Task};
 use crate::build::{CA_KEY, JobSettings, Subject};
 use crate::decide::{FoundJob, looks_at_push_secret};
 use crate::key::TaskKey;
+use crate::names::is_name;
 use crate::observe::{JobView, PodView, ended};
 
 /// How old a Job without pods is before somebody asks why.
@@ -143,6 +144,9 @@ async fn push_secret(
     let Some(reference) = subject.task.spec.push_secret_ref.as_ref() else {
         return Ok(PushSecret::NotLookedAt);
     };
+    if !is_name(&reference.name) {
+        return Ok(PushSecret::Missing);
+    }
     if !looks_at_push_secret(subject.task, job) {
         return Ok(PushSecret::NotLookedAt);
     }
