@@ -55,6 +55,7 @@ fn top(decoder: &mut Decoder, node: &Node, command: &Command, given: &ArgMatches
         let Some(name) = flag.get_long() else { continue };
         let Some(node) = top.get(name) else { continue };
         let text = text(decoder, node, name)?;
+        check_choice(decoder, node, flag, &text);
         let by_default = matches!(
             given.value_source(flag.get_id().as_str()),
             None | Some(ValueSource::DefaultValue)
@@ -64,6 +65,21 @@ fn top(decoder: &mut Decoder, node: &Node, command: &Command, given: &ArgMatches
         }
     }
     Some(found)
+}
+
+/// Of a flag that takes some words only: the command line would tell of another one, and not where it is.
+fn check_choice(decoder: &mut Decoder, node: &Node, flag: &Arg, text: &str) {
+    let choices = flag.get_possible_values();
+    if choices.is_empty() || choices.iter().any(|choice| choice.matches(text, false)) {
+        return;
+    }
+    let names: Vec<&str> = choices.iter().map(|choice| choice.get_name()).collect();
+    let name = flag.get_long().unwrap_or_default();
+    decoder.report(
+        node.span,
+        format!("{name}: {text:?} is none of its values"),
+        |one| one.hint(format!("give one of {}", names.join(", "))),
+    );
 }
 
 /// A file that names a file would never end.
@@ -152,6 +168,13 @@ mod tests {
             problem.contains("settings.yaml:1:1: unknown field `concurency`"),
             "{problem}"
         );
+        let problem = read("log-level: loud\nleader-elect: perhaps\n", &[]).expect_err("mistakes");
+        for part in [
+            "settings.yaml:1:12: log-level: \"loud\"",
+            "settings.yaml:2:15: leader-elect: \"perhaps\"",
+        ] {
+            assert!(problem.contains(part), "{part} in {problem}");
+        }
         for text in [
             "config: x",
             "concurrency: {a: 1}",
