@@ -45,6 +45,12 @@ pub(super) enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Write the manual pages
+    Man {
+        /// The folder that gets them
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+    },
 }
 
 /// What the operator is told. Names that are in SolAr's operator are used as they are there.

@@ -9,6 +9,7 @@ mod task;
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::Path;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 use kube::Client;
@@ -47,6 +48,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             clap_complete::generate(shell, &mut Cli::command(), "solar-operator", &mut script);
             Ok(String::from_utf8_lossy(&script).into_owned())
         }
+        Some(Command::Man { dir }) => man(&dir).map(|()| String::new()),
         Some(Command::Run(_)) | None => return operate(arguments, &matches),
     };
     match done {
@@ -57,6 +59,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
         Err(problems) => fail(&problems),
     }
+}
+
+fn man(folder: &Path) -> Result<(), Diagnostics> {
+    let cannot = |error: std::io::Error| {
+        let message = format!("can't write the manual pages to {}: {error}", folder.display());
+        Diagnostic::error(Class::Io, message).hint("name a folder that can be written to")
+    };
+    std::fs::create_dir_all(folder).map_err(cannot)?;
+    Ok(clap_mangen::generate_to(Cli::command(), folder).map_err(cannot)?)
 }
 
 fn operate(arguments: Vec<OsString>, matches: &clap::ArgMatches) -> u8 {
