@@ -101,6 +101,22 @@ impl Metrics {
         Scope::ALL.into_iter().map(count).sum()
     }
 
+    /// Nothing is done any more: another one leads.
+    pub fn rest(&self) {
+        let now = [
+            &self.queued,
+            &self.active,
+            &self.scheduled,
+            &self.slots_taken,
+            &self.slots_waited_for,
+            &self.jobs_known,
+            &self.pods_known,
+        ];
+        for gauge in now {
+            gauge.set(0);
+        }
+    }
+
     /// When the process was started, in seconds since 1970.
     pub fn started(&self, at: f64) {
         self.start.set(at);
@@ -179,5 +195,8 @@ mod tests {
             assert!(text.contains(line), "{line} in {text}");
         }
         assert_eq!(metrics.reconcile_count(), 1);
+        metrics.jobs_known.set(7);
+        metrics.rest();
+        assert!(metrics.text().contains("solar_operator_jobs_known 0"));
     }
 }

@@ -139,7 +139,16 @@ async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
         .map_err(|error| Diagnostic::error(Class::Config, format!("the cluster's connection: {error}")))?;
     runtime::run(client, settings)
         .await
-        .map_err(|fault| Diagnostic::error(Class::Io, fault.to_string()).into())
+        .map_err(|fault| explained(&fault).into())
+}
+
+fn explained(fault: &runtime::Fault) -> Diagnostic {
+    match fault {
+        runtime::Fault::Selection(_) => Diagnostic::error(Class::Usage, fault.to_string())
+            .note("--label-selector and --field-selector are written as kubectl's -l and --field-selector")
+            .hint("kubectl get rendertasks -A -l SELECTOR --field-selector SELECTOR tries them"),
+        _ => Diagnostic::error(Class::Io, fault.to_string()),
+    }
 }
 
 fn surroundings(world: &dyn World, config: Option<&kube::Config>) -> Surroundings {

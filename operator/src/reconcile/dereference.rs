@@ -7,7 +7,7 @@ use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 
 use super::ownership::is_owned_by;
-use super::{Context, Error};
+use super::{Context, Error, said};
 use crate::api::{REGISTRY_HOST_ANNOTATION, Task};
 use crate::build::{CA_KEY, JobSettings, Subject};
 use crate::decide::{FoundJob, looks_at_push_secret};
@@ -193,7 +193,7 @@ async fn with_refusal(context: &Context, job: Option<FoundJob>, pods: &[PodView]
             .filter_map(|event| event.message)
             .next_back(),
         Err(error) => {
-            tracing::debug!(%error, "reading the Job's events");
+            tracing::debug!(error = said(&error), "reading the Job's events");
             Some("a quota or admission may refuse it; the Job's events say more".to_owned())
         }
     };

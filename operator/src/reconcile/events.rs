@@ -58,7 +58,8 @@ pub(super) async fn publish(context: &Context, found: &Found, next: &TaskStatus,
     for (number, notice) in notices(found, next, applied).into_iter().enumerate() {
         let event = event(context, found, namespace, &notice, now, number);
         if let Err(error) = events.create(&PostParams::default(), &event).await {
-            tracing::warn!(reason = notice.reason, %error, "an event could not be written");
+            let error = super::said(&error);
+            tracing::warn!(reason = notice.reason, error, "an event could not be written");
         }
     }
 }

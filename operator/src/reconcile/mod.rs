@@ -31,13 +31,12 @@ pub struct Action {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The API server refused, or did not answer.
-    #[error("{doing}: {source}")]
+    #[error("{doing}: {}", said(cause))]
     Api {
         /// What was being done.
         doing: &'static str,
         /// Why it was not.
-        #[source]
-        source: Box<kube::Error>,
+        cause: Box<kube::Error>,
     },
     /// The object can't be written as JSON.
     #[error("writing an object as JSON: {0}")]
@@ -55,10 +54,20 @@ pub enum Error {
 
 impl Error {
     fn api(doing: &'static str) -> impl FnOnce(kube::Error) -> Self {
-        move |source| Self::Api {
+        move |cause| Self::Api {
             doing,
-            source: Box::new(source),
+            cause: Box::new(cause),
         }
+    }
+}
+
+/// What the API server said, without the rest of its answer; else what went wrong on the way to it.
+pub(crate) fn said(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if !status.message.is_empty() => {
+            format!("{} ({})", status.message, status.code)
+        }
+        other => other.to_string(),
     }
 }
 

@@ -55,13 +55,12 @@ impl Elector {
         }
     }
 
-    /// Until this one leads. `heard` is called whenever the API server has answered.
+    /// Until this one leads. `heard` is called whenever the API server has answered that another one does.
     pub(super) async fn campaign(&mut self, heard: impl Fn()) {
         loop {
             let tried = timeout(self.settings.renew_deadline, self.try_once()).await;
             match tried {
                 Ok(Ok(true)) => {
-                    heard();
                     self.promoted();
                     return;
                 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use kube::Client;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -24,6 +25,8 @@ use crate::reconcile::{Context, Settings};
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 /// How often gauges are set and the queue is asked whether it is empty.
 const GAUGE_INTERVAL: Duration = Duration::from_secs(1);
+/// How long the API server may take to say whether it takes the selectors.
+const SELECTION_LIMIT: Duration = Duration::from_secs(10);
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What the process was told.
@@ -62,6 +65,9 @@ pub enum Fault {
     /// Signals.
     #[error("can't wait for signals: {0}")]
     Signals(#[source] std::io::Error),
+    /// A selector that no watch will ever take.
+    #[error("the tasks can't be selected: {0}")]
+    Selection(String),
     /// A task that must never end has ended.
     #[error("a watch has ended: {0}")]
     Ended(String),
@@ -74,6 +80,7 @@ pub async fn run(client: Client, settings: RunSettings) -> Result<(), Fault> {
     let ready = Arc::new(AtomicBool::new(false));
     let mut servers = servers(&settings, &metrics, &ready).await?;
     let mut signals = Signals::new()?;
+    check_selection(&client, &settings.selection).await?;
     let ended = match settings.leader.clone() {
         None => lead(&client, &settings, &metrics, &ready, &mut signals, None).await,
         Some(leader) => {
@@ -84,6 +91,8 @@ pub async fn run(client: Client, settings: RunSettings) -> Result<(), Fault> {
                     () = signals.wait() => break Ok(()),
                     () = elector.campaign(heard) => {}
                 }
+                // A leader is ready when it has seen what there is.
+                ready.store(false, Ordering::Relaxed);
                 let end = lead(
                     &client,
                     &settings,
@@ -93,6 +102,7 @@ pub async fn run(client: Client, settings: RunSettings) -> Result<(), Fault> {
                     Some(&mut elector),
                 )
                 .await;
+                metrics.rest();
                 match end {
                     Ok(End::LeadLost) => {}
                     Ok(End::Told) => {
@@ -110,6 +120,18 @@ pub async fn run(client: Client, settings: RunSettings) -> Result<(), Fault> {
     };
     servers.abort_all();
     ended.map(|_| tracing::info!("ended"))
+}
+
+/// Selectors are the API server's to read. What it refuses would be refused for ever; without an answer the
+/// watches will ask again.
+async fn check_selection(client: &Client, selection: &Selection) -> Result<(), Fault> {
+    let answers = Scope::ALL.map(|scope| selection.ask(client.clone(), scope));
+    let answers = timeout(SELECTION_LIMIT, join_all(answers)).await;
+    let refused = answers.into_iter().flatten().find_map(|answer| match answer {
+        Err(kube::Error::Api(status)) if status.code == 400 => Some(status.message),
+        _ => None,
+    });
+    refused.map_or(Ok(()), |message| Err(Fault::Selection(message)))
 }
 
 /// How the work ended.
@@ -180,6 +202,7 @@ async fn begin(
         .map(|place| (Scope::Namespaced, place))
         .collect();
     places.push((Scope::Cluster, None));
+    places.retain(|(scope, _)| selection.fields_of(*scope).is_some());
     let expected = places.len();
     for (scope, place) in places {
         work.spawn(watch::tasks(

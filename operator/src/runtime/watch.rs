@@ -12,10 +12,11 @@ use futures_util::StreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
+use kube::api::ListParams;
 use kube::core::PartialObjectMeta;
 use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{Config, Event, watcher};
-use kube::{Api, Resource, ResourceExt};
+use kube::runtime::watcher::{self, Config, Event, watcher};
+use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -23,9 +24,11 @@ use crate::api::{RETRY_ANNOTATION, Scope, Task};
 use crate::index::{Change, owner};
 use crate::key::TaskKey;
 use crate::names;
-use crate::reconcile::Context;
+use crate::reconcile::{self, Context};
 use crate::selected::Seen;
 
+/// What a cluster-scoped object has none of.
+const NAMESPACE_FIELD: &str = "metadata.namespace";
 /// How many objects one answer of a list holds: they are in memory together.
 const PAGE_SIZE: u32 = 100;
 
@@ -41,11 +44,50 @@ pub struct Selection {
 }
 
 impl Selection {
-    fn tasks(&self) -> Config {
+    fn tasks(&self, scope: Scope) -> Config {
         let mut config = Config::default().page_size(PAGE_SIZE);
         config.label_selector.clone_from(&self.labels);
-        config.field_selector.clone_from(&self.fields);
+        config.field_selector = self.fields_of(scope).flatten();
         config
+    }
+
+    /// The selector of fields for one kind; `None`: it selects none of them. API servers know no
+    /// `metadata.namespace` of cluster-scoped kinds and refuse the whole selector; theirs is empty.
+    pub(super) fn fields_of(&self, scope: Scope) -> Option<Option<String>> {
+        let Some(fields) = self.fields.as_ref().filter(|_| scope == Scope::Cluster) else {
+            return Some(self.fields.clone());
+        };
+        let mut kept = Vec::new();
+        for part in fields.split(',') {
+            let Some(wanted) = part.trim().strip_prefix(NAMESPACE_FIELD) else {
+                kept.push(part);
+                continue;
+            };
+            let (is, value) = match wanted.strip_prefix("!=") {
+                Some(value) => (false, value),
+                None => (true, wanted.trim_start_matches('=')),
+            };
+            if is != value.is_empty() {
+                return None;
+            }
+        }
+        Some(Some(kept.join(",")).filter(|fields| !fields.is_empty()))
+    }
+
+    /// Asks for the first task of a kind, as the watches will for all.
+    pub(super) async fn ask(&self, client: Client, scope: Scope) -> Result<(), kube::Error> {
+        let Some(fields) = self.fields_of(scope) else {
+            return Ok(());
+        };
+        let place = self.namespaces.first().filter(|_| scope == Scope::Namespaced);
+        let api = tasks_api(client, scope, place.map(String::as_str));
+        let params = ListParams {
+            label_selector: self.labels.clone(),
+            field_selector: fields,
+            limit: Some(1),
+            ..ListParams::default()
+        };
+        api.list(&params).await.map(|_| ())
     }
 
     /// The namespaces that tasks are watched in; `None` is all of them.
@@ -74,12 +116,8 @@ pub(super) async fn tasks(
     selection: Selection,
     synced: UnboundedSender<()>,
 ) {
-    let client = context.client.clone();
-    let api: Api<PartialObjectMeta<Task>> = match &place {
-        Some(namespace) => Api::namespaced_with(client, namespace, &scope),
-        None => Api::all_with(client, &scope),
-    };
-    let mut stream = std::pin::pin!(watcher(api, selection.tasks()).default_backoff());
+    let api = tasks_api(context.client.clone(), scope, place.as_deref());
+    let mut stream = std::pin::pin!(watcher(api, selection.tasks(scope)).default_backoff());
     let mut listed: Vec<(Timestamp, TaskKey, Seen)> = Vec::new();
     while let Some(event) = stream.next().await {
         match event {
@@ -104,7 +142,7 @@ pub(super) async fn tasks(
                 context.selected().remove(&key);
                 context.queue.add(key);
             }
-            Err(error) => tracing::warn!(kind = scope.kind(), %error, "watching tasks"),
+            Err(error) => tracing::warn!(kind = scope.kind(), error = said(&error), "watching tasks"),
         }
     }
 }
@@ -214,7 +252,7 @@ async fn dependents<K>(
             }
             Ok(Event::Apply(object)) => see(Seeing::Applied(&object)),
             Ok(Event::Delete(object)) => see(Seeing::Deleted(&object)),
-            Err(error) => tracing::warn!(kind = %K::kind(&()), %error, "watching"),
+            Err(error) => tracing::warn!(kind = %K::kind(&()), error = said(&error), "watching"),
         }
     }
 }
@@ -225,6 +263,24 @@ fn key(scope: Scope, task: &PartialObjectMeta<Task>) -> TaskKey {
         namespace: task.namespace().unwrap_or_default(),
         name: task.name_any(),
     }
+fn tasks_api(client: Client, scope: Scope, place: Option<&str>) -> Api<PartialObjectMeta<Task>> {
+    match place {
+        Some(namespace) => Api::namespaced_with(client, namespace, &scope),
+        None => Api::all_with(client, &scope),
+    }
+}
+
+/// What a watch met, without the rest of the API server's answer.
+fn said(error: &watcher::Error) -> String {
+    match error {
+        watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error) => reconcile::said(error),
+        watcher::Error::WatchError(status) => format!("{} ({})", status.message, status.code),
+        watcher::Error::NoResourceVersion => error.to_string(),
+    }
+}
+
 }
 
 fn seen(task: &PartialObjectMeta<Task>) -> Seen {
@@ -233,5 +289,39 @@ fn seen(task: &PartialObjectMeta<Task>) -> Seen {
         generation: task.metadata.generation,
         retry: task.annotations().get(RETRY_ANNOTATION).cloned(),
         deleting: task.metadata.deletion_timestamp.is_some(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The field `metadata.namespace` once kept the operator from ever beginning: it watches the cluster's kind too.
+    #[test]
+    fn a_cluster_task_is_in_the_namespace_without_a_name() {
+        // Selector, what is asked for cluster tasks.
+        let table = [
+            ("metadata.name=a", Some(Some("metadata.name=a"))),
+            ("metadata.namespace=a", None),
+            ("metadata.namespace==a", None),
+            ("metadata.namespace!=a", Some(None)),
+            ("metadata.namespace=", Some(None)),
+            ("metadata.namespace!=", None),
+            (
+                "metadata.name!=b, metadata.namespace!=a",
+                Some(Some("metadata.name!=b")),
+            ),
+            ("metadata.name!=b,metadata.namespace=a", None),
+        ];
+        for (fields, expected) in table {
+            let selection = Selection {
+                fields: Some(fields.into()),
+                ..Selection::default()
+            };
+            let found = selection.fields_of(Scope::Cluster);
+            assert_eq!(found.as_ref().map(Option::as_deref), expected, "{fields}");
+            assert_eq!(selection.fields_of(Scope::Namespaced), Some(Some(fields.into())));
+        }
+        assert_eq!(Selection::default().fields_of(Scope::Cluster), Some(None));
     }
 }

@@ -2,6 +2,7 @@
 //! would do. Everything waits by watching, and gives up after [`LIMIT`].
 
 use std::fs::{File, read_to_string};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -96,6 +97,11 @@ impl Bench {
 
     /// Starts another operator; its number is for [`Bench::log`] and [`Bench::end`].
     pub(crate) fn operate(&mut self, flags: &[&str]) -> usize {
+        self.operate_as(CLUSTER.kubeconfig(), flags)
+    }
+
+    /// Starts another one, with the rights of a user.
+    pub(crate) fn operate_as(&mut self, kubeconfig: &Path, flags: &[&str]) -> usize {
         let number = self.operators.len();
         let log = File::create(self.folder.path().join(format!("{number}.log"))).unwrap();
         let watches = format!("--watch-namespaces={}", self.namespace);
@@ -111,7 +117,7 @@ impl Bench {
         let child = Command::new(OPERATOR)
             .args(common)
             .args(flags)
-            .env("KUBECONFIG", CLUSTER.kubeconfig())
+            .env("KUBECONFIG", kubeconfig)
             .env("POD_NAMESPACE", &self.namespace)
             .env("POD_NAME", format!("operator-{number}"))
             .stdin(Stdio::null())
@@ -141,6 +147,35 @@ impl Bench {
             Ok(line) => line,
             Err(_) => panic!("{words}: not within {LIMIT:?}: {}", self.log(number)),
         }
+    }
+
+    /// The kubeconfig of a user who may do everything but see pods.
+    pub(crate) fn user_without_pods(&self, name: &str) -> PathBuf {
+        let rule = |group: &str, resources: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": ["*"]});
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name},
+            "rules": [
+                rule("solar.opendefense.cloud", &["*"]), rule("batch", &["*"]), rule("coordination.k8s.io", &["*"]),
+            ],
+        });
+        CLUSTER.apply(&role.to_string());
+        let role = format!("--clusterrole={name}");
+        let user = format!("--user={name}");
+        CLUSTER.kubectl(&["create", "clusterrolebinding", name, &role, &user]);
+        CLUSTER.user(name, None)
+    }
+
+    /// How an operator ends by itself.
+    pub(crate) async fn wait(&mut self, number: usize) -> std::process::ExitStatus {
+        let end = async {
+            loop {
+                if let Some(status) = self.operators[number].try_wait().unwrap() {
+                    return status;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        within("its end", end).await
     }
 
     /// SIGKILL, or SIGTERM with `gently`; gives back how it ended.

@@ -120,6 +120,91 @@ fn a_task_that_the_selector_leaves_out_is_left_alone_whatever_its_job_does() {
     });
 }
 
+/// The namespace's field once kept the operator from ever beginning: cluster-scoped kinds have none.
+#[test]
+fn a_selector_of_fields_may_name_a_namespace() {
+    run(async {
+        let mut bench = Bench::new("fields").await;
+        bench.operate(&[
+            "--label-selector=bench=fields",
+            "--watch-namespaces=",
+            "--field-selector=metadata.namespace=fields,metadata.name!=left-out",
+        ]);
+        bench.make("left-out", json!({})).await;
+        bench.make("shop", json!({})).await;
+        bench.until_state("shop", "JobScheduled").await;
+        assert_eq!(bench.count_jobs().await, 1);
+    });
+}
+
+#[test]
+fn selectors_that_no_api_server_takes_end_the_operator_with_a_word() {
+    run(async {
+        let mut bench = Bench::new("selectors").await;
+        for flag in ["--label-selector=a in (b", "--field-selector=spec.type=release"] {
+            let number = bench.operate(&[flag]);
+            let line = bench.logged(number, "error: the tasks can't be selected").await;
+            assert!(
+                line.contains("unable to parse") || line.contains("not supported"),
+                "{line}"
+            );
+            bench.logged(number, "= help: kubectl get rendertasks").await;
+            assert_eq!(bench.wait(number).await.code(), Some(2));
+        }
+    });
+}
+
+/// A leader once said so before it had seen any task.
+#[test]
+fn a_leader_is_ready_when_it_has_seen_what_there_is() {
+    run(async {
+        let mut bench = Bench::new("unready").await;
+        // Nobody may list pods: the leader never comes to its work.
+        let user = bench.user_without_pods("unready");
+        bench.operate_as(&user, &ELECTION);
+        bench.logged(0, "leads identity").await;
+        bench.logged(0, "watching kind=Pod").await;
+        let health = address(&bench, 0, "health").await;
+        assert!(get(&health, "/healthz").starts_with("HTTP/1.1 200"));
+        assert!(get(&health, "/readyz").starts_with("HTTP/1.1 503"));
+        // Another one waits for its turn, and is ready for that.
+        bench.operate_as(&user, &ELECTION);
+        bench.logged(1, "the leader has changed").await;
+        let health = address(&bench, 1, "health").await;
+        assert!(get(&health, "/readyz").starts_with("HTTP/1.1 200"));
+    });
+}
+
+#[test]
+fn manual_pages_and_completions_are_there_for_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man");
+    let output = Command::new(OPERATOR).arg("man").arg(&pages).output().unwrap();
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    for page in ["", "-run", "-crds", "-task", "-completion", "-man"] {
+        let text = std::fs::read_to_string(pages.join(format!("solar-operator{page}.1"))).unwrap();
+        assert!(text.contains(".TH solar-operator"), "{page}: {text}");
+    }
+    let text = std::fs::read_to_string(pages.join("solar-operator.1")).unwrap();
+    assert!(text.contains("max\\-concurrent\\-jobs"), "{text}");
+    let output = Command::new(OPERATOR)
+        .args(["man", "/dev/null/man"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: can't write the manual pages"));
+    for shell in ["bash", "zsh", "fish"] {
+        let output = Command::new(OPERATOR)
+            .args(["completion", shell])
+            .output()
+            .unwrap();
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains("max-concurrent-jobs"),
+            "{shell}"
+        );
+    }
+}
+
 #[test]
 fn health_and_metrics_are_served() {
     run(async {
