@@ -7,8 +7,10 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::batch::v1::Job;
+use kube::ResourceExt as _;
 
-use crate::api::{Run, Task, TaskStatus};
+use crate::api::{RUN_ANNOTATION, Run, Task, TaskStatus};
 use crate::conditions::{self, Reason, kinds};
 use crate::observe::{Ended, JobView, ended};
 
@@ -26,6 +28,24 @@ pub struct FoundJob {
     pub view: JobView,
     /// It has been deleted, and its end was seen.
     pub gone: bool,
+    /// A watch shows it, and so will its end; else it was looked up.
+    pub watched: bool,
+    /// The run that it was made for, as it says itself.
+    pub run: Option<Run>,
+}
+
+impl FoundJob {
+    /// A Job that is there.
+    pub fn new(job: &Job, watched: bool) -> Self {
+        let run = job.annotations().get(RUN_ANNOTATION);
+        Self {
+            view: JobView::from(job),
+            gone: false,
+            watched,
+            // Of a Job that somebody has edited, or an older operator has made, it is not known.
+            run: run.and_then(|text| serde_json::from_str(text).ok()),
+        }
+    }
 }
 
 /// What is to be done.
@@ -126,26 +146,28 @@ fn again(status: &TaskStatus, job: Option<&FoundJob>, run: Run) -> Decision {
     match (of_last_run, job.view.deleting) {
         (_, true) => Decision::Rest(Some(DELETION_INTERVAL)),
         (true, false) => Decision::Discard,
-        // It was made for this run, and then the operator went away.
-        (false, false) => Decision::Record(run),
+        // It was made for a newer run, and then the operator went away.
+        (false, false) => Decision::Record(job.run.clone().unwrap_or(run)),
     }
 }
 
 fn after_failure(task: &Task, status: &TaskStatus, rotates: bool, now: Timestamp) -> Decision {
-    if status.config_secret_ref.is_none() {
-        return Decision::Rest(None);
-    }
+    let kept = status.config_secret_ref.is_some();
     let left = expiry(task, status).duration_since(now);
     if left <= SignedDuration::ZERO {
-        return Decision::CleanUp { job: false };
+        return if kept {
+            Decision::CleanUp { job: false }
+        } else {
+            Decision::Rest(None)
+        };
     }
     let left = left.unsigned_abs();
     let used = status.run.as_ref().is_some_and(|run| run.after_rotation);
-    Decision::Rest(Some(if rotates && !used {
-        left.min(ROTATION_INTERVAL)
+    Decision::Rest(if rotates && !used {
+        Some(left.min(ROTATION_INTERVAL))
     } else {
-        left
-    }))
+        kept.then_some(left)
+    })
 }
 
 /// When a failed task's Secret goes.
@@ -164,22 +186,24 @@ fn unfinished(
     job: Option<&FoundJob>,
     push_version: Option<&str>,
 ) -> Decision {
-    let begun = status.run.clone();
-    let mut run = begun.unwrap_or_else(|| Run {
-        retry: task.retry().map(str::to_owned),
-        ..Run::default()
-    });
+    let mut run = status.run.clone().unwrap_or_default();
     let known = status.job_ref.as_ref().map(|job| job.uid.as_str());
-    // A Job that ended before it went counts as if it were there.
-    let Some(job) = job.filter(|job| !job.gone || job.view.end.is_some()) else {
+    // A Job that ended before it went counts as if it were there, but for one of an earlier run.
+    let counts = |job: &&FoundJob| {
+        let earlier = known.is_some_and(|uid| uid != job.view.uid);
+        !job.gone || (job.view.end.is_some() && !earlier)
+    };
+    let Some(job) = job.filter(counts) else {
         run.push_secret_version = push_version.map(str::to_owned);
+        // The next Job answers whatever was asked for before it is made.
+        run.retry = task.retry().map(str::to_owned);
         if known.is_none() {
             return Decision::Start(run);
         }
         if conditions::is(&status.conditions, kinds::JOB_SUCCEEDED, "True") {
             return Decision::Settle;
         }
-        run.lost_jobs += 1;
+        run.lost_jobs = run.lost_jobs.saturating_add(1);
         return if run.lost_jobs >= MAX_LOST_JOBS {
             Decision::GiveUp(run)
         } else {
@@ -189,11 +213,16 @@ fn unfinished(
     if job.view.deleting && job.view.end.is_none() {
         return Decision::Rest(Some(DELETION_INTERVAL));
     }
-    if known.is_some_and(|uid| uid != job.view.uid) {
-        // The one that is known was lost, this one was made, and then the operator went away.
-        run.lost_jobs += 1;
+    if known == Some(job.view.uid.as_str()) {
+        return Decision::Record(run);
     }
-    Decision::Record(run)
+    // It was made, and then the operator went away before it could say so.
+    Decision::Record(job.run.clone().unwrap_or_else(|| {
+        // One that is known was lost before.
+        run.lost_jobs = run.lost_jobs.saturating_add(u32::from(known.is_some()));
+        run.retry = task.retry().map(str::to_owned);
+        run
+    }))
 }
 
 #[cfg(test)]
@@ -222,8 +251,14 @@ mod tests {
             started: Some(at(10)),
             end: None,
             refusal: None,
+            suspended: false,
         };
-        FoundJob { view, gone: false }
+        FoundJob {
+            view,
+            gone: false,
+            watched: true,
+            run: None,
+        }
     }
 
     fn reference(uid: &str) -> Option<OwnedReference> {
@@ -444,6 +479,69 @@ mod tests {
         assert!(matches!(lost(0), Decision::Start(Run { lost_jobs: 1, .. })));
         assert!(matches!(lost(1), Decision::Start(Run { lost_jobs: 2, .. })));
         assert!(matches!(lost(2), Decision::GiveUp(Run { lost_jobs: 3, .. })));
+    }
+
+    /// A push Secret that was rotated after a crash once started no run: nobody knew what it had been before.
+    #[test]
+    fn a_job_that_no_status_tells_of_tells_its_run_itself() {
+        let run = Run {
+            retry: Some("1".into()),
+            push_secret_version: Some("5".into()),
+            after_rotation: true,
+            lost_jobs: 1,
+        };
+        let mut made = job("job-2");
+        made.run = Some(run.clone());
+        let recorded = Decision::Record(run);
+        assert_eq!(decide(&task(), Some(&made), Some("6"), at(1)), recorded);
+        assert_eq!(decide(&running(0), Some(&made), None, at(200)), recorded);
+        let mut asked = failed(Reason::Conflict);
+        ask(&mut asked, "2");
+        assert_eq!(decide(&asked, Some(&made), None, at(200)), recorded);
+        // What a status tells of is true of it, whatever somebody writes on the Job.
+        made.view.uid = "job-1".into();
+        let known = decide(&running(0), Some(&made), None, at(200));
+        assert_eq!(known, Decision::Record(Run::default()));
+    }
+
+    #[test]
+    fn a_job_answers_what_was_asked_before_it_is_made() {
+        let mut waiting = task();
+        waiting.status = Some(TaskStatus {
+            run: Some(Run {
+                retry: Some("1".into()),
+                ..Run::default()
+            }),
+            ..TaskStatus::default()
+        });
+        ask(&mut waiting, "2");
+        let decision = decide(&waiting, None, None, at(1));
+        assert!(matches!(decision, Decision::Start(Run { retry: Some(value), .. }) if value == "2"));
+    }
+
+    #[test]
+    fn an_earlier_runs_end_is_not_this_ones() {
+        let mut old = job("job-0");
+        old.gone = true;
+        old.view.end = Some(JobEnd {
+            complete: false,
+            reason: String::new(),
+            message: String::new(),
+            at: Some(at(150)),
+        });
+        let lost = decide(&running(0), Some(&old), None, at(200));
+        assert!(matches!(lost, Decision::Start(Run { lost_jobs: 1, .. })));
+    }
+
+    #[test]
+    fn a_rotation_is_looked_for_even_when_the_config_secret_is_gone() {
+        let mut task = failed(Reason::AuthFailed);
+        status(&mut task).config_secret_ref = None;
+        assert_eq!(
+            decide(&task, None, Some("7"), at(200)),
+            Decision::Rest(Some(ROTATION_INTERVAL))
+        );
+        assert_eq!(decide(&task, None, Some("7"), at(3701)), Decision::Rest(None));
     }
 
     #[test]

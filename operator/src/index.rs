@@ -19,10 +19,12 @@ use crate::observe::{JobView, PodView};
 #[derive(Debug, Default)]
 pub struct Index {
     jobs: BTreeMap<(String, String), Entry>,
-    by_uid: BTreeMap<String, (String, String)>,
-    /// By the UID of their Job.
-    pods: BTreeMap<String, Vec<PodView>>,
+    by_uid: BTreeMap<JobId, (String, String)>,
+    pods: BTreeMap<JobId, Vec<PodView>>,
 }
+
+/// A Job's namespace and UID: a pod of another namespace may name the UID, and is still a stranger's.
+type JobId = (String, String);
 
 #[derive(Debug)]
 struct Entry {
@@ -44,21 +46,20 @@ impl Index {
     /// A Job was made or has changed.
     pub fn apply_job(&mut self, job: &Job) -> Option<Change> {
         let (owner, owner_uid) = owner(job)?;
-        let view = JobView::from(job);
-        let idle = view.end.is_some();
-        let place = (view.namespace.clone(), view.name.clone());
-        self.by_uid.insert(view.uid.clone(), place.clone());
+        let job = FoundJob::new(job, true);
+        let idle = job.view.end.is_some();
+        let id = job_id(&job.view);
+        let place = (job.view.namespace.clone(), job.view.name.clone());
+        self.by_uid.insert(id.clone(), place.clone());
         let entry = Entry {
-            job: FoundJob { view, gone: false },
+            job,
             owner: owner.clone(),
             owner_uid,
         };
-        if let Some(old) = self.jobs.insert(place.clone(), entry) {
-            let new = self.jobs.get(&place).map(|entry| entry.job.view.uid.clone());
-            if new.as_ref() != Some(&old.job.view.uid) {
-                self.by_uid.remove(&old.job.view.uid);
-                self.pods.remove(&old.job.view.uid);
-            }
+        let old = self.jobs.insert(place, entry).map(|old| job_id(&old.job.view));
+        if let Some(old) = old.filter(|old| *old != id) {
+            self.by_uid.remove(&old);
+            self.pods.remove(&old);
         }
         Some(Change { task: owner, idle })
     }
@@ -67,11 +68,15 @@ impl Index {
     pub fn delete_job(&mut self, job: &Job) -> Option<Change> {
         let change = self.apply_job(job)?;
         let place = (job.namespace().unwrap_or_default(), job.name_any());
-        match self.jobs.get_mut(&place) {
+        self.gone(&place);
+        Some(Change { idle: true, ..change })
+    }
+
+    fn gone(&mut self, place: &(String, String)) {
+        match self.jobs.get_mut(place) {
             Some(entry) if entry.job.view.end.is_some() => entry.job.gone = true,
             _ => self.forget(&place.0, &place.1),
         }
-        Some(Change { idle: true, ..change })
     }
 
     /// A pod was made or has changed.
@@ -82,22 +87,24 @@ impl Index {
     /// A pod was deleted. Its end stays as long as its Job.
     pub fn delete_pod(&mut self, pod: &Pod) -> Option<Change> {
         let mut view = PodView::from(pod);
-        if self.by_uid.contains_key(&view.job_uid) {
+        let id = pod_job_id(&view);
+        if self.by_uid.contains_key(&id) {
             view.deleted();
             return self.put_pod(view);
         }
-        if let Some(known) = self.pods.get_mut(&view.job_uid) {
+        if let Some(known) = self.pods.get_mut(&id) {
             known.retain(|old| old.uid != view.uid);
             if known.is_empty() {
-                self.pods.remove(&view.job_uid);
+                self.pods.remove(&id);
             }
         }
         None
     }
 
     fn put_pod(&mut self, mut view: PodView) -> Option<Change> {
-        let task = self.task_of(&view.job_uid);
-        let known = self.pods.entry(view.job_uid.clone()).or_default();
+        let id = pod_job_id(&view);
+        let task = self.task_of(&id);
+        let known = self.pods.entry(id).or_default();
         match known.iter_mut().find(|known| known.uid == view.uid) {
             Some(old) => {
                 view.after(old);
@@ -112,7 +119,8 @@ impl Index {
         task.map(|task| Change { task, idle: false })
     }
 
-    /// After a new list of a namespace, or of all: Jobs that were not in it are gone, unseen.
+    /// After a new list of a namespace, or of all: Jobs that were not in it are gone, unseen. An end that was
+    /// seen before stays until it is recorded.
     pub fn retain_jobs(&mut self, uids: &BTreeSet<String>, place: Option<&str>) -> Vec<Change> {
         let gone = |entry: &&Entry| {
             let view = &entry.job.view;
@@ -132,7 +140,7 @@ impl Index {
             })
             .collect();
         let changes = gone.into_iter().map(|(namespace, name, task)| {
-            self.forget(&namespace, &name);
+            self.gone(&(namespace, name));
             Change { task, idle: true }
         });
         changes.collect()
@@ -158,15 +166,16 @@ impl Index {
     }
 
     /// The pods of a Job.
-    pub fn pods(&self, job_uid: &str) -> Vec<PodView> {
-        self.pods.get(job_uid).cloned().unwrap_or_default()
+    pub fn pods(&self, job: &JobView) -> Vec<PodView> {
+        self.pods.get(&job_id(job)).cloned().unwrap_or_default()
     }
 
     /// A Job's end is recorded, or it is known to be gone.
     pub fn forget(&mut self, namespace: &str, name: &str) {
         if let Some(entry) = self.jobs.remove(&(namespace.to_owned(), name.to_owned())) {
-            self.by_uid.remove(&entry.job.view.uid);
-            self.pods.remove(&entry.job.view.uid);
+            let id = job_id(&entry.job.view);
+            self.by_uid.remove(&id);
+            self.pods.remove(&id);
         }
     }
 
@@ -175,10 +184,18 @@ impl Index {
         (self.jobs.len(), self.pods.values().map(Vec::len).sum())
     }
 
-    fn task_of(&self, job_uid: &str) -> Option<TaskKey> {
-        let entry = self.jobs.get(self.by_uid.get(job_uid)?)?;
+    fn task_of(&self, id: &JobId) -> Option<TaskKey> {
+        let entry = self.jobs.get(self.by_uid.get(id)?)?;
         Some(entry.owner.clone())
     }
+}
+
+fn job_id(job: &JobView) -> JobId {
+    (job.namespace.clone(), job.uid.clone())
+}
+
+fn pod_job_id(pod: &PodView) -> JobId {
+    (pod.namespace.clone(), pod.job_uid.clone())
 }
 
 /// The task that an object's controller reference names, and its UID.
@@ -235,6 +252,11 @@ mod tests {
         .expect("a pod")
     }
 
+    fn pods_of(index: &Index) -> Vec<PodView> {
+        let job = index.job("tenant", "render-shop", "task-1").expect("the Job");
+        index.pods(&job.view)
+    }
+
     fn complete() -> Value {
         json!({"conditions": [{"type": "Complete", "status": "True"}]})
     }
@@ -263,9 +285,33 @@ mod tests {
         ));
         let found = index.job("tenant", "render-shop", "task-1").expect("the end");
         assert!(found.gone && found.view.end.is_some());
-        assert_eq!(index.pods("job-1").len(), 1);
+        assert_eq!(index.pods(&found.view).len(), 1);
         index.forget("tenant", "render-shop");
         assert_eq!(index.counts(), (0, 0));
+    }
+
+    #[test]
+    fn an_end_that_was_seen_outlives_a_new_list_too() {
+        let mut index = Index::default();
+        index.apply_job(&job("job-1", complete()));
+        let changes = index.retain_jobs(&BTreeSet::new(), None);
+        assert_eq!((changes.len(), index.counts()), (1, (1, 0)));
+        let found = index.job("tenant", "render-shop", "task-1").expect("the end");
+        assert!(found.gone);
+        assert!(index.retain_jobs(&BTreeSet::new(), None).is_empty(), "told once");
+    }
+
+    /// Whoever could make a pod with a Job's UID in a namespace of their own once spoke for that Job.
+    #[test]
+    fn a_pod_of_another_namespace_is_no_jobs_pod_whatever_uid_it_names() {
+        let mut index = Index::default();
+        index.apply_job(&job("job-1", json!({})));
+        let mut forged = pod("job-1", json!({"terminated": {"exitCode": 0, "message": "lies"}}));
+        forged.metadata.namespace = Some("another".into());
+        assert!(index.apply_pod(&forged).is_none());
+        assert!(pods_of(&index).is_empty());
+        assert!(index.delete_pod(&forged).is_none());
+        assert_eq!(index.counts(), (1, 0), "nothing of it stays");
     }
 
     #[test]
@@ -286,7 +332,7 @@ mod tests {
         index.apply_job(&job("job-1", json!({})));
         index.apply_pod(&pod("job-1", json!({"running": {}})));
         index.apply_job(&job("job-2", json!({})));
-        assert!(index.pods("job-1").is_empty());
+        assert_eq!(index.counts(), (1, 0));
     }
 
     #[test]
@@ -300,7 +346,7 @@ mod tests {
             "job-1",
             json!({"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}),
         ));
-        let pods = index.pods("job-1");
+        let pods = pods_of(&index);
         assert_eq!(pods[0].waiting.as_deref(), Some("ImagePullBackOff"));
     }
 

@@ -33,6 +33,12 @@ impl Selected {
         self.tasks.contains_key(key)
     }
 
+    /// Whether a task is one of them, and this its UID.
+    pub fn is(&self, key: &TaskKey, uid: &str) -> bool {
+        let seen = self.tasks.get(key);
+        seen.is_some_and(|seen| seen.uid.as_deref() == Some(uid))
+    }
+
     /// One was made or has changed. False: nothing that counts.
     pub fn put(&mut self, key: &TaskKey, seen: Seen) -> bool {
         if self.tasks.get(key) == Some(&seen) {

@@ -24,6 +24,9 @@ pub const GROUP: &str = "solar.opendefense.cloud";
 pub const VERSION: &str = "v1alpha1";
 /// The annotation that asks for another run of a failed task: each new value is one.
 pub const RETRY_ANNOTATION: &str = "solar.opendefense.cloud/retry";
+/// The annotation of a Job that holds the run it was made for, as JSON: what a status that was never written
+/// would have said.
+pub const RUN_ANNOTATION: &str = "solar.opendefense.cloud/run";
 /// The annotation of a push Secret that names the one registry host it may be used for.
 pub const REGISTRY_HOST_ANNOTATION: &str = "solar.opendefense.cloud/registry-host";
 

@@ -12,7 +12,7 @@ use kube::api::ObjectMeta;
 
 use super::pod::{CONTAINER, Parts, pod_spec};
 use super::{CONFIG_KEY, JobSettings, Subject};
-use crate::api::IfExists;
+use crate::api::{IfExists, RUN_ANNOTATION, Run};
 use crate::names;
 
 /// How many pods may fail before the Job does, disruptions and permanent failures apart.
@@ -26,8 +26,8 @@ const CA_DIR: &str = "/etc/renderer-ca";
 /// The key of the ConfigMap with CA certificates.
 pub(crate) const CA_KEY: &str = "trust-bundle.pem";
 
-/// The Job that runs the renderer for a task.
-pub fn job(subject: &Subject<'_>, settings: &JobSettings) -> Job {
+/// The Job that runs the renderer for a task, in this run of it.
+pub fn job(subject: &Subject<'_>, settings: &JobSettings, run: &Run) -> Result<Job, serde_json::Error> {
     let spec = &subject.task.spec;
     let mut parts = Parts {
         args: arguments(subject, settings),
@@ -43,8 +43,12 @@ pub fn job(subject: &Subject<'_>, settings: &JobSettings) -> Job {
             .push(plain("SSL_CERT_FILE", &format!("{CA_DIR}/{CA_KEY}")));
         parts.volumes.push((ca_volume(name), CA_DIR));
     }
-    Job {
-        metadata: subject.metadata(),
+    let run = serde_json::to_string(run)?;
+    Ok(Job {
+        metadata: ObjectMeta {
+            annotations: Some([(RUN_ANNOTATION.to_owned(), run)].into()),
+            ..subject.metadata()
+        },
         spec: Some(JobSpec {
             backoff_limit: Some(BACKOFF_LIMIT),
             active_deadline_seconds: Some(settings.deadline_seconds.into()),
@@ -60,7 +64,7 @@ pub fn job(subject: &Subject<'_>, settings: &JobSettings) -> Job {
             ..Default::default()
         }),
         status: None,
-    }
+    })
 }
 
 fn arguments(subject: &Subject<'_>, settings: &JobSettings) -> Vec<String> {
@@ -186,7 +190,8 @@ mod tests {
 
     fn built(task: &Task, settings: &JobSettings) -> Value {
         let subject = Subject::new(Scope::Namespaced, task, settings).expect("a subject");
-        serde_json::to_value(job(&subject, settings)).expect("JSON")
+        let job = job(&subject, settings, &Run::default()).expect("a Job");
+        serde_json::to_value(job).expect("JSON")
     }
 
     fn container(job: &Value) -> &Value {
@@ -308,13 +313,19 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_task_runs_in_the_operators_namespace() {
+    fn a_cluster_task_runs_in_the_operators_namespace_and_its_job_tells_the_run() {
         let settings = settings();
         let mut task = task();
         task.metadata.namespace = None;
         let subject = Subject::new(Scope::Cluster, &task, &settings).expect("a subject");
-        let job = job(&subject, &settings);
+        let run = Run {
+            retry: Some("1".into()),
+            ..Run::default()
+        };
+        let job = job(&subject, &settings, &run).expect("a Job");
         assert_eq!(job.metadata.namespace.as_deref(), Some("solar-system"));
         assert_eq!(job.metadata.name.as_deref(), Some("crender-shop"));
+        let annotations = job.metadata.annotations.expect("annotations");
+        assert_eq!(annotations[RUN_ANNOTATION], r#"{"retry":"1"}"#);
     }
 }

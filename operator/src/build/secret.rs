@@ -16,6 +16,8 @@ pub fn config_secret(subject: &Subject<'_>) -> Result<Secret, serde_json::Error>
     Ok(Secret {
         metadata: subject.metadata(),
         type_: Some("Opaque".to_owned()),
+        // What the Job renders is what the task says, whoever may edit Secrets.
+        immutable: Some(true),
         data: Some(BTreeMap::from([(CONFIG_KEY.to_owned(), ByteString(config))])),
         ..Default::default()
     })

@@ -27,6 +27,8 @@ pub const DIGEST_INTERVAL: Duration = Duration::from_secs(10);
 pub const DIGEST_PATIENCE: SignedDuration = SignedDuration::from_secs(60);
 /// How often a Job is looked at whose pods don't come.
 pub const NO_POD_INTERVAL: Duration = Duration::from_secs(10);
+/// How often a Job is looked at whose pods are there and don't start: what they need may be gone.
+pub const NO_START_INTERVAL: Duration = Duration::from_secs(30);
 /// The longest message of an attempt, in bytes.
 const MAX_ATTEMPT_MESSAGE: usize = 512;
 
@@ -73,7 +75,9 @@ pub fn observe(
     let Some(job) = job else {
         return without_job(previous);
     };
-    let pods: Vec<&PodView> = pods.iter().filter(|pod| pod.job_uid == job.uid).collect();
+    // A UID alone is only a claim: whoever may make pods elsewhere can make one.
+    let own = |pod: &&PodView| pod.job_uid == job.uid && pod.namespace == job.namespace;
+    let pods: Vec<&PodView> = pods.iter().filter(own).collect();
     let attempts = attempts(job, &pods, previous.attempts);
     let winner = winner(&pods);
     let digest = winner
@@ -152,11 +156,15 @@ fn running(job: &JobView, pods: &[&PodView], observation: &mut Observation) {
         .find_map(|pod| pod.waiting.as_ref().map(|reason| (&pod.name, reason)));
     if let Some((name, reason)) = waiting {
         message.push_str(&format!("; {name} waits: {reason}"));
+    } else if job.suspended {
+        message.push_str("; the Job is suspended");
     } else if let Some(refusal) = &job.refusal {
         message.push_str(&format!("; no pod can be made: {refusal}"));
     }
     if pods.iter().all(|pod| pod.end.is_some()) && *succeeded == 0 {
         observation.requeue = Some(NO_POD_INTERVAL);
+    } else if !pods.iter().any(|pod| pod.ran) {
+        observation.requeue = Some(NO_START_INTERVAL);
     }
     observation.state = Some(State::Scheduled { message });
 }

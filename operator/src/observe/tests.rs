@@ -21,6 +21,7 @@ fn job() -> JobView {
         started: Some(at(100)),
         end: None,
         refusal: None,
+        suspended: false,
     }
 }
 
@@ -259,6 +260,15 @@ fn a_waiting_pod_says_what_it_waits_for() {
         "{seen:?}"
     );
     assert_eq!(seen.requeue, Some(NO_POD_INTERVAL), "no pod will wake us");
+    let suspended = JobView {
+        suspended: true,
+        ..refused
+    };
+    let seen = look(&suspended, &[]);
+    assert!(
+        matches!(&seen.state, Some(State::Scheduled { message }) if message.ends_with("failed; the Job is suspended")),
+        "{seen:?}"
+    );
 }
 
 #[test]
@@ -328,7 +338,11 @@ fn pods_of_a_namesake_don_t_count() {
         job_uid: "job-0".into(),
         ..pod(1, Some(0), "Completed", &success())
     };
-    let seen = look(&ended_job(true, "Complete"), &[stranger]);
+    let elsewhere = PodView {
+        namespace: "another-tenant".into(),
+        ..pod(1, Some(0), "Completed", &success())
+    };
+    let seen = look(&ended_job(true, "Complete"), &[stranger, elsewhere]);
     assert_eq!((seen.digest, seen.attempts.len()), (None, 0));
 }
 

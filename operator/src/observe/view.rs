@@ -38,6 +38,8 @@ pub struct JobView {
     pub end: Option<JobEnd>,
     /// Why the Job controller can't make a pod, where somebody has asked.
     pub refusal: Option<String>,
+    /// Somebody has told it to make no pods.
+    pub suspended: bool,
 }
 
 /// The Job's condition Complete or Failed.
@@ -110,6 +112,7 @@ impl From<&Job> for JobView {
                 .map(|time| time.0),
             end: job_end(job),
             refusal: None,
+            suspended: job.spec.as_ref().and_then(|spec| spec.suspend).unwrap_or(false),
         }
     }
 }

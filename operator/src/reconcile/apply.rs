@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::PostParams;
@@ -21,10 +22,15 @@ use crate::build::{self, Subject};
 use crate::conditions::{Reason, State};
 use crate::decide::{Decision, FoundJob};
 use crate::names::MANAGER;
-use crate::observe::{JobView, Observation, Previous, ended, observe};
+use crate::observe::{JobView, Observation, PodView, Previous, ended, observe};
 
 /// How soon to look again at a task in line; who gets a slot is told before.
 const QUEUED_INTERVAL: Duration = Duration::from_secs(600);
+
+/// How soon to look again at a Job that no watch shows.
+const UNWATCHED_INTERVAL: Duration = Duration::from_secs(10);
+/// How old a Job is before somebody asks whether its pods have what they need to start.
+const START_PATIENCE: SignedDuration = SignedDuration::from_secs(20);
 
 /// What was done, and what is to be said of it.
 #[derive(Debug)]
@@ -131,6 +137,10 @@ pub(super) async fn apply(
             None => Ok(Applied::new(Done::Nothing)),
         },
         Decision::Start(run) => {
+            if found.job.as_ref().is_some_and(|job| job.gone) {
+                // The next look must not take the last run's end for this one's.
+                context.index().forget(subject.namespace, &subject.job_name());
+            }
             let started = start(context, subject, found, run, blocked).await;
             let runs = matches!(&started, Ok(applied) if matches!(applied.done, Done::Observed { .. }));
             let waits = matches!(&started, Ok(applied)
@@ -201,8 +211,20 @@ async fn record(
     if succeeded(&observation) {
         delete_secret(context, subject, &status).await?;
         secret = None;
-    } else if secret.is_none() {
-        secret = own_secret(context, subject).await?;
+    } else {
+        let needed = needs_secret(context, job, &found.pods);
+        if needed || secret.is_none() {
+            secret = own_secret(context, subject).await?;
+        }
+        if needed && secret.is_none() {
+            // Where that is refused, the pods say what they wait for, and the next look tries again.
+            secret = make_secret(context, subject).await?.ok();
+        }
+    }
+    if !job.watched && job.view.end.is_none() {
+        requeue = requeue
+            .map(|after| after.min(UNWATCHED_INTERVAL))
+            .or(Some(UNWATCHED_INTERVAL));
     }
     if matches!(observation.state, Some(State::Failed { .. })) {
         // The next look says when its Secret goes.
@@ -217,6 +239,16 @@ async fn record(
             secret,
         })
     })
+}
+
+/// Pods that don't start may wait for a Secret that somebody has deleted.
+fn needs_secret(context: &Context, job: &FoundJob, pods: &[PodView]) -> bool {
+    let age = job
+        .view
+        .created
+        .map(|created| context.now().duration_since(created));
+    let waits = job.view.end.is_none() && !job.view.deleting && !pods.iter().any(|pod| pod.ran);
+    waits && age.is_some_and(|age| age >= START_PATIENCE)
 }
 
 async fn start(
@@ -254,7 +286,7 @@ async fn start(
             });
         }
     };
-    let (view, created_job) = match make_job(context, subject).await? {
+    let (view, created_job) = match make_job(context, subject, &run).await? {
         Ok(made) => made,
         Err(blocked) => {
             return Ok(Applied {
@@ -331,9 +363,10 @@ async fn make_secret(
 async fn make_job(
     context: &Context,
     subject: &Subject<'_>,
+    run: &Run,
 ) -> Result<Result<(JobView, bool), Blocked>, Error> {
     let jobs = jobs(context, subject.namespace);
-    let job = build::job(subject, &context.settings.job);
+    let job = build::job(subject, &context.settings.job, run)?;
     match jobs.create(&post(), &job).await {
         Ok(made) => Ok(Ok((JobView::from(&made), true))),
         Err(kube::Error::Api(status)) if status.is_already_exists() => {

@@ -90,12 +90,17 @@ impl Context {
     pub fn forget(&self, key: &TaskKey) {
         self.release(key);
         self.queue.forget(key);
+        let (namespace, name) = self.job_place(key);
+        self.index().forget(namespace, &name);
+    }
+
+    /// The namespace and the name of a task's Job.
+    pub fn job_place<'a>(&'a self, key: &'a TaskKey) -> (&'a str, String) {
         let namespace = match key.scope {
             Scope::Namespaced => &key.namespace,
             Scope::Cluster => &self.settings.job.job_namespace,
         };
-        self.index()
-            .forget(namespace, &names::job_name(key.scope, &key.name));
+        (namespace, names::job_name(key.scope, &key.name))
     }
 
     /// The API of tasks of one kind, in one namespace or in all.

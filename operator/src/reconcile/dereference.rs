@@ -13,7 +13,7 @@ use crate::build::{CA_KEY, JobSettings, Subject};
 use crate::decide::{FoundJob, looks_at_push_secret};
 use crate::key::TaskKey;
 use crate::names::is_name;
-use crate::observe::{JobView, PodView, ended};
+use crate::observe::{PodView, ended};
 
 /// How old a Job without pods is before somebody asks why.
 const NO_POD_PATIENCE: SignedDuration = SignedDuration::from_secs(5);
@@ -96,7 +96,7 @@ pub(super) async fn dereference(context: &Context, key: &TaskKey) -> Result<Opti
     let ca_configmap = !starts || ca_configmap(context, &subject).await?;
     let pods = job
         .as_ref()
-        .map_or(Vec::new(), |job| context.index().pods(&job.view.uid));
+        .map_or(Vec::new(), |job| context.index().pods(&job.view));
     let job = with_refusal(context, job, &pods).await;
     found = Found {
         job,
@@ -128,10 +128,7 @@ async fn job(context: &Context, subject: &Subject<'_>) -> Result<(Option<FoundJo
     let job = jobs.get_opt(&name).await.map_err(Error::api("reading the Job"))?;
     Ok(match job {
         None => (None, false),
-        Some(job) if is_owned_by(&job.metadata, subject.uid) => {
-            let view = JobView::from(&job);
-            (Some(FoundJob { view, gone: false }), false)
-        }
+        Some(job) if is_owned_by(&job.metadata, subject.uid) => (Some(FoundJob::new(&job, false)), false),
         Some(_) => (None, true),
     })
 }
@@ -144,11 +141,11 @@ async fn push_secret(
     let Some(reference) = subject.task.spec.push_secret_ref.as_ref() else {
         return Ok(PushSecret::NotLookedAt);
     };
-    if !is_name(&reference.name) {
-        return Ok(PushSecret::Missing);
-    }
     if !looks_at_push_secret(subject.task, job) {
         return Ok(PushSecret::NotLookedAt);
+    }
+    if !is_name(&reference.name) {
+        return Ok(PushSecret::Missing);
     }
     let secrets: Api<Secret> = Api::namespaced(context.client.clone(), subject.namespace);
     let secret = secrets.get_metadata_opt(&reference.name).await;
@@ -181,7 +178,7 @@ async fn with_refusal(context: &Context, job: Option<FoundJob>, pods: &[PodView]
     let age = view.created.map_or(SignedDuration::ZERO, |created| {
         context.now().duration_since(created)
     });
-    if view.end.is_some() || view.active > 0 || !pods.is_empty() || age < NO_POD_PATIENCE {
+    if view.end.is_some() || view.suspended || view.active > 0 || !pods.is_empty() || age < NO_POD_PATIENCE {
         return Some(job);
     }
     let events: Api<Event> = Api::namespaced(context.client.clone(), &view.namespace);

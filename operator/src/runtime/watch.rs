@@ -181,9 +181,15 @@ pub(super) async fn jobs(context: Arc<Context>, place: Option<String>, synced: U
     .await;
 }
 
-/// A Job of a task that another operator looks at is none of our business.
+/// A Job of a task that another operator looks at is none of our business, nor is one that only says that a task
+/// of ours owns it: whoever may make Jobs can say so, and would take the slots of others.
 fn is_ours(context: &Context, job: &Job) -> bool {
-    owner(job).is_some_and(|(task, _)| context.selected().has(&task))
+    owner(job).is_some_and(|(task, uid)| {
+        let (namespace, name) = context.job_place(&task);
+        let placed = job.metadata.namespace.as_deref() == Some(namespace)
+            && job.metadata.name.as_deref() == Some(name.as_str());
+        placed && context.selected().is(&task, &uid)
+    })
 }
 
 /// Wakes the owners of the Jobs of pods. Never ends.
@@ -257,12 +263,6 @@ async fn dependents<K>(
     }
 }
 
-fn key(scope: Scope, task: &PartialObjectMeta<Task>) -> TaskKey {
-    TaskKey {
-        scope,
-        namespace: task.namespace().unwrap_or_default(),
-        name: task.name_any(),
-    }
 fn tasks_api(client: Client, scope: Scope, place: Option<&str>) -> Api<PartialObjectMeta<Task>> {
     match place {
         Some(namespace) => Api::namespaced_with(client, namespace, &scope),
@@ -281,6 +281,12 @@ fn said(error: &watcher::Error) -> String {
     }
 }
 
+fn key(scope: Scope, task: &PartialObjectMeta<Task>) -> TaskKey {
+    TaskKey {
+        scope,
+        namespace: task.namespace().unwrap_or_default(),
+        name: task.name_any(),
+    }
 }
 
 fn seen(task: &PartialObjectMeta<Task>) -> Seen {

@@ -351,17 +351,14 @@ impl Bench {
 
     /// Ends the Job's next pod as a kubelet would.
     pub(crate) async fn finish(&self, job: &str, exit_code: i32, message: &str) -> Pod {
+        let reason = if exit_code == 0 { "Completed" } else { "Error" };
+        self.finish_as(job, &terminated(exit_code, reason, message)).await
+    }
+
+    /// Ends the Job's next pod with this status.
+    pub(crate) async fn finish_as(&self, job: &str, status: &Value) -> Pod {
         let pod = self.pod(job).await;
-        let phase = if exit_code == 0 { "Succeeded" } else { "Failed" };
-        let now = jiff::Timestamp::now().to_string();
-        let status = json!({"status": {"phase": phase, "containerStatuses": [{
-            "name": "renderer", "image": "x", "imageID": "", "ready": false, "restartCount": 0,
-            "state": {"terminated": {
-                "exitCode": exit_code, "message": message, "reason": if exit_code == 0 { "Completed" } else { "Error" },
-                "startedAt": now, "finishedAt": now,
-            }},
-        }]}});
-        self.write_pod(&pod.name_any(), &status).await;
+        self.write_pod(&pod.name_any(), status).await;
         pod
     }
 
@@ -429,6 +426,18 @@ pub(crate) fn message_of<'a>(status: &'a TaskStatus, kind: &str) -> &'a str {
 
 pub(crate) fn status_of<'a>(status: &'a TaskStatus, kind: &str) -> Option<&'a str> {
     find(&status.conditions, kind).map(|condition| condition.status.as_str())
+}
+
+/// The status of a pod whose container has ended.
+pub(crate) fn terminated(exit_code: i32, reason: &str, message: &str) -> Value {
+    let phase = if exit_code == 0 { "Succeeded" } else { "Failed" };
+    let now = jiff::Timestamp::now().to_string();
+    json!({"status": {"phase": phase, "containerStatuses": [{
+        "name": "renderer", "image": "x", "imageID": "", "ready": false, "restartCount": 0,
+        "state": {"terminated": {
+            "exitCode": exit_code, "message": message, "reason": reason, "startedAt": now, "finishedAt": now,
+        }},
+    }]}})
 }
 
 /// The renderer's result of a success.

@@ -9,8 +9,11 @@
 )]
 
 mod blocked;
+mod by_hand;
 mod cluster_scope;
 mod failure;
 mod harness;
 mod process;
+mod reasons;
+mod strangers;
 mod success;
