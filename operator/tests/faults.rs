@@ -1,4 +1,4 @@
-//! The operator is killed again and again, at random, while tasks run.
+//! The operator is killed again and again, at random, while tasks run; the API server goes away and comes back.
 #![allow(
     clippy::unwrap_used,
     reason = "tests stop at once when something isn't as it should be"
@@ -116,6 +116,45 @@ fn every_task_ends_once_however_often_the_operator_is_killed() {
         let log = fs::read_to_string(fleet.cluster.log(replica)).unwrap();
         assert!(!log.contains("panicked"), "{replica} panicked");
     }
+}
+
+const OUTAGES: usize = 3;
+const TASKS_AN_OUTAGE: usize = 20;
+/// Longer than a leader waits for its lease's renewal.
+const OUTAGE: Duration = Duration::from_secs(2);
+
+/// Watches from before an outage are refused after it: what happened meanwhile comes by a new list.
+#[test]
+fn every_task_ends_once_however_often_the_api_server_goes_away() {
+    let fleet = Fleet::start(true, &["one", "two"], "");
+    let kubelet = Kubelet::start(fleet.cluster.kubeconfig(), SPREAD);
+    for replica in REPLICAS {
+        fleet.start_operator(replica, &SETTINGS);
+    }
+    let orders = orders();
+    let orders = &orders[..OUTAGES * TASKS_AN_OUTAGE];
+    for some in orders.chunks(TASKS_AN_OUTAGE) {
+        fleet.order(some);
+        fleet.cluster.stop_apiserver();
+        thread::sleep(OUTAGE);
+        fleet.cluster.start_apiserver();
+    }
+    let tasks = wait_for_all(&fleet);
+    assert_eq!(tasks.len(), orders.len());
+    let pushed = kubelet.pushed();
+    let again: Vec<_> = pushed.iter().filter(|(_, times)| **times != 1).collect();
+    assert!(again.is_empty(), "pushed more than once: {again:?}");
+    for plural in ["jobs", "secrets", "pods"] {
+        eventually(&format!("no {plural} are left"), LIMIT, || {
+            (fleet.left(plural) == 0).then_some(())
+        });
+    }
+    let logs = REPLICAS.map(|replica| fs::read_to_string(fleet.cluster.log(replica)).unwrap());
+    assert!(logs.iter().all(|log| !log.contains("panicked")));
+    assert!(
+        logs.iter().any(|log| log.contains("leads no more")),
+        "no outage was noticed"
+    );
 }
 
 /// Waits until every task is ready; shows some of those that aren't when it takes too long.

@@ -21,6 +21,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::time::Duration;
 use std::{fs, thread};
 
@@ -39,6 +40,8 @@ use crate::{Authority, Identity, Tool, run};
 const START_LIMIT: Duration = Duration::from_secs(120);
 /// Where pods expect the API: at the port of the Service `kubernetes`.
 const SERVICE_PORT: u16 = 443;
+/// The process's name.
+const APISERVER: &str = "kube-apiserver";
 /// The process's name.
 const CONTROLLERS: &str = "kube-controller-manager";
 /// The group that may do everything.
@@ -74,6 +77,8 @@ pub struct Cluster {
     url: String,
     admin: PathBuf,
     ports: [Port; 3],
+    /// How the API server is started.
+    apiserver: Mutex<Option<Command>>,
 }
 
 impl Cluster {
@@ -102,14 +107,13 @@ impl Cluster {
             url: format!("https://127.0.0.1:{port}"),
             admin: PathBuf::new(),
             ports,
+            apiserver: Mutex::new(None),
         };
         cluster.admin = cluster.user("admin", Some(ADMINISTRATORS));
         let etcd = cluster.start_etcd();
-        cluster.start_apiserver(setup, port, &etcd);
-        cluster.processes.wait_for("kube-apiserver", START_LIMIT, || {
-            let mut ready = cluster.kubectl_command(&["get", "--raw", "/readyz"]);
-            ready.output().is_ok_and(|output| output.status.success())
-        });
+        let command = cluster.apiserver_command(setup, port, &etcd);
+        cluster.apiserver = Mutex::new(Some(command));
+        cluster.start_apiserver();
         if !setup.crds.is_empty() {
             cluster.apply(setup.crds);
             cluster.kubectl(&[
@@ -292,6 +296,22 @@ impl Cluster {
         });
     }
 
+    /// Kills the API server: nobody gets an answer, until [`Cluster::start_apiserver`].
+    pub fn stop_apiserver(&self) {
+        self.processes.kill(APISERVER);
+    }
+
+    /// Starts the API server again. Watches from before have to begin anew.
+    pub fn start_apiserver(&self) {
+        if let Some(command) = self.apiserver.lock().unwrap().as_mut() {
+            self.processes.start(APISERVER, command);
+        }
+        self.processes.wait_for(APISERVER, START_LIMIT, || {
+            let mut ready = self.kubectl_command(&["get", "--raw", "/readyz"]);
+            ready.output().is_ok_and(|output| output.status.success())
+        });
+    }
+
     fn start_scheduler(&self) {
         let kubeconfig = self.user("system:kube-scheduler", None);
         let mut command = self.command(Tool::KubeScheduler);
@@ -325,7 +345,7 @@ impl Cluster {
         client
     }
 
-    fn start_apiserver(&self, setup: &ClusterSetup<'_>, port: u16, etcd: &str) {
+    fn apiserver_command(&self, setup: &ClusterSetup<'_>, port: u16, etcd: &str) -> Command {
         let (folder, authority) = (self.home(), &self.authority);
         let names = [
             "localhost",
@@ -371,7 +391,7 @@ impl Cluster {
                 .arg(flag("audit-policy-file", policy))
                 .arg(flag("audit-log-path", folder.join("audit.log")));
         }
-        self.processes.start("kube-apiserver", &mut command);
+        command
     }
 }
 
