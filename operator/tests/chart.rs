@@ -107,12 +107,54 @@ fn values_that_are_not_there_are_refused_by_name() {
         ("watchNamespaces={Team}", "Team"),
         ("networkPolicy.apiServerPorts={0}", "apiServerPorts"),
         ("renderer.args={a\\,b}", "args"),
+        // What the operator would refuse when it starts, again and again.
+        ("nameOverride=A_b", "nameOverride"),
+        ("fullnameOverride=Bad_Name", "fullnameOverride"),
+        ("renderer.image.repository=a b", "repository"),
+        ("renderer.resources.limits.memory=much", "memory"),
+        ("resources.requests.cpu=-1", "cpu"),
+        ("renderer.deadlineSeconds=90000", "deadlineSeconds"),
+        ("maxConcurrentJobs=100001", "maxConcurrentJobs"),
+        (
+            "leaderElection.leaseDurationSeconds=11",
+            "leaseDurationSeconds must be at least 1.2 times",
+        ),
+        (
+            "leaderElection.retryPeriodSeconds=9",
+            "renewDeadlineSeconds must be at least 1.2 times",
+        ),
+        ("podDisruptionBudget.minAvailable=x", "minAvailable"),
     ] {
         let output = template(NAMESPACE, &["--set", set]);
         assert!(!output.status.success(), "{set} was taken");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains(named), "{set}: {said}");
     }
+}
+
+#[test]
+fn one_replica_has_no_budget_that_keeps_its_node_from_being_drained() {
+    let budgets = |set: &str| {
+        manifests(NAMESPACE, &["--set", set])
+            .matches("kind: PodDisruptionBudget")
+            .count()
+    };
+    assert_eq!((budgets("replicas=1"), budgets("replicas=2")), (0, 1));
+}
+
+#[test]
+fn quantities_and_selectors_that_kubernetes_takes_are_taken() {
+    for set in [
+        "renderer.resources.limits.memory=1Ei",
+        "renderer.resources.limits.cpu=0.5",
+        "renderer.resources.requests.cpu=1e-1",
+        "resources.limits.cpu=2",
+        "podDisruptionBudget.minAvailable=50%",
+    ] {
+        manifests(NAMESPACE, &["--set", set]);
+    }
+    let one_port = manifests(NAMESPACE, &["--set", "metricsPort=8081"]);
+    assert_eq!(one_port.matches("containerPort").count(), 1);
 }
 
 #[test]
@@ -201,7 +243,7 @@ fn its_pods_pass_pod_security_restricted() {
 }
 
 /// What the operator must be allowed where Jobs are.
-const JOBS: [&str; 12] = [
+const JOBS: [&str; 13] = [
     "get jobs.batch",
     "list jobs.batch",
     "watch jobs.batch",
@@ -213,6 +255,7 @@ const JOBS: [&str; 12] = [
     "get secrets",
     "create secrets",
     "delete secrets",
+    "list events",
     "get configmaps/registry-ca",
 ];
 
@@ -387,4 +430,37 @@ fn with_some_namespaces_the_rights_there_are_all_that_the_operator_needs() {
         .collect();
     assert_eq!(namespaces, [Some("team"), None]);
     assert!(!own_requests(&fleet.cluster.requests()).is_empty());
+}
+
+/// Only with the right to read events is there anything to say: the rights once left it out.
+#[test]
+fn with_the_charts_rights_a_quota_on_pods_is_told() {
+    let fleet = Fleet::start(true, &["team"], "");
+    let quota = ["-n", "team", "create", "quota", "none", "--hard=pods=0"];
+    fleet.cluster.kubectl(&quota);
+    eventually("the quota counts", LIMIT, || {
+        let hard = [
+            "-n",
+            "team",
+            "get",
+            "quota",
+            "none",
+            "-o",
+            "jsonpath={.status.hard}",
+        ];
+        (!fleet.cluster.kubectl(&hard).is_empty()).then_some(())
+    });
+    fleet.order(&[Order {
+        namespace: Some("team".to_owned()),
+        name: "task".to_owned(),
+    }]);
+    fleet.start_operator("operator", &["--metrics-bind-address=0"]);
+    eventually("the quota is told", LIMIT, || {
+        let path = "jsonpath={.items[0].status.conditions[?(@.type==\"JobScheduled\")].message}";
+        let message = fleet
+            .cluster
+            .kubectl(&["-n", "team", "get", "rendertasks", "-o", path]);
+        message.contains("exceeded quota").then_some(())
+    });
+    own_requests(&fleet.cluster.requests());
 }

@@ -57,6 +57,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get, create, delete]
+# A Job's events alone say why its pods can't be made: a quota, or admission.
+- apiGroups: [""]
+  resources: [events]
+  verbs: [list]
 {{- with .Values.renderer.caConfigMap }}
 - apiGroups: [""]
   resources: [configmaps]
