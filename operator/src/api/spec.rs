@@ -10,7 +10,11 @@ const DEFAULT_FAILED_JOB_TTL: i32 = 3600;
 /// What is to be rendered, and where it goes. It can't be changed: another chart is another task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = [{"rule": "self == oldSelf", "message": "spec is immutable: make another task"}]))]
+#[schemars(extend("x-kubernetes-validations" = [
+    {"rule": "self == oldSelf", "message": "spec is immutable: make another task"},
+    {"rule": "self.type != 'release' || has(self.release)", "message": "type release needs the block release"},
+    {"rule": "self.type != 'bootstrap' || has(self.bootstrap)", "message": "type bootstrap needs the block bootstrap"},
+]))]
 pub struct TaskSpec {
     /// The renderer's config, inlined.
     #[serde(flatten)]

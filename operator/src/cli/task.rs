@@ -119,6 +119,30 @@ fn check_target(args: &TaskArgs) -> Result<()> {
                 .hint("a version's `+` is written as `_`"),
         );
     }
+    let names = [
+        ("name", args.name.as_deref()),
+        ("namespace", args.namespace.as_deref()),
+        ("push-secret", args.push_secret.as_deref()),
+    ];
+    for (flag, name) in names {
+        if let Some(name) = name.filter(|name| !names::is_name(name)) {
+            problems.push(
+                Diagnostic::error(
+                    Class::Usage,
+                    format!("--{flag}: {name:?} is not a Kubernetes name"),
+                )
+                .hint("lower-case letters, digits, `-` and `.`"),
+            );
+        }
+    }
+    let owners = [
+        ("owner-name", args.owner_name.as_deref()),
+        ("owner-namespace", args.owner_namespace.as_deref()),
+        ("owner-kind", Some(args.owner_kind.as_str())),
+    ];
+    for (flag, _) in owners.into_iter().filter(|(_, text)| *text == Some("")) {
+        problems.push(Diagnostic::error(Class::Usage, format!("--{flag} is empty")));
+    }
     solar_render::diag::Diagnostics::or(problems, ())
 }
 

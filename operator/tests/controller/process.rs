@@ -176,6 +176,38 @@ fn a_leader_is_ready_when_it_has_seen_what_there_is() {
 }
 
 #[test]
+fn a_task_with_wrong_names_is_refused_and_all_of_them_are_told() {
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/release.yaml");
+    let output = Command::new(OPERATOR)
+        .args([
+            "task",
+            config,
+            "--base-url=h.example/charts",
+            "--repository=shop",
+            "--tag=1.0.0+b",
+        ])
+        .args([
+            "--name=Shop",
+            "--namespace=a/b",
+            "--push-secret=..",
+            "--owner-kind=",
+        ])
+        .output()
+        .unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    let text = String::from_utf8(output.stderr).unwrap();
+    for part in [
+        "error: --tag:",
+        "error: --name: \"Shop\" is not a Kubernetes name",
+        "error: --namespace: \"a/b\"",
+        "error: --push-secret: \"..\"",
+        "error: --owner-kind is empty",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
 fn manual_pages_and_completions_are_there_for_every_command() {
     let folder = tempfile::tempdir().unwrap();
     let pages = folder.path().join("man");

@@ -47,7 +47,8 @@ fn a_pod_in_another_namespace_does_not_speak_for_a_cluster_tasks_job() {
         let params = PatchParams::default();
         let mut end = terminated(0, "Completed", &lie);
         // The newest of the good ends would speak.
-        end["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] = "2099-01-01T00:00:00Z".into();
+        end["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] =
+            "2099-01-01T00:00:00Z".into();
         let end = Patch::Merge(end);
         pods.patch_status("forged", &params, &end).await.unwrap();
         // Its own pod ends after that: what is watched is seen in order.

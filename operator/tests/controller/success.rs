@@ -200,6 +200,17 @@ fn the_spec_is_immutable_and_has_its_defaults() {
             let made = bench.tasks().create(&PostParams::default(), &task).await;
             assert!(made.is_err(), "{field}");
         }
+        for (field, value, said) in [
+            ("type", json!("bootstrap"), "needs the block bootstrap"),
+            ("pushSecretRef", json!({"name": "a/b"}), "pushSecretRef.name"),
+            ("pushSecretRef", json!({"name": "x?y#z"}), "pushSecretRef.name"),
+            ("pushSecretRef", json!({"name": ".."}), "pushSecretRef.name"),
+        ] {
+            let task = serde_json::from_value(bench.task("bad", &json!({field: value}))).unwrap();
+            let made = bench.tasks().create(&PostParams::default(), &task).await;
+            let message = made.expect_err("a refusal").to_string();
+            assert!(message.contains(said), "{message}");
+        }
     });
 }
 
