@@ -186,7 +186,11 @@ impl Elector {
         self.metrics.transitions.inc();
     }
 
+    /// The lead may be lost while it is about to be given up: it is told once.
     fn demoted(&mut self) {
+        if self.metrics.leader.get() == 0 {
+            return;
+        }
         tracing::info!(identity = self.settings.identity, "leads no more");
         self.metrics.leader.set(0);
         self.metrics.transitions.inc();
