@@ -26,7 +26,7 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 /// How often gauges are set and the queue is asked whether it is empty.
 const GAUGE_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the API server may take to say whether it takes the selectors.
-const SELECTION_LIMIT: Duration = Duration::from_secs(10);
+const SELECTION_LIMIT: Duration = Duration::from_secs(30);
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What the process was told.
@@ -80,9 +80,15 @@ pub async fn run(client: Client, settings: RunSettings) -> Result<(), Fault> {
     let ready = Arc::new(AtomicBool::new(false));
     let mut servers = servers(&settings, &metrics, &ready).await?;
     let mut signals = Signals::new()?;
-    check_selection(&client, &settings.selection).await?;
+    tokio::select! {
+        checked = check_selection(&client, &settings.selection) => checked?,
+        () = signals.wait() => return Ok(()),
+    }
     let ended = match settings.leader.clone() {
-        None => lead(&client, &settings, &metrics, &ready, &mut signals, None).await,
+        None => {
+            metrics.leader.set(1);
+            lead(&client, &settings, &metrics, &ready, &mut signals, None).await
+        }
         Some(leader) => {
             let mut elector = Elector::new(client.clone(), leader, metrics.clone());
             loop {
