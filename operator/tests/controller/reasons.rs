@@ -18,51 +18,56 @@ async fn fails(bench: &Bench, name: &str, end: &Value) -> TaskStatus {
     bench.until_state(name, "JobFailed").await
 }
 
+/// The attempts' class, how each pod ends, the reason, the end of the message.
+fn transient_ends() -> [(&'static str, Value, &'static str, &'static str); 7] {
+    let evicted =
+        json!({"status": {"phase": "Failed", "reason": "Evicted", "message": "ephemeral storage exceeded"}});
+    [
+        (
+            "network",
+            terminated(5, "Error", &failure("network")),
+            "RegistryUnavailable",
+            "what network said",
+        ),
+        (
+            "io",
+            terminated(5, "Error", &failure("io")),
+            "InputOutput",
+            "what io said",
+        ),
+        (
+            "internal",
+            terminated(70, "Error", &failure("internal")),
+            "RendererCrashed",
+            "what internal said",
+        ),
+        (
+            "OOMKilled",
+            terminated(137, "OOMKilled", ""),
+            "RendererCrashed",
+            "exit code 137, OOMKilled",
+        ),
+        (
+            "cancelled",
+            terminated(143, "Error", &failure("cancelled")),
+            "Cancelled",
+            "what cancelled said",
+        ),
+        ("Evicted", evicted, "Evicted", "ephemeral storage exceeded"),
+        (
+            "Error",
+            terminated(139, "Error", ""),
+            "BackoffLimitExceeded",
+            "exit code 139, Error",
+        ),
+    ]
+}
+
 #[test]
 fn what_may_pass_is_tried_by_four_pods_and_named_when_it_does_not() {
     run(async {
         let bench = Bench::start("reasons", &[]).await;
-        let evicted = json!({"status": {"phase": "Failed", "reason": "Evicted", "message": "ephemeral storage exceeded"}});
-        // How each pod ends; the reason, the message, and the attempts' class.
-        let table = [
-            (
-                "network",
-                terminated(5, "Error", &failure("network")),
-                "RegistryUnavailable",
-                "what network said",
-            ),
-            (
-                "io",
-                terminated(5, "Error", &failure("io")),
-                "InputOutput",
-                "what io said",
-            ),
-            (
-                "internal",
-                terminated(70, "Error", &failure("internal")),
-                "RendererCrashed",
-                "what internal said",
-            ),
-            (
-                "OOMKilled",
-                terminated(137, "OOMKilled", ""),
-                "RendererCrashed",
-                "exit code 137, OOMKilled",
-            ),
-            (
-                "cancelled",
-                terminated(143, "Error", &failure("cancelled")),
-                "Cancelled",
-                "what cancelled said",
-            ),
-            ("Evicted", evicted, "Evicted", "ephemeral storage exceeded"),
-            (
-                "Error",
-                terminated(139, "Error", ""),
-                "BackoffLimitExceeded",
-                "exit code 139, Error",
-            ),
-        ];
+        let table = transient_ends();
         let ends = table.iter().map(|(class, end, _, _)| {
             let name = class.to_lowercase();
             let bench = &bench;
