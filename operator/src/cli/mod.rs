@@ -12,6 +12,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
+use hyper::header::{HeaderValue, USER_AGENT};
 use kube::Client;
 use solar_render::diag::{Class, Diagnostic, Diagnostics};
 use solar_render::source::Source;
@@ -26,6 +27,7 @@ const DONE: u8 = 0;
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 
+const AGENT: &str = concat!("solar-operator/", env!("CARGO_PKG_VERSION"));
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 /// Runs the command line and returns the exit code.
@@ -127,7 +129,7 @@ async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
             .into()
     });
     let around = surroundings(&System, config.as_ref().ok());
-    let (settings, config) = match (settings::settings(args, &around), config) {
+    let (settings, mut config) = match (settings::settings(args, &around), config) {
         (Ok(settings), Ok(config)) => (settings, config),
         (Err(mut problems), Err(more)) => {
             problems.extend(more);
@@ -135,6 +137,8 @@ async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
         }
         (Err(problems), _) | (_, Err(problems)) => return Err(problems),
     };
+    // Who asks, for the API server's audit log and metrics.
+    config.headers.push((USER_AGENT, HeaderValue::from_static(AGENT)));
     let client = Client::try_from(config)
         .map_err(|error| Diagnostic::error(Class::Config, format!("the cluster's connection: {error}")))?;
     runtime::run(client, settings)

@@ -1,7 +1,7 @@
 //! The status that follows from what was done, and the one patch that writes it.
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Map, Value, json};
 
@@ -19,11 +19,7 @@ pub(super) fn next(task: &Task, applied: &Applied, now: Timestamp) -> TaskStatus
     let mut status = task.known();
     match &applied.done {
         Done::Nothing => {
-            // Whatever could not be done can be done again.
-            let stalled = |kind: &str, reason: &str| {
-                kind == kinds::STALLED && reason == Reason::ReconcileFailed.as_str()
-            };
-            status.conditions.retain(|one| !stalled(&one.type_, &one.reason));
+            recovered(&mut status, now);
             return status;
         }
         Done::CleanedUp { .. } => status.config_secret_ref = None,
@@ -65,6 +61,35 @@ pub(super) fn next(task: &Task, applied: &Applied, now: Timestamp) -> TaskStatus
         }
     }
     status
+}
+
+/// Whatever could not be done can be done again: Ready says no more than JobScheduled does.
+fn recovered(status: &mut TaskStatus, now: Timestamp) {
+    let failed = |one: &Condition| one.reason == Reason::ReconcileFailed.as_str();
+    status
+        .conditions
+        .retain(|one| one.type_ != kinds::STALLED || !failed(one));
+    let scheduled = find(&status.conditions, kinds::JOB_SCHEDULED).cloned();
+    let ready = status.conditions.iter_mut().find(|one| one.type_ == kinds::READY);
+    let Some(ready) = ready.filter(|one| failed(one)) else {
+        return;
+    };
+    let (reason, message) = scheduled.map_or_else(
+        || {
+            (
+                Reason::DoesNotExist.as_str().to_owned(),
+                "there is no Job yet".to_owned(),
+            )
+        },
+        |one| (one.reason, one.message),
+    );
+    *ready = Condition {
+        status: "Unknown".to_owned(),
+        reason,
+        message,
+        last_transition_time: Time(now),
+        ..ready.clone()
+    };
 }
 
 /// What was said of an earlier run is not true of this one.
@@ -200,6 +225,37 @@ fn difference(from: &Value, to: &Value) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Ready once went on to tell of errors that were over.
+    #[test]
+    fn errors_that_are_over_are_told_no_more() {
+        let now = Timestamp::UNIX_EPOCH;
+        let failed = |kind, status| Finding {
+            kind,
+            status,
+            reason: Reason::ReconcileFailed,
+            message: "no answer".into(),
+        };
+        let stalled = [failed(kinds::READY, "False"), failed(kinds::STALLED, "True")];
+        let running = State::Scheduled {
+            message: "pods: 1 active".into(),
+        };
+        for (before, reason) in [(running.findings(), "JobScheduled"), (Vec::new(), "DoesNotExist")] {
+            let scheduled = before.into_iter().filter(|one| one.kind == kinds::JOB_SCHEDULED);
+            let findings: Vec<Finding> = scheduled.chain(stalled.clone()).collect();
+            let mut status = TaskStatus {
+                conditions: merge(&[], &findings, Some(1), now),
+                ..TaskStatus::default()
+            };
+            recovered(&mut status, now);
+            assert!(find(&status.conditions, kinds::STALLED).is_none());
+            let ready = find(&status.conditions, kinds::READY).expect("it");
+            assert_eq!(
+                (ready.status.as_str(), ready.reason.as_str()),
+                ("Unknown", reason)
+            );
+        }
+    }
 
     #[test]
     fn a_patch_holds_what_changed_and_nulls_for_what_went() {

@@ -168,10 +168,14 @@ pub(super) async fn jobs(context: Arc<Context>, place: Option<String>, synced: U
             let change = told.index().delete_job(job);
             change.into_iter().for_each(|change| job_changed(&told, change));
         }
-        // Its task may have been ours until just now.
-        Seeing::Deleted(job) => told
-            .index()
-            .forget(&job.namespace().unwrap_or_default(), &job.name_any()),
+        // Its task may have been ours until just now, or a namesake of one that waits for its name.
+        Seeing::Deleted(job) => {
+            told.index()
+                .forget(&job.namespace().unwrap_or_default(), &job.name_any());
+            let freed =
+                owner(job).filter(|(task, _)| is_placed(&told, job, task) && told.selected().has(task));
+            freed.into_iter().for_each(|(task, _)| told.queue.add(task));
+        }
         Seeing::Applied(_) => {}
         Seeing::Listed(uids) => {
             let changes = told.index().retain_jobs(uids, listed.as_deref());
@@ -184,12 +188,14 @@ pub(super) async fn jobs(context: Arc<Context>, place: Option<String>, synced: U
 /// A Job of a task that another operator looks at is none of our business, nor is one that only says that a task
 /// of ours owns it: whoever may make Jobs can say so, and would take the slots of others.
 fn is_ours(context: &Context, job: &Job) -> bool {
-    owner(job).is_some_and(|(task, uid)| {
-        let (namespace, name) = context.job_place(&task);
-        let placed = job.metadata.namespace.as_deref() == Some(namespace)
-            && job.metadata.name.as_deref() == Some(name.as_str());
-        placed && context.selected().is(&task, &uid)
-    })
+    owner(job).is_some_and(|(task, uid)| is_placed(context, job, &task) && context.selected().is(&task, &uid))
+}
+
+/// Whether a Job has the name and the namespace of a task's.
+fn is_placed(context: &Context, job: &Job, task: &TaskKey) -> bool {
+    let (namespace, name) = context.job_place(task);
+    job.metadata.namespace.as_deref() == Some(namespace)
+        && job.metadata.name.as_deref() == Some(name.as_str())
 }
 
 /// Wakes the owners of the Jobs of pods. Never ends.

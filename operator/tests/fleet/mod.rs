@@ -189,6 +189,8 @@ pub fn own_requests(requests: &[Value]) -> Vec<&Value> {
     for event in &own {
         let code = &event["responseStatus"]["code"];
         assert!(code != 401 && code != 403, "refused: {event:#}");
+        let agent = event["userAgent"].as_str().unwrap();
+        assert!(agent.starts_with("solar-operator/"), "who asks: {event:#}");
     }
     own
 }
