@@ -25,6 +25,12 @@ pub use view::{JobEnd, JobView, PodEnd, PodView};
 pub const DIGEST_INTERVAL: Duration = Duration::from_secs(10);
 /// For how long after the completion.
 pub const DIGEST_PATIENCE: SignedDuration = SignedDuration::from_secs(60);
+/// How often a failed Job's pods are looked for, of which none has been seen to end.
+pub const POD_INTERVAL: Duration = Duration::from_secs(1);
+/// For how long after the failure.
+pub const POD_PATIENCE: SignedDuration = SignedDuration::from_secs(10);
+/// The Job's reason when it was active for too long.
+const DEADLINE_EXCEEDED: &str = "DeadlineExceeded";
 /// How often a Job is looked at whose pods don't come.
 pub const NO_POD_INTERVAL: Duration = Duration::from_secs(10);
 /// How often a Job is looked at whose pods are there and don't start: what they need may be gone.
@@ -96,7 +102,7 @@ pub fn observe(
     match &job.end {
         None => running(job, &pods, &mut observation),
         Some(end) if end.complete => complete(end, winner.as_ref(), &mut observation, now),
-        Some(end) => failed(job, end, &mut observation, now),
+        Some(end) => failed(job, end, &pods, &mut observation, now),
     }
     observation
 }
@@ -191,15 +197,26 @@ fn complete(end: &JobEnd, winner: Option<&Said>, observation: &mut Observation, 
     observation.state = Some(State::Succeeded { message });
 }
 
-fn failed(job: &JobView, end: &JobEnd, observation: &mut Observation, now: Timestamp) {
+fn failed(job: &JobView, end: &JobEnd, pods: &[&PodView], observation: &mut Observation, now: Timestamp) {
+    // A node's clock may be behind the API server's: times only tell of pods that are gone.
+    let of_this_job = |attempt: &&Attempt| {
+        let finished = attempt.finished.as_ref().map(|time| time.0);
+        let since = finished.is_none() || finished >= job.created;
+        pods.iter().any(|pod| pod.uid == attempt.pod_uid) || (attempt.job_name == job.name && since)
+    };
+    let last = observation.attempts.iter().rev().find(of_this_job);
+    // Between two clocks, as everywhere: one that is far off makes nobody wait.
+    let since = end
+        .at
+        .map_or(SignedDuration::ZERO, |at| now.duration_since(at).abs());
+    if last.is_none() && job.failed > 0 && end.reason != DEADLINE_EXCEEDED && since < POD_PATIENCE {
+        // Pods have a watch of their own, and they say why.
+        observation.requeue = Some(POD_INTERVAL);
+        return;
+    }
     observation.digest = None;
     observation.outcome = None;
     observation.completed = Some(end.at.unwrap_or(now));
-    let of_this_job = |attempt: &&Attempt| {
-        let begun = attempt.finished.as_ref().map(|time| time.0);
-        attempt.job_name == job.name && (begun.is_none() || begun >= job.created)
-    };
-    let last = observation.attempts.iter().rev().find(of_this_job);
     let reason = failure_reason(end, last);
     let mut message = match last {
         Some(attempt) if !attempt.message.is_empty() => attempt.message.clone(),
@@ -213,7 +230,7 @@ fn failed(job: &JobView, end: &JobEnd, observation: &mut Observation, now: Times
 }
 
 fn failure_reason(end: &JobEnd, last: Option<&Attempt>) -> Reason {
-    if end.reason == "DeadlineExceeded" {
+    if end.reason == DEADLINE_EXCEEDED {
         return Reason::DeadlineExceeded;
     }
     let by_class = last.and_then(|attempt| said::reason_of_class(&attempt.class));

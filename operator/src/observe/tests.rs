@@ -216,6 +216,57 @@ fn the_newest_finished_pod_tells_why_a_job_failed() {
     );
 }
 
+/// The clock of the node was once asked whether a pod was of this Job: one that was behind hid why it had failed.
+#[test]
+fn a_nodes_clock_may_be_behind() {
+    let mut early = pod(1, Some(4), "Error", &result("auth"));
+    let end = early.end.as_mut().expect("an end");
+    (end.started, end.finished) = (Some(at(40)), Some(at(41)));
+    let seen = look(&ended_job(false, "PodFailurePolicy"), &[early]);
+    assert_eq!(failure(&seen), (Reason::AuthFailed, "what auth said"));
+    // Of pods that are gone, those of an earlier run of the name don't speak.
+    let previous = Previous {
+        attempts: &seen.attempts,
+        ..Default::default()
+    };
+    let later = observe(
+        Some(&ended_job(false, "BackoffLimitExceeded")),
+        &[],
+        previous,
+        at(201),
+    );
+    assert_eq!(failure(&later).0, Reason::BackoffLimitExceeded);
+}
+
+/// A Job's end that was seen before its pods' once hid why it had failed, for good.
+#[test]
+fn a_failed_jobs_pods_are_waited_for() {
+    let job = JobView {
+        failed: 1,
+        ..ended_job(false, "PodFailurePolicy")
+    };
+    let early = observe(Some(&job), &[], Previous::default(), at(209));
+    assert_eq!((&early.state, early.requeue), (&None, Some(POD_INTERVAL)));
+    let known = observe(
+        Some(&job),
+        &[pod(1, Some(4), "Error", &result("auth"))],
+        Previous::default(),
+        at(209),
+    );
+    assert_eq!(failure(&known).0, Reason::AuthFailed);
+    let late = observe(Some(&job), &[], Previous::default(), at(210));
+    assert_eq!(failure(&late).0, Reason::BackoffLimitExceeded);
+    let deadline = JobView {
+        end: ended_job(false, "DeadlineExceeded").end,
+        ..job
+    };
+    assert_eq!(
+        failure(&look(&deadline, &[])).0,
+        Reason::DeadlineExceeded,
+        "pods have nothing to add"
+    );
+}
+
 #[test]
 fn a_deadline_names_what_was_waited_for() {
     let waited = PodView {

@@ -351,8 +351,11 @@ impl Bench {
 
     /// Ends the Job's next pod as a kubelet would.
     pub(crate) async fn finish(&self, job: &str, exit_code: i32, message: &str) -> Pod {
+        let pod = self.pod(job).await;
         let reason = if exit_code == 0 { "Completed" } else { "Error" };
-        self.finish_as(job, &terminated(exit_code, reason, message)).await
+        let status = terminated(exit_code, reason, message);
+        self.write_pod(&pod.name_any(), &status).await;
+        pod
     }
 
     /// Ends the Job's next pod with this status.
@@ -430,8 +433,12 @@ pub(crate) fn status_of<'a>(status: &'a TaskStatus, kind: &str) -> Option<&'a st
 
 /// The status of a pod whose container has ended.
 pub(crate) fn terminated(exit_code: i32, reason: &str, message: &str) -> Value {
+    terminated_at(&jiff::Timestamp::now().to_string(), exit_code, reason, message)
+}
+
+/// The same by a node's own clock.
+pub(crate) fn terminated_at(now: &str, exit_code: i32, reason: &str, message: &str) -> Value {
     let phase = if exit_code == 0 { "Succeeded" } else { "Failed" };
-    let now = jiff::Timestamp::now().to_string();
     json!({"status": {"phase": phase, "containerStatuses": [{
         "name": "renderer", "image": "x", "imageID": "", "ready": false, "restartCount": 0,
         "state": {"terminated": {
