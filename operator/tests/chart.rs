@@ -99,6 +99,21 @@ fn helm_renders_the_same_bytes() {
     }
 }
 
+/// The operator has defaults of its own for what it is not told.
+#[test]
+fn limits_that_are_taken_away_are_away() {
+    let text = manifests(
+        NAMESPACE,
+        &[
+            "--set",
+            "renderer.resources.limits=null,renderer.resources.requests=null",
+        ],
+    );
+    for flag in ["- \"--renderer-limits=\"", "- \"--renderer-requests=\""] {
+        assert!(text.contains(flag), "{flag} is not in {text}");
+    }
+}
+
 #[test]
 fn values_that_are_not_there_are_refused_by_name() {
     for (set, named) in [

@@ -8,7 +8,7 @@ use solar_render::diag::{Class, Diagnostic, Diagnostics};
 
 use super::args::Run;
 use crate::build::JobSettings;
-use crate::names::is_name;
+use crate::names::{MAX_LABEL, is_name};
 use crate::queue::Backoff;
 use crate::reconcile::Settings;
 use crate::runtime::{LeaderSettings, RunSettings, Selection};
@@ -64,7 +64,7 @@ pub(super) fn settings(args: &Run, around: &Surroundings) -> Result<RunSettings,
         health_address: checker.address("health-probe-bind-address", &args.health_probe_bind_address),
     };
     for namespace in &settings.selection.namespaces {
-        checker.name("watch-namespaces", namespace);
+        checker.namespace("watch-namespaces", namespace);
     }
     Diagnostics::or(checker.problems, settings)
 }
@@ -74,7 +74,7 @@ fn job(args: &Run, around: &Surroundings, checker: &mut Checker) -> JobSettings 
         .job_namespace
         .clone()
         .unwrap_or_else(|| around.namespace.clone());
-    checker.name("job-namespace", &job_namespace);
+    checker.namespace("job-namespace", &job_namespace);
     if args.renderer_image.trim().is_empty() || args.renderer_image.contains(char::is_whitespace) {
         checker.wrong(
             "renderer-image",
@@ -223,6 +223,17 @@ impl Checker {
                 name,
                 "a Kubernetes name",
                 "lower-case letters, digits, `-` and `.`",
+            );
+        }
+    }
+
+    fn namespace(&mut self, flag: &str, name: &str) {
+        if !is_name(name) || name.contains('.') || name.len() > MAX_LABEL {
+            self.wrong(
+                flag,
+                name,
+                "a namespace's name",
+                "at most 63 lower-case letters, digits and `-`",
             );
         }
     }
@@ -397,7 +408,7 @@ mod tests {
             "--renderer-limits=memory=much",
             "--permanent-exit-codes=0",
             "--job-namespace=Not_A_Name",
-            "--watch-namespaces=a,B",
+            "--watch-namespaces=a,b.c",
         ])
         .expect_err("mistakes")
         .to_string();

@@ -197,21 +197,18 @@ fn unfinished(
         !job.gone || (job.view.end.is_some() && !earlier)
     };
     let Some(job) = job.filter(counts) else {
+        if conditions::is(&status.conditions, kinds::JOB_SUCCEEDED, "True") && known.is_some() {
+            return Decision::Settle;
+        }
+        run.lost_jobs = run.lost_jobs.saturating_add(u32::from(known.is_some()));
+        if run.lost_jobs >= MAX_LOST_JOBS {
+            // What was asked for meanwhile is not answered by that.
+            return Decision::GiveUp(run);
+        }
         run.push_secret_version = push_version.map(str::to_owned);
         // The next Job answers whatever was asked for before it is made.
         run.retry = task.retry().map(str::to_owned);
-        if known.is_none() {
-            return Decision::Start(run);
-        }
-        if conditions::is(&status.conditions, kinds::JOB_SUCCEEDED, "True") {
-            return Decision::Settle;
-        }
-        run.lost_jobs = run.lost_jobs.saturating_add(1);
-        return if run.lost_jobs >= MAX_LOST_JOBS {
-            Decision::GiveUp(run)
-        } else {
-            Decision::Start(run)
-        };
+        return Decision::Start(run);
     };
     if job.view.deleting && job.view.end.is_none() {
         return Decision::Rest(Some(DELETION_INTERVAL));

@@ -254,6 +254,20 @@ fn a_lost_job_is_made_again_twice() {
     assert!(matches!(lost(2), Decision::GiveUp(Run { lost_jobs: 3, .. })));
 }
 
+/// What was asked for while the last Job ran was once taken for answered by its loss.
+#[test]
+fn giving_up_answers_no_retry() {
+    let mut task = running(2);
+    task.metadata
+        .annotations
+        .get_or_insert_default()
+        .insert(RETRY_ANNOTATION.to_owned(), "1".to_owned());
+    let Decision::GiveUp(run) = decide(&task, None, None, at(200)) else {
+        panic!("it was lost three times");
+    };
+    assert_eq!(run.retry, None);
+}
+
 /// A push Secret that was rotated after a crash once started no run: nobody knew what it had been before.
 #[test]
 fn a_job_that_no_status_tells_of_tells_its_run_itself() {

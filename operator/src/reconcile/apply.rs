@@ -409,12 +409,28 @@ async fn delete_secret(context: &Context, subject: &Subject<'_>, status: &TaskSt
     let Some(secret) = secret else {
         return Ok(());
     };
+    if delete_one_secret(context, subject, &secret).await? {
+        return Ok(());
+    }
+    // The status may know one that is gone, where a younger one was made and could not be noted.
+    match own_secret(context, subject).await? {
+        Some(younger) => delete_one_secret(context, subject, &younger).await.map(|_| ()),
+        None => Ok(()),
+    }
+}
+
+/// Whether it was there.
+async fn delete_one_secret(
+    context: &Context,
+    subject: &Subject<'_>,
+    secret: &OwnedReference,
+) -> Result<bool, Error> {
     match secrets(context, subject)
         .delete(&secret.name, &deletion(&secret.uid))
         .await
     {
-        Ok(_) => Ok(()),
-        Err(error) if is_gone(&error) => Ok(()),
+        Ok(_) => Ok(true),
+        Err(error) if is_gone(&error) => Ok(false),
         Err(error) => Err(Error::api("deleting the config Secret")(error)),
     }
 }

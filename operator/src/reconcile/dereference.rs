@@ -13,7 +13,7 @@ use crate::build::{CA_KEY, JobSettings, Subject};
 use crate::decide::{FoundJob, looks_at_push_secret};
 use crate::key::TaskKey;
 use crate::names::is_name;
-use crate::observe::{PodView, ended};
+use crate::observe::{Ended, PodView, ended};
 
 /// How old a Job without pods is before somebody asks why.
 const NO_POD_PATIENCE: SignedDuration = SignedDuration::from_secs(5);
@@ -92,7 +92,9 @@ pub(super) async fn dereference(context: &Context, key: &TaskKey) -> Result<Opti
     };
     let (job, foreign) = job(context, &subject).await?;
     let push_secret = push_secret(context, &subject, job.as_ref()).await?;
-    let starts = job.is_none() && ended(&found.task.known().conditions).is_none();
+    // A failed task may be asked to run again.
+    let may_start = !matches!(ended(&found.task.known().conditions), Some(Ended::Succeeded));
+    let starts = may_start && job.as_ref().is_none_or(|job| job.gone);
     let ca_configmap = !starts || ca_configmap(context, &subject).await?;
     let pods = job
         .as_ref()

@@ -9,10 +9,13 @@ use super::apply::{Applied, Done};
 use super::dereference::Found;
 use super::{Context, Error};
 use crate::api::{Run, Task, TaskStatus, api_version};
-use crate::conditions::{Finding, Reason, State, find, kinds, merge};
+use crate::conditions::{Finding, Reason, State, find, is, kinds, merge};
 use crate::key::TaskKey;
 use crate::names::MANAGER;
-use crate::observe::Observation;
+use crate::observe::{Observation, ended};
+
+/// The column of a task that nothing is known of.
+const UNKNOWN: &str = "Unknown";
 
 /// The status that follows. Pure.
 pub(super) fn next(task: &Task, applied: &Applied, now: Timestamp) -> TaskStatus {
@@ -120,8 +123,14 @@ fn observed(task: &Task, status: &mut TaskStatus, observation: &Observation, now
     if matches!(state, Some(State::Succeeded { .. })) {
         status.chart_url = Some(task.spec.chart_url());
     }
-    if let Some(state) = state {
-        set_state(task, status, state, now);
+    match state {
+        Some(state) => set_state(task, status, state, now),
+        // How this run ended is not known yet; how the last one did is over.
+        None if ended(&status.conditions).is_some() => {
+            let message = "the Job has ended; why is known when its pods have been seen".to_owned();
+            set_state(task, status, &State::Scheduled { message }, now);
+        }
+        None => {}
     }
 }
 
@@ -176,9 +185,11 @@ pub(crate) async fn stall(context: &Context, key: &TaskKey, message: &str) -> Re
         return Ok(());
     };
     let mut status = task.known();
-    if crate::observe::ended(&status.conditions).is_some() {
+    // Of a Job that has succeeded only the digest may still be awaited: that ends by itself.
+    if ended(&status.conditions).is_some() || is(&status.conditions, kinds::JOB_SUCCEEDED, "True") {
         return Ok(());
     }
+    status.state.get_or_insert_with(|| UNKNOWN.to_owned());
     let finding = |kind, status| Finding {
         kind,
         status,
@@ -255,6 +266,32 @@ mod tests {
                 ("Unknown", reason)
             );
         }
+    }
+
+    /// Run 1 had failed; of run 2 it is not known yet how it ended.
+    #[test]
+    fn the_last_runs_failure_is_not_this_ones() {
+        let failed = State::Failed {
+            reason: Reason::Conflict,
+            message: "there".into(),
+        };
+        let mut status = TaskStatus {
+            conditions: merge(&[], &failed.findings(), Some(1), Timestamp::UNIX_EPOCH),
+            ..TaskStatus::default()
+        };
+        let observation = Observation {
+            state: None,
+            digest: None,
+            outcome: None,
+            attempts: Vec::new(),
+            started: None,
+            completed: None,
+            requeue: None,
+        };
+        let task = crate::tests::task();
+        observed(&task, &mut status, &observation, Timestamp::UNIX_EPOCH);
+        assert_eq!(ended(&status.conditions), None);
+        assert_eq!(status.state.as_deref(), Some("JobScheduled"));
     }
 
     #[test]

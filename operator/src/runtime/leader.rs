@@ -40,6 +40,8 @@ pub(super) struct Elector {
     /// The record as last seen, since when, by this machine's clock.
     seen: Option<(Seen, Instant)>,
     leader: Option<String>,
+    /// When the try began that got or renewed the lease: the API server's time of it is later.
+    renewed: Instant,
 }
 
 type Seen = (Option<String>, Option<Timestamp>);
@@ -52,15 +54,18 @@ impl Elector {
             metrics,
             seen: None,
             leader: None,
+            renewed: Instant::now(),
         }
     }
 
     /// Until this one leads. `heard` is called whenever the API server has answered that another one does.
     pub(super) async fn campaign(&mut self, heard: impl Fn()) {
         loop {
+            let before = Instant::now();
             let tried = timeout(self.settings.renew_deadline, self.try_once()).await;
             match tried {
                 Ok(Ok(true)) => {
+                    self.renewed = before;
                     self.promoted();
                     return;
                 }
@@ -74,19 +79,20 @@ impl Elector {
 
     /// Until the lead is lost.
     pub(super) async fn keep(&mut self) {
-        let mut renewed = Instant::now();
+        let deadline = self.settings.renew_deadline;
         loop {
-            sleep(self.settings.retry_period).await;
-            let left = self.settings.renew_deadline.saturating_sub(renewed.elapsed());
+            let left = deadline.saturating_sub(self.renewed.elapsed());
+            sleep(self.settings.retry_period.min(left)).await;
+            let left = deadline.saturating_sub(self.renewed.elapsed());
+            if left.is_zero() {
+                break;
+            }
             let before = Instant::now();
             match timeout(left, self.try_once()).await {
-                Ok(Ok(true)) => renewed = before,
+                Ok(Ok(true)) => self.renewed = before,
                 Ok(Ok(false)) => break,
                 Ok(Err(error)) => tracing::warn!(%error, "the lease could not be renewed"),
                 Err(_) => tracing::warn!("the lease could not be renewed: no answer"),
-            }
-            if renewed.elapsed() >= self.settings.renew_deadline {
-                break;
             }
         }
         self.demoted();
