@@ -186,7 +186,7 @@ impl FromStr for Host {
         if valid_host(host) {
             Ok(Self(host.to_owned()))
         } else {
-            Err(ReferenceError::Host(text.to_owned()))
+            Err(ReferenceError::Host(without_user(text)))
         }
     }
 }
@@ -215,7 +215,7 @@ impl FromStr for Repository {
         let text = text.strip_prefix("oci://").unwrap_or(text);
         let (host, path) = text.split_once('/').unwrap_or((text, ""));
         if !valid_host(host) {
-            return Err(ReferenceError::Host(host.to_owned()));
+            return Err(ReferenceError::Host(without_user(host)));
         }
         if !valid_path(path) {
             return Err(ReferenceError::Path(path.to_owned()));
@@ -291,7 +291,7 @@ fn parse_registry_target(rest: &str) -> Result<Target, ReferenceError> {
     };
     let (host, path) = base.split_once('/').unwrap_or((base, ""));
     if !valid_host(host) {
-        return Err(ReferenceError::Host(host.to_owned()));
+        return Err(ReferenceError::Host(without_user(host)));
     }
     if !(valid_path(path) || path.is_empty() && tag.is_none()) {
         return Err(ReferenceError::Path(path.to_owned()));
@@ -409,6 +409,14 @@ impl fmt::Display for Reference {
     }
 }
 
+/// A host for a message: what stands in front of it may be a password.
+fn without_user(host: &str) -> String {
+    match host.rsplit_once('@') {
+        Some((_, host)) => format!("…@{host}"),
+        None => host.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -475,6 +483,20 @@ mod tests {
         ] {
             assert!(text.parse::<Target>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_password_in_front_of_a_host_is_not_shown() {
+        let error = "me:s3cret@h.example".parse::<Host>().unwrap_err().to_string();
+        assert!(
+            !error.contains("s3cret") && error.contains("@h.example"),
+            "{error}"
+        );
+        let error = "me:s3cret@h.example/a/b:1"
+            .parse::<Reference>()
+            .unwrap_err()
+            .to_string();
+        assert!(!error.contains("s3cret"), "{error}");
     }
 
     #[test]

@@ -167,7 +167,7 @@ impl Walk<'_> {
             }
             None => link,
         };
-        if self.ignore.ignores(path, metadata.is_dir()) || is_left_out(path) {
+        if self.ignore.ignores(path, metadata.is_dir()) || is_left_out(path) || fsio::is_unfinished(real) {
             return Ok(());
         }
         if metadata.is_dir() {

@@ -51,6 +51,11 @@ fn run(args: &Publish, context: &Context<'_>) -> Result<Vec<Row>> {
             .into());
     }
     let inputs = find_all(&expanded(&args.inputs)?)?;
+    if let Some(path) = &args.dotenv {
+        // Nothing is pushed whose digest could not be told; and no older report is taken for this one.
+        fsio::write_atomically(path, b"")
+            .map_err(|error| fsio::cannot("write", path, &error, Class::Usage))?;
+    }
     let client = client_options(&args.registry)?;
     let stamp = pipeline::stamp(context.world)?;
     let make = |number: usize, packer: &mut Packer| match inputs.get(number) {

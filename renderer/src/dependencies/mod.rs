@@ -166,7 +166,11 @@ impl Manager<'_> {
             .windows(17)
             .any(|piece| piece == b"\"apiVersion\":\"v1\"");
         let lock_path = chart.join(if is_v1 { "requirements.lock" } else { "Chart.lock" });
-        let old = read_lock(&lock_path)?;
+        let old = match mode {
+            Mode::Build => read_lock(&lock_path)?,
+            // It is written anew, whatever is wrong with it.
+            Mode::Update => read_lock(&lock_path).unwrap_or_default(),
+        };
         if wanted.is_empty() {
             return Ok(());
         }

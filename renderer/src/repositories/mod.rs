@@ -77,6 +77,8 @@ impl Raw {
             Some(url)
         })?;
         let digest = self.digest.and_then(|text| {
+            // Helm does not look at it: one in capitals is still one.
+            let text = text.trim().to_ascii_lowercase();
             let hex = text.trim_start_matches("sha256:");
             format!("sha256:{hex}").parse().ok()
         });

@@ -123,6 +123,13 @@ fn helm_builds_from_our_lock_and_we_from_helms() {
         helms,
         "a build does not change it"
     );
+    // A lock that merging has spoiled is refused by a build, and written anew by an update.
+    fs::write(app.join("Chart.lock"), "<<<<<<< ours\n").unwrap();
+    assert_eq!(ours("build", &app, &[]).code, 1);
+    let run = ours("update", &app, &[]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let anew = fs::read_to_string(app.join("Chart.lock")).unwrap();
+    assert_eq!(digest(&anew), digest(&lock));
 }
 
 #[test]

@@ -272,6 +272,28 @@ fn one_that_fails_stops_no_other_and_each_is_named() {
 }
 
 #[test]
+fn nothing_is_pushed_whose_digest_can_not_be_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let chart = folder.path().join("app");
+    std::fs::create_dir(&chart).unwrap();
+    std::fs::write(
+        chart.join("Chart.yaml"),
+        "apiVersion: v2\nname: app\nversion: 1.0.0\n",
+    )
+    .unwrap();
+    let out = folder.path().join("out");
+    let mut publish = command();
+    publish
+        .arg("publish")
+        .arg(&chart)
+        .arg(format!("file:{}", out.display()));
+    let run = Run::of(publish.arg("--dotenv").arg(folder.path().join("none/report")));
+    assert_ne!(run.code, 0, "{}", run.stdout);
+    assert!(run.stderr.contains("can't write"), "{}", run.stderr);
+    assert!(!out.join("app-1.0.0.tgz").exists());
+}
+
+#[test]
 fn no_more_connections_are_open_than_allowed() {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
