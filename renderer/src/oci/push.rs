@@ -12,6 +12,9 @@ use crate::reference::{Digest, Reference, Tag};
 use crate::report::Outcome;
 use crate::world::World;
 
+/// From this size on another look at the tag costs next to nothing beside what was sent.
+const LOOK_AGAIN_BYTES: u64 = 256 << 10;
+
 /// Pushes from this thread, with a runtime of its own.
 pub(super) fn push(
     artifact: &Artifact,
@@ -67,14 +70,21 @@ impl Push<'_> {
         }
         let known = self.client.is_authenticated();
         send_blobs(&self.client, self.artifact, self.supply.as_ref(), self.progress).await?;
-        if !known && self.client.is_authenticated() {
-            // The first look was a stranger's, from whom registries may hide what they hold.
+        // The first look may have been a stranger's, from whom registries hide what they hold.
+        let was_strange = !known && self.client.is_authenticated();
+        if was_strange || self.is_large() {
             spots = self.look(&tags).await?;
         }
         for spot in spots.iter().filter(|spot| spot.sends()) {
             self.place(spot.tag).await?;
         }
         self.finish(spots).await
+    }
+
+    /// Whether sending it takes so long that somebody may have been quicker.
+    fn is_large(&self) -> bool {
+        let blobs = self.artifact.blobs.iter();
+        blobs.map(|blob| blob.size).sum::<u64>() >= LOOK_AGAIN_BYTES
     }
 
     /// Puts the manifest at a tag, and sees that it stays.

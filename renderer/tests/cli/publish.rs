@@ -315,6 +315,52 @@ fn no_more_connections_are_open_than_allowed() {
     assert!((2..=3).contains(&most), "{most} at once");
 }
 
+/// A large chart takes its time: what came to the tag meanwhile is not written over.
+#[test]
+fn a_tag_that_was_taken_during_the_upload_is_a_conflict() {
+    let (registry, folder) = (Registry::start(), tempfile::tempdir().unwrap());
+    let write = |name: &str, bytes: Vec<u8>| {
+        let chart = folder.path().join(name);
+        std::fs::create_dir(&chart).unwrap();
+        std::fs::write(
+            chart.join("Chart.yaml"),
+            "apiVersion: v2\nname: app\nversion: 1.0.0\n",
+        )
+        .unwrap();
+        std::fs::write(chart.join("data"), bytes).unwrap();
+        chart
+    };
+    // Numbers that don't compress: 400 KiB are more than can be sent without a second look.
+    let mut state = 1_u64;
+    let large = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    });
+    let (slow, quick) = (
+        write("slow", large.take(400 << 10).collect()),
+        write("quick", b"x".to_vec()),
+    );
+    let push = move |chart: &Path, host: &str| {
+        let mut push = command();
+        push.arg("push")
+            .arg(chart)
+            .args([&format!("oci://{host}/charts"), "--plain-http"]);
+        Run::of(&mut push)
+    };
+    let upstream = registry.host().to_owned();
+    let once = std::sync::Once::new();
+    let server = Server::start(move |request| {
+        if request.method == "PUT" && request.target.contains("/blobs/") {
+            once.call_once(|| assert_eq!(push(&quick, &upstream).code, 0));
+        }
+        forward(request, &upstream).into()
+    });
+    let run = push(&slow, &server.host());
+    assert_eq!(run.code, 3, "{}{}", run.stdout, run.stderr);
+    let digest = Run::of(command().arg("digest").arg(folder.path().join("quick")));
+    assert_eq!(registry.crane_digest("charts/app:1.0.0"), digest.stdout.trim());
+}
+
 #[test]
 fn what_can_not_be_meant_is_said_before_any_network() {
     let folder = tempfile::tempdir().unwrap();
