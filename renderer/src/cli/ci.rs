@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
 
 use super::output::to_stderr;
 use crate::diag::{Class, Diagnostic};
@@ -84,12 +85,7 @@ pub(crate) fn tell_github(cells: &[Cells], reports: &[Report], world: &dyn World
         .into_iter()
         .filter_map(|(name, text)| {
             let path = world.env(name)?;
-            let error = OpenOptions::new()
-                .append(true)
-                .create(true)
-                .open(&path)
-                .and_then(|mut file| file.write_all(text.as_bytes()))
-                .err()?;
+            let error = append(Path::new(&path), &text).err()?;
             let message = format!(
                 "can't write to {path}, which {name} names: {}",
                 fsio::reason(&error)
@@ -97,6 +93,22 @@ pub(crate) fn tell_github(cells: &[Cells], reports: &[Report], world: &dyn World
             Some(Diagnostic::warning(Class::Io, message))
         })
         .collect()
+}
+
+/// Adds lines to a file, and an end to the line that an earlier step may have left open there.
+fn append(path: &Path, lines: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .open(path)?;
+    let mut last = [b'\n'];
+    // What can't be read back, a pipe say, is no such file.
+    if file.seek(SeekFrom::End(-1)).is_ok() {
+        file.read_exact(&mut last)?;
+    }
+    let open = last != [b'\n'];
+    file.write_all(format!("{}{lines}", if open { "\n" } else { "" }).as_bytes())
 }
 
 /// As GitHub's runner reads the words of a command.
@@ -191,6 +203,17 @@ mod tests {
                 input: String::new(),
             })
             .collect()
+    }
+
+    #[test]
+    fn a_line_that_another_step_left_open_is_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("output");
+        for (before, after) in [("", "a=1\n"), ("x=2\n", "x=2\na=1\n"), ("x=2", "x=2\na=1\n")] {
+            std::fs::write(&path, before).unwrap();
+            append(&path, "a=1\n").unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), after);
+        }
     }
 
     #[test]
