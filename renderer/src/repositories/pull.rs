@@ -61,7 +61,7 @@ pub(crate) fn pull(
     let file = got.file_name();
     let signer = check_provenance(
         (&file, &got.digest),
-        got.url.as_str(),
+        &got.shown(),
         got.provenance.as_deref(),
         options,
         now,
@@ -70,7 +70,7 @@ pub(crate) fn pull(
         .map_err(|error| cannot(&packed, &error))?
         .len();
     let mut pulled = Pulled {
-        reference: got.url.to_string(),
+        reference: got.shown(),
         manifest: None,
         layer: (got.digest.clone(), size),
         path: packed.clone(),
@@ -107,7 +107,7 @@ fn save(packed: &Path, file: &str, options: &PullOptions, got: &Got) -> Result<s
 
 fn archive_at(packed: &Path, got: &Got) -> Result<crate::chart::metadata::Metadata> {
     let file = fs::File::open(packed).map_err(|error| fsio::cannot("read", packed, &error, Class::Io))?;
-    Ok(archive::inspect_reader(io::BufReader::new(file), got.url.as_str())?.metadata)
+    Ok(archive::inspect_reader(io::BufReader::new(file), &got.shown())?.metadata)
 }
 
 fn unpack(draft: AtomicDir, packed: &Path, folder: &Path, got: &Got) -> Result<std::path::PathBuf> {
@@ -115,7 +115,7 @@ fn unpack(draft: AtomicDir, packed: &Path, folder: &Path, got: &Got) -> Result<s
     let unpacked = draft.path().join("chart");
     fs::create_dir(&unpacked).map_err(|error| cannot(&unpacked, &error))?;
     let file = fs::File::open(packed).map_err(|error| cannot(packed, &error))?;
-    let found = archive::unpack(io::BufReader::new(file), got.url.as_str(), &unpacked)?.metadata;
+    let found = archive::unpack(io::BufReader::new(file), &got.shown(), &unpacked)?.metadata;
     let target = folder.join(&found.name);
     if draft
         .commit_new("chart", &target)

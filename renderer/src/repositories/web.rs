@@ -56,7 +56,6 @@ pub(crate) struct Order<'o> {
 }
 
 /// What was fetched.
-#[derive(Debug)]
 pub(crate) struct Got {
     /// The archive's.
     pub(crate) url: Url,
@@ -190,6 +189,13 @@ impl<'a> Web<'a> {
 }
 
 impl Got {
+    /// The URL for people: without a user and the query, where secrets may be.
+    pub(crate) fn shown(&self) -> String {
+        let query = if self.url.query().is_some() { "?…" } else { "" };
+        let origin = self.url.origin().ascii_serialization();
+        format!("{origin}{}{query}", self.url.path())
+    }
+
     /// The archive's name on the server: what a provenance file speaks of.
     pub(crate) fn file_name(&self) -> String {
         let last = self.url.path_segments().and_then(|mut all| all.next_back());
@@ -291,5 +297,20 @@ fn with_tls(client: &ClientOptions, known: &Known) -> ClientOptions {
             key_file: path(&known.key_file).or_else(|| client.tls.key_file.clone()),
         },
         ..client.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_url_hides_is_not_shown() {
+        let got = Got {
+            url: Url::parse("https://me:s3cret@h.example/a-1.0.0.tgz?token=s3cret").unwrap(),
+            digest: Digest::from_sha256(&[0; 32]),
+            provenance: None,
+        };
+        assert_eq!(got.shown(), "https://h.example/a-1.0.0.tgz?…");
     }
 }
