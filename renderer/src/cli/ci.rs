@@ -1,7 +1,7 @@
 //! What is said about many charts: a table for people, and what GitHub and GitLab read.
 
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
@@ -97,18 +97,20 @@ pub(crate) fn tell_github(cells: &[Cells], reports: &[Report], world: &dyn World
 
 /// Adds lines to a file, and an end to the line that an earlier step may have left open there.
 fn append(path: &Path, lines: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create(true)
-        .open(path)?;
-    let mut last = [b'\n'];
-    // What can't be read back, a pipe say, is no such file.
-    if file.seek(SeekFrom::End(-1)).is_ok() {
-        file.read_exact(&mut last)?;
-    }
-    let open = last != [b'\n'];
-    file.write_all(format!("{}{lines}", if open { "\n" } else { "" }).as_bytes())
+    let end = if is_open(path) { "\n" } else { "" };
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    file.write_all(format!("{end}{lines}").as_bytes())
+}
+
+/// Whether a file's last line has no end. What is no file, or can't be read, is taken as it is.
+fn is_open(path: &Path) -> bool {
+    let last = || {
+        let mut last = [0];
+        let mut file = File::open(path).ok()?;
+        file.seek(SeekFrom::End(-1)).ok()?;
+        file.read_exact(&mut last).ok().map(|()| last)
+    };
+    path.is_file() && last().is_some_and(|last| last != [b'\n'])
 }
 
 /// As GitHub's runner reads the words of a command.

@@ -40,17 +40,17 @@ pub(super) fn sweep(folder: &Path, new: &File) {
     else {
         return;
     };
-    for path in fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    // By their names first: a layout has thousands of files that are nobody's rest.
+    let unfinished = entries
         .map(|entry| entry.path())
-    {
+        .filter(|path| is_unfinished(path));
+    for path in unfinished {
         let is_old = |found: &fs::Metadata| found.modified().is_ok_and(|time| time < limit);
         let Ok(found) = path.symlink_metadata() else {
             continue;
         };
-        if !is_unfinished(&path) || !is_old(&found) || !(found.is_file() || found.is_dir()) {
+        if !is_old(&found) || !(found.is_file() || found.is_dir()) {
             continue;
         }
         let Ok(file) = File::open(&path) else { continue };

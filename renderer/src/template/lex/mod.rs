@@ -8,10 +8,15 @@
 //! Charts bring megabytes of text, so it is read as bytes: whatever has a meaning here is ASCII,
 //! and only names may hold other letters.
 
-use std::fmt::Write as _;
+mod bytes;
+mod number;
 
 use memchr::memmem;
 
+use self::bytes::{
+    ENDS, LETTER, WORD, at_right_delimiter, code_point, has_left_marker, is, is_alphanumeric, is_space,
+    keyword, spaces,
+};
 use crate::source::Span;
 
 const LEFT: &str = "{{";
@@ -444,160 +449,11 @@ impl<'a> Lexer<'a> {
             }
         }
     }
-
-    fn number(&mut self) -> Token {
-        if !self.scan_number() {
-            return self.bad_number();
-        }
-        if matches!(self.peek(), Some(b'+' | b'-')) {
-            if !self.scan_number() || !self.written().ends_with('i') {
-                return self.bad_number();
-            }
-            return self.emit(TokenKind::Complex);
-        }
-        self.emit(TokenKind::Number)
-    }
-
-    fn bad_number(&mut self) -> Token {
-        let message = format!("bad number syntax: {}", super::print::quote(self.written()));
-        self.error(message)
-    }
-
-    /// Generous: what is no number after all is found when it is read.
-    fn scan_number(&mut self) -> bool {
-        self.accept(b"+-");
-        let mut digits: &[u8] = b"0123456789_";
-        let (mut exponent, mut binary_exponent) = (true, false);
-        if self.accept(b"0") {
-            if self.accept(b"xX") {
-                digits = b"0123456789abcdefABCDEF_";
-                (exponent, binary_exponent) = (false, true);
-            } else if self.accept(b"oO") {
-                digits = b"01234567_";
-                exponent = false;
-            } else if self.accept(b"bB") {
-                digits = b"01_";
-                exponent = false;
-            }
-        }
-        while self.accept(digits) {}
-        if self.accept(b".") {
-            while self.accept(digits) {}
-        }
-        if exponent && self.accept(b"eE") || binary_exponent && self.accept(b"pP") {
-            self.accept(b"+-");
-            while self.accept(b"0123456789_") {}
-        }
-        self.accept(b"i");
-        match self.peek_char().filter(|next| is_alphanumeric(*next)) {
-            Some(next) => {
-                self.position += next.len_utf8();
-                false
-            }
-            None => true,
-        }
-    }
-
-    fn accept(&mut self, set: &[u8]) -> bool {
-        let accepted = self.peek().is_some_and(|next| set.contains(&next));
-        if accepted {
-            self.position += 1;
-        }
-        accepted
-    }
 }
 
 /// Texts have far less than 4 GiB: their limits are elsewhere.
 fn offset(position: usize) -> u32 {
     u32::try_from(position).unwrap_or(u32::MAX)
-}
-
-fn keyword(word: &[u8]) -> Option<Keyword> {
-    Some(match word {
-        b"block" => Keyword::Block,
-        b"break" => Keyword::Break,
-        b"continue" => Keyword::Continue,
-        b"define" => Keyword::Define,
-        b"else" => Keyword::Else,
-        b"end" => Keyword::End,
-        b"if" => Keyword::If,
-        b"nil" => Keyword::Nil,
-        b"range" => Keyword::Range,
-        b"template" => Keyword::Template,
-        b"with" => Keyword::With,
-        _ => return None,
-    })
-}
-
-fn is_alphanumeric(character: char) -> bool {
-    character == '_' || character.is_alphanumeric()
-}
-
-/// What a name may begin with.
-const LETTER: u8 = 1;
-/// What a name may go on with.
-const WORD: u8 = 2;
-/// White space.
-const BLANK: u8 = 4;
-/// What may follow a name.
-const ENDS: u8 = 8;
-
-/// What each byte is: most of a template's bytes are asked one after the other.
-static CLASSES: [u8; 256] = classes();
-
-const fn classes() -> [u8; 256] {
-    let mut classes = [0; 256];
-    let mut byte = 0_u8;
-    while byte < 128 {
-        classes[byte as usize] = match byte {
-            b'_' | b'a'..=b'z' | b'A'..=b'Z' => LETTER | WORD,
-            b'0'..=b'9' => WORD,
-            b' ' | b'\t' | b'\r' | b'\n' => BLANK | ENDS,
-            b'.' | b',' | b'|' | b':' | b')' | b'(' => ENDS,
-            _ => 0,
-        };
-        byte += 1;
-    }
-    classes
-}
-
-#[inline]
-fn is(byte: u8, class: u8) -> bool {
-    CLASSES[usize::from(byte)] & class != 0
-}
-
-#[inline]
-fn is_space(byte: u8) -> bool {
-    is(byte, BLANK)
-}
-
-/// How many blanks a text begins with.
-fn spaces(text: &[u8]) -> usize {
-    text.iter().take_while(|byte| is_space(**byte)).count()
-}
-
-fn has_left_marker(text: &[u8]) -> bool {
-    matches!(text, [b'-', blank, ..] if is_space(*blank))
-}
-
-/// Whether an action ends here, and whether it trims what follows.
-#[inline]
-fn at_right_delimiter(text: &[u8]) -> Option<bool> {
-    match text {
-        [b'}', b'}', ..] => Some(false),
-        [blank, b'-', b'}', b'}', ..] if is_space(*blank) => Some(true),
-        _ => None,
-    }
-}
-
-/// As Go's `%#U`.
-fn code_point(character: char) -> String {
-    let mut out = format!("U+{:04X}", u32::from(character));
-    if super::print::is_printable(character) {
-        // Writing to a String can't fail.
-        let _ = write!(out, " '{character}'");
-    }
-    out
 }
 
 #[cfg(test)]
