@@ -8,7 +8,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use solar_operator::api::TaskStatus;
 
-use crate::harness::{Bench, message_of, run, status_of, success};
+use crate::harness::{Bench, failure, message_of, run, status_of, success};
 
 fn job(name: &str, owner: Value) -> Value {
     json!({
@@ -102,6 +102,13 @@ fn a_missing_ca_configmap_is_told_and_waited_for() {
         bench.make_object::<ConfigMap>(map).await;
         bench.ask("shop", "wake").await;
         bench.until_state("shop", "JobScheduled").await;
+        // A retry would wait for it without a word, if it were not looked for again.
+        bench.finish("render-shop", 1, &failure("config")).await;
+        bench.until_state("shop", "JobFailed").await;
+        let maps = bench.api::<ConfigMap>();
+        maps.delete("roots", &DeleteParams::default()).await.unwrap();
+        bench.ask("shop", "again").await;
+        bench.until_state("shop", "ConfigMapNotFound").await;
     });
 }
 
