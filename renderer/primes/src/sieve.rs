@@ -4,15 +4,25 @@ use std::sync::LazyLock;
 
 use num_bigint::BigUint;
 
+#[cfg(target_arch = "x86_64")]
+use super::lanes::{self, residues::Divisors};
+
 /// Candidates are freed of all prime factors below this. A larger bound costs more here than
 /// the powers it saves.
 pub(crate) const BOUND: u32 = 1 << 15;
+/// The same where remainders are taken many at a time.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const WIDE_BOUND: u32 = 1 << 17;
 
 /// The odd primes below [`BOUND`], in order.
-pub(crate) static SMALL_PRIMES: LazyLock<Vec<u32>> = LazyLock::new(small_primes);
+pub(crate) static SMALL_PRIMES: LazyLock<Vec<u32>> = LazyLock::new(|| primes_below(BOUND));
 
-fn small_primes() -> Vec<u32> {
-    let bound = BOUND as usize;
+/// Those below [`WIDE_BOUND`].
+#[cfg(target_arch = "x86_64")]
+static DIVISORS: LazyLock<Divisors> = LazyLock::new(|| Divisors::new(&primes_below(WIDE_BOUND)));
+
+pub(crate) fn primes_below(bound: u32) -> Vec<u32> {
+    let bound = bound as usize;
     let mut composite = vec![false; bound];
     let mut primes = Vec::new();
     for number in (3..bound).step_by(2) {
@@ -30,12 +40,42 @@ fn small_primes() -> Vec<u32> {
 }
 
 /// The indexes below `terms` at which `start + index * step` has no odd prime factor below
-/// [`BOUND`].
+/// [`BOUND`], or below a larger bound.
 ///
-/// `start` is larger than [`BOUND`], so that no term is one of these primes itself.
+/// `start` is larger than 2^40, so that no term is one of these primes itself.
 pub(crate) fn without_small_factors(start: &BigUint, step: &BigUint, terms: usize) -> Vec<usize> {
     let mut composite = vec![false; terms];
-    let by_two = *step == BigUint::from(2_u32);
+    #[cfg(target_arch = "x86_64")]
+    if *step == BigUint::from(2_u32) && lanes::are_there() {
+        DIVISORS.first_multiples(start, |prime, first| {
+            mark(&mut composite, u64::from(prime), first)
+        });
+        return left(&composite);
+    }
+    mark_one_by_one(start, step, &mut composite);
+    left(&composite)
+}
+
+fn left(composite: &[bool]) -> Vec<usize> {
+    let indexes = composite.iter().enumerate();
+    indexes
+        .filter_map(|(index, composite)| (!composite).then_some(index))
+        .collect()
+}
+
+/// The first and every `prime`-th after it.
+fn mark(composite: &mut [bool], prime: u64, first: u64) {
+    let first = usize::try_from(first).unwrap_or(usize::MAX);
+    let prime = usize::try_from(prime).unwrap_or(usize::MAX);
+    if let Some(rest) = composite.get_mut(first..) {
+        rest.iter_mut()
+            .step_by(prime)
+            .for_each(|composite| *composite = true);
+    }
+}
+
+/// Marks the multiples of [`SMALL_PRIMES`], on any processor.
+pub(crate) fn mark_one_by_one(start: &BigUint, step: &BigUint, composite: &mut [bool]) {
     let (start, step) = (start.to_u64_digits(), step.to_u64_digits());
     for group in SMALL_PRIMES.chunks(4) {
         // Four primes of 15 bits fit one word: long divisions are what this costs.
@@ -43,30 +83,14 @@ pub(crate) fn without_small_factors(start: &BigUint, step: &BigUint, terms: usiz
         let (start, step) = (remainder(&start, product), remainder(&step, product));
         for prime in group {
             let prime = u64::from(*prime);
-            let inverse = if by_two {
-                Some(prime / 2 + 1)
-            } else {
-                inverse(step % prime, prime)
-            };
-            let first = match inverse {
+            match inverse(step % prime, prime) {
                 // start + index * step = 0, solved for the index.
-                Some(inverse) => (prime - start % prime) * inverse % prime,
-                None if start % prime == 0 => return Vec::new(),
-                None => continue,
-            };
-            composite
-                .iter_mut()
-                .skip(usize::try_from(first).unwrap_or(usize::MAX))
-                .step_by(usize::try_from(prime).unwrap_or(usize::MAX))
-                .for_each(|composite| *composite = true);
+                Some(inverse) => mark(composite, prime, (prime - start % prime) * inverse % prime),
+                None if start % prime == 0 => composite.fill(true),
+                None => {}
+            }
         }
     }
-    composite
-        .iter()
-        .enumerate()
-        .filter(|(_, composite)| !**composite)
-        .map(|(index, _)| index)
-        .collect()
 }
 
 /// Of a number in words, the lowest first.

@@ -3,8 +3,7 @@
 use num_bigint::BigUint;
 
 use super::{
-    BASES, LANES, Power, Progression, are_strong_probable_primes, first_prime, first_primes, passes_base_two,
-    powers_of, sieve, words,
+    LANES, Power, Progression, finder::verdicts, first_prime, first_primes, powers_of, sieve, words,
 };
 
 fn progression(start: BigUint, step: u32, terms: usize) -> Progression {
@@ -45,13 +44,17 @@ const SIZES: [u64; 12] = [41, 52, 64, 65, 128, 256, 1000, 1023, 1024, 1030, 2048
 fn powers_are_those_of_another_library() {
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
     for bits in SIZES {
-        for count in [1, 3, 8, 9, 16] {
+        // All that shift, and one among them that doesn't.
+        for (count, bases) in [1, 3, 8, 9, 16]
+            .into_iter()
+            .flat_map(|count| [(count, [2_u64, 3, 5, 17, 33]), (count, [2, 3, 11, 17, 33])])
+        {
             let moduli: Vec<BigUint> = (0..count).map(|_| numbers.odd(bits)).collect();
             let exponents: Vec<BigUint> = (0..count).map(|_| numbers.of(bits.min(200))).collect();
             let powers: Vec<Power<'_>> = moduli
                 .iter()
                 .zip(&exponents)
-                .zip(BASES.iter().chain([&2]).cycle())
+                .zip(bases.iter().cycle())
                 .map(|((modulus, exponent), base)| Power {
                     base: *base,
                     exponent,
@@ -77,7 +80,7 @@ fn numbers_of_ones_and_of_zeros_overflow_nothing() {
         let lowest = (&one << (bits - 1)) + 1_u32;
         for modulus in [&highest, &lowest] {
             let exponent = modulus - 1_u32;
-            for base in [2, 31] {
+            for base in [2, 31, 33, 63] {
                 let power = Power {
                     base,
                     exponent: &exponent,
@@ -102,17 +105,8 @@ fn mersenne_numbers_are_told_apart() {
         (2203, true),
     ] {
         let number = (BigUint::from(1_u32) << exponent) - 1_u32;
-        // 2 to the power of one less is 1 for all of them: only the other bases tell.
-        assert_eq!(
-            passes_base_two(std::slice::from_ref(&number)),
-            [true],
-            "2^{exponent} - 1"
-        );
-        assert_eq!(
-            are_strong_probable_primes(std::slice::from_ref(&number)),
-            [prime],
-            "2^{exponent} - 1"
-        );
+        // All of them pass the test to the base 2: only the other bases tell.
+        assert_eq!(verdicts(&[number]), [(true, prime)], "2^{exponent} - 1");
     }
 }
 
@@ -141,9 +135,9 @@ fn several_are_found_as_each_would_be() {
 #[test]
 fn carmichael_numbers_are_no_primes() {
     // The second is a strong pseudoprime to the bases 2 to 17 (Jaeschke 1993).
-    for text in ["9746347772161", "341550071728321"] {
+    for (text, first) in [("9746347772161", false), ("341550071728321", true)] {
         let number: BigUint = text.parse().expect("a number");
-        assert_eq!(are_strong_probable_primes(&[number]), [false], "{text}");
+        assert_eq!(verdicts(&[number]), [(first, false)], "{text}");
     }
 }
 
@@ -153,14 +147,66 @@ fn the_sieve_leaves_what_has_no_small_factor() {
     let start = numbers.odd(256);
     for step in [BigUint::from(2_u32), numbers.of(200) << 1] {
         let left = sieve::without_small_factors(&start, &step, 2_000);
-        let primes = &*sieve::SMALL_PRIMES;
-        let expected: Vec<usize> = (0..2_000)
-            .filter(|index| {
+        let no_factor_below = |bound| {
+            let primes = sieve::primes_below(bound);
+            let without = (0..2_000).filter(|index| {
                 let term = &start + &step * *index;
                 primes.iter().all(|prime| &term % *prime != BigUint::from(0_u32))
-            })
-            .collect();
-        assert_eq!(left, expected);
+            });
+            without.collect::<Vec<usize>>()
+        };
+        #[cfg(target_arch = "x86_64")]
+        if step == BigUint::from(2_u32) && super::lanes::are_there() {
+            assert_eq!(left, no_factor_below(sieve::WIDE_BOUND));
+            continue;
+        }
+        assert_eq!(left, no_factor_below(sieve::BOUND));
+    }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn remainders_taken_together_are_those_taken_one_by_one() {
+    use super::lanes::{self, residues::Divisors};
+
+    let mut primes = sieve::primes_below(1 << 12);
+    primes.extend([104_729, 262_139, 33_554_393]);
+    let divisors = Divisors::new(&primes);
+    let mut numbers = Numbers(5);
+    let mut starts: Vec<BigUint> = SIZES.iter().map(|bits| numbers.odd(*bits)).collect();
+    starts.push((BigUint::from(1_u32) << 1_024_u32) - 1_u32);
+    starts.push((BigUint::from(1_u32) << 1_040_u32) + 1_u32);
+    starts.push(
+        primes
+            .iter()
+            .take(80)
+            .map(|prime| BigUint::from(*prime))
+            .product(),
+    );
+    for start in starts {
+        let mut seen = std::collections::BTreeSet::new();
+        let there = divisors.first_multiples(&start, |prime, first| {
+            assert!(first < u64::from(prime), "{first} of {prime}");
+            let multiple = &start + 2 * first;
+            assert_eq!(multiple % prime, BigUint::from(0_u32), "{prime} and {start}");
+            seen.insert(prime);
+        });
+        assert_eq!(there, lanes::are_there());
+        assert!(!there || seen.iter().eq(&primes));
+    }
+}
+
+#[test]
+fn marking_one_by_one_leaves_the_same() {
+    let start = Numbers(9).odd(300);
+    let mut composite = vec![false; 3_000];
+    sieve::mark_one_by_one(&start, &BigUint::from(2_u32), &mut composite);
+    for (index, composite) in composite.into_iter().enumerate() {
+        let term = &start + 2 * index;
+        let factor = sieve::SMALL_PRIMES
+            .iter()
+            .any(|prime| &term % *prime == BigUint::from(0_u32));
+        assert_eq!(composite, factor, "{index}");
     }
 }
 

@@ -87,6 +87,8 @@ pub struct Context {
     pub stream: random::Stream,
     /// Primes for the keys to come; none at first.
     primes: certs::Ahead,
+    /// The last key that was checked; none at first.
+    last_rsa: certs::LastRsa,
 }
 
 impl Context {
@@ -101,6 +103,7 @@ impl Context {
             regexes: RegexCache::default(),
             stream: random::Stream::default(),
             primes: certs::Ahead::default(),
+            last_rsa: certs::LastRsa::default(),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Primes made ahead of time, on other processors.
+//! Primes for the keys to come, also on other processors.
 //!
 //! A chart that makes one certificate mostly makes two keys, an umbrella makes hundreds, and
-//! they are nearly all that its rendering costs. From the third key of a rendering on, a
-//! thread makes primes while templates run, and the more are taken, the more are made together
-//! and kept ready. It ends with the rendering: a quarter of what was taken may be left over, and
-//! with each thread an eighth that it was making.
+//! they are nearly all that its rendering costs. A search that a key leaves over goes on for the next.
+//! From the third key of a rendering on, threads make primes while templates run, and the more
+//! are taken, the more are made together and kept ready. They end with the rendering: a quarter of what was
+//! taken may be left over, and what was being searched for.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,12 +12,14 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
 use num_bigint::BigUint;
+use solar_primes::Finder;
 
 use super::prime;
+use crate::template::Fault;
 
 /// Primes that a rendering makes by itself first: those of two keys.
 const ALONE: usize = 4;
-/// The most that are made together: more save nothing.
+/// The most that a thread searches for together: more save nothing.
 const TOGETHER: usize = 8;
 /// The most that wait to be taken, for each thread.
 const READY: usize = 8;
@@ -25,15 +27,23 @@ const READY: usize = 8;
 const THREADS: usize = 4;
 /// A thread more for so many primes.
 const PRIMES_OF_A_THREAD: usize = 16;
-/// The bits of those primes: of a certificate's key, half of 2048.
-const BITS: u64 = 1_024;
+/// The bits of the primes: of a certificate's key, half of 2048.
+pub(super) const BITS: u64 = 1_024;
 
 /// The primes of one rendering.
 #[derive(Debug, Default)]
 pub(in super::super) struct Ahead {
     asked: usize,
     threads: usize,
+    own: Workshop,
     shared: Arc<Shared>,
+}
+
+/// Searches that are under way, and what they have found.
+#[derive(Default)]
+struct Workshop {
+    finder: Finder,
+    made: Vec<BigUint>,
 }
 
 #[derive(Default)]
@@ -50,23 +60,26 @@ struct State {
 }
 
 impl Ahead {
-    /// A prime that is ready, or none: then it has to be made. Each is given out once.
-    pub(super) fn take(&mut self, bits: u64) -> Option<BigUint> {
-        if bits != BITS {
-            return None;
+    /// Primes of [`BITS`]. Each is given out once.
+    pub(super) fn take(&mut self, count: usize) -> Result<Vec<BigUint>, Fault> {
+        self.asked += count;
+        if self.asked > ALONE {
+            self.start();
         }
-        self.asked += 1;
-        if self.asked <= ALONE {
-            return None;
+        let together = (self.asked / 8).min(TOGETHER);
+        let mut primes = self.shared.take(count, true);
+        loop {
+            let missing = count - primes.len();
+            let made = self.own.made.len().min(missing);
+            primes.extend(self.own.made.drain(..made));
+            primes.extend(self.shared.take(missing - made, false));
+            let missing = count - primes.len();
+            if missing == 0 {
+                return Ok(primes);
+            }
+            let work = self.own.work(together.max(missing));
+            work.map_err(|error| Fault::new(error.to_string()))?;
         }
-        self.start();
-        let prime = {
-            let mut state = self.shared.lock();
-            state.taken += 1;
-            state.ready.pop_front()
-        };
-        self.shared.changed.notify_all();
-        prime
     }
 
     /// Starts a thread, when there is use and a processor for one more.
@@ -101,23 +114,57 @@ impl fmt::Debug for Shared {
     }
 }
 
+impl fmt::Debug for Workshop {
+    /// Not the primes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Workshop(..)")
+    }
+}
+
+impl Workshop {
+    /// One round of tests, with so many searches under way.
+    fn work(&mut self, together: usize) -> Result<(), getrandom::Error> {
+        while self.finder.searches() < together {
+            let start = prime::random_start(BITS, &mut |bytes| getrandom::fill(bytes))?;
+            self.finder.add(0, start);
+        }
+        // A search that ends without a prime is followed by another.
+        let found = self.finder.advance().into_iter().filter_map(|(_, prime)| prime);
+        self.made.extend(found.filter(|prime| prime.bits() == BITS));
+        Ok(())
+    }
+}
+
 impl Shared {
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// At most so many that are ready. A need is told of once.
+    fn take(&self, count: usize, need: bool) -> Vec<BigUint> {
+        let mut state = self.lock();
+        if need {
+            state.taken += count;
+        }
+        let ready = state.ready.len().min(count);
+        let primes = state.ready.drain(..ready).collect();
+        drop(state);
+        self.changed.notify_all();
+        primes
+    }
+
     /// Makes primes until the rendering has ended.
     fn make(&self) {
-        let mut random = |bytes: &mut [u8]| getrandom::fill(bytes);
-        while let Some(count) = self.wanted() {
-            let Ok(primes) = prime::random_primes(count, BITS, &mut random) else {
+        let mut workshop = Workshop::default();
+        while let Some(together) = self.wanted() {
+            if workshop.work(together).is_err() {
                 return;
-            };
-            self.lock().ready.extend(primes);
+            }
+            self.lock().ready.extend(workshop.made.drain(..));
         }
     }
 
-    /// Waits until primes are wanted; how many.
+    /// Waits until primes are wanted; how many to search for together.
     fn wanted(&self) -> Option<usize> {
         let full = |state: &mut State| {
             let enough = (state.taken / 4).clamp(1, READY);

@@ -1,5 +1,7 @@
 //! Private keys: made, read, written, and signing.
 
+use std::sync::Arc;
+
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1_SIGNING, ECDSA_P521_SHA512_ASN1_SIGNING,
@@ -67,7 +69,8 @@ static CURVES: [Curve; 3] = [P256, P384, P521];
 pub(super) enum Key {
     Rsa {
         pkcs1: Vec<u8>,
-        pair: rsa::KeyPair,
+        /// Checked; none for a key that was made here, until it signs.
+        pair: Option<Arc<rsa::KeyPair>>,
     },
     Ec {
         curve: &'static Curve,
@@ -83,6 +86,32 @@ pub(super) enum Key {
     Dsa(Vec<u8>),
 }
 
+/// The RSA key that was read last. Checking one costs as much as signing with it, and a CA's key mostly
+/// signs twice: the CA itself, and what it is the CA of.
+#[derive(Default)]
+pub(in super::super) struct LastRsa(Option<(Vec<u8>, Arc<rsa::KeyPair>)>);
+
+impl std::fmt::Debug for LastRsa {
+    /// Not the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LastRsa(..)")
+    }
+}
+
+impl LastRsa {
+    /// The key in PKCS #1's form, checked; none for one that is wrong.
+    fn read(&mut self, pkcs1: &[u8]) -> Option<Arc<rsa::KeyPair>> {
+        if let Some((last, pair)) = &self.0
+            && last == pkcs1
+        {
+            return Some(Arc::clone(pair));
+        }
+        let pair = Arc::new(rsa::KeyPair::from_der(pkcs1).ok()?);
+        self.0 = Some((pkcs1.to_vec(), Arc::clone(&pair)));
+        Some(pair)
+    }
+}
+
 fn failed() -> Fault {
     Fault::new("the key could not be made")
 }
@@ -90,7 +119,8 @@ fn failed() -> Fault {
 impl Key {
     /// An RSA key of so many bits.
     pub(super) fn rsa(context: &mut Context, bits: u64) -> Result<Self, Fault> {
-        Self::from_pkcs1(prime::rsa(context, bits)?).ok_or_else(failed)
+        let pkcs1 = prime::rsa(context, bits)?;
+        Ok(Self::Rsa { pkcs1, pair: None })
     }
 
     pub(super) fn dsa(context: &mut Context) -> Result<Self, Fault> {
@@ -113,8 +143,9 @@ impl Key {
         Self::from_seed(seed).ok_or_else(failed)
     }
 
-    fn from_pkcs1(pkcs1: Vec<u8>) -> Option<Self> {
-        let pair = rsa::KeyPair::from_der(&pkcs1).ok()?;
+    fn from_pkcs1(last: &mut LastRsa, pkcs1: &[u8]) -> Option<Self> {
+        let pair = Some(last.read(pkcs1)?);
+        let pkcs1 = pkcs1.to_vec();
         Some(Self::Rsa { pkcs1, pair })
     }
 
@@ -147,10 +178,10 @@ impl Key {
         Self::from_secret(curve, secret)
     }
 
-    fn from_pkcs8(bytes: &[u8]) -> Option<Self> {
+    fn from_pkcs8(last: &mut LastRsa, bytes: &[u8]) -> Option<Self> {
         let (algorithm, parameters, key) = pkcs8_content(bytes)?;
         match algorithm {
-            RSA => Self::from_pkcs1(key.to_vec()),
+            RSA => Self::from_pkcs1(last, key),
             EC => Self::from_sec1(key, Reader(parameters).expect(der::OID)),
             ED25519 => Self::from_seed(Reader(key).expect(der::OCTET_STRING)?.to_vec()),
             _ => None,
@@ -158,11 +189,11 @@ impl Key {
     }
 
     /// The first key of a PEM text, with sprig's words for what is wrong with it.
-    pub(super) fn from_pem(text: &str) -> Result<Self, String> {
+    pub(super) fn from_pem(context: &mut Context, text: &str) -> Result<Self, String> {
         let block = pem::decode(text).ok_or("no PEM data in input")?;
         let bytes = &block.bytes;
         if block.label == "PRIVATE KEY" {
-            return Self::from_pkcs8(bytes)
+            return Self::from_pkcs8(&mut context.last_rsa, bytes)
                 .ok_or_else(|| "decoding PEM as PKCS#8: x509: failed to parse private key".to_owned());
         }
         let Some(kind) = block.label.strip_suffix(" PRIVATE KEY") else {
@@ -172,7 +203,7 @@ impl Key {
             ));
         };
         let key = match kind {
-            "RSA" => Self::from_pkcs1(bytes.clone()),
+            "RSA" => Self::from_pkcs1(&mut context.last_rsa, bytes),
             "EC" => Self::from_sec1(bytes, None),
             "DSA" => Reader(bytes).sequence().map(|_| Self::Dsa(bytes.clone())),
             _ => return Err(format!("invalid private key type {}", block.label)),
@@ -250,7 +281,9 @@ impl Key {
     pub(super) fn sign(&self, context: &mut Context, message: &[u8]) -> Result<Vec<u8>, Fault> {
         let failed = || Fault::new("the signature could not be made");
         match self {
-            Self::Rsa { pair, .. } => {
+            Self::Rsa { pkcs1, pair } => {
+                let pair = pair.clone().or_else(|| context.last_rsa.read(pkcs1));
+                let pair = pair.ok_or_else(failed)?;
                 let mut out = vec![0; pair.public_modulus_len()];
                 pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), message, &mut out)
                     .map_err(|_| failed())?;

@@ -17,6 +17,7 @@ use std::rc::Rc;
 
 pub(super) use self::ahead::Ahead;
 use self::keys::Key;
+pub(super) use self::keys::LastRsa;
 use self::x509::{Issuer, Subject};
 use super::Context;
 use super::encode::decode64;
@@ -91,7 +92,7 @@ fn build_custom_cert(call: &mut Call<'_, Context>) -> Answer {
     let cert = decoded(0, "certificate")?;
     let key = decoded(1, "private key")?;
     issuer(&cert)?;
-    Key::from_pem(&key.to_text()).map_err(parsing_key)?;
+    Key::from_pem(call.context, &key.to_text()).map_err(parsing_key)?;
     Ok(certificate(cert, key))
 }
 
@@ -109,8 +110,11 @@ fn issuer(cert: &Str) -> Result<Issuer, Fault> {
 fn subject_key(call: &mut Call<'_, Context>, pem_at: Option<usize>) -> Result<Key, Fault> {
     match pem_at {
         None => Key::rsa(call.context, 2_048),
-        Some(index) => Key::from_pem(&call.str(index).to_text())
-            .map_err(|words| Fault::new(format!("parsing private key: {words}"))),
+        Some(index) => {
+            let text = call.str(index);
+            Key::from_pem(call.context, &text.to_text())
+                .map_err(|words| Fault::new(format!("parsing private key: {words}")))
+        }
     }
 }
 
@@ -187,7 +191,7 @@ fn gen_signed(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<u
     let block = pem::decode(&ca.cert.to_text()).ok_or("unable to decode certificate")?;
     let issuer = Issuer::read(&block.bytes)
         .ok_or("error parsing certificate: decodedSignerCert.Bytes: x509: malformed certificate")?;
-    let signer = Key::from_pem(&ca.key.to_text()).map_err(parsing_key)?;
+    let signer = Key::from_pem(call.context, &ca.key.to_text()).map_err(parsing_key)?;
     let subject = subject(call)?;
     let cert = x509::create(call.context, &subject, &key, Some((&issuer, &signer)))?;
     Ok(certificate(cert, key.to_pem()))

@@ -4,13 +4,13 @@ use num_bigint::BigUint;
 use solar_primes::{Progression, first_prime, first_primes};
 
 use super::super::Context;
-use super::der;
+use super::{ahead, der};
 use crate::template::Fault;
 
 const EXPONENT: u32 = 65_537;
 /// Candidates after a random start. One in 355 odd numbers of 1024 bits is prime, one in 710
 /// of 2048: a start without a prime in reach is drawn again.
-const REACH: usize = 8_192;
+const REACH: usize = 4_096;
 
 /// A number of at most so many bits.
 fn random<E>(bits: u64, fill: &mut impl FnMut(&mut [u8]) -> Result<(), E>) -> Result<BigUint, E> {
@@ -22,42 +22,45 @@ fn random<E>(bits: u64, fill: &mut impl FnMut(&mut [u8]) -> Result<(), E>) -> Re
     Ok(BigUint::from_bytes_be(&bytes))
 }
 
-/// Primes of exactly that many bits, the two highest set: each the first after a random number.
-pub(super) fn random_primes<E>(
+/// The odd numbers from a random one of exactly that many bits on, the two highest set.
+pub(super) fn random_start<E>(
+    bits: u64,
+    fill: &mut impl FnMut(&mut [u8]) -> Result<(), E>,
+) -> Result<Progression, E> {
+    let mut start = random(bits, fill)?;
+    for bit in [0, bits - 1, bits - 2] {
+        start.set_bit(bit, true);
+    }
+    Ok(Progression {
+        start,
+        step: BigUint::from(2_u32),
+        terms: REACH,
+    })
+}
+
+/// Primes of exactly that many bits: each the first after a random start, in the starts' order.
+fn random_primes<E>(
     count: usize,
     bits: u64,
     fill: &mut impl FnMut(&mut [u8]) -> Result<(), E>,
 ) -> Result<Vec<BigUint>, E> {
     let mut primes = Vec::with_capacity(count);
     while primes.len() < count {
-        let mut starts = Vec::with_capacity(count);
-        while primes.len() + starts.len() < count {
-            let mut start = random(bits, fill)?;
-            for bit in [0, bits - 1, bits - 2] {
-                start.set_bit(bit, true);
-            }
-            starts.push(Progression {
-                start,
-                step: BigUint::from(2_u32),
-                terms: REACH,
-            });
-        }
-        let found = first_primes(&starts).into_iter().flatten();
+        let starts = (primes.len()..count).map(|_| random_start(bits, fill));
+        let found = first_primes(&starts.collect::<Result<Vec<_>, E>>()?)
+            .into_iter()
+            .flatten();
         primes.extend(found.filter(|prime| prime.bits() == bits));
     }
     Ok(primes)
 }
 
 fn primes<const N: usize>(context: &mut Context, bits: u64) -> Result<[BigUint; N], Fault> {
-    let mut primes = Vec::with_capacity(N);
-    // A seed's primes come in the order in which they are asked for.
-    if context.seed.is_none() {
-        primes.extend((0..N).map_while(|_| context.primes.take(bits)));
-    }
-    let missing = N - primes.len();
-    primes.extend(random_primes(missing, bits, &mut |bytes| {
-        context.random_bytes(bytes)
-    })?);
+    let primes = match (context.seed, bits) {
+        (None, ahead::BITS) => context.primes.take(N)?,
+        // A seed's primes come in the order in which they are asked for.
+        _ => random_primes(N, bits, &mut |bytes| context.random_bytes(bytes))?,
+    };
     primes
         .try_into()
         .map_err(|_| Fault::new("there were too few primes"))

@@ -34,7 +34,28 @@ fn a_seed_gives_the_same_keys_whatever_the_processor_does() {
 fn a_library_takes_the_keys() {
     for bits in [2_048, 4_096] {
         for seed in [None, Some(7)] {
-            assert!(Key::rsa(&mut context(seed), bits).is_ok(), "{bits} {seed:?}");
+            let mut context = context(seed);
+            let pem = Key::rsa(&mut context, bits).expect("a key").to_pem();
+            let key = Key::from_pem(&mut context, &pem).expect("the same key");
+            assert_eq!(key.to_pem(), pem, "{bits} {seed:?}");
+            assert!(key.sign(&mut context, b"text").is_ok(), "{bits} {seed:?}");
         }
     }
+}
+
+#[test]
+fn a_key_that_was_read_before_is_not_taken_for_another() {
+    let mut context = context(None);
+    let keys = [(); 2].map(|()| Key::rsa(&mut context, 2_048).expect("a key"));
+    let signatures = keys.map(|key| {
+        // Read between the two: it is not the last one any more.
+        let first = key.sign(&mut context, b"text").expect("a signature");
+        let other = Key::rsa(&mut context, 2_048).expect("a key").to_pem();
+        Key::from_pem(&mut context, &other).expect("the other");
+        assert_eq!(key.sign(&mut context, b"text").expect("a signature"), first);
+        first
+    });
+    assert_ne!(signatures[0], signatures[1]);
+    let broken = "-----BEGIN RSA PRIVATE KEY-----\nMAMCAQA=\n-----END RSA PRIVATE KEY-----\n";
+    assert!(Key::from_pem(&mut context, broken).is_err());
 }

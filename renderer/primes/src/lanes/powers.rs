@@ -1,56 +1,36 @@
-//! Powers of up to 16 numbers at once, by Montgomery's method, with AVX-512's multiplications of
-//! 52-bit limbs (IFMA).
+//! Powers of up to 16 numbers at once, by Montgomery's method.
 //!
-//! A vector holds one limb of each of eight numbers; a number of n limbs is n vectors, the
-//! lowest first, or n pairs of vectors. Sums stay in 64 bits: a limb takes fewer than 2^12 additions of 52 bits between two
-//! carries.
+//! A number of n limbs is n vectors, the lowest first, or n pairs of vectors. Sums stay in 64 bits:
+//! a limb takes fewer than 2^12 additions of 52 bits between two carries.
 
-use std::arch::x86_64::__m512i;
+use std::arch::x86_64::__mmask8;
 
 use num_bigint::BigUint;
 
-use super::{LANES, Power, montgomery_constant};
+use super::{Ifma, LIMB, Limb, MASK, VECTOR, limbs};
+use crate::{LANES, Power, montgomery_constant};
 
-/// Bits of a limb.
-const LIMB: u32 = 52;
-const MASK: u64 = (1 << LIMB) - 1;
-/// Bits that a number of limbs has above its modulus: a product of two numbers below 64 times
+/// Bits that a number of limbs has above its modulus: a product of two numbers below 128 times
 /// the modulus still reduces to less than twice the modulus. That lets [`LARGEST_BASE`] in.
-const SPARE: u64 = 13;
-/// So that a number below twice the modulus stays below 64 times when multiplied by the base.
-const LARGEST_BASE: u64 = 31;
-
-pulp::simd_type! {
-    /// That the processor has these instructions.
-    struct Ifma {
-        f: "avx512f",
-        ifma: "avx512ifma",
-    }
-}
+const SPARE: u64 = 14;
+/// So that a number below twice the modulus stays below 128 times when multiplied by the base.
+const LARGEST_BASE: u64 = 63;
 
 /// A number of `N` limbs in each lane.
 type Number<const N: usize, const W: usize> = [Limb<W>; N];
 
-/// One limb in each lane of `W` vectors: with two, the products of one fill the time in which
-/// the other waits for a sum.
-type Limb<const W: usize> = [__m512i; W];
-
-/// The lanes of a vector.
-const VECTOR: usize = 8;
-
-/// Whether this processor has the instructions.
-pub(crate) fn are_there() -> bool {
-    Ifma::try_new().is_some()
-}
-
 /// The powers; none when this processor can't, or the numbers don't fit.
 pub(crate) fn powers(powers: &[Power<'_>]) -> Option<Vec<BigUint>> {
     let bits = powers.iter().map(|power| power.modulus.bits()).max()?;
-    if powers.len() > LANES || powers.iter().any(|power| power.base > LARGEST_BASE) {
+    let base = powers.iter().map(|power| power.base).max()?;
+    if powers.len() > LANES || powers.iter().any(|power| Shifts::of(power.base).is_none()) {
         return None;
     }
     let simd = Ifma::try_new()?;
-    let fits = |limbs: u64| bits + SPARE <= limbs * u64::from(LIMB);
+    // A limb of a reduced square is the sum of four products of 52 bits for each limb of the
+    // modulus, and of a carry.
+    let fits =
+        |limbs: u64| bits + SPARE <= limbs * u64::from(LIMB) && (4 * limbs + 1) * base < 1 << (64 - LIMB);
     Some(match powers.len() > VECTOR {
         false if fits(20) => Exponentiation::<20, 40, 1>::new(simd, powers).run(),
         true if fits(20) => Exponentiation::<20, 40, 2>::new(simd, powers).run(),
@@ -60,6 +40,23 @@ pub(crate) fn powers(powers: &[Power<'_>]) -> Option<Vec<BigUint>> {
     })
 }
 
+/// A base that is multiplied by without a multiplication: a power of two, or one more.
+struct Shifts {
+    bits: u32,
+    plus_one: bool,
+}
+
+impl Shifts {
+    fn of(base: u64) -> Option<Self> {
+        let plus_one = base % 2 == 1;
+        let power = base - u64::from(plus_one);
+        (power.is_power_of_two() && base <= LARGEST_BASE).then(|| Self {
+            bits: power.trailing_zeros(),
+            plus_one,
+        })
+    }
+}
+
 /// `D` is twice `N`.
 struct Exponentiation<'a, const N: usize, const D: usize, const W: usize> {
     simd: Ifma,
@@ -67,6 +64,11 @@ struct Exponentiation<'a, const N: usize, const D: usize, const W: usize> {
     modulus: Number<N, W>,
     /// Montgomery's constant modulo 2^52.
     constant: Limb<W>,
+    exponent: Number<N, W>,
+    /// By how many bits multiplying by the base shifts,
+    bits: Limb<W>,
+    /// and where the number itself is added.
+    plus_one: [__mmask8; W],
     number: Number<N, W>,
 }
 
@@ -74,15 +76,25 @@ impl<'a, const N: usize, const D: usize, const W: usize> Exponentiation<'a, N, D
     fn new(simd: Ifma, powers: &'a [Power<'a>]) -> Self {
         let one = BigUint::from(1_u32) << (N * LIMB as usize);
         let mut constants = [[1_u64; VECTOR]; W];
-        for (constant, power) in constants.iter_mut().flatten().zip(powers) {
+        let mut bits = [[0_u64; VECTOR]; W];
+        let mut plus_one = [0; W];
+        for (lane, power) in powers.iter().enumerate() {
+            let (vector, lane) = (lane / VECTOR, lane % VECTOR);
             let low = power.modulus.iter_u64_digits().next().unwrap_or(1);
-            *constant = montgomery_constant(low) & MASK;
+            constants[vector][lane] = montgomery_constant(low) & MASK;
+            if let Some(shifts) = Shifts::of(power.base) {
+                bits[vector][lane] = u64::from(shifts.bits);
+                plus_one[vector] |= __mmask8::from(shifts.plus_one) << lane;
+            }
         }
         Self {
             simd,
             powers,
-            modulus: spread(powers.iter().map(|power| power.modulus.clone())),
+            modulus: spread(powers.iter().map(|power| power.modulus)),
             constant: constants.map(pulp::cast),
+            exponent: spread(powers.iter().map(|power| power.exponent)),
+            bits: bits.map(pulp::cast),
+            plus_one,
             number: spread(powers.iter().map(|power| &one % power.modulus)),
         }
     }
@@ -111,81 +123,34 @@ impl<const N: usize, const D: usize, const W: usize> pulp::NullaryFnOnce for Rai
             powers,
             modulus,
             constant,
+            exponent,
+            bits,
+            plus_one,
             number,
         } = self.0;
-        let bits = powers.iter().map(|power| power.exponent.bits()).max();
-        for bit in (0..bits.unwrap_or(0)).rev() {
-            let mut factors = [[1_u64; VECTOR]; W];
-            for (factor, power) in factors.iter_mut().flatten().zip(powers.iter()) {
-                if power.exponent.bit(bit) {
-                    *factor = power.base;
-                }
+        let length = powers.iter().map(|power| power.exponent.bits()).max();
+        let length = usize::try_from(length.unwrap_or(0)).unwrap_or(usize::MAX);
+        for bit in (0..length).rev() {
+            let (limb, bit) = (bit / LIMB as usize, bit % LIMB as usize);
+            let mut set = simd.having(exponent[limb], 1 << bit);
+            let shift = simd.only(set, *bits);
+            for v in 0..W {
+                set[v] &= plus_one[v];
             }
             let mut wide = simd.square::<N, D, W>(number);
             simd.reduce(&mut wide, modulus, *constant);
-            simd.multiply(&wide, factors.map(pulp::cast), number);
+            simd.upper(&wide, shift, set, number);
         }
         let mut wide = [simd.zero(); D];
         wide[..N].copy_from_slice(number);
         simd.reduce(&mut wide, modulus, *constant);
-        simd.multiply(&wide, [[1_u64; VECTOR]; W].map(pulp::cast), number);
+        simd.upper(&wide, simd.zero(), [0; W], number);
     }
 }
 
-// Plain loops: they are unrolled, and the instructions of a closure would not be inlined, for
-// a closure does not have the processor's features that its caller has.
+// Plain loops, as above.
 #[allow(clippy::needless_range_loop)]
 impl Ifma {
-    #[inline(always)]
-    fn zero<const W: usize>(self) -> Limb<W> {
-        [self.f._mm512_setzero_si512(); W]
-    }
-
-    /// The sum and the low 52 bits of the product.
-    #[inline(always)]
-    fn low<const W: usize>(self, mut sum: Limb<W>, a: Limb<W>, b: Limb<W>) -> Limb<W> {
-        for v in 0..W {
-            sum[v] = self.ifma._mm512_madd52lo_epu64(sum[v], a[v], b[v]);
-        }
-        sum
-    }
-
-    /// The sum and the high 52 bits of the product.
-    #[inline(always)]
-    fn high<const W: usize>(self, mut sum: Limb<W>, a: Limb<W>, b: Limb<W>) -> Limb<W> {
-        for v in 0..W {
-            sum[v] = self.ifma._mm512_madd52hi_epu64(sum[v], a[v], b[v]);
-        }
-        sum
-    }
-
-    #[inline(always)]
-    fn add<const W: usize>(self, mut a: Limb<W>, b: Limb<W>) -> Limb<W> {
-        for v in 0..W {
-            a[v] = self.f._mm512_add_epi64(a[v], b[v]);
-        }
-        a
-    }
-
-    /// What is above the lowest 52 bits.
-    #[inline(always)]
-    fn carry<const W: usize>(self, mut a: Limb<W>) -> Limb<W> {
-        for v in 0..W {
-            a[v] = self.f._mm512_srli_epi64::<LIMB>(a[v]);
-        }
-        a
-    }
-
-    /// The lowest 52 bits.
-    #[inline(always)]
-    fn limb<const W: usize>(self, mut a: Limb<W>) -> Limb<W> {
-        let mask = self.f._mm512_set1_epi64(MASK.cast_signed());
-        for v in 0..W {
-            a[v] = self.f._mm512_and_si512(a[v], mask);
-        }
-        a
-    }
-
     /// The square, its carries not yet taken on.
     #[inline(always)]
     fn square<const N: usize, const D: usize, const W: usize>(self, a: &Number<N, W>) -> Number<D, W> {
@@ -243,48 +208,38 @@ impl Ifma {
         }
     }
 
-    /// The upper half of a number times a factor of few bits, in limbs of 52 bits.
+    /// The upper half of a number in limbs of 52 bits, shifted to the left, and with itself added
+    /// where `plus` says so.
     #[inline(always)]
-    fn multiply<const N: usize, const D: usize, const W: usize>(
+    fn upper<const N: usize, const D: usize, const W: usize>(
         self,
         wide: &Number<D, W>,
-        factors: Limb<W>,
+        shift: Limb<W>,
+        plus: [__mmask8; W],
         into: &mut Number<N, W>,
     ) {
         let mut carry = self.zero();
-        let mut product_carry = self.zero();
         for i in 0..N {
-            let limb = self.add(wide[N + i], carry);
-            carry = self.carry(limb);
-            let limb = self.limb(limb);
-            let product = self.low(product_carry, limb, factors);
-            product_carry = self.high(self.carry(product), limb, factors);
-            into[i] = self.limb(product);
+            let limb = wide[N + i];
+            let multiple = self.add_some(self.shift(limb, shift), plus, limb);
+            let sum = self.add(multiple, carry);
+            carry = self.carry(sum);
+            into[i] = self.limb(sum);
         }
     }
 }
 
 /// Numbers in limbs, one a lane.
-fn spread<const N: usize, const W: usize>(numbers: impl Iterator<Item = BigUint>) -> Number<N, W> {
-    let mut limbs = [[[0_u64; VECTOR]; W]; N];
+fn spread<const N: usize, const W: usize>(
+    numbers: impl Iterator<Item = impl std::borrow::Borrow<BigUint>>,
+) -> Number<N, W> {
+    let mut spread = [[[0_u64; VECTOR]; W]; N];
     for (lane, number) in numbers.enumerate().take(VECTOR * W) {
-        let words = number.to_u64_digits();
-        for (index, limb) in limbs.iter_mut().enumerate() {
-            let bit = index * LIMB as usize;
-            let word = |at: usize| u128::from(words.get(at).copied().unwrap_or(0));
-            let pair = word(bit / 64) | word(bit / 64 + 1) << 64;
-            limb[lane / VECTOR][lane % VECTOR] = low_word(pair >> (bit % 64)) & MASK;
+        for (limb, value) in spread.iter_mut().zip(limbs(number.borrow())) {
+            limb[lane / VECTOR][lane % VECTOR] = value;
         }
     }
-    limbs.map(|limb| limb.map(pulp::cast))
-}
-
-#[allow(
-    clippy::cast_possible_truncation,
-    reason = "the low half is what is asked for"
-)]
-fn low_word(pair: u128) -> u64 {
-    pair as u64
+    spread.map(|limb| limb.map(pulp::cast))
 }
 
 /// The numbers of all lanes again.
