@@ -30,6 +30,7 @@ pub use self::retry::RetryPolicy;
 pub use self::sign::{
     Form, KeyError, MAX_KEY_FILE, NewPair, Signer, SigningKey, Subjected, VerifyingKey, sign, verify,
 };
+pub use self::stop::Stop;
 pub use self::tags::{Listed, tags};
 pub use self::tls::{TlsError, TlsOptions};
 use crate::diag::{Class, Diagnostic, Diagnostics};
@@ -69,6 +70,7 @@ pub mod retry;
 mod secret;
 mod shared_tag;
 mod sign;
+mod stop;
 mod tags;
 mod tls;
 mod transport;

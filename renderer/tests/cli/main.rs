@@ -26,6 +26,7 @@ mod mended;
 mod places;
 mod provenance;
 mod publish;
+mod publish_ends;
 mod pull;
 mod pull_lies;
 mod results;
