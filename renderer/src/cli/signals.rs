@@ -13,7 +13,7 @@ use signal_hook::iterator::Signals as Incoming;
 use super::output::{Finish, Printer};
 use crate::diag::{Class, Diagnostic};
 use crate::fsio;
-use crate::oci::Stop;
+use crate::oci::{self, Stop};
 use crate::report::Report;
 
 /// How long a result that is being printed may still take when a signal comes.
@@ -86,6 +86,8 @@ pub(crate) fn watch(printer: Printer) -> Arc<Signals> {
             Class::Terminated
         };
         let taken_over = known.note(class);
+        // Nobody waits for what they say any more.
+        oci::end_helpers();
         if taken_over {
             known.stop.stop();
             std::thread::sleep(LAST_WORDS);

@@ -84,6 +84,7 @@ impl Client<'_> {
             self.subject.path(),
             self.options.credentials.as_ref(),
             self.options.registry_config.as_deref(),
+            self.options.timeout,
             self.world,
         )?;
         match (&found.credentials, found.looked.first()) {

@@ -139,7 +139,7 @@ pub fn login(
                 (helper::TOKEN_USER, token)
             }
         };
-        helper::store(name, &key, username, secret, world)
+        helper::store(name, &key, username, secret, world, options.timeout)
             .map_err(|reason| store.helper_failed(host, name, reason))?;
     } else {
         store.put(&key, &entry(given))?;
@@ -173,8 +173,13 @@ pub fn logout(host: &Host, options: &ClientOptions, world: &dyn World) -> Result
         store.write()?;
     }
     if let Some(name) = &helper {
-        known |= helper::erase(name, &credentials::helper_key(host.as_str()), world)
-            .map_err(|reason| store.helper_failed(host, name, reason))?;
+        known |= helper::erase(
+            name,
+            &credentials::helper_key(host.as_str()),
+            world,
+            options.timeout,
+        )
+        .map_err(|reason| store.helper_failed(host, name, reason))?;
     }
     Ok(Kept {
         file: path,

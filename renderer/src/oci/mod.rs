@@ -20,6 +20,7 @@ pub use self::credentials::{Credentials, Secret};
 pub use self::error::{ClientError, Link};
 pub use self::file::FileError;
 pub(crate) use self::file::provenance_of;
+pub use self::helper::end_helpers;
 pub use self::layout::LayoutError;
 pub use self::login::{Kept, LoginError, login, logout};
 pub use self::policy::{Failure, IfExists, PushOptions, Pushed, Tagged};
