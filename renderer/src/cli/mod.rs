@@ -47,6 +47,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Args as _, FromArgMatches as _};
 
 use crate::diag::{Class, Diagnostic, Diagnostics, did_you_mean};
+use crate::oci::without_credentials;
 use crate::report::{self, MAX_DOCUMENT, Report, list_to_bounded_json, list_to_json};
 use crate::world::{System, World};
 use args::{Cli, Command, Global, Output, Render};
@@ -293,20 +294,6 @@ fn usage(error: &clap::Error, arguments: &[OsString], world: &dyn World) -> u8 {
     let json = Report::failure(&problem).to_json();
     early_printer(arguments, world).finish(&json, &json, "", &[]);
     problem.class().exit_code()
-}
-
-/// What stands between `://` and an `@` before the path: a usage error quotes the word it is about.
-fn without_credentials(text: &str) -> String {
-    let mut pieces = text.split("://");
-    let mut out = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let host_end = piece.find(['/', '\'', ' ', '\n']).unwrap_or(piece.len());
-        let secret = piece.get(..host_end).and_then(|host| host.rfind('@'));
-        out.push_str("://");
-        out.push_str(if secret.is_some() { "***" } else { "" });
-        out.push_str(piece.get(secret.unwrap_or(0)..).unwrap_or_default());
-    }
-    out
 }
 
 /// A printer for a command line that could not be understood.

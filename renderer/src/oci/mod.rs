@@ -28,6 +28,7 @@ pub use self::publish::{Batch, Finished, Ready, publish};
 pub use self::pull::{PullOptions, Pulled, Vouched, pull, verify_provenance};
 pub(crate) use self::pull::{check_provenance, taken};
 pub use self::retry::RetryPolicy;
+pub use self::secret::without_credentials;
 pub use self::sign::{
     Form, KeyError, MAX_KEY_FILE, NewPair, Signer, SigningKey, Subjected, VerifyingKey, sign, verify,
 };

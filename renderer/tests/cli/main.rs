@@ -15,6 +15,7 @@ mod copy;
 mod copy_referrers;
 mod dependency;
 mod dependency_first;
+mod dependency_lies;
 mod dependency_list;
 mod helm_charts;
 mod helm_flags;
