@@ -120,6 +120,7 @@ impl Client<'_> {
         let header;
         let call = if let Some(Credentials::IdentityToken(token)) = credentials {
             header = None;
+            self.transport.sent().note(token.expose());
             refresh_call(realm, service, &scopes.join(" "), token)
         } else {
             header = match credentials {

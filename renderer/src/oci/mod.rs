@@ -70,6 +70,7 @@ mod read;
 mod referrers;
 pub mod retry;
 mod secret;
+mod sent;
 mod shared_tag;
 mod sign;
 mod stop;

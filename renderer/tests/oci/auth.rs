@@ -336,3 +336,40 @@ fn a_token_that_is_refused_later_is_replaced_once_for_all_requests() {
         .count();
     assert_eq!(tokens, 2, "{:?}", server.lines());
 }
+
+/// Words that explain a failure may hold what was sent, and were once shown as they came.
+#[test]
+fn what_a_server_sends_back_of_our_secrets_is_not_shown() {
+    // robot:hunter2
+    const CODED: &str = "cm9ib3Q6aHVudGVyMg==";
+    let server = Server::start(|request| {
+        let Some(sent) = request.header("authorization").map(str::to_owned) else {
+            let answer = Response::status(401);
+            return answer.header("WWW-Authenticate", "Basic realm=x").into();
+        };
+        match (request.method.as_str(), request.path().contains("/liar/")) {
+            ("HEAD", false) => Response::status(404).into(),
+            ("HEAD", true) => {
+                let answer = Response::status(200).header("Docker-Content-Digest", sent);
+                answer.into()
+            }
+            _ => Response::status(400)
+                .body(format!("bad header {sent} of {PASSWORD}"))
+                .into(),
+        }
+    });
+    for (path, said) in [("charts", "bad header Basic *** of ***"), ("liar", "Basic ***")] {
+        let trace = Trace::default();
+        let failure = send_in(
+            &chart("app", "1.0.0", "x"),
+            &format!("oci://{}/{path}", server.host()),
+            IfExists::Fail,
+            &with_user(PASSWORD),
+            &world(&[]),
+            &trace,
+        );
+        let shown = format!("{:?}{}", trace.lines(), words(&failure.unwrap_err()));
+        assert!(shown.contains(said), "{shown}");
+        assert!(!shown.contains(PASSWORD) && !shown.contains(CODED), "{shown}");
+    }
+}
