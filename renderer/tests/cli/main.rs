@@ -19,6 +19,7 @@ mod dependency_lies;
 mod dependency_list;
 mod helm_charts;
 mod helm_flags;
+mod helpers;
 mod job;
 mod killed;
 mod lint;
