@@ -46,8 +46,7 @@ fn run(args: &Publish, context: &Context<'_>) -> Result<Vec<Row>> {
     let inputs = find_all(&expanded(&args.inputs)?)?;
     if let Some(path) = &args.dotenv {
         // Nothing is pushed whose digest could not be told; and no older report is taken for this one.
-        fsio::write_atomically(path, b"")
-            .map_err(|error| fsio::cannot("write", path, &error, Class::Usage))?;
+        fsio::write_over(path, b"").map_err(|error| fsio::cannot("write", path, &error, Class::Usage))?;
     }
     let client = client_options(&args.registry)?;
     let stamp = pipeline::stamp(context.world)?;
@@ -209,7 +208,7 @@ fn done(mut rows: Vec<Row>, args: &Publish, context: &Context<'_>) -> Done {
     let mut problems = ci::tell_github(&cells, &reports, context.world);
     if let Some(path) = &args.dotenv {
         let (text, omitted) = ci::dotenv(&cells, usize::from(args.dotenv_variables));
-        if let Err(error) = fsio::write_atomically(path, text.as_bytes()) {
+        if let Err(error) = fsio::write_over(path, text.as_bytes()) {
             problems.extend(fsio::cannot("write", path, &error, Class::Usage).into_vec());
         }
         if omitted > 0 {

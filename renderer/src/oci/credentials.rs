@@ -16,10 +16,13 @@ use serde::Deserialize;
 
 use super::helper;
 pub use super::secret::Secret;
+use crate::fsio;
 use crate::world::World;
 
 /// The largest credentials file that is read, in bytes.
 pub const MAX_FILE: u64 = 4 << 20;
+/// U+FEFF in UTF-8.
+pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What to show to a registry, or to its token server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +53,7 @@ pub struct Found {
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     /// It is there and can't be read.
-    #[error("the credentials file {} can't be read: {source}", .path.display())]
+    #[error("the credentials file {} can't be read: {}", .path.display(), fsio::reason(.source))]
     Read {
         /// The file.
         path: PathBuf,
@@ -67,6 +70,10 @@ pub enum CredentialsError {
         /// From 1.
         column: usize,
     },
+    /// It begins with a byte order mark, as some editors on Windows have it. Helm refuses that, too, and Docker's loader
+    /// decodes the file in the same way.
+    #[error("the credentials file {} begins with a byte order mark, which is no JSON: save it as UTF-8 without one", .0.display())]
+    Mark(PathBuf),
     /// Larger than [`MAX_FILE`].
     #[error("the credentials file {} is larger than {} bytes", .0.display(), MAX_FILE)]
     TooLarge(PathBuf),
@@ -254,7 +261,7 @@ fn places(registry_config: Option<&Path>, world: &dyn World) -> Vec<Place> {
 /// The file, or in a few words why there is none.
 fn read(place: &Place) -> Result<Result<File, String>, CredentialsError> {
     let path = &place.path;
-    let text = std::fs::File::open(path).and_then(|file| {
+    let text = fsio::open(path).and_then(|file| {
         let mut text = Vec::new();
         file.take(MAX_FILE + 1).read_to_end(&mut text)?;
         Ok(text)
@@ -282,6 +289,9 @@ fn read(place: &Place) -> Result<Result<File, String>, CredentialsError> {
     }
     if text.trim_ascii().is_empty() {
         return Ok(Err("empty".to_owned()));
+    }
+    if text.starts_with(MARK) {
+        return Err(CredentialsError::Mark(path.clone()));
     }
     // serde's own message would quote the text.
     serde_json::from_slice(&text)

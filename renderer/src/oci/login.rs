@@ -16,7 +16,7 @@ use super::error::ClientError;
 use super::json_file::Entries;
 use super::{ClientOptions, Progress, helper};
 use crate::diag::{Class, Diagnostic};
-use crate::fsio::{AtomicFile, reason};
+use crate::fsio::{self, AtomicFile, reason};
 use crate::reference::Host;
 use crate::world::World;
 
@@ -200,13 +200,13 @@ fn entry(given: &Credentials) -> String {
     object.to_string()
 }
 
-/// The file to change; where it is a link, what it leads to.
+/// The file to change; where it is a link, what it leads to, be it there or not.
 fn file(options: &ClientOptions, world: &dyn World) -> Result<PathBuf, LoginError> {
     let named = options.registry_config.clone();
     let path = named
         .or_else(|| credentials::docker_file(world))
         .ok_or(LoginError::NoFile)?;
-    Ok(path.canonicalize().unwrap_or(path))
+    fsio::followed(&path).map_err(LoginError::io(&path, "read"))
 }
 
 /// Held until it is dropped: of two logins at once both must stay.
@@ -233,7 +233,7 @@ struct Store<'p> {
 impl<'p> Store<'p> {
     fn read(path: &'p Path) -> Result<Self, LoginError> {
         let mut text = Vec::new();
-        match fs::File::open(path) {
+        match fsio::open(path) {
             Ok(file) => {
                 file.take(MAX_FILE + 1)
                     .read_to_end(&mut text)
@@ -248,6 +248,11 @@ impl<'p> Store<'p> {
         };
         if text.len() as u64 > MAX_FILE {
             return Err(form(format!("it is larger than {MAX_FILE} bytes")));
+        }
+        if text.starts_with(credentials::MARK) {
+            return Err(form(
+                "it begins with a byte order mark: save it as UTF-8 without one".to_owned(),
+            ));
         }
         let entries = if text.trim_ascii().is_empty() {
             Entries::default()

@@ -25,6 +25,7 @@ mod killed;
 mod lint;
 mod login;
 mod mended;
+mod pipes;
 mod places;
 mod provenance;
 mod publish;

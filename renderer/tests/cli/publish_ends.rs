@@ -1,5 +1,6 @@
 //! How `publish` ends: stopped half way, with the same chart twice, with failures of several kinds.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Mutex, mpsc};
@@ -49,6 +50,8 @@ fn a_signal_ends_it_with_all_that_is_known_by_then() {
         forward(request, &upstream).into()
     });
     let (output, dotenv) = (folder.path().join("output"), folder.path().join("dotenv"));
+    std::fs::write(&dotenv, "").unwrap();
+    std::fs::set_permissions(&dotenv, std::fs::Permissions::from_mode(0o600)).unwrap();
     let mut publish = command();
     publish.current_dir(folder.path()).args([
         "publish",
@@ -84,6 +87,8 @@ fn a_signal_ends_it_with_all_that_is_known_by_then() {
         output.starts_with("changed=2\nunchanged=0\nfailed=2\n") && output.contains(&digest),
         "{output}"
     );
+    let mode = std::fs::metadata(&dotenv).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "it was once made one that all can read");
     let dotenv = std::fs::read_to_string(dotenv).unwrap();
     assert!(dotenv.contains(&format!("DIGEST_C3={digest}\n")), "{dotenv}");
 }
