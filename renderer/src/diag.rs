@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::source::Location;
 
-/// What kind of failure it is; decides the exit code (see [`crate::report`]).
+/// What kind of failure it is; decides the exit code (see [`crate::report`]). In the order of those codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
     /// The input config, or the file that holds it.
@@ -46,6 +46,19 @@ pub enum Class {
     Interrupted,
     /// SIGTERM.
     Terminated,
+}
+
+impl Class {
+    /// The least of several speaks for all of them: that the run was ended, then a fault of ours, then the lowest
+    /// exit code. So the order in which they were found says nothing, and what passes by itself hides nothing
+    /// that does not.
+    pub fn weight(self) -> u8 {
+        match self {
+            Self::Interrupted | Self::Terminated => 0,
+            Self::Internal => 1,
+            other => 2 + other as u8,
+        }
+    }
 }
 
 /// How grave it is.
@@ -172,12 +185,13 @@ impl Diagnostics {
         self.0
     }
 
-    /// The class of the first error.
+    /// The class of the errors: that which [`Class::weight`] puts first.
     pub fn class(&self) -> Class {
-        self.0
-            .iter()
-            .find(|one| one.severity == Severity::Error)
-            .map_or(Class::Internal, |one| one.class)
+        let errors = self.0.iter().filter(|one| one.severity == Severity::Error);
+        errors
+            .map(|one| one.class)
+            .min_by_key(|class| class.weight())
+            .unwrap_or(Class::Internal)
     }
 
     /// Appends what another step found.

@@ -15,10 +15,40 @@ mod stale;
 /// none is there that is not in it.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
+/// Links that are followed one after the other, as Linux has it.
+const MAX_LINKS: usize = 40;
+
+/// Opens a file by its name. A named pipe is none: whoever opens it waits until somebody writes, maybe for ever. What
+/// the system has names for is fine (`/dev/stdin`, and `/dev/fd/63`, which is how shells substitute processes).
+pub fn open(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::FileTypeExt as _;
+    let is_pipe = || fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
+    let is_systems = ["/dev", "/proc"].iter().any(|root| path.starts_with(root));
+    if !is_systems && is_pipe() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is a named pipe, and no regular file",
+        ));
+    }
+    File::open(path)
+}
+
+/// Where links lead, also when nothing is there yet: who writes there leaves the links as they are.
+pub fn followed(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Ok(target) = fs::read_link(&path) else {
+            return Ok(path);
+        };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    Err(io::Error::other("too many links lead to it"))
+}
+
 /// The whole text of a file of at most `limit` bytes.
 pub fn read_text(path: &Path, limit: usize, class: Class) -> Result<Arc<Source>> {
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|error| cannot("read", path, &error, class))?;
+    let file = open(path).map_err(|error| cannot("read", path, &error, class))?;
     let length = file.metadata().map_or(0, |metadata| metadata.len());
     if length > limit as u64 {
         return Err(too_large(&name, limit, class).into());
@@ -28,7 +58,7 @@ pub fn read_text(path: &Path, limit: usize, class: Class) -> Result<Arc<Source>>
 
 /// The whole content of a file of at most `limit` bytes.
 pub fn read_bytes(path: &Path, limit: usize, class: Class) -> Result<Vec<u8>> {
-    let file = File::open(path).map_err(|error| cannot("read", path, &error, class))?;
+    let file = open(path).map_err(|error| cannot("read", path, &error, class))?;
     let mut bytes = Vec::new();
     file.take(limit as u64 + 1)
         .read_to_end(&mut bytes)
@@ -115,7 +145,7 @@ pub fn size(bytes: u64) -> String {
 /// A file's digest and size in bytes; it is read piece by piece.
 pub fn digest_of(path: &Path) -> io::Result<(Digest, u64)> {
     use sha2::Digest as _;
-    let mut file = File::open(path)?;
+    let mut file = open(path)?;
     let mut hash = sha2::Sha256::new();
     let mut size = 0;
     let mut buffer = vec![0; 64 << 10];
@@ -242,6 +272,26 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.commit()
 }
 
+/// Writes a whole file where the user wants one. A regular one appears whole and keeps its mode; a link is followed;
+/// what is no regular file (a pipe, a device) is written into.
+pub fn write_over(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = match fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            return fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
+        }
+        Ok(found) => Some(found.permissions().mode() & 0o777),
+        Err(_) => None,
+    };
+    let mut file = AtomicFile::with_mode(&followed(path)?, mode.unwrap_or(0o666))?;
+    if let Some(mode) = mode {
+        // Whatever the umask is.
+        fs::set_permissions(file.draft(), fs::Permissions::from_mode(mode))?;
+    }
+    file.write_all(bytes)?;
+    file.commit()
+}
+
 /// A folder that appears under its name whole or not at all: files are put into [`AtomicDir::path`],
 /// which lies beside the final place. Dropped before it is committed, it is gone.
 pub struct AtomicDir {
@@ -342,6 +392,28 @@ mod tests {
         write_atomically(&path, b"whole").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"whole");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_written_over_keeps_its_mode_and_its_links() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        symlink("second", at("first")).unwrap();
+        fs::create_dir(at("sub")).unwrap();
+        symlink("sub/file", at("second")).unwrap();
+        let mode = || fs::metadata(at("sub/file")).unwrap().permissions().mode() & 0o777;
+        write_over(&at("first"), b"new").unwrap();
+        for wanted in [0o600, 0o666] {
+            fs::set_permissions(at("sub/file"), fs::Permissions::from_mode(wanted)).unwrap();
+            write_over(&at("first"), b"again").unwrap();
+            assert_eq!(mode(), wanted);
+        }
+        assert_eq!(fs::read(at("sub/file")).unwrap(), b"again");
+        assert_eq!(fs::read_link(at("first")).unwrap(), Path::new("second"));
+        symlink("circle", at("circle")).unwrap();
+        assert!(write_over(&at("circle"), b"").is_err());
+        write_over(Path::new("/dev/null"), b"gone").unwrap();
     }
 
     #[test]

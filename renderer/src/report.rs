@@ -523,5 +523,11 @@ mod tests {
                 class.as_str()
             );
         }
+        let passing = |class: &&(Class, u8, bool)| class.1 < 70;
+        let weights = table.iter().filter(passing).map(|(class, ..)| class.weight());
+        assert!(weights.is_sorted(), "the lower exit code speaks for both");
+        let all = table.iter().map(|(class, ..)| *class);
+        assert_eq!(all.min_by_key(|class| class.weight()), Some(Class::Interrupted));
+        assert!(Class::Internal.weight() < Class::Config.weight());
     }
 }

@@ -25,7 +25,7 @@ pub struct Inspected {
 
 /// Reads a `.tgz` through: every path is checked, and the stream must be complete.
 pub fn inspect(path: &Path) -> Result<Inspected> {
-    let file = fs::File::open(path).map_err(|error| fsio::cannot("read", path, &error, Class::Chart))?;
+    let file = fsio::open(path).map_err(|error| fsio::cannot("read", path, &error, Class::Chart))?;
     inspect_reader(io::BufReader::new(file), &path.display().to_string())
 }
 

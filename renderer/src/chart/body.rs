@@ -84,7 +84,7 @@ impl Body {
 
 fn from_disk(path: &Path, size: u64) -> Result<Vec<u8>> {
     let cannot = |error: io::Error| fsio::cannot("read", path, &error, Class::Chart);
-    let file = std::fs::File::open(path).map_err(cannot)?;
+    let file = fsio::open(path).map_err(cannot)?;
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
     // No more than there was: the end need not be looked for. A file of no size may be one that
     // the kernel makes up.

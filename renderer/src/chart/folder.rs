@@ -302,7 +302,7 @@ fn check_subcharts(folder: &Path, chart: &Chart) -> Result<()> {
                 folder.display()
             ),
         );
-        problems.push(one.hint("fetch it first: helm dependency build"));
+        problems.push(one.hint("fetch it first: `solar-render dependency build`"));
     }
     Diagnostics::or(problems, ())
 }

@@ -19,6 +19,8 @@ pub(crate) struct Cells {
     pub(crate) digest: Option<String>,
     pub(crate) error: Option<String>,
     pub(crate) input: String,
+    /// Whether the error is this chart's own, and to be told for it.
+    pub(crate) is_told: bool,
 }
 
 impl Cells {
@@ -71,7 +73,7 @@ pub(crate) fn table(cells: &[Cells]) -> String {
 pub(crate) fn tell_github(cells: &[Cells], reports: &[Report], world: &dyn World) -> Vec<Diagnostic> {
     if world.env("GITHUB_ACTIONS").as_deref() == Some("true") {
         // Standard output is the result's; the runner reads both streams.
-        for one in cells {
+        for one in cells.iter().filter(|one| one.is_told) {
             if let Some(error) = &one.error {
                 let (title, error) = (escaped(&one.input, true), escaped(error, false));
                 to_stderr(&format!("::error title={title}::{error}\n"));
@@ -203,6 +205,7 @@ mod tests {
                 digest: Some(format!("sha256:{}", "a".repeat(64))),
                 error: None,
                 input: String::new(),
+                is_told: false,
             })
             .collect()
     }

@@ -309,9 +309,11 @@ pub(crate) fn is_archive(path: &Path) -> bool {
         return path.exists();
     }
     let mut magic = [0; 2];
-    File::open(path)
-        .and_then(|mut file| file.read_exact(&mut magic))
-        .is_ok()
+    // What is read of a pipe is gone.
+    path.is_file()
+        && File::open(path)
+            .and_then(|mut file| file.read_exact(&mut magic))
+            .is_ok()
         && magic == [0x1f, 0x8b]
 }
 

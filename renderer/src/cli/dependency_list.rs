@@ -1,4 +1,5 @@
-//! `dependency list`: what a chart declares and what is there, as `helm dependency list` prints it.
+//! `dependency list`: what a chart declares and what is there, as `helm dependency list` prints it, but without the
+//! passwords that a repository's URL may hold.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -8,6 +9,7 @@ use super::{Context, Done, Outcome};
 use crate::chart::details::Dependency;
 use crate::chart::load::{Loaded, load};
 use crate::diag::Result;
+use crate::oci::without_credentials;
 use crate::report::SCHEMA;
 use crate::semver::{Constraint, Version};
 use crate::template::print::quote;
@@ -38,6 +40,7 @@ fn run(args: &DependencyList, context: &Context<'_>) -> Result<Done> {
         .iter()
         .map(|one| Row {
             dependency: one,
+            repository: without_credentials(&one.repository),
             status: status(one, &found, &chart),
         })
         .collect();
@@ -53,6 +56,8 @@ fn run(args: &DependencyList, context: &Context<'_>) -> Result<Done> {
 
 struct Row<'c> {
     dependency: &'c Dependency,
+    /// For people and logs.
+    repository: String,
     status: &'static str,
 }
 
@@ -61,7 +66,7 @@ fn done(rows: &[Row<'_>], warnings: &[&str], text: &str) -> Done {
         let fields: Map = [
             ("name", row.dependency.name.as_str()),
             ("version", row.dependency.version.as_str()),
-            ("repository", row.dependency.repository.as_str()),
+            ("repository", row.repository.as_str()),
             ("status", row.status),
         ]
         .map(|(key, text)| (key, Value::from(text)))
@@ -189,13 +194,13 @@ fn unwanted(path: &Path, declared: &[Dependency]) -> Option<String> {
 fn table(rows: &[Row<'_>], most: usize) -> String {
     let heads = ["NAME", "VERSION", "REPOSITORY", "STATUS"];
     let cells = rows.iter().map(|row| {
-        let Dependency {
-            name,
-            version,
-            repository,
-            ..
-        } = row.dependency;
-        [name.as_str(), version.as_str(), repository.as_str(), row.status]
+        let Dependency { name, version, .. } = row.dependency;
+        [
+            name.as_str(),
+            version.as_str(),
+            row.repository.as_str(),
+            row.status,
+        ]
     });
     let lines: Vec<[&str; 4]> = std::iter::once(heads).chain(cells).collect();
     let width = |column: usize| {

@@ -24,6 +24,7 @@ mod lint_args;
 mod output;
 mod progress;
 mod publish;
+mod publish_rows;
 mod pull;
 mod registry;
 mod registry_args;
@@ -46,10 +47,12 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Args as _, FromArgMatches as _};
 
 use crate::diag::{Class, Diagnostic, Diagnostics, did_you_mean};
+use crate::oci::without_credentials;
 use crate::report::{self, MAX_DOCUMENT, Report, list_to_bounded_json, list_to_json};
 use crate::world::{System, World};
 use args::{Cli, Command, Global, Output, Render};
 use output::{Finish, Printer};
+use signals::Signals;
 
 /// What a command did for one chart.
 pub(crate) struct Outcome {
@@ -89,6 +92,7 @@ pub(crate) enum Done {
 pub(crate) struct Context<'a> {
     pub(crate) world: &'a dyn World,
     pub(crate) printer: &'a Printer,
+    pub(crate) signals: &'a Signals,
     /// Called as `solar-renderer`.
     pub(crate) as_solar: bool,
 }
@@ -128,12 +132,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return usage(&error, &arguments, &world),
     };
     let printer = Printer::new(&cli.global, &world);
-    signals::watch(printer.clone());
+    let signals = signals::watch(printer.clone());
     // The hook would print the panic's place; the report says what a user can use.
     std::panic::set_hook(Box::new(|_| {}));
     let context = Context {
         world: &world,
         printer: &printer,
+        signals: &signals,
         as_solar,
     };
     let done = catch_unwind(AssertUnwindSafe(|| execute(&cli.command, &matches, &context)));
@@ -186,7 +191,7 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Do
     }
 }
 
-/// Prints the result; the exit code is the first failure's.
+/// Prints the result; the exit code is that of the failure that [`Class::weight`] puts first.
 fn conclude(printer: &Printer, done: Done) -> u8 {
     let (outcomes, list) = match done {
         Done::One(outcome) => (vec![*outcome], false),
@@ -218,7 +223,10 @@ fn conclude(printer: &Printer, done: Done) -> u8 {
 
 /// `short` is for where the result's length is limited.
 fn finish(printer: &Printer, json: &str, short: &str, text: &str, problems: &[&Diagnostics]) -> u8 {
-    let code = problems.first().map_or(0, |problem| problem.class().exit_code());
+    let classes = problems.iter().map(|problem| problem.class());
+    let code = classes
+        .min_by_key(|class| class.weight())
+        .map_or(0, Class::exit_code);
     match printer.finish(json, short, text, problems) {
         Finish::Done => code,
         Finish::Lost if code == 0 => Class::Io.exit_code(),
@@ -286,20 +294,6 @@ fn usage(error: &clap::Error, arguments: &[OsString], world: &dyn World) -> u8 {
     let json = Report::failure(&problem).to_json();
     early_printer(arguments, world).finish(&json, &json, "", &[]);
     problem.class().exit_code()
-}
-
-/// What stands between `://` and an `@` before the path: a usage error quotes the word it is about.
-fn without_credentials(text: &str) -> String {
-    let mut pieces = text.split("://");
-    let mut out = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let host_end = piece.find(['/', '\'', ' ', '\n']).unwrap_or(piece.len());
-        let secret = piece.get(..host_end).and_then(|host| host.rfind('@'));
-        out.push_str("://");
-        out.push_str(if secret.is_some() { "***" } else { "" });
-        out.push_str(piece.get(secret.unwrap_or(0)..).unwrap_or_default());
-    }
-    out
 }
 
 /// A printer for a command line that could not be understood.

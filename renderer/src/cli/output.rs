@@ -100,7 +100,11 @@ impl Printer {
         }
         let mut lost = false;
         if let Some(path) = &self.result_file {
-            lost |= self.complain("write the result to", path, write_result(path, json));
+            lost |= self.complain(
+                "write the result to",
+                path,
+                fsio::write_over(path, format!("{json}\n").as_bytes()),
+            );
         }
         if self.in_a_pod {
             // A mount can't be replaced, only written into.
@@ -127,20 +131,6 @@ impl Printer {
             to_stderr(&draw::draw(one, self.color));
         }
         true
-    }
-}
-
-/// A regular file appears whole; what is no regular file (a pipe, a device) is written into,
-/// and a link is followed.
-fn write_result(path: &Path, json: &str) -> io::Result<()> {
-    let line = format!("{json}\n");
-    match std::fs::metadata(path) {
-        Ok(found) if !found.is_file() => std::fs::OpenOptions::new()
-            .write(true)
-            .open(path)?
-            .write_all(line.as_bytes()),
-        Ok(_) => fsio::write_atomically(&path.canonicalize()?, line.as_bytes()),
-        Err(_) => fsio::write_atomically(path, line.as_bytes()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `publish`: many charts, of which only those that changed are pushed.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,32 +9,24 @@ use super::args::{Exists, Publish};
 use super::commands::{folder_of, is_archive};
 use super::output::to_stderr;
 use super::progress::Progress;
-use super::shipping::{client_options, describe, failed, shipped};
+use super::publish_rows::{Row, Rows};
+use super::shipping::client_options;
 use super::sign::signer;
 use super::{Context, Done, Outcome, ci};
 use crate::chart::MAX_CHART_DEPTH;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
-use crate::oci::{self, Batch, Finished, IfExists, PushOptions, Ready};
+use crate::oci::{self, Batch, IfExists, PushOptions, Ready};
 use crate::package::{Packer, Stamp};
 use crate::pipeline::{self, Versions};
 use crate::reference::Target;
-use crate::report::{self, Report};
+use crate::report::Report;
 
 /// The most charts of one run.
 const MAX_CHARTS: usize = 100_000;
 
 /// What makes a folder a chart.
 const CHART_FILE: &str = "Chart.yaml";
-
-/// One row of the table.
-struct Row {
-    /// Where it comes from.
-    input: PathBuf,
-    /// The chart's name and version, once they are known.
-    chart: Option<(String, String)>,
-    outcome: Outcome,
-}
 
 /// `publish`
 pub(crate) fn publish(args: &Publish, context: &Context<'_>) -> Done {
@@ -53,8 +46,7 @@ fn run(args: &Publish, context: &Context<'_>) -> Result<Vec<Row>> {
     let inputs = find_all(&expanded(&args.inputs)?)?;
     if let Some(path) = &args.dotenv {
         // Nothing is pushed whose digest could not be told; and no older report is taken for this one.
-        fsio::write_atomically(path, b"")
-            .map_err(|error| fsio::cannot("write", path, &error, Class::Usage))?;
+        fsio::write_over(path, b"").map_err(|error| fsio::cannot("write", path, &error, Class::Usage))?;
     }
     let client = client_options(&args.registry)?;
     let stamp = pipeline::stamp(context.world)?;
@@ -74,31 +66,23 @@ fn run(args: &Publish, context: &Context<'_>) -> Result<Vec<Row>> {
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         connections: usize::from(args.connections),
         options: &options,
+        stop: context.signals.take_over(),
     };
-    let mut rows: Vec<Option<Row>> = inputs.iter().map(|_| None).collect();
+    let mut rows = Rows::new(&inputs, args.check, context);
     let progress = Progress::new(context.printer, "pushing");
     let mut count = 0;
-    oci::publish(
-        batch,
-        &client,
-        context.world,
-        &progress,
-        &mut |number, finished| {
-            count += 1;
-            if context.printer.shows_progress() {
-                to_stderr(&bar(count, inputs.len()));
-            }
-            if let (Some(row), Some(input)) = (rows.get_mut(number), inputs.get(number)) {
-                let mut made = row_of(input, finished, args.check, context);
-                made.outcome.report.input = Some(input.display().to_string());
-                *row = Some(made);
-            }
-        },
-    )?;
+    let mut finished = |number, finished| {
+        count += 1;
+        if context.printer.shows_progress() {
+            to_stderr(&bar(count, inputs.len()));
+        }
+        rows.tell(number, finished);
+    };
+    oci::publish(batch, &client, context.world, &progress, &mut finished)?;
     if context.printer.shows_progress() {
         to_stderr("\r\x1b[K");
     }
-    Ok(rows.into_iter().flatten().collect())
+    Ok(rows.finish())
 }
 
 fn bar(count: usize, all: usize) -> String {
@@ -127,50 +111,6 @@ fn make_one(input: &Path, target: &Target, stamp: Stamp, packer: &mut Packer) ->
         destination,
         warnings,
     })
-}
-
-fn row_of(input: &Path, finished: Finished, check: bool, context: &Context<'_>) -> Row {
-    let input = input.to_owned();
-    match finished {
-        Finished::Unmade(problem) => {
-            let named = problem.into_vec().into_iter().map(|one| name_input(one, &input));
-            let problem = Diagnostics::from_vec(named.collect());
-            Row {
-                chart: None,
-                outcome: problem.map_or_else(|| failed(Report::default(), internal()), Outcome::failed),
-                input,
-            }
-        }
-        Finished::Sent(ready, result) => {
-            for warning in &ready.warnings {
-                context.printer.warn(&name_input(warning.clone(), &input));
-            }
-            let mut report = describe(&ready.artifact);
-            report.reference = Some(ready.destination.to_string());
-            let mut outcome = shipped(report, result, false);
-            if check {
-                outcome.report.would = outcome.report.outcome.take();
-            }
-            Row {
-                chart: Some((ready.artifact.name.clone(), ready.artifact.version.clone())),
-                outcome,
-                input,
-            }
-        }
-    }
-}
-
-fn internal() -> Diagnostics {
-    Diagnostic::error(Class::Internal, "a failure without a reason").into()
-}
-
-/// Among many charts it must be said which one is meant.
-fn name_input(one: Diagnostic, input: &Path) -> Diagnostic {
-    let shown = input.display().to_string();
-    if one.location.is_some() || one.message.contains(&shown) {
-        return one;
-    }
-    one.note(format!("in {shown}"))
 }
 
 /// Patterns that no shell has expanded become what they match, sorted.
@@ -205,6 +145,7 @@ fn expanded(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
 fn find_all(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     let mut problems = Vec::new();
+    let mut seen = BTreeSet::new();
     for input in inputs {
         if input.is_dir() {
             let before = all.len();
@@ -227,6 +168,8 @@ fn find_all(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
             problems.push(Diagnostic::error(Class::Usage, message));
         }
     }
+    // Patterns may overlap.
+    all.retain(|path: &PathBuf| seen.insert(path.clone()));
     if all.len() > MAX_CHARTS {
         let message = format!("there are {} charts, and {MAX_CHARTS} are the most", all.len());
         problems.push(Diagnostic::error(Class::Usage, message));
@@ -260,12 +203,12 @@ fn find(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) -> Result<()> {
 
 /// The table, and what CI wants to know.
 fn done(mut rows: Vec<Row>, args: &Publish, context: &Context<'_>) -> Done {
-    let cells: Vec<ci::Cells> = rows.iter().map(cells).collect();
+    let cells: Vec<ci::Cells> = rows.iter().map(Row::cells).collect();
     let reports: Vec<Report> = rows.iter().map(|row| row.outcome.report.clone()).collect();
     let mut problems = ci::tell_github(&cells, &reports, context.world);
     if let Some(path) = &args.dotenv {
         let (text, omitted) = ci::dotenv(&cells, usize::from(args.dotenv_variables));
-        if let Err(error) = fsio::write_atomically(path, text.as_bytes()) {
+        if let Err(error) = fsio::write_over(path, text.as_bytes()) {
             problems.extend(fsio::cannot("write", path, &error, Class::Usage).into_vec());
         }
         if omitted > 0 {
@@ -287,27 +230,4 @@ fn done(mut rows: Vec<Row>, args: &Publish, context: &Context<'_>) -> Done {
         row.outcome.text = format!("{head}\n{}", row.outcome.text);
     }
     Done::Many(rows.into_iter().map(|row| row.outcome).collect())
-}
-
-fn cells(row: &Row) -> ci::Cells {
-    let report = &row.outcome.report;
-    let (chart, version) = row
-        .chart
-        .clone()
-        .unwrap_or_else(|| (row.input.display().to_string(), "-".to_owned()));
-    let outcome = match (&report.error, report.outcome, report.would) {
-        (Some(error), ..) => format!("failed: {}", error.class),
-        (None, Some(outcome), _) => outcome.as_str().to_owned(),
-        (None, None, Some(report::Outcome::Unchanged)) => "unchanged".to_owned(),
-        (None, None, Some(would)) => format!("would be {}", would.as_str()),
-        (None, None, None) => "-".to_owned(),
-    };
-    ci::Cells {
-        chart,
-        version,
-        outcome,
-        digest: report.digest.clone(),
-        error: report.error.as_ref().map(|error| error.message.clone()),
-        input: row.input.display().to_string(),
-    }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Dependency, Manager, Mode, Pick, Staged};
+use crate::chart::metadata::Metadata;
 use crate::chart::{archive, folder};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
@@ -11,8 +12,8 @@ use crate::package::Packer;
 use crate::pipeline;
 use crate::provenance::{self, Claim};
 use crate::reference::{Digest, Repository, Tag};
-use crate::repositories::newest;
 use crate::repositories::web::{Order, Wanted};
+use crate::repositories::{check_listed, is_version, newest};
 use crate::semver::{Constraint, Version};
 
 /// An archive from elsewhere.
@@ -21,6 +22,10 @@ struct Fetched {
     /// Its file name there, which is what a provenance file speaks of.
     file: String,
     provenance: Option<Vec<u8>>,
+    /// Where it is from, for people.
+    place: String,
+    /// The name and version that it has there.
+    listed: (String, String),
 }
 
 impl Manager<'_> {
@@ -38,24 +43,30 @@ impl Manager<'_> {
             return local(chart, dependency, pick);
         }
         let packed = draft.join("part");
-        let (digest, lockable) = if let Some(path) = repository.strip_prefix("file://") {
-            (self.pack(chart, path, draft, &packed, above)?, false)
+        let (digest, place, listed) = if let Some(path) = repository.strip_prefix("file://") {
+            let digest = self.pack(chart, path, draft, &packed, above)?;
+            (digest, repository.to_owned(), None)
         } else {
             let fetched = match repository.strip_prefix("oci://") {
                 Some(rest) => self.of_registry(rest, dependency, pick, &packed)?,
                 None => self.of_web(repository, dependency, pick, &packed)?,
             };
             self.check_provenance(&fetched)?;
-            (fetched.digest, true)
+            (fetched.digest, fetched.place, Some(fetched.listed))
         };
-        let found = archive::inspect(&packed)?.metadata;
-        check_found(dependency, pick, (&found.name, &found.version))?;
+        let reader =
+            fs::File::open(&packed).map_err(|error| fsio::cannot("read", &packed, &error, Class::Io))?;
+        let found = archive::inspect_reader(std::io::BufReader::new(reader), &place)?.metadata;
+        check_found(dependency, pick, &found, &place)?;
+        if let Some(listed) = &listed {
+            check_listed(&place, listed, &found)?;
+        }
         let file = format!("{}-{}.tgz", found.name, found.version);
         fs::rename(&packed, draft.join(&file))
             .map_err(|error| fsio::cannot("write", draft, &error, Class::Io))?;
         Ok(Staged {
             file: Some(file),
-            locked: dependency.locked(&found.version, lockable.then_some(&digest)),
+            locked: dependency.locked(&found.version, listed.is_some().then_some(&digest)),
             digest: Some(digest),
         })
     }
@@ -120,6 +131,9 @@ impl Manager<'_> {
             }
         };
         let file = format!("{}-{version}.tgz", dependency.name);
+        let tag = Tag::from_version(&version).map_err(wrong)?;
+        let place = format!("oci://{repository}:{tag}");
+        let listed = (dependency.name.clone(), version);
         // What signed it is only in the registry.
         let signed = self.reach.keyring.is_some();
         if let Some(digest) = expected.filter(|_| !signed)
@@ -129,9 +143,10 @@ impl Manager<'_> {
                 digest: digest.clone(),
                 file,
                 provenance: None,
+                place,
+                listed,
             });
         }
-        let tag = Tag::from_version(&version).map_err(wrong)?;
         let (digest, provenance) = fetcher
             .chart(&repository, &tag, expected, signed, to)
             .map_err(|failure| changed(failure.into(), expected))?;
@@ -139,6 +154,8 @@ impl Manager<'_> {
             digest,
             file,
             provenance,
+            place,
+            listed,
         })
     }
 
@@ -147,14 +164,17 @@ impl Manager<'_> {
             Pick::Newest(constraint) => (Wanted::Newest(constraint, &dependency.version), None),
             Pick::Locked(version, expected) => (Wanted::Exact(version), expected.as_ref()),
         };
+        let listed = |version: &str| (dependency.name.clone(), version.to_owned());
         let signed = self.reach.keyring.is_some();
-        if let Some(digest) = expected.filter(|_| !signed)
+        if let (Pick::Locked(version, _), Some(digest)) = (pick, expected.filter(|_| !signed))
             && self.web.fetcher().cached(digest, to)?
         {
             return Ok(Fetched {
                 digest: digest.clone(),
                 file: String::new(),
                 provenance: None,
+                place: format!("{} {version} of {repository}", dependency.name),
+                listed: listed(version),
             });
         }
         let order = Order {
@@ -168,6 +188,8 @@ impl Manager<'_> {
             .map_err(|problem| changed(problem, expected))?;
         Ok(Fetched {
             file: got.file_name(),
+            place: got.shown(),
+            listed: got.listed.unwrap_or_else(|| listed(&dependency.version)),
             digest: got.digest,
             provenance: got.provenance,
         })
@@ -219,10 +241,11 @@ fn local(chart: &Path, dependency: &Dependency, pick: &Pick) -> Result<Staged> {
 }
 
 /// Whether the archive is the chart that was asked for.
-fn check_found(dependency: &Dependency, pick: &Pick, (name, version): (&str, &str)) -> Result<()> {
-    if name != dependency.name {
+fn check_found(dependency: &Dependency, pick: &Pick, found: &Metadata, place: &str) -> Result<()> {
+    let Metadata { name, version, .. } = found;
+    if *name != dependency.name {
         let message = format!(
-            "the archive holds the chart {name:?}, wanted is {:?}",
+            "{place} holds the chart {name:?}, wanted is {:?}",
             dependency.name
         );
         return Err(Diagnostic::error(Class::Chart, message).into());
@@ -231,23 +254,18 @@ fn check_found(dependency: &Dependency, pick: &Pick, (name, version): (&str, &st
     let fits = match pick {
         Pick::Newest(constraint) => parsed.is_some_and(|version| constraint.check(&version)),
         Pick::Locked(wanted, _) if dependency.repository.starts_with("file://") => {
-            wanted == version
+            *wanted == *version
                 || Constraint::parse(wanted)
                     .ok()
                     .zip(parsed)
                     .is_some_and(|(constraint, version)| constraint.check(&version))
         }
-        Pick::Locked(wanted, _) => parsed
-            .zip(Version::parse(wanted).ok())
-            .is_some_and(|(one, other)| one.precedence(&other).is_eq()),
+        Pick::Locked(wanted, _) => is_version(version, wanted),
     };
     if fits {
         return Ok(());
     }
-    let message = format!(
-        "the archive has version {version}, wanted is {}",
-        dependency.version
-    );
+    let message = format!("{place} has version {version}, wanted is {}", dependency.version);
     Err(Diagnostic::error(Class::Chart, message).into())
 }
 

@@ -40,7 +40,7 @@ impl Place {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let shown = absolute.components().collect::<PathBuf>().display().to_string();
         if name.ends_with(".tgz") || name.ends_with(".tar.gz") {
-            let file = std::fs::File::open(path)
+            let file = fsio::open(path)
                 .map_err(|error| format!("unable to open tarball: open {name}: {}", go_reason(&error)))?;
             let files = archive::read_files(std::io::BufReader::new(file), &name)
                 .map_err(|problem| format!("unable to extract tarball: {problem}"))?;

@@ -4,7 +4,7 @@
 //! read is hashed again, and removed when it is not what its name says; that a file goes away is
 //! nothing but another download. A cache that can't be written costs nothing but time.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use sha2::Digest as _;
 
 use super::image::Descriptor;
-use crate::fsio::{AtomicFile, is_unfinished};
+use crate::fsio::{self, AtomicFile, is_unfinished};
 use crate::reference::Digest;
 use crate::world::World;
 
@@ -91,7 +91,7 @@ impl Cache {
         open: impl Fn() -> io::Result<W>,
     ) -> io::Result<Option<W>> {
         let path = self.path_of(&blob.digest);
-        let Ok(file) = File::open(&path) else {
+        let Ok(file) = fsio::open(&path) else {
             return Ok(None);
         };
         // Only to know later that it was used.
@@ -277,6 +277,8 @@ impl<W: Write> Write for Tee<W> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
     use crate::world::Fixed;
 
@@ -324,6 +326,12 @@ mod tests {
             assert_eq!(read(&cache, &blob), None, "{damage}");
             assert!(!cache.path_of(&blob.digest).exists());
         }
+        // A pipe that nobody writes to was once waited for.
+        let mut pipe = std::process::Command::new("mkfifo");
+        assert!(pipe.arg(cache.path_of(&blob.digest)).status().unwrap().success());
+        assert_eq!(read(&cache, &blob), None);
+        put(&cache, b"bytes", 0);
+        assert_eq!(read(&cache, &blob).unwrap(), b"bytes");
     }
 
     #[test]

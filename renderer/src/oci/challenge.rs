@@ -84,6 +84,7 @@ impl Client<'_> {
             self.subject.path(),
             self.options.credentials.as_ref(),
             self.options.registry_config.as_deref(),
+            self.options.timeout,
             self.world,
         )?;
         match (&found.credentials, found.looked.first()) {
@@ -119,6 +120,7 @@ impl Client<'_> {
         let header;
         let call = if let Some(Credentials::IdentityToken(token)) = credentials {
             header = None;
+            self.transport.sent().note(token.expose());
             refresh_call(realm, service, &scopes.join(" "), token)
         } else {
             header = match credentials {

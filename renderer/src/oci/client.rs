@@ -183,7 +183,7 @@ impl<'a> Client<'a> {
                 200 => {}
                 _ => return Err(self.refuse(reply).await),
             }
-            check_digest(&reply, &blob.digest)?;
+            self.check_digest(&reply, &blob.digest)?;
             match reply.length() {
                 Some(length) if length != 0 && length != blob.size => {
                     let message = format!("the registry reports {length} bytes, the blob has {}", blob.size);
@@ -220,7 +220,7 @@ impl<'a> Client<'a> {
             call.payload = Payload::Blob(blob);
             let reply = self.exchange(&call).await?;
             match reply.status {
-                201 => Ok(check_digest(&reply, &blob.digest)?),
+                201 => Ok(self.check_digest(&reply, &blob.digest)?),
                 404 | 416 => {
                     let mut fault = self.refuse(reply).await;
                     fault.cause = Some(Cause::SessionLost);
@@ -242,7 +242,7 @@ impl<'a> Client<'a> {
         self.persistently(async || {
             let reply = self.exchange(&Call::new(Method::POST, url.clone())).await?;
             match reply.status {
-                201 => Ok(check_digest(&reply, &blob.digest).map(|()| true)?),
+                201 => Ok(self.check_digest(&reply, &blob.digest).map(|()| true)?),
                 // An upload was begun instead, or the other repository is hidden from us: send it.
                 202 | 400..=407 | 409..=428 => Ok(false),
                 _ => Err(self.unexpected(reply, "201 or 202").await),
@@ -272,7 +272,8 @@ impl<'a> Client<'a> {
         &self,
         operation: impl AsyncFn() -> Result<T, Fault>,
     ) -> Result<T, ClientError> {
-        persistently(self.options, self.world, self.progress, operation).await
+        let (world, progress) = (self.world, self.progress);
+        persistently(&self.transport, self.options, world, progress, operation).await
     }
 
     /// Sends, and answers one challenge.
@@ -308,6 +309,18 @@ impl<'a> Client<'a> {
         found.map(|found| found.looked.clone()).unwrap_or_default()
     }
 
+    /// A digest that the registry reports must be ours.
+    pub(super) fn check_digest(&self, reply: &Reply, ours: &Digest) -> Result<(), ClientError> {
+        match reply.header("docker-content-digest") {
+            Some(theirs) if theirs != ours.as_str() && !theirs.starts_with("sha512:") => {
+                let theirs = self.transport.sent().hide(theirs);
+                let shown: String = theirs.chars().take(80).collect();
+                Err(reply.protocol(format!("the registry reports the digest {shown}, ours is {ours}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// A status that is neither success nor failure is a lie; the others are failures.
     pub(super) async fn unexpected(&self, reply: Reply, wanted: &str) -> Fault {
         if reply.status < 400 {
@@ -323,6 +336,7 @@ impl<'a> Client<'a> {
 
 /// Runs an operation until it succeeds, can't, or the attempts are used up.
 pub(super) async fn persistently<T>(
+    transport: &Transport<'_>,
     options: &ClientOptions,
     world: &dyn World,
     progress: &dyn Progress,
@@ -332,7 +346,7 @@ pub(super) async fn persistently<T>(
     loop {
         let fault = match operation().await {
             Ok(value) => return Ok(value),
-            Err(fault) => fault,
+            Err(fault) => fault.hiding(&|text| transport.sent().hide(text)),
         };
         let decision = match fault.cause {
             Some(cause) => retry::decide(&options.retry, attempt, cause, fault.retry_after, world.entropy()),
@@ -354,15 +368,4 @@ fn is_sha512(reply: &Reply) -> bool {
     reply
         .header("docker-content-digest")
         .is_some_and(|text| text.starts_with("sha512:"))
-}
-
-/// A digest that the registry reports must be ours.
-pub(super) fn check_digest(reply: &Reply, ours: &Digest) -> Result<(), ClientError> {
-    match reply.header("docker-content-digest") {
-        Some(theirs) if theirs != ours.as_str() && !theirs.starts_with("sha512:") => {
-            let shown: String = theirs.chars().take(80).collect();
-            Err(reply.protocol(format!("the registry reports the digest {shown}, ours is {ours}")))
-        }
-        _ => Ok(()),
-    }
 }

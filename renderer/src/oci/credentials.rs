@@ -1,23 +1,28 @@
 //! Which credentials go with a repository: flags, environment, the files of Docker, Helm and
-//! Podman, and credential helpers, in that order; the first that knows the repository wins.
+//! Podman, and the credential helpers that those name.
 //!
-//! Within one file the longest matching `host/path` key wins. A missing file is fine; a broken
-//! one is an error that names it and never quotes it. What a helper can't do is noted in
+//! The longest matching `host/path` key of all files wins, and of equally long ones that of the file that comes first;
+//! but a file that the command line names comes before all others. A missing file is fine; a broken
+//! one is an error that names it and never quotes it, unless one before it knows the repository. What a helper can't do is noted in
 //! [`Found::looked`], which a later 401 shows.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use base64::Engine as _;
 use serde::Deserialize;
 
 use super::helper;
 pub use super::secret::Secret;
+use crate::fsio;
 use crate::world::World;
 
 /// The largest credentials file that is read, in bytes.
 pub const MAX_FILE: u64 = 4 << 20;
+/// U+FEFF in UTF-8.
+pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What to show to a registry, or to its token server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +53,7 @@ pub struct Found {
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     /// It is there and can't be read.
-    #[error("the credentials file {} can't be read: {source}", .path.display())]
+    #[error("the credentials file {} can't be read: {}", .path.display(), fsio::reason(.source))]
     Read {
         /// The file.
         path: PathBuf,
@@ -65,6 +70,10 @@ pub enum CredentialsError {
         /// From 1.
         column: usize,
     },
+    /// It begins with a byte order mark, as some editors on Windows have it. Helm refuses that, too, and Docker's loader
+    /// decodes the file in the same way.
+    #[error("the credentials file {} begins with a byte order mark, which is no JSON: save it as UTF-8 without one", .0.display())]
+    Mark(PathBuf),
     /// Larger than [`MAX_FILE`].
     #[error("the credentials file {} is larger than {} bytes", .0.display(), MAX_FILE)]
     TooLarge(PathBuf),
@@ -97,7 +106,8 @@ struct Entry {
     registrytoken: Option<String>,
 }
 
-/// Searches for `host` (`name[:port]`) and `path` (a repository's).
+/// Searches for `host` (`name[:port]`) and `path` (a repository's). A helper is given up after `limit`, or after a
+/// minute if that is shorter.
 ///
 /// # Errors
 /// A file that exists and is broken, or that was named explicitly and can't be read.
@@ -106,6 +116,7 @@ pub fn find(
     path: &str,
     explicit: Option<&Credentials>,
     registry_config: Option<&Path>,
+    limit: Duration,
     world: &dyn World,
 ) -> Result<Found, CredentialsError> {
     if let Some(given) = explicit {
@@ -120,24 +131,66 @@ pub fn find(
         ));
     }
     let mut looked = vec!["REGISTRY_USERNAME and REGISTRY_PASSWORD: not both set".to_owned()];
+    let mut candidates = Vec::new();
     for place in places(registry_config, world) {
         let shown = place.path.display();
-        let file = match read(&place)? {
-            Ok(file) => file,
-            Err(why) => {
+        let before = candidates.len();
+        match read(&place) {
+            Ok(Ok(file)) => file.candidates(&place, (host, path), &mut candidates),
+            Ok(Err(why)) => {
                 looked.push(format!("{shown}: {why}"));
                 continue;
             }
-        };
-        if let Some(found) = file.lookup(&place.path, host, path, world, &mut looked)? {
-            return Ok(Found::at(found, &shown.to_string()));
+            Err(error) if candidates.is_empty() => return Err(error),
+            Err(error) => {
+                looked.push(error.to_string());
+                continue;
+            }
         }
-        looked.push(format!("{shown}: no entry for {host}"));
+        if candidates.len() == before {
+            looked.push(format!("{shown}: no entry for {host}"));
+        }
+    }
+    // In the order of the files where nothing else is said: it is stable.
+    candidates.sort_by_key(|one| (!one.first, std::cmp::Reverse(one.length)));
+    for candidate in candidates {
+        let shown = candidate.file.display().to_string();
+        match candidate.source {
+            Keeper::Entry(key, entry) => {
+                let wrong = |key| CredentialsError::Auth {
+                    path: candidate.file,
+                    key,
+                };
+                let found = entry.credentials().ok_or_else(|| wrong(key))?;
+                return Ok(Found::at(found, &shown));
+            }
+            Keeper::Helper(name) => match helper::get(&name, &helper_key(host), world, limit) {
+                Ok(Some(found)) => return Ok(Found::at(found, &shown)),
+                Ok(None) => looked.push(format!("docker-credential-{name}: nothing for {host}")),
+                Err(why) => looked.push(format!("docker-credential-{name}: {why}")),
+            },
+        }
     }
     Ok(Found {
         credentials: None,
         looked,
     })
+}
+
+/// What may have the credentials.
+struct Candidate {
+    /// The file comes before all others.
+    first: bool,
+    /// Of the part of `host/path` that its key matches.
+    length: usize,
+    file: PathBuf,
+    source: Keeper,
+}
+
+enum Keeper {
+    Helper(String),
+    /// Of this key.
+    Entry(String, Entry),
 }
 
 impl Found {
@@ -168,6 +221,8 @@ struct Place {
     path: PathBuf,
     /// The user named it, so that it must be readable if it is there.
     named: bool,
+    /// On the command line.
+    first: bool,
 }
 
 fn places(registry_config: Option<&Path>, world: &dyn World) -> Vec<Place> {
@@ -191,15 +246,22 @@ fn places(registry_config: Option<&Path>, world: &dyn World) -> Vec<Place> {
         ),
         (config.as_ref().map(|dir| dir.join("containers/auth.json")), false),
     ];
-    list.into_iter()
-        .filter_map(|(path, named)| Some(Place { path: path?, named }))
+    let places = list.into_iter().enumerate();
+    places
+        .filter_map(|(number, (path, named))| {
+            Some(Place {
+                path: path?,
+                named,
+                first: number == 0,
+            })
+        })
         .collect()
 }
 
 /// The file, or in a few words why there is none.
 fn read(place: &Place) -> Result<Result<File, String>, CredentialsError> {
     let path = &place.path;
-    let text = std::fs::File::open(path).and_then(|file| {
+    let text = fsio::open(path).and_then(|file| {
         let mut text = Vec::new();
         file.take(MAX_FILE + 1).read_to_end(&mut text)?;
         Ok(text)
@@ -228,6 +290,9 @@ fn read(place: &Place) -> Result<Result<File, String>, CredentialsError> {
     if text.trim_ascii().is_empty() {
         return Ok(Err("empty".to_owned()));
     }
+    if text.starts_with(MARK) {
+        return Err(CredentialsError::Mark(path.clone()));
+    }
     // serde's own message would quote the text.
     serde_json::from_slice(&text)
         .map(Ok)
@@ -239,37 +304,33 @@ fn read(place: &Place) -> Result<Result<File, String>, CredentialsError> {
 }
 
 impl File {
-    fn lookup(
-        &self,
-        file: &Path,
-        host: &str,
-        path: &str,
-        world: &dyn World,
-        looked: &mut Vec<String>,
-    ) -> Result<Option<Credentials>, CredentialsError> {
-        let specific = self.helpers.iter().flatten();
-        let named = best(specific.map(|(key, name)| (key.as_str(), name)), host, path);
-        for (_, name) in named.into_iter().chain(self.store.iter().map(|name| ("", name))) {
-            if name.is_empty() {
-                continue;
-            }
-            match helper::get(name, &helper_key(host), world) {
-                Ok(Some(found)) => return Ok(Some(found)),
-                Ok(None) => looked.push(format!("docker-credential-{name}: nothing for {host}")),
-                Err(why) => looked.push(format!("docker-credential-{name}: {why}")),
-            }
+    /// The best of each kind; among those of one length a helper is asked first, as Docker does.
+    fn candidates(self, place: &Place, (host, path): (&str, &str), all: &mut Vec<Candidate>) {
+        let Self {
+            auths,
+            helpers,
+            store,
+        } = self;
+        let mut add = |length, source| {
+            all.push(Candidate {
+                first: place.first,
+                length,
+                file: place.path.clone(),
+                source,
+            });
+        };
+        let named = helpers.into_iter().flatten().filter(|(_, name)| !name.is_empty());
+        if let Some((length, _, name)) = best(named, host, path) {
+            add(length, Keeper::Helper(name));
         }
-        let entries = self.auths.iter().flatten();
-        let usable = entries.filter_map(|(key, entry)| Some((key.as_str(), entry.as_ref()?)));
-        match best(usable.filter(|(_, entry)| !entry.is_empty()), host, path) {
-            Some((key, entry)) => entry
-                .credentials()
-                .map(Some)
-                .ok_or_else(|| CredentialsError::Auth {
-                    path: file.to_owned(),
-                    key: key.to_owned(),
-                }),
-            None => Ok(None),
+        // It is asked for the host alone.
+        if let Some(name) = store.filter(|name| !name.is_empty()) {
+            add(normal(host).len(), Keeper::Helper(name));
+        }
+        let entries = auths.into_iter().flatten();
+        let usable = entries.filter_map(|(key, entry)| Some((key, entry.filter(|entry| !entry.is_empty())?)));
+        if let Some((length, key, entry)) = best(usable, host, path) {
+            add(length, Keeper::Entry(key, entry));
         }
     }
 }
@@ -317,18 +378,17 @@ impl Entry {
     }
 }
 
-/// The entry whose key is the longest prefix of `host/path` in whole parts.
-fn best<'a, T>(entries: impl Iterator<Item = (&'a str, T)>, host: &str, path: &str) -> Option<(&'a str, T)> {
+/// The entry whose key is the longest prefix of `host/path` in whole parts, and that key's length.
+fn best<T>(entries: impl Iterator<Item = (String, T)>, host: &str, path: &str) -> Option<(usize, String, T)> {
     let wanted = normal(&format!("{host}/{path}"));
     entries
         .filter_map(|(key, entry)| {
-            let normal_key = normal(key);
+            let normal_key = normal(&key);
             let rest = wanted.strip_prefix(&normal_key)?;
             let whole = rest.is_empty() || rest.starts_with('/');
             (whole && !normal_key.is_empty()).then_some((normal_key.len(), key, entry))
         })
-        .max_by_key(|(length, _, _)| *length)
-        .map(|(_, key, entry)| (key, entry))
+        .max_by_key(|(length, ..)| *length)
 }
 
 /// `https://Host/v1/` → `host`; Docker Hub's several names → `docker.io`.

@@ -1,8 +1,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use super::*;
 use crate::world::Fixed;
+
+/// Far longer than any helper here takes.
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn world(env: &[(&str, &str)]) -> Fixed {
     Fixed {
@@ -26,7 +30,7 @@ fn from_file(text: &str, host: &str, path: &str) -> Result<Option<Credentials>, 
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("config.json");
     std::fs::write(&file, text).unwrap();
-    find(host, path, None, Some(&file), &world(&[])).map(|found| found.credentials)
+    find(host, path, None, Some(&file), LIMIT, &world(&[])).map(|found| found.credentials)
 }
 
 fn base64(text: &str) -> String {
@@ -138,7 +142,9 @@ fn flags_come_before_the_environment_and_that_before_files() {
     let path = file.to_str().unwrap();
     let folder = dir.path().to_str().unwrap();
     let get = |explicit: Option<&Credentials>, env: &[(&str, &str)]| {
-        find("h", "x", explicit, None, &world(env)).unwrap().credentials
+        find("h", "x", explicit, None, LIMIT, &world(env))
+            .unwrap()
+            .credentials
     };
     let both = [("REGISTRY_USERNAME", "env"), ("REGISTRY_PASSWORD", "p")];
     assert_eq!(get(Some(&basic("flag", "p")), &both), Some(basic("flag", "p")));
@@ -178,12 +184,45 @@ fn the_default_files_are_found_and_missing_ones_are_listed() {
             ("HOME", home.to_str().unwrap()),
             ("XDG_RUNTIME_DIR", run.to_str().unwrap()),
         ]);
-        let found = find("h", "x", None, None, &world).unwrap();
+        let found = find("h", "x", None, None, LIMIT, &world).unwrap();
         assert_eq!(found.credentials, Some(basic("u", "p")), "{place}");
-        let none = find("elsewhere", "x", None, None, &world).unwrap();
+        let none = find("elsewhere", "x", None, None, LIMIT, &world).unwrap();
         assert_eq!(none.credentials, None);
         assert_eq!(none.looked.len(), 5, "{:?}", none.looked);
     }
+}
+
+/// The longest of one file was once taken, whatever another one had.
+#[test]
+fn the_longest_entry_of_all_files_wins_but_a_named_file_comes_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, key: &str| {
+        let path = dir.path().join(name);
+        let text = format!(r#"{{"auths":{{"{key}":{{"username":"{name}","password":"p"}}}}}}"#);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let (docker, helm, podman) = (file("docker", "h"), file("helm", "h"), file("podman", "h/a"));
+    let [docker, helm, podman] = [&docker, &helm, &podman].map(|path| path.to_str().unwrap());
+    let env = [
+        ("DOCKER_CONFIG", docker),
+        ("HELM_REGISTRY_CONFIG", helm),
+        ("REGISTRY_AUTH_FILE", podman),
+    ];
+    let ask = |path: &str, named: Option<&str>, env: &[(&str, &str)]| {
+        find("h", path, None, named.map(Path::new), LIMIT, &world(env))
+    };
+    let user = |path: &str, named: Option<&str>| match ask(path, named, &env).unwrap().credentials {
+        Some(Credentials::Basic { username, .. }) => username,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(user("a/x", None), "podman");
+    assert_eq!(user("b", None), "docker", "the first of those of one length");
+    assert_eq!(user("a/x", Some(helm)), "helm");
+    // A broken one after one that knows the repository stands in nobody's way.
+    std::fs::write(podman, "hunter2").unwrap();
+    assert_eq!(user("a/x", None), "docker");
+    assert!(ask("a/x", None, &env[2..]).is_err());
 }
 
 /// Installs a helper that runs this script.
@@ -225,7 +264,7 @@ fn helpers_are_asked_by_host_and_their_failures_are_noted() {
     let path = format!("{}:/usr/bin:/bin", dir.path().display());
     let ask = |text: &str, host: &str| {
         std::fs::write(&config, text).unwrap();
-        find(host, "x", None, Some(&config), &world(&[("PATH", &path)])).unwrap()
+        find(host, "x", None, Some(&config), LIMIT, &world(&[("PATH", &path)])).unwrap()
     };
     let with_entry = |store: &str| {
         format!(r#"{{"credsStore":"{store}","auths":{{"h":{{"username":"file","password":"p"}}}}}}"#)

@@ -139,6 +139,24 @@ impl ClientError {
         matches!(self, Self::Status { detail: Some(detail), .. } if detail.contains(code))
     }
 
+    /// Takes what must not be shown out of what the other side says.
+    pub(super) fn hiding(mut self, hide: &dyn Fn(&str) -> String) -> Self {
+        if let Self::Protocol {
+            action: one,
+            message: other,
+        }
+        | Self::Link {
+            action: one,
+            reason: other,
+            ..
+        } = &mut self
+        {
+            *one = hide(one);
+            *other = hide(other);
+        }
+        self
+    }
+
     /// Says how many attempts it took.
     pub(super) fn after(mut self, made: u32) -> Self {
         if let Self::Link { attempts, .. } | Self::Status { attempts, .. } = &mut self {
@@ -224,8 +242,8 @@ fn status_hint(mut plain: Diagnostic, status: u16, looked: &[String], authentica
 }
 
 /// What a registry's error body says, in one line: `{"errors":[{"code","message"}]}`, or the
-/// first line of plain text. Pages of HTML say nothing.
-pub(super) fn summary(content_type: &str, body: &[u8]) -> Option<String> {
+/// first line of plain text. Pages of HTML say nothing. `hide` takes out what must not be shown.
+pub(super) fn summary(content_type: &str, body: &[u8], hide: &dyn Fn(&str) -> String) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Errors {
         errors: Vec<One>,
@@ -245,13 +263,13 @@ pub(super) fn summary(content_type: &str, body: &[u8]) -> Option<String> {
                 (None, None) => None,
             })
             .collect();
-        return one_line(&lines.join("; "));
+        return one_line(&hide(&lines.join("; ")));
     }
     let text = std::str::from_utf8(body).ok()?;
     if content_type.contains("html") || text.trim_start().starts_with('<') {
         return None;
     }
-    one_line(text.trim().lines().next().unwrap_or(""))
+    one_line(&hide(text.trim().lines().next().unwrap_or("")))
 }
 
 fn one_line(text: &str) -> Option<String> {
@@ -294,12 +312,12 @@ mod tests {
         ];
         for (content_type, body, expected) in table {
             assert_eq!(
-                summary(content_type, body.as_bytes()).as_deref(),
+                summary(content_type, body.as_bytes(), &str::to_owned).as_deref(),
                 expected,
                 "{body}"
             );
         }
-        let long = summary("text/plain", "é".repeat(1000).as_bytes()).unwrap();
+        let long = summary("text/plain", "é".repeat(1000).as_bytes(), &str::to_owned).unwrap();
         assert!(long.len() < 310 && long.ends_with('…'));
     }
 }

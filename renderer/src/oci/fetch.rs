@@ -186,7 +186,8 @@ impl<'a> Fetcher<'a> {
     }
 
     async fn persistently<T>(&self, operation: impl AsyncFn() -> Result<T, Fault>) -> Result<T, ClientError> {
-        persistently(self.options, self.world, self.progress, operation).await
+        let (world, progress) = (self.world, self.progress);
+        persistently(&self.transport, self.options, world, progress, operation).await
     }
 
     async fn get(&self, url: &Url, header: Option<&HeaderValue>) -> Result<super::transport::Reply, Fault> {

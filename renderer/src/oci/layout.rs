@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::policy::{Failure, Plan, PushOptions, Pushed, Tagged, all_tags, plan, pushed};
 use super::{Progress, disk};
 use crate::diag::Class;
-use crate::fsio::{AtomicFile, reason};
+use crate::fsio::{self, AtomicFile, reason};
 use crate::package::artifact::{Artifact, Blob, Content};
 use crate::reference::{Digest, Tag};
 use crate::report::Outcome;
@@ -238,7 +238,7 @@ pub(super) fn check_marker(dir: &Path) -> Result<(), LayoutError> {
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, LayoutError> {
-    let file = match File::open(path) {
+    let file = match fsio::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(LayoutError::io(path, "read")(error)),

@@ -1,7 +1,6 @@
 //! Reading an image layout on disk: tags, manifests, blobs. What is read is checked against its
 //! digest, as a registry's answers are.
 
-use std::fs::File;
 use std::io::{self, Read as _, Write};
 use std::path::Path;
 
@@ -12,6 +11,7 @@ use super::image::Descriptor;
 use super::layout::{Index, LayoutError, check_marker};
 use super::origin::disk;
 use super::policy::Failure;
+use crate::fsio;
 use crate::reference::{At, Digest, Tag};
 
 /// The most manifests of a layout that are looked at for a subject.
@@ -42,7 +42,7 @@ pub(super) fn manifest(dir: &Path, at: &At) -> Result<Vec<u8>, LayoutError> {
         }
     };
     let path = blob_path(dir, &digest);
-    let file = match File::open(&path) {
+    let file = match fsio::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(missing(format!("the manifest {digest}")));
@@ -99,7 +99,7 @@ pub(super) fn blob<W: Write>(
     open: impl Fn() -> io::Result<W>,
 ) -> Result<W, Failure> {
     let path = blob_path(dir, &blob.digest);
-    let file = match File::open(&path) {
+    let file = match fsio::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let what = format!("the blob {}", blob.digest);

@@ -16,7 +16,7 @@ use super::error::ClientError;
 use super::json_file::Entries;
 use super::{ClientOptions, Progress, helper};
 use crate::diag::{Class, Diagnostic};
-use crate::fsio::{AtomicFile, reason};
+use crate::fsio::{self, AtomicFile, reason};
 use crate::reference::Host;
 use crate::world::World;
 
@@ -139,7 +139,7 @@ pub fn login(
                 (helper::TOKEN_USER, token)
             }
         };
-        helper::store(name, &key, username, secret, world)
+        helper::store(name, &key, username, secret, world, options.timeout)
             .map_err(|reason| store.helper_failed(host, name, reason))?;
     } else {
         store.put(&key, &entry(given))?;
@@ -173,8 +173,13 @@ pub fn logout(host: &Host, options: &ClientOptions, world: &dyn World) -> Result
         store.write()?;
     }
     if let Some(name) = &helper {
-        known |= helper::erase(name, &credentials::helper_key(host.as_str()), world)
-            .map_err(|reason| store.helper_failed(host, name, reason))?;
+        known |= helper::erase(
+            name,
+            &credentials::helper_key(host.as_str()),
+            world,
+            options.timeout,
+        )
+        .map_err(|reason| store.helper_failed(host, name, reason))?;
     }
     Ok(Kept {
         file: path,
@@ -195,13 +200,13 @@ fn entry(given: &Credentials) -> String {
     object.to_string()
 }
 
-/// The file to change; where it is a link, what it leads to.
+/// The file to change; where it is a link, what it leads to, be it there or not.
 fn file(options: &ClientOptions, world: &dyn World) -> Result<PathBuf, LoginError> {
     let named = options.registry_config.clone();
     let path = named
         .or_else(|| credentials::docker_file(world))
         .ok_or(LoginError::NoFile)?;
-    Ok(path.canonicalize().unwrap_or(path))
+    fsio::followed(&path).map_err(LoginError::io(&path, "read"))
 }
 
 /// Held until it is dropped: of two logins at once both must stay.
@@ -228,7 +233,7 @@ struct Store<'p> {
 impl<'p> Store<'p> {
     fn read(path: &'p Path) -> Result<Self, LoginError> {
         let mut text = Vec::new();
-        match fs::File::open(path) {
+        match fsio::open(path) {
             Ok(file) => {
                 file.take(MAX_FILE + 1)
                     .read_to_end(&mut text)
@@ -243,6 +248,11 @@ impl<'p> Store<'p> {
         };
         if text.len() as u64 > MAX_FILE {
             return Err(form(format!("it is larger than {MAX_FILE} bytes")));
+        }
+        if text.starts_with(credentials::MARK) {
+            return Err(form(
+                "it begins with a byte order mark: save it as UTF-8 without one".to_owned(),
+            ));
         }
         let entries = if text.trim_ascii().is_empty() {
             Entries::default()

@@ -1,10 +1,15 @@
 //! Many charts to one target: made on all processors, sent over a few shared connections.
 //!
-//! Charts are taken in their order, and dropped when they are sent. One that fails stops no other.
+//! Charts are taken in their order, and dropped when they are sent. One that fails stops no other. Of those with
+//! one destination only the first is sent. When the batch is stopped, no more are begun, and those on their way
+//! get a moment to arrive.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
 use tokio::sync::mpsc;
@@ -12,15 +17,20 @@ use tokio::sync::mpsc;
 use super::client::{Client, Subject};
 use super::policy::{Failure, PushOptions, Pushed};
 use super::push::Push;
+use super::stop::Stop;
 use super::transport::Transport;
 use super::{ClientOptions, Destination, Progress};
-use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::package::Packer;
 use crate::package::artifact::Artifact;
+use crate::reference::Digest;
 use crate::world::World;
 
 /// How many charts may be ready and not yet taken; as many again may be taken and not yet sent.
 const AHEAD: usize = 8;
+/// How long charts that are on their way may still take when the batch is stopped: those who stop a process
+/// seldom wait more than ten seconds before they kill it.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// A chart, and where it goes.
 #[derive(Debug)]
@@ -46,18 +56,45 @@ pub struct Batch<'a> {
     pub connections: usize,
     /// The policy.
     pub options: &'a PushOptions,
+    /// Ends the batch early.
+    pub stop: &'a Stop,
 }
 
 /// What became of one chart.
 #[derive(Debug)]
 pub enum Finished {
-    /// It could not be made, or not be sent beside another one.
+    /// It could not be made.
     Unmade(Diagnostics),
     /// It was sent, or its target said no.
     Sent(Box<Ready>, std::result::Result<Pushed, Failure>),
+    /// It was not sent: its destination is that of another chart of the batch, too.
+    Taken {
+        /// The chart.
+        ready: Box<Ready>,
+        /// The number of the other one.
+        by: usize,
+        /// Whether both have one digest.
+        same: bool,
+    },
+    /// The batch was stopped before it was done.
+    Stopped {
+        /// Whether some of it may have been sent.
+        begun: bool,
+    },
 }
 
 type Made = (usize, Result<Ready>);
+
+/// A chart whose turn it is: it goes on its way, or that is how it ends.
+type Turn = std::result::Result<Box<Ready>, Finished>;
+
+/// How far a chart has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Waiting,
+    Begun,
+    Finished,
+}
 
 /// Publishes a batch; `finished` hears of each chart once, in any order. Blocks until all are done.
 ///
@@ -73,37 +110,30 @@ pub fn publish(
     let runtime = super::runtime().map_err(Failure::from)?;
     let (sender, receiver) = mpsc::channel(AHEAD);
     let next = AtomicUsize::new(0);
+    let stages: Vec<Cell<Stage>> = (0..batch.count).map(|_| Cell::new(Stage::Waiting)).collect();
     std::thread::scope(|scope| {
         for _ in 0..batch.threads.clamp(1, batch.count.max(1)) {
             let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || make_all(&batch, next, &sender));
         }
         drop(sender);
-        let transport = Rc::new(Transport::new(
-            client,
-            world,
-            progress,
-            Some(batch.connections.max(1)),
-        ));
+        let connections = Some(batch.connections.max(1));
         let send = Send {
-            transport,
+            transport: Rc::new(Transport::new(client, world, progress, connections)),
             client,
             options: batch.options,
             world,
             progress,
         };
-        runtime.block_on(async {
-            let send = &send;
-            let results = in_order(receiver)
-                .map(|(number, made)| async move { (number, send.one(made).await) })
-                .buffer_unordered(batch.connections.max(1));
-            let mut results = std::pin::pin!(results);
-            while let Some((number, result)) = results.next().await {
-                finished(number, result);
-            }
-        });
+        runtime.block_on(send.all(&batch, receiver, &stages, finished));
     });
     runtime.shutdown_background();
+    for (number, stage) in stages.iter().map(Cell::get).enumerate() {
+        if stage != Stage::Finished {
+            let begun = stage == Stage::Begun;
+            finished(number, Finished::Stopped { begun });
+        }
+    }
     Ok(())
 }
 
@@ -122,19 +152,19 @@ fn make_all(batch: &Batch<'_>, next: &AtomicUsize, sender: &mpsc::Sender<Made>) 
     }
 }
 
-/// The charts in their order, so that of two with one destination the same one is always refused.
-fn in_order(receiver: mpsc::Receiver<Made>) -> impl futures_util::Stream<Item = Made> {
+/// The charts in their order, so that of two with one destination it is always the same one that is sent.
+fn in_order(receiver: mpsc::Receiver<Made>) -> impl futures_util::Stream<Item = (usize, Turn)> {
     struct State {
         receiver: mpsc::Receiver<Made>,
         early: BTreeMap<usize, Result<Ready>>,
         next: usize,
-        taken: BTreeSet<String>,
+        taken: BTreeMap<String, (usize, Digest)>,
     }
     let state = State {
         receiver,
         early: BTreeMap::new(),
         next: 0,
-        taken: BTreeSet::new(),
+        taken: BTreeMap::new(),
     };
     stream::unfold(state, |mut state| async move {
         while !state.early.contains_key(&state.next) {
@@ -148,17 +178,21 @@ fn in_order(receiver: mpsc::Receiver<Made>) -> impl futures_util::Stream<Item = 
         let number = state.next;
         let made = state.early.remove(&number)?;
         state.next += 1;
-        let made = made.and_then(|ready| {
-            let name = ready.destination.to_string();
-            if state.taken.insert(name.clone()) {
-                return Ok(ready);
+        let turn = made.map(Box::new).map_err(Finished::Unmade).and_then(|ready| {
+            let digest = &ready.artifact.digest;
+            match state.taken.entry(ready.destination.to_string()) {
+                Entry::Vacant(free) => {
+                    free.insert((number, digest.clone()));
+                    Ok(ready)
+                }
+                Entry::Occupied(taken) => {
+                    let (by, other) = taken.get();
+                    let (by, same) = (*by, other == digest);
+                    Err(Finished::Taken { ready, by, same })
+                }
             }
-            let message = format!("{name} is the destination of another chart of this run, too");
-            Err(Diagnostic::error(Class::Config, message)
-                .note("nothing was sent for this one")
-                .into())
         });
-        Some(((number, made), state))
+        Some(((number, turn), state))
     })
 }
 
@@ -172,10 +206,51 @@ struct Send<'a> {
 }
 
 impl Send<'_> {
-    async fn one(&self, made: Result<Ready>) -> Finished {
-        let ready = match made {
-            Ok(ready) => Box::new(ready),
-            Err(problem) => return Finished::Unmade(problem),
+    /// Sends what comes until there is no more, or the batch is stopped.
+    async fn all(
+        &self,
+        batch: &Batch<'_>,
+        receiver: mpsc::Receiver<Made>,
+        stages: &[Cell<Stage>],
+        finished: &mut dyn FnMut(usize, Finished),
+    ) {
+        let set = |number: usize, stage| {
+            if let Some(cell) = stages.get(number) {
+                cell.set(stage);
+            }
+        };
+        let results = in_order(receiver)
+            .take_until(batch.stop.stopped())
+            .map(|(number, turn)| async move {
+                set(number, Stage::Begun);
+                (number, self.one(turn).await)
+            })
+            .buffer_unordered(batch.connections.max(1));
+        let mut results = std::pin::pin!(results);
+        let too_late = async {
+            batch.stop.stopped().await;
+            tokio::time::sleep(LAST_WORDS).await;
+        };
+        let mut too_late = std::pin::pin!(too_late);
+        loop {
+            tokio::select! {
+                biased;
+                next = results.next() => match next {
+                    Some((number, result)) => {
+                        set(number, Stage::Finished);
+                        finished(number, result);
+                    }
+                    None => return,
+                },
+                () = &mut too_late => return,
+            }
+        }
+    }
+
+    async fn one(&self, turn: Turn) -> Finished {
+        let ready = match turn {
+            Ok(ready) => ready,
+            Err(end) => return end,
         };
         let result = match &ready.destination {
             Destination::Registry(reference) => {

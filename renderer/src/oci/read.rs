@@ -71,6 +71,7 @@ impl Client<'_> {
                 && named.starts_with("sha256:")
                 && named != digest.as_str()
             {
+                let named = self.transport.sent().hide(&named);
                 let named: String = named.chars().take(80).collect();
                 let message = format!("the registry calls it {named:?} and sent {digest}");
                 return Err(lie(message).into());

@@ -246,7 +246,7 @@ impl Client<'_> {
                 }
                 return Err(fault);
             }
-            super::client::check_digest(&reply, digest)?;
+            self.check_digest(&reply, digest)?;
             Ok::<_, Fault>(reply.header("oci-subject").is_some())
         })
         .await

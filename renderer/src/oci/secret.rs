@@ -29,3 +29,18 @@ impl fmt::Display for Secret {
         f.write_str("***")
     }
 }
+
+/// A text in which what stands between `://` and an `@` before the path is hidden: users write passwords there, and
+/// messages quote what users wrote.
+pub fn without_credentials(text: &str) -> String {
+    let mut pieces = text.split("://");
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let host_end = piece.find(['/', '\'', ' ', '\n']).unwrap_or(piece.len());
+        let secret = piece.get(..host_end).and_then(|host| host.rfind('@'));
+        out.push_str("://");
+        out.push_str(if secret.is_some() { "***" } else { "" });
+        out.push_str(piece.get(secret.unwrap_or(0)..).unwrap_or_default());
+    }
+    out
+}

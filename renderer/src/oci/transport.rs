@@ -27,6 +27,7 @@ use super::broken::Broken;
 use super::error::ClientError;
 use super::proxy::{self, Proxy};
 use super::retry::{self, Cause};
+use super::sent::Sent;
 use super::{ClientOptions, Progress, tls};
 use crate::package::artifact::Blob;
 use crate::world::World;
@@ -76,6 +77,15 @@ pub(super) struct Fault {
     pub(super) error: ClientError,
     pub(super) cause: Option<Cause>,
     pub(super) retry_after: Option<Duration>,
+}
+
+impl Fault {
+    pub(super) fn hiding(self, hide: &dyn Fn(&str) -> String) -> Self {
+        Self {
+            error: self.error.hiding(hide),
+            ..self
+        }
+    }
 }
 
 impl From<ClientError> for Fault {
@@ -146,6 +156,7 @@ pub(super) struct Transport<'a> {
     limit: Option<Semaphore>,
     /// The registry that has asked who we are, and how.
     asked: RefCell<Option<(Url, Challenge)>>,
+    sent: Sent,
 }
 
 impl<'a> Transport<'a> {
@@ -158,6 +169,7 @@ impl<'a> Transport<'a> {
         Self {
             limit: limit.map(Semaphore::new),
             asked: RefCell::default(),
+            sent: Sent::default(),
             options,
             world,
             progress,
@@ -180,6 +192,11 @@ impl<'a> Transport<'a> {
     /// It has asked so.
     pub(super) fn note(&self, url: &Url, challenge: &Challenge) {
         *self.asked.borrow_mut() = Some((url.clone(), challenge.clone()));
+    }
+
+    /// What was sent, and is not to be shown.
+    pub(super) fn sent(&self) -> &Sent {
+        &self.sent
     }
 
     /// Sends `call`, following redirects. `authorization` goes to the call's own origin only.
@@ -264,7 +281,8 @@ impl<'a> Transport<'a> {
 
     fn trace(&self, call: &Call<'_>, what: &dyn Display) {
         if self.progress.traces() {
-            self.progress.trace(&format!("{} -> {what}", call.action()));
+            let line = format!("{} -> {what}", call.action());
+            self.progress.trace(&self.sent.hide(&line));
         }
     }
 
@@ -350,9 +368,11 @@ impl<'a> Transport<'a> {
             headers.insert(CONTENT_TYPE, content_type);
         }
         if let Some(authorization) = authorization {
+            self.sent.note_header(authorization);
             headers.insert(AUTHORIZATION, authorization.clone());
         }
         if let Some(header) = forwarder.as_ref().and_then(Intercept::basic_auth) {
+            self.sent.note_header(header);
             headers.insert(PROXY_AUTHORIZATION, header.clone());
         }
         if call.method == Method::POST || call.method == Method::PUT {
@@ -377,7 +397,7 @@ impl<'a> Transport<'a> {
             error: ClientError::Status {
                 action,
                 status,
-                detail: super::error::summary(&content_type, &body),
+                detail: super::error::summary(&content_type, &body, &|text| self.sent.hide(text)),
                 looked,
                 authenticated,
                 attempts: 1,

@@ -125,7 +125,7 @@ fn provenance(archive: &Path) -> Result<Option<Vec<u8>>> {
     let mut path = archive.as_os_str().to_owned();
     path.push(".prov");
     let path = Path::new(&path);
-    let file = match fs::File::open(path) {
+    let file = match fsio::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(fsio::cannot("read", path, &error, Class::Chart)),
@@ -201,7 +201,7 @@ fn copy_exactly(path: &Path, size: u64, out: &mut dyn Write) -> io::Result<()> {
             format!("{}: {}", path.display(), fsio::reason(&error)),
         )
     };
-    let file = fs::File::open(path).map_err(named)?;
+    let file = fsio::open(path).map_err(named)?;
     let copied = io::copy(&mut file.take(size + 1), out).map_err(named)?;
     if copied == size {
         return Ok(());

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use url::Url;
 
+use crate::chart::metadata::Metadata;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
-use crate::oci::Secret;
 use crate::oci::fetch::WebUser;
+use crate::oci::{Secret, without_credentials};
 use crate::reference::Digest;
 use crate::semver::{Constraint, Version};
 use crate::source::Source;
@@ -23,6 +24,8 @@ pub(crate) mod web;
 const MAX_FILE: usize = 4 << 20;
 /// The largest index.yaml that is read, in bytes.
 pub(crate) const MAX_INDEX: usize = yaml::Limits::BYTES;
+/// How much is shown of what is no digest, in characters.
+const MAX_SHOWN_DIGEST: usize = 80;
 
 /// One of the repositories that `helm repo add` keeps.
 #[derive(Clone, Deserialize)]
@@ -55,7 +58,17 @@ struct File {
 pub(crate) struct Entry {
     pub(crate) version: String,
     pub(crate) url: Url,
-    pub(crate) digest: Option<Digest>,
+    /// As it is written: see [`Entry::digest`].
+    digest: Option<String>,
+}
+
+/// What an index has of a chart.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Versions {
+    /// Newest first.
+    pub(crate) entries: Vec<Entry>,
+    /// What is wrong with those that can't be used, of each in a few words.
+    pub(crate) unusable: Vec<String>,
 }
 
 /// An entry as it is written.
@@ -69,6 +82,7 @@ struct Raw {
 }
 
 impl Raw {
+    /// `None` when nothing can be fetched from there.
     fn resolved(self, base: &Url, query: Option<&str>) -> Option<Entry> {
         let reference = self.urls?.into_iter().next()?;
         let url = Url::parse(&reference).ok().or_else(|| {
@@ -76,17 +90,38 @@ impl Raw {
             url.set_query(query);
             Some(url)
         })?;
-        let digest = self.digest.and_then(|text| {
-            // Helm does not look at it: one in capitals is still one.
-            let text = text.trim().to_ascii_lowercase();
-            let hex = text.trim_start_matches("sha256:");
-            format!("sha256:{hex}").parse().ok()
-        });
         Some(Entry {
             version: self.version,
             url,
-            digest,
+            digest: self.digest,
         })
+    }
+}
+
+impl Entry {
+    /// The archive's digest, where the index has one: 64 hexadecimal digits of either case, with or without
+    /// `sha256:`. Helm takes no others.
+    pub(crate) fn digest(&self) -> Result<Option<Digest>> {
+        let Some(text) = self
+            .digest
+            .as_deref()
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+        else {
+            return Ok(None);
+        };
+        let lower = text.to_ascii_lowercase();
+        let hex = lower.strip_prefix("sha256:").unwrap_or(&lower);
+        let digest = format!("sha256:{hex}").parse().map_err(|_| {
+            let shown: String = text.chars().take(MAX_SHOWN_DIGEST).collect();
+            let message = format!(
+                "the index has {shown:?} for the digest of version {}",
+                self.version
+            );
+            Diagnostic::error(Class::Protocol, message)
+                .note("wanted are the 64 hexadecimal digits of a SHA-256")
+        })?;
+        Ok(Some(digest))
     }
 }
 
@@ -160,11 +195,12 @@ fn base(repository: &str) -> Result<Url> {
 }
 
 fn no_url(repository: &str) -> Diagnostic {
-    Diagnostic::error(Class::Chart, format!("{repository:?} is not a repository's URL"))
+    let shown = without_credentials(repository);
+    Diagnostic::error(Class::Chart, format!("{shown:?} is not a repository's URL"))
 }
 
-/// The versions of a chart in an index, newest first. Entries that can't be used are left out.
-pub(crate) fn entries(index: Vec<u8>, repository: &str, chart: &str) -> Result<Vec<Entry>> {
+/// The versions of a chart in an index.
+pub(crate) fn versions(index: Vec<u8>, repository: &str, chart: &str) -> Result<Versions> {
     let name = format!("{repository}'s index.yaml");
     let source: std::sync::Arc<Source> = fsio::text_of(&name, index, Class::Protocol)?;
     let limits = yaml::Limits::default();
@@ -181,21 +217,59 @@ pub(crate) fn entries(index: Vec<u8>, repository: &str, chart: &str) -> Result<V
         )
     };
     let list: Vec<serde_json::Value> = serde_json::from_str(&list.to_value().to_json()).map_err(wrong)?;
-    let raw = list
-        .into_iter()
-        .filter_map(|one| serde_json::from_value::<Raw>(one).ok());
     let mut base = base(repository)?;
     if !base.path().ends_with('/') {
         base.set_path(&format!("{}/", base.path()));
     }
     let query = base.query().map(str::to_owned);
-    let usable = |raw: Raw| {
-        let version = Version::parse(&raw.version).ok()?;
-        Some((version, raw.resolved(&base, query.as_deref())?))
-    };
-    let mut all: Vec<(Version, Entry)> = raw.filter_map(usable).collect();
+    let mut all = Vec::new();
+    let mut unusable = Vec::new();
+    for (number, one) in list.into_iter().enumerate() {
+        match usable(one, &base, query.as_deref()) {
+            Ok(entry) => all.push(entry),
+            Err(reason) => unusable.push(format!("entry {}: {reason}", number + 1)),
+        }
+    }
     all.sort_by(|a, b| b.0.precedence(&a.0));
-    Ok(all.into_iter().map(|(_, entry)| entry).collect())
+    Ok(Versions {
+        entries: all.into_iter().map(|(_, entry)| entry).collect(),
+        unusable,
+    })
+}
+
+/// An entry, or why it is none.
+fn usable(
+    entry: serde_json::Value,
+    base: &Url,
+    query: Option<&str>,
+) -> std::result::Result<(Version, Entry), String> {
+    let raw: Raw = serde_json::from_value(entry).map_err(|error| error.to_string())?;
+    let version = Version::parse(&raw.version).map_err(|error| format!("{:?}: {error}", raw.version))?;
+    let text = raw.version.clone();
+    let entry = raw
+        .resolved(base, query)
+        .ok_or_else(|| format!("version {text} has no URL"))?;
+    Ok((version, entry))
+}
+
+/// Whether both are one version, however they are written.
+pub(crate) fn is_version(one: &str, other: &str) -> bool {
+    let parsed = Version::parse(one).ok().zip(Version::parse(other).ok());
+    one == other || parsed.is_some_and(|(one, other)| one.precedence(&other).is_eq())
+}
+
+/// Whether an archive is the chart that an index, or a tag, has there: one of another version could be locked, and
+/// not be found again.
+pub(crate) fn check_listed(place: &str, listed: &(String, String), found: &Metadata) -> Result<()> {
+    let (name, version) = listed;
+    if *name == found.name && is_version(&found.version, version) {
+        return Ok(());
+    }
+    let message = format!(
+        "{place} holds {} {}, and is listed as {name} {version}",
+        found.name, found.version
+    );
+    Err(Diagnostic::error(Class::Protocol, message).into())
 }
 
 /// The newest of these versions that fits; they need no order.
@@ -218,9 +292,20 @@ mod tests {
     fn an_index_gives_versions_newest_first_with_whole_urls() {
         let digest = "a".repeat(64);
         let index = format!(
-            "entries:\n  app:\n  - {{version: 1.0.0, urls: [app-1.0.0.tgz], digest: {digest}}}\n  - {{version: 1.10.0, urls: ['https://cdn.example.com/x.tgz']}}\n  - {{version: nonsense, urls: [x]}}\n  - {{version: 1.2.0, urls: []}}\n  - {{version: v1.9.0, urls: [/top.tgz], digest: sha256:{digest}}}\n"
+            "entries:\n  app:\n  - {{version: 1.0.0, urls: [app-1.0.0.tgz], digest: {digest}}}\n  - {{version: 1.10.0, urls: ['https://cdn.example.com/x.tgz']}}\n  - {{version: nonsense, urls: [x]}}\n  - {{version: 1.2.0, urls: []}}\n  - {{version: v1.9.0, urls: [/top.tgz], digest: sha256:{digest}}}\n  - {{version: 3, urls: [x]}}\n  -\n"
         );
-        let found = entries(index.into_bytes(), "https://h.example.com/charts?x=1", "app").unwrap();
+        let found = versions(index.into_bytes(), "https://h.example.com/charts?x=1", "app").unwrap();
+        let begins = [
+            "entry 3: \"nonsense\"",
+            "entry 4: version 1.2.0 has no URL",
+            "entry 6: ",
+            "entry 7: ",
+        ];
+        assert_eq!(found.unusable.len(), begins.len());
+        for (reason, begin) in found.unusable.iter().zip(begins) {
+            assert!(reason.starts_with(begin), "{reason}");
+        }
+        let found = found.entries;
         let shown: Vec<_> = found
             .iter()
             .map(|one| (one.version.as_str(), one.url.as_str()))
@@ -233,10 +318,37 @@ mod tests {
                 ("1.0.0", "https://h.example.com/charts/app-1.0.0.tgz?x=1"),
             ]
         );
-        assert!(found[0].digest.is_none() && found[1].digest.is_some() && found[2].digest.is_some());
+        let digests = found.iter().map(|one| one.digest().unwrap().is_some());
+        assert_eq!(digests.collect::<Vec<_>>(), [false, true, true]);
         let url = index_url("https://h.example.com/charts/?x=1").unwrap();
         assert_eq!(url.as_str(), "https://h.example.com/charts/index.yaml?x=1");
         assert!(index_url("https://u:hunter2@h.example.com").is_err());
+    }
+
+    /// They were once taken for none at all, and what came was not checked.
+    #[test]
+    fn a_digest_is_64_hexadecimal_digits_or_the_entry_is_refused() {
+        let hex = "0123456789abcdefABCDEF0123456789abcdef0123456789abcdef0123456789";
+        let entry = |digest: &str| Entry {
+            version: "1.0.0".to_owned(),
+            url: Url::parse("https://h/x").unwrap(),
+            digest: Some(digest.to_owned()),
+        };
+        for good in [hex.to_owned(), format!("sha256:{hex}"), format!("SHA256:{hex}")] {
+            let digest = entry(&good).digest().unwrap().unwrap();
+            assert_eq!(digest.hex(), hex.to_ascii_lowercase());
+        }
+        assert_eq!(entry("").digest().unwrap(), None);
+        for bad in [
+            &hex[1..],
+            &format!("{hex}0"),
+            &format!("sha512:{hex}"),
+            &format!("sha256:sha256:{hex}"),
+            "latest",
+        ] {
+            let problem = entry(bad).digest().unwrap_err();
+            assert_eq!(problem.class(), Class::Protocol, "{bad}");
+        }
     }
 
     #[test]

@@ -87,6 +87,7 @@ pub(crate) fn pull(
 /// The server's name for it, unless that is none for a chart's archive.
 fn save(packed: &Path, file: &str, options: &PullOptions, got: &Got) -> Result<std::path::PathBuf> {
     let found = archive_at(packed, got)?;
+    got.check(&found)?;
     let plain = file.ends_with(".tgz") && !file.starts_with('.') && !file.contains(['/', '\\', '%']);
     let path = if plain {
         options.destination.join(file)
@@ -116,6 +117,7 @@ fn unpack(draft: AtomicDir, packed: &Path, folder: &Path, got: &Got) -> Result<s
     fs::create_dir(&unpacked).map_err(|error| cannot(&unpacked, &error))?;
     let file = fs::File::open(packed).map_err(|error| cannot(packed, &error))?;
     let found = archive::unpack(io::BufReader::new(file), &got.shown(), &unpacked)?.metadata;
+    got.check(&found)?;
     let target = folder.join(&found.name);
     if draft
         .commit_new("chart", &target)

@@ -11,13 +11,14 @@ use std::rc::Rc;
 
 use url::Url;
 
-use super::{Entry, Known};
+use super::{Entry, Known, Versions};
+use crate::chart::metadata::Metadata;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::oci::fetch::{Fetcher, WebUser};
 use crate::oci::{ClientOptions, Progress, TlsOptions};
 use crate::provenance::MAX_PROVENANCE;
 use crate::reference::Digest;
-use crate::semver::{Constraint, Version};
+use crate::semver::Constraint;
 use crate::world::World;
 
 /// How web servers are reached.
@@ -33,7 +34,7 @@ pub(crate) struct Web<'a> {
 }
 
 /// The versions of charts, by repository and chart.
-type Indexes = BTreeMap<(String, String), Rc<Vec<Entry>>>;
+type Indexes = BTreeMap<(String, String), Rc<Versions>>;
 
 /// Which of a chart's versions is meant.
 #[derive(Debug, Clone)]
@@ -61,6 +62,8 @@ pub(crate) struct Got {
     pub(crate) url: Url,
     pub(crate) digest: Digest,
     pub(crate) provenance: Option<Vec<u8>>,
+    /// Name and version of the chart that an index has there.
+    pub(crate) listed: Option<(String, String)>,
 }
 
 impl<'a> Web<'a> {
@@ -114,24 +117,37 @@ impl<'a> Web<'a> {
             .find(|known| super::same(&known.url, repository));
         self.with_server(known, |fetcher| {
             let user = self.user(known);
-            let entries = self.index(fetcher, repository, &home, name, user.as_ref())?;
-            let entry = choose(&entries, wanted).ok_or_else(|| none_fits(repository, name, wanted))?;
+            let versions = self.index(fetcher, repository, &home, name, user.as_ref())?;
+            let entry = choose(&versions.entries, wanted)
+                .ok_or_else(|| none_fits(repository, name, wanted, &versions.unusable))?;
             if entry.url.scheme() == "oci" {
                 let message = format!("{repository} points to {}, a registry", entry.url);
                 return Err(Diagnostic::error(Class::Refused, message)
                     .hint("name that chart by its oci:// reference instead")
                     .into());
             }
+            if !matches!(entry.url.scheme(), "http" | "https") {
+                let message = format!(
+                    "{repository} points to {}, which is not on a web server",
+                    entry.url
+                );
+                return Err(Diagnostic::error(Class::Refused, message).into());
+            }
             // Credentials stay with the server that they are for.
             let user = user.filter(|_| entry.url.origin() == home.origin());
+            let digest = entry.digest().map_err(|problem| in_index(problem, repository))?;
             let by_index = order.expected.is_none();
             let order = Order {
-                expected: order.expected.or(entry.digest.as_ref()),
+                expected: order.expected.or(digest.as_ref()),
                 ..order
             };
-            get(fetcher, &entry.url, user.as_ref(), order).map_err(|problem| match by_index {
+            let got = get(fetcher, &entry.url, user.as_ref(), order).map_err(|problem| match by_index {
                 true => noted(problem, "so says the repository's index.yaml"),
                 false => problem,
+            })?;
+            Ok(Got {
+                listed: Some((name.to_owned(), entry.version.clone())),
+                ..got
             })
         })
     }
@@ -176,15 +192,20 @@ impl<'a> Web<'a> {
         url: &Url,
         chart: &str,
         user: Option<&WebUser>,
-    ) -> Result<Rc<Vec<Entry>>> {
+    ) -> Result<Rc<Versions>> {
         let key = (repository.to_owned(), chart.to_owned());
-        if let Some(entries) = self.indexes.borrow().get(&key) {
-            return Ok(Rc::clone(entries));
+        if let Some(versions) = self.indexes.borrow().get(&key) {
+            return Ok(Rc::clone(versions));
         }
         let text = fetcher.text(url, user, super::MAX_INDEX)?;
-        let entries = Rc::new(super::entries(text, repository, chart)?);
-        self.indexes.borrow_mut().insert(key, Rc::clone(&entries));
-        Ok(entries)
+        let versions = Rc::new(super::versions(text, repository, chart)?);
+        for reason in &versions.unusable {
+            self.progress.trace(&format!(
+                "{repository}'s index.yaml: {chart}: {reason}: passed over"
+            ));
+        }
+        self.indexes.borrow_mut().insert(key, Rc::clone(&versions));
+        Ok(versions)
     }
 }
 
@@ -194,6 +215,14 @@ impl Got {
         let query = if self.url.query().is_some() { "?…" } else { "" };
         let origin = self.url.origin().ascii_serialization();
         format!("{origin}{}{query}", self.url.path())
+    }
+
+    /// Whether the archive is the chart that an index has there.
+    pub(crate) fn check(&self, found: &Metadata) -> Result<()> {
+        match &self.listed {
+            Some(listed) => super::check_listed(&self.shown(), listed, found),
+            None => Ok(()),
+        }
     }
 
     /// The archive's name on the server: what a provenance file speaks of.
@@ -218,6 +247,7 @@ fn get(fetcher: &Fetcher<'_>, url: &Url, user: Option<&WebUser>, order: Order<'_
         url: url.clone(),
         digest,
         provenance,
+        listed: None,
     })
 }
 
@@ -249,21 +279,19 @@ fn choose<'e>(entries: &'e [Entry], wanted: &Wanted<'_>) -> Option<&'e Entry> {
             let newest = super::newest(entries.iter().map(|one| one.version.as_str()), constraint);
             entries.iter().find(|one| Some(one.version.as_str()) == newest)
         }
-        Wanted::Exact(version) => {
-            let wanted = Version::parse(version).ok();
-            let same = |one: &&Entry| {
-                one.version == *version
-                    || Version::parse(&one.version)
-                        .ok()
-                        .zip(wanted.as_ref())
-                        .is_some_and(|(one, wanted)| one.precedence(wanted).is_eq())
-            };
-            entries.iter().find(same)
-        }
+        Wanted::Exact(version) => entries
+            .iter()
+            .find(|one| super::is_version(&one.version, version)),
     }
 }
 
-fn none_fits(repository: &str, name: &str, wanted: &Wanted<'_>) -> Diagnostic {
+fn in_index(problem: Diagnostics, repository: &str) -> Diagnostics {
+    let list = problem.into_vec().into_iter();
+    list.map(|one| one.note(format!("in {repository}'s index.yaml")))
+        .collect()
+}
+
+fn none_fits(repository: &str, name: &str, wanted: &Wanted<'_>, unusable: &[String]) -> Diagnostic {
     let (message, note) = match wanted {
         Wanted::Newest(_, range) => (
             format!("{repository} has no version of {name} that fits {range:?}"),
@@ -274,7 +302,15 @@ fn none_fits(repository: &str, name: &str, wanted: &Wanted<'_>) -> Diagnostic {
             "an index lists the versions that there are",
         ),
     };
-    Diagnostic::error(Class::Refused, message).note(note)
+    let one = Diagnostic::error(Class::Refused, message).note(note);
+    match unusable {
+        [] => one,
+        [reason] => one.note(format!("an entry of its index can't be used: {reason}")),
+        [first, ..] => one.note(format!(
+            "{} entries of its index can't be used; {first}",
+            unusable.len()
+        )),
+    }
 }
 
 fn noted(problem: Diagnostics, note: &str) -> Diagnostics {
@@ -310,6 +346,7 @@ mod tests {
             url: Url::parse("https://me:s3cret@h.example/a-1.0.0.tgz?token=s3cret").unwrap(),
             digest: Digest::from_sha256(&[0; 32]),
             provenance: None,
+            listed: None,
         };
         assert_eq!(got.shown(), "https://h.example/a-1.0.0.tgz?…");
     }

@@ -259,7 +259,7 @@ pub(crate) fn web(files: BTreeMap<String, Vec<u8>>, user: Option<&'static str>) 
     })
 }
 
-fn packed(folder: &Path, name: &str, version: &str) -> Vec<u8> {
+pub(crate) fn packed(folder: &Path, name: &str, version: &str) -> Vec<u8> {
     let source = folder.join("pack").join(name);
     chart(&source, name, version, &[]);
     let mut package = command();
@@ -373,6 +373,9 @@ fn an_index_that_lies_about_a_digest_is_refused_and_credentials_stay_at_home() {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
+    let short = attempt(&hex[1..]);
+    assert_eq!(short.code, 4, "Helm refuses it, too: {}", short.stderr);
+    assert!(short.stderr.contains("64 hexadecimal digits"), "{}", short.stderr);
     let good = attempt(&hex);
     assert_eq!(good.code, 0, "{}", good.stderr);
     assert!(

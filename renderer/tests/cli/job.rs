@@ -169,7 +169,7 @@ fn child_of(parent: u32) -> Option<u32> {
 }
 
 /// Waits until the program runs and handles SIGTERM: then the signal can't come too early.
-fn handled_child(parent: &Child) -> u32 {
+pub(crate) fn handled_child(parent: &Child) -> u32 {
     let deadline = Instant::now() + Duration::from_secs(20);
     while Instant::now() < deadline {
         // From the top each time: the script's own children come and go.
@@ -187,7 +187,7 @@ fn handled_child(parent: &Child) -> u32 {
     panic!("the program did not start");
 }
 
-fn kill(pid: u32, signal: &str) {
+pub(crate) fn kill(pid: u32, signal: &str) {
     assert!(
         Command::new("kill")
             .args([signal, &pid.to_string()])
@@ -235,22 +235,35 @@ fn sigterm_ends_a_program_whose_output_nobody_reads() {
 
 #[test]
 fn an_interrupted_run_has_its_own_exit_code() {
-    let mut command = crate::command();
-    command
-        .args(["-", "-o", "json"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let _stdin = child.stdin.take();
-    kill(handled_child(&child), "-INT");
+    for (signal, code) in [("-INT", 130), ("-HUP", 143)] {
+        let mut child = waiting(&mut crate::command());
+        let _stdin = child.stdin.take();
+        kill(handled_child(&child), signal);
+        let run = Run::from(child.wait_with_output().unwrap());
+        let class = &run.json()["error"]["class"];
+        assert_eq!((run.code, class), (code, &"cancelled".into()), "{}", run.stderr);
+    }
+}
+
+/// As `nohup` starts it.
+#[test]
+fn a_run_that_is_to_outlive_its_terminal_does() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]);
+    let mut child = waiting(command.arg(crate::binary()));
+    let mut stdin = child.stdin.take().unwrap();
+    kill(handled_child(&child), "-HUP");
+    stdin.write_all(b"type: none\n").unwrap();
+    drop(stdin);
     let run = Run::from(child.wait_with_output().unwrap());
-    assert_eq!(
-        (run.code, &run.json()["error"]["class"]),
-        (130, &"cancelled".into()),
-        "{}",
-        run.stderr
-    );
+    assert_eq!(run.code, 1, "it went on to read its config: {}", run.stdout);
+}
+
+/// A run that waits for its config.
+fn waiting(command: &mut Command) -> Child {
+    command.args(["-", "-o", "json"]).stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
 }
 
 /// A chart whose archive is some MiB, whatever the level.

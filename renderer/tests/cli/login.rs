@@ -193,6 +193,13 @@ fn all_else_in_the_file_stays_and_a_link_stays_a_link() {
     std::fs::write(&real, text).unwrap();
     let link = home.path().join("config.json");
     symlink(&real, &link).unwrap();
+    // One that leads to what is not there yet was once replaced.
+    let (new, dangling) = (home.path().join("new.json"), home.path().join("dangling.json"));
+    symlink("new.json", &dangling).unwrap();
+    let config = ["--plain-http", "--registry-config", dangling.to_str().unwrap()];
+    assert_eq!(login(home.path(), &server.host(), "pw", &config).code, 0);
+    assert!(std::fs::symlink_metadata(&dangling).unwrap().is_symlink());
+    assert!(std::fs::read_to_string(&new).unwrap().contains("bWU6cHc="));
     let config = ["--plain-http", "--registry-config", link.to_str().unwrap()];
     assert_eq!(login(home.path(), &server.host(), "pw", &config).code, 0);
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
@@ -216,6 +223,7 @@ fn a_file_that_is_not_understood_is_left_and_never_quoted() {
         "[]",
         "{\"auths\": \"hunter2\"}",
         "hunter2",
+        "\u{feff}{}",
     ] {
         std::fs::write(&file, text).unwrap();
         let run = login(home.path(), &server.host(), "pw", &config);

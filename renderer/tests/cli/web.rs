@@ -124,7 +124,7 @@ fn a_password_goes_to_the_server_that_is_named_and_to_no_other_one() {
     let mut all = files(folder.path());
     let elsewhere = web(all.clone(), None);
     let index = format!(
-        "entries: {{app: [{{version: 3.0.0, urls: ['http://{}/r/app-1.0.0.tgz']}}, {{version: 1.0.0, urls: [app-1.0.0.tgz]}}]}}\n",
+        "entries: {{app: [{{version: 1.2.0, urls: ['http://{}/r/app-1.2.0.tgz']}}, {{version: 1.0.0, urls: [app-1.0.0.tgz]}}]}}\n",
         elsewhere.host()
     );
     all.insert("/r/index.yaml".to_owned(), index.into_bytes());

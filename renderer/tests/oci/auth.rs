@@ -25,13 +25,6 @@ fn basic_registry_of(version_2: bool) -> Registry {
     })
 }
 
-fn with_user(password: &str) -> ClientOptions {
-    ClientOptions {
-        credentials: user("robot", password),
-        ..plain()
-    }
-}
-
 #[test]
 fn basic_credentials_open_the_registry_from_flags_environment_and_files() {
     let registry = basic_registry();
@@ -335,4 +328,33 @@ fn a_token_that_is_refused_later_is_replaced_once_for_all_requests() {
         .filter(|line| line.ends_with("/token"))
         .count();
     assert_eq!(tokens, 2, "{:?}", server.lines());
+}
+
+/// Words that explain a failure may hold what was sent, and were once shown as they came.
+#[test]
+fn what_a_server_sends_back_of_our_secrets_is_not_shown() {
+    // robot:hunter2
+    const CODED: &str = "cm9ib3Q6aHVudGVyMg==";
+    let server = Server::start(|request| {
+        if let Some(answer) = who_are_you(request) {
+            return answer.into();
+        }
+        let sent = request.header("authorization").unwrap().to_owned();
+        match (request.method.as_str(), request.path().contains("/liar/")) {
+            ("HEAD", false) => Response::status(404).into(),
+            ("HEAD", true) => {
+                let answer = Response::status(200).header("Docker-Content-Digest", sent);
+                answer.into()
+            }
+            _ => Response::status(400)
+                .body(format!("bad header {sent} of {PASSWORD}"))
+                .into(),
+        }
+    });
+    for (path, said) in [("charts", "bad header Basic *** of ***"), ("liar", "Basic ***")] {
+        let target = format!("oci://{}/{path}", server.host());
+        let (_, shown) = refused_to(&target, &with_user(PASSWORD));
+        assert!(shown.contains(said), "{shown}");
+        assert!(!shown.contains(PASSWORD) && !shown.contains(CODED), "{shown}");
+    }
 }

@@ -134,15 +134,9 @@ fn a_silent_registry_is_given_up_after_the_time_limit() {
     let mut client = plain();
     client.timeout = Duration::from_millis(50);
     client.retry.attempts = 2;
-    let failure = send(
-        &chart("app", "1.0.0", "x"),
-        &target(&server),
-        IfExists::Fail,
-        &client,
-    )
-    .unwrap_err();
+    let (failure, shown) = refused_to(&target(&server), &client);
     assert_eq!(failure.class(), Class::Network);
-    assert!(words(&failure).contains("no answer in"), "{}", words(&failure));
+    assert!(shown.contains("no answer in"), "{shown}");
 }
 
 #[test]
@@ -152,15 +146,8 @@ fn nobody_there_is_a_network_failure_after_all_attempts() {
         .unwrap()
         .local_addr()
         .unwrap();
-    let failure = send(
-        &chart("app", "1.0.0", "x"),
-        &format!("oci://{free}/charts"),
-        IfExists::Fail,
-        &plain(),
-    )
-    .unwrap_err();
+    let (failure, shown) = refused_to(&target_at(&free.to_string()), &plain());
     assert_eq!(failure.class(), Class::Network);
-    let shown = words(&failure);
     assert!(
         shown.contains("refused") && shown.contains("8 attempts"),
         "{shown}"

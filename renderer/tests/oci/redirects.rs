@@ -1,94 +1,62 @@
 //! Redirects and Locations that lead elsewhere: nothing of ours goes there.
 
-use std::sync::Arc;
-
 use solar_render::diag::Class;
-use solar_render::oci::{ClientOptions, IfExists};
-use testbed::{Answer, Request, Response, Server};
+use testbed::{Request, Response, Server};
 
 use crate::support::*;
 
-/// A second host that records what reaches it.
-fn elsewhere() -> Arc<Server> {
-    Arc::new(Server::start(|request| match request.method.as_str() {
+/// A second host that records what reaches it, and asks for credentials it must not get.
+fn elsewhere() -> Server {
+    Server::start(|request| match request.method.as_str() {
         "PUT" => Response::status(201).into(),
         "HEAD" => Response::status(404).into(),
-        // Asks for credentials it must not get.
-        _ => Response::status(401)
-            .header("WWW-Authenticate", "Basic realm=x")
-            .into(),
-    }))
-}
-
-fn knows_user(request: &Request) -> Option<Answer> {
-    request.header("authorization").is_none().then(|| {
-        Response::status(401)
-            .header("WWW-Authenticate", "Basic realm=x")
-            .into()
+        _ => who_are_you(request).unwrap_or(Response::status(500)).into(),
     })
 }
 
-#[test]
-fn credentials_do_not_follow_a_redirect_or_a_location_to_another_host() {
-    let client = ClientOptions {
-        credentials: user("robot", "hunter2"),
-        ..plain()
-    };
-    let artifact = chart("app", "1.0.0", "x");
+/// A registry that lets a user in, and then does this.
+fn knows_user(then: impl Fn(&Request) -> Response + Send + Sync + 'static) -> Server {
+    Server::start(move |request| who_are_you(request).unwrap_or_else(|| then(request)).into())
+}
 
+fn got_no_credentials(server: &Server) -> bool {
+    let requests = server.requests();
+    requests
+        .iter()
+        .all(|request| request.header("authorization").is_none())
+}
+
+#[test]
+fn credentials_do_not_follow_a_location_to_another_host() {
     let other = elsewhere();
     let host = other.host();
-    let server = Server::start(move |request| {
-        if let Some(answer) = knows_user(request) {
-            return answer;
+    let server = knows_user(move |request| match request.method.as_str() {
+        "HEAD" => Response::status(404),
+        "POST" => {
+            let place = format!("http://{host}/up?state=hunter3");
+            Response::status(202).header("Location", place)
         }
-        match request.method.as_str() {
-            "HEAD" => Response::status(404).into(),
-            "POST" => Response::status(202)
-                .header("Location", format!("http://{host}/up?state=hunter3"))
-                .into(),
-            _ => Response::status(500).into(),
-        }
+        _ => Response::status(500),
     });
-    let trace = Trace::default();
-    let failure = send_in(
-        &artifact,
-        &target(&server),
-        IfExists::Fail,
-        &client,
-        &world(&[]),
-        &trace,
-    )
-    .unwrap_err();
+    let (failure, shown) = refused_to(&target(&server), &with_user("hunter2"));
     assert_eq!(failure.class(), Class::Registry);
     assert!(other.count("PUT") > 0, "the blobs went where they were sent");
-    assert!(
-        other
-            .requests()
-            .iter()
-            .all(|request| request.header("authorization").is_none())
-    );
-    let shown = format!("{:?}{}", trace.lines(), words(&failure));
+    assert!(got_no_credentials(&other));
     assert!(!shown.contains("hunter"), "{shown}");
+}
 
+#[test]
+fn credentials_do_not_follow_a_redirect_to_another_host() {
     let other = elsewhere();
     let host = other.host();
-    let server = Server::start(move |request| {
-        knows_user(request).unwrap_or_else(|| {
-            Response::status(307)
-                .header("Location", format!("http://{host}{}", request.path()))
-                .into()
-        })
+    let server = knows_user(move |request| {
+        let place = format!("http://{host}{}", request.path());
+        Response::status(307).header("Location", place)
     });
-    let failure = send(&artifact, &target(&server), IfExists::Fail, &client).unwrap_err();
-    assert_eq!(failure.class(), Class::Auth, "{}", words(&failure));
+    let (failure, shown) = refused_to(&target(&server), &with_user("hunter2"));
+    assert_eq!(failure.class(), Class::Auth, "{shown}");
     assert!(other.count("POST") > 0);
-    assert!(
-        other
-            .requests()
-            .iter()
-            .all(|request| request.header("authorization").is_none())
-    );
+    assert!(got_no_credentials(&other));
 }
 
 #[test]

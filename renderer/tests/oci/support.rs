@@ -15,7 +15,7 @@ use solar_render::oci::{
 use solar_render::package::artifact::{Artifact, Blob, Content};
 use solar_render::reference::Digest;
 use solar_render::world::Fixed;
-use testbed::{Answer, Registry, Request, Server, forward};
+use testbed::{Answer, Registry, Request, Response, Server, forward};
 
 /// A valid chart; `salt` makes others of the same name and version.
 pub(crate) fn chart(name: &str, version: &str, salt: &str) -> Artifact {
@@ -125,6 +125,20 @@ pub(crate) fn user(username: &str, password: &str) -> Option<Credentials> {
     })
 }
 
+/// The user that the tests' registries know.
+pub(crate) fn with_user(password: &str) -> ClientOptions {
+    ClientOptions {
+        credentials: user("robot", password),
+        ..plain()
+    }
+}
+
+/// What a registry says to strangers; `None` to those who say who they are.
+pub(crate) fn who_are_you(request: &Request) -> Option<Response> {
+    let stranger = request.header("authorization").is_none();
+    stranger.then(|| Response::status(401).header("WWW-Authenticate", "Basic realm=x"))
+}
+
 /// A world with this environment and no other.
 pub(crate) fn world(env: &[(&str, &str)]) -> Fixed {
     Fixed {
@@ -186,6 +200,16 @@ pub(crate) fn send_in(
     push(artifact, &destination, &options, client, world, trace)
 }
 
+/// Pushes a chart that is refused; the failure, and all that a person reads with `-v`.
+pub(crate) fn refused_to(target: &str, client: &ClientOptions) -> (Failure, String) {
+    let trace = Trace::default();
+    let artifact = chart("app", "1.0.0", "x");
+    let pushed = send_in(&artifact, target, IfExists::Fail, client, &world(&[]), &trace);
+    let failure = pushed.unwrap_err();
+    let shown = format!("{}\n{}", trace.lines().join("\n"), words(&failure));
+    (failure, shown)
+}
+
 /// All that a person reads about a failure.
 pub(crate) fn words(failure: &Failure) -> String {
     let Diagnostic {
@@ -228,11 +252,5 @@ pub(crate) fn target_at(host: &str) -> String {
 }
 
 pub(crate) fn refused(server: &Server) -> Failure {
-    send(
-        &chart("app", "1.0.0", "x"),
-        &target(server),
-        IfExists::Fail,
-        &plain(),
-    )
-    .unwrap_err()
+    refused_to(&target(server), &plain()).0
 }

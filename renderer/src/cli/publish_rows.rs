@@ -1,0 +1,224 @@
+//! What became of each chart of `publish`, in the order of the charts.
+
+use std::path::{Path, PathBuf};
+
+use super::shipping::{describe, failed, shipped};
+use super::{Context, Outcome, ci, signals};
+use crate::diag::{Class, Diagnostic, Diagnostics};
+use crate::oci::Finished;
+use crate::report::{self, Report};
+
+/// One row of the table.
+pub(super) struct Row {
+    /// Where it comes from.
+    input: PathBuf,
+    /// The chart's name and version, once they are known.
+    chart: Option<(String, String)>,
+    pub(super) outcome: Outcome,
+    /// The row of the very same chart, which was sent instead.
+    twin: Option<usize>,
+}
+
+/// All rows.
+pub(super) struct Rows<'a> {
+    inputs: &'a [PathBuf],
+    check: bool,
+    context: &'a Context<'a>,
+    rows: Vec<Option<Row>>,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn new(inputs: &'a [PathBuf], check: bool, context: &'a Context<'a>) -> Self {
+        Self {
+            inputs,
+            check,
+            context,
+            rows: inputs.iter().map(|_| None).collect(),
+        }
+    }
+
+    /// What became of one.
+    pub(super) fn tell(&mut self, number: usize, finished: Finished) {
+        let Some(input) = self.inputs.get(number) else {
+            return;
+        };
+        let mut made = self.row_of(input, finished);
+        made.outcome.report.input = Some(input.display().to_string());
+        if let Some(row) = self.rows.get_mut(number) {
+            *row = Some(made);
+        }
+    }
+
+    /// All of them, when nothing more becomes of any.
+    pub(super) fn finish(self) -> Vec<Row> {
+        let mut rows: Vec<Row> = self.rows.into_iter().flatten().collect();
+        for number in 0..rows.len() {
+            let first = rows.get(number).and_then(|row| rows.get(row.twin?));
+            let became = first.map(|first| first.outcome.report.clone());
+            if let (Some(became), Some(row)) = (became, rows.get_mut(number)) {
+                row.outcome.report = like(became, row.outcome.report.input.take());
+            }
+        }
+        if let Some(class) = self.context.signals.caught() {
+            say_stopped(&mut rows, class);
+        }
+        rows
+    }
+
+    fn row_of(&self, input: &Path, finished: Finished) -> Row {
+        let (chart, outcome, twin) = match finished {
+            Finished::Unmade(problem) => {
+                let named = problem.into_vec().into_iter().map(|one| name_input(one, input));
+                let problem = Diagnostics::from_vec(named.collect());
+                let outcome = problem.map_or_else(|| failed(Report::default(), internal()), Outcome::failed);
+                return Row::new(input, None, outcome, None);
+            }
+            Finished::Stopped { begun } => {
+                return Row::new(input, None, self.stopped(begun), None);
+            }
+            Finished::Sent(ready, result) => {
+                for warning in &ready.warnings {
+                    self.context.printer.warn(&name_input(warning.clone(), input));
+                }
+                let mut report = describe(&ready.artifact);
+                report.reference = Some(ready.destination.to_string());
+                let mut outcome = shipped(report, result, false);
+                if self.check {
+                    outcome.report.would = outcome.report.outcome.take();
+                }
+                (ready, outcome, None)
+            }
+            Finished::Taken { ready, by, same } => {
+                let mut report = describe(&ready.artifact);
+                report.reference = Some(ready.destination.to_string());
+                let outcome = if same {
+                    Outcome {
+                        report,
+                        text: String::new(),
+                        problem: None,
+                    }
+                } else {
+                    failed(report, self.clash(input, by, &ready.destination.to_string()))
+                };
+                (ready, outcome, same.then_some(by))
+            }
+        };
+        let chart = (chart.artifact.name.clone(), chart.artifact.version.clone());
+        Row::new(input, Some(chart), outcome, twin)
+    }
+
+    fn clash(&self, input: &Path, by: usize, destination: &str) -> Diagnostics {
+        let other = self.inputs.get(by).map(|other| other.display().to_string());
+        let message = format!(
+            "{} and {} are different charts with one destination, {destination}",
+            other.unwrap_or_default(),
+            input.display()
+        );
+        Diagnostic::error(Class::Config, message)
+            .note("nothing was sent for the second one")
+            .hint("each chart of a run needs a name and version of its own")
+            .into()
+    }
+
+    /// It is told for all together why: see [`say_stopped`].
+    fn stopped(&self, begun: bool) -> Outcome {
+        let class = self.context.signals.caught().unwrap_or(Class::Terminated);
+        let verb = signals::verb(class);
+        let one = if begun {
+            Diagnostic::error(class, format!("{verb} by a signal while it was on its way"))
+                .note("whether it has arrived is not known")
+        } else {
+            Diagnostic::error(class, format!("{verb} by a signal before it was sent"))
+        };
+        Outcome {
+            problem: None,
+            ..Outcome::failed(one.into())
+        }
+    }
+}
+
+impl Row {
+    fn new(input: &Path, chart: Option<(String, String)>, outcome: Outcome, twin: Option<usize>) -> Self {
+        Self {
+            input: input.to_owned(),
+            chart,
+            outcome,
+            twin,
+        }
+    }
+
+    pub(super) fn cells(&self) -> ci::Cells {
+        let report = &self.outcome.report;
+        let (chart, version) = self
+            .chart
+            .clone()
+            .unwrap_or_else(|| (self.input.display().to_string(), "-".to_owned()));
+        let outcome = match (&report.error, report.outcome, report.would) {
+            (Some(error), ..) => format!("failed: {}", error.class),
+            (None, Some(outcome), _) => outcome.as_str().to_owned(),
+            (None, None, Some(report::Outcome::Unchanged)) => "unchanged".to_owned(),
+            (None, None, Some(would)) => format!("would be {}", would.as_str()),
+            (None, None, None) => "-".to_owned(),
+        };
+        ci::Cells {
+            chart,
+            version,
+            outcome,
+            digest: report.digest.clone(),
+            error: report.error.as_ref().map(|error| error.message.clone()),
+            input: self.input.display().to_string(),
+            // Those are told once, together.
+            is_told: self.outcome.problem.is_some(),
+        }
+    }
+}
+
+/// The report of a chart that is the same as the one that this became of: there is nothing left to do for it.
+fn like(became: Report, input: Option<String>) -> Report {
+    let unchanged = |done: report::Outcome| match done {
+        report::Outcome::Created | report::Outcome::Replaced => report::Outcome::Unchanged,
+        other => other,
+    };
+    Report {
+        outcome: became.outcome.map(unchanged),
+        would: became.would.map(unchanged),
+        input,
+        ..became
+    }
+}
+
+/// Once, with the first chart that is not done.
+fn say_stopped(rows: &mut [Row], class: Class) {
+    let all = rows.len();
+    let done = rows
+        .iter()
+        .filter(|row| row.outcome.report.error.is_none())
+        .count();
+    let Some(first) = rows.iter_mut().find(|row| row.outcome.report.error.is_some()) else {
+        return;
+    };
+    let message = format!(
+        "{} by a signal: {done} of {all} charts are done",
+        signals::verb(class)
+    );
+    let mut problem = Diagnostics::from(
+        Diagnostic::error(class, message).hint("run it again: what is done by then is only compared"),
+    );
+    if let Some(own) = first.outcome.problem.take() {
+        problem.extend(own);
+    }
+    first.outcome.problem = Some(problem);
+}
+
+fn internal() -> Diagnostics {
+    Diagnostic::error(Class::Internal, "a failure without a reason").into()
+}
+
+/// Among many charts it must be said which one is meant.
+fn name_input(one: Diagnostic, input: &Path) -> Diagnostic {
+    let shown = input.display().to_string();
+    if one.location.is_some() || one.message.contains(&shown) {
+        return one;
+    }
+    one.note(format!("in {shown}"))
+}

@@ -1,0 +1,136 @@
+//! Repositories and charts that say one thing and hold another, and what is not shown of either.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::dependency::{chart, ours, packed, web};
+use crate::{Run, command};
+
+/// A server with this index, and `app` 1.1.0 at `/app.tgz`.
+fn serve(folder: &Path, index: &str) -> testbed::Server {
+    let archive = packed(folder, "app", "1.1.0");
+    web(
+        BTreeMap::from([
+            ("/index.yaml".to_owned(), index.as_bytes().to_vec()),
+            ("/app.tgz".to_owned(), archive),
+            ("/no.tgz".to_owned(), b"no archive".to_vec()),
+        ]),
+        None,
+    )
+}
+
+/// What becomes of a chart that depends on `app` of that server.
+fn update(folder: &Path, server: &testbed::Server) -> (Run, std::path::PathBuf) {
+    let top = folder.join("top");
+    let one = format!(
+        "{{name: app, version: ^1, repository: 'http://{}'}}",
+        server.host()
+    );
+    chart(&top, "top", "1.0.0", &[one]);
+    (ours("update", &top, &[]), top)
+}
+
+/// What the archive says of itself was once locked, and `dependency build` did not find it in the index.
+#[test]
+fn an_archive_of_another_version_than_the_index_has_is_neither_locked_nor_pulled() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(
+        folder.path(),
+        "entries: {app: [{version: 1.2.0, urls: [app.tgz]}]}\n",
+    );
+    let (run, top) = update(folder.path(), &server);
+    let lie = format!(
+        "http://{}/app.tgz holds app 1.1.0, and is listed as app 1.2.0",
+        server.host()
+    );
+    assert_eq!(run.code, 4, "{}", run.stderr);
+    assert!(run.stderr.contains(&lie), "{}", run.stderr);
+    assert!(!top.join("Chart.lock").exists() && !top.join("charts").exists());
+    for how in [None, Some("--untar")] {
+        let repository = format!("http://{}", server.host());
+        let mut pull = command();
+        pull.args([
+            "pull",
+            "app",
+            "--version",
+            "1.2.0",
+            "--no-cache",
+            "--repo",
+            &repository,
+            "-d",
+        ]);
+        let into = folder.path().join("into");
+        let run = Run::of(pull.arg(&into).args(how));
+        assert_eq!(run.code, 4, "{how:?}: {}", run.stderr);
+        assert!(run.stderr.contains(&lie), "{how:?}: {}", run.stderr);
+        assert_eq!(fs::read_dir(&into).unwrap().count(), 0, "{how:?}");
+    }
+}
+
+/// They were once passed over without a word.
+#[test]
+fn entries_that_can_not_be_used_are_named_when_nothing_fits() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = "entries: {app: [{version: 1.2, urls: 7}, {version: 2.0.0, urls: [app.tgz]}]}\n";
+    let (run, _) = update(folder.path(), &serve(folder.path(), index));
+    assert_eq!(run.code, 4, "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("an entry of its index can't be used: entry 1: "),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn what_is_wrong_is_told_by_its_url_and_a_file_is_nothing_to_fetch() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(
+        folder.path(),
+        "entries: {app: [{version: 1.2.0, urls: [no.tgz]}]}\n",
+    );
+    let (run, _) = update(folder.path(), &server);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(
+        run.stderr.contains(&format!("http://{}/no.tgz", server.host())),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        !run.stderr.contains(".solar-render-"),
+        "a temporary file: {}",
+        run.stderr
+    );
+    let index = "entries: {app: [{version: 1.2.0, urls: ['file:///etc/passwd']}]}\n";
+    let (run, _) = update(folder.path(), &serve(folder.path(), index));
+    assert_eq!(run.code, 4, "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("file:///etc/passwd, which is not on a web server"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn passwords_in_the_urls_of_repositories_are_not_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    for url in ["https://me:hunter2@h.example/charts", "https://me:hunter2@h:none"] {
+        let top = folder.path().join("top");
+        let one = format!("{{name: app, version: ^1, repository: '{url}'}}");
+        chart(&top, "top", "1.0.0", &[one]);
+        let mut list = command();
+        let list = Run::of(list.args(["dependency", "list", "--max-col-width=0"]).arg(&top));
+        assert!(list.stdout.contains("https://***@h"), "{}", list.stdout);
+        let mut json = command();
+        let json = Run::of(json.args(["dependency", "list", "-ojson"]).arg(&top));
+        assert!(json.stdout.contains("https://***@h"), "{}", json.stdout);
+        let update = ours("update", &top, &[]);
+        assert_eq!(update.code, 1, "{}", update.stderr);
+        for run in [list, json, update] {
+            let shown = run.stdout + &run.stderr;
+            assert!(!shown.contains("hunter2"), "{shown}");
+        }
+    }
+}
