@@ -8,7 +8,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use solar_operator::api::TaskStatus;
 
-use crate::harness::{Bench, failure, message_of, run, status_of, success};
+use crate::harness::{Bench, failure, message_of, run, status_of, success, terminated_at, within};
 
 fn job(name: &str, owner: Value) -> Value {
     json!({
@@ -17,6 +17,19 @@ fn job(name: &str, owner: Value) -> Value {
             "restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}],
         }}},
     })
+}
+
+/// A quota that leaves none of something, in force.
+async fn none_of(bench: &Bench, what: &str) {
+    let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {what: "0"}}});
+    bench.make_object::<ResourceQuota>(quota).await;
+    let counted = |quota: Option<&ResourceQuota>| {
+        quota
+            .and_then(|quota| quota.status.as_ref())
+            .is_some_and(|status| status.hard.is_some())
+    };
+    let waiting = kube::runtime::wait::await_condition(bench.api::<ResourceQuota>(), "q", counted);
+    within("the quota", waiting).await.unwrap();
 }
 
 #[test]
@@ -116,15 +129,7 @@ fn a_missing_ca_configmap_is_told_and_waited_for() {
 fn a_quota_on_jobs_is_told() {
     run(async {
         let bench = Bench::start("job-quota", &[]).await;
-        let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"count/jobs.batch": "0"}}});
-        bench.make_object::<ResourceQuota>(quota).await;
-        let counted = |quota: Option<&ResourceQuota>| {
-            quota
-                .and_then(|quota| quota.status.as_ref())
-                .is_some_and(|status| status.hard.is_some())
-        };
-        let waiting = kube::runtime::wait::await_condition(bench.api::<ResourceQuota>(), "q", counted);
-        crate::harness::within("the quota", waiting).await.unwrap();
+        none_of(&bench, "count/jobs.batch").await;
         bench.make("shop", json!({})).await;
         let status = bench.until_state("shop", "Forbidden").await;
         assert!(
@@ -147,19 +152,28 @@ fn a_quota_on_jobs_is_told() {
 fn a_quota_on_pods_is_told_by_the_scheduled_job() {
     run(async {
         let bench = Bench::start("pod-quota", &[]).await;
-        let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "0"}}});
-        bench.make_object::<ResourceQuota>(quota).await;
-        let counted = |quota: Option<&ResourceQuota>| {
-            quota
-                .and_then(|quota| quota.status.as_ref())
-                .is_some_and(|status| status.hard.is_some())
-        };
-        let waiting = kube::runtime::wait::await_condition(bench.api::<ResourceQuota>(), "q", counted);
-        crate::harness::within("the quota", waiting).await.unwrap();
+        none_of(&bench, "pods").await;
         bench.make("shop", json!({})).await;
         let told = |status: &TaskStatus| message_of(status, "JobScheduled").contains("exceeded quota");
         let status = bench.until("shop", "named the quota", told).await;
         assert_eq!(status_of(&status, "JobScheduled"), Some("True"));
+    });
+}
+
+/// Once a pod had been there, no refusal was ever named.
+#[test]
+fn a_quota_that_comes_between_two_pods_is_told_too() {
+    run(async {
+        let bench = Bench::start("late-quota", &[]).await;
+        bench.make("shop", json!({})).await;
+        bench.pod("render-shop").await;
+        none_of(&bench, "pods").await;
+        // By a clock that is behind, so that the Job controller doesn't wait before it makes the next pod.
+        let end = terminated_at("2026-01-01T00:00:00Z", 5, "Error", &failure("network"));
+        bench.finish_as("render-shop", &end).await;
+        let told = |status: &TaskStatus| message_of(status, "JobScheduled").contains("exceeded quota");
+        let status = bench.until("shop", "named the quota", told).await;
+        assert_eq!(status.attempts.len(), 1);
     });
 }
 
@@ -218,7 +232,7 @@ fn a_namespace_that_is_being_deleted_is_told() {
             task.is_some_and(|task| task.metadata.deletion_timestamp.is_some())
         };
         let waiting = kube::runtime::wait::await_condition(bench.tasks(), "shop", going);
-        crate::harness::within("the deletion", waiting).await.unwrap();
+        within("the deletion", waiting).await.unwrap();
         let free = json!({"metadata": {"finalizers": null}});
         bench
             .tasks()
@@ -231,7 +245,7 @@ fn a_namespace_that_is_being_deleted_is_told() {
             .unwrap();
         let gone = |task: Option<&solar_operator::api::Task>| task.is_none();
         let waiting = kube::runtime::wait::await_condition(bench.tasks(), "shop", gone);
-        crate::harness::within("the end", waiting).await.unwrap();
+        within("the end", waiting).await.unwrap();
         assert!(
             !bench.log(0).contains("tried again"),
             "a task that goes is no error: {}",
