@@ -139,6 +139,7 @@ fn values_that_are_not_there_are_refused_by_name() {
             "renewDeadlineSeconds must be at least 1.2 times",
         ),
         ("podDisruptionBudget.minAvailable=x", "minAvailable"),
+        ("renderer.caConfigMap=a..b", "caConfigMap"),
         // No image has such a name, and no object the same label twice.
         ("image.tag=1 0", "tag"),
         ("renderer.image.tag=:1", "tag"),

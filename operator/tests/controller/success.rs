@@ -206,6 +206,7 @@ fn the_spec_is_immutable_and_has_its_defaults() {
             ("pushSecretRef", json!({"name": "a/b"}), "pushSecretRef.name"),
             ("pushSecretRef", json!({"name": "x?y#z"}), "pushSecretRef.name"),
             ("pushSecretRef", json!({"name": ".."}), "pushSecretRef.name"),
+            ("pushSecretRef", json!({"name": "a..b"}), "pushSecretRef.name"),
         ] {
             let task = serde_json::from_value(bench.task("bad", &json!({field: value}))).unwrap();
             let made = bench.tasks().create(&PostParams::default(), &task).await;
