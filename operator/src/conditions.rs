@@ -76,6 +76,8 @@ pub enum Reason {
     JobLost,
     /// Too many errors in a row.
     ReconcileFailed,
+    /// The spec has changed since the Job was made, which the CRD forbids.
+    SpecChanged,
 }
 
 /// Where a Job-backed resource stands.
@@ -154,6 +156,7 @@ impl Reason {
             Self::Evicted => "Evicted",
             Self::JobLost => "JobLost",
             Self::ReconcileFailed => "ReconcileFailed",
+            Self::SpecChanged => "SpecChanged",
         }
     }
 }

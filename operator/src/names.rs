@@ -6,13 +6,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
+use solar_render::config::names as rules;
 
 use crate::api::Scope;
 
 /// The longest name of a Job, and the longest label value, in bytes: pods carry the one as the other.
 pub const MAX_LABEL: usize = 63;
-/// The longest name of an object, in bytes.
-const MAX_NAME: usize = 253;
 /// How much of a longer name is kept before the hash.
 const KEPT: usize = 54;
 /// How many hex digits of the SHA-256 follow.
@@ -54,12 +53,12 @@ pub fn fitted(name: &str) -> String {
 
 /// Whether an object can have this name; what can't be a name must not get into a URL either.
 pub fn is_name(name: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let ends = name.bytes().next().is_some_and(fits) && name.bytes().last().is_some_and(fits);
-    let inside = name
-        .bytes()
-        .all(|byte| fits(byte) || byte == b'-' || byte == b'.');
-    ends && inside && name.len() <= MAX_NAME
+    rules::object_name(name).is_ok()
+}
+
+/// Whether a namespace can.
+pub fn is_namespace(name: &str) -> bool {
+    rules::namespace(name).is_ok()
 }
 
 /// The labels of a task's Job, pods and Secret.
@@ -146,11 +145,17 @@ mod tests {
             "A",
             "-a",
             "a.",
+            "a..b",
+            "a.-b",
             "a b",
             "é",
             &"a".repeat(254),
         ] {
             assert!(!is_name(name), "{name}");
+        }
+        assert!(is_namespace(&"a".repeat(63)));
+        for name in ["a.b", "A", "", &"a".repeat(64)] {
+            assert!(!is_namespace(name), "{name}");
         }
     }
 

@@ -12,12 +12,20 @@ use crate::key::TaskKey;
 #[derive(Debug)]
 pub struct Slots {
     limit: usize,
-    running: BTreeMap<TaskKey, String>,
+    running: BTreeMap<TaskKey, Held>,
     waiting: BTreeMap<String, BTreeSet<(Timestamp, TaskKey)>>,
     waits: BTreeMap<TaskKey, (String, Timestamp)>,
     /// When each group was last given a slot, in slots given.
     served: BTreeMap<String, u64>,
     given: u64,
+}
+
+/// A slot that is taken.
+#[derive(Debug)]
+struct Held {
+    group: String,
+    /// Its Job is there; else it may make one.
+    job: bool,
 }
 
 impl Slots {
@@ -62,12 +70,22 @@ impl Slots {
     /// A Job of this task runs, whoever let it.
     pub fn occupy(&mut self, key: &TaskKey, group: Option<&str>) {
         self.leave_line(key);
-        match (self.running.get_mut(key), group) {
-            (Some(known), Some(group)) => group.clone_into(known),
-            (Some(_), None) => {}
-            (None, group) => {
-                self.running.insert(key.clone(), group.unwrap_or("").to_owned());
-            }
+        let held = self.running.entry(key.clone()).or_insert_with(|| Held {
+            group: String::new(),
+            job: true,
+        });
+        held.job = true;
+        if let Some(group) = group {
+            group.clone_into(&mut held.group);
+        }
+    }
+
+    /// The task could not make a Job now: who waits needn't wait for that. A Job that is there keeps its slot, and
+    /// who is in line stays there. Gives back those who must be told.
+    pub fn give_back(&mut self, key: &TaskKey) -> Vec<TaskKey> {
+        match self.running.get(key) {
+            Some(held) if !held.job => self.release(key),
+            _ => Vec::new(),
         }
     }
 
@@ -89,8 +107,8 @@ impl Slots {
     /// The first of the group with the fewest Jobs; among equals, of the one that was served longest ago.
     fn next(&self) -> Option<(String, TaskKey)> {
         let mut busy: BTreeMap<&str, usize> = BTreeMap::new();
-        for group in self.running.values() {
-            *busy.entry(group).or_default() += 1;
+        for held in self.running.values() {
+            *busy.entry(&held.group).or_default() += 1;
         }
         let rank = |group: &str| {
             let running = busy.get(group).copied().unwrap_or(0);
@@ -104,7 +122,7 @@ impl Slots {
     fn give(&mut self, key: TaskKey, group: String) {
         self.given += 1;
         self.served.insert(group.clone(), self.given);
-        self.running.insert(key, group);
+        self.running.insert(key, Held { group, job: false });
     }
 
     fn leave_line(&mut self, key: &TaskKey) {
@@ -183,6 +201,21 @@ mod tests {
         assert!(!ask(&mut slots, "a", 3));
         assert!(slots.release(&key("a", 1)).is_empty(), "one is still too many");
         assert_eq!(slots.release(&key("b", 2)), [key("a", 3)]);
+    }
+
+    /// A task whose look failed when its turn had come once kept the slot from those behind it.
+    #[test]
+    fn a_turn_that_comes_to_nothing_is_the_next_ones_and_a_job_keeps_its_slot() {
+        let mut slots = Slots::new(1);
+        for number in 1..=3 {
+            ask(&mut slots, "a", number);
+        }
+        assert!(slots.give_back(&key("a", 3)).is_empty(), "it is in line");
+        assert_eq!(slots.give_back(&key("a", 1)), [key("a", 2)]);
+        slots.occupy(&key("a", 2), Some("a"));
+        assert!(slots.give_back(&key("a", 2)).is_empty());
+        assert_eq!(slots.counts(), (1, 1));
+        assert_eq!(slots.release(&key("a", 2)), [key("a", 3)]);
     }
 
     #[test]

@@ -1,6 +1,13 @@
 //! What the unit tests of several modules start from.
 
-use serde_json::json;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use http_body_util::BodyExt as _;
+use hyper::{Request, Response};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
 
 use crate::api::Task;
 use crate::build::JobSettings;
@@ -44,4 +51,46 @@ pub(crate) fn settings() -> JobSettings {
         limits: [("memory".into(), "256Mi".into())].into(),
         job_namespace: "solar-system".into(),
     }
+}
+
+/// A client of an API server that answers by a function of method, path and body with a code and an object, or never:
+/// for what no real one does when it is wanted.
+pub(crate) fn api(
+    answer: impl Fn(&str, &str, Value) -> Option<(u16, Value)> + Send + Sync + 'static,
+) -> Client {
+    let answer = Arc::new(answer);
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let answer = Arc::clone(&answer);
+        async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect().await.expect("a body").to_bytes();
+            let body = serde_json::from_slice(&body).unwrap_or_default();
+            match answer(head.method.as_str(), head.uri.path(), body) {
+                Some((code, object)) => {
+                    let body = Body::from(object.to_string().into_bytes());
+                    let response = Response::builder().status(code).body(body);
+                    Ok::<_, Infallible>(response.expect("a response"))
+                }
+                None => std::future::pending().await,
+            }
+        }
+    });
+    Client::new(service, "default")
+}
+
+/// What an API server says when it refuses.
+pub(crate) fn refusal(code: u16, reason: &str) -> (u16, Value) {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure", "message": reason, "reason": reason, "code": code,
+    });
+    (code, status)
+}
+
+/// Runs a test's future with a clock that doesn't make it wait.
+pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build();
+    runtime.expect("a runtime").block_on(future)
 }

@@ -139,6 +139,12 @@ fn values_that_are_not_there_are_refused_by_name() {
             "renewDeadlineSeconds must be at least 1.2 times",
         ),
         ("podDisruptionBudget.minAvailable=x", "minAvailable"),
+        ("renderer.caConfigMap=a..b", "caConfigMap"),
+        // No image has such a name, and no object the same label twice.
+        ("image.tag=1 0", "tag"),
+        ("renderer.image.tag=:1", "tag"),
+        ("podLabels.app\\.kubernetes\\.io/name=mine", "podLabels"),
+        ("podLabels.app\\.kubernetes\\.io/managed-by=me", "podLabels"),
     ] {
         let output = template(NAMESPACE, &["--set", set]);
         assert!(!output.status.success(), "{set} was taken");
@@ -275,7 +281,7 @@ const JOBS: [&str; 13] = [
 ];
 
 /// What it is allowed nowhere.
-const NEVER: [&str; 14] = [
+const NEVER: [&str; 16] = [
     "list secrets",
     "watch secrets",
     "update secrets",
@@ -285,6 +291,8 @@ const NEVER: [&str; 14] = [
     "list configmaps",
     "create pods",
     "get pods/log",
+    "get events",
+    "watch events",
     "create pods/exec",
     "patch jobs.batch",
     "create rendertasks.solar.opendefense.cloud",

@@ -9,8 +9,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 mod locator;
+mod rule;
 
 pub use locator::{At, Locator, Place};
+pub use rule::{WHY as WHY_CHARTS_ARE_NAMED, mismatches};
 
 /// The longest repository path (`name`) that registries accept, in bytes.
 pub const MAX_REPOSITORY_LENGTH: usize = 255;

@@ -60,7 +60,7 @@ pub struct LocalReference {
     /// Its name.
     #[schemars(
         length(min = 1, max = 253),
-        regex(pattern = r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$")
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
     )]
     pub name: String,
 }

@@ -95,6 +95,9 @@ pub struct Attempt {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Run {
+    /// The generation of the spec that the Job was made from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<i64>,
     /// The value of the annotation `solar.opendefense.cloud/retry` that this run has answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<String>,

@@ -83,6 +83,11 @@ impl<'a> Subject<'a> {
         names::job_name(self.scope, self.name)
     }
 
+    /// The generation of the spec, as an annotation holds it.
+    pub(crate) fn generation(&self) -> Option<String> {
+        self.task.metadata.generation.map(|number| number.to_string())
+    }
+
     /// The metadata of what it owns.
     fn metadata(&self) -> ObjectMeta {
         ObjectMeta {

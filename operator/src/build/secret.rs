@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
+use kube::api::ObjectMeta;
 
 use super::Subject;
+use crate::api::GENERATION_ANNOTATION;
 
 /// The key, and the file's name in the container.
 pub const CONFIG_KEY: &str = "config.json";
@@ -13,8 +15,13 @@ pub const CONFIG_KEY: &str = "config.json";
 /// The renderer's config as JSON, and nothing else: the rest of the spec goes by arguments.
 pub fn config_secret(subject: &Subject<'_>) -> Result<Secret, serde_json::Error> {
     let config = serde_json::to_vec(&subject.task.spec.config)?;
+    let generation = subject.generation();
+    let annotation = generation.map(|number| (GENERATION_ANNOTATION.to_owned(), number));
     Ok(Secret {
-        metadata: subject.metadata(),
+        metadata: ObjectMeta {
+            annotations: Some(annotation.into_iter().collect()),
+            ..subject.metadata()
+        },
         type_: Some("Opaque".to_owned()),
         // What the Job renders is what the task says, whoever may edit Secrets.
         immutable: Some(true),

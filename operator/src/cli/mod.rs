@@ -4,6 +4,7 @@ mod args;
 mod draw;
 mod file;
 mod logs;
+mod quantity;
 mod settings;
 mod task;
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 use solar_render::diag::{Class, Diagnostic, Diagnostics};
 
 use super::args::Run;
+use super::quantity;
 use crate::build::JobSettings;
-use crate::names::{MAX_LABEL, is_name};
+use crate::names::{is_name, is_namespace};
 use crate::queue::Backoff;
 use crate::reconcile::Settings;
 use crate::runtime::{LeaderSettings, RunSettings, Selection};
@@ -91,6 +92,9 @@ fn job(args: &Run, around: &Surroundings, checker: &mut Checker) -> JobSettings 
     for name in &image_pull_secrets {
         checker.name("renderer-image-pull-secrets", name);
     }
+    let requests = checker.quantities("renderer-requests", &args.renderer_requests);
+    let limits = checker.quantities("renderer-limits", &args.renderer_limits);
+    checker.fit(&requests, &limits);
     JobSettings {
         image: args.renderer_image.clone(),
         command: words(&args.renderer_command),
@@ -99,8 +103,8 @@ fn job(args: &Run, around: &Surroundings, checker: &mut Checker) -> JobSettings 
         image_pull_secrets,
         deadline_seconds: deadline(args, checker),
         permanent_exit_codes: exit_codes(args, checker),
-        requests: checker.quantities("renderer-requests", &args.renderer_requests),
-        limits: checker.quantities("renderer-limits", &args.renderer_limits),
+        requests,
+        limits,
         job_namespace,
     }
 }
@@ -228,7 +232,7 @@ impl Checker {
     }
 
     fn namespace(&mut self, flag: &str, name: &str) {
-        if !is_name(name) || name.contains('.') || name.len() > MAX_LABEL {
+        if !is_namespace(name) {
             self.wrong(
                 flag,
                 name,
@@ -263,7 +267,7 @@ impl Checker {
         let mut found = BTreeMap::new();
         for text in words(given) {
             match text.split_once('=') {
-                Some((name, amount)) if !name.is_empty() && is_quantity(amount) => {
+                Some((name, amount)) if !name.trim().is_empty() && quantity::amount(amount).is_some() => {
                     found.insert(name.trim().to_owned(), amount.to_owned());
                 }
                 _ => self.wrong(
@@ -276,23 +280,24 @@ impl Checker {
         }
         found
     }
-}
 
-/// Kubernetes' quantities: a decimal number with an optional suffix, or a decimal exponent.
-fn is_quantity(text: &str) -> bool {
-    const SUFFIXES: [&str; 16] = [
-        "", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei",
-    ];
-    let exponent = |suffix: &str| {
-        let power = suffix.strip_prefix(['e', 'E'])?;
-        power.parse::<i8>().ok()
-    };
-    let digits = text
-        .bytes()
-        .take_while(|byte| byte.is_ascii_digit() || *byte == b'.')
-        .count();
-    let (number, suffix) = text.split_at(digits);
-    number.parse::<f64>().is_ok() && (SUFFIXES.contains(&suffix) || exponent(suffix).is_some())
+    /// API servers refuse pods that ask for more than they may use: no task would ever get one.
+    fn fit(&mut self, requests: &BTreeMap<String, String>, limits: &BTreeMap<String, String>) {
+        for (name, request) in requests {
+            let Some(limit) = limits.get(name) else {
+                continue;
+            };
+            if quantity::amount(request) > quantity::amount(limit) {
+                self.problems.push(
+                    Diagnostic::error(
+                        Class::Usage,
+                        format!("--renderer-requests {name}={request} is more than --renderer-limits {name}={limit}"),
+                    )
+                    .hint("set both: each has a default of its own"),
+                );
+            }
+        }
+    }
 }
 
 fn parse_duration(text: &str) -> Option<Duration> {
@@ -433,13 +438,22 @@ mod tests {
         assert!(settings.settings.job.permanent_exit_codes.is_empty());
     }
 
+    /// The operator once began, and the API server refused every pod.
     #[test]
-    fn quantities_are_kubernetes() {
-        for text in ["1", "0.5", "100m", "64Mi", "1Ei", "2E", "1e3", "12E6", "1e-3"] {
-            assert!(is_quantity(text), "{text}");
-        }
-        for text in ["", "much", "1mi", "-1", "1e", "e3", "1 Mi", "0x10"] {
-            assert!(!is_quantity(text), "{text}");
+    fn no_container_asks_for_more_than_it_may_use() {
+        let problems = check(&["--renderer-limits=memory=16Mi,cpu=1"]).expect_err("a mistake");
+        assert!(
+            problems
+                .to_string()
+                .contains("--renderer-requests memory=32Mi is more than --renderer-limits memory=16Mi"),
+            "{problems}"
+        );
+        for fits in [
+            "--renderer-limits=memory=32Mi,cpu=0.01",
+            "--renderer-limits=",
+            "--renderer-requests=",
+        ] {
+            assert!(check(&[fits]).is_ok(), "{fits}");
         }
     }
 

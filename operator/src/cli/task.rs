@@ -4,9 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use solar_render::config::{self, Config, MAX_CONFIG_BYTES, MAX_CONFIG_DEPTH, MAX_CONFIG_NODES};
-use solar_render::diag::{Class, Diagnostic, Result};
-use solar_render::reference::{Repository, Tag};
+use solar_render::config::{
+    self, ChartInfo, Config, MAX_CONFIG_BYTES, MAX_CONFIG_DEPTH, MAX_CONFIG_NODES, names as rules,
+};
+use solar_render::diag::{Class, Diagnostic, Diagnostics, Result};
+use solar_render::reference::{Repository, Tag, WHY_CHARTS_ARE_NAMED, mismatches};
 use solar_render::source::Source;
 use solar_render::yaml::{self, Limits};
 
@@ -28,8 +30,8 @@ pub(super) fn task(args: &TaskArgs) -> Result<String> {
             .hint("render it here, with solar-render")
             .into());
     }
-    check_target(args)?;
     let chart = config.chart();
+    check(args, chart)?;
     let name = args
         .name
         .clone()
@@ -99,51 +101,72 @@ fn document(source: &Arc<Source>, kind: &str) -> Result<Map<String, Value>> {
         .collect())
 }
 
-fn check_target(args: &TaskArgs) -> Result<()> {
+/// What the renderer or the API server would refuse, all of it at once.
+fn check(args: &TaskArgs, chart: &ChartInfo) -> Result<()> {
     let mut problems = Vec::new();
+    check_place(args, chart, &mut problems);
+    check_names(args, &mut problems);
+    Diagnostics::or(problems, ())
+}
+
+fn check_place(args: &TaskArgs, chart: &ChartInfo, problems: &mut Vec<Diagnostic>) {
     let base = args
         .base_url
         .strip_prefix("oci://")
         .unwrap_or(&args.base_url)
         .trim_end_matches('/');
     let repository = format!("{base}/{}", args.repository.trim_matches('/'));
-    if let Err(error) = repository.parse::<Repository>() {
-        problems.push(Diagnostic::error(
-            Class::Usage,
-            format!("--base-url and --repository: {error}"),
-        ));
+    let repository = repository.parse::<Repository>();
+    let tag = args.tag.parse::<Tag>();
+    if let (Ok(repository), Ok(tag)) = (&repository, &tag) {
+        let found = mismatches(Some(repository.name()), tag, &chart.name, &chart.version);
+        problems.extend(found.into_iter().map(|message| {
+            Diagnostic::error(Class::Usage, message)
+                .note(WHY_CHARTS_ARE_NAMED)
+                .hint("the renderer refuses to push it there")
+        }));
     }
-    if let Err(error) = args.tag.parse::<Tag>() {
+    if let Err(error) = repository {
+        let message = format!("--base-url and --repository: {error}");
+        problems.push(Diagnostic::error(Class::Usage, message));
+    }
+    if let Err(error) = tag {
         problems.push(
             Diagnostic::error(Class::Usage, format!("--tag: {error}"))
                 .hint("a version's `+` is written as `_`"),
         );
     }
-    let names = [
+}
+
+fn check_names(args: &TaskArgs, problems: &mut Vec<Diagnostic>) {
+    let objects = [
         ("name", args.name.as_deref()),
-        ("namespace", args.namespace.as_deref()),
         ("push-secret", args.push_secret.as_deref()),
     ];
-    for (flag, name) in names {
-        if let Some(name) = name.filter(|name| !names::is_name(name)) {
-            problems.push(
-                Diagnostic::error(
-                    Class::Usage,
-                    format!("--{flag}: {name:?} is not a Kubernetes name"),
-                )
-                .hint("lower-case letters, digits, `-` and `.`"),
-            );
+    let namespaces = [
+        ("namespace", args.namespace.as_deref()),
+        ("owner-namespace", args.owner_namespace.as_deref()),
+    ];
+    let given = |(flag, name): (&'static str, Option<&str>)| name.map(|name| (flag, name.to_owned()));
+    let objects = objects.into_iter().filter_map(given);
+    let objects = objects.map(|(flag, name)| (flag, rules::object_name(&name), name));
+    let namespaces = namespaces.into_iter().filter_map(given);
+    let namespaces = namespaces.map(|(flag, name)| (flag, rules::namespace(&name), name));
+    for (flag, fits, name) in objects.chain(namespaces) {
+        if let Err(why) = fits {
+            problems.push(Diagnostic::error(
+                Class::Usage,
+                format!("--{flag}: {name:?} {why}"),
+            ));
         }
     }
     let owners = [
         ("owner-name", args.owner_name.as_deref()),
-        ("owner-namespace", args.owner_namespace.as_deref()),
         ("owner-kind", Some(args.owner_kind.as_str())),
     ];
     for (flag, _) in owners.into_iter().filter(|(_, text)| *text == Some("")) {
         problems.push(Diagnostic::error(Class::Usage, format!("--{flag} is empty")));
     }
-    solar_render::diag::Diagnostics::or(problems, ())
 }
 
 /// A Kubernetes name from any text.
@@ -155,5 +178,24 @@ fn object_name(text: &str) -> String {
         .chars()
         .map(|one| if fits(one) { one } else { '-' })
         .collect();
-    names::fitted(name.trim_matches(['-', '.']))
+    let labels = name.split('.').map(|label| label.trim_matches('-'));
+    let labels: Vec<_> = labels.filter(|label| !label.is_empty()).collect();
+    names::fitted(&labels.join("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_makes_a_name() {
+        for (text, name) in [
+            ("shop-1.4.2_b", "shop-1.4.2-b"),
+            ("Shop-1..0-.-x-", "shop-1.0.x"),
+            ("-.a", "a"),
+        ] {
+            assert_eq!(object_name(text), name);
+            assert!(names::is_name(name), "{name}");
+        }
+    }
 }

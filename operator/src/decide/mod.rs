@@ -126,6 +126,7 @@ fn next_run(
 ) -> Option<Run> {
     let run = status.run.clone().unwrap_or_default();
     let next = |after_rotation| Run {
+        generation: task.metadata.generation,
         retry: task.retry().map(str::to_owned),
         push_secret_version: push_version.map(str::to_owned),
         after_rotation,
@@ -205,6 +206,7 @@ fn unfinished(
             // What was asked for meanwhile is not answered by that.
             return Decision::GiveUp(run);
         }
+        run.generation = task.metadata.generation;
         run.push_secret_version = push_version.map(str::to_owned);
         // The next Job answers whatever was asked for before it is made.
         run.retry = task.retry().map(str::to_owned);

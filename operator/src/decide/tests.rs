@@ -88,11 +88,15 @@ fn status(task: &mut Task) -> &mut TaskStatus {
 fn a_new_task_starts_and_answers_the_retry_it_came_with() {
     assert_eq!(
         decide(&task(), None, None, at(1)),
-        Decision::Start(Run::default())
+        Decision::Start(Run {
+            generation: Some(1),
+            ..Run::default()
+        })
     );
     let mut asked = task();
     ask(&mut asked, "1");
     let expected = Run {
+        generation: Some(1),
         retry: Some("1".into()),
         push_secret_version: Some("5".into()),
         ..Run::default()
@@ -177,6 +181,7 @@ fn each_new_value_of_the_annotation_is_one_retry() {
     let mut task = failed(Reason::Conflict);
     ask(&mut task, "1");
     let run = Run {
+        generation: Some(1),
         retry: Some("1".into()),
         ..Run::default()
     };
@@ -272,6 +277,7 @@ fn giving_up_answers_no_retry() {
 #[test]
 fn a_job_that_no_status_tells_of_tells_its_run_itself() {
     let run = Run {
+        generation: Some(1),
         retry: Some("1".into()),
         push_secret_version: Some("5".into()),
         after_rotation: true,

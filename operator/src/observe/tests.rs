@@ -41,6 +41,7 @@ fn ended_job(complete: bool, reason: &str) -> JobView {
 
 fn pod(number: i64, exit_code: Option<i32>, reason: &str, message: &str) -> PodView {
     PodView {
+        created: None,
         namespace: "tenant".into(),
         name: format!("render-shop-{number}"),
         uid: format!("pod-{number}"),

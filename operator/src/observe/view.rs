@@ -66,6 +66,8 @@ pub struct PodView {
     pub uid: String,
     /// The UID of the Job it belongs to.
     pub job_uid: String,
+    /// When it was made.
+    pub created: Option<Timestamp>,
     /// How it ended, when it has.
     pub end: Option<PodEnd>,
     /// What it waits for, when it waits for something that may not come by itself; of one that
@@ -149,6 +151,7 @@ impl From<&Pod> for PodView {
             name: pod.name_any(),
             uid: pod.uid().unwrap_or_default(),
             job_uid: job.map(|owner| owner.uid.clone()).unwrap_or_default(),
+            created: pod.metadata.creation_timestamp.as_ref().map(|time| time.0),
             waiting: if end.is_some() {
                 None
             } else {

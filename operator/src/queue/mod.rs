@@ -152,19 +152,24 @@ impl Queue {
         self.inner.notify.notify_one();
     }
 
-    /// A look has failed. Gives back how often in a row, and when it is tried again.
-    pub fn failed(&self, key: &TaskKey, random: u64) -> (u32, Duration) {
+    /// A look has failed. Gives back how often in a row; [`Queue::failed`] must follow.
+    pub fn count_failure(&self, key: &TaskKey) -> u32 {
         let mut state = self.state();
         let failures = state.failures.entry(key.clone()).or_default();
         *failures = failures.saturating_add(1);
-        let failures = *failures;
+        *failures
+    }
+
+    /// A look that has failed is over. Gives back when it is tried again, if nothing happens: a wake-up that came
+    /// during the look counts as one that comes after it.
+    pub fn failed(&self, key: &TaskKey, random: u64) -> Duration {
+        let mut state = self.state();
+        let failures = state.failures.get(key).copied().unwrap_or(1);
         let delay = self.inner.backoff.delay(failures, random);
-        // Waking early would defeat the backoff.
-        state.dirty.remove(key);
         state.finish(key, Some(Instant::now() + delay));
         drop(state);
         self.inner.notify.notify_one();
-        (failures, delay)
+        delay
     }
 
     /// Ready ones, active ones, and timers.
@@ -248,6 +253,7 @@ impl State {
 mod tests {
     use super::*;
     use crate::api::Scope;
+    use crate::tests::run;
 
     fn key(name: &str) -> TaskKey {
         TaskKey {
@@ -262,14 +268,6 @@ mod tests {
             min: Duration::from_secs(1),
             max: Duration::from_secs(60),
         })
-    }
-
-    fn run<T>(future: impl Future<Output = T>) -> T {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build();
-        runtime.expect("a runtime").block_on(future)
     }
 
     #[test]
@@ -315,14 +313,37 @@ mod tests {
             queue.add(key("a"));
             for _ in 0..8 {
                 queue.next().await;
-                delays.push(queue.failed(&key("a"), 0).1.as_secs());
+                queue.count_failure(&key("a"));
+                delays.push(queue.failed(&key("a"), 0).as_secs());
             }
             assert_eq!(delays, [1, 2, 4, 8, 16, 32, 60, 60]);
             queue.next().await;
             queue.done(&key("a"), None);
             queue.add(key("a"));
             queue.next().await;
-            assert_eq!(queue.failed(&key("a"), 0), (1, Duration::from_secs(1)));
+            assert_eq!(queue.count_failure(&key("a")), 1);
+            assert_eq!(queue.failed(&key("a"), 0), Duration::from_secs(1));
+        });
+    }
+
+    /// It once waited for the backoff, up to a minute; one that came right after the look did not.
+    #[test]
+    fn a_wake_up_during_a_look_that_fails_is_not_lost_either() {
+        run(async {
+            let queue = queue();
+            for name in ["a", "b"] {
+                queue.learn(&key(name), "group".into());
+                queue.add(key(name));
+            }
+            let start = Instant::now();
+            assert_eq!(queue.next().await, key("a"));
+            queue.hurry(key("a"));
+            assert_eq!(queue.count_failure(&key("a")), 1);
+            queue.failed(&key("a"), 0);
+            assert_eq!(queue.next().await, key("a"), "before those that wait");
+            assert_eq!(start.elapsed(), Duration::ZERO);
+            assert_eq!(queue.count_failure(&key("a")), 2, "it counts on");
+            assert_eq!(queue.failed(&key("a"), 0), Duration::from_secs(2));
         });
     }
 

@@ -8,20 +8,19 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
 use kube::api::PostParams;
-use kube::{Api, ResourceExt};
 
 use super::dereference::Found;
 use super::ownership::{deletion, is_gone, is_owned_by};
 use super::refusal::Blocked;
+use super::secret::{delete_secret, make_secret, own_secret, secrets};
 use super::validate::name_conflict;
-use super::{Context, Error};
+use super::{Context, Error, post};
 use crate::api::{OwnedReference, Run, Scope, TaskStatus};
 use crate::build::{self, Subject};
 use crate::conditions::{Reason, State};
 use crate::decide::{Decision, FoundJob};
-use crate::names::MANAGER;
 use crate::observe::{JobView, Observation, PodView, Previous, ended, observe};
 
 /// How soon to look again at a task in line; who gets a slot is told before.
@@ -216,7 +215,10 @@ async fn record(
         if needed || secret.is_none() {
             secret = own_secret(context, subject).await?;
         }
-        if needed && secret.is_none() {
+        let of_this_spec = run
+            .generation
+            .is_none_or(|made| Some(made) == found.task.metadata.generation);
+        if needed && secret.is_none() && of_this_spec {
             // Where that is refused, the pods say what they wait for, and the next look tries again.
             secret = make_secret(context, subject).await?.ok();
         }
@@ -281,7 +283,7 @@ async fn start(
         Ok(secret) => secret,
         Err(blocked) => {
             return Ok(Applied {
-                refused: (blocked.reason != Reason::NameConflict).then_some(Refused::Secret),
+                refused: is_refusal(&blocked).then_some(Refused::Secret),
                 ..Applied::blocked(run, blocked)
             });
         }
@@ -290,11 +292,13 @@ async fn start(
         Ok(made) => made,
         Err(blocked) => {
             return Ok(Applied {
-                refused: (blocked.reason != Reason::NameConflict).then_some(Refused::Job),
+                refused: is_refusal(&blocked).then_some(Refused::Job),
                 ..Applied::blocked(run, blocked)
             });
         }
     };
+    // Whatever else fails now: there is a Job in this slot.
+    context.slots().occupy(&found.key, Some(group(found)));
     let status = found.task.known();
     let previous = Previous {
         attempts: &status.attempts,
@@ -311,6 +315,11 @@ async fn start(
             secret: Some(secret),
         })
     })
+}
+
+/// Not a name that somebody else has, nor one that is about to be free.
+fn is_refusal(blocked: &Blocked) -> bool {
+    !matches!(blocked.reason, Reason::NameConflict | Reason::DoesNotExist)
 }
 
 /// Where a namespace is missing or on its way, everything in it seems missing: the namespace is
@@ -338,25 +347,6 @@ async fn nearest_cause(context: &Context, subject: &Subject<'_>, blocked: Blocke
         )
     });
     Ok(of_namespace.unwrap_or(blocked))
-}
-
-/// Makes the Secret, or finds the one that was made before a crash.
-async fn make_secret(
-    context: &Context,
-    subject: &Subject<'_>,
-) -> Result<Result<OwnedReference, Blocked>, Error> {
-    let secret = build::config_secret(subject)?;
-    match secrets(context, subject).create(&post(), &secret).await {
-        Ok(made) => Ok(Ok(secret_reference(subject, made.uid()))),
-        Err(kube::Error::Api(status)) if status.is_already_exists() => {
-            let own = own_secret(context, subject).await?;
-            Ok(own.ok_or_else(|| name_conflict(subject, "Secret")))
-        }
-        Err(error) => match Blocked::from_refusal(&error, subject.namespace) {
-            Some(blocked) => Ok(Err(blocked)),
-            None => Err(Error::api("making the config Secret")(error)),
-        },
-    }
 }
 
 /// Makes the Job, or finds the one that was made before a crash.
@@ -389,52 +379,6 @@ async fn make_job(
     }
 }
 
-/// The config Secret, when it is there and is the task's; its metadata only.
-async fn own_secret(context: &Context, subject: &Subject<'_>) -> Result<Option<OwnedReference>, Error> {
-    let secret = secrets(context, subject)
-        .get_metadata_opt(&subject.job_name())
-        .await;
-    let secret = secret.map_err(Error::api("reading the config Secret's metadata"))?;
-    let own = secret.filter(|secret| {
-        is_owned_by(&secret.metadata, subject.uid) && secret.metadata.deletion_timestamp.is_none()
-    });
-    Ok(own.map(|secret| secret_reference(subject, secret.metadata.uid)))
-}
-
-async fn delete_secret(context: &Context, subject: &Subject<'_>, status: &TaskStatus) -> Result<(), Error> {
-    let secret = match &status.config_secret_ref {
-        Some(secret) => Some(secret.clone()),
-        None => own_secret(context, subject).await?,
-    };
-    let Some(secret) = secret else {
-        return Ok(());
-    };
-    if delete_one_secret(context, subject, &secret).await? {
-        return Ok(());
-    }
-    // The status may know one that is gone, where a younger one was made and could not be noted.
-    match own_secret(context, subject).await? {
-        Some(younger) => delete_one_secret(context, subject, &younger).await.map(|_| ()),
-        None => Ok(()),
-    }
-}
-
-/// Whether it was there.
-async fn delete_one_secret(
-    context: &Context,
-    subject: &Subject<'_>,
-    secret: &OwnedReference,
-) -> Result<bool, Error> {
-    match secrets(context, subject)
-        .delete(&secret.name, &deletion(&secret.uid))
-        .await
-    {
-        Ok(_) => Ok(true),
-        Err(error) if is_gone(&error) => Ok(false),
-        Err(error) => Err(Error::api("deleting the config Secret")(error)),
-    }
-}
-
 async fn delete_job(context: &Context, job: &JobView) -> Result<(), Error> {
     match jobs(context, &job.namespace)
         .delete(&job.name, &deletion(&job.uid))
@@ -462,25 +406,6 @@ fn reference(job: &JobView) -> OwnedReference {
     }
 }
 
-fn secret_reference(subject: &Subject<'_>, uid: Option<String>) -> OwnedReference {
-    OwnedReference {
-        namespace: subject.namespace.to_owned(),
-        name: subject.job_name(),
-        uid: uid.unwrap_or_default(),
-    }
-}
-
-fn secrets(context: &Context, subject: &Subject<'_>) -> Api<Secret> {
-    Api::namespaced(context.client.clone(), subject.namespace)
-}
-
 fn jobs(context: &Context, namespace: &str) -> Api<Job> {
     Api::namespaced(context.client.clone(), namespace)
-}
-
-fn post() -> PostParams {
-    PostParams {
-        field_manager: Some(MANAGER.to_owned()),
-        dry_run: false,
-    }
 }

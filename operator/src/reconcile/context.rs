@@ -81,9 +81,13 @@ impl Context {
     /// The task runs nothing: who waits gets its slot, and is told.
     pub fn release(&self, key: &TaskKey) {
         let told = self.slots().release(key);
-        for next in told {
-            self.queue.hurry(next);
-        }
+        told.into_iter().for_each(|next| self.queue.hurry(next));
+    }
+
+    /// A look at the task has failed: who waits gets the slot that it has no Job in, and is told.
+    pub fn give_back(&self, key: &TaskKey) {
+        let told = self.slots().give_back(key);
+        told.into_iter().for_each(|next| self.queue.hurry(next));
     }
 
     /// The task is gone, or none of ours any more.

@@ -1,6 +1,6 @@
 //! Everything a decision needs, fetched.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret};
 use kube::api::ListParams;
@@ -173,29 +173,88 @@ async fn ca_configmap(context: &Context, subject: &Subject<'_>) -> Result<bool, 
     }))
 }
 
-/// Only events tell why a Job's pods can't be made: a quota, or admission.
+/// Only events tell why a Job's pods can't be made: a quota, or admission. Also when some were made before.
 async fn with_refusal(context: &Context, job: Option<FoundJob>, pods: &[PodView]) -> Option<FoundJob> {
     let mut job = job?;
     let view = &mut job.view;
     let age = view.created.map_or(SignedDuration::ZERO, |created| {
         context.now().duration_since(created)
     });
-    if view.end.is_some() || view.suspended || view.active > 0 || !pods.is_empty() || age < NO_POD_PATIENCE {
+    let has_pod = view.active > 0 || pods.iter().any(|pod| pod.end.is_none());
+    if view.end.is_some() || view.suspended || has_pod || age < NO_POD_PATIENCE {
         return Some(job);
     }
     let events: Api<Event> = Api::namespaced(context.client.clone(), &view.namespace);
     let selector = format!("involvedObject.uid={},reason=FailedCreate", view.uid);
-    let text = match events.list(&ListParams::default().fields(&selector)).await {
-        Ok(list) => list
-            .items
-            .into_iter()
-            .filter_map(|event| event.message)
-            .next_back(),
+    view.refusal = match events.list(&ListParams::default().fields(&selector)).await {
+        Ok(list) => newest_refusal(list.items, pods.iter().filter_map(|pod| pod.created).max()),
         Err(error) => {
             tracing::debug!(error = said(&error), "reading the Job's events");
-            Some("a quota or admission may refuse it; the Job's events say more".to_owned())
+            let text = "a quota or admission may refuse it; the Job's events say more";
+            // Between two pods the Job controller waits, refused or not.
+            pods.is_empty().then(|| text.to_owned())
         }
     };
-    view.refusal = text;
     Some(job)
+}
+
+/// The last refusal; what refused a pod before the newest one was made is over. The API server lists events by name.
+fn newest_refusal(events: Vec<Event>, newest_pod: Option<Timestamp>) -> Option<String> {
+    let of_next_pod = |event: &Event| newest_pod.is_none_or(|made| last_seen(event) > Some(made));
+    let refusals = events.into_iter().filter(of_next_pod);
+    refusals.max_by_key(last_seen).and_then(|event| event.message)
+}
+
+/// An event that comes again is one object with a later time.
+fn last_seen(event: &Event) -> Option<Timestamp> {
+    let of_series = event
+        .series
+        .as_ref()
+        .and_then(|series| series.last_observed_time.as_ref());
+    let times = [
+        of_series.map(|time| time.0),
+        event.last_timestamp.as_ref().map(|time| time.0),
+        event.event_time.as_ref().map(|time| time.0),
+        event.metadata.creation_timestamp.as_ref().map(|time| time.0),
+    ];
+    times.into_iter().flatten().max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn event(message: &str, first: &str, last: &str) -> Event {
+        serde_json::from_value(json!({
+            "metadata": {"creationTimestamp": first}, "involvedObject": {}, "message": message,
+            "firstTimestamp": first, "lastTimestamp": last,
+        }))
+        .expect("an event")
+    }
+
+    /// The last of the list was once told, whenever it had been, and none once a pod had been made.
+    #[test]
+    fn the_newest_refusal_since_the_newest_pod_is_told() {
+        let at = |time: &str| time.parse::<Timestamp>().expect("a time");
+        let events = || {
+            vec![
+                event("quota b", "2026-01-01T00:00:10Z", "2026-01-01T00:00:40Z"),
+                event("quota a", "2026-01-01T00:00:20Z", "2026-01-01T00:00:20Z"),
+            ]
+        };
+        let table = [
+            (None, Some("quota b")),
+            (Some(at("2026-01-01T00:00:30Z")), Some("quota b")),
+            (Some(at("2026-01-01T00:00:40Z")), None),
+        ];
+        for (newest_pod, expected) in table {
+            assert_eq!(
+                newest_refusal(events(), newest_pod).as_deref(),
+                expected,
+                "{newest_pod:?}"
+            );
+        }
+        assert_eq!(newest_refusal(Vec::new(), None), None);
+    }
 }

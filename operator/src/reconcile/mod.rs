@@ -9,16 +9,20 @@ mod dereference;
 mod events;
 mod ownership;
 mod refusal;
+mod secret;
 mod status;
 mod validate;
 
 use std::time::Duration;
+
+use kube::api::PostParams;
 
 pub use context::{Context, Settings};
 pub(crate) use status::stall;
 
 use crate::decide::decide;
 use crate::key::TaskKey;
+use crate::names::MANAGER;
 
 /// What a look has come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +72,14 @@ pub(crate) fn said(error: &kube::Error) -> String {
             format!("{} ({})", status.message, status.code)
         }
         other => other.to_string(),
+    }
+}
+
+/// How objects are made.
+fn post() -> PostParams {
+    PostParams {
+        field_manager: Some(MANAGER.to_owned()),
+        dry_run: false,
     }
 }
 

@@ -10,6 +10,8 @@ use crate::conditions::Reason;
 pub(super) const MENDING_INTERVAL: Duration = Duration::from_secs(30);
 /// How soon at a name that somebody else has: a namesake's leftovers go within seconds.
 const CONFLICT_INTERVAL: Duration = Duration::from_secs(10);
+/// How soon at what is being deleted, and no watch shows.
+const GOING_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Why there is no Job yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +33,15 @@ impl Blocked {
             reason,
             message: message.into(),
             requeue: Some(requeue),
+        }
+    }
+
+    /// What the last run left, or somebody else deletes, is there for a moment, or for as long as a finalizer holds it.
+    pub(super) fn going(what: &str) -> Self {
+        Self {
+            reason: Reason::DoesNotExist,
+            message: format!("{what} is still being deleted"),
+            requeue: Some(GOING_INTERVAL),
         }
     }
 

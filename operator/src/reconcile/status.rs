@@ -19,6 +19,12 @@ const UNKNOWN: &str = "Unknown";
 
 /// The status that follows. Pure.
 pub(super) fn next(task: &Task, applied: &Applied, now: Timestamp) -> TaskStatus {
+    let mut status = following(task, applied, now);
+    spec_changed(task, &mut status, now);
+    status
+}
+
+fn following(task: &Task, applied: &Applied, now: Timestamp) -> TaskStatus {
     let mut status = task.known();
     match &applied.done {
         Done::Nothing => {
@@ -95,6 +101,57 @@ fn recovered(status: &mut TaskStatus, now: Timestamp) {
     };
 }
 
+/// The CRD keeps specs from changing. Where it is an older one, or somebody has edited it, what became of the Job is
+/// not said of a spec that it was not made from.
+fn spec_changed(task: &Task, status: &mut TaskStatus, now: Timestamp) {
+    let (made, generation) = (
+        status.run.as_ref().and_then(|run| run.generation),
+        task.metadata.generation,
+    );
+    let (Some(made), Some(generation), Some(_)) = (made, generation, &status.job_ref) else {
+        return;
+    };
+    if made == generation || awaits_digest(status) {
+        return;
+    }
+    let message = format!(
+        "the spec has changed since the Job was made: what is said here is of generation {made}, not of {generation}; \
+        make another task"
+    );
+    for condition in &mut status.conditions {
+        condition.observed_generation = Some(made);
+    }
+    let before = task.known().conditions;
+    say_not_ready(task, status, &before, (Reason::SpecChanged, &message), now);
+    status.observed_generation = Some(generation);
+    status.state = Some(Reason::SpecChanged.as_str().to_owned());
+}
+
+/// Its end is known when that is over, which Ready tells.
+fn awaits_digest(status: &TaskStatus) -> bool {
+    is(&status.conditions, kinds::JOB_SUCCEEDED, "True") && is(&status.conditions, kinds::READY, "Unknown")
+}
+
+/// Ready and Stalled alone; the rest stays. `before`: the conditions as they were, for their times.
+fn say_not_ready(
+    task: &Task,
+    status: &mut TaskStatus,
+    before: &[Condition],
+    (reason, message): (Reason, &str),
+    now: Timestamp,
+) {
+    let finding = |kind, status| Finding {
+        kind,
+        status,
+        reason,
+        message: message.to_owned(),
+    };
+    let findings = [finding(kinds::READY, "False"), finding(kinds::STALLED, "True")];
+    let new = merge(before, &findings, task.metadata.generation, now);
+    status.conditions.retain(|old| find(&new, &old.type_).is_none());
+    status.conditions.extend(new);
+}
+
 /// What was said of an earlier run is not true of this one.
 fn begin(status: &mut TaskStatus, run: &Run) {
     status.run = Some(run.clone());
@@ -130,7 +187,7 @@ fn observed(task: &Task, status: &mut TaskStatus, observation: &Observation, now
             let message = "the Job has ended; why is known when its pods have been seen".to_owned();
             set_state(task, status, &State::Scheduled { message }, now);
         }
-        None => {}
+        None => recovered(status, now),
     }
 }
 
@@ -178,35 +235,36 @@ pub(super) async fn patch(context: &Context, found: &Found, next: &TaskStatus) -
 }
 
 /// Says that a task can't be worked on, after too many errors in a row. The next look that
-/// succeeds says otherwise.
+/// succeeds says otherwise, so none may run meanwhile.
 pub(crate) async fn stall(context: &Context, key: &TaskKey, message: &str) -> Result<(), Error> {
     let task = context.task_api(key).get_opt(&key.name).await;
     let Some(task) = task.map_err(Error::api("reading the task"))? else {
         return Ok(());
     };
-    let mut status = task.known();
-    // Of a Job that has succeeded only the digest may still be awaited: that ends by itself.
-    if ended(&status.conditions).is_some() || is(&status.conditions, kinds::JOB_SUCCEEDED, "True") {
+    let Some(status) = stalled(&task, message, context.now()) else {
         return Ok(());
-    }
-    status.state.get_or_insert_with(|| UNKNOWN.to_owned());
-    let finding = |kind, status| Finding {
-        kind,
-        status,
-        reason: Reason::ReconcileFailed,
-        message: message.to_owned(),
     };
-    let findings = [finding(kinds::READY, "False"), finding(kinds::STALLED, "True")];
-    let new = merge(
-        &status.conditions,
-        &findings,
-        task.metadata.generation,
-        context.now(),
-    );
-    status.conditions.retain(|old| find(&new, &old.type_).is_none());
-    status.conditions.extend(new);
     let found = Found::of_task(key.clone(), task);
     patch(context, &found, &status).await.map(|_| ())
+}
+
+/// The status of a task that can't be worked on. Pure. `None`: it has ended; or its Job has succeeded, and only the
+/// digest is awaited, which ends by itself.
+fn stalled(task: &Task, message: &str, now: Timestamp) -> Option<TaskStatus> {
+    let mut status = task.known();
+    if ended(&status.conditions).is_some() || awaits_digest(&status) {
+        return None;
+    }
+    status.state.get_or_insert_with(|| UNKNOWN.to_owned());
+    let before = status.conditions.clone();
+    say_not_ready(
+        task,
+        &mut status,
+        &before,
+        (Reason::ReconcileFailed, message),
+        now,
+    );
+    Some(status)
 }
 
 /// The JSON merge patch (RFC 7386) from one object to the other; `None` when they are equal.
@@ -266,6 +324,106 @@ mod tests {
                 ("Unknown", reason)
             );
         }
+    }
+
+    fn known_as(state: &State, generation: i64) -> Task {
+        let mut task = crate::tests::task();
+        task.metadata.generation = Some(generation);
+        task.status = Some(TaskStatus {
+            observed_generation: Some(1),
+            conditions: merge(&[], &state.findings(), Some(1), Timestamp::UNIX_EPOCH),
+            state: Some(state.summary().to_owned()),
+            job_ref: Some(crate::api::OwnedReference {
+                namespace: "tenant".into(),
+                name: "render-shop".into(),
+                uid: "job-1".into(),
+            }),
+            digest: Some("sha256:1".into()),
+            run: Some(Run {
+                generation: Some(1),
+                ..Run::default()
+            }),
+            ..TaskStatus::default()
+        });
+        task
+    }
+
+    fn after(task: &Task, second: i64) -> TaskStatus {
+        let applied = Applied {
+            done: Done::Nothing,
+            created_job: false,
+            refused: None,
+            requeue: None,
+        };
+        next(task, &applied, Timestamp::from_second(second).expect("a time"))
+    }
+
+    fn succeeded() -> State {
+        State::Succeeded {
+            message: "done".into(),
+        }
+    }
+
+    /// The digest of the spec before once stayed without a word.
+    #[test]
+    fn what_became_of_a_job_is_not_said_of_a_spec_that_it_was_not_made_from() {
+        let mut changed = known_as(&succeeded(), 2);
+        let status = after(&changed, 5);
+        let of = |kind| find(&status.conditions, kind).expect("it");
+        let (ready, stalled) = (of(kinds::READY), of(kinds::STALLED));
+        assert_eq!(
+            (
+                ready.status.as_str(),
+                ready.reason.as_str(),
+                stalled.status.as_str()
+            ),
+            ("False", "SpecChanged", "True")
+        );
+        assert!(ready.message.contains("of generation 1, not of 2"), "{ready:?}");
+        assert_eq!(of(kinds::JOB_SUCCEEDED).observed_generation, Some(1));
+        assert_eq!(
+            (status.state.as_deref(), status.observed_generation),
+            (Some("SpecChanged"), Some(2))
+        );
+        // Nothing is written again and again.
+        changed.status = Some(status.clone());
+        assert_eq!(after(&changed, 9), status);
+        let same = known_as(&succeeded(), 1);
+        assert_eq!(after(&same, 5), same.known());
+        // A digest may still come: what is awaited is said before.
+        let awaits = known_as(&State::AwaitingDigest, 2);
+        assert_eq!(after(&awaits, 5), awaits.known());
+    }
+
+    #[test]
+    fn only_what_does_not_end_by_itself_stalls() {
+        let failed = State::Failed {
+            reason: Reason::Conflict,
+            message: "there".into(),
+        };
+        let running = State::Scheduled {
+            message: "pods: 1 active".into(),
+        };
+        let table = [
+            (succeeded(), false),
+            (State::AwaitingDigest, false),
+            (State::WithoutDigest, false),
+            (failed, false),
+            (running, true),
+        ];
+        for (state, stalls) in table {
+            let task = known_as(&state, 1);
+            let status = stalled(&task, "no answer", Timestamp::UNIX_EPOCH);
+            assert_eq!(status.is_some(), stalls, "{state:?}");
+            if let Some(status) = status {
+                assert!(is(&status.conditions, kinds::STALLED, "True"));
+                assert!(is(&status.conditions, kinds::JOB_SCHEDULED, "True"), "that stays");
+                assert_eq!(status.state.as_deref(), Some("JobScheduled"));
+            }
+        }
+        let new = stalled(&crate::tests::task(), "no answer", Timestamp::UNIX_EPOCH);
+        let new = new.expect("a status");
+        assert_eq!(new.state.as_deref(), Some("Unknown"));
     }
 
     /// Run 1 had failed; of run 2 it is not known yet how it ended.

@@ -210,3 +210,112 @@ fn post() -> PostParams {
         dry_run: false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::tests::{api, refusal, run};
+
+    const DEADLINE: Duration = Duration::from_secs(10);
+    const PERIOD: Duration = Duration::from_secs(2);
+
+    /// How the API server is, once somebody leads.
+    #[derive(Debug, Clone, Copy)]
+    enum Mood {
+        /// It answers each request with an error.
+        Fails,
+        /// It never answers.
+        Silent,
+        /// Somebody else is in the record.
+        Stolen,
+        /// Somebody else has written between the reading and the writing.
+        Overtaken,
+        /// It fails two requests of five.
+        Shaky,
+    }
+
+    /// An elector that has just begun to lead, and its metrics.
+    async fn leading(mood: Mood) -> (Elector, Metrics) {
+        let (stored, leads) = (Mutex::new(Value::Null), Arc::new(AtomicBool::new(false)));
+        let (turned, requests) = (Arc::clone(&leads), AtomicUsize::new(0));
+        let client = api(move |method, _, body| {
+            let mut stored = stored.lock().expect("the record");
+            if turned.load(Ordering::Relaxed) {
+                let number = requests.fetch_add(1, Ordering::Relaxed);
+                match mood {
+                    Mood::Silent => return None,
+                    Mood::Fails => return Some(refusal(500, "InternalError")),
+                    Mood::Shaky if number % 5 < 2 => return Some(refusal(500, "InternalError")),
+                    Mood::Overtaken if method != "GET" => return Some(refusal(409, "Conflict")),
+                    Mood::Stolen => {
+                        stored["spec"]["holderIdentity"] = "other".into();
+                        stored["spec"]["leaseDurationSeconds"] = 3600.into();
+                    }
+                    Mood::Shaky | Mood::Overtaken => {}
+                }
+            }
+            match method {
+                "GET" if stored.is_null() => return Some(refusal(404, "NotFound")),
+                "GET" => {}
+                _ => *stored = body,
+            }
+            Some((200, stored.clone()))
+        });
+        let settings = LeaderSettings {
+            namespace: "solar-system".into(),
+            name: "lease".into(),
+            identity: "me".into(),
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: DEADLINE,
+            retry_period: PERIOD,
+        };
+        let metrics = Metrics::default();
+        let mut elector = Elector::new(client, settings, metrics.clone());
+        elector.campaign(|| {}).await;
+        assert_eq!(metrics.leader.get(), 1);
+        leads.store(true, Ordering::Relaxed);
+        (elector, metrics)
+    }
+
+    #[test]
+    fn the_lead_is_lost_at_the_deadline_or_when_another_one_has_it() {
+        for (mood, after) in [
+            (Mood::Fails, DEADLINE),
+            (Mood::Silent, DEADLINE),
+            (Mood::Stolen, PERIOD),
+            (Mood::Overtaken, PERIOD),
+        ] {
+            run(async {
+                let (mut elector, metrics) = leading(mood).await;
+                let start = Instant::now();
+                elector.keep().await;
+                // A timer's resolution is a millisecond.
+                let late = start.elapsed().saturating_sub(after);
+                assert!(
+                    start.elapsed() >= after && late < Duration::from_millis(50),
+                    "{mood:?}: {late:?}"
+                );
+                assert_eq!(
+                    (metrics.leader.get(), metrics.transitions.get()),
+                    (0, 2),
+                    "{mood:?}"
+                );
+            });
+        }
+    }
+
+    #[test]
+    fn errors_between_renewals_lose_no_lead() {
+        run(async {
+            let (mut elector, metrics) = leading(Mood::Shaky).await;
+            let minutes = timeout(DEADLINE * 30, elector.keep()).await;
+            assert!(minutes.is_err(), "the lead was lost");
+            assert_eq!((metrics.leader.get(), metrics.transitions.get()), (1, 1));
+        });
+    }
+}

@@ -49,14 +49,24 @@ async fn one(context: &Context, key: &TaskKey, max_retries: u32) {
         }
         Err(Error::Changed) => context.queue.done(key, Some(CHANGED_DELAY)),
         Err(error) => {
-            let (failures, delay) = context.queue.failed(key, System.entropy());
-            tracing::warn!(%error, failures, ?delay, "tried again");
-            if failures >= max_retries
-                && let Err(error) = stall(context, key, &error.to_string()).await
-            {
-                tracing::warn!(%error, "that it stalls could not be said");
+            let failures = context.queue.count_failure(key);
+            if failures >= max_retries {
+                say_stalled(context, key, &error).await;
             }
+            context.give_back(key);
+            let delay = context.queue.failed(key, System.entropy());
+            tracing::warn!(%error, failures, ?delay, "tried again");
         }
+    }
+}
+
+/// While nobody else can look at the task: a look that succeeds must have the last word.
+async fn say_stalled(context: &Context, key: &TaskKey, error: &Error) {
+    let said = timeout(LOOK_LIMIT, stall(context, key, &error.to_string())).await;
+    match said {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "that it stalls could not be said"),
+        Err(_) => tracing::warn!("that it stalls could not be said: no answer"),
     }
 }
 
@@ -86,4 +96,111 @@ fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("a panic").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use jiff::Timestamp;
+    use kube::Client;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::api::{Scope, TaskStatus};
+    use crate::conditions::{find, kinds};
+    use crate::metrics::Metrics;
+    use crate::queue::{Backoff, Queue};
+    use crate::reconcile::Settings;
+    use crate::selected::Seen;
+    use crate::tests::{api, refusal, run, settings, task};
+
+    fn key(name: &str) -> TaskKey {
+        TaskKey {
+            scope: Scope::Namespaced,
+            namespace: "tenant".into(),
+            name: name.into(),
+        }
+    }
+
+    fn queue() -> Queue {
+        Queue::new(Backoff {
+            min: Duration::from_secs(1),
+            max: Duration::from_secs(60),
+        })
+    }
+
+    /// One Job may run at once; these tasks are there, and in line in this order.
+    fn context(client: Client, queue: &Queue, names: &[&str]) -> Context {
+        let settings = Settings {
+            job: settings(),
+            require_registry_host: false,
+            max_concurrent_jobs: 1,
+            instance: "me".into(),
+        };
+        let context = Context::new(client, settings, queue.clone(), Metrics::default());
+        for name in names {
+            let seen = Seen {
+                uid: None,
+                generation: Some(1),
+                retry: None,
+                deleting: false,
+            };
+            context.selected().put(&key(name), seen);
+            context
+                .slots()
+                .request(&key(name), "tenant", Timestamp::UNIX_EPOCH);
+        }
+        context
+    }
+
+    /// The others once waited for its backoff, up to a minute at a time.
+    #[test]
+    fn a_task_whose_look_fails_when_its_turn_has_come_holds_nobody_up() {
+        run(async {
+            let queue = queue();
+            let client = api(|_, _, _| Some(refusal(500, "InternalError")));
+            let context = context(client, &queue, &["a", "b"]);
+            assert_eq!(context.slots().counts(), (1, 1));
+            queue.add(key("a"));
+            let taken = queue.next().await;
+            one(&context, &taken, 10).await;
+            assert_eq!(context.slots().counts(), (1, 0), "the slot is the other's");
+            let start = Instant::now();
+            assert_eq!(queue.next().await, key("b"));
+            assert_eq!(start.elapsed(), Duration::ZERO, "who is told at once");
+        });
+    }
+
+    /// Between its end and that word another look once found all well, and the word stayed.
+    #[test]
+    fn that_a_task_stalls_is_said_while_nobody_else_can_look_at_it() {
+        run(async {
+            let queue = queue();
+            let (reads, looking) = (AtomicUsize::new(0), queue.clone());
+            let written = Arc::new(std::sync::Mutex::new(Value::Null));
+            let writes = Arc::clone(&written);
+            let client = api(move |method, _, body| {
+                if method == "GET" && reads.fetch_add(1, Ordering::Relaxed) == 0 {
+                    return Some(refusal(500, "InternalError"));
+                }
+                if method == "PATCH" {
+                    assert_eq!(looking.counts(), (0, 1, 0), "it is being looked at");
+                    *writes.lock().expect("the status") = body;
+                }
+                let task = serde_json::to_value(task()).expect("JSON");
+                Some((200, task))
+            });
+            let context = context(client, &queue, &["shop"]);
+            queue.add(key("shop"));
+            let taken = queue.next().await;
+            one(&context, &taken, 1).await;
+            let written = written.lock().expect("the status")["status"].clone();
+            let status: TaskStatus = serde_json::from_value(written).expect("a status");
+            let stalled = find(&status.conditions, kinds::STALLED).expect("Stalled");
+            assert_eq!(stalled.status, "True");
+            assert!(stalled.message.contains("reading the task"), "{stalled:?}");
+            assert_eq!(queue.counts(), (0, 0, 1), "it is tried again");
+        });
+    }
 }

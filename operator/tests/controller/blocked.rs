@@ -8,7 +8,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use solar_operator::api::TaskStatus;
 
-use crate::harness::{Bench, failure, message_of, run, status_of, success};
+use crate::harness::{Bench, failure, message_of, reason_of, run, status_of, success, terminated_at, within};
 
 fn job(name: &str, owner: Value) -> Value {
     json!({
@@ -17,6 +17,31 @@ fn job(name: &str, owner: Value) -> Value {
             "restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}],
         }}},
     })
+}
+
+/// A quota that leaves none of something, in force.
+async fn none_of(bench: &Bench, what: &str) {
+    let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {what: "0"}}});
+    bench.make_object::<ResourceQuota>(quota).await;
+    let counted = |quota: Option<&ResourceQuota>| {
+        quota
+            .and_then(|quota| quota.status.as_ref())
+            .is_some_and(|status| status.hard.is_some())
+    };
+    let waiting = kube::runtime::wait::await_condition(bench.api::<ResourceQuota>(), "q", counted);
+    within("the quota", waiting).await.unwrap();
+}
+
+/// A Secret of the Job's name that is the task's own.
+async fn own_secret(bench: &Bench, task: &str, metadata: Value) -> Secret {
+    let uid = bench.tasks().get(task).await.unwrap().uid();
+    let mut secret = json!({"metadata": metadata});
+    secret["metadata"]["name"] = format!("render-{task}").into();
+    secret["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "solar.opendefense.cloud/v1alpha1", "kind": "RenderTask", "name": task, "uid": uid,
+        "controller": true,
+    }]);
+    bench.make_object::<Secret>(secret).await
 }
 
 #[test]
@@ -116,15 +141,7 @@ fn a_missing_ca_configmap_is_told_and_waited_for() {
 fn a_quota_on_jobs_is_told() {
     run(async {
         let bench = Bench::start("job-quota", &[]).await;
-        let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"count/jobs.batch": "0"}}});
-        bench.make_object::<ResourceQuota>(quota).await;
-        let counted = |quota: Option<&ResourceQuota>| {
-            quota
-                .and_then(|quota| quota.status.as_ref())
-                .is_some_and(|status| status.hard.is_some())
-        };
-        let waiting = kube::runtime::wait::await_condition(bench.api::<ResourceQuota>(), "q", counted);
-        crate::harness::within("the quota", waiting).await.unwrap();
+        none_of(&bench, "count/jobs.batch").await;
         bench.make("shop", json!({})).await;
         let status = bench.until_state("shop", "Forbidden").await;
         assert!(
@@ -147,19 +164,94 @@ fn a_quota_on_jobs_is_told() {
 fn a_quota_on_pods_is_told_by_the_scheduled_job() {
     run(async {
         let bench = Bench::start("pod-quota", &[]).await;
-        let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "0"}}});
-        bench.make_object::<ResourceQuota>(quota).await;
-        let counted = |quota: Option<&ResourceQuota>| {
-            quota
-                .and_then(|quota| quota.status.as_ref())
-                .is_some_and(|status| status.hard.is_some())
-        };
-        let waiting = kube::runtime::wait::await_condition(bench.api::<ResourceQuota>(), "q", counted);
-        crate::harness::within("the quota", waiting).await.unwrap();
+        none_of(&bench, "pods").await;
         bench.make("shop", json!({})).await;
         let told = |status: &TaskStatus| message_of(status, "JobScheduled").contains("exceeded quota");
         let status = bench.until("shop", "named the quota", told).await;
         assert_eq!(status_of(&status, "JobScheduled"), Some("True"));
+    });
+}
+
+/// Once a pod had been there, no refusal was ever named.
+#[test]
+fn a_quota_that_comes_between_two_pods_is_told_too() {
+    run(async {
+        let bench = Bench::start("late-quota", &[]).await;
+        bench.make("shop", json!({})).await;
+        bench.pod("render-shop").await;
+        none_of(&bench, "pods").await;
+        // By a clock that is behind, so that the Job controller doesn't wait before it makes the next pod.
+        let end = terminated_at("2026-01-01T00:00:00Z", 5, "Error", &failure("network"));
+        bench.finish_as("render-shop", &end).await;
+        let told = |status: &TaskStatus| message_of(status, "JobScheduled").contains("exceeded quota");
+        let status = bench.until("shop", "named the quota", told).await;
+        assert_eq!(status.attempts.len(), 1);
+    });
+}
+
+/// It was once called a stranger's.
+#[test]
+fn a_secret_of_its_own_that_is_still_being_deleted_is_waited_for() {
+    run(async {
+        let mut bench = Bench::new("going").await;
+        bench.make("shop", json!({})).await;
+        own_secret(&bench, "shop", json!({"finalizers": ["example.org/holds"]})).await;
+        let secrets = bench.api::<Secret>();
+        secrets
+            .delete("render-shop", &DeleteParams::default())
+            .await
+            .unwrap();
+        bench.operate(&[]);
+        let told =
+            |status: &TaskStatus| message_of(status, "JobScheduled").contains("is still being deleted");
+        let status = bench.until("shop", "said so", told).await;
+        assert_eq!(
+            (reason_of(&status, "JobScheduled"), status_of(&status, "Ready")),
+            (Some("DoesNotExist"), Some("Unknown"))
+        );
+        let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        secrets
+            .patch("render-shop", &PatchParams::default(), &free)
+            .await
+            .unwrap();
+        bench.until_state("shop", "JobScheduled").await;
+    });
+}
+
+#[test]
+fn a_secret_that_was_made_from_another_spec_is_made_again() {
+    run(async {
+        let mut bench = Bench::new("outdated").await;
+        bench.make("shop", json!({})).await;
+        let annotations = json!({"annotations": {"solar.opendefense.cloud/generation": "7"}});
+        let old = own_secret(&bench, "shop", annotations).await;
+        bench.operate(&[]);
+        bench.until_state("shop", "JobScheduled").await;
+        let new = bench.secret("render-shop").await.expect("the config Secret");
+        assert_ne!(new.uid(), old.uid());
+        assert!(new.data.is_some_and(|data| data.contains_key("config.json")));
+    });
+}
+
+/// As after a crash between the making of a Secret and the writing of the status.
+#[test]
+fn a_secret_that_is_younger_than_the_status_goes_in_the_end() {
+    run(async {
+        let mut bench = Bench::start("younger", &[]).await;
+        bench.make("shop", json!({})).await;
+        let status = bench.until_state("shop", "JobScheduled").await;
+        bench.end(0, false);
+        let secrets = bench.api::<Secret>();
+        secrets
+            .delete("render-shop", &DeleteParams::default())
+            .await
+            .unwrap();
+        let younger = own_secret(&bench, "shop", json!({})).await;
+        assert_ne!(status.config_secret_ref.map(|secret| secret.uid), younger.uid());
+        bench.finish("render-shop", 0, &success()).await;
+        bench.operate(&[]);
+        bench.until_state("shop", "JobSucceeded").await;
+        bench.until_gone::<Secret>("render-shop").await;
     });
 }
 
@@ -218,7 +310,7 @@ fn a_namespace_that_is_being_deleted_is_told() {
             task.is_some_and(|task| task.metadata.deletion_timestamp.is_some())
         };
         let waiting = kube::runtime::wait::await_condition(bench.tasks(), "shop", going);
-        crate::harness::within("the deletion", waiting).await.unwrap();
+        within("the deletion", waiting).await.unwrap();
         let free = json!({"metadata": {"finalizers": null}});
         bench
             .tasks()
@@ -231,7 +323,7 @@ fn a_namespace_that_is_being_deleted_is_told() {
             .unwrap();
         let gone = |task: Option<&solar_operator::api::Task>| task.is_none();
         let waiting = kube::runtime::wait::await_condition(bench.tasks(), "shop", gone);
-        crate::harness::within("the end", waiting).await.unwrap();
+        within("the end", waiting).await.unwrap();
         assert!(
             !bench.log(0).contains("tried again"),
             "a task that goes is no error: {}",

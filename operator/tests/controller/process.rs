@@ -190,6 +190,7 @@ fn a_task_with_wrong_names_is_refused_and_all_of_them_are_told() {
             "--name=Shop",
             "--namespace=a/b",
             "--push-secret=..",
+            "--owner-namespace=a.b",
             "--owner-kind=",
         ])
         .output()
@@ -198,13 +199,42 @@ fn a_task_with_wrong_names_is_refused_and_all_of_them_are_told() {
     let text = String::from_utf8(output.stderr).unwrap();
     for part in [
         "error: --tag:",
-        "error: --name: \"Shop\" is not a Kubernetes name",
+        "error: --name: \"Shop\" does not fit a Kubernetes object name",
         "error: --namespace: \"a/b\"",
         "error: --push-secret: \"..\"",
+        "error: --owner-namespace: \"a.b\"",
         "error: --owner-kind is empty",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
+}
+
+/// It once came out, and its Job failed with the renderer's words.
+#[test]
+fn a_task_for_a_place_that_the_renderer_refuses_is_refused() {
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/release.yaml");
+    let task = |repository: &str, tag: &str| {
+        Command::new(OPERATOR)
+            .args(["task", config, "--base-url=oci://h.example/charts"])
+            .args([format!("--repository={repository}"), format!("--tag={tag}")])
+            .output()
+            .unwrap()
+    };
+    let output = task("tenant/shop", "1.4.3");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    let text = String::from_utf8(output.stderr).unwrap();
+    for part in [
+        "error: the repository's last element is \"shop\", but the chart's name is \"shop-frontend\"",
+        "error: the tag is \"1.4.3\", but the chart's version is \"1.4.2\"",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let output = task("tenant/shop-frontend", "1.4.2");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt as _;
-use kube::api::{Patch, PatchParams, PostParams};
-use serde_json::json;
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt as _};
+use serde_json::{Value, json};
+use solar_operator::api::{Scope, Task};
 
 use crate::harness::{Bench, DIGEST, message_of, reason_of, run, status_of, success};
 
@@ -205,12 +206,73 @@ fn the_spec_is_immutable_and_has_its_defaults() {
             ("pushSecretRef", json!({"name": "a/b"}), "pushSecretRef.name"),
             ("pushSecretRef", json!({"name": "x?y#z"}), "pushSecretRef.name"),
             ("pushSecretRef", json!({"name": ".."}), "pushSecretRef.name"),
+            ("pushSecretRef", json!({"name": "a..b"}), "pushSecretRef.name"),
         ] {
             let task = serde_json::from_value(bench.task("bad", &json!({field: value}))).unwrap();
             let made = bench.tasks().create(&PostParams::default(), &task).await;
             let message = made.expect_err("a refusal").to_string();
             assert!(message.contains(said), "{message}");
         }
+    });
+}
+
+/// Renamed keys and nulls once got past the rule: the status went on to tell of the spec before.
+#[test]
+fn no_change_of_the_spec_is_too_small_to_be_refused() {
+    run(async {
+        let bench = Bench::new("immutable").await;
+        let mut task = bench.task("shop", &json!({}));
+        task["spec"]["release"]["values"] = json!({"replicas": 2, "nothing": null, "map": {"x": null}});
+        task["spec"]["release"]["input"]["resources"]["chart"]["pullSecretName"] = "pull".into();
+        task["spec"]["bootstrap"] = json!({
+            "chart": {"name": "all", "version": "1.0.0"}, "input": {"userdata": {"region": "eu"}},
+        });
+        let resource = ApiResource::erase::<Task>(&Scope::Namespaced);
+        let tasks: Api<DynamicObject> =
+            Api::namespaced_with(bench.client.clone(), &bench.namespace, &resource);
+        let params = PostParams::default();
+        let task = serde_json::from_value(task).unwrap();
+        let stored = tasks.create(&params, &task).await.unwrap();
+        let values = stored.data.pointer("/spec/release/values").unwrap();
+        assert_eq!(
+            *values,
+            json!({"replicas": 2, "nothing": null, "map": {"x": null}})
+        );
+        let chart = json!({"repository": "h.example/c/shop", "tag": "1.0.0", "helm": null});
+        for (path, value) in [
+            (
+                "release/values",
+                json!({"copies": 2, "nothing": null, "map": {"x": null}}),
+            ),
+            (
+                "release/values",
+                json!({"replicas": 2, "other": null, "map": {"x": null}}),
+            ),
+            (
+                "release/values",
+                json!({"replicas": 2, "nothing": null, "map": {"y": null}}),
+            ),
+            (
+                "release/values",
+                json!({"replicas": 2, "nothing": null, "map": null}),
+            ),
+            ("release/values", Value::Null),
+            ("bootstrap/input/userdata", json!({"zone": "eu"})),
+            ("bootstrap", Value::Null),
+            ("release/input/resources/chart", chart),
+        ] {
+            let mut changed = stored.clone();
+            *changed.data.pointer_mut(&format!("/spec/{path}")).unwrap() = value.clone();
+            let refused = tasks.replace("shop", &params, &changed).await;
+            let message = refused.expect_err(&format!("{path}: {value}")).to_string();
+            assert!(message.contains("spec is immutable"), "{path}: {message}");
+        }
+        // What isn't there and what is null are the same.
+        let mut same = stored.clone();
+        same.data["spec"]["pushSecretRef"] = Value::Null;
+        same.data["spec"]["release"]["targetNamespace"] = Value::Null;
+        let after = tasks.replace("shop", &params, &same).await.unwrap();
+        assert_eq!(after.metadata.generation, stored.metadata.generation);
     });
 }
 

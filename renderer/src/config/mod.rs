@@ -5,7 +5,7 @@
 //! on a laptop and the same config that went through a Kubernetes API server are equal.
 //! Nothing here renders or reads files.
 
-mod names;
+pub mod names;
 mod parse;
 #[cfg(feature = "schema")]
 pub mod schema;

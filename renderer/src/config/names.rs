@@ -13,7 +13,7 @@ pub(super) const MAX_LABEL: usize = 63;
 pub(super) const MAX_CHART_NAME: usize = 200;
 
 /// Letters, digits, `-` and `.`, as Kubernetes wants object names.
-pub(super) fn object_name(name: &str) -> Result<(), String> {
+pub fn object_name(name: &str) -> Result<(), String> {
     if name.len() > MAX_OBJECT_NAME {
         return Err(format!(
             "is {} bytes long; Kubernetes takes {MAX_OBJECT_NAME}",
@@ -27,7 +27,7 @@ pub(super) fn object_name(name: &str) -> Result<(), String> {
 }
 
 /// As [`object_name`], without dots and shorter.
-pub(super) fn namespace(name: &str) -> Result<(), String> {
+pub fn namespace(name: &str) -> Result<(), String> {
     if name.len() > MAX_LABEL {
         return Err(format!(
             "is {} bytes long; Kubernetes takes {MAX_LABEL}",

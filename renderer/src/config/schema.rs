@@ -165,9 +165,14 @@ pub struct ChartDocument {
     pub app_version: String,
 }
 
-/// Kubernetes' structural schemas know no `true`: any map is an object that keeps what it doesn't know.
+/// Kubernetes' structural schemas know no `true`: any map has values that keep what isn't known of them. A map that
+/// itself keeps what it doesn't know looks the same to an API server, but its rules then take it for the map that
+/// has another key instead.
 fn any_map(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    schemars::json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+    schemars::json_schema!({
+        "type": "object",
+        "additionalProperties": {"nullable": true, "x-kubernetes-preserve-unknown-fields": true},
+    })
 }
 
 #[cfg(test)]

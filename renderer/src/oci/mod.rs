@@ -37,7 +37,7 @@ pub use self::tags::{Listed, tags};
 pub use self::tls::{TlsError, TlsOptions};
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::package::artifact::Artifact;
-use crate::reference::{Digest, Reference, Tag, Target};
+use crate::reference::{Digest, Reference, Tag, Target, WHY_CHARTS_ARE_NAMED, mismatches};
 use crate::world::World;
 
 mod auth;
@@ -188,8 +188,7 @@ pub fn resolve(
         Target::Registry { base, tag: Some(tag) } => {
             let repository: crate::reference::Repository = base.parse().map_err(invalid)?;
             if !allow_mismatch {
-                let name = (repository.name() != artifact.name).then(|| repository.name().to_owned());
-                check(artifact, tag, name)?;
+                check(artifact, tag, Some(repository.name()))?;
             }
             let tag = tag.clone();
             Ok(Destination::Registry(Reference { repository, tag }))
@@ -214,22 +213,15 @@ pub fn resolve(
     }
 }
 
-fn check(artifact: &Artifact, tag: &Tag, other_name: Option<String>) -> Result<(), Diagnostics> {
-    let Artifact { name, version, .. } = artifact;
+fn check(artifact: &Artifact, tag: &Tag, last: Option<&str>) -> Result<(), Diagnostics> {
     let hint = "leave the tag out and both are appended, or lift the rule with `--allow-mismatch`";
-    let mut list = Vec::new();
-    if let Some(last) = other_name {
-        let message = format!("the repository's last element is {last:?}, but the chart's name is {name:?}");
-        list.push(Diagnostic::error(Class::Config, message));
-    }
-    if version.replace('+', "_") != tag.as_str() {
-        let tag = tag.as_str();
-        let message = format!("the tag is {tag:?}, but the chart's version is {version:?}");
-        list.push(Diagnostic::error(Class::Config, message));
-    }
+    let found = mismatches(last, tag, &artifact.name, &artifact.version);
+    let mut list: Vec<_> = found
+        .into_iter()
+        .map(|message| Diagnostic::error(Class::Config, message))
+        .collect();
     if let Some(last) = list.pop() {
-        let why = "Helm and Flux find a chart by its name and version";
-        list.push(last.note(why).hint(hint));
+        list.push(last.note(WHY_CHARTS_ARE_NAMED).hint(hint));
     }
     Diagnostics::or(list, ())
 }

@@ -1,0 +1,177 @@
+//! The config Secret: made, found again after a crash, and deleted. Only its metadata is ever read.
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::ObjectMeta;
+use kube::{Api, ResourceExt};
+
+use super::ownership::{deletion, is_gone, is_owned_by};
+use super::refusal::Blocked;
+use super::validate::name_conflict;
+use super::{Context, Error, post};
+use crate::api::{GENERATION_ANNOTATION, OwnedReference, TaskStatus};
+use crate::build::{self, Subject};
+
+/// What a Secret of the name is to the task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Somebody else's.
+    Foreign,
+    /// The task's, and about to go.
+    Going,
+    /// The task's, made from a spec that has changed since.
+    Outdated,
+    /// The task's.
+    Own,
+}
+
+fn standing(secret: &ObjectMeta, subject: &Subject<'_>) -> Standing {
+    let annotations = secret.annotations.as_ref();
+    let made = annotations.and_then(|all| all.get(GENERATION_ANNOTATION));
+    if !is_owned_by(secret, subject.uid) {
+        Standing::Foreign
+    } else if secret.deletion_timestamp.is_some() {
+        Standing::Going
+    } else if made != subject.generation().as_ref() {
+        Standing::Outdated
+    } else {
+        Standing::Own
+    }
+}
+
+/// Makes the Secret, or finds the one that was made before a crash.
+pub(super) async fn make_secret(
+    context: &Context,
+    subject: &Subject<'_>,
+) -> Result<Result<OwnedReference, Blocked>, Error> {
+    let secret = build::config_secret(subject)?;
+    match secrets(context, subject).create(&post(), &secret).await {
+        Ok(made) => Ok(Ok(secret_reference(subject, made.uid()))),
+        Err(kube::Error::Api(status)) if status.is_already_exists() => there(context, subject).await,
+        Err(error) => match Blocked::from_refusal(&error, subject.namespace) {
+            Some(blocked) => Ok(Err(blocked)),
+            None => Err(Error::api("making the config Secret")(error)),
+        },
+    }
+}
+
+async fn there(context: &Context, subject: &Subject<'_>) -> Result<Result<OwnedReference, Blocked>, Error> {
+    // Gone again: the next look makes it.
+    let secret = metadata(context, subject).await?.ok_or(Error::Changed)?;
+    match standing(&secret, subject) {
+        Standing::Foreign => Ok(Err(name_conflict(subject, "Secret"))),
+        Standing::Going => Ok(Err(Blocked::going(&format!(
+            "the config Secret {}",
+            subject.job_name()
+        )))),
+        Standing::Outdated => {
+            delete_one_secret(context, subject, &secret_reference(subject, secret.uid)).await?;
+            Err(Error::Changed)
+        }
+        Standing::Own => Ok(Ok(secret_reference(subject, secret.uid))),
+    }
+}
+
+/// The config Secret, when it is there and is the task's.
+pub(super) async fn own_secret(
+    context: &Context,
+    subject: &Subject<'_>,
+) -> Result<Option<OwnedReference>, Error> {
+    let secret = metadata(context, subject).await?;
+    let own = secret.filter(|secret| matches!(standing(secret, subject), Standing::Own | Standing::Outdated));
+    Ok(own.map(|secret| secret_reference(subject, secret.uid)))
+}
+
+async fn metadata(context: &Context, subject: &Subject<'_>) -> Result<Option<ObjectMeta>, Error> {
+    let secret = secrets(context, subject)
+        .get_metadata_opt(&subject.job_name())
+        .await;
+    let secret = secret.map_err(Error::api("reading the config Secret's metadata"))?;
+    Ok(secret.map(|secret| secret.metadata))
+}
+
+pub(super) async fn delete_secret(
+    context: &Context,
+    subject: &Subject<'_>,
+    status: &TaskStatus,
+) -> Result<(), Error> {
+    let secret = match &status.config_secret_ref {
+        Some(secret) => Some(secret.clone()),
+        None => own_secret(context, subject).await?,
+    };
+    let Some(secret) = secret else {
+        return Ok(());
+    };
+    if delete_one_secret(context, subject, &secret).await? {
+        return Ok(());
+    }
+    // The status may know one that is gone, where a younger one was made and could not be noted.
+    match own_secret(context, subject).await? {
+        Some(younger) => delete_one_secret(context, subject, &younger).await.map(|_| ()),
+        None => Ok(()),
+    }
+}
+
+/// Whether it was there.
+async fn delete_one_secret(
+    context: &Context,
+    subject: &Subject<'_>,
+    secret: &OwnedReference,
+) -> Result<bool, Error> {
+    match secrets(context, subject)
+        .delete(&secret.name, &deletion(&secret.uid))
+        .await
+    {
+        Ok(_) => Ok(true),
+        Err(error) if is_gone(&error) => Ok(false),
+        Err(error) => Err(Error::api("deleting the config Secret")(error)),
+    }
+}
+
+fn secret_reference(subject: &Subject<'_>, uid: Option<String>) -> OwnedReference {
+    OwnedReference {
+        namespace: subject.namespace.to_owned(),
+        name: subject.job_name(),
+        uid: uid.unwrap_or_default(),
+    }
+}
+
+pub(super) fn secrets(context: &Context, subject: &Subject<'_>) -> Api<Secret> {
+    Api::namespaced(context.client.clone(), subject.namespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Scope;
+    use crate::tests::{settings, task};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    /// The task's own Secret was once called a stranger's while it was being deleted, and one of an older spec was used.
+    #[test]
+    fn a_secret_of_the_name_is_told_by_owner_deletion_and_generation() {
+        let (settings, task) = (settings(), task());
+        let subject = Subject::new(Scope::Namespaced, &task, &settings).expect("a subject");
+        let own = build::config_secret(&subject).expect("a Secret").metadata;
+        let foreign = ObjectMeta {
+            owner_references: None,
+            ..own.clone()
+        };
+        let going = ObjectMeta {
+            deletion_timestamp: Some(Time(jiff::Timestamp::UNIX_EPOCH)),
+            ..own.clone()
+        };
+        let outdated = ObjectMeta {
+            annotations: Some([(GENERATION_ANNOTATION.to_owned(), "7".to_owned())].into()),
+            ..own.clone()
+        };
+        let table = [
+            (own, Standing::Own),
+            (foreign, Standing::Foreign),
+            (going, Standing::Going),
+            (outdated, Standing::Outdated),
+        ];
+        for (secret, expected) in table {
+            assert_eq!(standing(&secret, &subject), expected, "{secret:?}");
+        }
+    }
+}
