@@ -49,14 +49,15 @@ pub enum Class {
 }
 
 impl Class {
-    /// The least of several speaks for all of them: that the run was ended, then a fault of ours, then the lowest
-    /// exit code. So the order in which they were found says nothing, and what passes by itself hides nothing
+    /// The least of several speaks for all of them: that the run was ended, then a fault of ours, then a wrong
+    /// command line, then the lowest exit code. So the order in which they were found says nothing, and what passes by itself hides nothing
     /// that does not.
     pub fn weight(self) -> u8 {
         match self {
             Self::Interrupted | Self::Terminated => 0,
             Self::Internal => 1,
-            other => 2 + other as u8,
+            Self::Usage => 2,
+            other => 3 + other as u8,
         }
     }
 }
