@@ -55,6 +55,7 @@ pub mod oci;
 pub mod package;
 #[cfg(feature = "render")]
 pub mod pipeline;
+mod printable;
 #[cfg(feature = "render")]
 pub mod provenance;
 pub mod reference;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::details::Details;
 use crate::decode::{Decoder, Object};
 use crate::diag::{Class, Result};
+use crate::printable::printable;
 use crate::source::{Source, Span};
 use crate::value::{Map, Number, Value, write_json_string};
 use crate::version;
@@ -228,7 +229,7 @@ fn field(decoder: &mut Decoder, object: &Object<'_>, name: &str, kind: Field) ->
     let node = lookup(object, name)?;
     let path = object.field(name);
     match kind {
-        Field::Text => non_empty(sanitize(&as_text(decoder, node, &path)?)),
+        Field::Text => non_empty(printable(&as_text(decoder, node, &path)?)),
         Field::RawText => non_empty(as_text(decoder, node, &path)?),
         Field::Flag => decoder.boolean(node, &path)?.then_some(Value::Bool(true)),
         Field::Any => Some(node.to_value()),
@@ -244,7 +245,7 @@ fn field(decoder: &mut Decoder, object: &Object<'_>, name: &str, kind: Field) ->
                         as_text(decoder, item, &path)
                     }
                 })
-                .map(|text| Value::String(sanitize(&text)))
+                .map(|text| Value::String(printable(&text)))
                 .collect();
             (!texts.is_empty()).then_some(Value::List(texts))
         }
@@ -476,23 +477,4 @@ fn annotations(fields: &Struct, maintainers: &[Struct]) -> Map {
         }
     }
     map
-}
-
-/// White space becomes a space, what Unicode can't print is dropped.
-fn sanitize(text: &str) -> String {
-    text.chars()
-        .map(|character| if character.is_whitespace() { ' ' } else { character })
-        .filter(|&character| is_printable(character))
-        .collect()
-}
-
-fn is_printable(character: char) -> bool {
-    if character.is_ascii() {
-        return !character.is_ascii_control();
-    }
-    // The standard library knows what can't be printed: it escapes that in Debug. The
-    // letter in front keeps it from escaping combining marks, which it does at a start.
-    let mut text = String::from("a");
-    text.push(character);
-    text.escape_debug().count() == 2
 }

@@ -2,6 +2,7 @@
 //!
 //! Each returns the reason for a refusal, in words that follow the field's name.
 
+use crate::printable::printable;
 use crate::reference::{Digest, Tag};
 use crate::version;
 
@@ -53,6 +54,11 @@ pub(super) fn chart_name(name: &str) -> Result<(), String> {
     }
     if name.chars().any(char::is_control) {
         return Err("holds a control character".into());
+    }
+    if printable(name) != name {
+        return Err(format!(
+            "{name:?} holds a character that Helm drops, or white space that it makes a blank"
+        ));
     }
     Ok(())
 }
@@ -136,6 +142,25 @@ mod tests {
             &"x".repeat(254),
         ] {
             assert!(object_name(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn charts_names_are_those_that_helm_leaves_alone() {
+        for good in ["shop-frontend", "Größe", "a b", "e\u{301}"] {
+            assert!(chart_name(good).is_ok(), "{good}");
+        }
+        // A byte order mark and a soft hyphen are dropped, a no-break space becomes a blank.
+        for bad in [
+            "..",
+            "a/b",
+            "a\tb",
+            "a\u{feff}b",
+            "\u{feff}a",
+            "a\u{ad}b",
+            "a\u{a0}b",
+        ] {
+            assert!(chart_name(bad).is_err(), "{bad:?}");
         }
     }
 
