@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::shipping::{describe, failed, shipped};
 use super::{Context, Outcome, ci, signals};
 use crate::diag::{Class, Diagnostic, Diagnostics};
-use crate::oci::Finished;
+use crate::oci::{Finished, Going};
 use crate::report::{self, Report};
 
 /// One row of the table.
@@ -73,8 +73,10 @@ impl<'a> Rows<'a> {
                 let outcome = problem.map_or_else(|| failed(Report::default(), internal()), Outcome::failed);
                 return Row::new(input, None, outcome, None);
             }
-            Finished::Stopped { begun } => {
-                return Row::new(input, None, self.stopped(begun), None);
+            Finished::Stopped { going } => {
+                let outcome = self.stopped(going.as_deref());
+                let chart = going.map(|going| (going.name, going.version));
+                return Row::new(input, chart, outcome, None);
             }
             Finished::Sent(ready, result) => {
                 for warning in &ready.warnings {
@@ -121,18 +123,25 @@ impl<'a> Rows<'a> {
     }
 
     /// It is told for all together why: see [`say_stopped`].
-    fn stopped(&self, begun: bool) -> Outcome {
+    fn stopped(&self, going: Option<&Going>) -> Outcome {
         let class = self.context.signals.caught().unwrap_or(Class::Terminated);
         let verb = signals::verb(class);
-        let one = if begun {
-            Diagnostic::error(class, format!("{verb} by a signal while it was on its way"))
-                .note("whether it has arrived is not known")
-        } else {
-            Diagnostic::error(class, format!("{verb} by a signal before it was sent"))
+        let Some(going) = going else {
+            let one = Diagnostic::error(class, format!("{verb} by a signal before it was sent"));
+            return Outcome {
+                problem: None,
+                ..Outcome::failed(one.into())
+            };
+        };
+        let one = Diagnostic::error(class, format!("{verb} by a signal while it was on its way"))
+            .note("whether it has arrived is not known: look for the digest there");
+        let report = Report {
+            reference: Some(going.destination.clone()),
+            ..Report::default()
         };
         Outcome {
             problem: None,
-            ..Outcome::failed(one.into())
+            ..failed(report.with_digest(&going.digest, going.size), one.into())
         }
     }
 }

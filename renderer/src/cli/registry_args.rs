@@ -121,7 +121,8 @@ pub(crate) struct Publish {
     /// appended
     #[arg(value_name = "TARGET")]
     pub(crate) target: Target,
-    /// Push nothing: say what would happen, and fail when a chart changed without a new version
+    /// Push nothing: say what would happen, and fail when a chart changed without a new version, unless
+    /// `--if-exists` says that it may
     #[arg(long)]
     pub(crate) check: bool,
     /// What to do when another digest is at a chart's version [default: fail]

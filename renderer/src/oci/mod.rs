@@ -24,7 +24,7 @@ pub use self::helper::end_helpers;
 pub use self::layout::LayoutError;
 pub use self::login::{Kept, LoginError, login, logout};
 pub use self::policy::{Failure, IfExists, PushOptions, Pushed, Tagged};
-pub use self::publish::{Batch, Finished, Ready, publish};
+pub use self::publish::{Batch, Finished, Going, Ready, publish};
 pub use self::pull::{PullOptions, Pulled, Vouched, pull, verify_provenance};
 pub(crate) use self::pull::{check_provenance, taken};
 pub use self::retry::RetryPolicy;

@@ -78,9 +78,42 @@ pub enum Finished {
     },
     /// The batch was stopped before it was done.
     Stopped {
-        /// Whether some of it may have been sent.
-        begun: bool,
+        /// What some of may have been sent; none when nothing was.
+        going: Option<Box<Going>>,
     },
+}
+
+/// What is known of a chart before it is sent.
+#[derive(Debug)]
+pub struct Going {
+    /// The chart's name.
+    pub name: String,
+    /// The chart's version, as in Chart.yaml.
+    pub version: String,
+    /// The manifest's digest.
+    pub digest: Digest,
+    /// The manifest's size in bytes.
+    pub size: u64,
+    /// Where it goes.
+    pub destination: String,
+}
+
+impl From<&Ready> for Going {
+    fn from(
+        Ready {
+            artifact,
+            destination,
+            ..
+        }: &Ready,
+    ) -> Self {
+        Self {
+            name: artifact.name.clone(),
+            version: artifact.version.clone(),
+            digest: artifact.digest.clone(),
+            size: artifact.size(),
+            destination: destination.to_string(),
+        }
+    }
 }
 
 type Made = (usize, Result<Ready>);
@@ -89,10 +122,9 @@ type Made = (usize, Result<Ready>);
 type Turn = std::result::Result<Box<Ready>, Finished>;
 
 /// How far a chart has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Waiting,
-    Begun,
+    Begun(Option<Box<Going>>),
     Finished,
 }
 
@@ -128,10 +160,11 @@ pub fn publish(
         runtime.block_on(send.all(&batch, receiver, &stages, finished));
     });
     runtime.shutdown_background();
-    for (number, stage) in stages.iter().map(Cell::get).enumerate() {
-        if stage != Stage::Finished {
-            let begun = stage == Stage::Begun;
-            finished(number, Finished::Stopped { begun });
+    for (number, stage) in stages.into_iter().map(Cell::into_inner).enumerate() {
+        match stage {
+            Stage::Waiting => finished(number, Finished::Stopped { going: None }),
+            Stage::Begun(going) => finished(number, Finished::Stopped { going }),
+            Stage::Finished => {}
         }
     }
     Ok(())
@@ -222,7 +255,8 @@ impl Send<'_> {
         let results = in_order(receiver)
             .take_until(batch.stop.stopped())
             .map(|(number, turn)| async move {
-                set(number, Stage::Begun);
+                let going = turn.as_ref().ok().map(|ready| Box::new(Going::from(&**ready)));
+                set(number, Stage::Begun(going));
                 (number, self.one(turn).await)
             })
             .buffer_unordered(batch.connections.max(1));

@@ -18,7 +18,7 @@ impl Sent {
     /// A secret.
     pub(super) fn note(&self, secret: &str) {
         if secret.len() >= SHORTEST && !self.0.borrow().contains(secret) {
-            self.0.borrow_mut().insert(secret.to_owned());
+            self.0.borrow_mut().extend(forms(secret));
         }
     }
 
@@ -52,6 +52,17 @@ impl Sent {
     }
 }
 
+/// A text as servers repeat it: as it is, in JSON, in a form's body, in a URL, in Base64.
+fn forms(secret: &str) -> Vec<String> {
+    let json = serde_json::Value::from(secret).to_string();
+    let json = json.get(1..json.len() - 1).unwrap_or(secret).to_owned();
+    let form: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
+    let url = form.replace('+', "%20");
+    let standard = base64::engine::general_purpose::STANDARD_NO_PAD.encode(secret);
+    let for_urls = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(secret);
+    vec![secret.to_owned(), json, form, url, standard, for_urls]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +76,21 @@ mod tests {
         sent.note("abc");
         let text = "me abc: Basic bWU6aHVudGVyMg==, hunter2 hunter2.and.more";
         assert_eq!(sent.hide(text), "me abc: Basic ***, *** ***");
+    }
+
+    #[test]
+    fn what_a_server_has_encoded_is_hidden() {
+        let sent = Sent::default();
+        sent.note("p@ss w/rd\"x+%");
+        sent.note("ends in \"");
+        assert_eq!(sent.hide(r#""ends in \"""#), r#""***""#);
+        for form in [
+            r#"p@ss w/rd\"x+%"#,
+            "p%40ss+w%2Frd%22x%2B%25",
+            "p%40ss%20w%2Frd%22x%2B%25",
+            "cEBzcyB3L3JkIngrJQ",
+        ] {
+            assert_eq!(sent.hide(&format!("got {form}.")), "got ***.");
+        }
     }
 }

@@ -17,6 +17,7 @@ use crate::source::Source;
 use crate::world::World;
 use crate::yaml;
 
+#[cfg(feature = "cli")]
 pub(crate) mod pull;
 pub(crate) mod web;
 

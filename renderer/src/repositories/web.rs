@@ -156,6 +156,7 @@ impl<'a> Web<'a> {
     ///
     /// # Errors
     /// As [`Web::chart`].
+    #[cfg(feature = "cli")]
     pub(crate) fn at(&self, url: &Url, order: Order<'_>) -> Result<Got> {
         check_scheme(url)?;
         if !url.username().is_empty() || url.password().is_some() {
@@ -218,6 +219,7 @@ impl Got {
     }
 
     /// Whether the archive is the chart that an index has there.
+    #[cfg(feature = "cli")]
     pub(crate) fn check(&self, found: &Metadata) -> Result<()> {
         match &self.listed {
             Some(listed) => super::check_listed(&self.shown(), listed, found),

@@ -79,6 +79,12 @@ fn a_signal_ends_it_with_all_that_is_known_by_then() {
     ];
     let expected = expected.map(|(input, became)| (input.to_owned(), became.to_owned()));
     assert_eq!(outcomes(&run), expected);
+    // What may have arrived can be looked for.
+    let on_its_way = &run.json()["results"][2];
+    let chart = folder.path().join("charts/group-1/c1");
+    let known = Run::of(command().arg("digest").arg(chart));
+    assert_eq!(on_its_way["digest"], known.stdout.trim());
+    assert_eq!(on_its_way["reference"], format!("{}/all/c1:1.0.0", server.host()));
     assert_eq!(run.stderr.matches("error:").count(), 1, "{}", run.stderr);
     assert!(run.stderr.contains("2 of 4 charts are done"), "{}", run.stderr);
     let digest = registry.crane_digest("all/c3:1.0.0");
