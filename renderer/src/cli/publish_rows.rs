@@ -134,7 +134,7 @@ impl<'a> Rows<'a> {
             };
         };
         let one = Diagnostic::error(class, format!("{verb} by a signal while it was on its way"))
-            .note("whether it has arrived is not known: look for the digest there");
+            .note(signals::UNKNOWN);
         let report = Report {
             reference: Some(going.destination.clone()),
             ..Report::default()

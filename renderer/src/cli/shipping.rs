@@ -86,6 +86,7 @@ pub(crate) fn ship(
         signer,
     };
     let before = archive_digest(&destination);
+    context.signals.goes_out(&report);
     let progress = Progress::new(context.printer, "pushing");
     let pushed = oci::push(
         artifact,

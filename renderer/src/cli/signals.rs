@@ -4,7 +4,7 @@
 //! are; one that has a result by then takes its end over ([`Signals::take_over`]), and is ended only when it
 //! takes too long.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -33,26 +33,33 @@ pub(crate) struct Signals {
 struct State {
     taken_over: bool,
     caught: Option<Class>,
+    on_its_way: Option<Report>,
 }
 
 impl Signals {
     /// From here on the command ends by itself, and soon, when this says so.
     pub(crate) fn take_over(&self) -> &Stop {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .taken_over = true;
+        self.lock().taken_over = true;
         &self.stop
     }
 
     /// The class of the failure that a signal is, when one has come.
     pub(crate) fn caught(&self) -> Option<Class> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).caught
+        self.lock().caught
+    }
+
+    /// From here on a chart may arrive, whatever ends the command: what is known of it.
+    pub(crate) fn goes_out(&self, report: &Report) {
+        self.lock().on_its_way = Some(report.clone());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the command ends by itself.
     fn note(&self, class: Class) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         state.caught = Some(class);
         state.taken_over
     }
@@ -92,14 +99,28 @@ pub(crate) fn watch(printer: Printer) -> Arc<Signals> {
             known.stop.stop();
             std::thread::sleep(LAST_WORDS);
         }
-        end(&printer, class);
+        end(&printer, class, known.lock().on_its_way.take());
     });
     signals
 }
 
-fn end(printer: &Printer, class: Class) -> ! {
-    let problem = Diagnostic::error(class, format!("{} by a signal", verb(class))).into();
-    let json = Report::failure(&problem).to_json();
+/// What has gone out and may have arrived.
+pub(crate) const UNKNOWN: &str = "whether it has arrived is not known: look for the digest there";
+
+fn end(printer: &Printer, class: Class, on_its_way: Option<Report>) -> ! {
+    let mut problem = Diagnostic::error(class, format!("{} by a signal", verb(class)));
+    if let Some(report) = &on_its_way {
+        let what = [&report.reference, &report.digest].map(|known| known.as_deref().unwrap_or_default());
+        problem = problem
+            .note(format!("{} was on its way", what.join(", ")))
+            .note(UNKNOWN);
+    }
+    let problem = problem.into();
+    let report = Report {
+        error: Report::failure(&problem).error,
+        ..on_its_way.unwrap_or_default()
+    };
+    let json = report.to_json();
     if printer.finish(&json, &json, "", &[&problem]) == Finish::Before {
         // The result is being printed: either the end is near, or nobody reads it.
         std::thread::sleep(GRACE);

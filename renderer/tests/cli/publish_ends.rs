@@ -34,6 +34,45 @@ fn outcomes(run: &Run) -> Vec<(String, String)> {
         .collect()
 }
 
+#[test]
+fn a_push_that_a_signal_ends_says_what_may_have_arrived() {
+    let (registry, folder) = (Registry::start(), tempfile::tempdir().unwrap());
+    write_charts(folder.path(), 1, "1.0.0");
+    let upstream = registry.host().to_owned();
+    let (sender, receiver) = mpsc::channel();
+    let sender = Mutex::new(sender);
+    let server = Server::start(move |request| {
+        let last = request.method == "PUT" && request.path().contains("/manifests/");
+        let answer = forward(request, &upstream);
+        if last {
+            sender.lock().unwrap().send(()).unwrap();
+            return Answer::hang();
+        }
+        answer.into()
+    });
+    let chart = folder.path().join("charts/group-0/c0");
+    let mut push = command();
+    push.arg("push")
+        .arg(&chart)
+        .arg(format!("oci://{}/all", server.host()));
+    push.args(["--plain-http", "-ojson"]);
+    push.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = push.spawn().unwrap();
+    receiver.recv().unwrap();
+    kill(handled_child(&child), "-TERM");
+    let run = Run::from(child.wait_with_output().unwrap());
+    assert_eq!(run.code, 143, "{}", run.stderr);
+    let json = run.json();
+    assert_eq!(json["error"]["class"], "cancelled");
+    assert_eq!(json["digest"], registry.crane_digest("all/c0:1.0.0"));
+    assert_eq!(json["reference"], format!("{}/all/c0:1.0.0", server.host()));
+    assert!(
+        run.stderr.contains("whether it has arrived is not known"),
+        "{}",
+        run.stderr
+    );
+}
+
 /// It once ended with nothing but its exit code: what had been pushed by then was told to nobody.
 #[test]
 fn a_signal_ends_it_with_all_that_is_known_by_then() {
