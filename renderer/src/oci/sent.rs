@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use base64::Engine as _;
 use http::HeaderValue;
 
-/// Shorter ones would take common words out of a text, and are no secrets anyway.
+/// Shorter ones would take common words out of a text: they are shown.
 const SHORTEST: usize = 4;
 
 /// All that were sent over the connections of one transport. It has no `Debug`.
