@@ -17,7 +17,7 @@ use crate::source::Source;
 use crate::world::World;
 use crate::yaml;
 
-#[cfg(feature = "cli")]
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the commands pull"))]
 pub(crate) mod pull;
 pub(crate) mod web;
 

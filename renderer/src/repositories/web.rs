@@ -156,7 +156,7 @@ impl<'a> Web<'a> {
     ///
     /// # Errors
     /// As [`Web::chart`].
-    #[cfg(feature = "cli")]
+    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the commands pull"))]
     pub(crate) fn at(&self, url: &Url, order: Order<'_>) -> Result<Got> {
         check_scheme(url)?;
         if !url.username().is_empty() || url.password().is_some() {
@@ -219,7 +219,7 @@ impl Got {
     }
 
     /// Whether the archive is the chart that an index has there.
-    #[cfg(feature = "cli")]
+    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the commands pull"))]
     pub(crate) fn check(&self, found: &Metadata) -> Result<()> {
         match &self.listed {
             Some(listed) => super::check_listed(&self.shown(), listed, found),
