@@ -47,7 +47,7 @@ pub(crate) fn without_small_factors(start: &BigUint, step: &BigUint, terms: usiz
     let mut composite = vec![false; terms];
     #[cfg(target_arch = "x86_64")]
     if *step == BigUint::from(2_u32) && lanes::are_there() {
-        DIVISORS.first_multiples(start, |prime, first| {
+        DIVISORS.first_multiples(start, terms, |prime, first| {
             mark(&mut composite, u64::from(prime), first)
         });
         return left(&composite);

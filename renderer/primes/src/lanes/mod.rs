@@ -121,15 +121,6 @@ impl Ifma {
         having
     }
 
-    /// The chosen lanes, and 0 in the others.
-    #[inline(always)]
-    fn only<const W: usize>(self, chosen: [__mmask8; W], mut a: Limb<W>) -> Limb<W> {
-        for v in 0..W {
-            a[v] = self.f._mm512_maskz_mov_epi64(chosen[v], a[v]);
-        }
-        a
-    }
-
     /// The rest of a number that is less than twice the divisor.
     #[inline(always)]
     fn wrap<const W: usize>(self, mut a: Limb<W>, divisor: Limb<W>) -> Limb<W> {

@@ -16,14 +16,22 @@ const SPARE: u64 = 14;
 /// So that a number below twice the modulus stays below 128 times when multiplied by the base.
 const LARGEST_BASE: u64 = 63;
 
-/// A number of `N` limbs in each lane.
-type Number<const N: usize, const W: usize> = [Limb<W>; N];
+/// How many limbs are multiplied by the others at a time: a column's sum stays in its register meanwhile.
+///
+/// What is done with so many limbs is written out, not a loop: a binary made for size does not unroll it.
+const ROWS: usize = 4;
+
+/// [`ROWS`] limbs of the numbers.
+type Chunk<const W: usize> = [Limb<W>; ROWS];
+
+/// A number of `N` chunks in each lane.
+type Number<const N: usize, const W: usize> = [Chunk<W>; N];
 
 /// The powers; none when this processor can't, or the numbers don't fit.
 pub(crate) fn powers(powers: &[Power<'_>]) -> Option<Vec<BigUint>> {
     let bits = powers.iter().map(|power| power.modulus.bits()).max()?;
     let base = powers.iter().map(|power| power.base).max()?;
-    if powers.len() > LANES || powers.iter().any(|power| Shifts::of(power.base).is_none()) {
+    if powers.len() > LANES || powers.iter().any(|power| shift(power.base).is_none()) {
         return None;
     }
     let simd = Ifma::try_new()?;
@@ -32,29 +40,19 @@ pub(crate) fn powers(powers: &[Power<'_>]) -> Option<Vec<BigUint>> {
     let fits =
         |limbs: u64| bits + SPARE <= limbs * u64::from(LIMB) && (4 * limbs + 1) * base < 1 << (64 - LIMB);
     Some(match powers.len() > VECTOR {
-        false if fits(20) => Exponentiation::<20, 40, 1>::new(simd, powers).run(),
-        true if fits(20) => Exponentiation::<20, 40, 2>::new(simd, powers).run(),
-        false if fits(40) => Exponentiation::<40, 80, 1>::new(simd, powers).run(),
-        true if fits(40) => Exponentiation::<40, 80, 2>::new(simd, powers).run(),
+        false if fits(20) => Exponentiation::<5, 10, 1>::new(simd, powers).run(),
+        true if fits(20) => Exponentiation::<5, 10, 2>::new(simd, powers).run(),
+        false if fits(40) => Exponentiation::<10, 20, 1>::new(simd, powers).run(),
+        true if fits(40) => Exponentiation::<10, 20, 2>::new(simd, powers).run(),
         _ => return None,
     })
 }
 
-/// A base that is multiplied by without a multiplication: a power of two, or one more.
-struct Shifts {
-    bits: u32,
-    plus_one: bool,
-}
-
-impl Shifts {
-    fn of(base: u64) -> Option<Self> {
-        let plus_one = base % 2 == 1;
-        let power = base - u64::from(plus_one);
-        (power.is_power_of_two() && base <= LARGEST_BASE).then(|| Self {
-            bits: power.trailing_zeros(),
-            plus_one,
-        })
-    }
+/// By how many bits a number is shifted, and then added to itself, when multiplied by a base that is
+/// one more than a power of two; none for another base.
+fn shift(base: u64) -> Option<u32> {
+    let power = base.checked_sub(1)?;
+    (power.is_power_of_two() && base <= LARGEST_BASE).then(|| power.trailing_zeros())
 }
 
 /// `D` is twice `N`.
@@ -65,27 +63,21 @@ struct Exponentiation<'a, const N: usize, const D: usize, const W: usize> {
     /// Montgomery's constant modulo 2^52.
     constant: Limb<W>,
     exponent: Number<N, W>,
-    /// By how many bits multiplying by the base shifts,
-    bits: Limb<W>,
-    /// and where the number itself is added.
-    plus_one: [__mmask8; W],
+    /// What multiplying by the base shifts by; none where all bases are 2.
+    shifts: Option<Limb<W>>,
     number: Number<N, W>,
 }
 
 impl<'a, const N: usize, const D: usize, const W: usize> Exponentiation<'a, N, D, W> {
     fn new(simd: Ifma, powers: &'a [Power<'a>]) -> Self {
-        let one = BigUint::from(1_u32) << (N * LIMB as usize);
+        let one = BigUint::from(1_u32) << (N * ROWS * LIMB as usize);
         let mut constants = [[1_u64; VECTOR]; W];
-        let mut bits = [[0_u64; VECTOR]; W];
-        let mut plus_one = [0; W];
+        let mut shifts = [[0_u64; VECTOR]; W];
         for (lane, power) in powers.iter().enumerate() {
             let (vector, lane) = (lane / VECTOR, lane % VECTOR);
             let low = power.modulus.iter_u64_digits().next().unwrap_or(1);
             constants[vector][lane] = montgomery_constant(low) & MASK;
-            if let Some(shifts) = Shifts::of(power.base) {
-                bits[vector][lane] = u64::from(shifts.bits);
-                plus_one[vector] |= __mmask8::from(shifts.plus_one) << lane;
-            }
+            shifts[vector][lane] = shift(power.base).map_or(0, u64::from);
         }
         Self {
             simd,
@@ -93,8 +85,7 @@ impl<'a, const N: usize, const D: usize, const W: usize> Exponentiation<'a, N, D
             modulus: spread(powers.iter().map(|power| power.modulus)),
             constant: constants.map(pulp::cast),
             exponent: spread(powers.iter().map(|power| power.exponent)),
-            bits: bits.map(pulp::cast),
-            plus_one,
+            shifts: (shifts != [[0; VECTOR]; W]).then(|| shifts.map(pulp::cast)),
             number: spread(powers.iter().map(|power| &one % power.modulus)),
         }
     }
@@ -124,27 +115,23 @@ impl<const N: usize, const D: usize, const W: usize> pulp::NullaryFnOnce for Rai
             modulus,
             constant,
             exponent,
-            bits,
-            plus_one,
+            shifts,
             number,
         } = self.0;
         let length = powers.iter().map(|power| power.exponent.bits()).max();
         let length = usize::try_from(length.unwrap_or(0)).unwrap_or(usize::MAX);
+        let mut wide = [[simd.zero(); ROWS]; D];
         for bit in (0..length).rev() {
             let (limb, bit) = (bit / LIMB as usize, bit % LIMB as usize);
-            let mut set = simd.having(exponent[limb], 1 << bit);
-            let shift = simd.only(set, *bits);
-            for v in 0..W {
-                set[v] &= plus_one[v];
-            }
-            let mut wide = simd.square::<N, D, W>(number);
+            let set = simd.having(exponent[limb / ROWS][limb % ROWS], 1 << bit);
+            simd.square::<N, D, W>(number, &mut wide);
             simd.reduce(&mut wide, modulus, *constant);
-            simd.upper(&wide, shift, set, number);
+            simd.upper(&wide, set, *shifts, number);
         }
-        let mut wide = [simd.zero(); D];
+        wide = [[simd.zero(); ROWS]; D];
         wide[..N].copy_from_slice(number);
         simd.reduce(&mut wide, modulus, *constant);
-        simd.upper(&wide, simd.zero(), [0; W], number);
+        simd.upper(&wide, [0; W], None, number);
     }
 }
 
@@ -153,34 +140,131 @@ impl<const N: usize, const D: usize, const W: usize> pulp::NullaryFnOnce for Rai
 impl Ifma {
     /// The square, its carries not yet taken on.
     #[inline(always)]
-    fn square<const N: usize, const D: usize, const W: usize>(self, a: &Number<N, W>) -> Number<D, W> {
-        let mut wide = [self.zero(); D];
-        // Each product of two different limbs counts twice. Two rows at a time: what costs
-        // is not the products but storing the sums.
-        for i in (0..N).step_by(2) {
-            let (a0, a1) = (a[i], a[i + 1]);
-            wide[2 * i + 1] = self.low(wide[2 * i + 1], a0, a1);
-            let (mut before, mut first, mut second) = (a1, self.zero(), self.zero());
-            for j in i + 2..N {
-                let sum = self.high(self.low(wide[i + j], a0, a[j]), a0, before);
-                wide[i + j] = self.high(self.low(sum, a1, first), a1, second);
-                before = a[j];
-                second = first;
-                first = a[j];
-            }
-            let sum = self.high(wide[i + N], a0, before);
-            wide[i + N] = self.high(self.low(sum, a1, first), a1, second);
-            wide[i + N + 1] = self.high(wide[i + N + 1], a1, first);
-        }
+    fn square<const N: usize, const D: usize, const W: usize>(
+        self,
+        a: &Number<N, W>,
+        wide: &mut Number<D, W>,
+    ) {
+        let zero = [self.zero(); ROWS];
         for i in 0..N {
-            let (even, odd) = (wide[2 * i], wide[2 * i + 1]);
-            wide[2 * i] = self.low(self.add(even, even), a[i], a[i]);
-            wide[2 * i + 1] = self.high(self.add(odd, odd), a[i], a[i]);
+            let sums = &mut wide[2 * i..];
+            let behind = &a[i + 1..];
+            if i == 0 {
+                (sums[0], sums[1]) = self.corner([zero; 2], a[0], a[1]);
+                self.add_products::<true, W>(&mut sums[2..], a[0], behind);
+                continue;
+            }
+            // What no row has reached yet.
+            sums[behind.len() + 1] = zero;
+            let next = behind.first().copied().unwrap_or(zero);
+            (sums[0], sums[1]) = self.corner([sums[0], sums[1]], a[i], next);
+            self.add_products::<false, W>(&mut sums[2..], a[i], behind);
         }
-        wide
     }
 
-    /// Makes the lower half 0 modulo 2^(52 N) by adding multiples of the modulus, and takes its
+    /// The two chunks of a square's columns that begin with these rows' own squares, to which later rows add
+    /// nothing: with the products of these rows, and of those with the limbs behind.
+    #[inline(always)]
+    fn corner<const W: usize>(
+        self,
+        [lower, upper]: [Chunk<W>; 2],
+        [a, b, c, d]: Chunk<W>,
+        [e, f, g, h]: Chunk<W>,
+    ) -> (Chunk<W>, Chunk<W>) {
+        let [mut s0, mut s1, mut s2, mut s3] = lower;
+        let [mut s4, mut s5, mut s6, mut s7] = upper;
+        s1 = self.lows(s1, [a], [b]);
+        s2 = self.lows(self.highs(s2, [a], [b]), [a], [c]);
+        s3 = self.lows(self.highs(s3, [a], [c]), [a, b], [d, c]);
+        s4 = self.lows(self.highs(s4, [a, b], [d, c]), [a, b], [e, d]);
+        s5 = self.lows(self.highs(s5, [a, b], [e, d]), [a, b, c], [f, e, d]);
+        s6 = self.lows(self.highs(s6, [a, b, c], [f, e, d]), [a, b, c], [g, f, e]);
+        s7 = self.lows(self.highs(s7, [a, b, c], [g, f, e]), [a, b, c, d], [h, g, f, e]);
+        // Each product of two different limbs counts twice.
+        s0 = self.low(self.add(s0, s0), a, a);
+        s1 = self.high(self.add(s1, s1), a, a);
+        s2 = self.low(self.add(s2, s2), b, b);
+        s3 = self.high(self.add(s3, s3), b, b);
+        s4 = self.low(self.add(s4, s4), c, c);
+        s5 = self.high(self.add(s5, s5), c, c);
+        s6 = self.low(self.add(s6, s6), d, d);
+        s7 = self.high(self.add(s7, s7), d, d);
+        ([s0, s1, s2, s3], [s4, s5, s6, s7])
+    }
+
+    /// The sum and the low halves of the products.
+    #[inline(always)]
+    fn lows<const K: usize, const W: usize>(
+        self,
+        mut sum: Limb<W>,
+        a: [Limb<W>; K],
+        b: [Limb<W>; K],
+    ) -> Limb<W> {
+        for k in 0..K {
+            sum = self.low(sum, a[k], b[k]);
+        }
+        sum
+    }
+
+    /// The sum and the high halves of the products.
+    #[inline(always)]
+    fn highs<const K: usize, const W: usize>(
+        self,
+        mut sum: Limb<W>,
+        a: [Limb<W>; K],
+        b: [Limb<W>; K],
+    ) -> Limb<W> {
+        for k in 0..K {
+            sum = self.high(sum, a[k], b[k]);
+        }
+        sum
+    }
+
+    /// Adds the products of rows and another number, but for those in its lowest chunk's columns.
+    /// What the sums were before is nothing when they are new.
+    #[inline(always)]
+    fn add_products<const NEW: bool, const W: usize>(
+        self,
+        sums: &mut [Chunk<W>],
+        rows: Chunk<W>,
+        other: &[Chunk<W>],
+    ) {
+        for (sums, limbs) in sums.iter_mut().zip(other.array_windows()) {
+            let before = if NEW { [self.zero(); ROWS] } else { *sums };
+            *sums = self.add_chunk(before, rows, limbs);
+        }
+        let (Some(last), Some(sums)) = (other.last(), sums.get_mut(other.len().wrapping_sub(1))) else {
+            return;
+        };
+        let [s0, s1, s2, s3] = if NEW { [self.zero(); ROWS] } else { *sums };
+        let [p, q, r, s] = rows;
+        let [e, f, g, h] = *last;
+        *sums = [
+            self.lows(self.highs(s0, [p, q, r, s], [h, g, f, e]), [q, r, s], [h, g, f]),
+            self.lows(self.highs(s1, [q, r, s], [h, g, f]), [r, s], [h, g]),
+            self.lows(self.highs(s2, [r, s], [h, g]), [s], [h]),
+            self.high(s3, s, h),
+        ];
+    }
+
+    /// The sums and the products of rows and limbs in the columns of the upper limbs.
+    #[inline(always)]
+    fn add_chunk<const W: usize>(
+        self,
+        [s0, s1, s2, s3]: Chunk<W>,
+        rows: Chunk<W>,
+        limbs: &[Chunk<W>; 2],
+    ) -> Chunk<W> {
+        let [[a, b, c, d], [e, f, g, h]] = *limbs;
+        [
+            self.lows(self.highs(s0, rows, [d, c, b, a]), rows, [e, d, c, b]),
+            self.lows(self.highs(s1, rows, [e, d, c, b]), rows, [f, e, d, c]),
+            self.lows(self.highs(s2, rows, [f, e, d, c]), rows, [g, f, e, d]),
+            self.lows(self.highs(s3, rows, [g, f, e, d]), rows, [h, g, f, e]),
+        ]
+    }
+
+    /// Makes the lower half 0 modulo 2^(52 ROWS N) by adding multiples of the modulus, and takes its
     /// carry on: the upper half is the quotient.
     #[inline(always)]
     fn reduce<const N: usize, const D: usize, const W: usize>(
@@ -189,42 +273,65 @@ impl Ifma {
         modulus: &Number<N, W>,
         constant: Limb<W>,
     ) {
-        let m = modulus;
-        for i in (0..N).step_by(2) {
-            let f0 = self.low(self.zero(), wide[i], constant);
-            let carry = self.carry(self.low(wide[i], f0, m[0]));
-            let sum = self.high(self.low(wide[i + 1], f0, m[1]), f0, m[0]);
-            let sum = self.add(sum, carry);
-            let f1 = self.low(self.zero(), sum, constant);
-            let carry = self.carry(self.low(sum, f1, m[0]));
-            wide[i + 2] = self.add(wide[i + 2], carry);
-            for j in 2..N {
-                let sum = self.high(self.low(wide[i + j], f0, m[j]), f0, m[j - 1]);
-                wide[i + j] = self.high(self.low(sum, f1, m[j - 1]), f1, m[j - 2]);
-            }
-            let sum = self.high(wide[i + N], f0, m[N - 1]);
-            wide[i + N] = self.high(self.low(sum, f1, m[N - 1]), f1, m[N - 2]);
-            wide[i + N + 1] = self.high(wide[i + N + 1], f1, m[N - 1]);
+        let mut factors = self.factors(wide, modulus[0], constant);
+        for i in 1..N {
+            wide[i] = self.add_chunk(wide[i], factors, &[modulus[0], modulus[1]]);
+            // Each factor waits for the one before: meanwhile the products with the last ones are added.
+            let next = self.factors(&mut wide[i..], modulus[0], constant);
+            self.add_products::<false, W>(&mut wide[i + 1..], factors, &modulus[1..]);
+            factors = next;
         }
+        self.add_products::<false, W>(&mut wide[N..], factors, modulus);
     }
 
-    /// The upper half of a number in limbs of 52 bits, shifted to the left, and with itself added
-    /// where `plus` says so.
+    /// The multiples of the modulus that make the sums' lowest limbs 0; the carry is taken on.
+    #[inline(always)]
+    fn factors<const W: usize>(
+        self,
+        sums: &mut [Chunk<W>],
+        [a, b, c, d]: Chunk<W>,
+        constant: Limb<W>,
+    ) -> Chunk<W> {
+        let [s0, s1, s2, s3] = sums[0];
+        let (p, carry) = self.factor(s0, constant);
+        let (q, carry) = self.factor(self.add(self.high(s1, p, a), self.low(carry, p, b)), constant);
+        let s2 = self.low(self.highs(s2, [p, q], [b, a]), p, c);
+        let (r, carry) = self.factor(self.add(s2, self.low(carry, q, b)), constant);
+        let s3 = self.lows(self.highs(s3, [p, q, r], [c, b, a]), [p, q], [d, c]);
+        let (s, carry) = self.factor(self.add(s3, self.low(carry, r, b)), constant);
+        sums[1][0] = self.add(sums[1][0], carry);
+        [p, q, r, s]
+    }
+
+    /// The multiple of the modulus that makes this sum's limb 0, and what they carry on.
+    #[inline(always)]
+    fn factor<const W: usize>(self, sum: Limb<W>, constant: Limb<W>) -> (Limb<W>, Limb<W>) {
+        let factor = self.low(self.zero(), sum, constant);
+        // The limbs make up a whole, unless both are 0.
+        let carry = self.add_some(self.carry(sum), self.having(sum, MASK), self.all(1));
+        (factor, carry)
+    }
+
+    /// The upper half of a number in limbs of 52 bits, multiplied by the base where `set` says so.
     #[inline(always)]
     fn upper<const N: usize, const D: usize, const W: usize>(
         self,
         wide: &Number<D, W>,
-        shift: Limb<W>,
-        plus: [__mmask8; W],
+        set: [__mmask8; W],
+        shifts: Option<Limb<W>>,
         into: &mut Number<N, W>,
     ) {
         let mut carry = self.zero();
-        for i in 0..N {
-            let limb = wide[N + i];
-            let multiple = self.add_some(self.shift(limb, shift), plus, limb);
-            let sum = self.add(multiple, carry);
-            carry = self.carry(sum);
-            into[i] = self.limb(sum);
+        for (limbs, into) in wide[N..].iter().zip(into) {
+            for i in 0..ROWS {
+                let shifted = match shifts {
+                    Some(bits) => self.shift(limbs[i], bits),
+                    None => limbs[i],
+                };
+                let sum = self.add_some(self.add(limbs[i], carry), set, shifted);
+                carry = self.carry(sum);
+                into[i] = self.limb(sum);
+            }
         }
     }
 }
@@ -233,23 +340,28 @@ impl Ifma {
 fn spread<const N: usize, const W: usize>(
     numbers: impl Iterator<Item = impl std::borrow::Borrow<BigUint>>,
 ) -> Number<N, W> {
-    let mut spread = [[[0_u64; VECTOR]; W]; N];
+    let mut spread = [[[[0_u64; VECTOR]; W]; ROWS]; N];
     for (lane, number) in numbers.enumerate().take(VECTOR * W) {
-        for (limb, value) in spread.iter_mut().zip(limbs(number.borrow())) {
+        for (limb, value) in spread.as_flattened_mut().iter_mut().zip(limbs(number.borrow())) {
             limb[lane / VECTOR][lane % VECTOR] = value;
         }
     }
-    spread.map(|limb| limb.map(pulp::cast))
+    spread.map(|chunk| chunk.map(|limb| limb.map(pulp::cast)))
 }
 
 /// The numbers of all lanes again.
 fn gather<const N: usize, const W: usize>(number: &Number<N, W>) -> Vec<BigUint> {
-    let limbs: [[[u64; VECTOR]; W]; N] = number.map(|limb| limb.map(pulp::cast));
+    let limbs: [[[[u64; VECTOR]; W]; ROWS]; N] = number.map(|chunk| chunk.map(|limb| limb.map(pulp::cast)));
     (0..VECTOR * W)
         .map(|lane| {
-            limbs.iter().rev().fold(BigUint::from(0_u32), |number, limb| {
-                (number << LIMB) + limb[lane / VECTOR][lane % VECTOR]
-            })
+            let limb = |limb: &[[u64; VECTOR]; W]| u128::from(limb[lane / VECTOR][lane % VECTOR]);
+            let (pairs, _) = limbs.as_flattened().as_chunks();
+            // Two limbs are 13 bytes.
+            let bytes = pairs.iter().flat_map(|[low, high]| {
+                let pair = limb(low) | limb(high) << LIMB;
+                pair.to_le_bytes().into_iter().take(2 * LIMB as usize / 8)
+            });
+            BigUint::from_bytes_le(&bytes.collect::<Vec<u8>>())
         })
         .collect()
 }

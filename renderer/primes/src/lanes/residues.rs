@@ -1,12 +1,14 @@
 //! The remainders of one number by many primes, by Montgomery's method: eight primes a vector.
 
+use std::arch::x86_64::__mmask8;
+
 use num_bigint::BigUint;
 
 use super::{Ifma, LIMB, Limb, MASK, VECTOR, limbs};
 use crate::montgomery_constant;
 
 /// Vectors side by side: each step waits for the one before, those of the other vectors don't.
-const SIDE: usize = 4;
+const SIDE: usize = 8;
 /// The primes that are divided by together.
 const GROUP: usize = SIDE * VECTOR;
 /// So that the product of two remainders, a limb and the carry stay in 64 bits, and the sum's upper bits
@@ -34,23 +36,36 @@ impl Divisors {
         Self(primes.chunks(GROUP).map(Group::new).collect())
     }
 
-    /// Calls with each prime and the least k at which `number + 2k` is a multiple of it; false when this processor can't.
-    pub(crate) fn first_multiples(&self, number: &BigUint, mut each: impl FnMut(u32, u64)) -> bool {
+    /// Calls with each prime and the least k at which `number + 2k` is a multiple of it, if that k is below `end`;
+    /// false when this processor can't.
+    pub(crate) fn first_multiples(
+        &self,
+        number: &BigUint,
+        end: usize,
+        mut each: impl FnMut(u32, u64),
+    ) -> bool {
         let Some(simd) = Ifma::try_new() else {
             return false;
         };
         let mut limbs: Vec<u64> = limbs(number).collect();
         limbs.reverse();
+        let end = u64::try_from(end).unwrap_or(u64::MAX);
         let mut firsts = [0; GROUP];
         for group in &self.0 {
-            simd.vectorize(Divide {
+            let below = simd.vectorize(Divide {
                 simd,
                 limbs: &limbs,
                 group,
+                end,
                 firsts: &mut firsts,
             });
-            for (prime, first) in group.primes.iter().zip(firsts) {
-                each(*prime, first);
+            // Of the larger primes few have a multiple that near.
+            for (vector, mut below) in below.into_iter().enumerate() {
+                while below != 0 {
+                    let lane = vector * VECTOR + below.trailing_zeros() as usize;
+                    each(group.primes[lane], firsts[lane]);
+                    below &= below - 1;
+                }
             }
         }
         true
@@ -91,18 +106,21 @@ struct Divide<'a> {
     /// The highest first.
     limbs: &'a [u64],
     group: &'a Group,
+    end: u64,
     firsts: &'a mut [u64; GROUP],
 }
 
 impl pulp::NullaryFnOnce for Divide<'_> {
-    type Output = ();
+    /// Which lanes are below the end.
+    type Output = [__mmask8; SIDE];
 
     #[inline(always)]
-    fn call(self) {
+    fn call(self) -> Self::Output {
         let Self {
             simd,
             limbs,
             group,
+            end,
             firsts,
         } = self;
         let primes = simd.widen(&group.primes);
@@ -119,6 +137,7 @@ impl pulp::NullaryFnOnce for Divide<'_> {
         let product = simd.low(simd.zero(), rest, simd.widen(&group.halves));
         let first = simd.wrap(simd.divide(product, primes, constants), primes);
         *firsts = pulp::cast(first);
+        simd.below(first, end)
     }
 }
 
@@ -133,12 +152,24 @@ impl Ifma {
         self.high(carry, factor, primes)
     }
 
+    /// Which lanes are below the end.
+    #[inline(always)]
+    fn below<const W: usize>(self, a: Limb<W>, end: u64) -> [__mmask8; W] {
+        let end = self.f._mm512_set1_epi64(end.cast_signed());
+        let mut below = [0; W];
+        for v in 0..W {
+            below[v] = self.f._mm512_cmplt_epu64_mask(a[v], end);
+        }
+        below
+    }
+
     #[inline(always)]
     fn widen(self, numbers: &[u32; GROUP]) -> Limb<SIDE> {
-        let mut wide = [0_u64; GROUP];
-        for lane in 0..GROUP {
-            wide[lane] = u64::from(numbers[lane]);
+        let (numbers, _) = numbers.as_chunks::<VECTOR>();
+        let mut wide = self.zero();
+        for v in 0..SIDE {
+            wide[v] = self.f._mm512_cvtepu32_epi64(pulp::cast(numbers[v]));
         }
-        pulp::cast(wide)
+        wide
     }
 }

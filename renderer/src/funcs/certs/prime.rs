@@ -7,6 +7,7 @@ use super::super::Context;
 use super::{ahead, der};
 use crate::template::Fault;
 
+/// Of RSA keys; a prime.
 const EXPONENT: u32 = 65_537;
 /// Candidates after a random start. One in 355 odd numbers of 1024 bits is prime, one in 710
 /// of 2048: a start without a prime in reach is drawn again.
@@ -68,21 +69,20 @@ fn primes<const N: usize>(context: &mut Context, bits: u64) -> Result<[BigUint; 
 
 /// An RSA key in PKCS #1's form.
 pub(super) fn rsa(context: &mut Context, bits: u64) -> Result<Vec<u8>, Fault> {
-    let exponent = BigUint::from(EXPONENT);
     loop {
         let [mut p, mut q] = primes(context, bits / 2)?;
         if p < q {
             std::mem::swap(&mut p, &mut q);
         }
         let (below_p, below_q) = (&p - 1_u32, &q - 1_u32);
-        let private = exponent.modinv(&(&below_p * &below_q));
+        let private = private_exponent(&(&below_p * &below_q));
         let (Some(private), Some(inverse)) = (private, q.modinv(&p)) else {
             continue;
         };
         let parts = [
             BigUint::from(0_u32),
             &p * &q,
-            exponent,
+            BigUint::from(EXPONENT),
             private.clone(),
             p,
             q,
@@ -92,6 +92,20 @@ pub(super) fn rsa(context: &mut Context, bits: u64) -> Result<Vec<u8>, Fault> {
         ];
         return Ok(integers(&parts));
     }
+}
+
+/// The inverse of [`EXPONENT`] modulo this order; none where they share a factor.
+///
+/// It is `(order * k + 1) / EXPONENT` for the only k below `EXPONENT` with which that divides: small
+/// numbers do what Euclid's algorithm would do with large ones.
+pub(super) fn private_exponent(order: &BigUint) -> Option<BigUint> {
+    let rest = order % EXPONENT;
+    if rest == BigUint::ZERO {
+        return None;
+    }
+    // Fermat: the inverse modulo a prime.
+    let inverse = rest.modpow(&(EXPONENT - 2).into(), &EXPONENT.into());
+    Some((order * (EXPONENT - inverse) + 1_u32) / EXPONENT)
 }
 
 /// A DSA key of 2048 and 256 bits: version, p, q, g, y, x.

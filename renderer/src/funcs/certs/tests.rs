@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use num_bigint::BigUint;
+
 use super::keys::Key;
 use super::{Context, prime};
 use crate::world::System;
@@ -18,6 +20,17 @@ fn keys_made_one_after_another_are_all_different() {
         .map(|_| prime::rsa(&mut context, 2_048).expect("a key"))
         .collect();
     assert_eq!(keys.len(), 8);
+}
+
+#[test]
+fn the_private_exponent_is_the_inverse() {
+    let exponent = BigUint::from(65_537_u32);
+    let mut order = BigUint::from(1_000_003_u32);
+    for _ in 0..40 {
+        order = &order * &order % ((BigUint::from(1_u32) << 2_048_u32) - 1_u32) + 1_u32;
+        assert_eq!(prime::private_exponent(&order), exponent.modinv(&order));
+    }
+    assert_eq!(prime::private_exponent(&(order * exponent)), None);
 }
 
 #[test]
