@@ -25,9 +25,12 @@
 //! - [`decode`][]: YAML nodes to typed fields
 //! - [`yaml`][]: YAML 1.1 as Helm's readers read it and its writers write it
 //! - [`value`][]: data
-//! - [`fsio`][], [`world`][]: files; environment, clock, entropy
+//! - [`fsio`][], [`world`][], `beside`, `heap`: files; environment, clock, entropy; a second
+//!   processor; memory
 //! - [`diag`][], [`source`][]: what users did wrong, and where
 
+#[cfg(feature = "render")]
+mod beside;
 #[cfg(feature = "render")]
 pub mod blueprint;
 #[cfg(feature = "render")]
@@ -47,6 +50,8 @@ pub mod fsio;
 pub mod funcs;
 #[cfg(feature = "render")]
 pub mod gotext;
+#[cfg(feature = "render")]
+mod heap;
 #[cfg(feature = "render")]
 pub mod lint;
 #[cfg(feature = "oci")]

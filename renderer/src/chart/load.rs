@@ -24,7 +24,8 @@ use super::body::Body;
 use super::details::Details;
 use super::metadata::{self, MAX_METADATA_BYTES, Metadata};
 use super::pool::Pool;
-use super::{Budget, Content, HELM_CHART_BYTES, archive, folder};
+use super::{Budget, Content, HELM_CHART_BYTES, archive, folder, values_file};
+use crate::beside::both;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
 use crate::source::Source;
@@ -33,6 +34,10 @@ use crate::yaml;
 
 /// How many charts may lie in each other.
 pub const MAX_SUBCHART_DEPTH: usize = 32;
+
+/// From so many bytes on, a values.yaml is parsed while the chart's other files are read: to start a thread costs
+/// as much as some 10 KiB.
+const SHARED_BYTES: usize = 64 << 10;
 
 /// A chart in memory.
 #[derive(Debug, Clone)]
@@ -175,10 +180,20 @@ struct Parts {
     older_lock: Option<Vec<u8>>,
     values: Option<Vec<u8>>,
     schema: Option<Arc<Vec<u8>>>,
-    templates: Vec<(String, Vec<u8>)>,
+    templates: Vec<(String, Body)>,
     files: Vec<(String, Body)>,
     /// By the first element of the path below `charts/`.
     charts: BTreeMap<String, Vec<(String, Body)>>,
+}
+
+/// A values.yaml and what it says.
+type Values = (Option<Arc<Source>>, Arc<Map>);
+
+/// What [`Loader::rest`] reads.
+struct Rest {
+    lock: Option<Arc<Source>>,
+    dependencies: Vec<Arc<Loaded>>,
+    templates: Vec<Template>,
 }
 
 impl Parts {
@@ -190,7 +205,7 @@ impl Parts {
             "requirements.lock" => self.older_lock = Some(body.into_bytes()?),
             "values.yaml" => self.values = Some(body.into_bytes()?),
             "values.schema.json" => self.schema = Some(body.into_bytes()?.into()),
-            _ if path.starts_with("templates/") => self.templates.push((path, body.into_bytes()?)),
+            _ if path.starts_with("templates/") => self.templates.push((path, body)),
             _ => match path.strip_prefix("charts/") {
                 Some(below) if !path.ends_with(".prov") => {
                     let (name, inside) = below.split_once('/').unwrap_or((below, ""));
@@ -258,20 +273,19 @@ impl Loader {
         if details.api_version == "v1" {
             parts.keep_older();
         }
-        let mut problems = Vec::new();
-        let values = keep(self.values(parts.values.take(), place), &mut problems);
-        let lock = parts
-            .lock
-            .take()
-            .or_else(|| Some(("requirements.lock".to_owned(), parts.older_lock.take()?)));
-        let lock = keep(self.lock(lock, place), &mut problems);
-        let dependencies = self.subcharts(parts.charts, place, depth, &mut problems);
-        let templates = parts
-            .templates
-            .into_iter()
-            .map(|(name, bytes)| self.template(name, bytes, place))
-            .collect();
-        let (values_source, values) = values.unwrap_or_default();
+        let (mut problems, mut others) = (Vec::new(), Vec::new());
+        let values = self.values_source(parts.values.take(), place);
+        let values = keep(values, &mut problems).flatten();
+        let (values, rest) = self.beside_values(values, |loader| {
+            loader.rest(&mut parts, place, depth, &mut others)
+        });
+        let (values_source, values) = keep(values, &mut problems).unwrap_or_default();
+        problems.append(&mut others);
+        let Rest {
+            lock,
+            dependencies,
+            templates,
+        } = rest;
         let loaded = Loaded {
             details,
             metadata,
@@ -281,7 +295,7 @@ impl Loader {
             values,
             values_source,
             schema: parts.schema,
-            lock: lock.flatten(),
+            lock,
             dependencies,
             warnings,
         };
@@ -313,13 +327,50 @@ impl Loader {
         Ok((source, metadata))
     }
 
-    fn values(&mut self, bytes: Option<Vec<u8>>, place: &str) -> Result<(Option<Arc<Source>>, Arc<Map>)> {
-        let Some(bytes) = bytes else {
-            return Ok((None, Arc::default()));
+    fn values_source(&mut self, bytes: Option<Vec<u8>>, place: &str) -> Result<Option<Arc<Source>>> {
+        let source = bytes.map(|bytes| self.text("values.yaml", bytes, place, yaml::Limits::BYTES));
+        source.transpose()
+    }
+
+    /// What a values.yaml says, and what `other` does meanwhile.
+    fn beside_values<T>(
+        &mut self,
+        source: Option<Arc<Source>>,
+        other: impl FnOnce(&mut Self) -> T,
+    ) -> (Result<Values>, T) {
+        let Some(source) = source else {
+            return (Ok(Default::default()), other(self));
         };
-        let source = self.text("values.yaml", bytes, place, yaml::Limits::BYTES)?;
-        let values = self.pool.values(&source)?;
-        Ok((Some(source), values))
+        let (values, other) = match self.pool.values(&source) {
+            Some(values) => (Ok(values), other(self)),
+            None if source.text().len() < SHARED_BYTES => {
+                (values_file::load(&source).map(Arc::new), other(self))
+            }
+            None => both(|| values_file::load(&source).map(Arc::new), || other(self)),
+        };
+        if let Ok(values) = &values {
+            self.pool.keep_values(&source, values);
+        }
+        (values.map(|values| (Some(source), values)), other)
+    }
+
+    /// What has to be read of a chart beside its values.
+    fn rest(&mut self, parts: &mut Parts, place: &str, depth: usize, problems: &mut Vec<Diagnostic>) -> Rest {
+        let older = parts.older_lock.take();
+        let older = older.map(|bytes| ("requirements.lock".to_owned(), bytes));
+        let lock = keep(self.lock(parts.lock.take().or(older), place), problems);
+        let charts = std::mem::take(&mut parts.charts);
+        let dependencies = self.subcharts(charts, place, depth, problems);
+        let templates = std::mem::take(&mut parts.templates).into_iter();
+        let templates = templates.filter_map(|(name, body)| {
+            let bytes = keep(body.into_bytes(), problems)?;
+            Some(self.template(name, bytes, place))
+        });
+        Rest {
+            lock: lock.flatten(),
+            dependencies,
+            templates: templates.collect(),
+        }
     }
 
     /// Helm refuses a chart whose lock file it can't read, and makes nothing more of it here.

@@ -205,3 +205,20 @@ fn mistakes_of_several_subcharts_are_reported_together() {
     ]);
     assert!(found.unwrap_err().iter().count() >= 3);
 }
+
+#[test]
+fn a_large_values_file_and_what_is_read_beside_it_are_told_of_together() {
+    let values = format!("# {}\na: [\n", "x".repeat(SHARED_BYTES));
+    let problem = memory(&[
+        ("Chart.yaml", &head("root")),
+        ("values.yaml", values.as_bytes()),
+        ("Chart.lock", b"a: [\n"),
+        ("charts/inner/Chart.yaml", b"name: [\n"),
+    ])
+    .unwrap_err();
+    let places: Vec<String> = problem
+        .iter()
+        .map(|one| one.location.as_ref().unwrap().source.name().to_owned())
+        .collect();
+    assert_eq!(places, ["values.yaml", "Chart.lock", "charts/inner/Chart.yaml"]);
+}

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::metadata::Metadata;
-use super::values_file;
 use crate::diag::{Class, Result};
 use crate::source::Source;
 use crate::value::Map;
@@ -41,14 +40,14 @@ impl Pool {
         source
     }
 
-    /// The values of a shared text.
-    pub(super) fn values(&mut self, source: &Arc<Source>) -> Result<Arc<Map>> {
-        if let Some(values) = self.values.get(&address(source)) {
-            return Ok(Arc::clone(values));
-        }
-        let values = Arc::new(values_file::load(source)?);
-        self.values.insert(address(source), Arc::clone(&values));
-        Ok(values)
+    /// The values of a shared text, as far as they are known.
+    pub(super) fn values(&self, source: &Arc<Source>) -> Option<Arc<Map>> {
+        self.values.get(&address(source)).map(Arc::clone)
+    }
+
+    /// What a shared text says.
+    pub(super) fn keep_values(&mut self, source: &Arc<Source>, values: &Arc<Map>) {
+        self.values.insert(address(source), Arc::clone(values));
     }
 
     /// What `read` makes of two shared texts.

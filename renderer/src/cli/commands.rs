@@ -323,7 +323,7 @@ pub(crate) fn folder_of(config: &Path) -> &Path {
 }
 
 fn packer() -> Packer {
-    Packer::new(std::thread::available_parallelism().map_or(1, usize::from))
+    Packer::new(crate::beside::processors())
 }
 
 fn warn(prepared: &Prepared, context: &Context<'_>) {

@@ -16,6 +16,7 @@ use crate::engine::manifest::{Choice, Crd, Manifest, Manifests, print_texts};
 use crate::engine::release::{DEFAULT_NAME, Release, check_name, name_from_template};
 use crate::engine::show::show_only;
 use crate::engine::{Chart, Rendered, Request};
+use crate::heap;
 use crate::report::{Report, SCHEMA};
 use crate::value::{Map, Value};
 use crate::values::Places;
@@ -46,6 +47,7 @@ fn failed(problem: Diagnostics, text: String) -> Done {
 }
 
 fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
+    heap::grow();
     let (chart, request) = request(args)?;
     // The process ends soon: to take a large chart apart piece by piece would only cost time.
     let sources = ManuallyDrop::new(Chart::new(load(&chart, args, context)?));

@@ -151,6 +151,11 @@ impl Manifest {
     fn print(&self, out: &mut String) {
         print(&self.source, self.text(), out);
     }
+
+    /// At least as many bytes as are printed of it.
+    fn room(&self) -> usize {
+        self.source.len() + self.text().len() + 16
+    }
 }
 
 impl Manifests {
@@ -238,7 +243,10 @@ impl Manifests {
 
     /// What `helm template` prints: CRDs, manifests, hooks.
     pub fn print(&self, crds: &[Crd], choice: Choice) -> String {
-        let mut out = String::new();
+        let hooks = self.chosen_hooks(choice);
+        let printed = self.manifests.iter().chain(hooks).map(Manifest::room);
+        // Large outputs would be copied as they grow.
+        let mut out = String::with_capacity(printed.sum());
         for crd in crds {
             print(&crd.name, &crd.body.text(), &mut out);
         }

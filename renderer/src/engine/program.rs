@@ -2,11 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::functions::functions;
 use super::problem::Problem;
 use super::stack::on_large_stack;
+use crate::beside::both;
 use crate::chart::body::Body;
 use crate::diag::Result;
 use crate::source::Source;
@@ -14,6 +16,8 @@ use crate::template::{Room, Set, Tree};
 
 /// How much of its caller's stack parsing may use, in bytes: threads have 2 MiB.
 const OWN_STACK: usize = 512 << 10;
+/// From so many bytes of templates on, two threads parse them: to start one costs as much as some 20 KiB.
+const SHARED_BYTES: usize = 128 << 10;
 
 /// One chart of a release, by itself or within others: what the engine needs of it.
 #[derive(Debug, Clone)]
@@ -97,13 +101,7 @@ impl Program {
             let depth = name.bytes().filter(|byte| *byte == b'/').count();
             Reverse((depth, Arc::clone(name)))
         });
-        // Trees that are made on this thread lie where its memory is: threads of their own are for the rare
-        // text that nests so deep.
-        let room = Room::of(OWN_STACK);
-        let mut set = parse(&files, known, &room);
-        if room.was_short() {
-            set = on_large_stack(|| parse(&files, known, &Room::unlimited()))?;
-        }
+        let set = parse(&files, known)?;
         let entries = files.into_iter().map(|(name, unit, _)| Entry { name, unit });
         Ok(set.map(|set| Self {
             root,
@@ -117,21 +115,57 @@ impl Program {
 type TextFile = (Arc<str>, usize, Arc<Source>);
 
 /// Every text that is no template is a problem.
-fn parse(files: &[TextFile], known: &Parsed, room: &Room) -> std::result::Result<Set, Vec<Problem>> {
+fn parse(files: &[TextFile], known: &Parsed) -> Result<std::result::Result<Set, Vec<Problem>>> {
+    let mut parses = match parse_each(files, known) {
+        Some(parses) => parses,
+        None => on_large_stack(|| rest(files, &AtomicUsize::new(0), known, &Room::unlimited()))?
+            .unwrap_or_default(),
+    };
+    // Later definitions win, and problems are told in order.
+    parses.sort_by_key(|(place, _)| *place);
     let (mut set, mut problems) = (Set::default(), Vec::new());
-    for (name, _, source) in files {
-        match trees(name, source, known, room) {
+    for (_, parse) in parses {
+        match parse {
             Ok(trees) => trees.into_iter().for_each(|tree| set.add(tree)),
             Err(problem) => problems.push(problem),
         }
-        if room.was_short() {
-            break;
-        }
     }
-    if problems.is_empty() {
+    Ok(if problems.is_empty() {
         Ok(set)
     } else {
         Err(problems)
+    })
+}
+
+/// A text's place, and what it defines or what is wrong with it.
+type Parse = (usize, std::result::Result<Vec<Arc<Tree>>, Problem>);
+
+/// In any order. None when a text nests too deep for the stack that there is: threads of their own are for
+/// these rare texts, as trees that are made on this thread lie where its memory is.
+fn parse_each(files: &[TextFile], known: &Parsed) -> Option<Vec<Parse>> {
+    let next = AtomicUsize::new(0);
+    let some = || rest(files, &next, known, &Room::of(OWN_STACK));
+    let bytes: usize = files.iter().map(|(.., source)| source.text().len()).sum();
+    if bytes < SHARED_BYTES {
+        return some();
+    }
+    let (mut parses, others) = both(some, some);
+    parses.as_mut()?.append(&mut others?);
+    parses
+}
+
+/// Those that nobody else takes. None when there is not room enough.
+fn rest(files: &[TextFile], next: &AtomicUsize, known: &Parsed, room: &Room) -> Option<Vec<Parse>> {
+    let mut parses = Vec::new();
+    loop {
+        let place = next.fetch_add(1, Ordering::Relaxed);
+        let Some((name, _, source)) = files.get(place) else {
+            return Some(parses);
+        };
+        parses.push((place, trees(name, source, known, room)));
+        if room.was_short() {
+            return None;
+        }
     }
 }
 

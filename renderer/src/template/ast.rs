@@ -285,16 +285,18 @@ impl Code {
         })
     }
 
-    /// Gives back what the tables have taken in advance.
-    pub(super) fn shrink(&mut self) {
-        self.nodes.shrink_to_fit();
-        self.branches.shrink_to_fit();
-        self.invocations.shrink_to_fit();
-        self.pipes.shrink_to_fit();
-        self.words.shrink_to_fit();
-        self.names.shrink_to_fit();
-        self.strings.shrink_to_fit();
-        self.numbers.shrink_to_fit();
+    /// What is in the tables, in ones of the right size. The room stays in these.
+    pub(super) fn drained(&mut self) -> Self {
+        Self {
+            nodes: self.nodes.drain(..).collect(),
+            branches: self.branches.drain(..).collect(),
+            invocations: self.invocations.drain(..).collect(),
+            pipes: self.pipes.drain(..).collect(),
+            words: self.words.drain(..).collect(),
+            names: self.names.drain(..).collect(),
+            strings: self.strings.drain(..).collect(),
+            numbers: self.numbers.drain(..).collect(),
+        }
     }
 }
 

@@ -1,15 +1,26 @@
-//! How much of a thread's stack may be used: [`Room`].
+//! Where texts are parsed: [`Room`].
 
 use std::cell::Cell;
+use std::fmt;
 use std::hint::black_box;
 
-/// A part of the stack below the place where it was made. Whoever finds it used up gives up, and starts again
-/// where there is more.
-#[derive(Debug, Default)]
+use super::parse::Tables;
+
+/// A part of the stack below the place where it was made, and tables. Whoever finds the stack used up gives up,
+/// and starts again where there is more.
+#[derive(Default)]
 pub struct Room {
     /// The address down to which the stack may grow.
     floor: usize,
     short: Cell<bool>,
+    /// What the next text is parsed into: tables that have grown once are used again.
+    pub(super) tables: Cell<Tables>,
+}
+
+impl fmt::Debug for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Room(..)")
+    }
 }
 
 impl Room {
@@ -17,7 +28,7 @@ impl Room {
     pub fn of(bytes: usize) -> Self {
         Self {
             floor: here().saturating_sub(bytes),
-            short: Cell::new(false),
+            ..Self::default()
         }
     }
 

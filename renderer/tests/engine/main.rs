@@ -1,4 +1,4 @@
-//! The engine as a library: hostile and random templates.
+//! The engine as a library: hostile, large and random templates.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -7,5 +7,6 @@
 
 mod goldens;
 mod hostile;
+mod large;
 mod random;
 mod support;

@@ -15,6 +15,7 @@ use num_bigint::BigUint;
 use solar_primes::Finder;
 
 use super::prime;
+use crate::beside::processors;
 use crate::template::Fault;
 
 /// Primes that a rendering makes by itself first: those of two keys.
@@ -87,8 +88,7 @@ impl Ahead {
         if self.threads >= THREADS || self.asked < self.threads * PRIMES_OF_A_THREAD {
             return;
         }
-        let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        if self.threads + 1 >= processors {
+        if self.threads + 1 >= processors() {
             return;
         }
         self.threads += 1;

@@ -63,16 +63,16 @@ pub(super) fn parse(
         ranges: 0,
         depth: 0,
         action: None,
-        nodes: Vec::new(),
-        words: Vec::new(),
-        code: Code::default(),
+        tables: room.tables.take(),
         roots: Vec::new(),
     };
     let root = parser.text()?;
     parser.add(name, root)?;
-    let Parser { mut code, roots, .. } = parser;
-    code.shrink();
-    let code = Arc::new(code);
+    let Parser {
+        mut tables, roots, ..
+    } = parser;
+    let code = Arc::new(tables.code.drained());
+    room.tables.set(tables);
     let tree = |(name, root)| Tree {
         name,
         source: Arc::clone(source),
@@ -84,6 +84,16 @@ pub(super) fn parse(
 
 /// What a step of the parser gives.
 type Parsed<T> = Result<T, Box<ParseError>>;
+
+/// What is empty before and after a text was parsed, but may have room.
+#[derive(Default)]
+pub(super) struct Tables {
+    /// Parts of what is being read, those of inner lists behind those of outer ones: when a list
+    /// is complete, its own are moved to the code.
+    nodes: Vec<Node>,
+    words: Vec<Expr>,
+    code: Code,
+}
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
@@ -100,11 +110,7 @@ struct Parser<'a> {
     depth: usize,
     /// Where the action that is being read began.
     action: Option<u32>,
-    /// Parts of what is being read, those of inner lists behind those of outer ones: when a list
-    /// is complete, its own are moved to the code.
-    nodes: Vec<Node>,
-    words: Vec<Expr>,
-    code: Code,
+    tables: Tables,
     /// The templates that are complete.
     roots: Vec<(Arc<str>, List<Node>)>,
 }
@@ -124,7 +130,7 @@ enum Item {
 impl Parser<'_> {
     /// A whole text: actions, and definitions between them.
     fn text(&mut self) -> Parsed<List<Node>> {
-        let mark = self.nodes.len();
+        let mark = self.tables.nodes.len();
         loop {
             let token = self.next();
             if token.kind == TokenKind::Eof {
@@ -136,7 +142,7 @@ impl Parser<'_> {
                 continue;
             }
             match self.text_or_action(token)? {
-                Item::Node(node) => self.nodes.push(node),
+                Item::Node(node) => self.tables.nodes.push(node),
                 Item::Ended(Ended::End, _) => return Err(self.error("unexpected {{end}}")),
                 Item::Ended(Ended::Else, _) => return Err(self.error("unexpected {{else}}")),
             }
@@ -179,9 +185,9 @@ impl Parser<'_> {
             self.roots.push((Arc::clone(name), root));
             return Ok(());
         };
-        if self.code.is_blank(*other, self.source) {
+        if self.tables.code.is_blank(*other, self.source) {
             *other = root;
-        } else if !self.code.is_blank(root, self.source) {
+        } else if !self.tables.code.is_blank(root, self.source) {
             let message = format!("template: multiple definition of template {}", quote(name));
             return Err(self.error(message));
         }
@@ -190,7 +196,7 @@ impl Parser<'_> {
 
     /// The list whose nodes have been read since `mark`.
     fn gathered(&mut self, mark: usize) -> List<Node> {
-        List::moved(&mut self.nodes, mark, &mut self.code.nodes)
+        List::moved(&mut self.tables.nodes, mark, &mut self.tables.code.nodes)
     }
 
     /// Nodes up to an `end` or `else`.
@@ -199,14 +205,14 @@ impl Parser<'_> {
         if self.is_too_deep() {
             return Err(self.error(format!("actions are nested more than {MAX_PARSE_DEPTH} deep")));
         }
-        let mark = self.nodes.len();
+        let mark = self.tables.nodes.len();
         loop {
             let token = self.next();
             if token.kind == TokenKind::Eof {
                 return Err(self.error("unexpected EOF"));
             }
             match self.text_or_action(token)? {
-                Item::Node(node) => self.nodes.push(node),
+                Item::Node(node) => self.tables.nodes.push(node),
                 Item::Ended(ended, token) => {
                     self.depth -= 1;
                     return Ok((self.gathered(mark), ended, token));
@@ -327,7 +333,7 @@ impl Parser<'_> {
             list,
             otherwise,
         };
-        Ok(Id::of(branch, &mut self.code.branches))
+        Ok(Id::of(branch, &mut self.tables.code.branches))
     }
 
     /// What follows `else`; `else if` in an if, and `else with` in a with, share its end.
@@ -349,7 +355,7 @@ impl Parser<'_> {
         };
         self.depth -= 1;
         if let Some(node) = chained {
-            return Ok(List::one(node, &mut self.code.nodes));
+            return Ok(List::one(node, &mut self.tables.code.nodes));
         }
         let (nodes, ended, _) = self.list()?;
         match ended {
@@ -384,7 +390,7 @@ impl Parser<'_> {
     fn invocation(&mut self, token: &Token, name: Arc<str>, pipe: Option<Id<Pipe>>) -> Node {
         let pos = token.start;
         let invocation = Invocation { pos, name, pipe };
-        Node::Template(Id::of(invocation, &mut self.code.invocations))
+        Node::Template(Id::of(invocation, &mut self.tables.code.invocations))
     }
 
     fn template_name(&mut self, token: &Token, context: &str) -> Parsed<Arc<str>> {

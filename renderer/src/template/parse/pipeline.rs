@@ -17,7 +17,7 @@ impl Parser<'_> {
         } else {
             Default::default()
         };
-        let mark = self.words.len();
+        let mark = self.tables.words.len();
         loop {
             let token = self.front();
             if token.kind == end {
@@ -27,9 +27,9 @@ impl Parser<'_> {
                     pos: first.start,
                     assigns,
                     declared,
-                    words: List::moved(&mut self.words, mark, &mut self.code.words),
+                    words: List::moved(&mut self.tables.words, mark, &mut self.tables.code.words),
                 };
-                return Ok(Id::of(pipe, &mut self.code.pipes));
+                return Ok(Id::of(pipe, &mut self.tables.code.pipes));
             }
             match token.kind {
                 TokenKind::Bool
@@ -85,12 +85,12 @@ impl Parser<'_> {
     }
 
     fn declared(&mut self, mut names: Vec<Arc<str>>) -> List<Arc<str>> {
-        List::moved(&mut names, 0, &mut self.code.names)
+        List::moved(&mut names, 0, &mut self.tables.code.names)
     }
 
     /// Checks the commands that have been read since `mark`.
     fn check(&mut self, mark: usize, context: &str) -> Parsed<()> {
-        let words = self.words.get(mark..).unwrap_or_default();
+        let words = self.tables.words.get(mark..).unwrap_or_default();
         if words.is_empty() {
             return Err(self.error(format!("missing value for {context}")));
         }
@@ -113,13 +113,13 @@ impl Parser<'_> {
     }
 
     fn command(&mut self) -> Parsed<()> {
-        let mark = self.words.len();
+        let mark = self.tables.words.len();
         loop {
             let word = self.operand()?;
             let found = word.is_some();
             if let Some(mut word) = word {
-                word.first = self.words.len() == mark;
-                self.words.push(word);
+                word.first = self.tables.words.len() == mark;
+                self.tables.words.push(word);
             }
             let token = self.front();
             match token.kind {
@@ -135,7 +135,7 @@ impl Parser<'_> {
                 }
             }
         }
-        if self.words.len() == mark {
+        if self.tables.words.len() == mark {
             return Err(self.error("empty command"));
         }
         Ok(())
@@ -168,7 +168,7 @@ impl Parser<'_> {
                 return Err(self.error_in(Span::new(fields.end as usize, fields.end as usize), message));
             }
             _ => ExprKind::Chain {
-                node: Id::of(term, &mut self.code.words),
+                node: Id::of(term, &mut self.tables.code.words),
                 fields,
             },
         };
@@ -215,7 +215,7 @@ impl Parser<'_> {
                     _ => literal::number(written),
                 };
                 let number = number.map_err(|message| self.error_at(&token, message))?;
-                ExprKind::Number(Id::of(number, &mut self.code.numbers))
+                ExprKind::Number(Id::of(number, &mut self.tables.code.numbers))
             }
             TokenKind::LeftParen => {
                 self.depth += 1;
@@ -224,14 +224,14 @@ impl Parser<'_> {
                 }
                 let pipe = self.pipeline("parenthesized pipeline", TokenKind::RightParen)?;
                 self.depth -= 1;
-                let pos = self.code.pipe(pipe).pos;
+                let pos = self.tables.code.pipe(pipe).pos;
                 return Ok(Some(word(pos, ExprKind::Pipe(pipe))));
             }
             TokenKind::String | TokenKind::RawString => {
                 let written = self.written(&token);
                 let value = literal::string(written).map_err(|message| self.error_at(&token, message))?;
                 ExprKind::Str {
-                    value: Id::of(value, &mut self.code.strings),
+                    value: Id::of(value, &mut self.tables.code.strings),
                     end: token.end,
                 }
             }
