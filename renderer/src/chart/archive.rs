@@ -234,29 +234,35 @@ fn check_entry(name: &str, path: &str, kind: tar::EntryType) -> Result<bool> {
 }
 
 /// A path below the archive's top folder, as Helm reads it: where there is a backslash in it (archives
-/// from Windows), that is what separates folders.
+/// from Windows), that is what separates folders, and the top folder of `./a/b` is `.`.
 fn inside(name: &str, path: &str) -> Result<String> {
     let separator = if path.contains('\\') { '\\' } else { '/' };
-    let whole = path.strip_prefix("./").unwrap_or(path);
-    let below = whole
+    let below = path
         .split_once(separator)
         .map(|(_, below)| below.replace('\\', "/"));
-    let problem = if path.starts_with(['/', '\\']) || matches!(path.get(1..3), Some(":/" | ":\\")) {
+    let problem = if path.starts_with(['/', '\\']) || has_drive(path) {
         "is absolute"
-    } else if whole.split(['/', '\\']).any(|part| part == "..") {
+    } else if path.split(['/', '\\']).any(|part| part == "..") {
         "leaves the chart"
     } else {
         match below {
             Some(below) if below.trim_end_matches('/').is_empty() => return Ok(String::new()),
             Some(below) => match clean(&below) {
+                Some(below) if has_drive(&below) => "is absolute",
                 Some(below) => return Ok(below),
                 None => "has an empty element",
             },
-            None if whole.is_empty() => return Ok(String::new()),
+            None if path.is_empty() => return Ok(String::new()),
             None => "lies outside the chart's folder",
         }
     };
     Err(refused(name, &format!("the path {path:?} {problem}")))
+}
+
+/// Whether it begins with a drive of Windows.
+fn has_drive(path: &str) -> bool {
+    path.starts_with(|first: char| first.is_ascii_alphabetic())
+        && matches!(path.get(1..3), Some(":/" | ":\\"))
 }
 
 /// Without elements that say `.`; `None` where one is empty.

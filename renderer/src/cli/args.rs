@@ -33,6 +33,7 @@ Exit codes:
 #[command(name = "solar-render", version = VERSION, after_help = EXIT_CODES, subcommand_required = true)]
 #[command(
     arg_required_else_help = true,
+    args_override_self = true,
     disable_help_subcommand = true,
     max_term_width = 110
 )]

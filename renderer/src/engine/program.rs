@@ -54,6 +54,8 @@ pub struct Program {
     pub(super) set: Set,
     /// In the order in which Helm runs them: deepest folders first, names descending.
     pub(super) entries: Vec<Entry>,
+    /// Whether there are [`SHARED_BYTES`] of templates.
+    pub(super) is_large: bool,
 }
 
 /// Texts that have been parsed, by the place of their source in memory: charts that hold
@@ -101,12 +103,14 @@ impl Program {
             let depth = name.bytes().filter(|byte| *byte == b'/').count();
             Reverse((depth, Arc::clone(name)))
         });
+        let is_large = bytes(&files) >= SHARED_BYTES;
         let set = parse(&files, known)?;
         let entries = files.into_iter().map(|(name, unit, _)| Entry { name, unit });
         Ok(set.map(|set| Self {
             root,
             set,
             entries: entries.collect(),
+            is_large,
         }))
     }
 }
@@ -137,6 +141,11 @@ fn parse(files: &[TextFile], known: &Parsed) -> Result<std::result::Result<Set, 
     })
 }
 
+/// Of all texts.
+fn bytes(files: &[TextFile]) -> usize {
+    files.iter().map(|(.., source)| source.text().len()).sum()
+}
+
 /// A text's place, and what it defines or what is wrong with it.
 type Parse = (usize, std::result::Result<Vec<Arc<Tree>>, Problem>);
 
@@ -145,8 +154,7 @@ type Parse = (usize, std::result::Result<Vec<Arc<Tree>>, Problem>);
 fn parse_each(files: &[TextFile], known: &Parsed) -> Option<Vec<Parse>> {
     let next = AtomicUsize::new(0);
     let some = || rest(files, &next, known, &Room::of(OWN_STACK));
-    let bytes: usize = files.iter().map(|(.., source)| source.text().len()).sum();
-    if bytes < SHARED_BYTES {
+    if bytes(files) < SHARED_BYTES {
         return some();
     }
     let (mut parses, others) = both(some, some);

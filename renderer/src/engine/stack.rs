@@ -1,17 +1,12 @@
 //! A stack that is large enough, whoever calls.
 
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
-use crate::heap;
 use crate::template::STACK_BYTES;
 
 /// Templates may nest deeper than the stack of a thread that a caller happens to have.
 pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
-        let work = || {
-            heap::grow();
-            work()
-        };
         match builder.spawn_scoped(scope, work) {
             Ok(thread) => Ok(thread
                 .join()

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Context;
 use super::args::{check_items, func, strval, variadic};
 use super::merge::{merge, merge_overwrite, must_merge, must_merge_overwrite};
-use crate::template::{Call, Fault, Func, List, MAX_NESTING, Map, MapType, TooDeep, Type, Val};
+use crate::template::{Call, Fault, Func, List, Map, MapType, TooDeep, Type, Val, Walk};
 
 fn dict(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     let map = Map::default();
@@ -89,32 +89,32 @@ fn deep_copy(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     if value.is_nil() {
         return Err("reflect: call of reflect.Value.Type on zero Value".into());
     }
-    Ok(copied(&value, 0)?)
+    Ok(copied(&value, &mut Walk::default(), 0)?)
 }
 
-fn copied(value: &Val, depth: usize) -> Result<Val, TooDeep> {
+fn copied(value: &Val, walk: &mut Walk, depth: usize) -> Result<Val, TooDeep> {
+    walk.part(depth)?;
     match value {
-        _ if depth > MAX_NESTING => Err(TooDeep),
-        Val::List(list) if !list.is_nil() => copied_list(list, depth),
-        Val::Map(map) => copied_map(map, depth),
+        Val::List(list) if !list.is_nil() => copied_list(list, walk, depth),
+        Val::Map(map) => copied_map(map, walk, depth),
         Val::Object(object) => Ok(super::semver::copied(object.as_ref()).unwrap_or_else(|| value.clone())),
         other => Ok(other.clone()),
     }
 }
 
 // Loops, not iterators, here: they take less of the stack for each level.
-fn copied_list(list: &List, depth: usize) -> Result<Val, TooDeep> {
+fn copied_list(list: &List, walk: &mut Walk, depth: usize) -> Result<Val, TooDeep> {
     let mut items = Vec::with_capacity(list.len());
     for item in list.iter() {
-        items.push(copied(item, depth + 1)?);
+        items.push(copied(item, walk, depth + 1)?);
     }
     Ok(Val::List(List::typed(list.kind(), items)))
 }
 
-fn copied_map(map: &Map, depth: usize) -> Result<Val, TooDeep> {
+fn copied_map(map: &Map, walk: &mut Walk, depth: usize) -> Result<Val, TooDeep> {
     let copy = Map::typed(map.kind());
     for (key, value) in map.borrow().iter() {
-        copy.set(std::sync::Arc::clone(key), copied(value, depth + 1)?);
+        copy.set(std::sync::Arc::clone(key), copied(value, walk, depth + 1)?);
     }
     Ok(Val::Map(copy))
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Context;
 use super::args::func;
-use crate::template::{Call, Fault, Func, List, MAX_NESTING, Map, Object, TooDeep, Type, Val};
+use crate::template::{Call, Fault, Func, List, Map, Object, TooDeep, Type, Val, Walk};
 
 fn type_of(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::str(call.arg(0).type_name()))
@@ -45,10 +45,9 @@ pub(super) fn deep_equal(a: &Val, b: &Val) -> Result<bool, TooDeep> {
     };
     let mut open: Vec<(Val, Val, usize)> = pairs.into_iter().map(|(a, b)| (a, b, 1)).collect();
     let mut seen: Vec<(Map, Map)> = Vec::new();
+    let mut walk = Walk::default();
     while let Some((a, b, depth)) = open.pop() {
-        if depth > MAX_NESTING {
-            return Err(TooDeep);
-        }
+        walk.part(depth)?;
         if depth > PLAIN_DEPTH
             && let (Val::Map(a), Val::Map(b)) = (&a, &b)
         {

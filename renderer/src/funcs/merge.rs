@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Context;
-use crate::template::{Call, Fault, Kind, MAX_NESTING, Map, MapType, TooDeep, Val};
+use crate::template::{Call, Fault, Kind, Map, MapType, Val, Walk};
 
 /// Which side wins where both have something.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,10 +50,9 @@ fn merged(call: &Call<'_, Context>, winner: Winner) -> Result<Val, Fault> {
 /// Maps within maps are merged from a list of what is open: a map can hold itself.
 fn merge_into(target: &Map, source: &Map, winner: Winner) -> Result<(), Fault> {
     let mut open = vec![(target.clone(), source.clone(), 0)];
+    let mut walk = Walk::default();
     while let Some((target, source, depth)) = open.pop() {
-        if depth > MAX_NESTING {
-            return Err(TooDeep.into());
-        }
+        walk.part(depth)?;
         for (key, value) in source.entries() {
             if let Some((target, source)) = merge_entry(&target, source.kind(), key, value, winner)? {
                 open.push((target, source, depth + 1));

@@ -7,7 +7,7 @@ use super::eval::Arguments;
 use super::exec::{Frame, Ran};
 use super::func::{Call, Fault, Type};
 use super::print::quote;
-use super::run::{MAX_LIST_ITEMS, MAX_TEXT_BYTES, Slot};
+use super::run::{ITEMS_OF_A_STEP, MAX_LIST_ITEMS, MAX_TEXT_BYTES, Slot};
 use super::set::Callee;
 use super::value::{IntType, ListType, UintType, Val};
 
@@ -150,7 +150,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         }
     }
 
-    fn check_size(&self, name: &str, value: &Val) -> Ran<()> {
+    fn check_size(&mut self, name: &str, value: &Val) -> Ran<()> {
         let message = match value {
             Val::Str(text) if text.len() > MAX_TEXT_BYTES => {
                 format!("{name} gives a text of more than {MAX_TEXT_BYTES} bytes")
@@ -158,6 +158,8 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
             Val::List(list) if list.len() > MAX_LIST_ITEMS => {
                 format!("{name} gives a list of more than {MAX_LIST_ITEMS} items")
             }
+            // To make a list of many items takes as long as many steps.
+            Val::List(list) if list.is_new() => return self.steps(list.len() / ITEMS_OF_A_STEP),
             _ => return Ok(()),
         };
         Err(self.error(message).limit())

@@ -7,14 +7,36 @@ use crate::value::{self as data, Number};
 /// or copied. A map can hold itself, and Go would fill its stack.
 pub const MAX_NESTING: usize = 1_000;
 
-/// Values nest too deep, or in a circle.
+/// How many parts one walk over a value may meet. Maps that stand in a map twice count twice: a few dozen that hold
+/// each other so have more parts than can be walked over.
+pub const MAX_PARTS: usize = 10_000_000;
+
+/// Counts the parts of a walk over a value, and looks how deep it is.
+#[derive(Debug, Default)]
+pub struct Walk(usize);
+
+impl Walk {
+    /// One part more, that deep.
+    ///
+    /// # Errors
+    /// It is too deep, or one too many.
+    pub fn part(&mut self, depth: usize) -> Result<(), TooDeep> {
+        self.0 += 1;
+        if depth > MAX_NESTING || self.0 > MAX_PARTS {
+            return Err(TooDeep);
+        }
+        Ok(())
+    }
+}
+
+/// Values nest too deep, or in a circle, or have too many parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooDeep;
 
 impl From<TooDeep> for super::Fault {
     fn from(_: TooDeep) -> Self {
         Self::new(format!(
-            "the value is nested more than {MAX_NESTING} deep, or holds itself"
+            "the value is nested more than {MAX_NESTING} deep, holds itself, or has more than {MAX_PARTS} parts"
         ))
     }
 }
@@ -38,13 +60,11 @@ impl Val {
     /// What Go's `encoding/json` makes of it, as plain data: bytes are base64, times and other
     /// objects what they say of themselves. Invalid UTF-8 becomes U+FFFD.
     pub fn to_data(&self) -> Result<data::Value, TooDeep> {
-        self.data_at(0)
+        self.data_at(&mut Walk::default(), 0)
     }
 
-    fn data_at(&self, depth: usize) -> Result<data::Value, TooDeep> {
-        if depth > MAX_NESTING {
-            return Err(TooDeep);
-        }
+    fn data_at(&self, walk: &mut Walk, depth: usize) -> Result<data::Value, TooDeep> {
+        walk.part(depth)?;
         Ok(match self {
             Self::Nil | Self::Null => data::Value::Null,
             Self::Bool(value) => data::Value::Bool(*value),
@@ -57,10 +77,10 @@ impl Val {
             Self::Str(text) => data::Value::String(text.to_text().into_owned()),
             Self::Bytes(bytes) => data::Value::String(base64(bytes)),
             Self::List(list) if list.is_nil() => data::Value::Null,
-            Self::List(list) => list_at(list, depth)?,
+            Self::List(list) => list_at(list, walk, depth)?,
             Self::Map(map) if map.kind() == super::MapType::NilStrings && map.is_empty() => data::Value::Null,
-            Self::Map(map) => map_at(map, depth)?,
-            Self::Object(object) => object.json().data_at(depth + 1)?,
+            Self::Map(map) => map_at(map, walk, depth)?,
+            Self::Object(object) => object.json().data_at(walk, depth + 1)?,
         })
     }
 
@@ -74,18 +94,18 @@ impl Val {
 }
 
 // Loops, not iterators, here: they take less of the stack for each level.
-fn list_at(list: &List, depth: usize) -> Result<data::Value, TooDeep> {
+fn list_at(list: &List, walk: &mut Walk, depth: usize) -> Result<data::Value, TooDeep> {
     let mut items = Vec::with_capacity(list.len());
     for item in list.iter() {
-        items.push(item.data_at(depth + 1)?);
+        items.push(item.data_at(walk, depth + 1)?);
     }
     Ok(data::Value::List(items))
 }
 
-fn map_at(map: &Map, depth: usize) -> Result<data::Value, TooDeep> {
+fn map_at(map: &Map, walk: &mut Walk, depth: usize) -> Result<data::Value, TooDeep> {
     let mut entries = Vec::with_capacity(map.len());
     for (key, item) in map.borrow().iter() {
-        entries.push((key.to_string(), item.data_at(depth + 1)?));
+        entries.push((key.to_string(), item.data_at(walk, depth + 1)?));
     }
     Ok(data::Value::Map(entries.into_iter().collect()))
 }

@@ -64,7 +64,12 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
     }
 
     pub(super) fn step(&mut self) -> Ran<()> {
-        if self.run.step() {
+        self.steps(1)
+    }
+
+    /// So many steps at once.
+    pub(super) fn steps(&mut self, count: usize) -> Ran<()> {
+        if self.run.step(count) {
             return Ok(());
         }
         let message = format!("the rendering takes more than {} steps", self.run.allowed);

@@ -10,7 +10,7 @@
 //! # Where it differs from Go
 //!
 //! - Limits: [`MAX_PARSE_DEPTH`], [`MAX_CALL_DEPTH`], [`MAX_STEPS`], [`MAX_TEXT_BYTES`],
-//!   [`MAX_LIST_ITEMS`], [`MAX_NESTING`]. Go fills the memory or the stack.
+//!   [`MAX_LIST_ITEMS`], [`MAX_NESTING`], [`MAX_PARTS`]. Go fills the memory or the stack.
 //! - Names may hold any letter or number of Unicode's, as Rust classifies them.
 //! - `%p` prints a fixed address.
 //! - The missing key of a map is the zero of its type (`missingkey=zero`), as Helm sets it.
@@ -37,7 +37,7 @@ mod text;
 mod value;
 
 pub use ast::Tree;
-pub use data::{MAX_NESTING, TooDeep};
+pub use data::{MAX_NESTING, MAX_PARTS, TooDeep, Walk};
 pub use error::{Detail, Error, Failure};
 pub use func::{Call, Fault, Func, MapMethod, Type};
 pub use origins::{Origin, Origins};

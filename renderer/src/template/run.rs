@@ -26,6 +26,8 @@ pub const STACK_BYTES: usize = 1 << 30;
 pub const MAX_STEPS: u64 = 500_000_000;
 /// The most bytes of one text: an output, or what a function gives.
 pub const MAX_TEXT_BYTES: usize = 256 << 20;
+/// How many items of a list that a function makes count as one step.
+pub(super) const ITEMS_OF_A_STEP: usize = 2;
 /// The most items of one list.
 pub const MAX_LIST_ITEMS: usize = 10_000_000;
 /// The most bytes of texts that `tpl` has parsed and are kept.
@@ -243,9 +245,9 @@ impl<'s, C: 'static> Run<'s, C> {
         Ok(trees)
     }
 
-    /// Counts one step; `false` when there have been too many.
-    pub(super) fn step(&mut self) -> bool {
-        let left = self.steps.checked_sub(1);
+    /// Counts so many steps; `false` when there have been too many.
+    pub(super) fn step(&mut self, count: usize) -> bool {
+        let left = self.steps.checked_sub(count as u64);
         self.steps = left.unwrap_or(0);
         left.is_some()
     }

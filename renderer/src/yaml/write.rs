@@ -176,6 +176,16 @@ impl Writer {
         self.emitter.text(text, Place::Value);
     }
 
+    /// How many bytes were written.
+    pub fn len(&self) -> usize {
+        self.emitter.out.len()
+    }
+
+    /// Whether nothing was.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// A list.
     ///
     /// # Errors

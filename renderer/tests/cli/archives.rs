@@ -124,7 +124,8 @@ fn hostile_archives_are_refused() {
     let path = folder.path().join("x.tgz");
     let chart_yaml = "apiVersion: v2\nname: x\nversion: 1.0.0\n";
     type Entry = (&'static str, tar::EntryType);
-    let cases: [(Entry, &str); 6] = [
+    let cases: [(Entry, &str); 7] = [
+        (("x/C:/evil", tar::EntryType::Regular), "is absolute"),
         (("x/../../evil", tar::EntryType::Regular), "leaves the chart"),
         (("/etc/passwd", tar::EntryType::Regular), "is absolute"),
         (("x/link", tar::EntryType::Symlink), "is a link"),
@@ -157,4 +158,18 @@ fn hostile_archives_are_refused() {
             run.stderr
         );
     }
+}
+
+#[test]
+fn a_dot_is_the_top_folder_as_in_helm() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.tgz");
+    let files = [("./x/Chart.yaml", "apiVersion: v2\nname: x\nversion: 1.0.0\n")];
+    std::fs::write(&path, gzip(&tar_of(&files))).unwrap();
+    let run = Run::of(command().args(["template", "r"]).arg(&path));
+    assert!(
+        run.code == 1 && run.stderr.contains("has no Chart.yaml"),
+        "{}",
+        run.stderr
+    );
 }

@@ -83,3 +83,22 @@ fn each_of_helms_flags_is_known() {
         }
     }
 }
+
+#[test]
+fn of_a_flag_that_is_given_twice_the_last_counts_as_in_helm() {
+    let chart = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| std::fs::write(chart.path().join(path), text).unwrap();
+    std::fs::create_dir(chart.path().join("templates")).unwrap();
+    write("Chart.yaml", "apiVersion: v2\nname: x\nversion: 1.0.0\n");
+    write(
+        "templates/a.yaml",
+        "a: {{ .Release.IsUpgrade }} {{ .Release.Namespace }}\n",
+    );
+    let flags = ["--is-upgrade=true", "--is-upgrade=false", "-n", "a", "-n", "b"];
+    let run = Run::of(command().args(["template", "r"]).arg(chart.path()).args(flags));
+    assert_eq!(
+        run.stdout, "---\n# Source: x/templates/a.yaml\na: false b\n",
+        "{}",
+        run.stderr
+    );
+}

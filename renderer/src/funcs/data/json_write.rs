@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::encoded;
 use super::read::is_go_nil;
+use crate::funcs::args::check_text;
 use crate::template::{Fault, MAX_NESTING, Str, Val};
 use crate::value::Number;
 
@@ -90,10 +91,10 @@ impl Writer {
 
     fn deeper(&mut self, value: &Val) -> Result<(), Fault> {
         self.depth += 1;
-        if self.depth <= MAX_NESTING {
-            return Ok(());
+        if self.depth > MAX_NESTING {
+            return Err(cycle(value));
         }
-        Err(cycle(value))
+        check_text(self.out.len())
     }
 
     fn items<T>(

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use super::exported;
+use crate::funcs::args::check_text;
 use crate::funcs::dates;
 use crate::template::print::sprint;
 use crate::template::{Fault, IntType, Kind, MAX_NESTING, Val};
@@ -101,6 +102,7 @@ impl Writer {
         if self.depth > MAX_NESTING {
             return Err(Failure::Panic(crate::template::TooDeep.into()));
         }
+        check_text(self.out.len()).map_err(Failure::Panic)?;
         if let Val::Complex(..) = value {
             let key = path(key);
             return fail(format!("unsupported type for key '{key}': complex128"));
@@ -228,6 +230,7 @@ impl Writer {
         if self.depth > MAX_NESTING {
             return Err(Failure::Panic(crate::template::TooDeep.into()));
         }
+        check_text(self.out.len()).map_err(Failure::Panic)?;
         match value {
             Val::Nil | Val::Null => return fail("toml: cannot encode array with nil element"),
             Val::Complex(..) => return fail("unexpected type: complex128"),

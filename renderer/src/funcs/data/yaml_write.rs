@@ -6,6 +6,8 @@ use super::encoded;
 use super::exported;
 use super::json_write::{cycle, unsupported_float};
 use super::read::is_go_nil;
+use crate::funcs::MAX_TEXT;
+use crate::funcs::args::check_text;
 use crate::template::{Fault, IntType, Kind, MAX_NESTING, Str, Val};
 use crate::value::Number;
 use crate::yaml::{self, Dialect, Options, Tree, Writer};
@@ -64,6 +66,7 @@ impl Tree for Plain<'_> {
             Val::Complex(..) => return Err(in_json("json: unsupported type: complex128".into())),
             Val::Bytes(bytes) => out.text(&encoded(bytes)),
             _ if depth > MAX_NESTING => return Err(in_json(cycle(self.value))),
+            _ if out.len() > MAX_TEXT => check_text(out.len())?,
             value if is_go_nil(value) => out.null(),
             Val::List(list) => out.list(list.iter().map(|value| Plain { value, depth }))?,
             Val::Map(map) => {
@@ -179,6 +182,7 @@ impl Tree for Pretty<'_> {
             },
             Val::Bytes(bytes) => out.list(bytes.iter().map(|byte| Byte(*byte)))?,
             _ if depth > MAX_NESTING => return Err(crate::template::TooDeep.into()),
+            _ if out.len() > MAX_TEXT => check_text(out.len())?,
             Val::List(list) => out.list(list.iter().map(|value| Pretty { value, depth }))?,
             Val::Map(map) => {
                 let entries = map.borrow();

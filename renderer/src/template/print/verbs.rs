@@ -3,6 +3,7 @@
 use super::number::{self, Flags};
 use super::quote::{can_backquote, quote_ascii, quote_bytes, quote_char};
 use crate::template::data::MAX_NESTING;
+use crate::template::run::MAX_TEXT_BYTES;
 use crate::template::value::{IntType, Kind, Val};
 
 /// What stands for an address.
@@ -52,8 +53,8 @@ impl<'a> Printer<'a> {
     }
 
     fn at(&mut self, value: &Val, verb: char, depth: usize) {
-        if depth > MAX_NESTING {
-            // Go would print until its stack is full.
+        if depth > MAX_NESTING || self.out.len() > MAX_TEXT_BYTES {
+            // Go would print until its stack or its memory is full.
             self.out.extend_from_slice(b"...");
             return;
         }

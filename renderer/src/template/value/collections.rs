@@ -57,6 +57,11 @@ impl List {
         self.0.kind
     }
 
+    /// Whether nothing else holds it.
+    pub(in super::super) fn is_new(&self) -> bool {
+        Rc::strong_count(&self.0) == 1
+    }
+
     /// Whether both are one and the same list.
     pub fn is_same(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
