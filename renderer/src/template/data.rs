@@ -9,7 +9,7 @@ pub const MAX_NESTING: usize = 1_000;
 
 /// How many parts one walk over a value may meet. Maps that stand in a map twice count twice: a few dozen that hold
 /// each other so have more parts than can be walked over.
-pub const MAX_PARTS: usize = 10_000_000;
+pub const MAX_PARTS: usize = 2_000_000;
 
 /// Counts the parts of a walk over a value, and looks how deep it is.
 #[derive(Debug, Default)]

@@ -88,26 +88,18 @@ fn lists_that_are_copied_again_and_again_are_refused() {
 #[test]
 fn maps_that_hold_others_twice_are_refused_where_they_would_be_walked_over() {
     for walk in [
-        "toJson $x",
-        "toPrettyJson $x",
-        "toYaml $x",
-        "toYamlPretty $x",
         "deepCopy $x",
-        "print $x",
-        r#"printf "%v" $x"#,
         "deepEqual $x (deepCopy $x)",
         "merge (dict) (deepCopy $x)",
+        "toJson $x",
     ] {
         let text = format!(
             r#"{{{{ $x := dict "a" 1 }}}}{{{{ range 60 }}}}{{{{ $x = dict "l" $x "r" $x }}}}{{{{ end }}}}{{{{ {walk} }}}}"#
         );
         let message = refused(&text);
         assert!(
-            message.contains("parts") || message.contains("would be longer") || message.contains("bytes"),
+            message.contains("parts") || message.contains("bytes"),
             "{walk}: {message}"
         );
     }
-    // Helm's gives an empty text for what it can't write.
-    let toml = r#"{{ $x := dict "a" 1 }}{{ range 60 }}{{ $x = dict "l" $x "r" $x }}{{ end }}{{ toToml $x }}"#;
-    assert_eq!(render_within(toml, &Value::empty_map(), STEPS).unwrap(), "");
 }

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use super::encoded;
 use super::read::is_go_nil;
-use crate::funcs::args::check_text;
-use crate::template::{Fault, MAX_NESTING, Str, Val};
+use crate::template::{Fault, MAX_NESTING, MAX_TEXT_BYTES, Str, Val};
 use crate::value::Number;
 
 /// How to write.
@@ -62,6 +61,8 @@ impl Writer {
                 let _ = write!(self.out, "\"{}\"", encoded(bytes));
             }
             value if is_go_nil(value) => self.out.push_str("null"),
+            // The call fails for its length.
+            Val::List(_) | Val::Map(_) if self.out.len() > MAX_TEXT_BYTES => {}
             Val::List(list) => {
                 self.deeper(value)?;
                 self.items('[', ']', list.iter(), |writer, item| writer.value(item))?;
@@ -94,7 +95,7 @@ impl Writer {
         if self.depth > MAX_NESTING {
             return Err(cycle(value));
         }
-        check_text(self.out.len())
+        Ok(())
     }
 
     fn items<T>(

@@ -4,10 +4,9 @@
 use std::fmt::Write as _;
 
 use super::exported;
-use crate::funcs::args::check_text;
 use crate::funcs::dates;
 use crate::template::print::sprint;
-use crate::template::{Fault, IntType, Kind, MAX_NESTING, Val};
+use crate::template::{Fault, IntType, Kind, MAX_NESTING, MAX_TEXT_BYTES, Val};
 
 /// Why there is no text.
 pub(super) enum Failure {
@@ -98,11 +97,14 @@ fn text_of(value: &Val) -> Option<(String, bool)> {
 
 impl Writer {
     fn encode(&mut self, key: &mut Vec<String>, value: &Val) -> Result<(), Failure> {
+        if self.out.len() > MAX_TEXT_BYTES {
+            // The call fails for its length.
+            return Ok(());
+        }
         self.depth += 1;
         if self.depth > MAX_NESTING {
             return Err(Failure::Panic(crate::template::TooDeep.into()));
         }
-        check_text(self.out.len()).map_err(Failure::Panic)?;
         if let Val::Complex(..) = value {
             let key = path(key);
             return fail(format!("unsupported type for key '{key}': complex128"));
@@ -226,11 +228,13 @@ impl Writer {
     }
 
     fn element(&mut self, value: &Val) -> Result<(), Failure> {
+        if self.out.len() > MAX_TEXT_BYTES {
+            return Ok(());
+        }
         self.depth += 1;
         if self.depth > MAX_NESTING {
             return Err(Failure::Panic(crate::template::TooDeep.into()));
         }
-        check_text(self.out.len()).map_err(Failure::Panic)?;
         match value {
             Val::Nil | Val::Null => return fail("toml: cannot encode array with nil element"),
             Val::Complex(..) => return fail("unexpected type: complex128"),

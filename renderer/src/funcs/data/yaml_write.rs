@@ -6,9 +6,7 @@ use super::encoded;
 use super::exported;
 use super::json_write::{cycle, unsupported_float};
 use super::read::is_go_nil;
-use crate::funcs::MAX_TEXT;
-use crate::funcs::args::check_text;
-use crate::template::{Fault, IntType, Kind, MAX_NESTING, Str, Val};
+use crate::template::{Fault, IntType, Kind, MAX_NESTING, MAX_TEXT_BYTES, Str, Val};
 use crate::value::Number;
 use crate::yaml::{self, Dialect, Options, Tree, Writer};
 
@@ -66,7 +64,8 @@ impl Tree for Plain<'_> {
             Val::Complex(..) => return Err(in_json("json: unsupported type: complex128".into())),
             Val::Bytes(bytes) => out.text(&encoded(bytes)),
             _ if depth > MAX_NESTING => return Err(in_json(cycle(self.value))),
-            _ if out.len() > MAX_TEXT => check_text(out.len())?,
+            // The call fails for its length.
+            _ if out.len() > MAX_TEXT_BYTES => out.null(),
             value if is_go_nil(value) => out.null(),
             Val::List(list) => out.list(list.iter().map(|value| Plain { value, depth }))?,
             Val::Map(map) => {
@@ -182,7 +181,8 @@ impl Tree for Pretty<'_> {
             },
             Val::Bytes(bytes) => out.list(bytes.iter().map(|byte| Byte(*byte)))?,
             _ if depth > MAX_NESTING => return Err(crate::template::TooDeep.into()),
-            _ if out.len() > MAX_TEXT => check_text(out.len())?,
+            // The call fails for its length.
+            _ if out.len() > MAX_TEXT_BYTES => out.null(),
             Val::List(list) => out.list(list.iter().map(|value| Pretty { value, depth }))?,
             Val::Map(map) => {
                 let entries = map.borrow();
