@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::exported;
 use crate::funcs::dates;
 use crate::template::print::sprint;
-use crate::template::{Fault, IntType, Kind, MAX_NESTING, MAX_TEXT_BYTES, Val};
+use crate::template::{Fault, IntType, Kind, MAX_NESTING, MAX_TEXT_BYTES, Val, Walk};
 
 /// Why there is no text.
 pub(super) enum Failure {
@@ -51,7 +51,12 @@ fn fail<T>(message: impl Into<String>) -> Result<T, Failure> {
     Err(Failure::Error(message.into()))
 }
 
-fn shape(value: &Val, depth: usize) -> Result<Shape, Failure> {
+fn shape(value: &Val) -> Result<Shape, Failure> {
+    shape_at(value, &mut Walk::default(), 0)
+}
+
+fn shape_at(value: &Val, walk: &mut Walk, depth: usize) -> Result<Shape, Failure> {
+    walk.part(depth).map_err(|many| Failure::Panic(many.into()))?;
     Ok(match value {
         Val::Nil | Val::Null => Shape::Nothing,
         Val::Complex(..) => return fail("unsupported type: complex128"),
@@ -63,12 +68,9 @@ fn shape(value: &Val, depth: usize) -> Result<Shape, Failure> {
             _ => Shape::Plain,
         },
         Val::List(items) => {
-            if depth > MAX_NESTING {
-                return Err(Failure::Panic(crate::template::TooDeep.into()));
-            }
             let mut all_tables = !items.is_empty();
             for item in items.iter() {
-                match shape(item, depth + 1)? {
+                match shape_at(item, walk, depth + 1)? {
                     Shape::Nothing => return fail("toml: cannot encode array with nil element"),
                     Shape::Table => {}
                     _ => all_tables = false,
@@ -109,7 +111,7 @@ impl Writer {
             let key = path(key);
             return fail(format!("unsupported type for key '{key}': complex128"));
         }
-        match shape(value, 0)? {
+        match shape(value)? {
             Shape::Nothing => {}
             Shape::Plain | Shape::Array => self.key_value(key, value, false)?,
             Shape::Tables if key.is_empty() => {
@@ -174,7 +176,7 @@ impl Writer {
         let is_struct = matches!(value, Val::Object(object) if object.kind() != Kind::Map);
         let (mut direct, mut tables) = (Vec::new(), Vec::new());
         for (index, entry) in entries.iter().enumerate() {
-            match shape(&entry.1, 0)? {
+            match shape(&entry.1)? {
                 Shape::Table | Shape::Tables => tables.push((index, entry)),
                 _ => direct.push((index, entry)),
             }
