@@ -1,7 +1,7 @@
 //! Config to OCI Helm chart: render, package, digest, push.
 //!
 //! The library behind the `solar-render` command. Modules import downward only, in
-//! the order of this list:
+//! the order of this list; `template`, `gotext`, `yaml`, `value`, `diag` and `source` are the crate `solar-lang`:
 //!
 //! - [`cli`][]: the command line
 //! - [`pipeline`][]: input to artifact
@@ -41,15 +41,12 @@ pub mod config;
 pub mod decode;
 #[cfg(feature = "oci")]
 pub mod dependencies;
-pub mod diag;
 #[cfg(feature = "render")]
 pub mod engine;
 #[cfg(feature = "render")]
 pub mod fsio;
 #[cfg(feature = "render")]
 pub mod funcs;
-#[cfg(feature = "render")]
-pub mod gotext;
 #[cfg(feature = "render")]
 mod heap;
 #[cfg(feature = "render")]
@@ -69,12 +66,11 @@ pub mod report;
 pub(crate) mod repositories;
 #[cfg(feature = "render")]
 pub mod semver;
-pub mod source;
-#[cfg(feature = "render")]
-pub mod template;
-pub mod value;
 #[cfg(feature = "render")]
 pub mod values;
 pub mod version;
 pub mod world;
-pub mod yaml;
+
+pub use solar_lang::{diag, source, value, yaml};
+#[cfg(feature = "render")]
+pub use solar_lang::{gotext, template};

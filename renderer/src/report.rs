@@ -209,49 +209,6 @@ impl Outcome {
     }
 }
 
-impl Class {
-    /// As in the document.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Config => "config",
-            Self::Template => "template",
-            Self::Chart => "chart",
-            Self::Values => "values",
-            Self::Usage => "usage",
-            Self::Conflict => "conflict",
-            Self::Digest => "digest",
-            Self::Signature => "signature",
-            Self::Auth => "auth",
-            Self::Refused => "refused",
-            Self::Protocol => "protocol",
-            Self::Registry => "registry",
-            Self::Network => "network",
-            Self::Io => "io",
-            Self::Internal => "internal",
-            Self::Interrupted | Self::Terminated => "cancelled",
-        }
-    }
-
-    /// The process's exit code.
-    pub fn exit_code(self) -> u8 {
-        match self {
-            Self::Config | Self::Template | Self::Chart | Self::Values => 1,
-            Self::Usage => 2,
-            Self::Conflict | Self::Digest | Self::Signature => 3,
-            Self::Auth | Self::Refused | Self::Protocol => 4,
-            Self::Registry | Self::Network | Self::Io => 5,
-            Self::Internal => 70,
-            Self::Interrupted => 130,
-            Self::Terminated => 143,
-        }
-    }
-
-    /// Whether trying again later may help.
-    pub fn is_transient(self) -> bool {
-        self.exit_code() >= 5
-    }
-}
-
 impl Report {
     /// A failure, with whatever was known by then filled in by the caller.
     pub fn failure(diagnostics: &Diagnostics) -> Self {

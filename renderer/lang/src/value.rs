@@ -214,7 +214,7 @@ impl fmt::Display for Number {
 
 /// The shortest digits that give the float back, as `1.25e-7`. Of two that are equally
 /// near Go takes the even one and Rust the larger one: 725230567716187.25 is …187.2 in Go.
-pub(crate) fn scientific(value: f64) -> String {
+pub fn scientific(value: f64) -> String {
     // Enough places that a five followed by zeros is the exact end of the number.
     const EXACT: usize = 60;
     let shortest = format!("{value:e}");
@@ -243,7 +243,7 @@ pub(crate) fn scientific(value: f64) -> String {
 }
 
 /// `1.25e-3` as `0.00125`.
-pub(crate) fn positional(scientific: &str) -> String {
+pub fn positional(scientific: &str) -> String {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
     let (sign, mantissa) = match mantissa.strip_prefix('-') {
         Some(mantissa) => ("-", mantissa),

@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::source::Location;
 
-/// What kind of failure it is; decides the exit code (see [`crate::report`]). In the order of those codes.
+/// What kind of failure it is; decides the exit code (the report's). In the order of those codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
     /// The input config, or the file that holds it.
@@ -49,6 +49,47 @@ pub enum Class {
 }
 
 impl Class {
+    /// As in a report.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Config => "config",
+            Self::Template => "template",
+            Self::Chart => "chart",
+            Self::Values => "values",
+            Self::Usage => "usage",
+            Self::Conflict => "conflict",
+            Self::Digest => "digest",
+            Self::Signature => "signature",
+            Self::Auth => "auth",
+            Self::Refused => "refused",
+            Self::Protocol => "protocol",
+            Self::Registry => "registry",
+            Self::Network => "network",
+            Self::Io => "io",
+            Self::Internal => "internal",
+            Self::Interrupted | Self::Terminated => "cancelled",
+        }
+    }
+
+    /// The process's exit code.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Config | Self::Template | Self::Chart | Self::Values => 1,
+            Self::Usage => 2,
+            Self::Conflict | Self::Digest | Self::Signature => 3,
+            Self::Auth | Self::Refused | Self::Protocol => 4,
+            Self::Registry | Self::Network | Self::Io => 5,
+            Self::Internal => 70,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+        }
+    }
+
+    /// Whether trying again later may help.
+    pub fn is_transient(self) -> bool {
+        self.exit_code() >= 5
+    }
+
     /// The least of several speaks for all of them: that the run was ended, then a fault of ours, then a wrong
     /// command line, then the lowest exit code. So the order in which they were found says nothing, and what passes by itself hides nothing
     /// that does not.

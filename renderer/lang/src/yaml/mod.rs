@@ -30,7 +30,6 @@ mod flow;
 mod json;
 mod node;
 mod order;
-#[cfg(feature = "render")]
 mod outline;
 mod resolve;
 mod scan;
@@ -43,6 +42,5 @@ pub use compose::{Document, Limits, parse, parse_all, parse_document};
 pub use flow::write_flow;
 pub use json::{parse_json, parse_json_prefix};
 pub use node::{Entry, Kind, Node};
-#[cfg(feature = "render")]
-pub(crate) use outline::outline;
+pub use outline::{TopEntry, outline};
 pub use write::{Dialect, Options, Tree, Writer, plain_float, write, write_tree, write_with};

@@ -24,15 +24,15 @@ const MAX_KEY: usize = 256;
 
 /// An entry of the map that a document is.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TopEntry<'a> {
+pub struct TopEntry<'a> {
     /// Without quotes.
-    pub(crate) key: &'a str,
+    pub key: &'a str,
     /// Its lines, up to the next entry: a document by itself.
-    pub(crate) lines: Range<usize>,
+    pub lines: Range<usize>,
 }
 
 /// The entries of the map at the top of a document, or nothing if this is not simple enough.
-pub(crate) fn outline(text: &str) -> Option<Vec<TopEntry<'_>>> {
+pub fn outline(text: &str) -> Option<Vec<TopEntry<'_>>> {
     if text.len() > Limits::BYTES || !text.is_ascii() && has_other_breaks(text) {
         return None;
     }
