@@ -4,8 +4,8 @@
 //! DIR holds `cases.json` (a list of `{repo, chart, case, args, rc, unstable}`) and
 //! `charts/REPO/CHART`; unstable are the lines that differ from run to run: keys and passwords.
 //! Every case that Helm renders is run by both in turn; what counts is the processor time of
-//! the process (user and system, by `getrusage`), the best of [`RUNS`] runs, because other
-//! load only ever adds; and the peak of its memory, of one run more below `/usr/bin/time`.
+//! the process (user and system, by `getrusage`) and the time by the clock, each the best of [`RUNS`] runs,
+//! because other load only ever adds; and the peak of its memory, of one run more below `/usr/bin/time`.
 //! Behind the cases: what grows, and the exponents of the growth. UMBRELLA_CHART is the
 //! REPO/CHART of which umbrella charts are made.
 //!
@@ -19,7 +19,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use testbed::Tool;
@@ -32,6 +32,8 @@ const UMBRELLAS: [usize; 5] = [1, 8, 32, 64, 128];
 #[derive(Clone, Copy)]
 struct Cost {
     cpu: Duration,
+    /// By the clock.
+    wall: Duration,
     /// In MiB.
     peak: f64,
 }
@@ -108,28 +110,26 @@ fn both(folder: &Path, home: &Path, args: &[String], runs: usize) -> [Cost; 2] {
             .args(["template", "rel", ".", "--namespace", "ns"])
             .args(args);
     }
-    let mut best = [Duration::MAX; 2];
+    let mut best = [Cost {
+        cpu: Duration::MAX,
+        wall: Duration::MAX,
+        peak: 0.0,
+    }; 2];
     for _ in 0..runs {
         for (command, best) in [&mut ours, &mut helm].into_iter().zip(&mut best) {
-            *best = (*best).min(cpu(command, folder));
+            let (cpu, wall) = times_of(command, folder);
+            best.cpu = best.cpu.min(cpu);
+            best.wall = best.wall.min(wall);
         }
     }
-    let [ours_cpu, helm_cpu] = best;
-    let (ours, helm) = (peak(&ours, folder), peak(&helm, folder));
-    [
-        Cost {
-            cpu: ours_cpu,
-            peak: ours,
-        },
-        Cost {
-            cpu: helm_cpu,
-            peak: helm,
-        },
-    ]
+    for (command, best) in [&ours, &helm].into_iter().zip(&mut best) {
+        best.peak = peak(command, folder);
+    }
+    best
 }
 
-/// What a run of a command takes of the processors.
-fn cpu(command: &mut Command, folder: &Path) -> Duration {
+/// What a run of a command takes of the processors, and by the clock.
+fn times_of(command: &mut Command, folder: &Path) -> (Duration, Duration) {
     let spent = || {
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
         let [user, system] = [usage.user_time(), usage.system_time()];
@@ -142,10 +142,11 @@ fn cpu(command: &mut Command, folder: &Path) -> Duration {
         .current_dir(folder)
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let before = spent();
+    let (before, start) = (spent(), Instant::now());
     let status = command.status().unwrap();
+    let wall = start.elapsed();
     assert!(status.success(), "{command:?}");
-    spent() - before
+    (spent() - before, wall)
 }
 
 /// The peak of a command's memory in MiB, by `/usr/bin/time`: to the system the memory of who starts a
@@ -177,8 +178,8 @@ fn millis(time: Duration) -> f64 {
 }
 
 fn summary(rows: &[Row]) {
-    println!("| case | helm, cpu | helm, peak | ours, cpu | ours, peak | times as fast |");
-    println!("|---|---|---|---|---|---|");
+    println!("| case | {COLUMNS} |");
+    println!("|---|---|---|---|---|---|---|---|---|");
     total("all", rows, |_| true);
     total("without generated keys and passwords", rows, |row| !row.unstable);
     total("with them", rows, |row| row.unstable);
@@ -211,23 +212,36 @@ fn summary(rows: &[Row]) {
 /// What cases take together.
 fn total(what: &str, rows: &[Row], counts: impl Fn(&Row) -> bool) {
     let rows: Vec<&Row> = rows.iter().filter(|row| counts(row)).collect();
-    let sum = |cost: fn(&Row) -> Duration| millis(rows.iter().map(|row| cost(row)).sum());
-    let (ours, helm) = (sum(|row| row.ours.cpu), sum(|row| row.helm.cpu));
-    let times = helm / ours;
-    println!(
-        "| {} {what} | {helm:.0} ms | | {ours:.0} ms | | {times:.1} |",
-        rows.len()
+    let sum = |of: fn(&Row) -> Cost| {
+        let sum = |time: fn(Cost) -> Duration| rows.iter().map(|row| time(of(row))).sum();
+        let largest = rows.iter().map(|row| of(row).peak).fold(0.0, f64::max);
+        Cost {
+            cpu: sum(|cost| cost.cpu),
+            wall: sum(|cost| cost.wall),
+            peak: largest,
+        }
+    };
+    line(
+        &format!("{} {what}", rows.len()),
+        &sum(|row| row.ours),
+        &sum(|row| row.helm),
     );
 }
 
+/// What stands in a line behind the case; the peak of several is the largest.
+const COLUMNS: &str = "helm, cpu | helm, wall | helm, peak | ours, cpu | ours, wall | ours, peak | times as fast, cpu | times as fast, wall";
+
 fn line(name: &dyn std::fmt::Display, ours: &Cost, helm: &Cost) {
+    let columns = |cost: &Cost| {
+        let (cpu, wall) = (millis(cost.cpu), millis(cost.wall));
+        format!("{cpu:.1} ms | {wall:.1} ms | {:.1} MiB", cost.peak)
+    };
     println!(
-        "| {name} | {:.1} ms | {:.0} MiB | {:.1} ms | {:.1} MiB | {:.1} |",
-        millis(helm.cpu),
-        helm.peak,
-        millis(ours.cpu),
-        ours.peak,
-        millis(helm.cpu) / millis(ours.cpu)
+        "| {name} | {} | {} | {:.1} | {:.1} |",
+        columns(helm),
+        columns(ours),
+        helm.cpu.as_secs_f64() / ours.cpu.as_secs_f64(),
+        helm.wall.as_secs_f64() / ours.wall.as_secs_f64()
     );
 }
 
@@ -241,13 +255,13 @@ fn times(row: &Row) -> f64 {
 
 /// Charts of growing size, and the exponent of what they cost, each time against the size before.
 fn growth(what: &str, sizes: &[usize], home: &Path, make: impl Fn(&Path, usize)) {
-    println!("\n| {what} | helm, cpu | helm, peak | ours, cpu | ours, peak | times as fast |");
-    println!("|---|---|---|---|---|---|");
+    println!("\n| {what} | {COLUMNS} |");
+    println!("|---|---|---|---|---|---|---|---|---|");
     let mut costs: Vec<[Cost; 2]> = Vec::new();
     for &size in sizes {
         let folder = tempfile::tempdir().unwrap();
         make(folder.path(), size);
-        let [ours, helm] = both(folder.path(), home, &[], 1);
+        let [ours, helm] = both(folder.path(), home, &[], RUNS);
         line(&size, &ours, &helm);
         costs.push([ours, helm]);
     }
