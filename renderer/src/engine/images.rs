@@ -8,10 +8,12 @@
 //!   StatefulSet, DaemonSet, ReplicaSet, ReplicationController, Job, CronJob): `image` of
 //!   `containers`, `initContainers` and `ephemeralContainers`, and `image.reference` of `volumes`.
 //! - By guess, in the objects of other API groups (custom resources): every text in a field
-//!   `image` that could be a reference. [`Use::is_exact`] tells the two apart.
+//!   `image` or `imageName` that could be a reference; in lists of containers a plain name is one, too, and so is
+//!   `image.reference` of `volumes`. [`Use::is_exact`] tells the two apart.
 //! - Nowhere in other objects: a ConfigMap's data and a CRD's schema name no images.
 //! - Lists (`kind: List`) are looked through.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::value::{Map, Value};
@@ -66,7 +68,12 @@ fn look(source: &str, object: &Value, depth: usize, found: &mut BTreeMap<String,
         (kind.ends_with("List"), object.get("items"), depth < MAX_DEPTH)
     {
         for item in items {
-            look(source, item, depth + 1, found);
+            look(
+                source,
+                &typed(item, kind, text(object, "apiVersion")),
+                depth + 1,
+                found,
+            );
         }
         return;
     }
@@ -78,7 +85,7 @@ fn look(source: &str, object: &Value, depth: usize, found: &mut BTreeMap<String,
             }
         }
         _ if is_built_in(text(object, "apiVersion")) => {}
-        _ => anywhere(&Value::Map(object.clone()), "", 0, &mut images),
+        _ => anywhere(&Value::Map(object.clone()), "", &[], &mut images),
     }
     let is_exact = is_built_in(text(object, "apiVersion"));
     let metadata = match object.get("metadata") {
@@ -95,6 +102,19 @@ fn look(source: &str, object: &Value, depth: usize, found: &mut BTreeMap<String,
             field,
             is_exact,
         });
+    }
+}
+
+/// An item of a typed list, which need not say what it is.
+fn typed<'v>(item: &'v Value, list: &str, api_version: &str) -> Cow<'v, Value> {
+    match (item, list.strip_suffix("List")) {
+        (Value::Map(map), Some(kind)) if !kind.is_empty() && !map.contains_key("kind") => {
+            let mut map = map.clone();
+            map.insert("apiVersion", api_version.into());
+            map.insert("kind", kind.into());
+            Cow::Owned(Value::Map(map))
+        }
+        _ => Cow::Borrowed(item),
     }
 }
 
@@ -157,8 +177,9 @@ fn in_pod(spec: &Map, path: &str, out: &mut Vec<(String, String)>) {
     }
 }
 
-fn anywhere(value: &Value, path: &str, depth: usize, out: &mut Vec<(String, String)>) {
-    if depth > MAX_DEPTH {
+/// `keys` lead to the value, from the object on; a list's items have their list's.
+fn anywhere(value: &Value, path: &str, keys: &[&str], out: &mut Vec<(String, String)>) {
+    if keys.len() > MAX_DEPTH {
         return;
     }
     match value {
@@ -170,26 +191,41 @@ fn anywhere(value: &Value, path: &str, depth: usize, out: &mut Vec<(String, Stri
                     format!("{path}.{key}")
                 };
                 match inner {
-                    Value::String(text) if key == "image" && may_be_image(text) => add(text, path, out),
-                    _ => anywhere(inner, &path, depth + 1, out),
+                    Value::String(text) if is_image(text, key, keys) => add(text, path, out),
+                    _ => anywhere(inner, &path, &[keys, &[key.as_str()]].concat(), out),
                 }
             }
         }
         Value::List(list) => {
             for (at, inner) in list.iter().enumerate() {
-                anywhere(inner, &format!("{path}[{at}]"), depth + 1, out);
+                // A list in a list is as deep as a map in it.
+                let keys = if matches!(inner, Value::List(_)) {
+                    [keys, &[""]].concat()
+                } else {
+                    keys.to_vec()
+                };
+                anywhere(inner, &format!("{path}[{at}]"), &keys, out);
             }
         }
         _ => {}
     }
 }
 
-/// The characters of a reference, one of which tells it from a plain word.
-fn may_be_image(text: &str) -> bool {
+/// Whether a custom resource's text names an image: by its field, and by what it looks like.
+fn is_image(text: &str, key: &str, keys: &[&str]) -> bool {
+    match (keys, key) {
+        ([.., "containers" | "initContainers" | "ephemeralContainers"], "image")
+        | ([.., "volumes", "image"], "reference") => is_reference(text),
+        (_, "image" | "imageName") => is_reference(text) && text.contains(['/', ':', '@']),
+        _ => false,
+    }
+}
+
+/// Whether it is made of a reference's characters.
+fn is_reference(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@+".contains(&byte);
     text.starts_with(|first: char| first.is_ascii_alphanumeric())
         && text.bytes().all(fits)
-        && text.contains(['/', ':', '@'])
         && !text.contains("://")
 }
 
@@ -271,6 +307,10 @@ items:
   - {apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{image: z}]}}}}
 ---
 apiVersion: v1
+kind: PodList
+items: [{spec: {containers: [{image: z1}]}}]
+---
+apiVersion: v1
 kind: ConfigMap
 data: {image: a/b:1}
 ---
@@ -289,6 +329,7 @@ spec: {image: a/b:2}
             ),
             ("x/y@sha256:aa", vec!["Pod spec.volumes[0].image.reference"]),
             ("z", vec!["Deployment spec.template.spec.containers[0].image"]),
+            ("z1", vec!["Pod spec.containers[0].image"]),
         ];
         let expected: Vec<(String, Vec<String>)> = expected
             .into_iter()
@@ -308,6 +349,18 @@ spec:
   other: {image: {repository: x}, image2: a/b}
   link: {image: 'https://example.com/logo.png'}
   word: {image: plain}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Rollout
+spec:
+  template:
+    spec:
+      containers: [{image: nginx}]
+      volumes: [{name: v, image: {reference: data}}]
+---
+apiVersion: postgresql.cnpg.io/v1
+kind: Cluster
+spec: {imageName: 'ghcr.io/pg:17'}
 ";
         assert_eq!(
             found(text),
@@ -315,6 +368,18 @@ spec:
                 (
                     "b/c:1".to_owned(),
                     vec!["Prometheus spec.containers[0].image?".to_owned()]
+                ),
+                (
+                    "data".to_owned(),
+                    vec!["Rollout spec.template.spec.volumes[0].image.reference?".to_owned()]
+                ),
+                (
+                    "ghcr.io/pg:17".to_owned(),
+                    vec!["Cluster spec.imageName?".to_owned()]
+                ),
+                (
+                    "nginx".to_owned(),
+                    vec!["Rollout spec.template.spec.containers[0].image?".to_owned()]
                 ),
                 (
                     "quay.io/prometheus/prometheus:v3".to_owned(),
