@@ -200,7 +200,7 @@ fn violations(schema: &[u8], values: &Map) -> Vec<Violation> {
         }
         let former = missing.take();
         found.extend(former.map(|(pointer, names)| Violation::missing(pointer, &names)));
-        let (message, causes) = words(&error);
+        let (message, causes) = words(&error, &instance);
         let message = format!("at '{pointer}': {message}");
         found.push(Violation {
             pointer,

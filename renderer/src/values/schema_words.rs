@@ -6,8 +6,8 @@ use serde_json::Value as Json;
 
 use crate::template::print::quote;
 
-/// What is wrong, and what lies behind it (the alternatives of an `anyOf`), a line each.
-pub(super) fn words(error: &ValidationError<'_>) -> (String, Vec<String>) {
+/// What is wrong with values, and what lies behind it (the alternatives of an `anyOf`), a line each.
+pub(super) fn words(error: &ValidationError<'_>, values: &Json) -> (String, Vec<String>) {
     let instance = error.instance();
     let mut causes = Vec::new();
     let text = match error.kind() {
@@ -18,11 +18,11 @@ pub(super) fn words(error: &ValidationError<'_>) -> (String, Vec<String>) {
         }
         Kind::Constant { .. } => "'const' failed".to_owned(),
         Kind::AnyOf { context } => {
-            causes = alternatives(context);
+            causes = alternatives(context, values);
             "'anyOf' failed".to_owned()
         }
         Kind::OneOfNotValid { context } => {
-            causes = alternatives(context);
+            causes = alternatives(context, values);
             "'oneOf' failed, none matched".to_owned()
         }
         Kind::OneOfMultipleValid { context } => {
@@ -31,6 +31,14 @@ pub(super) fn words(error: &ValidationError<'_>) -> (String, Vec<String>) {
             format!("'oneOf' failed, subschemas {} matched", valid.join(", "))
         }
         Kind::Not { .. } => "'not' failed".to_owned(),
+        // So the library names additional properties where a schema has no others.
+        Kind::FalseSchema
+            if error.schema_path().as_str().ends_with("/additionalProperties")
+                && let Some(Json::Object(object)) = values.pointer(error.instance_path().as_str()) =>
+        {
+            let names: Vec<String> = object.keys().cloned().collect();
+            format!("additional properties {} not allowed", list(&names))
+        }
         Kind::FalseSchema => "false schema".to_owned(),
         Kind::AdditionalProperties { unexpected } => {
             format!("additional properties {} not allowed", list(unexpected))
@@ -41,7 +49,7 @@ pub(super) fn words(error: &ValidationError<'_>) -> (String, Vec<String>) {
         }
         Kind::Required { property } => format!("missing property {}", display(property)),
         Kind::PropertyNames { error } => {
-            causes = vec![format!("at '': {}", words(error).0)];
+            causes = vec![format!("at '': {}", words(error, values).0)];
             format!("invalid propertyName {}", display(error.instance()))
         }
         Kind::UniqueItems => duplicates(instance),
@@ -90,9 +98,9 @@ fn bounds(kind: &Kind, instance: &Json) -> Option<String> {
     }
 }
 
-fn alternatives(context: &[Vec<ValidationError<'static>>]) -> Vec<String> {
+fn alternatives(context: &[Vec<ValidationError<'static>>], values: &Json) -> Vec<String> {
     let all = context.iter().flatten();
-    all.map(|error| format!("at '{}': {}", error.instance_path(), words(error).0))
+    all.map(|error| format!("at '{}': {}", error.instance_path(), words(error, values).0))
         .collect()
 }
 
