@@ -8,7 +8,7 @@ mod quote;
 mod verbs;
 
 use super::text::Str;
-use super::value::Val;
+use super::value::{Kind, Val};
 
 pub use format::sprintf;
 pub use quote::{is_printable, quote, quote_ascii, quote_bytes, quote_char};
@@ -24,7 +24,14 @@ pub(super) fn display(value: &Val, out: &mut Vec<u8>) {
         Val::Bool(false) => out.extend_from_slice(b"false"),
         Val::Object(object) => match object.bare() {
             Some(text) => out.extend_from_slice(text.as_bytes()),
-            None => Printer::new(out).value(value, 'v'),
+            None => {
+                let start = out.len();
+                Printer::new(out).value(value, 'v');
+                // An action prints what a pointer leads to, fmt says that it is one.
+                if object.kind() == Kind::Ptr && out.get(start) == Some(&b'&') {
+                    out.remove(start);
+                }
+            }
         },
         other => Printer::new(out).value(other, 'v'),
     }
