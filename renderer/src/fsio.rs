@@ -100,6 +100,14 @@ pub fn text_of(name: &str, bytes: Vec<u8>, class: Class) -> Result<Arc<Source>> 
     Err(one.into())
 }
 
+/// Bytes that must be a text, as [`text_of`] has it.
+pub fn check_text(name: &str, bytes: &[u8], class: Class) -> Result<()> {
+    match std::str::from_utf8(bytes) {
+        Ok(_) => Ok(()),
+        Err(_) => text_of(name, bytes.to_vec(), class).map(drop),
+    }
+}
+
 /// A file that can't be read or written. What the user named wrongly is `class`; the disk's faults are [`Class::Io`].
 pub fn cannot(verb: &str, path: &Path, error: &io::Error, class: Class) -> Diagnostics {
     let named_wrongly = matches!(

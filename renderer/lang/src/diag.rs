@@ -278,7 +278,11 @@ pub fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -
         .into_iter()
         .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name))
         .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, name)| *distance <= (name.chars().count().max(lower.chars().count()) / 3).max(1))
+        .filter(|(distance, name)| {
+            let longer = name.chars().count().max(lower.chars().count());
+            // Of a name with one letter every other one is near.
+            *distance <= (longer / 3).max(1) && *distance < longer
+        })
         .map(|(_, name)| name)
 }
 

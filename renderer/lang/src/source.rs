@@ -4,6 +4,7 @@
 //! template). A [`Span`] is a range of bytes in one source; a [`Location`] is both
 //! together and is what a diagnostic carries. Nothing here knows files or terminals.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -12,6 +13,8 @@ use std::sync::{Arc, OnceLock};
 pub struct Source {
     name: String,
     text: Arc<String>,
+    /// What was not UTF-8, each with the offset of the U+FFFD that stands for it.
+    raw: Arc<[(usize, Vec<u8>)]>,
     lines: OnceLock<Vec<usize>>,
 }
 
@@ -45,20 +48,62 @@ pub struct Location {
 impl Source {
     /// Names a text. `name` is shown to people: a path as the user gave it, or `<stdin>`.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
-        Self::sharing(name.into(), Arc::new(text.into()))
+        Self::sharing(name.into(), Arc::new(text.into()), Arc::default())
     }
 
-    fn sharing(name: String, text: Arc<String>) -> Arc<Self> {
+    /// Names bytes: in the text a U+FFFD stands for what is not UTF-8, and [`Source::bytes`] gives it back.
+    pub fn of_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Arc<Self> {
+        let bytes = match String::from_utf8(bytes) {
+            Ok(text) => return Self::new(name, text),
+            Err(error) => error.into_bytes(),
+        };
+        let (mut text, mut raw) = (String::with_capacity(bytes.len()), Vec::new());
+        for chunk in bytes.utf8_chunks() {
+            text.push_str(chunk.valid());
+            if !chunk.invalid().is_empty() {
+                raw.push((text.len(), chunk.invalid().to_vec()));
+                text.push(char::REPLACEMENT_CHARACTER);
+            }
+        }
+        Self::sharing(name.into(), Arc::new(text), raw.into())
+    }
+
+    fn sharing(name: String, text: Arc<String>, raw: Arc<[(usize, Vec<u8>)]>) -> Arc<Self> {
         Arc::new(Self {
             name,
             text,
+            raw,
             lines: OnceLock::new(),
         })
     }
 
     /// The same text under another name; nothing is copied.
     pub fn renamed(&self, name: impl Into<String>) -> Arc<Self> {
-        Self::sharing(name.into(), Arc::clone(&self.text))
+        Self::sharing(name.into(), Arc::clone(&self.text), Arc::clone(&self.raw))
+    }
+
+    /// Where the first bytes stand that are not UTF-8.
+    pub fn not_utf8(&self) -> Option<Span> {
+        let (at, _) = self.raw.first()?;
+        Some(Span::new(*at, at + char::REPLACEMENT_CHARACTER.len_utf8()))
+    }
+
+    /// What was written in a range of the text, of which it is a slice.
+    pub fn bytes(&self, range: Range<usize>) -> Cow<'_, [u8]> {
+        let text = self.text.as_bytes();
+        let within = self.raw.iter().filter(|(at, _)| range.contains(at));
+        let (mut out, mut done) = (Vec::new(), range.start);
+        for (at, raw) in within {
+            out.extend_from_slice(text.get(done..*at).unwrap_or_default());
+            out.extend_from_slice(raw);
+            done = at + char::REPLACEMENT_CHARACTER.len_utf8();
+        }
+        let rest = text.get(done..range.end).unwrap_or_default();
+        if out.is_empty() {
+            return Cow::Borrowed(rest);
+        }
+        out.extend_from_slice(rest);
+        Cow::Owned(out)
     }
 
     /// The name shown to people.
@@ -193,6 +238,21 @@ mod tests {
         assert_eq!(at(5), (2, 1));
         assert_eq!(at(8), (3, 1));
         assert_eq!(at(999), (3, 1), "past the end means the end");
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_kept() {
+        let source = Source::of_bytes("t", b"a\xffb\xe2\x82c".to_vec());
+        assert_eq!(source.text(), "a\u{fffd}b\u{fffd}c");
+        assert_eq!(source.not_utf8(), Some(Span::new(1, 4)));
+        assert_eq!(&*source.bytes(0..9), b"a\xffb\xe2\x82c");
+        assert_eq!(&*source.renamed("u").bytes(0..4), b"a\xff");
+        assert_eq!(&*source.bytes(4..5), b"b");
+        let clean = Source::of_bytes("t", "a\u{fffd}".into());
+        assert_eq!(
+            (clean.not_utf8(), &*clean.bytes(0..4)),
+            (None, "a\u{fffd}".as_bytes())
+        );
     }
 
     #[test]

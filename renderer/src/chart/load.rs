@@ -13,7 +13,7 @@
 //! # Where it differs from Helm
 //!
 //! - Links that leave the chart's folder, and all links in archives, are refused.
-//! - A template that is not UTF-8 is read with U+FFFD in the place of what can't be read.
+//! - In a template's actions a U+FFFD stands for what is not UTF-8.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -399,11 +399,7 @@ impl Loader {
     }
 
     fn template(&mut self, name: String, bytes: Vec<u8>, place: &str) -> Template {
-        let text = match String::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-        };
-        let source = Source::new(format!("{place}{name}"), text);
+        let source = Source::of_bytes(format!("{place}{name}"), bytes);
         Template {
             source: self.pool.share(&name, source),
             name,

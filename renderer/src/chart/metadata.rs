@@ -129,7 +129,9 @@ fn required(source: &Arc<Source>) -> Result<Option<Vec<Struct>>> {
     let mut decoder = Decoder::new(source, Class::Chart);
     let list = decoder.object(&node, "").and_then(|top| {
         let named = lookup(&top, "dependencies").is_some();
-        objects(&mut decoder, &top, "dependencies", &DEPENDENCY_FIELDS).map(|list| named.then_some(list))
+        let list = objects(&mut decoder, &top, "dependencies", &DEPENDENCY_FIELDS)?;
+        check_dependencies(&mut decoder, &top, &list);
+        Some(named.then_some(list))
     });
     decoder.finish(list)
 }
@@ -169,6 +171,7 @@ fn decode(decoder: &mut Decoder, node: &Node, older: Option<Vec<Struct>>) -> Opt
     let top = decoder.object(node, "")?;
     let maintainers = objects(decoder, &top, "maintainers", &MAINTAINER_FIELDS);
     let declared = older.is_some() || lookup(&top, "dependencies").is_some();
+    let is_older = older.is_some();
     let dependencies = older.or_else(|| objects(decoder, &top, "dependencies", &DEPENDENCY_FIELDS));
     let mut fields: Struct = Vec::new();
     for (name, kind) in FIELDS {
@@ -192,7 +195,9 @@ fn decode(decoder: &mut Decoder, node: &Node, older: Option<Vec<Struct>>) -> Opt
     check_version(decoder, &top, &version);
     check_type(decoder, &top, &text("type"));
     let dependencies = dependencies?;
-    check_dependencies(decoder, &top, &dependencies);
+    if !is_older {
+        check_dependencies(decoder, &top, &dependencies);
+    }
     let annotations = annotations(&fields, maintainers.as_deref().unwrap_or_default());
     let mut config = String::new();
     write_struct(&fields, &mut config);
@@ -389,8 +394,13 @@ fn check_type(decoder: &mut Decoder, top: &Object<'_>, text: &str) {
 }
 
 fn check_dependencies(decoder: &mut Decoder, top: &Object<'_>, dependencies: &[Struct]) {
+    let items = lookup(top, "dependencies").map_or(&[][..], Node::items);
     let mut seen = std::collections::BTreeSet::new();
-    for one in dependencies {
+    for (index, one) in dependencies.iter().enumerate() {
+        let place = match items.get(index) {
+            Some(item) if items.len() == dependencies.len() => item.span,
+            _ => place(top, "dependencies"),
+        };
         let (name, alias) = (text_of(one, "name"), text_of(one, "alias"));
         let key = if alias.is_empty() { name } else { alias.clone() };
         if !alias
@@ -399,11 +409,11 @@ fn check_dependencies(decoder: &mut Decoder, top: &Object<'_>, dependencies: &[S
         {
             let message =
                 format!("the dependency's alias `{alias}` may hold letters, digits, `_` and `-` only");
-            decoder.report(place(top, "dependencies"), message, |one| one);
+            decoder.report(place, message, |one| one);
         }
         if !seen.insert(key.clone()) {
             let message = format!("more than one dependency has the name or alias `{key}`");
-            decoder.report(place(top, "dependencies"), message, |one| one);
+            decoder.report(place, message, |one| one);
         }
     }
 }

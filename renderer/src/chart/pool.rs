@@ -28,6 +28,9 @@ impl Pool {
         // A checksum is ten times as fast as a hash, and texts that were made to collide are only
         // held against each other.
         let text = source.text();
+        if source.not_utf8().is_some() {
+            return source;
+        }
         let key = (text.len(), crc32fast::hash(text.as_bytes()));
         let alike = self.texts.entry(key).or_default();
         let same = alike

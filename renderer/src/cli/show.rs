@@ -4,6 +4,7 @@ use super::chart_args::{Part, Show};
 use super::{Context, Done, Outcome};
 use crate::chart::load::Loaded;
 use crate::diag::{Class, Result};
+use crate::fsio;
 use crate::report::SCHEMA;
 use crate::source::Source;
 use crate::value::{Map, Value};
@@ -84,8 +85,9 @@ fn readme(chart: &Loaded) -> Result<Option<String>> {
 fn crds(chart: &Loaded, path: &str) -> Result<Vec<(String, String)>> {
     let mut all = Vec::new();
     for (name, body) in chart.crds() {
-        let text = String::from_utf8_lossy(body.read()?).into_owned();
-        all.push((format!("{path}/{name}"), text));
+        let path = format!("{path}/{name}");
+        fsio::check_text(&path, body.read()?, Class::Chart)?;
+        all.push((path, body.text().into_owned()));
     }
     for sub in &chart.dependencies {
         all.extend(crds(sub, &format!("{path}/charts/{}", sub.name()))?);

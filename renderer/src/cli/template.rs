@@ -16,6 +16,7 @@ use crate::engine::manifest::{Choice, Crd, Manifest, Manifests, print_texts};
 use crate::engine::release::{DEFAULT_NAME, Release, check_name, name_from_template};
 use crate::engine::show::show_only;
 use crate::engine::{Chart, Rendered, Request};
+use crate::fsio;
 use crate::heap;
 use crate::report::{Report, SCHEMA};
 use crate::value::{Map, Value};
@@ -77,7 +78,7 @@ fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
     };
     let crds = if args.shown.include_crds { crds } else { Vec::new() };
     for crd in &crds {
-        crd.body.read()?;
+        fsio::check_text(&crd.name, crd.body.read()?, Class::Chart)?;
     }
     let (before, printed) = match &args.shown.output_dir {
         Some(folder) => {

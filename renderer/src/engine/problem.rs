@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::functions::functions;
 use crate::diag::{Class, Diagnostic, Diagnostics, did_you_mean};
+use crate::source::Location;
 use crate::template::{Detail, Error, ParseError, Unknown, print};
 
 /// How many templates on the way to a mistake are shown from either end.
@@ -23,8 +24,13 @@ pub enum Problem {
         /// Every name that could be included.
         names: Vec<String>,
     },
-    /// A template's output is not UTF-8; the template's name.
-    NotText(Arc<str>),
+    /// A template's output is not UTF-8.
+    NotText {
+        /// The template's name.
+        name: Arc<str>,
+        /// What is not UTF-8 in its text.
+        place: Option<Location>,
+    },
 }
 
 impl Problem {
@@ -33,7 +39,15 @@ impl Problem {
         match self {
             Self::Parse(error) => of_parse(error),
             Self::Run { error, names } => of_run(error, names),
-            Self::NotText(name) => not_text(name),
+            Self::NotText { name, place } => not_text(name, place.as_ref()),
+        }
+    }
+
+    /// Whether a template is missing that one includes.
+    pub fn is_missing_template(&self) -> bool {
+        match self {
+            Self::Run { error, .. } => matches!(error.root().detail, Detail::NoTemplate(_)),
+            _ => false,
         }
     }
 
@@ -46,7 +60,7 @@ impl Problem {
                 format!("parse error at ({name}:{}): {last}", error.line)
             }
             Self::Run { error, .. } => helm_text(error),
-            Self::NotText(_) => self.diagnostic().message,
+            Self::NotText { .. } => self.diagnostic().message,
         }
     }
 }
@@ -153,9 +167,15 @@ fn first_line(text: &str) -> &str {
 
 fn explain(one: Diagnostic, root: &Error, names: &[String]) -> Diagnostic {
     match &root.detail {
-        Detail::NilField { path, known } => {
-            let shown = |names: &[std::sync::Arc<str>]| {
-                names.iter().map(|name| format!(".{name}")).collect::<String>()
+        Detail::NilField { path, known, beside } => {
+            let start = root.expression.as_deref().map_or("", variable);
+            let shown = |names: &[Arc<str>]| {
+                let names: String = names.iter().map(|name| format!(".{name}")).collect();
+                if names.is_empty() || start == "$" {
+                    names
+                } else {
+                    format!("{start}{names}")
+                }
             };
             let nil = shown(path.get(..path.len().saturating_sub(1)).unwrap_or_default());
             let exists = shown(path.get(..*known).unwrap_or_default());
@@ -166,6 +186,19 @@ fn explain(one: Diagnostic, root: &Error, names: &[String]) -> Diagnostic {
             } else {
                 one.note(format!("`{nil}` is nil; the nearest that exists is `{exists}`"))
             };
+            let beside = beside.iter().flatten().map(|name| &**name);
+            // What is there and null is no slip of the pen.
+            let near = path
+                .get(*known)
+                .and_then(|missing| did_you_mean(missing, beside).filter(|near| *near != &**missing));
+            let one = match near {
+                Some(near) => {
+                    let mut meant: Vec<Arc<str>> = path.iter().take(*known).cloned().collect();
+                    meant.push(near.into());
+                    one.hint(format!("did you mean `{}`?", shown(&meant)))
+                }
+                None => one,
+            };
             one.hint("set the value, or write `(…).field` in parentheses, which gives nothing for nil")
         }
         Detail::NoTemplate(wanted) => match did_you_mean(wanted, names.iter().map(String::as_str)) {
@@ -174,15 +207,32 @@ fn explain(one: Diagnostic, root: &Error, names: &[String]) -> Diagnostic {
                 one.hint("no template of the chart or its dependencies defines it; is a dependency missing?")
             }
         },
+        Detail::NoField { name, known } => match did_you_mean(name, known.iter().map(String::as_str)) {
+            Some(near) => one.hint(format!("did you mean `{near}`?")),
+            None => one,
+        },
         Detail::Limit => one.note("this limit keeps a template from filling the memory or running for ever"),
         Detail::Words(_) => one.note("the chart's own words: its author asks for this"),
         Detail::None => one,
     }
 }
 
+/// The variable that an expression starts with.
+fn variable(expression: &str) -> &str {
+    let name = expression.strip_prefix('$').map_or(0, |rest| {
+        let other = |char: char| char != '_' && !char.is_alphanumeric();
+        1 + rest.find(other).unwrap_or(rest.len())
+    });
+    expression.get(..name).unwrap_or("")
+}
+
 /// A template whose output is not UTF-8, which YAML must be.
-fn not_text(name: &str) -> Diagnostic {
-    Diagnostic::error(Class::Template, format!("the output of {name} is not UTF-8"))
-        .note("Helm's YAML reader refuses such a manifest")
-        .hint("encode binary data with b64enc; trunc and substr cut bytes, not characters")
+fn not_text(name: &str, place: Option<&Location>) -> Diagnostic {
+    let one = Diagnostic::error(Class::Template, format!("the output of {name} is not UTF-8"))
+        .note("Helm's YAML reader refuses such a manifest");
+    if let Some(place) = place {
+        let one = one.at(place.clone()).label("not UTF-8");
+        return one.hint("save the file as UTF-8");
+    }
+    one.hint("encode binary data with b64enc; trunc and substr cut bytes, not characters")
 }

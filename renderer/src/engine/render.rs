@@ -14,6 +14,7 @@ use super::values_methods::VALUES;
 use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::funcs::Context;
 use crate::heap;
+use crate::source::Location;
 use crate::template::{Error, Map, MapType, Run, Val};
 use crate::value as data;
 use crate::world::World;
@@ -69,6 +70,15 @@ impl Program {
         Diagnostics::or(unread(&self.root), ran)
     }
 
+    /// What is not UTF-8 in a template's text, or else in that of another, which it may include.
+    fn not_utf8(&self, name: &str) -> Option<Location> {
+        let others = self.entries.iter().map(|entry| &*entry.name);
+        std::iter::once(name).chain(others).find_map(|name| {
+            let source = &self.set.get(name)?.source;
+            Some(Location::new(source, source.not_utf8()?))
+        })
+    }
+
     fn run_here(&self, input: &Input<'_>, first_ends: bool) -> (Output, Vec<Problem>) {
         let values = Map::with(MapType::Named(VALUES), entries(input.values));
         let mut scopes = Vec::new();
@@ -91,7 +101,10 @@ impl Program {
                     output.texts.push((Arc::clone(&entry.name), text));
                     continue;
                 }
-                Ok(Err(_)) => Problem::NotText(Arc::clone(&entry.name)),
+                Ok(Err(_)) => Problem::NotText {
+                    name: Arc::clone(&entry.name),
+                    place: self.not_utf8(&entry.name),
+                },
                 Err(error) => Problem::Run {
                     error,
                     names: run.template_names(),

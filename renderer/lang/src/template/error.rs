@@ -44,6 +44,15 @@ pub enum Detail {
         path: Vec<Arc<str>>,
         /// How many of them lead to something.
         known: usize,
+        /// The names there are where the first is missing, as far as that was looked up.
+        beside: Option<Vec<Arc<str>>>,
+    },
+    /// A struct has no such field.
+    NoField {
+        /// The field wanted.
+        name: String,
+        /// Those it has.
+        known: Vec<String>,
     },
     /// A template of this name does not exist.
     NoTemplate(String),

@@ -52,6 +52,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
             ExprKind::Field(fields) => {
                 self.at_expr(first);
                 self.chain(dot, dot.clone(), fields, arguments)
+                    .map_err(|error| with_names(error, &dot.value))
             }
             ExprKind::Chain { node, fields } => self.chain_on(first, node, fields, dot, arguments),
             ExprKind::Function { id, end } => {
@@ -73,7 +74,12 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
                     self.refuse_arguments(first, &arguments)?;
                     return Ok(slot.value);
                 }
-                self.chain(dot, slot, fields, arguments)
+                self.chain(dot, slot, fields, arguments).map_err(|error| {
+                    match self.read(start, fields.start) {
+                        Ok(slot) => with_names(error, &slot.value),
+                        Err(_) => error,
+                    }
+                })
             }
             constant => {
                 self.at_expr(first);
@@ -209,7 +215,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
 
     /// Notes for a nil pointer how far the path exists.
     fn nil_path(&self, mut error: Box<super::Error>, fields: &str, index: usize) -> Box<super::Error> {
-        if let Detail::NilField { path, known } = &mut error.detail
+        if let Detail::NilField { path, known, .. } = &mut error.detail
             && path.is_empty()
         {
             *path = names(fields).take(index + 1).map(Arc::from).collect();
@@ -234,6 +240,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
                 error.detail = Detail::NilField {
                     path: Vec::new(),
                     known: 0,
+                    beside: None,
                 };
                 Err(error)
             }
@@ -290,7 +297,16 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
             None if is_map => Ok(Slot::default()),
             None => {
                 let kind = if boxed { "interface {}" } else { object.type_name() };
-                self.fail(format!("can't evaluate field {name} in type {kind}"))
+                let mut error = self.error(format!("can't evaluate field {name} in type {kind}"));
+                error.detail = Detail::NoField {
+                    name: name.to_owned(),
+                    known: object
+                        .fields()
+                        .into_iter()
+                        .map(|(name, _)| name.to_string())
+                        .collect(),
+                };
+                Err(error)
             }
         }
     }
@@ -307,4 +323,32 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
             }
         }
     }
+}
+
+/// Adds to a nil pointer's error what names there are where the path from `start` ends.
+fn with_names(mut error: Box<super::Error>, start: &Val) -> Box<super::Error> {
+    let Detail::NilField { path, known, beside } = &mut error.detail else {
+        return error;
+    };
+    if beside.is_some() {
+        return error;
+    }
+    let end = path
+        .iter()
+        .take(*known)
+        .try_fold(start.clone(), |value, name| match value {
+            Val::Map(map) => map.get(name),
+            Val::Object(object) => object.field(name),
+            _ => None,
+        });
+    let names = match end {
+        Some(Val::Map(map)) => map
+            .entries()
+            .into_iter()
+            .map(|(name, _)| Arc::from(&*name))
+            .collect(),
+        _ => Vec::new(),
+    };
+    *beside = Some(names);
+    error
 }

@@ -111,8 +111,8 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         match *node {
             Node::Text(span) => {
                 self.mark_text(span);
-                let text = self.tree.written(span).as_bytes();
-                self.run.out.extend_from_slice(text);
+                let range = span.start as usize..span.end as usize;
+                self.run.out.extend_from_slice(&self.tree.source.bytes(range));
                 self.check_output()?;
                 Ok(Flow::On)
             }
