@@ -4,6 +4,7 @@
 //! warnings. Our own, undefined values among them, are told on standard error and with
 //! `-o json`; they fail nothing that Helm lets pass.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::lint_args::Lint;
@@ -38,13 +39,19 @@ pub(crate) fn lint(args: &Lint, context: &Context<'_>) -> Done {
         }
     }
     let (mut text, end) = lint::print(&reports, args.strict, context.printer.is_quiet());
-    let mut errors = Vec::new();
+    let (mut errors, mut told) = (Vec::new(), BTreeSet::new());
     for one in reports
         .iter()
         .flat_map(|report| &report.findings)
         .filter(|one| is_drawn(one))
     {
         let drawn = one.to_diagnostic();
+        // Helm says of several files what is wrong with one.
+        if let Some(place) = &drawn.location
+            && !told.insert((place.to_string(), drawn.message.clone()))
+        {
+            continue;
+        }
         match drawn.severity {
             Grave::Error => errors.push(drawn),
             Grave::Warning => context.printer.warn(&drawn),

@@ -10,7 +10,7 @@ use super::{Finding, Linter, Options, Severity, chartfile, objects, undefined};
 use crate::chart::load::Loaded;
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::engine::release::Release;
-use crate::engine::{Input, Output, Problem, Program, RENDERED_LINES, blame, defaults, unit};
+use crate::engine::{Input, Output, Problem, Program, RENDERED_LINES, Unit, blame, defaults, unit};
 use crate::source::Location;
 use crate::template::MAX_STEPS;
 use crate::template::print::quote;
@@ -53,6 +53,7 @@ pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
     let Ok(prepared) = prepare_as_found(chart, &options.values) else {
         return;
     };
+    let mut helms = true;
     if !options.skip_schema
         && let Err(problem) = schema::validate(&level(&prepared), &prepared.values, &|path| {
             options.places.find(path, &defaults(&prepared.root, path))
@@ -65,12 +66,19 @@ pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
             .into_iter()
             .filter(|one| one.location.is_some());
         placed.for_each(|one| linter.own(FOLDER, "values-schema", one));
-        return;
+        // Helm ends here, and users would come back for what the templates have.
+        helms = false;
     }
-    if let Some((program, output)) = run(&prepared, options, linter) {
-        each_template(chart, &output, options, linter);
-        blame_templates(chart, &prepared, &program, options, linter);
-        undefined(&program, chart, &prepared.values, linter);
+    if let Some(ran) = run(&prepared, options, linter, helms) {
+        if helms && ran.is_whole {
+            each_template(chart, &ran.output, options, linter);
+        } else {
+            for (path, name, text) in texts(chart, &ran.output) {
+                objects::unreadable(linter, path, &name, text);
+            }
+        }
+        blame_templates(chart, &prepared, &ran.program, options, linter);
+        undefined(&ran, chart, &prepared.values, linter);
     }
 }
 
@@ -93,13 +101,28 @@ fn level(prepared: &Prepared) -> Level<'_> {
     of(&prepared.root)
 }
 
-/// Runs every template: Helm's words for the first failure, and a diagnostic for each.
-fn run(prepared: &Prepared, options: &Options, linter: &mut Linter) -> Option<(Program, Output)> {
-    let program = match Program::try_new(unit(&prepared.root)) {
+/// What came of running the templates, as far as they could be run.
+struct Ran {
+    program: Program,
+    output: Output,
+    /// Whether all could be run.
+    is_whole: bool,
+    /// Where the failures are that were told.
+    told: Vec<Location>,
+}
+
+/// Runs every template, but for those that are none: a diagnostic for each failure, and Helm's words for the first
+/// where it comes to them.
+fn run(prepared: &Prepared, options: &Options, linter: &mut Linter, helms: bool) -> Option<Ran> {
+    let (mut told, mut is_whole) = (Vec::new(), true);
+    let mut root = unit(&prepared.root);
+    let program = match Program::try_new(root.clone()) {
         Ok(Ok(program)) => program,
         Ok(Err(problems)) => {
-            tell(linter, "template-syntax", &problems);
-            return None;
+            tell(linter, "template-syntax", &problems, helms, &mut told);
+            is_whole = false;
+            leave_out(&mut root, &problems);
+            Program::try_new(root).ok()?.ok()?
         }
         Err(problem) => {
             refused(linter, "template-syntax", &problem);
@@ -107,15 +130,36 @@ fn run(prepared: &Prepared, options: &Options, linter: &mut Linter) -> Option<(P
         }
     };
     match run_program(&program, prepared, options, BTreeSet::new()) {
-        Ok((output, problems)) if problems.is_empty() => Some((program, output)),
-        Ok((_, problems)) => {
-            tell(linter, "template-render", &problems);
-            None
+        Ok((output, mut problems)) => {
+            // What is missing may be defined where it can't be read.
+            problems.retain(|one| is_whole || !one.is_missing_template());
+            tell(linter, "template-render", &problems, helms && is_whole, &mut told);
+            Some(Ran {
+                program,
+                output,
+                is_whole: is_whole && problems.is_empty(),
+                told,
+            })
         }
-        Err(problem) => {
+        Err(problem) if helms && is_whole => {
             refused(linter, "template-render", &problem);
             None
         }
+        Err(_) => None,
+    }
+}
+
+/// Takes the texts that are no templates out of a chart and those in it.
+fn leave_out(unit: &mut Unit, problems: &[Problem]) {
+    let path = unit.path.clone();
+    unit.templates.retain(|(name, _)| {
+        let name = format!("{path}/{name}");
+        !problems
+            .iter()
+            .any(|one| matches!(one, Problem::Parse(error) if error.location.source.name() == name))
+    });
+    for child in &mut unit.children {
+        leave_out(child, problems);
     }
 }
 
@@ -180,15 +224,33 @@ fn blame_templates(
     }
 }
 
-fn tell(linter: &mut Linter, rule: &'static str, problems: &[Problem]) {
-    let mut all = problems.iter();
-    if let Some(first) = all.next() {
-        linter.rule(Severity::Error, FOLDER, rule, Some(first.helm_text()));
-        linter.explain(first.diagnostic());
+fn tell(
+    linter: &mut Linter,
+    rule: &'static str,
+    problems: &[Problem],
+    helms: bool,
+    told: &mut Vec<Location>,
+) {
+    for (index, problem) in problems.iter().enumerate() {
+        let diagnostic = problem.diagnostic();
+        told.extend(diagnostic.location.clone());
+        if helms && index == 0 {
+            linter.rule(Severity::Error, FOLDER, rule, Some(problem.helm_text()));
+            linter.explain(diagnostic);
+        } else {
+            linter.own(FOLDER, rule, diagnostic);
+        }
     }
-    for other in all {
-        linter.own(FOLDER, rule, other.diagnostic());
-    }
+}
+
+/// Each template of the chart itself: its path, its full name, and what it printed.
+fn texts<'c>(chart: &'c Loaded, output: &'c Output) -> impl Iterator<Item = (&'c str, String, &'c str)> {
+    chart.templates.iter().map(|template| {
+        let name = format!("{}/{}", chart.name(), template.name);
+        let found = output.texts.iter().find(|(known, _)| **known == *name);
+        let text = found.map_or("", |(_, text)| text.as_str());
+        (template.name.as_str(), name, text)
+    })
 }
 
 /// The checks of each template of the chart itself; the first file that is no YAML ends Helm's.
@@ -197,11 +259,7 @@ fn each_template(chart: &Loaded, output: &Output, options: &Options, linter: &mu
     let number = |text: &str| text.parse().unwrap_or(0);
     let kubernetes = (number(&kubernetes.major), number(&kubernetes.minor));
     let mut readable = true;
-    for template in &chart.templates {
-        let path = template.name.as_str();
-        let name = format!("{}/{path}", chart.name());
-        let found = output.texts.iter().find(|(known, _)| **known == *name);
-        let text = found.map_or("", |(_, text)| text.as_str());
+    for (path, name, text) in texts(chart, output) {
         if !readable {
             objects::unreadable(linter, path, &name, text);
             continue;
@@ -226,8 +284,16 @@ fn extension(path: &str) -> Option<String> {
     })
 }
 
+/// Go's reader of lines gives up on one that is so long, in bytes.
+const LONG_LINE: usize = 64 << 10;
+
 fn top_indent(text: &str) -> Option<String> {
-    let first = text.lines().find(|line| !line.trim().is_empty())?;
+    let first = text
+        .split('\n')
+        .find(|line| !line.trim().is_empty() || line.len() >= LONG_LINE)?;
+    if first.len() >= LONG_LINE {
+        return Some("bufio.Scanner: token too long".to_owned());
+    }
     (first.starts_with([' ', '\t'])).then(|| {
         format!(
             "document starts with an illegal indent: {}, which may cause parsing problems",
@@ -236,8 +302,15 @@ fn top_indent(text: &str) -> Option<String> {
     })
 }
 
-fn undefined(program: &Program, chart: &Loaded, values: &Map, linter: &mut Linter) {
-    for one in undefined::find(program, chart, values) {
+fn undefined(ran: &Ran, chart: &Loaded, values: &Map, linter: &mut Linter) {
+    for one in undefined::find(&ran.program, chart, values) {
+        let line = one.location.position().line;
+        let is_told = |told: &Location| {
+            told.source.name() == one.location.source.name() && told.position().line == line
+        };
+        if ran.told.iter().any(is_told) {
+            continue;
+        }
         let path = one.path.join(".");
         let message = if one.is_fatal {
             let parent = one.path.get(..=one.missing).unwrap_or_default().join(".");

@@ -120,3 +120,110 @@ fn values_that_do_not_fit_the_schema_are_shown_where_they_are_set() {
         assert!(!run.stderr.contains("hush-hush"), "{}", run.stderr);
     }
 }
+
+#[test]
+fn names_that_were_meant_are_told() {
+    let values = ("values.yaml", "image: {tag: a, pullPolicy: b}\nx: {}\n");
+    for (text, wanted) in [
+        ("{{ .Values.imge.tag }}", "did you mean `.Values.image`?"),
+        (
+            "{{ $v := .Values }}{{ $v.image.tga.x }}",
+            "did you mean `$v.image.tag`?",
+        ),
+        (
+            "{{ with .Values.image }}{{ .pullpolicy.x }}{{ end }}",
+            "did you mean `.pullPolicy`?",
+        ),
+        ("{{ .Capabilities.KubeVersion.Majr }}", "did you mean `Major`?"),
+        ("{{ .Relese.Name.x }}", "did you mean `.Release`?"),
+        (
+            "{{ $v := .Values }}{{ $v.x.c.d }}",
+            "`$v.x.c` is nil; the nearest that exists is `$v.x`",
+        ),
+    ] {
+        let folder = chart(&[values, ("templates/a.yaml", text)]);
+        assert_says(&run("template", folder.path(), &[]), &[wanted]);
+    }
+}
+
+#[test]
+fn dependencies_are_shown_where_they_are_declared() {
+    let older = "dependencies:\n- {name: x, version: 1.0.0}\n- {name: x, version: 1.0.0}\n";
+    let folder = chart(&[
+        ("Chart.yaml", "apiVersion: v1\nname: shop\nversion: 1.0.0\n"),
+        ("requirements.yaml", older),
+    ]);
+    assert_says(&run("template", folder.path(), &[]), &["requirements.yaml:3:3"]);
+    let yaml = "apiVersion: v2\nname: shop\nversion: 1.0.0\ndependencies:\n- {name: x, version: 1.0.0}\n";
+    let folder = chart(&[("Chart.yaml", yaml)]);
+    assert_says(
+        &run("template", folder.path(), &[]),
+        &["Chart.yaml:5:10", "missing in charts/ directory: x"],
+    );
+}
+
+#[test]
+fn what_is_not_utf8_is_refused_where_helm_refuses_it() {
+    let folder = chart(&[("templates/_a.tpl", "{{ define \"a\" }}caf\u{e9}{{ end }}\n")]);
+    let write = |path: &str, bytes: &[u8]| fs::write(folder.path().join(path), bytes).unwrap();
+    // In a comment it does no harm.
+    write(
+        "templates/a.yaml",
+        b"kind: X\n{{- /* caf\xe9 */}}\na: {{ include \"a\" . }}\n",
+    );
+    let whole = Run::of(command().args(["template", "r", "."]).current_dir(&folder));
+    assert_eq!(whole.code, 0, "{}", whole.stderr);
+    assert!(whole.stdout.contains("caf\u{e9}"), "{}", whole.stdout);
+    write("templates/_a.tpl", b"{{ define \"a\" }}caf\xe9{{ end }}\n");
+    write("templates/a.yaml", b"kind: X\na: {{ include \"a\" . }}\n");
+    for word in ["template", "lint", "images"] {
+        let words = ["the output of shop/templates/a.yaml is not UTF-8", "_a.tpl:1:20"];
+        assert_says(&run(word, folder.path(), &[]), &words);
+    }
+    write("templates/_a.tpl", b"");
+    write("templates/a.yaml", b"");
+    fs::create_dir(folder.path().join("crds")).unwrap();
+    write("crds/a.yaml", b"kind: X # caf\xe9\n");
+    let words = ["shop/crds/a.yaml is not UTF-8: byte 0xe9 at offset 13"];
+    assert_says(&run("template", folder.path(), &["--include-crds"]), &words);
+}
+
+#[test]
+fn lint_tells_every_mistake_at_once() {
+    let schema = r#"{"properties": {"a": {"type": "string"}}}"#;
+    let files = [
+        ("values.yaml", "a: 1\n"),
+        ("templates/parse.yaml", "x: {{ foo }}\n"),
+        ("templates/nil.yaml", "x: {{ .Values.deep.y }}\n"),
+        ("templates/warn.yaml", "x: {{ .Values.none }}\n"),
+        ("templates/yaml.yaml", "x: [\n"),
+        ("templates/tab.yaml", "x: {{ include \"lost\" . }}\n"),
+    ];
+    let common = [
+        "`.Values.none` is in no values file",
+        "shop/templates/nil.yaml:1:7",
+        "shop/templates/yaml.yaml:1:4",
+    ];
+    let broken = run("lint", chart(&files).path(), &[]);
+    assert_says(&broken, &common);
+    assert_says(&broken, &["shop/templates/parse.yaml:1:7"]);
+    // It may be defined in the file that is no template.
+    assert!(!broken.stderr.contains("lost"), "{}", broken.stderr);
+    let whole: Vec<(&str, &str)> = files
+        .into_iter()
+        .filter(|(path, _)| !path.contains("parse"))
+        .collect();
+    let failing = run("lint", chart(&whole).path(), &[]);
+    assert_says(&failing, &common);
+    assert_says(&failing, &["shop/templates/tab.yaml:1:7"]);
+    assert!(!failing.stderr.contains("`.Values.deep.y`"), "{}", failing.stderr);
+    let refused = chart(&[&files[..], &[("values.schema.json", schema)]].concat());
+    let refused = run("lint", refused.path(), &[]);
+    assert_says(&refused, &common);
+    assert_says(
+        &refused,
+        &["shop/templates/parse.yaml:1:7", "got number, want string"],
+    );
+    // Helm's two, of values.yaml and of templates/.
+    assert_eq!(refused.stdout.matches("[ERROR]").count(), 2, "{}", refused.stdout);
+}
