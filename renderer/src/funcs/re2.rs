@@ -37,7 +37,13 @@ pub(super) struct Expression {
     pub(super) names: Vec<Option<String>>,
 }
 
-/// Which one searches a text.
+/// An expression and the text it is searched in: which engine fits the text is decided once, as that reads
+/// the whole text.
+pub(super) struct Search<'e, 't> {
+    engine: Engine<'e>,
+    text: &'t str,
+}
+
 enum Engine<'e> {
     Ascii(&'e bytes::Regex),
     Unicode(&'e Regex),
@@ -60,51 +66,65 @@ impl Groups {
 }
 
 impl Expression {
-    fn engine(&self, text: &str) -> Result<Engine<'_>, &str> {
-        if let Some(ascii) = self.ascii.as_ref().filter(|_| text.is_ascii()) {
-            return Ok(Engine::Ascii(ascii));
-        }
+    /// Prepares searching a text.
+    pub(super) fn search<'e, 't>(&'e self, text: &'t str) -> Result<Search<'e, 't>, &'e str> {
+        let ascii = self.ascii.as_ref().filter(|_| text.is_ascii());
+        let engine = match ascii {
+            Some(ascii) => Engine::Ascii(ascii),
+            None => Engine::Unicode(self.unicode()?),
+        };
+        Ok(Search { engine, text })
+    }
+
+    fn unicode(&self) -> Result<&Regex, &str> {
         let unicode = self.unicode.get_or_init(|| {
             let mut builder = ::regex::RegexBuilder::new(&self.written);
             let built = builder.size_limit(MAX_COMPILED).nest_limit(NEST_LIMIT).build();
             built.map_err(|error| refused(&error, &self.text))
         });
-        unicode.as_ref().map(Engine::Unicode).map_err(String::as_str)
+        unicode.as_ref().map_err(String::as_str)
+    }
+}
+
+impl Search<'_, '_> {
+    pub(super) fn is_match(&self) -> bool {
+        match self.engine {
+            Engine::Ascii(regex) => regex.is_match(self.text.as_bytes()),
+            Engine::Unicode(regex) => regex.is_match(self.text),
+        }
     }
 
-    pub(super) fn is_match(&self, text: &str) -> Result<bool, &str> {
-        Ok(match self.engine(text)? {
-            Engine::Ascii(regex) => regex.is_match(text.as_bytes()),
-            Engine::Unicode(regex) => regex.is_match(text),
-        })
-    }
-
-    /// Start and end of the first match from a place on; what is in front of it counts for borders.
-    pub(super) fn find_at(&self, text: &str, place: usize) -> Result<Option<(usize, usize)>, &str> {
-        Ok(match self.engine(text)? {
+    /// Start and end of the first match at or behind an offset; what is in front of it counts for borders.
+    pub(super) fn find_at(&self, offset: usize) -> Option<(usize, usize)> {
+        match self.engine {
             Engine::Ascii(regex) => regex
-                .find_at(text.as_bytes(), place)
+                .find_at(self.text.as_bytes(), offset)
                 .map(|found| (found.start(), found.end())),
             Engine::Unicode(regex) => regex
-                .find_at(text, place)
+                .find_at(self.text, offset)
                 .map(|found| (found.start(), found.end())),
-        })
+        }
     }
 
-    /// As [`Expression::find_at`], with the groups.
-    pub(super) fn groups_at(&self, text: &str, place: usize) -> Result<Option<Groups>, &str> {
-        Ok(match self.engine(text)? {
-            Engine::Ascii(regex) => {
-                let mut groups = regex.capture_locations();
-                let found = regex.captures_read_at(&mut groups, text.as_bytes(), place);
-                found.map(|_| Groups::Ascii(groups))
-            }
-            Engine::Unicode(regex) => {
-                let mut groups = regex.capture_locations();
-                let found = regex.captures_read_at(&mut groups, text, place);
-                found.map(|_| Groups::Unicode(groups))
-            }
-        })
+    /// Room for the groups of one match after the other.
+    pub(super) fn groups(&self) -> Groups {
+        match self.engine {
+            Engine::Ascii(regex) => Groups::Ascii(regex.capture_locations()),
+            Engine::Unicode(regex) => Groups::Unicode(regex.capture_locations()),
+        }
+    }
+
+    /// As [`Search::find_at`], with the groups, which must come from [`Search::groups`].
+    pub(super) fn groups_at(&self, offset: usize, groups: &mut Groups) -> Option<(usize, usize)> {
+        match (&self.engine, groups) {
+            (Engine::Ascii(regex), Groups::Ascii(groups)) => regex
+                .captures_read_at(groups, self.text.as_bytes(), offset)
+                .map(|found| (found.start(), found.end())),
+            (Engine::Unicode(regex), Groups::Unicode(groups)) => regex
+                .captures_read_at(groups, self.text, offset)
+                .map(|found| (found.start(), found.end())),
+            _ => None,
+        }
     }
 }
 
@@ -146,7 +166,7 @@ pub(super) fn compile(text: &Str) -> Result<Expression, String> {
     }
     // What is wrong with an expression is told before it is used.
     if expression.ascii.is_none() {
-        expression.engine("").map_err(str::to_owned)?;
+        expression.unicode().map_err(str::to_owned)?;
     }
     Ok(expression)
 }

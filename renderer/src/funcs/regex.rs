@@ -98,9 +98,10 @@ impl<'a> Haystack<'a> {
 /// Go's matches one after the other: an empty one right behind another does not count.
 fn matches(pattern: &Expression, text: &Haystack<'_>, most: usize) -> Result<Vec<(usize, usize)>, Fault> {
     let mut found = Vec::new();
+    let search = pattern.search(&text.decoded)?;
     let (mut place, mut last_end) = (0, None);
     while found.len() < most && place <= text.len() {
-        let Some((start, end)) = pattern.find_at(&text.decoded, place)? else {
+        let Some((start, end)) = search.find_at(place) else {
             break;
         };
         let mut counts = true;
@@ -126,13 +127,11 @@ fn replaced(
     write: impl Fn(&Haystack<'_>, &Groups, &mut Vec<u8>),
 ) -> Result<Val, Fault> {
     let hay = Haystack::new(text);
-    let mut out = Vec::new();
+    let search = pattern.search(&hay.decoded)?;
+    let (mut out, mut groups) = (Vec::new(), search.groups());
     let (mut done, mut place, mut hits) = (0, 0, 0_usize);
     while place <= hay.len() {
-        let Some(groups) = pattern.groups_at(&hay.decoded, place)? else {
-            break;
-        };
-        let Some((start, end)) = groups.get(0) else {
+        let Some((start, end)) = search.groups_at(place, &mut groups) else {
             break;
         };
         hits += 1;
@@ -234,18 +233,16 @@ fn with_pattern<T>(
 
 fn is_match(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     let text = call.str(1);
-    let found = with_pattern(
-        call,
-        Style::Must,
-        |pattern| Ok(pattern.is_match(&text.to_text())?),
-    );
+    let found = with_pattern(call, Style::Must, |pattern| {
+        Ok(pattern.search(&text.to_text())?.is_match())
+    });
     Ok(Val::Bool(found.unwrap_or(false)))
 }
 
 fn must_match(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     let text = call.str(1);
     with_pattern(call, Style::Must, |pattern| {
-        Ok(Val::Bool(pattern.is_match(&text.to_text())?))
+        Ok(Val::Bool(pattern.search(&text.to_text())?.is_match()))
     })
 }
 
@@ -253,7 +250,7 @@ fn find_with(call: &mut Call<'_, Context>, style: Style) -> Result<Val, Fault> {
     let text = call.str(1);
     with_pattern(call, style, |pattern| {
         let hay = Haystack::new(&text);
-        let found = pattern.find_at(&hay.decoded, 0)?;
+        let found = pattern.search(&hay.decoded)?.find_at(0);
         Ok(match found {
             Some((start, end)) => Val::Str(hay.part(start, end)),
             None => Val::str(""),

@@ -239,3 +239,17 @@ fn urls_go_round() {
         "error: unable to parse url: parse \"http://a b/\": invalid character \" \" in host name"
     );
 }
+
+/// Each match once read the whole text: this took minutes.
+#[test]
+fn two_million_matches_take_one_pass_over_the_text() {
+    const MATCHES: usize = 2_000_000;
+    let many = s(&"ab".repeat(MATCHES));
+    let replaced = text("regexReplaceAll", &[s("a(b)"), many, s("$1")]);
+    assert!(replaced == "b".repeat(MATCHES));
+    let found = call("regexFindAll", &[s("a"), s(&"ab".repeat(MAX_ITEMS)), n(-1)]);
+    assert_eq!(
+        found.expect("a list").as_list().map(|list| list.len()),
+        Some(MAX_ITEMS)
+    );
+}
