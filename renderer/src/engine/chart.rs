@@ -120,8 +120,9 @@ impl Chart {
     ) -> Result<(Rendered, Vec<Problem>, Traced)> {
         let prepared = prepare(&self.loaded, &request.values)?;
         if !request.skip_schema {
+            let places = request.places.search();
             schema::validate(&level(&prepared.root), &prepared.values, &|path| {
-                request.places.find(path, &defaults(&prepared.root, path))
+                places.find(path, &defaults(&prepared.root, path))
             })?;
         }
         let crds = crds(&prepared.root);

@@ -54,9 +54,10 @@ pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
         return;
     };
     let mut helms = true;
+    let places = options.places.search();
     if !options.skip_schema
         && let Err(problem) = schema::validate(&level(&prepared), &prepared.values, &|path| {
-            options.places.find(path, &defaults(&prepared.root, path))
+            places.find(path, &defaults(&prepared.root, path))
         })
     {
         let words = super::schema::words(&problem, true);

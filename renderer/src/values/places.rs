@@ -1,8 +1,11 @@
 //! Where values come from: for errors about them.
 //!
 //! Nothing is kept while values are merged but the texts they were read from; those are read
-//! again when a place is asked for.
+//! again, once, when the first place is asked for.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::set::{Budget, Meaning, set};
@@ -45,25 +48,41 @@ impl Places {
         self.0.push(Given::Flag { flag, text });
     }
 
+    /// For one question after the other: each text is read once.
+    pub fn search(&self) -> Search<'_> {
+        let read = RefCell::default();
+        Search { given: &self.0, read }
+    }
+}
+
+/// Finds where values were set, among what was given.
+pub struct Search<'p> {
+    given: &'p [Given],
+    /// The texts read so far, by their address; a search ends before they do.
+    read: RefCell<BTreeMap<usize, Rc<[Document]>>>,
+}
+
+/// A document of a text, and the offset at which it starts there.
+type Document = (usize, Node);
+
+impl Search<'_> {
     /// Where the value at a path of keys and indices was set last, or else the nearest above it.
     /// Of a flag only the path is shown, for its text may hold secrets.
     pub fn find(&self, path: &[String], defaults: &[Defaults<'_>]) -> Option<Location> {
         (1..=path.len()).rev().find_map(|length| {
             let path = path.get(..length)?;
-            let given = self.0.iter().rev().find_map(|given| given.place(path));
+            let given = self.given.iter().rev().find_map(|given| self.place(given, path));
             given.or_else(|| {
                 let mut charts = defaults.iter().rev();
-                charts.find_map(|(skip, source)| in_file(source, path.get(*skip..)?))
+                charts.find_map(|(skip, source)| self.in_file(source, path.get(*skip..)?))
             })
         })
     }
-}
 
-impl Given {
-    fn place(&self, path: &[String]) -> Option<Location> {
-        match self {
-            Self::File(source) => in_file(source, path),
-            Self::Flag { flag, text } => {
+    fn place(&self, given: &Given, path: &[String]) -> Option<Location> {
+        match given {
+            Given::File(source) => self.in_file(source, path),
+            Given::Flag { flag, text } => {
                 let map = of_flag(flag, text)?;
                 leads_to_a_value(&map, path).then(|| {
                     let path = path.join(".");
@@ -73,6 +92,37 @@ impl Given {
             }
         }
     }
+
+    /// The last document that sets the value counts.
+    fn in_file(&self, source: &Arc<Source>, path: &[String]) -> Option<Location> {
+        if path.is_empty() {
+            return None;
+        }
+        let key = Arc::as_ptr(source).addr();
+        let known = self.read.borrow().get(&key).map(Rc::clone);
+        let documents = known.unwrap_or_else(|| {
+            let read = read(source);
+            self.read.borrow_mut().insert(key, Rc::clone(&read));
+            read
+        });
+        documents.iter().rev().find_map(|(start, root)| {
+            let span = in_node(root, path)?;
+            let span = Span::new(span.start as usize + start, span.end as usize + start);
+            Some(Location::new(source, first_line(source, span)))
+        })
+    }
+}
+
+/// What can't be read has no documents.
+fn read(source: &Arc<Source>) -> Rc<[Document]> {
+    let ranges = documents(source).unwrap_or_default();
+    let read = ranges.into_iter().filter_map(|range| {
+        let start = range.start;
+        let piece = Source::new(source.name(), source.text().get(range)?);
+        let root = yaml::parse(&piece, Class::Values, &yaml::Limits::default()).ok()?;
+        Some((start, root))
+    });
+    read.collect()
 }
 
 /// What a flag alone sets; its values don't matter.
@@ -110,22 +160,6 @@ fn leads_to_a_value(map: &Map, path: &[String]) -> bool {
     value.is_some()
 }
 
-/// The last document that sets the value counts.
-fn in_file(source: &Arc<Source>, path: &[String]) -> Option<Location> {
-    if path.is_empty() {
-        return None;
-    }
-    let ranges = documents(source).ok()?;
-    ranges.into_iter().rev().find_map(|range| {
-        let start = range.start;
-        let piece = Source::new(source.name(), source.text().get(range)?);
-        let root = yaml::parse(&piece, Class::Values, &yaml::Limits::default()).ok()?;
-        let span = in_node(&root, path)?;
-        let span = Span::new(span.start as usize + start, span.end as usize + start);
-        Some(Location::new(source, first_line(source, span)))
-    })
-}
-
 /// A value's place; of a map or a list that of its key, which says more than all that is in it.
 fn in_node(node: &Node, path: &[String]) -> Option<Span> {
     let (first, rest) = path.split_first()?;
@@ -160,7 +194,7 @@ mod tests {
 
     fn found(places: &Places, path: &str, defaults: &[Defaults<'_>]) -> String {
         let path: Vec<String> = path.split('.').map(str::to_owned).collect();
-        let place = places.find(&path, defaults);
+        let place = places.search().find(&path, defaults);
         place.map_or_else(
             || "nowhere".to_owned(),
             |place| format!("{place} {}", place.source.slice(place.span)),
@@ -211,5 +245,27 @@ mod tests {
         places.flag("--set", "a[");
         assert_eq!(found(&places, "a", &[]), "nowhere");
         assert!(format!("{places:?}").contains("--set"));
+    }
+
+    /// Each question once read the whole text anew.
+    #[test]
+    fn a_text_is_read_once_however_many_values_are_looked_up() {
+        let mut places = Places::default();
+        places.file(&Source::new("a.yaml", "a: 1\nb: [2]\n"));
+        let root = Source::new("values.yaml", "c: 3\n");
+        let search = places.search();
+        for path in ["a", "b", "c", "d"] {
+            search.find(&[path.to_owned(), "0".to_owned()], &[(0, &root)]);
+        }
+        let documents = search.read.borrow().values().map(Rc::clone).collect::<Vec<_>>();
+        assert_eq!(documents.len(), 2);
+        search.find(&["a".to_owned()], &[]);
+        let again = search.read.borrow().values().map(Rc::clone).collect::<Vec<_>>();
+        assert!(
+            again
+                .iter()
+                .zip(&documents)
+                .all(|(one, other)| Rc::ptr_eq(one, other))
+        );
     }
 }

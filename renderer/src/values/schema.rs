@@ -38,6 +38,8 @@ pub type Locate<'l> = dyn Fn(&[String]) -> Option<Location> + 'l;
 
 /// How deep charts may nest in each other.
 const MAX_DEPTH: usize = 100;
+/// The most violations that are listed; the others are counted.
+pub const MAX_LISTED: usize = 100;
 
 /// What Helm says before it lists the charts.
 pub const HEADLINE: &str = "values don't meet the specifications of the schema(s) in the following chart(s):";
@@ -46,16 +48,20 @@ pub const HEADLINE: &str = "values don't meet the specifications of the schema(s
 ///
 /// # Errors
 /// Class values: the headline with the charts' names, then each violation, with its place where
-/// `locate` knows it.
+/// `locate` knows it; [`MAX_LISTED`] of them, and in a note how many more there are.
 pub fn validate(chart: &Level<'_>, values: &Map, locate: &Locate<'_>) -> Result<()> {
     let mut check = Check {
         found: Vec::new(),
+        omitted: 0,
         charts: Vec::new(),
         locate,
     };
     check.level(chart, values, &mut Vec::new());
     if check.found.is_empty() {
         return Ok(());
+    }
+    if let (Some(last), 1..) = (check.found.last_mut(), check.omitted) {
+        last.notes.push(not_listed(check.omitted, "violations"));
     }
     let headline = format!("{HEADLINE} {}", check.charts.join(", "));
     let headline = Diagnostic::error(Class::Values, headline)
@@ -64,8 +70,15 @@ pub fn validate(chart: &Level<'_>, values: &Map, locate: &Locate<'_>) -> Result<
     Err(all.collect::<Diagnostics>())
 }
 
+/// How many things of a kind a list leaves out.
+pub(super) fn not_listed(count: usize, what: &str) -> String {
+    format!("{count} more {what} are not listed")
+}
+
 struct Check<'l> {
     found: Vec<Diagnostic>,
+    /// How many violations are not in `found`.
+    omitted: usize,
     charts: Vec<String>,
     locate: &'l Locate<'l>,
 }
@@ -94,11 +107,17 @@ impl Check<'_> {
     }
 
     fn one(&mut self, chart: &str, schema: &[u8], values: &Map, path: &[String]) {
+        let room = MAX_LISTED - self.found.len();
+        let Violations { listed, omitted } = with_room(|| violations(schema, values, room));
+        self.omitted += omitted;
+        if omitted > 0 {
+            self.name(chart);
+        }
         for Violation {
             pointer,
             message,
             causes,
-        } in with_room(|| violations(schema, values))
+        } in listed
         {
             let mut one = self.diagnostic(chart, &message, &[path, &segments(&pointer)].concat());
             one.notes.extend(causes);
@@ -107,14 +126,23 @@ impl Check<'_> {
     }
 
     fn tell(&mut self, chart: &str, message: impl AsRef<str>, path: &[String]) {
+        if self.found.len() >= MAX_LISTED {
+            self.omitted += 1;
+            return self.name(chart);
+        }
         let one = self.diagnostic(chart, message.as_ref(), path);
         self.found.push(one);
     }
 
-    fn diagnostic(&mut self, chart: &str, message: &str, path: &[String]) -> Diagnostic {
+    /// Takes the chart into the headline.
+    fn name(&mut self, chart: &str) {
         if self.charts.last().is_none_or(|last| last != chart) {
             self.charts.push(chart.to_owned());
         }
+    }
+
+    fn diagnostic(&mut self, chart: &str, message: &str, path: &[String]) -> Diagnostic {
+        self.name(chart);
         let mut one = Diagnostic::error(Class::Values, format!("{chart}: {message}"));
         one.location = (self.locate)(path);
         one
@@ -130,6 +158,16 @@ struct Violation {
 }
 
 impl Violation {
+    fn new(error: &ValidationError<'_>, instance: &Json) -> Self {
+        let pointer = error.instance_path().to_string();
+        let (message, causes) = words(error, instance);
+        Self {
+            message: format!("at '{pointer}': {message}"),
+            pointer,
+            causes,
+        }
+    }
+
     /// Of the schema itself.
     fn of_schema(message: String) -> Self {
         let pointer = String::new();
@@ -157,7 +195,7 @@ impl Violation {
 }
 
 /// Runs what recurses as deep as values nest.
-fn with_room(work: impl FnOnce() -> Vec<Violation> + Send) -> Vec<Violation> {
+fn with_room(work: impl FnOnce() -> Violations + Send) -> Violations {
     // Reserved, not used: what is not reached takes no memory.
     const STACK: usize = 256 << 20;
     std::thread::scope(|scope| {
@@ -165,50 +203,71 @@ fn with_room(work: impl FnOnce() -> Vec<Violation> + Send) -> Vec<Violation> {
         match thread.spawn_scoped(scope, work).map(|running| running.join()) {
             Ok(Ok(found)) => found,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(error) => vec![Violation::of_schema(format!(
-                "the schema can't be checked: {error}"
-            ))],
+            Err(error) => Violations::of_schema(format!("the schema can't be checked: {error}")),
         }
     })
 }
 
-fn violations(schema: &[u8], values: &Map) -> Vec<Violation> {
+/// What is wrong in one chart's values: the first, and how many more.
+#[derive(Default)]
+struct Violations {
+    listed: Vec<Violation>,
+    omitted: usize,
+}
+
+impl Violations {
+    fn of_schema(message: String) -> Self {
+        Self {
+            listed: vec![Violation::of_schema(message)],
+            omitted: 0,
+        }
+    }
+
+    /// Lists one while there is room; its text is only made then.
+    fn add(&mut self, room: usize, violation: impl FnOnce() -> Violation) {
+        if self.listed.len() < room {
+            self.listed.push(violation());
+        } else {
+            self.omitted += 1;
+        }
+    }
+}
+
+fn violations(schema: &[u8], values: &Map, room: usize) -> Violations {
     let schema = match parse(schema) {
         Ok(schema) => schema,
-        Err(message) => return vec![Violation::of_schema(message)],
+        Err(message) => return Violations::of_schema(message),
     };
     let validator = match compile(&schema) {
         Ok(validator) => validator,
-        Err(error) => return vec![Violation::of_schema(refusal(&error))],
+        Err(error) => return Violations::of_schema(refusal(&error)),
     };
     let instance = Json::Object(object(values));
-    let mut found = Vec::new();
+    let mut found = Violations::default();
     let mut missing: Option<(String, Vec<String>)> = None;
     for error in validator.iter_errors(&instance) {
-        let pointer = error.instance_path().to_string();
         // One for each property that is missing; Helm lists those of a map together.
         if let Kind::Required { property } = error.kind() {
+            let pointer = error.instance_path().to_string();
             let property = property.as_str().unwrap_or_default().to_owned();
             match &mut missing {
                 Some((at, names)) if *at == pointer => names.push(property),
                 other => {
-                    let former = other.replace((pointer, vec![property]));
-                    found.extend(former.map(|(pointer, names)| Violation::missing(pointer, &names)));
+                    if let Some((pointer, names)) = other.replace((pointer, vec![property])) {
+                        found.add(room, || Violation::missing(pointer, &names));
+                    }
                 }
             }
             continue;
         }
-        let former = missing.take();
-        found.extend(former.map(|(pointer, names)| Violation::missing(pointer, &names)));
-        let (message, causes) = words(&error, &instance);
-        let message = format!("at '{pointer}': {message}");
-        found.push(Violation {
-            pointer,
-            message,
-            causes,
-        });
+        if let Some((pointer, names)) = missing.take() {
+            found.add(room, || Violation::missing(pointer, &names));
+        }
+        found.add(room, || Violation::new(&error, &instance));
     }
-    found.extend(missing.map(|(pointer, names)| Violation::missing(pointer, &names)));
+    if let Some((pointer, names)) = missing {
+        found.add(room, || Violation::missing(pointer, &names));
+    }
     found
 }
 

@@ -1,7 +1,7 @@
 //! Schemas of charts: what Helm 4.3.1 says of the same, recorded by `testdata/values/schema.py`.
 
 use super::options::load;
-use super::schema::{Level, validate};
+use super::schema::{Level, MAX_LISTED, validate};
 use crate::diag::Class;
 use crate::source::Source;
 use crate::value::Map;
@@ -119,4 +119,31 @@ fn deep_values_and_schemas_end() {
         children: Vec::new(),
     };
     assert!(validate(&level, &Map::default(), &|_| None).is_ok());
+}
+
+/// 50,000 once took more than 3 GiB.
+#[test]
+fn many_violations_are_counted_and_the_first_are_listed() {
+    let numbers: String = (0..50_000)
+        .map(|number| format!("k{number}: {number}\n"))
+        .collect();
+    let found = check(r#"{"additionalProperties":{"type":"string"}}"#, &numbers);
+    assert_eq!(found.len(), MAX_LISTED + 1);
+    assert_eq!(
+        found.first().map(String::as_str),
+        Some("at '/k0': got number, want string")
+    );
+    assert_eq!(
+        found.last().map(String::as_str),
+        Some("49900 more violations are not listed")
+    );
+    let any = format!(
+        r#"{{"anyOf":[{}]}}"#,
+        vec![r#"{"required":["x"]}"#; 250].join(",")
+    );
+    let found = check(&any, "a: 1");
+    assert_eq!(
+        found.last().map(String::as_str),
+        Some("150 more causes are not listed")
+    );
 }

@@ -4,6 +4,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value as Json;
 
+use super::schema::{MAX_LISTED, not_listed};
 use crate::template::print::quote;
 
 /// What is wrong with values, and what lies behind it (the alternatives of an `anyOf`), a line each.
@@ -100,7 +101,11 @@ fn bounds(kind: &Kind, instance: &Json) -> Option<String> {
 
 fn alternatives(context: &[Vec<ValidationError<'static>>], values: &Json) -> Vec<String> {
     let all = context.iter().flatten();
-    all.map(|error| format!("at '{}': {}", error.instance_path(), words(error, values).0))
+    let listed = all.clone().take(MAX_LISTED);
+    let listed = listed.map(|error| format!("at '{}': {}", error.instance_path(), words(error, values).0));
+    let more = all.count().saturating_sub(MAX_LISTED);
+    listed
+        .chain((more > 0).then(|| not_listed(more, "causes")))
         .collect()
 }
 
