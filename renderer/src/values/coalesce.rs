@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use super::dependencies::Part;
+use super::dependencies::{MAX_INSTANCES, Part};
 use super::tree::{Node, Table, TooDeep};
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::template::print::{quote, sprint, sprintf};
@@ -28,6 +28,8 @@ pub(super) enum Nulls {
 pub(super) enum Fault {
     /// See [`TooDeep`].
     TooDeep,
+    /// More than [`MAX_INSTANCES`].
+    TooManyCharts,
     /// The values of a subchart are not a table: the subchart, and Helm's words for what they are.
     Mismatch(String, String),
 }
@@ -45,6 +47,13 @@ impl From<Fault> for Diagnostics {
                 let limit = super::tree::MAX_NESTING;
                 let message = format!("the values nest more than {limit} deep, or hold themselves");
                 Diagnostic::error(Class::Values, message).into()
+            }
+            Fault::TooManyCharts => {
+                let message = format!("the chart consists of more than {MAX_INSTANCES} charts");
+                let one = Diagnostic::error(Class::Chart, message);
+                one.note("a dependency counts as often as it is used: under each alias, with all its own dependencies")
+                    .hint("declare fewer aliases")
+                    .into()
             }
             Fault::Mismatch(name, found) => {
                 let message = format!("type mismatch on {name}: {found}");

@@ -29,6 +29,10 @@ use crate::source::{Location, Source};
 use crate::value::{Map, Value};
 use crate::yaml;
 
+/// How many charts one chart may consist of, each counted as often as it is used: charts that use the next one
+/// four times under four names are 4ⁿ.
+pub const MAX_INSTANCES: usize = 10_000;
+
 /// A chart ready to be rendered.
 #[derive(Debug, Clone)]
 pub struct Prepared {
@@ -98,7 +102,8 @@ pub fn prepare(chart: &Arc<Loaded>, user: &Map) -> diag::Result<Prepared> {
     let user = Node::Given(user);
     let mut coalescer = Coalescer::default();
     let mut run = || {
-        root.choose(&user, "", &mut coalescer)?;
+        let mut instances = root.instances();
+        root.choose(&user, "", &mut coalescer, &mut instances)?;
         root.import(&mut coalescer)?;
         let values = coalescer.chart(&root, &user, Nulls::Delete)?;
         Ok(Node::Live(values).to_value()?)
@@ -198,12 +203,29 @@ impl<'a> Part<'a> {
     }
 
     /// Gives aliases, and drops what conditions and tags disable. `values` are frozen; `path`
-    /// leads to the chart's own in them.
-    fn choose(&mut self, values: &Node<'a>, path: &str, coalescer: &mut Coalescer) -> Result<(), Fault> {
+    /// leads to the chart's own in them; `instances` counts the whole tree.
+    fn choose(
+        &mut self,
+        values: &Node<'a>,
+        path: &str,
+        coalescer: &mut Coalescer,
+        instances: &mut usize,
+    ) -> Result<(), Fault> {
         let Some(mut declared) = self.declared.take() else {
             return Ok(());
         };
-        self.children = self.named(&declared);
+        let named = self.named(&declared);
+        let count = |children: &mut dyn Iterator<Item = &Self>| children.map(Self::instances).sum::<usize>();
+        *instances -= count(&mut self.children.iter());
+        *instances += count(&mut named.iter().map(|(_, child)| *child));
+        if *instances > MAX_INSTANCES {
+            return Err(Fault::TooManyCharts);
+        }
+        let clones = named.into_iter().map(|(name, child)| Self {
+            name,
+            ..child.clone()
+        });
+        self.children = clones.collect();
         let values = Node::Live(coalescer.chart(self, values, Nulls::Delete)?).frozen()?;
         for one in &mut declared {
             one.name = one.dependency.key();
@@ -218,18 +240,25 @@ impl<'a> Part<'a> {
             .filter(|one| !one.enabled)
             .map(|one| one.name)
             .collect();
+        *instances -= count(&mut self.children.iter());
         self.children.retain(|child| !disabled.contains(&child.name));
+        *instances += count(&mut self.children.iter());
         declared.retain(|one| !disabled.contains(&one.name));
         for child in &mut self.children {
             let below = format!("{path}{}.", child.name);
-            child.choose(&values, &below, coalescer)?;
+            child.choose(&values, &below, coalescer, instances)?;
         }
         self.declared = (!declared.is_empty()).then_some(declared);
         Ok(())
     }
 
-    /// The undeclared charts, then a chart for each declared dependency that one fits.
-    fn named(&self, declared: &[Declared<'a>]) -> Vec<Self> {
+    /// It and all charts below it.
+    fn instances(&self) -> usize {
+        1 + self.children.iter().map(Self::instances).sum::<usize>()
+    }
+
+    /// The undeclared charts, then a chart for each declared dependency that one fits, by their names.
+    fn named(&self, declared: &[Declared<'a>]) -> Vec<(&'a str, &Self)> {
         let fits = |child: &Self, wanted: &Dependency| {
             child.name == wanted.name && is_compatible(&wanted.version, &child.chart.details.version)
         };
@@ -239,13 +268,9 @@ impl<'a> Part<'a> {
             .filter(|child| !declared.iter().any(|one| fits(child, one.dependency)));
         let named = declared.iter().filter_map(|one| {
             let child = self.children.iter().find(|child| fits(child, one.dependency))?;
-            let name = one.dependency.key();
-            Some(Self {
-                name,
-                ..child.clone()
-            })
+            Some((one.dependency.key(), child))
         });
-        undeclared.cloned().chain(named).collect()
+        undeclared.map(|child| (child.name, child)).chain(named).collect()
     }
 
     /// Imports values from subcharts, the innermost first; the chart's values become those of its

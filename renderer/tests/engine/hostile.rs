@@ -1,5 +1,6 @@
 //! What is hostile on purpose ends soon, with a diagnostic: never a panic, never a full stack.
 
+use solar_render::engine::{Chart, Request};
 use solar_render::value::Value;
 
 use crate::support::render_within;
@@ -101,4 +102,30 @@ fn values_that_hold_others_twice_are_refused_where_they_would_be_walked_over() {
     }
     let message = refused(&format!("{lists}{{{{ toYaml $x }}}}"));
     assert!(message.contains("bytes"), "{message}");
+}
+
+/// Charts that use the next one four times each, so many of them in each other.
+fn aliased(levels: usize) -> Chart {
+    let files = (0..=levels).map(|level| {
+        let folder = (1..=level).fold(String::new(), |folder, level| format!("{folder}charts/c{level}/"));
+        let next = level + 1;
+        let uses: String = (0..4)
+            .filter(|_| level < levels)
+            .map(|alias| format!("- {{name: c{next}, version: 1.0.0, alias: a{alias}}}\n"))
+            .collect();
+        let yaml = format!("apiVersion: v2\nname: c{level}\nversion: 1.0.0\ndependencies:\n{uses}");
+        (format!("{folder}Chart.yaml"), yaml.into_bytes())
+    });
+    Chart::from_files(files.collect()).unwrap()
+}
+
+/// Nine levels once took 4.8 GiB.
+#[test]
+fn subcharts_under_many_aliases_are_counted() {
+    assert!(aliased(5).render(&Request::new("r")).is_ok());
+    let problem = aliased(12).render(&Request::new("r")).err().unwrap();
+    assert!(
+        problem.to_string().contains("more than 10000 charts"),
+        "{problem}"
+    );
 }
