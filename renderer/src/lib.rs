@@ -1,7 +1,7 @@
 //! Config to OCI Helm chart: render, package, digest, push.
 //!
 //! The library behind the `solar-render` command. Modules import downward only, in
-//! the order of this list; `template`, `gotext`, `yaml`, `value`, `diag` and `source` are the crate `solar-lang`:
+//! the order of this list; `template`, `gotext`, `yaml`, `value`, `diag` and `source` are the crates below `crates/`:
 //!
 //! - [`cli`][]: the command line
 //! - [`pipeline`][]: input to artifact
@@ -25,12 +25,10 @@
 //! - [`decode`][]: YAML nodes to typed fields
 //! - [`yaml`][]: YAML 1.1 as Helm's readers read it and its writers write it
 //! - [`value`][]: data
-//! - [`fsio`][], [`world`][], `beside`, `heap`: files; environment, clock, entropy; a second
-//!   processor; memory
+//! - [`fsio`][], [`world`][], `parallel`: files; environment, clock, entropy; a second
+//!   processor
 //! - [`diag`][], [`source`][]: what users did wrong, and where
 
-#[cfg(feature = "render")]
-mod beside;
 #[cfg(feature = "render")]
 pub mod blueprint;
 #[cfg(feature = "render")]
@@ -48,13 +46,13 @@ pub mod fsio;
 #[cfg(feature = "render")]
 pub mod funcs;
 #[cfg(feature = "render")]
-mod heap;
-#[cfg(feature = "render")]
 pub mod lint;
 #[cfg(feature = "oci")]
 pub mod oci;
 #[cfg(feature = "render")]
 pub mod package;
+#[cfg(feature = "render")]
+mod parallel;
 #[cfg(feature = "render")]
 pub mod pipeline;
 mod printable;
@@ -71,6 +69,9 @@ pub mod values;
 pub mod version;
 pub mod world;
 
-pub use solar_lang::{diag, source, value, yaml};
+pub use solar_diagnostics::{diag, source, value};
 #[cfg(feature = "render")]
-pub use solar_lang::{gotext, template};
+pub use solar_go_template as template;
+#[cfg(feature = "render")]
+pub use solar_go_template::gotext;
+pub use solar_go_yaml as yaml;

@@ -1,0 +1,346 @@
+//! A parsed template: [`Tree`] and the tables it lies in, [`Code`].
+//!
+//! Charts have thousands of actions, so a tree is not made of boxes, of which each would be an
+//! allocation: lists lie one behind the other in a table for each kind of thing, and what is
+//! written in the text is a range of it. Each node knows the offset that Go reports for it.
+//! A tree is immutable and shared between threads.
+
+use std::sync::Arc;
+
+use super::text::Str;
+use solar_diagnostics::source::{Source, Span};
+
+/// One template: a whole text, or what a `define` in it holds.
+#[derive(Debug)]
+pub struct Tree {
+    /// The template's name.
+    pub name: Arc<str>,
+    /// The text that it stands in.
+    pub source: Arc<Source>,
+    /// Shared by the templates of a text, and by texts that are the same.
+    pub(super) code: Arc<Code>,
+    pub(super) root: List<Node>,
+}
+
+/// A number of [`super::Functions`].
+pub(super) type FuncId = u32;
+
+/// What a text was parsed to. Indexes into it come from the parser and lead somewhere; one that
+/// did not would find nothing there.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    pub(super) nodes: Vec<Node>,
+    pub(super) branches: Vec<Branch>,
+    pub(super) invocations: Vec<Invocation>,
+    pub(super) pipes: Vec<Pipe>,
+    pub(super) words: Vec<Expr>,
+    pub(super) names: Vec<Arc<str>>,
+    pub(super) strings: Vec<Str>,
+    pub(super) numbers: Vec<Number>,
+}
+
+/// Where in its table a list lies.
+#[derive(Debug)]
+pub(super) struct List<T> {
+    start: u32,
+    end: u32,
+    of: std::marker::PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for List<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for List<T> {}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self::new(0, 0)
+    }
+}
+
+impl<T> List<T> {
+    fn new(start: usize, end: usize) -> Self {
+        // There are fewer things than bytes of text, and those are counted in 32 bits.
+        let index = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        Self {
+            start: index(start),
+            end: index(end),
+            of: std::marker::PhantomData,
+        }
+    }
+
+    /// Moves what was gathered since `mark` behind what is in the table.
+    pub(super) fn moved(gathered: &mut Vec<T>, mark: usize, table: &mut Vec<T>) -> Self
+    where
+        T: Clone,
+    {
+        let start = table.len();
+        table.extend_from_slice(gathered.get(mark..).unwrap_or_default());
+        gathered.truncate(mark);
+        Self::new(start, table.len())
+    }
+
+    /// Puts one thing behind what is in the table.
+    pub(super) fn one(item: T, table: &mut Vec<T>) -> Self {
+        table.push(item);
+        Self::new(table.len() - 1, table.len())
+    }
+
+    pub(super) fn of(self, table: &[T]) -> &[T] {
+        table
+            .get(self.start as usize..self.end as usize)
+            .unwrap_or_default()
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+
+    pub(super) fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+}
+
+/// Where in its table one thing lies.
+#[derive(Debug)]
+pub(super) struct Id<T>(u32, std::marker::PhantomData<fn() -> T>);
+
+impl<T> Clone for Id<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Id<T> {}
+
+impl<T> Id<T> {
+    /// Puts it behind what is in the table.
+    pub(super) fn of(item: T, table: &mut Vec<T>) -> Self {
+        let index = u32::try_from(table.len()).unwrap_or(u32::MAX);
+        table.push(item);
+        Self(index, std::marker::PhantomData)
+    }
+
+    pub(super) fn find(self, table: &[T]) -> Option<&T> {
+        table.get(self.0 as usize)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Node {
+    /// A range of the source.
+    Text(Span),
+    Action(Id<Pipe>),
+    If(Id<Branch>),
+    With(Id<Branch>),
+    Range(Id<Branch>),
+    Template(Id<Invocation>),
+    Break,
+    Continue,
+}
+
+/// `if`, `with` or `range`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Branch {
+    pub(super) pipe: Id<Pipe>,
+    pub(super) list: List<Node>,
+    pub(super) otherwise: Option<List<Node>>,
+}
+
+/// `{{template "name" pipe}}`
+#[derive(Debug, Clone)]
+pub(super) struct Invocation {
+    pub(super) pos: u32,
+    pub(super) name: Arc<str>,
+    pub(super) pipe: Option<Id<Pipe>>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Pipe {
+    pub(super) pos: u32,
+    /// Whether the variables are there already.
+    pub(super) assigns: bool,
+    /// The variables, with their dollar signs.
+    pub(super) declared: List<Arc<str>>,
+    /// Those of all its commands; see [`Code::commands`].
+    pub(super) words: List<Expr>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Expr {
+    pub(super) pos: u32,
+    /// Whether a command begins with it: its function, or the value itself.
+    pub(super) first: bool,
+    pub(super) kind: ExprKind,
+}
+
+/// Spans and ends are places in the text.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ExprKind {
+    Bool(bool),
+    Dot,
+    Nil,
+    Number(Id<Number>),
+    /// A text constant, which ends there.
+    Str {
+        value: Id<Str>,
+        end: u32,
+    },
+    /// `.a.b.c`
+    Field(Span),
+    /// `$x.a.b`: the name, then the fields, which may be none.
+    Variable {
+        start: u32,
+        fields: Span,
+    },
+    /// Fields behind something else.
+    Chain {
+        node: Id<Expr>,
+        fields: Span,
+    },
+    /// Its name ends there.
+    Function {
+        id: FuncId,
+        end: u32,
+    },
+    Pipe(Id<Pipe>),
+}
+
+/// A constant, in every type that can hold it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Number {
+    pub(super) int: Option<i64>,
+    pub(super) uint: Option<u64>,
+    pub(super) float: Option<f64>,
+    pub(super) complex: Option<(f64, f64)>,
+    pub(super) written: Box<str>,
+}
+
+/// Which node an error is about: its offset, and what is there, because a pipe, its first
+/// command and that command's first word begin at one offset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Place {
+    pub(super) pos: u32,
+    pub(super) kind: PlaceKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum PlaceKind {
+    /// Nothing has been run yet.
+    #[default]
+    None,
+    Text,
+    Action,
+    If,
+    With,
+    Range,
+    Template,
+    Break,
+    Continue,
+    Pipe,
+    /// One that begins with a function.
+    Command,
+    Expr,
+}
+
+impl Code {
+    pub(super) fn pipe(&self, id: Id<Pipe>) -> Pipe {
+        id.find(&self.pipes).copied().unwrap_or_default()
+    }
+
+    /// A pipe's commands in their order: each its words, of which there is always one.
+    pub(super) fn commands(&self, pipe: Pipe) -> impl Iterator<Item = &[Expr]> {
+        pipe.words.of(&self.words).chunk_by(|_, next| !next.first)
+    }
+
+    pub(super) fn place(&self, node: &Node) -> Place {
+        let branch = |id: &Id<Branch>| {
+            id.find(&self.branches)
+                .map_or(0, |branch| self.pipe(branch.pipe).pos)
+        };
+        let (pos, kind) = match node {
+            Node::Text(span) => (span.start, PlaceKind::Text),
+            Node::Action(pipe) => (self.pipe(*pipe).pos, PlaceKind::Action),
+            Node::If(id) => (branch(id), PlaceKind::If),
+            Node::With(id) => (branch(id), PlaceKind::With),
+            Node::Range(id) => (branch(id), PlaceKind::Range),
+            Node::Template(id) => (
+                id.find(&self.invocations).map_or(0, |one| one.pos),
+                PlaceKind::Template,
+            ),
+            Node::Break => (0, PlaceKind::Break),
+            Node::Continue => (0, PlaceKind::Continue),
+        };
+        Place { pos, kind }
+    }
+
+    /// Whether nodes are nothing but white space.
+    pub(super) fn is_blank(&self, nodes: List<Node>, source: &Source) -> bool {
+        nodes.of(&self.nodes).iter().all(|node| match node {
+            Node::Text(span) => source.slice(*span).trim().is_empty(),
+            _ => false,
+        })
+    }
+
+    /// What is in the tables, in ones of the right size. The room stays in these.
+    pub(super) fn drained(&mut self) -> Self {
+        Self {
+            nodes: self.nodes.drain(..).collect(),
+            branches: self.branches.drain(..).collect(),
+            invocations: self.invocations.drain(..).collect(),
+            pipes: self.pipes.drain(..).collect(),
+            words: self.words.drain(..).collect(),
+            names: self.names.drain(..).collect(),
+            strings: self.strings.drain(..).collect(),
+            numbers: self.numbers.drain(..).collect(),
+        }
+    }
+}
+
+/// The names of fields as they are written: `.a.b`.
+pub(super) fn names(fields: &str) -> impl Iterator<Item = &str> {
+    // Names are short: looking at their bytes is done before a search is set up.
+    let mut rest = fields.get(1..);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let dot = text.bytes().position(|byte| byte == b'.');
+        rest = dot.and_then(|dot| text.get(dot + 1..));
+        text.get(..dot.unwrap_or(text.len()))
+    })
+}
+
+impl Tree {
+    /// A template of which nothing is printed.
+    pub(super) fn blank(name: &Arc<str>) -> Self {
+        Self {
+            name: Arc::clone(name),
+            source: Source::new(&**name, ""),
+            code: Arc::default(),
+            root: List::default(),
+        }
+    }
+
+    /// The same template, found in another text that reads the same.
+    pub fn in_source(&self, name: &Arc<str>, source: &Arc<Source>) -> Self {
+        Self {
+            name: Arc::clone(name),
+            source: Arc::clone(source),
+            code: Arc::clone(&self.code),
+            root: self.root,
+        }
+    }
+
+    /// Whether there is nothing but white space: such a template replaces no other.
+    pub(super) fn is_empty(&self) -> bool {
+        self.code.is_blank(self.root, &self.source)
+    }
+
+    /// What a range of the text says.
+    pub(super) fn written(&self, span: Span) -> &str {
+        let range = span.start as usize..span.end as usize;
+        self.source.text().get(range).unwrap_or("")
+    }
+}

@@ -1,0 +1,167 @@
+//! Between plain data ([`solar_diagnostics::value`]) and a template's values.
+
+use super::value::{IntType, List, Map, Val};
+use solar_diagnostics::value::{self as data, Number};
+
+/// How deep values may nest where they are walked by recursion: printed, written, compared
+/// or copied. A map can hold itself, and Go would fill its stack.
+pub const MAX_NESTING: usize = 1_000;
+
+/// How many parts one walk over a value may meet. Maps that stand in a map twice count twice: a few dozen that hold
+/// each other so have more parts than can be walked over.
+pub const MAX_PARTS: usize = 2_000_000;
+
+/// Counts the parts of a walk over a value, and looks how deep it is.
+#[derive(Debug, Default)]
+pub struct Walk(usize);
+
+impl Walk {
+    /// One part more, that deep.
+    ///
+    /// # Errors
+    /// It is too deep, or one too many.
+    pub fn part(&mut self, depth: usize) -> Result<(), TooDeep> {
+        self.0 += 1;
+        if depth > MAX_NESTING || self.0 > MAX_PARTS {
+            return Err(TooDeep);
+        }
+        Ok(())
+    }
+}
+
+/// Values nest too deep, or in a circle, or have too many parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooDeep;
+
+impl From<TooDeep> for super::Fault {
+    fn from(_: TooDeep) -> Self {
+        Self::new(format!(
+            "the value is nested more than {MAX_NESTING} deep, holds itself, or has more than {MAX_PARTS} parts"
+        ))
+    }
+}
+
+impl Val {
+    /// A template's value of plain data: integers are int64 (or uint64), as Helm's `--set`
+    /// makes them, and floats float64, as all numbers of a values file are.
+    pub fn from_data(value: &data::Value) -> Self {
+        match value {
+            data::Value::Null => Self::Nil,
+            data::Value::Bool(value) => Self::Bool(*value),
+            data::Value::Number(Number::Int(value)) => Self::int64(*value),
+            data::Value::Number(Number::Uint(value)) => Self::Uint(*value, super::UintType::Uint64),
+            data::Value::Number(Number::Float(value)) => Self::Float(*value),
+            data::Value::String(text) => Self::str(text.as_str()),
+            data::Value::List(items) => Self::list(items.iter().map(Self::from_data).collect()),
+            data::Value::Map(map) => Self::Map(Map::from_data(map)),
+        }
+    }
+
+    /// What Go's `encoding/json` makes of it, as plain data: bytes are base64, times and other
+    /// objects what they say of themselves. Invalid UTF-8 becomes U+FFFD.
+    pub fn to_data(&self) -> Result<data::Value, TooDeep> {
+        self.data_at(&mut Walk::default(), 0)
+    }
+
+    fn data_at(&self, walk: &mut Walk, depth: usize) -> Result<data::Value, TooDeep> {
+        walk.part(depth)?;
+        Ok(match self {
+            Self::Nil | Self::Null => data::Value::Null,
+            Self::Bool(value) => data::Value::Bool(*value),
+            Self::Int(value, _) => data::Value::Number(Number::Int(*value)),
+            Self::Uint(value, _) => {
+                data::Value::Number(i64::try_from(*value).map_or(Number::Uint(*value), Number::Int))
+            }
+            Self::Float(value) => data::Value::Number(Number::Float(*value)),
+            Self::Complex(..) => data::Value::Null,
+            Self::Str(text) => data::Value::String(text.to_text().into_owned()),
+            Self::Bytes(bytes) => data::Value::String(base64(bytes)),
+            Self::List(list) if list.is_nil() => data::Value::Null,
+            Self::List(list) => list_at(list, walk, depth)?,
+            Self::Map(map) if map.kind() == super::MapType::NilStrings && map.is_empty() => data::Value::Null,
+            Self::Map(map) => map_at(map, walk, depth)?,
+            Self::Object(object) => object.json().data_at(walk, depth + 1)?,
+        })
+    }
+
+    /// Whether it is an integer of any signed type.
+    pub fn as_int(&self) -> Option<(i64, IntType)> {
+        match self {
+            Self::Int(value, kind) => Some((*value, *kind)),
+            _ => None,
+        }
+    }
+}
+
+// Loops, not iterators, here: they take less of the stack for each level.
+fn list_at(list: &List, walk: &mut Walk, depth: usize) -> Result<data::Value, TooDeep> {
+    let mut items = Vec::with_capacity(list.len());
+    for item in list.iter() {
+        items.push(item.data_at(walk, depth + 1)?);
+    }
+    Ok(data::Value::List(items))
+}
+
+fn map_at(map: &Map, walk: &mut Walk, depth: usize) -> Result<data::Value, TooDeep> {
+    let mut entries = Vec::with_capacity(map.len());
+    for (key, item) in map.borrow().iter() {
+        entries.push((key.to_string(), item.data_at(walk, depth + 1)?));
+    }
+    Ok(data::Value::Map(entries.into_iter().collect()))
+}
+
+impl Map {
+    /// A map of plain data.
+    pub fn from_data(map: &data::Map) -> Self {
+        map.iter()
+            .map(|(key, value)| (key.as_str(), Val::from_data(value)))
+            .collect()
+    }
+}
+
+/// Standard base64 with padding, as `encoding/json` writes bytes.
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let word = chunk.iter().enumerate().fold(0_u32, |word, (index, byte)| {
+            word | u32::from(*byte) << (16 - 8 * index)
+        });
+        for place in 0..4 {
+            let letter = ALPHABET.get((word >> (18 - 6 * place) & 63) as usize);
+            out.push(match letter {
+                Some(letter) if place <= chunk.len() => char::from(*letter),
+                _ => '=',
+            });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_base64() {
+        let cases: [(&[u8], &str); 4] = [(b"", ""), (b"f", "Zg=="), (b"fo", "Zm8="), (b"foo", "Zm9v")];
+        for (bytes, expected) in cases {
+            let value = Val::Bytes(bytes.into()).to_data();
+            assert_eq!(value, Ok(data::Value::from(expected)));
+        }
+    }
+
+    #[test]
+    fn a_map_that_holds_itself_is_no_data() {
+        let done = std::thread::Builder::new()
+            .stack_size(crate::STACK_BYTES)
+            .spawn(|| {
+                let map = Map::default();
+                map.set("self", Val::Map(map.clone()));
+                let data = Val::Map(map.clone()).to_data();
+                map.remove("self");
+                data
+            });
+        assert_eq!(done.unwrap().join().unwrap(), Err(TooDeep));
+    }
+}

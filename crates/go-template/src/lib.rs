@@ -1,0 +1,50 @@
+//! Go's `text/template` language, as of Go 1.26.
+//!
+//! A text is parsed ([`Functions::parse`]) into trees that can be shared between threads,
+//! collected in a [`Set`], and run with data ([`Run`]). Values are [`Val`]: Go's dynamic
+//! values as far as templates can make them. Functions come from [`Func`] tables, generic
+//! over the context `C` that they need; nothing here knows Helm, charts or YAML.
+//!
+//! Errors carry Go's words, the place in the text, and the way there ([`Error`]).
+//!
+//! # Where it differs from Go
+//!
+//! - Limits: [`MAX_PARSE_DEPTH`], [`MAX_CALL_DEPTH`], [`MAX_STEPS`], [`MAX_TEXT_BYTES`],
+//!   [`MAX_LIST_ITEMS`], [`MAX_NESTING`], [`MAX_PARTS`]. Go fills the memory or the stack.
+//! - Names may hold any letter or number of Unicode's, as Rust classifies them.
+//! - `%p` prints a fixed address.
+//! - The missing key of a map is the zero of its type (`missingkey=zero`), as Helm sets it.
+
+mod ast;
+mod builtins;
+mod call;
+mod data;
+mod error;
+mod eval;
+mod exec;
+mod func;
+pub mod gotext;
+pub mod inspect;
+mod lex;
+mod literal;
+mod origins;
+mod parse;
+pub mod print;
+mod quoted;
+mod room;
+mod run;
+mod set;
+mod text;
+mod value;
+
+pub use ast::Tree;
+pub use data::{MAX_NESTING, MAX_PARTS, TooDeep, Walk};
+pub use error::{Detail, Error, Failure};
+pub use func::{Call, Fault, Func, MapMethod, Type};
+pub use origins::{Origin, Origins};
+pub use parse::{MAX_PARSE_DEPTH, ParseError, Unknown};
+pub use room::Room;
+pub use run::{MAX_CALL_DEPTH, MAX_LIST_ITEMS, MAX_STEPS, MAX_TEXT_BYTES, Run, STACK_BYTES};
+pub use set::{EngineFunc, Functions, Set, Signature};
+pub use text::Str;
+pub use value::{IntType, Kind, List, ListType, Map, MapType, Method, Object, UintType, Val};

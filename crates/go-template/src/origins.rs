@@ -1,0 +1,151 @@
+//! Which part of which template printed a text: [`Origins`].
+//!
+//! Kept only when asked for ([`Run::execute_traced`](super::Run::execute_traced)): when what
+//! came out is no YAML, the template is run again to find out where that stands.
+
+use std::sync::Arc;
+
+use solar_diagnostics::source::{Location, Span};
+
+/// The most bytes of included texts that are kept. What is printed later is only traced to
+/// the action that printed it.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// What one run of a template printed, and by which nodes, in order.
+#[derive(Debug, Default)]
+pub struct Origins {
+    /// What was printed.
+    text: Vec<u8>,
+    marks: Vec<Mark>,
+    /// The texts of templates that functions ran on the way (`include`, `tpl`).
+    inner: Vec<Inner>,
+    kept_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Mark {
+    /// Where its text begins.
+    start: usize,
+    location: Location,
+    /// Whether the template's own text is printed as it stands.
+    verbatim: bool,
+    /// How many inner texts there were by then.
+    inner: usize,
+}
+
+#[derive(Debug)]
+struct Inner {
+    name: Arc<str>,
+    origins: Origins,
+}
+
+/// Where a printed line comes from.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// The place in a template.
+    pub location: Location,
+    /// The templates that were run on the way there, innermost first, and from where.
+    pub trace: Vec<(Arc<str>, Location)>,
+}
+
+impl Origins {
+    pub(super) fn mark(&mut self, start: usize, location: Location, verbatim: bool) {
+        self.marks.push(Mark {
+            start,
+            location,
+            verbatim,
+            inner: self.inner.len(),
+        });
+    }
+
+    pub(super) fn set_text(&mut self, text: &[u8]) {
+        self.text = text.to_vec();
+    }
+
+    pub(super) fn add_inner(&mut self, name: &Arc<str>, origins: Self) {
+        let bytes = origins.text.len() + origins.kept_bytes;
+        if self.kept_bytes + bytes <= KEPT_BYTES {
+            self.kept_bytes += bytes;
+            let name = Arc::clone(name);
+            self.inner.push(Inner { name, origins });
+        }
+    }
+
+    /// Where the text at a line and a column comes from; both count from 1, columns in
+    /// characters.
+    pub fn find(&self, line: usize, column: usize) -> Option<Origin> {
+        let start = line_start(&self.text, line)?;
+        let rest = self.text.get(start..)?;
+        let rest = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let text = String::from_utf8_lossy(rest);
+        let before = text.chars().take(column.saturating_sub(1));
+        self.at(start + before.map(char::len_utf8).sum::<usize>())
+    }
+
+    fn at(&self, offset: usize) -> Option<Origin> {
+        let index = self.marks.partition_point(|mark| mark.start <= offset);
+        let mark = self.marks.get(index.checked_sub(1)?)?;
+        if mark.verbatim {
+            let Span { start, end } = mark.location.span;
+            let at = (start as usize + offset - mark.start).min(end as usize);
+            return Some(Origin {
+                location: Location::new(&mark.location.source, Span::new(at, at)),
+                trace: Vec::new(),
+            });
+        }
+        let wanted = line_at(&self.text, offset);
+        let inner = self.inner.get(..mark.inner).unwrap_or_default();
+        let found = (!wanted.is_empty())
+            .then(|| inner.iter().rev().find_map(|inner| inner.with_line(wanted)))
+            .flatten();
+        Some(match found {
+            Some((name, mut origin)) => {
+                origin.trace.push((name, mark.location.clone()));
+                origin
+            }
+            None => Origin {
+                location: mark.location.clone(),
+                trace: Vec::new(),
+            },
+        })
+    }
+}
+
+impl Inner {
+    /// Where a line of an included text comes from, however it was indented since.
+    fn with_line(&self, wanted: &[u8]) -> Option<(Arc<str>, Origin)> {
+        let mut start = 0;
+        for line in self.origins.text.split(|byte| *byte == b'\n') {
+            if line.trim_ascii() == wanted {
+                let blanks = line.len() - line.trim_ascii_start().len();
+                let origin = self.origins.at(start + blanks)?;
+                return Some((Arc::clone(&self.name), origin));
+            }
+            start += line.len() + 1;
+        }
+        None
+    }
+}
+
+/// The offset at which a line begins, counted from 1.
+fn line_start(text: &[u8], line: usize) -> Option<usize> {
+    let breaks = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    let mut starts = std::iter::once(0).chain(breaks.map(|(index, _)| index + 1));
+    starts.nth(line.checked_sub(1)?)
+}
+
+/// The line around an offset, without the blanks around it.
+fn line_at(text: &[u8], offset: usize) -> &[u8] {
+    let (before, after) = text.split_at(offset.min(text.len()));
+    let start = before
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
+    let end = after
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .unwrap_or(after.len());
+    text.get(start..before.len() + end)
+        .unwrap_or_default()
+        .trim_ascii()
+}

@@ -1,0 +1,432 @@
+//! Tokens to trees, by the grammar of Go's `text/template/parse`.
+//!
+//! Functions and variables are looked up while parsing, as Go does: a template that names
+//! an unknown one is no template. The first mistake ends the parse.
+
+mod pipeline;
+mod tokens;
+
+use std::sync::Arc;
+
+use super::ast::{Branch, Code, Expr, FuncId, Id, Invocation, List, Node, Pipe, Tree};
+use super::lex::{Keyword, Lexer, Token, TokenKind};
+use super::literal;
+use super::print::quote;
+use super::room::Room;
+use solar_diagnostics::source::{Location, Source, Span};
+
+/// How deep actions and parentheses may nest. Go allows 10,000 parentheses.
+pub const MAX_PARSE_DEPTH: usize = 1_000;
+
+const BLOCK: &str = "block clause";
+
+/// Why a text is no template.
+#[derive(Debug, Clone)]
+pub struct ParseError {
+    /// Go's words, without the place.
+    pub message: String,
+    /// The line that Go names, from 1.
+    pub line: usize,
+    /// The token that is wrong.
+    pub location: Location,
+    /// The name that is not known, when that is the reason.
+    pub unknown: Option<Unknown>,
+}
+
+/// A name that a template uses and nothing defines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unknown {
+    /// A function.
+    Function(String),
+    /// A variable, with those that are there.
+    Variable(String, Vec<String>),
+}
+
+/// Looks up a function by its name.
+pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<FuncId>;
+
+/// Parses a text: the templates that it defines in their order, last the text itself under `name`.
+pub(super) fn parse(
+    name: &Arc<str>,
+    source: &Arc<Source>,
+    lookup: Lookup<'_>,
+    room: &Room,
+) -> Result<Vec<Tree>, Box<ParseError>> {
+    let mut parser = Parser {
+        lexer: Lexer::new(source.text()),
+        source,
+        lookup,
+        room,
+        ahead: Vec::new(),
+        last: 0,
+        variables: vec![Arc::from("$")],
+        ranges: 0,
+        depth: 0,
+        action: None,
+        tables: room.tables.take(),
+        roots: Vec::new(),
+    };
+    let root = parser.text()?;
+    parser.add(name, root)?;
+    let Parser {
+        mut tables, roots, ..
+    } = parser;
+    let code = Arc::new(tables.code.drained());
+    room.tables.set(tables);
+    let tree = |(name, root)| Tree {
+        name,
+        source: Arc::clone(source),
+        code: Arc::clone(&code),
+        root,
+    };
+    Ok(roots.into_iter().map(tree).collect())
+}
+
+/// What a step of the parser gives.
+type Parsed<T> = Result<T, Box<ParseError>>;
+
+/// What is empty before and after a text was parsed, but may have room.
+#[derive(Default)]
+pub(super) struct Tables {
+    /// Parts of what is being read, those of inner lists behind those of outer ones: when a list
+    /// is complete, its own are moved to the code.
+    nodes: Vec<Node>,
+    words: Vec<Expr>,
+    code: Code,
+}
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    source: &'a Arc<Source>,
+    lookup: Lookup<'a>,
+    room: &'a Room,
+    /// Tokens that were looked at and not taken, the next one last.
+    ahead: Vec<Token>,
+    /// Where the token begins that was last read from the lexer: Go names its line in errors.
+    last: u32,
+    variables: Vec<Arc<str>>,
+    /// How many `range`s are open.
+    ranges: usize,
+    depth: usize,
+    /// Where the action that is being read began.
+    action: Option<u32>,
+    tables: Tables,
+    /// The templates that are complete.
+    roots: Vec<(Arc<str>, List<Node>)>,
+}
+
+/// What ended a list of nodes.
+enum Ended {
+    End,
+    Else,
+}
+
+/// What one item of a list is.
+enum Item {
+    Node(Node),
+    Ended(Ended, Token),
+}
+
+impl Parser<'_> {
+    /// A whole text: actions, and definitions between them.
+    fn text(&mut self) -> Parsed<List<Node>> {
+        let mark = self.tables.nodes.len();
+        loop {
+            let token = self.next();
+            if token.kind == TokenKind::Eof {
+                return Ok(self.gathered(mark));
+            }
+            if token.kind == TokenKind::LeftDelim && self.peek() == TokenKind::Keyword(Keyword::Define) {
+                self.next();
+                self.definition()?;
+                continue;
+            }
+            match self.text_or_action(token)? {
+                Item::Node(node) => self.tables.nodes.push(node),
+                Item::Ended(Ended::End, _) => return Err(self.error("unexpected {{end}}")),
+                Item::Ended(Ended::Else, _) => return Err(self.error("unexpected {{else}}")),
+            }
+        }
+    }
+
+    fn definition(&mut self) -> Parsed<()> {
+        let context = "define clause";
+        let token = self.next();
+        let name = self.template_name(&token, context)?;
+        self.expect(TokenKind::RightDelim, context)?;
+        let root = self.inner_template(context)?;
+        self.add(&name, root)
+    }
+
+    /// What a `define` or a `block` holds: variables and ranges outside don't count in it.
+    fn inner_template(&mut self, context: &str) -> Parsed<List<Node>> {
+        let variables = std::mem::replace(&mut self.variables, vec![Arc::from("$")]);
+        let ranges = std::mem::take(&mut self.ranges);
+        let action = self.action.take();
+        let before = self.last;
+        let (nodes, ended, _) = self.list()?;
+        if let Ended::Else = ended {
+            let mut error = self.error(format!("unexpected {{{{else}}}} in {context}"));
+            if context == BLOCK {
+                // Go asks the outer tree, which has read no further than the block's start.
+                error.line = self.line(before);
+            }
+            return Err(error);
+        }
+        self.variables = variables;
+        self.ranges = ranges;
+        self.action = action;
+        Ok(nodes)
+    }
+
+    fn add(&mut self, name: &Arc<str>, root: List<Node>) -> Parsed<()> {
+        let known = self.roots.iter().position(|(other, _)| other == name);
+        let Some((_, other)) = known.and_then(|index| self.roots.get_mut(index)) else {
+            self.roots.push((Arc::clone(name), root));
+            return Ok(());
+        };
+        if self.tables.code.is_blank(*other, self.source) {
+            *other = root;
+        } else if !self.tables.code.is_blank(root, self.source) {
+            let message = format!("template: multiple definition of template {}", quote(name));
+            return Err(self.error(message));
+        }
+        Ok(())
+    }
+
+    /// The list whose nodes have been read since `mark`.
+    fn gathered(&mut self, mark: usize) -> List<Node> {
+        List::moved(&mut self.tables.nodes, mark, &mut self.tables.code.nodes)
+    }
+
+    /// Nodes up to an `end` or `else`.
+    fn list(&mut self) -> Parsed<(List<Node>, Ended, Token)> {
+        self.depth += 1;
+        if self.is_too_deep() {
+            return Err(self.error(format!("actions are nested more than {MAX_PARSE_DEPTH} deep")));
+        }
+        let mark = self.tables.nodes.len();
+        loop {
+            let token = self.next();
+            if token.kind == TokenKind::Eof {
+                return Err(self.error("unexpected EOF"));
+            }
+            match self.text_or_action(token)? {
+                Item::Node(node) => self.tables.nodes.push(node),
+                Item::Ended(ended, token) => {
+                    self.depth -= 1;
+                    return Ok((self.gathered(mark), ended, token));
+                }
+            }
+        }
+    }
+
+    fn text_or_action(&mut self, token: Token) -> Parsed<Item> {
+        match token.kind {
+            TokenKind::Text => Ok(Item::Node(Node::Text(token.span()))),
+            TokenKind::LeftDelim => {
+                self.action = Some(token.start);
+                if let Some(node) = self.raw_text() {
+                    self.action = None;
+                    return Ok(Item::Node(node));
+                }
+                let item = self.action();
+                if item.is_ok() {
+                    self.action = None;
+                }
+                item
+            }
+            _ => Err(self.unexpected(&token, "input")),
+        }
+    }
+
+    /// An action that is nothing but a text in backquotes, by which charts write braces that are
+    /// not Helm's: some files hold thousands of them. It prints what stands there.
+    fn raw_text(&mut self) -> Option<Node> {
+        let first = self.front();
+        // A blank text is something where a blank template would be nothing.
+        let plain = |written: &str| !written.contains('\r') && !written.trim_matches('`').trim().is_empty();
+        if first.kind != TokenKind::RawString || !plain(self.written(&first)) {
+            return None;
+        }
+        self.next();
+        if self.peek() == TokenKind::RightDelim {
+            self.next();
+            return Some(Node::Text(Span {
+                start: first.start + 1,
+                end: first.end - 1,
+            }));
+        }
+        self.push_back(first);
+        None
+    }
+
+    fn action(&mut self) -> Parsed<Item> {
+        let TokenKind::Keyword(keyword) = self.front().kind else {
+            return self.plain_action();
+        };
+        let token = self.next();
+        Ok(Item::Node(match keyword {
+            Keyword::Block => self.block()?,
+            Keyword::Break => {
+                self.in_range("{{break}}")?;
+                Node::Break
+            }
+            Keyword::Continue => {
+                self.in_range("{{continue}}")?;
+                Node::Continue
+            }
+            Keyword::Else => {
+                let next = self.next();
+                match next.kind {
+                    TokenKind::Keyword(Keyword::If | Keyword::With) => self.push_back(next),
+                    TokenKind::RightDelim => {}
+                    _ => return Err(self.unexpected(&next, "else")),
+                }
+                return Ok(Item::Ended(Ended::Else, next));
+            }
+            Keyword::End => {
+                let token = self.expect(TokenKind::RightDelim, "end")?;
+                return Ok(Item::Ended(Ended::End, token));
+            }
+            Keyword::If => Node::If(self.control("if")?),
+            Keyword::With => Node::With(self.control("with")?),
+            Keyword::Range => Node::Range(self.control("range")?),
+            Keyword::Template => self.template()?,
+            Keyword::Define | Keyword::Dot | Keyword::Nil => {
+                self.push_back(token);
+                return self.plain_action();
+            }
+        }))
+    }
+
+    fn plain_action(&mut self) -> Parsed<Item> {
+        let pipe = self.pipeline("command", TokenKind::RightDelim)?;
+        Ok(Item::Node(Node::Action(pipe)))
+    }
+
+    fn in_range(&mut self, shown: &str) -> Parsed<()> {
+        let token = self.next();
+        if token.kind != TokenKind::RightDelim {
+            return Err(self.unexpected(&token, shown));
+        }
+        if self.ranges == 0 {
+            return Err(self.error(format!("{shown} outside {{{{range}}}}")));
+        }
+        Ok(())
+    }
+
+    fn control(&mut self, keyword: &str) -> Parsed<Id<Branch>> {
+        let variables = self.variables.len();
+        let ranged = usize::from(keyword == "range");
+        let pipe = self.pipeline(keyword, TokenKind::RightDelim)?;
+        self.ranges += ranged;
+        let (list, ended, _) = self.list()?;
+        self.ranges -= ranged;
+        let otherwise = match ended {
+            Ended::End => None,
+            Ended::Else => Some(self.otherwise(keyword)?),
+        };
+        self.variables.truncate(variables);
+        let branch = Branch {
+            pipe,
+            list,
+            otherwise,
+        };
+        Ok(Id::of(branch, &mut self.tables.code.branches))
+    }
+
+    /// What follows `else`; `else if` in an if, and `else with` in a with, share its end.
+    fn otherwise(&mut self, keyword: &str) -> Parsed<List<Node>> {
+        self.depth += 1;
+        if self.is_too_deep() {
+            return Err(self.error(format!("actions are nested more than {MAX_PARSE_DEPTH} deep")));
+        }
+        let chained = match (keyword, self.peek()) {
+            ("if", TokenKind::Keyword(Keyword::If)) => {
+                self.next();
+                Some(Node::If(self.control("if")?))
+            }
+            ("with", TokenKind::Keyword(Keyword::With)) => {
+                self.next();
+                Some(Node::With(self.control("with")?))
+            }
+            _ => None,
+        };
+        self.depth -= 1;
+        if let Some(node) = chained {
+            return Ok(List::one(node, &mut self.tables.code.nodes));
+        }
+        let (nodes, ended, _) = self.list()?;
+        match ended {
+            Ended::End => Ok(nodes),
+            Ended::Else => Err(self.error("expected end; found {{else}}")),
+        }
+    }
+
+    fn block(&mut self) -> Parsed<Node> {
+        let token = self.next();
+        let name = self.template_name(&token, BLOCK)?;
+        let pipe = self.pipeline(BLOCK, TokenKind::RightDelim)?;
+        let root = self.inner_template(BLOCK)?;
+        self.add(&name, root)?;
+        Ok(self.invocation(&token, name, Some(pipe)))
+    }
+
+    fn template(&mut self) -> Parsed<Node> {
+        let context = "template clause";
+        let token = self.next();
+        let name = self.template_name(&token, context)?;
+        let next = self.next();
+        let pipe = if next.kind == TokenKind::RightDelim {
+            None
+        } else {
+            self.push_back(next);
+            Some(self.pipeline(context, TokenKind::RightDelim)?)
+        };
+        Ok(self.invocation(&token, name, pipe))
+    }
+
+    fn invocation(&mut self, token: &Token, name: Arc<str>, pipe: Option<Id<Pipe>>) -> Node {
+        let pos = token.start;
+        let invocation = Invocation { pos, name, pipe };
+        Node::Template(Id::of(invocation, &mut self.tables.code.invocations))
+    }
+
+    fn template_name(&mut self, token: &Token, context: &str) -> Parsed<Arc<str>> {
+        match token.kind {
+            TokenKind::String | TokenKind::RawString => {
+                let name = literal::string(self.written(token)).map_err(|message| self.error(message))?;
+                Ok(name.to_arc())
+            }
+            _ => Err(self.unexpected(token, context)),
+        }
+    }
+}
+
+/// Where the second of `.a.b.c` begins; 0 if there is but one.
+fn offset_of_second(fields: &str) -> u32 {
+    let rest = fields.as_bytes().get(1..).unwrap_or_default();
+    let dot = rest.iter().position(|byte| *byte == b'.');
+    dot.and_then(|dot| u32::try_from(dot + 1).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_through_everything_that_is_left_out() {
+        let text = "a\n{{- /* \n\n */ -}}\n\n{{ `x\ny` \n}}\n{{ 1 + }}";
+        let source = Source::new("t", text);
+        let error = parse(&"t".into(), &source, &|_| None, &Room::unlimited()).unwrap_err();
+        assert_eq!(error.line, 9);
+        let source = Source::new("t", "\n{{ .a\n `\n");
+        let error = parse(&"t".into(), &source, &|_| None, &Room::unlimited()).unwrap_err();
+        assert_eq!(error.line, 3);
+        assert_eq!(
+            error.message,
+            "unterminated raw quoted string in action started at t:2"
+        );
+    }
+}

@@ -1,0 +1,261 @@
+//! Running templates: [`Run`].
+//!
+//! A run owns the output, the variables and the context of one rendering on one thread;
+//! templates, functions and trees are shared. What `tpl` parses is kept for the run,
+//! because charts pass the same few texts again and again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::ast::Tree;
+use super::error::{Detail, Error, Failure};
+use super::exec::Frame;
+use super::origins::Origins;
+use super::parse::ParseError;
+use super::set::{Functions, Set};
+use super::text::Str;
+use super::value::Val;
+use solar_diagnostics::source::Source;
+
+/// How deep templates may call each other, by any means. Go: 100,000 for `template`, and
+/// in Helm 1,000 for each name that is included.
+pub const MAX_CALL_DEPTH: usize = 4_000;
+/// The stack that takes [`MAX_CALL_DEPTH`] calls, in bytes.
+pub const STACK_BYTES: usize = 1 << 30;
+/// How many nodes and calls one rendering may evaluate.
+pub const MAX_STEPS: u64 = 500_000_000;
+/// The most bytes of one text: an output, or what a function gives.
+pub const MAX_TEXT_BYTES: usize = 256 << 20;
+/// How many items of a list that a function makes count as one step.
+pub(super) const ITEMS_OF_A_STEP: usize = 2;
+/// The most items of one list.
+pub const MAX_LIST_ITEMS: usize = 10_000_000;
+/// The most bytes of texts that `tpl` has parsed and are kept.
+const KEPT_BYTES: usize = 32 << 20;
+
+/// One rendering: what it works with, and where it stands.
+pub struct Run<'s, C: 'static> {
+    pub(super) functions: &'s Functions<C>,
+    set: &'s Set,
+    /// What texts define that were parsed while running, innermost last.
+    layers: Vec<Arc<Set>>,
+    /// What the table's functions need.
+    pub context: C,
+    /// What the texts that are open have printed, the innermost last.
+    pub(super) out: Vec<u8>,
+    /// Where the innermost begins.
+    start: usize,
+    pub(super) variables: Vec<Variable>,
+    /// The name of the variable that every template has.
+    pub(super) dollar: Arc<str>,
+    pub(super) depth: usize,
+    /// What printed what is in `out`, when that is wanted.
+    pub(super) origins: Option<Box<Origins>>,
+    /// How many steps are left.
+    steps: u64,
+    /// How many there were at first.
+    pub(super) allowed: u64,
+    parsed: BTreeMap<Str, Arc<[Arc<Tree>]>>,
+    parsed_bytes: usize,
+}
+
+/// A variable's value. Boxed is what Go holds as an `interface{}`: its errors name that type.
+pub(super) struct Variable {
+    pub(super) name: Arc<str>,
+    pub(super) value: Slot,
+}
+
+/// A value, and whether Go holds it as an `interface{}`.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Slot {
+    pub(super) value: Val,
+    pub(super) boxed: bool,
+}
+
+impl Slot {
+    /// An item of a list or a map.
+    pub(super) fn item(value: Val) -> Self {
+        let value = if value.is_nil() { Val::Null } else { value };
+        Self { value, boxed: true }
+    }
+
+    /// What a pipeline gave.
+    pub(super) fn plain(value: Val) -> Self {
+        Self { value, boxed: false }
+    }
+}
+
+impl<'s, C: 'static> Run<'s, C> {
+    /// A run of a set's templates.
+    pub fn new(functions: &'s Functions<C>, set: &'s Set, context: C) -> Self {
+        Self {
+            functions,
+            set,
+            layers: Vec::new(),
+            context,
+            out: Vec::new(),
+            start: 0,
+            variables: Vec::new(),
+            dollar: Arc::from("$"),
+            depth: 0,
+            origins: None,
+            steps: MAX_STEPS,
+            allowed: MAX_STEPS,
+            parsed: BTreeMap::new(),
+            parsed_bytes: 0,
+        }
+    }
+
+    /// Allows fewer steps than [`MAX_STEPS`].
+    #[must_use]
+    pub fn with_steps(mut self, steps: u64) -> Self {
+        self.steps = steps;
+        self.allowed = steps;
+        self
+    }
+
+    /// The template of a name: of the innermost text that defines it.
+    pub fn find(&self, name: &str) -> Option<Arc<Tree>> {
+        let layered = self.layers.iter().rev().find_map(|layer| layer.get(name));
+        layered.or_else(|| self.set.get(name)).map(Arc::clone)
+    }
+
+    /// Every name that can be included, in no useful order.
+    pub fn template_names(&self) -> Vec<String> {
+        let layered = self.layers.iter().flat_map(|layer| layer.names());
+        layered.chain(self.set.names()).map(str::to_owned).collect()
+    }
+
+    /// What a template prints when it is run with `dot`.
+    pub fn execute(&mut self, tree: &Arc<Tree>, dot: Val) -> Result<Vec<u8>, Box<Error>> {
+        self.execute_to(tree, dot, <[u8]>::to_vec)
+    }
+
+    /// What `taken` makes of what a template prints.
+    fn execute_to<T>(
+        &mut self,
+        tree: &Arc<Tree>,
+        dot: Val,
+        taken: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, Box<Error>> {
+        if let Some(outer) = self.origins.take() {
+            let printed = self.execute_inside(tree, dot, outer)?;
+            return Ok(taken(&printed));
+        }
+        // Behind what is there already: a text of its own would have to grow.
+        let start = self.out.len();
+        let outer = std::mem::replace(&mut self.start, start);
+        let done = Frame::run(self, tree, Slot::plain(dot));
+        self.start = outer;
+        let printed = taken(self.out.get(start..).unwrap_or_default());
+        self.out.truncate(start);
+        done.map(|()| printed)
+    }
+
+    /// How many bytes the innermost text has printed.
+    pub(super) fn printed(&self) -> usize {
+        self.out.len() - self.start
+    }
+
+    /// As [`Run::execute`]; also which nodes printed it.
+    pub fn execute_traced(&mut self, tree: &Arc<Tree>, dot: Val) -> Result<(Vec<u8>, Origins), Box<Error>> {
+        let outer = std::mem::take(&mut self.out);
+        let outer_start = std::mem::take(&mut self.start);
+        let outer_origins = self.origins.replace(Box::default());
+        let done = Frame::run(self, tree, Slot::plain(dot));
+        let printed = std::mem::replace(&mut self.out, outer);
+        self.start = outer_start;
+        let own = std::mem::replace(&mut self.origins, outer_origins);
+        done?;
+        let mut origins = own.map(|own| *own).unwrap_or_default();
+        origins.set_text(&printed);
+        Ok((printed, origins))
+    }
+
+    /// As [`Run::execute`] within a run that is traced.
+    fn execute_inside(
+        &mut self,
+        tree: &Arc<Tree>,
+        dot: Val,
+        mut outer: Box<Origins>,
+    ) -> Result<Vec<u8>, Box<Error>> {
+        let done = self.execute_traced(tree, dot);
+        let printed = done.map(|(printed, origins)| {
+            outer.add_inner(&tree.name, origins);
+            printed
+        });
+        self.origins = Some(outer);
+        printed
+    }
+
+    /// What a named template prints when a function runs it.
+    pub fn include(&mut self, name: &str, dot: Val) -> Result<Str, Failure> {
+        let Some(tree) = self.find(name) else {
+            return Err(Failure::NoTemplate(name.to_owned()));
+        };
+        let printed = self.execute_to(&tree, dot, Str::copy_of);
+        printed.map_err(|error| Failure::Nested {
+            prefix: String::new(),
+            error,
+        })
+    }
+
+    /// Parses a text as `name`; what it defines is found while `inside` runs, and only then.
+    pub fn with_text<T>(
+        &mut self,
+        name: &Arc<str>,
+        text: &Str,
+        inside: impl FnOnce(&mut Self, &Arc<Tree>) -> T,
+    ) -> Result<T, Box<ParseError>> {
+        let trees = self.parsed(name, text)?;
+        let mut layer = Set::default();
+        for tree in trees.iter() {
+            // A blank definition replaces none that is there.
+            if !tree.is_empty() || tree.name == *name || self.find(&tree.name).is_none() {
+                layer.add(Arc::clone(tree));
+            }
+        }
+        let Some(own) = trees.iter().rev().find(|tree| tree.name == *name) else {
+            // A text always gives a tree of its own name.
+            return Ok(inside(self, &Arc::new(Tree::blank(name))));
+        };
+        let own = Arc::clone(own);
+        // Most texts define nothing and don't call themselves: no layer to look through.
+        let layered = trees.len() > 1 || own.source.text().contains(&**name);
+        if layered {
+            self.layers.push(Arc::new(layer));
+        }
+        let result = inside(self, &own);
+        if layered {
+            self.layers.pop();
+        }
+        Ok(result)
+    }
+
+    fn parsed(&mut self, name: &Arc<str>, text: &Str) -> Result<Arc<[Arc<Tree>]>, Box<ParseError>> {
+        if let Some(trees) = self.parsed.get(text) {
+            return Ok(Arc::clone(trees));
+        }
+        let source = Source::new(&**name, text.to_text());
+        let trees: Arc<[Arc<Tree>]> = self.functions.parse(name, &source)?.into();
+        if self.parsed_bytes + text.len() <= KEPT_BYTES {
+            self.parsed_bytes += text.len();
+            self.parsed.insert(text.clone(), Arc::clone(&trees));
+        }
+        Ok(trees)
+    }
+
+    /// Counts so many steps; `false` when there have been too many.
+    pub(super) fn step(&mut self, count: usize) -> bool {
+        let left = self.steps.checked_sub(count as u64);
+        self.steps = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
+impl Error {
+    pub(super) fn limit(mut self: Box<Self>) -> Box<Self> {
+        self.detail = Detail::Limit;
+        self
+    }
+}

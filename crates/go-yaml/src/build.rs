@@ -1,0 +1,326 @@
+//! Tokens to a tree as written: aliases are names, scalars are texts with tags.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::compose::{Arena, Context, Raw, RawKind, TEMPLATE_HINT};
+use super::scan::{Scanner, Token, TokenKind};
+use solar_diagnostics::diag::{self, Diagnostics};
+use solar_diagnostics::source::Span;
+
+pub(super) struct Builder<'a> {
+    context: Context<'a>,
+    pub(super) scanner: Scanner<'a>,
+    pub(super) arena: Arena<'a>,
+    anchors: BTreeMap<String, usize>,
+    /// Handles of tags and what they stand for.
+    handles: BTreeMap<String, String>,
+    begun: bool,
+}
+
+/// What may stand before a node.
+#[derive(Default)]
+struct Properties {
+    anchor: Option<String>,
+    tag: Option<String>,
+    /// Where the last of them ends.
+    end: Option<u32>,
+}
+
+/// Which kinds of collections may start.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Allowed {
+    Flow,
+    Block,
+    /// Also a list that is not indented more than the map around it.
+    BlockOrIndentless,
+}
+
+/// How a node begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opened {
+    /// And ends: a scalar or an alias.
+    Whole,
+    Indentless,
+    FlowSequence,
+    FlowMapping,
+    BlockSequence,
+    BlockMapping,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(context: Context<'a>, scanner: Scanner<'a>) -> Self {
+        Self {
+            context,
+            scanner,
+            arena: Arena::default(),
+            anchors: BTreeMap::new(),
+            handles: BTreeMap::new(),
+            begun: false,
+        }
+    }
+
+    /// The root of the next document and the nodes it is made of.
+    pub(super) fn document(&mut self) -> diag::Result<Option<(usize, Arena<'a>)>> {
+        self.handles.clear();
+        self.anchors.clear();
+        if self.begun {
+            while matches!(self.scanner.peek()?.kind, TokenKind::DocumentEnd) {
+                self.scanner.take()?;
+            }
+        }
+        let first = !std::mem::replace(&mut self.begun, true);
+        let root = match &self.scanner.peek()?.kind {
+            TokenKind::StreamEnd => return Ok(None),
+            TokenKind::VersionDirective(_) | TokenKind::TagDirective { .. } | TokenKind::DocumentStart => {
+                self.explicit_document()?
+            }
+            _ if first => {
+                self.default_handles();
+                self.node(Allowed::Block, 0)?
+            }
+            _ => {
+                let span = self.scanner.peek()?.span;
+                let hint = "a further document starts with `---`; check the indentation";
+                return Err(self.unexpected(span, "the document has ended here", hint));
+            }
+        };
+        if matches!(self.scanner.peek()?.kind, TokenKind::DocumentEnd) {
+            self.scanner.take()?;
+        }
+        Ok(Some((root, std::mem::take(&mut self.arena))))
+    }
+
+    fn explicit_document(&mut self) -> diag::Result<usize> {
+        let mut version = false;
+        loop {
+            let Token { span, kind } = self.scanner.take()?;
+            match kind {
+                TokenKind::VersionDirective(_) if version => {
+                    return Err(self.context.error(span, "a second `%YAML` directive").into());
+                }
+                TokenKind::VersionDirective(number) if number != "1.1" => {
+                    let message = format!("YAML version `{number}` is not supported");
+                    return Err(self
+                        .context
+                        .error(span, message)
+                        .hint("leave out the line")
+                        .into());
+                }
+                TokenKind::VersionDirective(_) => version = true,
+                TokenKind::TagDirective { handle, prefix } => {
+                    if self.handles.insert(handle, prefix).is_some() {
+                        return Err(self.context.error(span, "a second `%TAG` for this handle").into());
+                    }
+                }
+                TokenKind::DocumentStart => break,
+                _ => return Err(self.context.error(span, "`---` must follow a directive").into()),
+            }
+        }
+        self.default_handles();
+        match self.scanner.peek()? {
+            Token {
+                kind:
+                    TokenKind::VersionDirective(_)
+                    | TokenKind::TagDirective { .. }
+                    | TokenKind::DocumentStart
+                    | TokenKind::DocumentEnd
+                    | TokenKind::StreamEnd,
+                span,
+            } => {
+                let at = span.start;
+                self.empty(at)
+            }
+            _ => self.node(Allowed::Block, 0),
+        }
+    }
+
+    fn default_handles(&mut self) {
+        for (handle, prefix) in [("!", "!"), ("!!", "tag:yaml.org,2002:")] {
+            let handle = handle.to_owned();
+            self.handles.entry(handle).or_insert_with(|| prefix.to_owned());
+        }
+    }
+
+    /// A node with all that lies in it. The recursion goes through here and through the
+    /// collections; what needs much of the stack is done in [`Builder::open`].
+    pub(super) fn node(&mut self, allowed: Allowed, depth: usize) -> diag::Result<usize> {
+        let (id, opened) = self.open(allowed)?;
+        if opened == Opened::Whole {
+            return Ok(id);
+        }
+        self.enter(id, depth + 1)?;
+        match opened {
+            Opened::Whole => Ok(id),
+            Opened::Indentless => self.indentless_sequence(id, depth + 1),
+            Opened::FlowSequence => self.flow_sequence(id, depth + 1),
+            Opened::FlowMapping => self.flow_mapping(id, depth + 1),
+            Opened::BlockSequence => self.block_sequence(id, depth + 1),
+            Opened::BlockMapping => self.block_mapping(id, depth + 1),
+        }
+    }
+
+    /// Reads a scalar, an alias, or the start of a collection.
+    fn open(&mut self, allowed: Allowed) -> diag::Result<(usize, Opened)> {
+        if matches!(self.scanner.peek()?.kind, TokenKind::Alias(_)) {
+            return Ok((self.alias()?, Opened::Whole));
+        }
+        let Properties { anchor, tag, end } = self.properties()?;
+        let token = self.scanner.peek()?;
+        let span = token.span;
+        let block = allowed != Allowed::Flow;
+        let opened = match &token.kind {
+            TokenKind::BlockEntry if allowed == Allowed::BlockOrIndentless => Opened::Indentless,
+            TokenKind::FlowSeqStart => Opened::FlowSequence,
+            TokenKind::FlowMapStart => Opened::FlowMapping,
+            TokenKind::BlockSeqStart if block => Opened::BlockSequence,
+            TokenKind::BlockMapStart if block => Opened::BlockMapping,
+            _ => Opened::Whole,
+        };
+        let kind = match opened {
+            Opened::Whole => {
+                let (span, kind) = self.scalar(span, tag, end)?;
+                return Ok((self.add(span, kind, anchor)?, opened));
+            }
+            Opened::FlowMapping | Opened::BlockMapping => RawKind::Map(Vec::new()),
+            Opened::Indentless | Opened::FlowSequence | Opened::BlockSequence => RawKind::Seq(Vec::new()),
+        };
+        if opened != Opened::Indentless {
+            self.scanner.take()?;
+        }
+        Ok((self.add(span, kind, anchor)?, opened))
+    }
+
+    /// A scalar, which is empty when nothing follows its anchor or tag.
+    fn scalar(
+        &mut self,
+        span: Span,
+        tag: Option<String>,
+        end: Option<u32>,
+    ) -> diag::Result<(Span, RawKind<'a>)> {
+        if !matches!(self.scanner.peek()?.kind, TokenKind::Scalar { .. }) {
+            let Some(at) = end else {
+                return Err(self.unexpected(span, "a value is missing here", ""));
+            };
+            let plain = tag.is_none();
+            let value = Cow::default();
+            return Ok((Span { start: at, end: at }, RawKind::Scalar { tag, value, plain }));
+        }
+        let TokenKind::Scalar { value, plain } = self.scanner.take()?.kind else {
+            return Err(self.unexpected(span, "a value is missing here", ""));
+        };
+        // A lone `!` keeps the text a text but leaves `<<` a merge, as in go-yaml.
+        let plain = plain && tag.is_none() || tag.as_deref() == Some("!");
+        Ok((span, RawKind::Scalar { tag, value, plain }))
+    }
+
+    /// An anchor and a tag in either order.
+    fn properties(&mut self) -> diag::Result<Properties> {
+        let mut properties = Properties::default();
+        loop {
+            let fits = match &self.scanner.peek()?.kind {
+                TokenKind::Anchor(_) => properties.anchor.is_none(),
+                TokenKind::Tag { .. } => properties.tag.is_none(),
+                _ => false,
+            };
+            if !fits {
+                return Ok(properties);
+            }
+            let Token { span, kind } = self.scanner.take()?;
+            properties.end = Some(span.end);
+            match kind {
+                TokenKind::Anchor(name) => properties.anchor = Some(name),
+                TokenKind::Tag { handle, suffix } => {
+                    properties.tag = Some(self.full_tag(span, &handle, suffix)?)
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn full_tag(&self, span: Span, handle: &str, suffix: String) -> diag::Result<String> {
+        if handle.is_empty() {
+            return Ok(suffix);
+        }
+        match self.handles.get(handle) {
+            Some(prefix) => Ok(format!("{prefix}{suffix}")),
+            None => {
+                let message = format!("the tag handle `{handle}` is not defined");
+                Err(self.context.error(span, message).into())
+            }
+        }
+    }
+
+    /// An anchor names its node from its start on, so that a node can hold itself, which
+    /// is refused later.
+    pub(super) fn add(
+        &mut self,
+        span: Span,
+        kind: RawKind<'a>,
+        anchor: Option<String>,
+    ) -> diag::Result<usize> {
+        let id = self.arena.nodes.len();
+        if id >= self.context.limits.nodes {
+            return Err(self.context.too_many(span));
+        }
+        self.arena.nodes.push(Raw { span, kind });
+        if let Some(anchor) = anchor {
+            self.anchors.insert(anchor, id);
+        }
+        Ok(id)
+    }
+
+    pub(super) fn empty(&mut self, at: u32) -> diag::Result<usize> {
+        let kind = RawKind::Scalar {
+            tag: None,
+            value: Cow::default(),
+            plain: true,
+        };
+        self.add(Span { start: at, end: at }, kind, None)
+    }
+
+    fn alias(&mut self) -> diag::Result<usize> {
+        let Token { span, kind } = self.scanner.take()?;
+        let TokenKind::Alias(name) = kind else {
+            return Err(self.unexpected(span, "a value is missing here", ""));
+        };
+        let Some(&target) = self.anchors.get(&name) else {
+            return Err(self.unknown_anchor(span, &name));
+        };
+        self.arena.aliased = true;
+        self.add(span, RawKind::Alias { name, target }, None)
+    }
+
+    fn unknown_anchor(&self, span: Span, name: &str) -> Diagnostics {
+        let error = self.context.error(span, format!("unknown anchor `{name}`"));
+        let known = self.anchors.keys().map(String::as_str);
+        let hint = match diag::did_you_mean(name, known) {
+            Some(near) => format!("did you mean `*{near}`?"),
+            None => format!("mark the value before with `&{name}`, or put the text in quotes"),
+        };
+        error.hint(hint).into()
+    }
+
+    pub(super) fn enter(&mut self, id: usize, depth: usize) -> diag::Result<()> {
+        if depth <= self.context.limits.depth {
+            return Ok(());
+        }
+        let span = self.arena.nodes.get(id).map_or(Span::default(), |node| node.span);
+        Err(self.context.too_deep(span))
+    }
+
+    pub(super) fn unexpected(&self, span: Span, message: &str, hint: &str) -> Diagnostics {
+        let error = self.context.error(span, message);
+        let text = self.context.source.text();
+        let line = text.get(..span.start as usize).unwrap_or("");
+        let line = line.rsplit('\n').next().unwrap_or("");
+        if line.contains("{{") || self.context.source.slice(span).starts_with("{{") {
+            return error.hint(TEMPLATE_HINT).into();
+        }
+        if hint.is_empty() {
+            error.into()
+        } else {
+            error.hint(hint).into()
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Tokens to maps and lists: the other half of `build`.
+
+use super::build::{Allowed, Builder};
+use super::compose::RawKind;
+use super::scan::{Token, TokenKind};
+use solar_diagnostics::diag::{self, Diagnostics};
+use solar_diagnostics::source::Span;
+
+impl<'a> Builder<'a> {
+    pub(super) fn block_sequence(&mut self, id: usize, depth: usize) -> diag::Result<usize> {
+        let mut items = Vec::new();
+        while let Some(at) = self.block_item()? {
+            let item = match self.scanner.peek()?.kind {
+                TokenKind::BlockEntry | TokenKind::BlockEnd => self.empty(at)?,
+                _ => self.node(Allowed::Block, depth)?,
+            };
+            items.push(item);
+        }
+        Ok(self.close(id, None, RawKind::Seq(items)))
+    }
+
+    /// Steps over the `-` of an item and says where it ends, or over the end of the list.
+    fn block_item(&mut self) -> diag::Result<Option<u32>> {
+        let Token { span, kind } = self.scanner.take()?;
+        match kind {
+            TokenKind::BlockEntry => Ok(Some(span.end)),
+            TokenKind::BlockEnd => Ok(None),
+            _ => {
+                let complaint = "an item of the list above starts with `- `";
+                Err(self.unexpected(span, complaint, "check the indentation"))
+            }
+        }
+    }
+
+    pub(super) fn indentless_sequence(&mut self, id: usize, depth: usize) -> diag::Result<usize> {
+        let mut items = Vec::new();
+        while matches!(self.scanner.peek()?.kind, TokenKind::BlockEntry) {
+            let end = self.scanner.take()?.span.end;
+            let item = match self.scanner.peek()?.kind {
+                TokenKind::BlockEntry | TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd => {
+                    self.empty(end)?
+                }
+                _ => self.node(Allowed::Block, depth)?,
+            };
+            items.push(item);
+        }
+        Ok(self.close(id, None, RawKind::Seq(items)))
+    }
+
+    pub(super) fn block_mapping(&mut self, id: usize, depth: usize) -> diag::Result<usize> {
+        let mut entries = Vec::new();
+        while let Some(at) = self.block_key()? {
+            let key = match self.absent_in_block(at)? {
+                Some(at) => self.empty(at)?,
+                None => self.node(Allowed::BlockOrIndentless, depth)?,
+            };
+            let value = match self.block_value()? {
+                Some(at) => self.empty(at)?,
+                None => self.node(Allowed::BlockOrIndentless, depth)?,
+            };
+            entries.push((key, value));
+        }
+        Ok(self.close(id, None, RawKind::Map(entries)))
+    }
+
+    /// Steps over the mark of a key and says where it ends, or over the end of the map.
+    fn block_key(&mut self) -> diag::Result<Option<u32>> {
+        let Token { span, kind } = self.scanner.take()?;
+        match kind {
+            TokenKind::Key => Ok(Some(span.end)),
+            TokenKind::BlockEnd => Ok(None),
+            _ => {
+                let hint = "check the indentation, and put texts with special characters in quotes";
+                Err(self.unexpected(span, "a key of the map above is expected here", hint))
+            }
+        }
+    }
+
+    /// Steps over a `:`, if one is next: where it ends, or where it is missing.
+    fn value_start(&mut self) -> diag::Result<Result<u32, u32>> {
+        let token = self.scanner.peek()?;
+        let span = token.span;
+        if token.kind != TokenKind::Value {
+            return Ok(Err(span.start));
+        }
+        self.scanner.take()?;
+        Ok(Ok(span.end))
+    }
+
+    /// Steps over a `:`, if one is next. Where the value would stand, if there is none.
+    fn block_value(&mut self) -> diag::Result<Option<u32>> {
+        match self.value_start()? {
+            Ok(at) => self.absent_in_block(at),
+            Err(at) => Ok(Some(at)),
+        }
+    }
+
+    /// A key or a value of a block map may be nothing at all, which is null.
+    fn absent_in_block(&mut self, at: u32) -> diag::Result<Option<u32>> {
+        let next = &self.scanner.peek()?.kind;
+        let absent = matches!(next, TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd);
+        Ok(absent.then_some(at))
+    }
+
+    pub(super) fn flow_sequence(&mut self, id: usize, depth: usize) -> diag::Result<usize> {
+        let mut items = Vec::new();
+        while !self.flow_ends(id, &TokenKind::FlowSeqEnd, items.is_empty())? {
+            let item = match self.key_start()? {
+                Some(span) => self.flow_pair(span, depth + 1)?,
+                None => self.node(Allowed::Flow, depth)?,
+            };
+            items.push(item);
+        }
+        let end = self.scanner.take()?.span;
+        Ok(self.close(id, Some(end), RawKind::Seq(items)))
+    }
+
+    pub(super) fn flow_mapping(&mut self, id: usize, depth: usize) -> diag::Result<usize> {
+        let mut entries = Vec::new();
+        while !self.flow_ends(id, &TokenKind::FlowMapEnd, entries.is_empty())? {
+            let marked = self.key_start()?.is_some();
+            let key = match self.absent_in_flow()? {
+                Some(at) if marked => self.empty(at)?,
+                _ => self.node(Allowed::Flow, depth)?,
+            };
+            // Without the mark of a key no `:` follows: `{a}` is `{a: null}`.
+            let absent = if marked {
+                self.flow_value()?
+            } else {
+                Some(self.scanner.peek()?.span.start)
+            };
+            let value = match absent {
+                Some(at) => self.empty(at)?,
+                None => self.node(Allowed::Flow, depth)?,
+            };
+            entries.push((key, value));
+        }
+        let end = self.scanner.take()?.span;
+        Ok(self.close(id, Some(end), RawKind::Map(entries)))
+    }
+
+    /// `a: 1` in a list in brackets: a map with one key.
+    fn flow_pair(&mut self, span: Span, depth: usize) -> diag::Result<usize> {
+        let pair = self.add(span, RawKind::Map(Vec::new()), None)?;
+        self.enter(pair, depth)?;
+        let key = match self.absent_in_flow()? {
+            Some(at) => self.empty(at)?,
+            None => self.node(Allowed::Flow, depth)?,
+        };
+        let value = match self.flow_value()? {
+            Some(at) => self.empty(at)?,
+            None => self.node(Allowed::Flow, depth)?,
+        };
+        Ok(self.close(pair, None, RawKind::Map(vec![(key, value)])))
+    }
+
+    /// Steps over the mark of a key, if one is next; where it stands.
+    fn key_start(&mut self) -> diag::Result<Option<Span>> {
+        let token = self.scanner.peek()?;
+        let span = token.span;
+        if token.kind != TokenKind::Key {
+            return Ok(None);
+        }
+        self.scanner.take()?;
+        Ok(Some(span))
+    }
+
+    /// Steps over the comma between two entries; whether the closing bracket is next.
+    fn flow_ends(&mut self, id: usize, closing: &TokenKind<'_>, first: bool) -> diag::Result<bool> {
+        if !first && self.scanner.peek()?.kind == TokenKind::FlowEntry {
+            self.scanner.take()?;
+            return Ok(self.scanner.peek()?.kind == *closing);
+        }
+        let token = self.scanner.peek()?;
+        if token.kind == *closing {
+            return Ok(true);
+        }
+        let unclosed = matches!(
+            token.kind,
+            TokenKind::StreamEnd | TokenKind::DocumentStart | TokenKind::DocumentEnd
+        );
+        if first && !unclosed {
+            return Ok(false);
+        }
+        let span = token.span;
+        Err(self.unclosed(id, span, closing, unclosed))
+    }
+
+    fn unclosed(&self, id: usize, span: Span, closing: &TokenKind<'_>, at_end: bool) -> Diagnostics {
+        let map = *closing == TokenKind::FlowMapEnd;
+        let (open, close) = if map { ('{', '}') } else { ('[', ']') };
+        if at_end {
+            let start = self.arena.nodes.get(id).map_or(span, |node| node.span);
+            return self.unexpected(start, &format!("the `{open}` is never closed"), "");
+        }
+        self.unexpected(span, &format!("`,` or `{close}` is expected here"), "")
+    }
+
+    /// Steps over a `:`, if one is next. Where the value would stand, if there is none.
+    fn flow_value(&mut self) -> diag::Result<Option<u32>> {
+        match self.value_start()? {
+            Ok(_) => self.absent_in_flow(),
+            Err(at) => Ok(Some(at)),
+        }
+    }
+
+    /// A key or a value in brackets may be nothing at all, which is null.
+    fn absent_in_flow(&mut self) -> diag::Result<Option<u32>> {
+        let Token { span, kind } = self.scanner.peek()?;
+        let absent = matches!(
+            kind,
+            TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowMapEnd | TokenKind::FlowSeqEnd
+        );
+        Ok(absent.then_some(span.start))
+    }
+
+    /// Flow collections end at their bracket, blocks where their last child does.
+    fn close(&mut self, id: usize, bracket: Option<Span>, kind: RawKind<'a>) -> usize {
+        let last = match &kind {
+            RawKind::Seq(items) => items.last().copied(),
+            RawKind::Map(entries) => entries.last().map(|(_, value)| *value),
+            _ => None,
+        };
+        let last = last.and_then(|last| self.arena.nodes.get(last));
+        let end = bracket.or_else(|| last.map(|last| last.span));
+        if let Some(node) = self.arena.nodes.get_mut(id) {
+            node.span.end = end.map_or(node.span.end, |end| end.end.max(node.span.end));
+            node.kind = kind;
+        }
+        id
+    }
+}

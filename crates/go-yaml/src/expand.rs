@@ -1,0 +1,400 @@
+//! A tree as written to the tree it means: the second half of reading. Aliases are
+//! followed, scalars get their types, keys become text, `<<` is merged.
+
+use std::borrow::Cow;
+
+use super::compose::{Arena, Context, RawKind, TEMPLATE_HINT};
+use super::node::{Entry, Kind, Node};
+use super::resolve::{self, Resolved};
+use super::{base64, float};
+use solar_diagnostics::diag::{self, Class, Diagnostic, Diagnostics};
+use solar_diagnostics::source::{Location, Span};
+use solar_diagnostics::value::Number;
+
+pub(super) struct Expander<'a> {
+    context: Context<'a>,
+    arena: Arena<'a>,
+    /// Anchored nodes that are being expanded by way of an alias.
+    open: Vec<bool>,
+    pub(super) made: usize,
+    /// Bytes of text so far, each alias counted as what it stands for.
+    text: usize,
+    pub(super) warnings: Vec<Diagnostic>,
+}
+
+/// An entry and whether it came in by `<<`, where overriding is meant.
+struct Found {
+    entry: Entry,
+    merged: bool,
+}
+
+/// Keys and values, by their places in the arena.
+type Pairs = Vec<(usize, usize)>;
+
+/// What a node is before its children are looked at.
+enum Step {
+    Whole(Kind),
+    Seq(Vec<usize>),
+    Map(Pairs),
+    /// Of which the target is open now.
+    Alias(usize),
+}
+
+impl<'a> Expander<'a> {
+    pub(super) fn new(context: Context<'a>, arena: Arena<'a>, made: usize) -> Self {
+        let open = vec![false; if arena.aliased { arena.nodes.len() } else { 0 }];
+        Self {
+            context,
+            arena,
+            open,
+            made,
+            text: 0,
+            warnings: Vec::new(),
+        }
+    }
+
+    pub(super) fn document(&mut self, root: usize) -> diag::Result<Node> {
+        self.node(root, 0)
+    }
+
+    /// A node with all that lies in it. The recursion goes through here, `sequence`,
+    /// `mapping` and `gather`; what needs much of the stack is done in `step`.
+    fn node(&mut self, id: usize, depth: usize) -> diag::Result<Node> {
+        let (span, step) = self.step(id, depth)?;
+        match step {
+            Step::Whole(kind) => Ok(Node { span, kind }),
+            Step::Seq(items) => self.sequence(span, &items, depth + 1),
+            Step::Map(entries) => self.mapping(span, &entries, depth + 1),
+            Step::Alias(target) => {
+                let node = self.node(target, depth);
+                self.leave(target);
+                node
+            }
+        }
+    }
+
+    /// Counts a node and says what it is, as far as that goes without its children.
+    fn step(&mut self, id: usize, depth: usize) -> diag::Result<(Span, Step)> {
+        let aliased = self.arena.aliased;
+        let span = self.span(id);
+        self.count(span)?;
+        let Some(raw) = self.arena.nodes.get_mut(id) else {
+            return Err(Self::missing());
+        };
+        let step = match &mut raw.kind {
+            RawKind::Scalar { tag, value, plain } => {
+                let (plain, tag) = (*plain, tag.clone());
+                self.text += value.len();
+                if self.text > self.context.limits.bytes {
+                    return Err(self.context.too_large(span));
+                }
+                let value = taken(value, aliased);
+                let kind = self.scalar(span, tag.as_deref(), value, plain)?;
+                return Ok((span, Step::Whole(self.finite(span, kind)?)));
+            }
+            RawKind::Seq(items) => Step::Seq(taken(items, aliased)),
+            RawKind::Map(entries) => Step::Map(taken(entries, aliased)),
+            RawKind::Alias { name, target } => {
+                let (name, target) = (name.clone(), *target);
+                self.enter(span, &name, target)?;
+                return Ok((span, Step::Alias(target)));
+            }
+        };
+        if depth >= self.context.limits.depth {
+            return Err(self.context.too_deep(span));
+        }
+        Ok((span, step))
+    }
+
+    fn span(&self, id: usize) -> Span {
+        self.arena.nodes.get(id).map_or(Span::default(), |raw| raw.span)
+    }
+
+    fn finite(&self, span: Span, kind: Kind) -> diag::Result<Kind> {
+        match kind {
+            Kind::Number(Number::Float(value)) if !value.is_finite() => {
+                let message = "infinities and not-a-number have no place in JSON, which this is read as";
+                let error = self.context.error(span, message);
+                Err(error.hint("put it in quotes to keep it as text").into())
+            }
+            _ => Ok(kind),
+        }
+    }
+
+    fn enter(&mut self, span: Span, name: &str, target: usize) -> diag::Result<()> {
+        match self.open.get_mut(target) {
+            Some(open) if !*open => {
+                *open = true;
+                Ok(())
+            }
+            _ => Err(self.recursive(span, name)),
+        }
+    }
+
+    fn recursive(&self, span: Span, name: &str) -> Diagnostics {
+        let message = format!("the value of anchor `{name}` contains itself");
+        self.context.error(span, message).into()
+    }
+
+    fn missing() -> Diagnostics {
+        Diagnostic::error(Class::Internal, "a node is missing").into()
+    }
+
+    /// Counts one more node, or one more merge, which costs as much.
+    fn count(&mut self, span: Span) -> diag::Result<()> {
+        self.made += 1;
+        if self.made > self.context.limits.nodes {
+            return Err(self.context.too_many(span));
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, target: usize) {
+        if let Some(open) = self.open.get_mut(target) {
+            *open = false;
+        }
+    }
+
+    fn sequence(&mut self, span: Span, items: &[usize], depth: usize) -> diag::Result<Node> {
+        let mut nodes = Vec::with_capacity(items.len());
+        for &item in items {
+            nodes.push(self.node(item, depth)?);
+        }
+        let kind = Kind::Seq(nodes);
+        Ok(Node { span, kind })
+    }
+
+    fn mapping(&mut self, span: Span, entries: &[(usize, usize)], depth: usize) -> diag::Result<Node> {
+        let mut found = Vec::with_capacity(entries.len());
+        self.gather(entries, depth, false, &mut found)?;
+        let kind = Kind::Map(self.last_of_each(found));
+        Ok(Node { span, kind })
+    }
+
+    /// Appends the entries of a map and of all it merges, in the order in which go-yaml
+    /// sets them: a `<<` overrides what stands before it and yields to what follows.
+    fn gather(
+        &mut self,
+        entries: &[(usize, usize)],
+        depth: usize,
+        merged: bool,
+        found: &mut Vec<Found>,
+    ) -> diag::Result<()> {
+        for &(key, value) in entries {
+            if self.is_merge(key) {
+                self.merge(value, depth + 1, found)?;
+                continue;
+            }
+            let (key, key_span) = self.key(key)?;
+            let value = self.node(value, depth)?;
+            let entry = Entry { key, key_span, value };
+            found.push(Found { entry, merged });
+        }
+        Ok(())
+    }
+
+    fn is_merge(&self, id: usize) -> bool {
+        match self.arena.nodes.get(id).map(|raw| &raw.kind) {
+            Some(RawKind::Scalar { tag, value, plain }) => {
+                let tag = tag.as_deref().and_then(resolve::core_tag);
+                value == "<<" && (*plain || tag == Some("merge"))
+            }
+            _ => false,
+        }
+    }
+
+    fn merge(&mut self, id: usize, depth: usize, found: &mut Vec<Found>) -> diag::Result<()> {
+        let maps = match self.arena.nodes.get(id).map(|raw| &raw.kind) {
+            // Backwards: of the maps in a list the earlier ones win.
+            Some(RawKind::Seq(items)) => items.iter().rev().copied().collect(),
+            _ => vec![id],
+        };
+        for id in maps {
+            let (target, entries) = self.merged(id, depth)?;
+            let result = self.gather(&entries, depth, true, found);
+            if let Some(target) = target {
+                self.leave(target);
+            }
+            result?;
+        }
+        Ok(())
+    }
+
+    /// The entries of a map that is merged, and the node that is open for it when it is an alias.
+    fn merged(&mut self, id: usize, depth: usize) -> diag::Result<(Option<usize>, Pairs)> {
+        let span = self.span(id);
+        self.count(span)?;
+        if depth > self.context.limits.depth {
+            return Err(self.context.too_deep(span));
+        }
+        let alias = match self.arena.nodes.get(id).map(|raw| &raw.kind) {
+            Some(RawKind::Alias { name, target }) => Some((name.clone(), *target)),
+            _ => None,
+        };
+        let map = alias.as_ref().map_or(id, |(_, target)| *target);
+        let Some(RawKind::Map(entries)) = self.arena.nodes.get(map).map(|raw| &raw.kind) else {
+            return Err(self.not_mergeable(span));
+        };
+        let entries = entries.clone();
+        if let Some((name, target)) = &alias {
+            self.enter(span, name, *target)?;
+        }
+        Ok((alias.map(|(_, target)| target), entries))
+    }
+
+    fn not_mergeable(&self, span: Span) -> Diagnostics {
+        self.context
+            .error(span, "`<<` takes a map or a list of maps")
+            .hint("put the key in quotes if `<<` itself is meant")
+            .into()
+    }
+
+    /// A key as text, as sigs.k8s.io/yaml makes it.
+    fn key(&mut self, id: usize) -> diag::Result<(String, Span)> {
+        let place = self.span(id);
+        self.count(place)?;
+        let target = match self.arena.nodes.get(id).map(|raw| &raw.kind) {
+            Some(RawKind::Alias { target, .. }) => *target,
+            _ => id,
+        };
+        let aliased = self.arena.aliased;
+        let kind = match self.arena.nodes.get_mut(target).map(|raw| &mut raw.kind) {
+            Some(RawKind::Scalar { tag, value, plain }) => {
+                let (plain, tag) = (*plain, tag.clone());
+                self.text += value.len();
+                if self.text > self.context.limits.bytes {
+                    return Err(self.context.too_large(place));
+                }
+                let value = taken(value, aliased);
+                self.scalar(place, tag.as_deref(), value, plain)?
+            }
+            Some(RawKind::Seq(_)) => return Err(self.bad_key(place, "a list")),
+            _ => return Err(self.bad_key(place, "a map")),
+        };
+        let text = match kind {
+            Kind::String(text) => text,
+            Kind::Bool(true) => "true".to_owned(),
+            Kind::Bool(false) => "false".to_owned(),
+            Kind::Number(Number::Int(value)) => value.to_string(),
+            Kind::Number(Number::Float(value)) => float::go_g32(value),
+            Kind::Number(Number::Uint(_)) => return Err(self.bad_key(place, "an integer beyond int64")),
+            _ => return Err(self.bad_key(place, "null")),
+        };
+        Ok((text, place))
+    }
+
+    fn bad_key(&self, span: Span, what: &str) -> Diagnostics {
+        let error = self.context.error(span, format!("{what} can't be a key"));
+        let before = self.context.source.text().get(..span.start as usize);
+        if what == "a map" && before.is_some_and(|before| before.ends_with('{')) {
+            return error.hint(TEMPLATE_HINT).into();
+        }
+        error.hint("put the key in quotes").into()
+    }
+
+    /// Keeps the last entry of each key; the others are worth a warning.
+    fn last_of_each(&mut self, found: Vec<Found>) -> Vec<Entry> {
+        if are_few_and_distinct(&found) {
+            return found.into_iter().map(|one| one.entry).collect();
+        }
+        let mut order: Vec<usize> = (0..found.len()).collect();
+        let key = |index: usize| found.get(index).map_or("", |one| one.entry.key.as_str());
+        order.sort_by(|&a, &b| key(a).cmp(key(b)));
+        let mut dropped = vec![false; found.len()];
+        let mut any = false;
+        for pair in order.windows(2) {
+            let &[first, second] = pair else { continue };
+            if key(first) == key(second) {
+                any = true;
+                if let Some(flag) = dropped.get_mut(first) {
+                    *flag = true;
+                }
+                if let (Some(old), Some(new)) = (found.get(first), found.get(second))
+                    && !old.merged
+                    && !new.merged
+                {
+                    let warning = self.duplicate(old, new);
+                    self.warnings.push(warning);
+                }
+            }
+        }
+        let entries = found.into_iter().map(|one| one.entry);
+        if !any {
+            return entries.collect();
+        }
+        entries
+            .zip(dropped)
+            .filter(|(_, dropped)| !dropped)
+            .map(|(entry, _)| entry)
+            .collect()
+    }
+
+    fn duplicate(&self, old: &Found, new: &Found) -> Diagnostic {
+        let line = self.context.source.position(old.entry.key_span.start).line;
+        let key = &new.entry.key;
+        Diagnostic::warning(
+            self.context.class,
+            format!("the key `{key}` stands twice in a map"),
+        )
+        .at(Location::new(self.context.source, new.entry.key_span))
+        .note(format!("the value on line {line} is lost, this one counts"))
+    }
+
+    fn scalar(&self, span: Span, tag: Option<&str>, value: Cow<'a, str>, plain: bool) -> diag::Result<Kind> {
+        let resolved = match (tag, tag.and_then(resolve::core_tag)) {
+            (None, _) if plain => resolve::plain(&value),
+            (Some(_), Some("binary")) => return self.binary(span, &value),
+            (Some(_), Some(core)) => resolve::tagged(core, &value).map_err(|_| {
+                self.context
+                    .error(span, format!("`{value}` is not what its tag `!!{core}` says"))
+            })?,
+            _ => Resolved::Text,
+        };
+        match resolved {
+            Resolved::Null => Ok(Kind::Null),
+            Resolved::Bool(value) => Ok(Kind::Bool(value)),
+            Resolved::Number(value) => Ok(Kind::Number(value)),
+            Resolved::Text | Resolved::Timestamp => Ok(Kind::String(value.into_owned())),
+        }
+    }
+
+    fn binary(&self, span: Span, value: &str) -> diag::Result<Kind> {
+        match base64::decode(value) {
+            // JSON has no bytes: Go replaces what is not UTF-8.
+            Some(bytes) => Ok(Kind::String(go_lossy(&bytes))),
+            None => Err(self
+                .context
+                .error(span, "the value of `!!binary` is not base64")
+                .into()),
+        }
+    }
+}
+
+/// Most maps are small; they are looked through without sorting.
+fn are_few_and_distinct(found: &[Found]) -> bool {
+    const FEW: usize = 12;
+    let repeats = |(index, one): (usize, &Found)| {
+        let before = found.get(..index).unwrap_or(&[]);
+        before.iter().any(|earlier| earlier.entry.key == one.entry.key)
+    };
+    found.len() <= FEW && !found.iter().enumerate().any(repeats)
+}
+
+/// Nodes of a document without aliases are visited once and can be emptied.
+fn taken<T: Clone + Default>(part: &mut T, aliased: bool) -> T {
+    if aliased {
+        part.clone()
+    } else {
+        std::mem::take(part)
+    }
+}
+
+/// Bytes as text; each that is not UTF-8 becomes one U+FFFD, as Go's `encoding/json` does it.
+fn go_lossy(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    text
+}

@@ -1,0 +1,46 @@
+//! YAML 1.1 as Helm's readers read it and its writers write it.
+//!
+//! In: a [`Source`](solar_diagnostics::source::Source). Out: a tree of [`Node`]s that know where they
+//! stand, or diagnostics. And back: a [`Value`](solar_diagnostics::value::Value) to the text that
+//! Helm's `toYaml` prints. Both follow `sigs.k8s.io/yaml` 1.6.0 over go-yaml v2.4, which
+//! is what Helm 4.3.1 uses for values files, Chart.yaml, `toYaml` and `fromYaml`.
+//!
+//! Nothing here knows charts or configs, and nothing here reads files.
+//!
+//! # Where reading differs from Helm
+//!
+//! - JSON is read as JSON: `\/` and surrogate pairs such as `\ud83d\ude00` are escapes;
+//!   go-yaml refuses both.
+//! - Limits are [`Limits`]; go-yaml allows a depth of 10000 and a share of aliases.
+//! - A value that a later duplicate replaces must still be valid.
+//! - `{} x: y` at the root is an error; go-yaml takes the `{}` and forgets the rest.
+//! - Of keys that become equal as text (`1` and `"1"`) the last wins; in Go chance decides.
+//!
+//! Where writing differs: see [`write()`].
+
+mod base64;
+mod build;
+mod collections;
+mod compose;
+mod cursor;
+mod emit;
+mod expand;
+mod float;
+mod flow;
+mod json;
+mod node;
+mod order;
+mod outline;
+mod resolve;
+mod scan;
+mod scan_scalar;
+mod scan_tag;
+mod style;
+mod write;
+
+pub use compose::{Document, Limits, parse, parse_all, parse_document};
+pub use flow::write_flow;
+pub use json::{parse_json, parse_json_prefix};
+pub use node::{Entry, Kind, Node};
+pub use outline::{TopEntry, outline};
+pub use write::{Dialect, Options, Tree, Writer, plain_float, write, write_tree, write_with};

@@ -1,0 +1,473 @@
+//! A text to tokens: YAML 1.1 as libyaml and go-yaml v2 cut it.
+//!
+//! What makes YAML hard to cut is the simple key: that `a` in `a: 1` is a key shows only
+//! at the `:`. So a token that may be a key is remembered, and no token is handed out as
+//! long as a key may have to be put before it. Such a wait ends after 1024 bytes or at
+//! the end of the line, which bounds the queue.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use super::compose::Context;
+use super::cursor::{Cursor, END, Mark, forbidden, is_word};
+use solar_diagnostics::diag::{self, Diagnostic};
+use solar_diagnostics::source::Span;
+
+/// A simple key and its `:` lie within this many bytes.
+const SIMPLE_KEY: usize = 1024;
+
+#[derive(Debug)]
+pub(super) struct Token<'a> {
+    pub(super) span: Span,
+    pub(super) kind: TokenKind<'a>,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum TokenKind<'a> {
+    StreamEnd,
+    VersionDirective(String),
+    TagDirective {
+        handle: String,
+        prefix: String,
+    },
+    DocumentStart,
+    DocumentEnd,
+    BlockSeqStart,
+    BlockMapStart,
+    BlockEnd,
+    FlowSeqStart,
+    FlowSeqEnd,
+    FlowMapStart,
+    FlowMapEnd,
+    FlowEntry,
+    BlockEntry,
+    Key,
+    Value,
+    Alias(String),
+    Anchor(String),
+    Tag {
+        handle: String,
+        suffix: String,
+    },
+    /// Borrowed from the text where it stands there as it is.
+    Scalar {
+        value: Cow<'a, str>,
+        plain: bool,
+    },
+}
+
+struct SimpleKey {
+    possible: bool,
+    /// Nothing but a key can stand here.
+    required: bool,
+    /// How many flow collections it lies in.
+    level: usize,
+    token: usize,
+    mark: Mark,
+}
+
+pub(super) struct Scanner<'a> {
+    pub(super) context: Context<'a>,
+    pub(super) cursor: Cursor<'a>,
+    tokens: VecDeque<Token<'a>>,
+    /// How many tokens have been handed out.
+    taken: usize,
+    /// The column of the current block; -1 outside of any.
+    pub(super) indent: isize,
+    indents: Vec<isize>,
+    /// How many flow collections are open.
+    pub(super) flow: usize,
+    pub(super) key_allowed: bool,
+    /// At most one a level, in the order of levels and so of tokens.
+    keys: Vec<SimpleKey>,
+}
+
+impl<'a> Scanner<'a> {
+    pub(super) fn new(context: Context<'a>) -> diag::Result<Self> {
+        let text = context.source.text();
+        if let Some((offset, character)) = forbidden(text) {
+            let span = Span::new(offset, offset + character.len_utf8());
+            let code = u32::from(character);
+            let error = context.error(span, format!("the character U+{code:04X} is not allowed in YAML"));
+            let hint = format!("in double quotes it can be written as `\\u{code:04x}`");
+            return Err(error.hint(hint).into());
+        }
+        Ok(Self {
+            context,
+            cursor: Cursor::new(text),
+            tokens: VecDeque::new(),
+            taken: 0,
+            indent: -1,
+            indents: Vec::new(),
+            flow: 0,
+            key_allowed: true,
+            keys: Vec::new(),
+        })
+    }
+
+    /// The next token, which stays.
+    pub(super) fn peek(&mut self) -> diag::Result<&Token<'a>> {
+        while self.needs_more()? {
+            self.fetch()?;
+        }
+        match self.tokens.front() {
+            Some(token) => Ok(token),
+            None => Err(self.here("the text ends too early").into()),
+        }
+    }
+
+    /// The next token. After the end of the stream there is none.
+    pub(super) fn take(&mut self) -> diag::Result<Token<'a>> {
+        self.peek()?;
+        self.taken += 1;
+        match self.tokens.pop_front() {
+            Some(token) => Ok(token),
+            None => Err(self.here("the text ends too early").into()),
+        }
+    }
+
+    fn needs_more(&mut self) -> diag::Result<bool> {
+        if self.tokens.is_empty() {
+            return Ok(true);
+        }
+        let taken = self.taken;
+        // Nearly always only what was cut last can become a key.
+        if self.keys.last().is_none_or(|key| key.token < taken) {
+            return Ok(false);
+        }
+        match self.keys.binary_search_by_key(&taken, |key| key.token) {
+            Ok(index) => self.is_possible(index),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Whether a key may still get its `:`.
+    fn is_possible(&mut self, index: usize) -> diag::Result<bool> {
+        let at = self.cursor.at;
+        let Some(key) = self.keys.get_mut(index) else {
+            return Ok(false);
+        };
+        if key.possible && (key.mark.line < at.line || key.mark.offset + SIMPLE_KEY < at.offset) {
+            key.possible = false;
+            if key.required {
+                let start = key.mark.offset;
+                return Err(self.missing_colon(start).into());
+            }
+        }
+        Ok(self.keys.get(index).is_some_and(|key| key.possible))
+    }
+
+    fn fetch(&mut self) -> diag::Result<()> {
+        self.skip_to_token();
+        let column = self.cursor.at.column;
+        self.close_blocks(isize::try_from(column).unwrap_or(isize::MAX));
+        let cursor = &self.cursor;
+        let flow = self.flow > 0;
+        match cursor.byte(0) {
+            END => self.stream_end(),
+            b'%' if column == 0 => self.directive(),
+            b'-' if cursor.is_document_indicator() => self.document(TokenKind::DocumentStart),
+            b'.' if cursor.is_document_indicator() => self.document(TokenKind::DocumentEnd),
+            b'[' => self.flow_start(TokenKind::FlowSeqStart),
+            b'{' => self.flow_start(TokenKind::FlowMapStart),
+            b']' => self.flow_end(TokenKind::FlowSeqEnd),
+            b'}' => self.flow_end(TokenKind::FlowMapEnd),
+            b',' => self.flow_entry(),
+            b'-' if cursor.is_blank_or_end(1) => self.block_entry(),
+            b'?' if flow || cursor.is_blank_or_end(1) => self.explicit_key(),
+            b':' if flow || cursor.is_blank_or_end(1) => self.value(),
+            b'*' | b'&' => self.scanned(Self::anchor),
+            b'!' => self.scanned(Self::tag),
+            b'|' | b'>' if !flow => {
+                self.drop_key()?;
+                self.key_allowed = true;
+                let token = self.block_scalar()?;
+                self.tokens.push_back(token);
+                Ok(())
+            }
+            b'\'' | b'"' => self.scanned(Self::quoted),
+            first => {
+                let starts = match first {
+                    b'-' => true,
+                    b'?' | b':' => !flow,
+                    b'#' | b'|' | b'>' | b'%' | b'@' | b'`' => false,
+                    _ => !cursor.is_blank(0),
+                };
+                if !starts {
+                    return Err(self.no_token().into());
+                }
+                self.scanned(Self::plain)
+            }
+        }
+    }
+
+    /// A token that may be a key, or come before one.
+    fn scanned(&mut self, scan: impl Fn(&mut Self) -> diag::Result<Token<'a>>) -> diag::Result<()> {
+        self.save_key(false)?;
+        let token = scan(self)?;
+        self.tokens.push_back(token);
+        Ok(())
+    }
+
+    fn skip_to_token(&mut self) {
+        let cursor = &mut self.cursor;
+        loop {
+            // Tabs separate, but never indent.
+            let tabs = self.flow > 0 || !self.key_allowed;
+            while cursor.byte(0) == b' ' || tabs && cursor.byte(0) == b'\t' {
+                cursor.skip();
+            }
+            cursor.skip_comment();
+            if !cursor.is_break() {
+                return;
+            }
+            cursor.take_break();
+            if self.flow == 0 {
+                self.key_allowed = true;
+            }
+        }
+    }
+
+    /// Remembers that a key may start here, and says whether one may after this token.
+    fn save_key(&mut self, allowed_after: bool) -> diag::Result<()> {
+        if self.key_allowed {
+            self.drop_key()?;
+            let column = isize::try_from(self.cursor.at.column).unwrap_or(isize::MAX);
+            self.keys.push(SimpleKey {
+                possible: true,
+                required: self.flow == 0 && self.indent == column,
+                level: self.flow,
+                token: self.taken + self.tokens.len(),
+                mark: self.cursor.at,
+            });
+        }
+        self.key_allowed = allowed_after;
+        Ok(())
+    }
+
+    /// Forgets the key of this level, which did not become one.
+    fn drop_key(&mut self) -> diag::Result<()> {
+        if self.keys.last().is_some_and(|key| key.level == self.flow)
+            && let Some(key) = self.keys.pop()
+            && key.possible
+            && key.required
+        {
+            return Err(self.missing_colon(key.mark.offset).into());
+        }
+        Ok(())
+    }
+
+    fn indicator(&mut self, kind: TokenKind<'a>) {
+        let start = self.cursor.at.offset;
+        self.cursor.skip();
+        let span = Span::new(start, self.cursor.at.offset);
+        self.tokens.push_back(Token { span, kind });
+    }
+
+    fn flow_start(&mut self, kind: TokenKind<'a>) -> diag::Result<()> {
+        self.save_key(true)?;
+        self.flow += 1;
+        self.indicator(kind);
+        Ok(())
+    }
+
+    fn flow_entry(&mut self) -> diag::Result<()> {
+        self.drop_key()?;
+        self.key_allowed = true;
+        self.indicator(TokenKind::FlowEntry);
+        Ok(())
+    }
+
+    fn flow_end(&mut self, kind: TokenKind<'a>) -> diag::Result<()> {
+        self.drop_key()?;
+        self.flow = self.flow.saturating_sub(1);
+        self.key_allowed = false;
+        self.indicator(kind);
+        Ok(())
+    }
+
+    /// Opens a block at a column, unless it is open; its token goes before token number `before`.
+    fn open_block(&mut self, mark: Mark, before: Option<usize>, kind: TokenKind<'a>) {
+        let column = isize::try_from(mark.column).unwrap_or(isize::MAX);
+        if self.flow > 0 || self.indent >= column {
+            return;
+        }
+        self.indents.push(self.indent);
+        self.indent = column;
+        let span = Span::new(mark.offset, mark.offset);
+        self.insert(before, Token { span, kind });
+    }
+
+    fn insert(&mut self, before: Option<usize>, token: Token<'a>) {
+        let end = self.tokens.len();
+        let index = before.map_or(end, |number| number.saturating_sub(self.taken).min(end));
+        self.tokens.insert(index, token);
+    }
+
+    fn close_blocks(&mut self, column: isize) {
+        if self.flow > 0 {
+            return;
+        }
+        while self.indent > column {
+            let Some(outer) = self.indents.pop() else { return };
+            self.indent = outer;
+            let at = self.cursor.at.offset;
+            self.tokens.push_back(Token {
+                span: Span::new(at, at),
+                kind: TokenKind::BlockEnd,
+            });
+        }
+    }
+
+    fn stream_end(&mut self) -> diag::Result<()> {
+        // As if on a line of its own: no key that is still possible can become one.
+        self.cursor.at.line += 1;
+        self.close_blocks(-1);
+        self.drop_key()?;
+        self.key_allowed = false;
+        self.indicator(TokenKind::StreamEnd);
+        Ok(())
+    }
+
+    fn document(&mut self, kind: TokenKind<'a>) -> diag::Result<()> {
+        self.close_blocks(-1);
+        self.drop_key()?;
+        self.key_allowed = false;
+        let start = self.cursor.at.offset;
+        self.cursor.skip_many(3);
+        let span = Span::new(start, self.cursor.at.offset);
+        self.tokens.push_back(Token { span, kind });
+        Ok(())
+    }
+
+    fn directive(&mut self) -> diag::Result<()> {
+        self.close_blocks(-1);
+        self.drop_key()?;
+        self.key_allowed = false;
+        let token = self.scan_directive()?;
+        self.tokens.push_back(token);
+        Ok(())
+    }
+
+    fn block_entry(&mut self) -> diag::Result<()> {
+        // In flow context the parser complains about it.
+        if self.flow == 0 {
+            if !self.key_allowed {
+                return Err(self
+                    .here("a list can't start here")
+                    .hint("put each `- ` on a line of its own, below the key, or the text in quotes")
+                    .into());
+            }
+            self.open_block(self.cursor.at, None, TokenKind::BlockSeqStart);
+        }
+        self.drop_key()?;
+        self.key_allowed = true;
+        self.indicator(TokenKind::BlockEntry);
+        Ok(())
+    }
+
+    fn explicit_key(&mut self) -> diag::Result<()> {
+        if self.flow == 0 {
+            if !self.key_allowed {
+                return Err(self
+                    .here("a `?` key can't start here")
+                    .hint("put the text in quotes")
+                    .into());
+            }
+            self.open_block(self.cursor.at, None, TokenKind::BlockMapStart);
+        }
+        self.drop_key()?;
+        self.key_allowed = self.flow == 0;
+        self.indicator(TokenKind::Key);
+        Ok(())
+    }
+
+    fn value(&mut self) -> diag::Result<()> {
+        let last = self.keys.len().wrapping_sub(1);
+        let at_level = self.keys.last().is_some_and(|key| key.level == self.flow);
+        if at_level
+            && self.is_possible(last)?
+            && let Some(key) = self.keys.pop()
+        {
+            let span = Span::new(key.mark.offset, key.mark.offset);
+            let kind = TokenKind::Key;
+            self.insert(Some(key.token), Token { span, kind });
+            self.open_block(key.mark, Some(key.token), TokenKind::BlockMapStart);
+            self.key_allowed = false;
+        } else {
+            if self.flow == 0 {
+                if !self.key_allowed {
+                    return Err(self
+                        .here("a `:` can't stand here")
+                        .hint("put the text in quotes if the `:` belongs to it, or the key on a line of its own")
+                        .into());
+                }
+                self.open_block(self.cursor.at, None, TokenKind::BlockMapStart);
+            }
+            self.key_allowed = self.flow == 0;
+        }
+        self.indicator(TokenKind::Value);
+        Ok(())
+    }
+
+    fn anchor(&mut self) -> diag::Result<Token<'a>> {
+        let start = self.cursor.at.offset;
+        let alias = self.cursor.byte(0) == b'*';
+        self.cursor.skip();
+        let from = self.cursor.at.offset;
+        while is_word(self.cursor.byte(0)) {
+            self.cursor.skip();
+        }
+        let name = self.cursor.since(from).to_owned();
+        let ends = self.cursor.is_blank_or_end(0)
+            || matches!(
+                self.cursor.byte(0),
+                b'?' | b':' | b',' | b']' | b'}' | b'%' | b'@' | b'`'
+            );
+        let span = Span::new(start, self.cursor.at.offset);
+        if name.is_empty() || !ends {
+            let what = if alias { "alias" } else { "anchor" };
+            let error = self.context.error(span, format!("not the name of an {what}"));
+            return Err(error
+                .hint("names are letters, digits, `-` and `_`; put the text in quotes if it is one")
+                .into());
+        }
+        let kind = if alias {
+            TokenKind::Alias(name)
+        } else {
+            TokenKind::Anchor(name)
+        };
+        Ok(Token { span, kind })
+    }
+
+    /// An error at the current character.
+    pub(super) fn here(&self, message: impl Into<String>) -> Diagnostic {
+        let start = self.cursor.at.offset;
+        let length = self.cursor.character().map_or(0, char::len_utf8);
+        self.context.error(Span::new(start, start + length), message)
+    }
+
+    fn missing_colon(&self, start: usize) -> Diagnostic {
+        let rest = self.cursor.text.get(start..).unwrap_or("");
+        let length = rest.find(['\n', '\r']).unwrap_or(rest.len());
+        let error = self
+            .context
+            .error(Span::new(start, start + length), "a key without a `:`");
+        if rest.starts_with("{{") {
+            return error.hint(super::compose::TEMPLATE_HINT);
+        }
+        error.hint("write `key: value`, or indent the line if it continues the text before it")
+    }
+
+    fn no_token(&self) -> Diagnostic {
+        match self.cursor.character() {
+            Some('\t') => self
+                .here("a tab can't be used as indentation")
+                .hint("use blanks instead"),
+            Some(character) => self
+                .here(format!("a value can't start with `{character}`"))
+                .hint("put the text in quotes"),
+            None => self.here("the text ends too early"),
+        }
+    }
+}

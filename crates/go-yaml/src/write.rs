@@ -1,0 +1,321 @@
+//! Data to YAML text.
+//!
+//! [`write()`] gives what Helm 4.3.1's `toYaml` prints: sigs.k8s.io/yaml's `Marshal`, that is
+//! JSON read by go-yaml v2 and written again. Two blanks of indentation, lists not
+//! indented inside maps, keys in natural order, texts quoted where YAML 1.1 would read
+//! something else, folded after column 80, literal blocks for several lines.
+//!
+//! What is written can always be read again: `parse(write(v))` is `v`, up to
+//! [`Number::canonical`]. Where Helm's way fails or loses something, and only there, the
+//! text differs: see [`write()`].
+//!
+//! Any tree can be written that walks itself into a [`Writer`]: see [`Tree`].
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+
+use super::emit::Emitter;
+use super::style::{self, Place};
+use super::{float, order};
+use solar_diagnostics::value::{Number, Value};
+
+/// How to write.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Neither `{{` nor `}}` appears in the output, so that it can stand in a Go template
+    /// as it is; and it does not end in a block text, whose last line breaks the template
+    /// around it might trim.
+    pub template_safe: bool,
+    /// Blanks before each line that is not empty.
+    pub indent: usize,
+    /// Whose text.
+    pub dialect: Dialect,
+}
+
+/// The writers there are. None of them escapes what is refused by readers only in some
+/// dialects: a [`Tree`] that must fail there looks at its texts itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// go-yaml v2's, but what is written can always be read again.
+    #[default]
+    Readable,
+    /// go-yaml v2's to the letter: the key `<<` is plain.
+    GoYaml2,
+    /// go-yaml v3's with two blanks of indentation, as `toYamlPretty` has it: lists are
+    /// indented inside maps, nothing is folded.
+    GoYaml3,
+}
+
+/// Data that can be written.
+pub trait Tree {
+    /// Why it can't.
+    type Error;
+
+    /// Gives the writer exactly one node.
+    ///
+    /// # Errors
+    /// When a part of it has no form in YAML.
+    fn write(&self, out: &mut Writer) -> Result<(), Self::Error>;
+}
+
+/// Takes a [`Tree`], node by node.
+pub struct Writer {
+    emitter: Emitter,
+    place: Context,
+}
+
+/// What Helm's `toYaml` prints, with the line break at the end that Helm's trims.
+///
+/// The departures, all where Helm fails or loses data: U+007F–U+009F, U+FFFE and U+FFFF are
+/// escaped in double quotes (Helm fails, and makes a space of U+0085); the key `<<` is quoted
+/// (Helm writes a merge); keys above 1024 characters are written (Helm fails);
+/// infinities and not-a-number, which JSON lacks and Helm refuses, become `null`.
+pub fn write(value: &Value) -> String {
+    write_with(value, &Options::default())
+}
+
+/// As [`write()`], with options.
+pub fn write_with(value: &Value, options: &Options) -> String {
+    let Ok(text) = write_tree(value, options);
+    text
+}
+
+/// Any tree's text.
+///
+/// # Errors
+/// The tree's own.
+pub fn write_tree<T: Tree>(tree: &T, options: &Options) -> Result<String, T::Error> {
+    let mut writer = Writer::new(options);
+    tree.write(&mut writer)?;
+    if options.template_safe && writer.emitter.ends_in_block() {
+        // What a template trims behind the place would be cut off the text.
+        let quoted = writer.emitter.blocks();
+        writer = Writer::new(options);
+        writer.emitter.quote_block(quoted);
+        tree.write(&mut writer)?;
+    }
+    Ok(writer.emitter.finish())
+}
+
+impl<T: Tree> Tree for &T {
+    type Error = T::Error;
+
+    fn write(&self, out: &mut Writer) -> Result<(), T::Error> {
+        (*self).write(out)
+    }
+}
+
+impl Tree for Value {
+    type Error = Infallible;
+
+    fn write(&self, out: &mut Writer) -> Result<(), Infallible> {
+        match self {
+            Self::Null => out.null(),
+            Self::Bool(value) => out.bool(*value),
+            Self::Number(value) => out.number(*value),
+            Self::String(text) => out.text(text),
+            Self::List(items) => out.list(items.iter())?,
+            Self::Map(map) => out.map(map.iter().map(|(key, item)| (key.as_str(), item)))?,
+        }
+        Ok(())
+    }
+}
+
+/// Where the next node stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Context {
+    Root,
+    Item,
+    /// A value of a map, or a key after `? `.
+    Entry,
+}
+
+impl Writer {
+    fn new(options: &Options) -> Self {
+        Self {
+            emitter: Emitter::new(options),
+            place: Context::Root,
+        }
+    }
+
+    /// `null`
+    pub fn null(&mut self) {
+        self.emitter.word("null");
+    }
+
+    /// `true` or `false`
+    pub fn bool(&mut self, value: bool) {
+        self.emitter.word(if value { "true" } else { "false" });
+    }
+
+    /// A number, by way of its JSON form; what JSON lacks is null.
+    pub fn number(&mut self, value: Number) {
+        self.emitter.begin_word();
+        let start = self.emitter.out.len();
+        push_number(value, &mut self.emitter.out);
+        self.emitter.end_word(start);
+    }
+
+    /// A word that needs no quotes, as it is: a date, a number in a form of its own.
+    pub fn word(&mut self, word: &str) {
+        self.emitter.word(word);
+    }
+
+    /// Base64 with the tag that says so; a block when it has several lines.
+    pub fn binary(&mut self, base64: &str) {
+        self.emitter.word("!!binary");
+        if base64.contains('\n') {
+            self.emitter.text(base64, Place::Value);
+        } else {
+            self.emitter.word(base64);
+        }
+    }
+
+    /// A text.
+    pub fn text(&mut self, text: &str) {
+        self.emitter.text(text, Place::Value);
+    }
+
+    /// How many bytes were written.
+    pub fn len(&self) -> usize {
+        self.emitter.out.len()
+    }
+
+    /// Whether nothing was.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A list.
+    ///
+    /// # Errors
+    /// An item's.
+    pub fn list<T: Tree>(&mut self, items: impl Iterator<Item = T>) -> Result<(), T::Error> {
+        let mut items = items.peekable();
+        if items.peek().is_none() {
+            self.emitter.empty("[]");
+            return Ok(());
+        }
+        let outer = self.emitter.open_list(self.place == Context::Entry);
+        for item in items {
+            self.emitter.item();
+            self.place = Context::Item;
+            item.write(self)?;
+        }
+        self.emitter.close(outer);
+        Ok(())
+    }
+
+    /// A map, whose keys come in any order and are written in go-yaml's.
+    ///
+    /// # Errors
+    /// A value's.
+    pub fn map<'a, T: Tree + Copy>(
+        &mut self,
+        entries: impl Iterator<Item = (&'a str, T)> + Clone,
+    ) -> Result<(), T::Error> {
+        let dialect = self.emitter.dialect;
+        let mut keys = entries.clone().map(|(key, _)| key);
+        let Some(mut before) = keys.next() else {
+            self.emitter.empty("{}");
+            return Ok(());
+        };
+        let outer = self.emitter.open_map();
+        // With digits the comparison is not transitive, and neighbours don't tell all.
+        let digits = |key: &str| key.bytes().any(|byte| byte.is_ascii_digit());
+        let sorted = !digits(before)
+            && keys.all(|key| {
+                let fits = !digits(key) && order::compare(before, key, dialect).is_le();
+                before = key;
+                fits
+            });
+        if sorted {
+            for (key, item) in entries {
+                self.entry(key, &item)?;
+            }
+        } else {
+            for (key, item) in order::sorted(entries.collect(), dialect) {
+                self.entry(key, &item)?;
+            }
+        }
+        self.emitter.close(outer);
+        Ok(())
+    }
+
+    /// A map whose keys come in the order that is written.
+    ///
+    /// # Errors
+    /// A value's.
+    pub fn fields<'a, T: Tree>(
+        &mut self,
+        entries: impl Iterator<Item = (&'a str, T)>,
+    ) -> Result<(), T::Error> {
+        let mut entries = entries.peekable();
+        if entries.peek().is_none() {
+            self.emitter.empty("{}");
+            return Ok(());
+        }
+        let outer = self.emitter.open_map();
+        for (key, item) in entries {
+            self.entry(key, &item)?;
+        }
+        self.emitter.close(outer);
+        Ok(())
+    }
+
+    fn entry<T: Tree>(&mut self, key: &str, item: &T) -> Result<(), T::Error> {
+        self.emitter.key(key);
+        self.place = Context::Entry;
+        item.write(self)
+    }
+}
+
+/// A number as Helm's `toYaml` prints it.
+pub(super) fn number(number: Number) -> String {
+    let mut out = String::new();
+    push_number(number, &mut out);
+    out
+}
+
+/// Integers up to here are exact in a float64 and print the same way everywhere.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+fn push_number(number: Number, out: &mut String) {
+    let Number::Float(value) = number else {
+        // Writing to a String can't fail.
+        let _ = write!(out, "{number}");
+        return;
+    };
+    if !value.is_finite() {
+        out.push_str("null");
+        return;
+    }
+    if value.fract() == 0.0 && value.abs() < EXACT {
+        #[allow(clippy::cast_possible_truncation, reason = "it is whole and below 2^53")]
+        let whole = value as i64;
+        let _ = write!(out, "{whole}");
+        return;
+    }
+    // By way of its JSON form: what looks like an integer there is one afterwards.
+    let json = number.to_string();
+    let integral = json.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    if integral && (json.parse::<i64>().is_ok() || json.parse::<u64>().is_ok()) {
+        out.push_str(&json);
+    } else {
+        out.push_str(&float::go_g64(value));
+    }
+}
+
+/// A float as go-yaml v3 prints it, which does not go by way of JSON.
+pub fn plain_float(value: f64) -> String {
+    float::go_g64(value)
+}
+
+/// Whether the first line does not show how far a literal block is indented.
+pub(super) fn needs_hint(text: &str) -> bool {
+    text.starts_with(|first| first == ' ' || style::is_break(first))
+}
+
+pub(super) fn needs_brace_escapes(text: &str) -> bool {
+    text.contains("{{") || text.contains("}}")
+}
