@@ -323,7 +323,7 @@ pub(crate) fn folder_of(config: &Path) -> &Path {
 }
 
 fn packer() -> Packer {
-    Packer::new(crate::beside::processors())
+    Packer::new(crate::parallel::processors())
 }
 
 fn warn(prepared: &Prepared, context: &Context<'_>) {

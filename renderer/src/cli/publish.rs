@@ -63,7 +63,7 @@ fn run(args: &Publish, context: &Context<'_>) -> Result<Vec<Row>> {
     let batch = Batch {
         count: inputs.len(),
         make: &make,
-        threads: crate::beside::processors(),
+        threads: crate::parallel::processors(),
         connections: usize::from(args.connections),
         options: &options,
         stop: context.signals.take_over(),

@@ -17,7 +17,6 @@ use crate::engine::release::{DEFAULT_NAME, Release, check_name, name_from_templa
 use crate::engine::show::show_only;
 use crate::engine::{Chart, Rendered, Request};
 use crate::fsio;
-use crate::heap;
 use crate::report::{Report, SCHEMA};
 use crate::value::{Map, Value};
 use crate::values::Places;
@@ -48,7 +47,6 @@ fn failed(problem: Diagnostics, text: String) -> Done {
 }
 
 fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
-    heap::grow();
     let (chart, request) = request(args)?;
     // The process ends soon: to take a large chart apart piece by piece would only cost time.
     let sources = ManuallyDrop::new(Chart::new(load(&chart, args, context)?));

@@ -83,7 +83,7 @@ impl Manager<'_> {
         let folder = chart.join(path);
         self.chart(&folder, Mode::Build, above)?;
         let stamp = pipeline::stamp(self.reach.world)?;
-        let threads = crate::beside::processors();
+        let threads = crate::parallel::processors();
         let prepared = pipeline::from_folder(
             &folder,
             pipeline::Versions::default(),

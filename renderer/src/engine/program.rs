@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::functions::functions;
 use super::problem::Problem;
 use super::stack::on_large_stack;
-use crate::beside::both;
 use crate::chart::body::Body;
 use crate::diag::Result;
+use crate::parallel::both;
 use crate::source::Source;
 use crate::template::{Room, Set, Tree};
 
@@ -54,8 +54,6 @@ pub struct Program {
     pub(super) set: Set,
     /// In the order in which Helm runs them: deepest folders first, names descending.
     pub(super) entries: Vec<Entry>,
-    /// Whether there are [`SHARED_BYTES`] of templates.
-    pub(super) is_large: bool,
 }
 
 /// Texts that have been parsed, by the place of their source in memory: charts that hold
@@ -103,14 +101,12 @@ impl Program {
             let depth = name.bytes().filter(|byte| *byte == b'/').count();
             Reverse((depth, Arc::clone(name)))
         });
-        let is_large = bytes(&files) >= SHARED_BYTES;
         let set = parse(&files, known)?;
         let entries = files.into_iter().map(|(name, unit, _)| Entry { name, unit });
         Ok(set.map(|set| Self {
             root,
             set,
             entries: entries.collect(),
-            is_large,
         }))
     }
 }

@@ -13,7 +13,6 @@ use super::stack::on_large_stack;
 use super::values_methods::VALUES;
 use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::funcs::Context;
-use crate::heap;
 use crate::source::Location;
 use crate::template::{Error, Map, MapType, Run, Val};
 use crate::value as data;
@@ -60,12 +59,7 @@ impl Program {
 
     /// What could be rendered, and every failure, or the first alone.
     pub fn run(&self, input: &Input<'_>, first_ends: bool) -> Result<(Output, Vec<Problem>)> {
-        let ran = on_large_stack(|| {
-            if self.is_large {
-                heap::grow();
-            }
-            self.run_here(input, first_ends)
-        })?;
+        let ran = on_large_stack(|| self.run_here(input, first_ends))?;
         // Templates see nothing of a file that can't be read, so this counts more than their words.
         Diagnostics::or(unread(&self.root), ran)
     }

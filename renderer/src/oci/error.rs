@@ -2,9 +2,9 @@
 
 use std::io;
 
-use super::credentials::CredentialsError;
-use super::tls::TlsError;
 use crate::diag::{Class, Diagnostic};
+use crate::oci::auth::credentials::CredentialsError;
+use crate::oci::client::tls::TlsError;
 use crate::reference::Digest;
 
 /// How a connection failed.
@@ -135,12 +135,12 @@ impl ClientError {
     }
 
     /// Whether the registry gives this code as a reason.
-    pub(super) fn says(&self, code: &str) -> bool {
+    pub(in crate::oci) fn says(&self, code: &str) -> bool {
         matches!(self, Self::Status { detail: Some(detail), .. } if detail.contains(code))
     }
 
     /// Takes what must not be shown out of what the other side says.
-    pub(super) fn hiding(mut self, hide: &dyn Fn(&str) -> String) -> Self {
+    pub(in crate::oci) fn hiding(mut self, hide: &dyn Fn(&str) -> String) -> Self {
         if let Self::Protocol {
             action: one,
             message: other,
@@ -158,7 +158,7 @@ impl ClientError {
     }
 
     /// Says how many attempts it took.
-    pub(super) fn after(mut self, made: u32) -> Self {
+    pub(in crate::oci) fn after(mut self, made: u32) -> Self {
         if let Self::Link { attempts, .. } | Self::Status { attempts, .. } = &mut self {
             *attempts = made;
         }
@@ -243,7 +243,11 @@ fn status_hint(mut plain: Diagnostic, status: u16, looked: &[String], authentica
 
 /// What a registry's error body says, in one line: `{"errors":[{"code","message"}]}`, or the
 /// first line of plain text. Pages of HTML say nothing. `hide` takes out what must not be shown.
-pub(super) fn summary(content_type: &str, body: &[u8], hide: &dyn Fn(&str) -> String) -> Option<String> {
+pub(in crate::oci) fn summary(
+    content_type: &str,
+    body: &[u8],
+    hide: &dyn Fn(&str) -> String,
+) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Errors {
         errors: Vec<One>,

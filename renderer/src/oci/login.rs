@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 
-use super::client::{Client, Subject};
-use super::credentials::{self, Credentials, MAX_FILE};
-use super::error::ClientError;
-use super::json_file::Entries;
-use super::{ClientOptions, Progress, helper};
 use crate::diag::{Class, Diagnostic};
 use crate::fsio::{self, AtomicFile, reason};
+use crate::oci::auth::credentials::{self, Credentials, MAX_FILE};
+use crate::oci::auth::helper;
+use crate::oci::auth::json_file::Entries;
+use crate::oci::client::{Client, Subject};
+use crate::oci::error::ClientError;
+use crate::oci::{ClientOptions, Progress};
 use crate::reference::Host;
 use crate::world::World;
 
@@ -117,7 +118,7 @@ pub fn login(
     let path = file(options, world)?;
     // What can't be written is not asked for either.
     Store::read(&path)?;
-    let runtime = super::runtime()?;
+    let runtime = crate::oci::runtime()?;
     let options = ClientOptions {
         credentials: Some(given.clone()),
         ..options.clone()

@@ -14,69 +14,45 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use self::auth::credentials;
+pub use self::auth::credentials::{Credentials, Secret};
+pub use self::auth::helper::end_helpers;
+pub use self::auth::secret::without_credentials;
 pub use self::cache::{Cache, Keep, Usage, VARIABLE as CACHE_VARIABLE};
+pub use self::client::cancellation::Stop;
+pub use self::client::retry;
+pub use self::client::retry::RetryPolicy;
+pub use self::client::tls::{TlsError, TlsOptions};
 pub use self::copy::{Copied, CopyOptions, copy};
-pub use self::credentials::{Credentials, Secret};
 pub use self::error::{ClientError, Link};
-pub use self::file::FileError;
-pub(crate) use self::file::provenance_of;
-pub use self::helper::end_helpers;
 pub use self::layout::LayoutError;
+pub use self::layout::archive_file::FileError;
+pub(crate) use self::layout::archive_file::provenance_of;
 pub use self::login::{Kept, LoginError, login, logout};
-pub use self::policy::{Failure, IfExists, PushOptions, Pushed, Tagged};
-pub use self::publish::{Batch, Finished, Going, Ready, publish};
+pub use self::pull::fetch;
+pub use self::pull::tags::{Listed, tags};
 pub use self::pull::{PullOptions, Pulled, Vouched, pull, verify_provenance};
 pub(crate) use self::pull::{check_provenance, taken};
-pub use self::retry::RetryPolicy;
-pub use self::secret::without_credentials;
+pub use self::push::policy::{Failure, IfExists, PushOptions, Pushed, Tagged};
+pub use self::push::publish::{Batch, Finished, Going, Ready, publish};
 pub use self::sign::{
     Form, KeyError, MAX_KEY_FILE, NewPair, Signer, SigningKey, Subjected, VerifyingKey, sign, verify,
 };
-pub use self::stop::Stop;
-pub use self::tags::{Listed, tags};
-pub use self::tls::{TlsError, TlsOptions};
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::package::artifact::Artifact;
 use crate::reference::{Digest, Reference, Tag, Target, WHY_CHARTS_ARE_NAMED, mismatches};
 use crate::world::World;
 
 mod auth;
-mod body;
-mod broken;
 mod cache;
-mod challenge;
 mod client;
 mod copy;
-mod copy_referrers;
-pub mod credentials;
-mod disk;
 mod error;
-pub mod fetch;
-mod file;
-mod helper;
-mod image;
-mod json_file;
 mod layout;
-mod layout_read;
 mod login;
-mod origin;
-mod pinned;
-mod policy;
-mod proxy;
-mod publish;
 mod pull;
 mod push;
-mod read;
-mod referrers;
-pub mod retry;
-mod secret;
-mod sent;
-mod shared_tag;
 mod sign;
-mod stop;
-mod tags;
-mod tls;
-mod transport;
 
 /// Exactly where a chart goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -265,7 +241,7 @@ pub fn push(
     match destination {
         Destination::Registry(reference) => push::push(artifact, reference, options, client, world, progress),
         Destination::Layout { dir, tag } => layout::push(artifact, dir, tag, options, progress),
-        Destination::File { path } => file::push(artifact, path, options),
+        Destination::File { path } => layout::archive_file::push(artifact, path, options),
     }
 }
 

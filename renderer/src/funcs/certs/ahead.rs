@@ -15,7 +15,7 @@ use num_bigint::BigUint;
 use solar_primes::Finder;
 
 use super::prime;
-use crate::beside::processors;
+use crate::parallel::processors;
 use crate::template::Fault;
 
 /// Primes that a rendering makes by itself first: those of two keys.

@@ -175,7 +175,7 @@ fn decode(text: &str) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oci::secret::Secret;
+    use crate::oci::auth::secret::Secret;
 
     fn key() -> SigningKey {
         let text = include_bytes!("../../../../testdata/signing/cosign.key");

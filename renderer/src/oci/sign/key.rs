@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 
 use crate::diag::{Class, Diagnostic};
-use crate::oci::secret::Secret;
+use crate::oci::auth::secret::Secret;
 
 /// The largest key file that is read, in bytes.
 pub const MAX_KEY_FILE: usize = 64 << 10;

@@ -9,15 +9,15 @@ use std::sync::Arc;
 use serde_json::json;
 
 pub use self::key::{KeyError, MAX_KEY_FILE, NewPair, SigningKey, VerifyingKey};
-use self::look::Found;
-pub(super) use self::look::{Shelf, check};
-use super::client::{Client, Subject};
-use super::error::ClientError;
-use super::origin::Origin;
-use super::policy::Failure;
-use super::referrers::{Referring, digest_of, suffixed};
-use super::{ClientOptions, Progress};
+use self::signature_lookup::Found;
+pub(super) use self::signature_lookup::{Shelf, check};
 use crate::diag::{Class, Diagnostic, Result};
+use crate::oci::client::referrers::{Referring, digest_of, suffixed};
+use crate::oci::client::{Client, Subject};
+use crate::oci::error::ClientError;
+use crate::oci::pull::chart_source::Origin;
+use crate::oci::push::policy::Failure;
+use crate::oci::{ClientOptions, Progress};
 use crate::package::artifact::Artifact;
 use crate::reference::{At, Digest, Locator, Place, Repository};
 use crate::report::Outcome;
@@ -25,7 +25,7 @@ use crate::world::World;
 
 mod form;
 mod key;
-mod look;
+mod signature_lookup;
 
 const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";
 const IMAGE_CONFIG: &str = "application/vnd.oci.image.config.v1+json";
@@ -74,7 +74,7 @@ pub fn sign(
     progress: &dyn Progress,
 ) -> Result<Subjected> {
     let (repository, at) = (repository_of(locator)?, named(locator)?);
-    let runtime = super::runtime().map_err(Failure::from)?;
+    let runtime = crate::oci::runtime().map_err(Failure::from)?;
     let result = runtime.block_on(async {
         let client = Client::new(Subject::Write(repository, None), client, world, progress)?;
         // The one time that a tag is read.
@@ -105,7 +105,7 @@ pub fn verify(
     progress: &dyn Progress,
 ) -> Result<Subjected> {
     let at = named(locator)?;
-    let runtime = super::runtime().map_err(Failure::from)?;
+    let runtime = crate::oci::runtime().map_err(Failure::from)?;
     let result = runtime.block_on(async {
         let origin = Origin::open(&locator.place, client, world, progress)?;
         let bytes = origin.manifest(&at).await?;

@@ -1,0 +1,426 @@
+//! Which credentials go with a repository: flags, environment, the files of Docker, Helm and
+//! Podman, and the credential helpers that those name.
+//!
+//! The longest matching `host/path` key of all files wins, and of equally long ones that of the file that comes first;
+//! but a file that the command line names comes before all others. A missing file is fine; a broken
+//! one is an error that names it and never quotes it, unless one before it knows the repository. What a helper can't do is noted in
+//! [`Found::looked`], which a later 401 shows.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base64::Engine as _;
+use serde::Deserialize;
+
+use crate::fsio;
+use crate::oci::auth::helper;
+pub use crate::oci::auth::secret::Secret;
+use crate::world::World;
+
+/// The largest credentials file that is read, in bytes.
+pub const MAX_FILE: u64 = 4 << 20;
+/// U+FEFF in UTF-8.
+pub(in crate::oci) const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// What to show to a registry, or to its token server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credentials {
+    /// A user and a password.
+    Basic {
+        /// Who.
+        username: String,
+        /// The password.
+        password: Secret,
+    },
+    /// A refresh token, exchanged at the token server (Docker's `identitytoken`).
+    IdentityToken(Secret),
+    /// A bearer token as it is (Docker's `registrytoken`).
+    RegistryToken(Secret),
+}
+
+/// The result of a search.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// What was found.
+    pub credentials: Option<Credentials>,
+    /// Where, or with nothing found: every place that was looked at, for people.
+    pub looked: Vec<String>,
+}
+
+/// Why a credentials file is of no use.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialsError {
+    /// It is there and can't be read.
+    #[error("the credentials file {} can't be read: {}", .path.display(), fsio::reason(.source))]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is not JSON of the known form. The content is not shown: it holds passwords.
+    #[error("the credentials file {} is not valid at line {line}, column {column}", .path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+    },
+    /// It begins with a byte order mark, as some editors on Windows have it. Helm refuses that, too, and Docker's loader
+    /// decodes the file in the same way.
+    #[error("the credentials file {} begins with a byte order mark, which is no JSON: save it as UTF-8 without one", .0.display())]
+    Mark(PathBuf),
+    /// Larger than [`MAX_FILE`].
+    #[error("the credentials file {} is larger than {} bytes", .0.display(), MAX_FILE)]
+    TooLarge(PathBuf),
+    /// An `auth` that is no base64 of `user:password`.
+    #[error("the credentials file {} has an entry for {key:?} whose `auth` is not base64 of `user:password`", .path.display())]
+    Auth {
+        /// The file.
+        path: PathBuf,
+        /// The entry.
+        key: String,
+    },
+}
+
+#[derive(Deserialize, Default)]
+struct File {
+    #[serde(default)]
+    auths: Option<BTreeMap<String, Option<Entry>>>,
+    #[serde(default, rename = "credHelpers")]
+    helpers: Option<BTreeMap<String, String>>,
+    #[serde(default, rename = "credsStore")]
+    store: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+struct Entry {
+    auth: Option<String>,
+    username: Option<String>,
+    password: Option<String>,
+    identitytoken: Option<String>,
+    registrytoken: Option<String>,
+}
+
+/// Searches for `host` (`name[:port]`) and `path` (a repository's). A helper is given up after `limit`, or after a
+/// minute if that is shorter.
+///
+/// # Errors
+/// A file that exists and is broken, or that was named explicitly and can't be read.
+pub fn find(
+    host: &str,
+    path: &str,
+    explicit: Option<&Credentials>,
+    registry_config: Option<&Path>,
+    limit: Duration,
+    world: &dyn World,
+) -> Result<Found, CredentialsError> {
+    if let Some(given) = explicit {
+        return Ok(Found::at(given.clone(), "the command line"));
+    }
+    if let (Some(username), Some(password)) = (world.env("REGISTRY_USERNAME"), world.env("REGISTRY_PASSWORD"))
+    {
+        let password = Secret::new(password);
+        return Ok(Found::at(
+            Credentials::Basic { username, password },
+            "REGISTRY_USERNAME",
+        ));
+    }
+    let mut looked = vec!["REGISTRY_USERNAME and REGISTRY_PASSWORD: not both set".to_owned()];
+    let mut candidates = Vec::new();
+    for place in places(registry_config, world) {
+        let shown = place.path.display();
+        let before = candidates.len();
+        match read(&place) {
+            Ok(Ok(file)) => file.candidates(&place, (host, path), &mut candidates),
+            Ok(Err(why)) => {
+                looked.push(format!("{shown}: {why}"));
+                continue;
+            }
+            Err(error) if candidates.is_empty() => return Err(error),
+            Err(error) => {
+                looked.push(error.to_string());
+                continue;
+            }
+        }
+        if candidates.len() == before {
+            looked.push(format!("{shown}: no entry for {host}"));
+        }
+    }
+    // In the order of the files where nothing else is said: it is stable.
+    candidates.sort_by_key(|one| (!one.first, std::cmp::Reverse(one.length)));
+    for candidate in candidates {
+        let shown = candidate.file.display().to_string();
+        match candidate.source {
+            Keeper::Entry(key, entry) => {
+                let wrong = |key| CredentialsError::Auth {
+                    path: candidate.file,
+                    key,
+                };
+                let found = entry.credentials().ok_or_else(|| wrong(key))?;
+                return Ok(Found::at(found, &shown));
+            }
+            Keeper::Helper(name) => match helper::get(&name, &helper_key(host), world, limit) {
+                Ok(Some(found)) => return Ok(Found::at(found, &shown)),
+                Ok(None) => looked.push(format!("docker-credential-{name}: nothing for {host}")),
+                Err(why) => looked.push(format!("docker-credential-{name}: {why}")),
+            },
+        }
+    }
+    Ok(Found {
+        credentials: None,
+        looked,
+    })
+}
+
+/// What may have the credentials.
+struct Candidate {
+    /// The file comes before all others.
+    first: bool,
+    /// Of the part of `host/path` that its key matches.
+    length: usize,
+    file: PathBuf,
+    source: Keeper,
+}
+
+enum Keeper {
+    Helper(String),
+    /// Of this key.
+    Entry(String, Entry),
+}
+
+impl Found {
+    fn at(credentials: Credentials, place: &str) -> Self {
+        Self {
+            credentials: Some(credentials),
+            looked: vec![place.to_owned()],
+        }
+    }
+}
+
+/// The file that DOCKER_CONFIG names: Docker means the folder, SolAr passes the file itself.
+fn docker_config(world: &dyn World) -> Option<PathBuf> {
+    let path = PathBuf::from(world.env("DOCKER_CONFIG")?);
+    Some(if path.is_file() {
+        path
+    } else {
+        path.join("config.json")
+    })
+}
+
+/// The file that `docker login` writes.
+pub(in crate::oci) fn docker_file(world: &dyn World) -> Option<PathBuf> {
+    docker_config(world).or_else(|| Some(world.home()?.join(".docker/config.json")))
+}
+
+struct Place {
+    path: PathBuf,
+    /// The user named it, so that it must be readable if it is there.
+    named: bool,
+    /// On the command line.
+    first: bool,
+}
+
+fn places(registry_config: Option<&Path>, world: &dyn World) -> Vec<Place> {
+    let env = |name: &str| world.env(name).map(PathBuf::from);
+    let home = world.home();
+    let config = env("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|home| home.join(".config")));
+    let docker = docker_config(world);
+    let helm = env("HELM_REGISTRY_CONFIG");
+    let podman = env("REGISTRY_AUTH_FILE");
+    let default_helm = config.as_ref().map(|dir| dir.join("helm/registry/config.json"));
+    let list = [
+        (registry_config.map(Path::to_owned), true),
+        (docker, true),
+        (home.as_ref().map(|home| home.join(".docker/config.json")), false),
+        (helm.clone(), true),
+        (default_helm.filter(|_| helm.is_none()), false),
+        (podman, true),
+        (
+            env("XDG_RUNTIME_DIR").map(|dir| dir.join("containers/auth.json")),
+            false,
+        ),
+        (config.as_ref().map(|dir| dir.join("containers/auth.json")), false),
+    ];
+    let places = list.into_iter().enumerate();
+    places
+        .filter_map(|(number, (path, named))| {
+            Some(Place {
+                path: path?,
+                named,
+                first: number == 0,
+            })
+        })
+        .collect()
+}
+
+/// The file, or in a few words why there is none.
+fn read(place: &Place) -> Result<Result<File, String>, CredentialsError> {
+    let path = &place.path;
+    let text = fsio::open(path).and_then(|file| {
+        let mut text = Vec::new();
+        file.take(MAX_FILE + 1).read_to_end(&mut text)?;
+        Ok(text)
+    });
+    let text = match text {
+        Ok(text) => text,
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Ok(Err("not there".to_owned()));
+        }
+        Err(error) if !place.named => return Ok(Err(format!("not readable ({})", error.kind()))),
+        Err(source) => {
+            return Err(CredentialsError::Read {
+                path: path.clone(),
+                source,
+            });
+        }
+    };
+    if text.len() as u64 > MAX_FILE {
+        return Err(CredentialsError::TooLarge(path.clone()));
+    }
+    if text.trim_ascii().is_empty() {
+        return Ok(Err("empty".to_owned()));
+    }
+    if text.starts_with(MARK) {
+        return Err(CredentialsError::Mark(path.clone()));
+    }
+    // serde's own message would quote the text.
+    serde_json::from_slice(&text)
+        .map(Ok)
+        .map_err(|error| CredentialsError::Json {
+            path: path.clone(),
+            line: error.line(),
+            column: error.column(),
+        })
+}
+
+impl File {
+    /// The best of each kind; among those of one length a helper is asked first, as Docker does.
+    fn candidates(self, place: &Place, (host, path): (&str, &str), all: &mut Vec<Candidate>) {
+        let Self {
+            auths,
+            helpers,
+            store,
+        } = self;
+        let mut add = |length, source| {
+            all.push(Candidate {
+                first: place.first,
+                length,
+                file: place.path.clone(),
+                source,
+            });
+        };
+        let named = helpers.into_iter().flatten().filter(|(_, name)| !name.is_empty());
+        if let Some((length, _, name)) = best(named, host, path) {
+            add(length, Keeper::Helper(name));
+        }
+        // It is asked for the host alone.
+        if let Some(name) = store.filter(|name| !name.is_empty()) {
+            add(normal(host).len(), Keeper::Helper(name));
+        }
+        let entries = auths.into_iter().flatten();
+        let usable = entries.filter_map(|(key, entry)| Some((key, entry.filter(|entry| !entry.is_empty())?)));
+        if let Some((length, key, entry)) = best(usable, host, path) {
+            add(length, Keeper::Entry(key, entry));
+        }
+    }
+}
+
+impl Entry {
+    fn is_empty(&self) -> bool {
+        let Self {
+            auth,
+            username,
+            password,
+            identitytoken,
+            registrytoken,
+        } = self;
+        [auth, username, password, identitytoken, registrytoken]
+            .into_iter()
+            .all(|field| field.as_ref().is_none_or(String::is_empty))
+    }
+
+    fn credentials(&self) -> Option<Credentials> {
+        let given = |field: &Option<String>| field.clone().filter(|text| !text.is_empty());
+        if let Some(token) = given(&self.registrytoken) {
+            return Some(Credentials::RegistryToken(Secret::new(token)));
+        }
+        if let Some(token) = given(&self.identitytoken) {
+            return Some(Credentials::IdentityToken(Secret::new(token)));
+        }
+        if let Some(auth) = given(&self.auth) {
+            let engine = base64::engine::GeneralPurpose::new(
+                &base64::alphabet::STANDARD,
+                base64::engine::GeneralPurposeConfig::new()
+                    .with_decode_padding_mode(base64::engine::DecodePaddingMode::Indifferent),
+            );
+            let text = String::from_utf8(engine.decode(auth.trim()).ok()?).ok()?;
+            let (username, password) = text.split_once(':')?;
+            return Some(Credentials::Basic {
+                username: username.to_owned(),
+                // Docker pads short ones with NULs.
+                password: Secret::new(password.trim_end_matches('\0')),
+            });
+        }
+        Some(Credentials::Basic {
+            username: given(&self.username)?,
+            password: Secret::new(self.password.clone().unwrap_or_default()),
+        })
+    }
+}
+
+/// The entry whose key is the longest prefix of `host/path` in whole parts, and that key's length.
+fn best<T>(entries: impl Iterator<Item = (String, T)>, host: &str, path: &str) -> Option<(usize, String, T)> {
+    let wanted = normal(&format!("{host}/{path}"));
+    entries
+        .filter_map(|(key, entry)| {
+            let normal_key = normal(&key);
+            let rest = wanted.strip_prefix(&normal_key)?;
+            let whole = rest.is_empty() || rest.starts_with('/');
+            (whole && !normal_key.is_empty()).then_some((normal_key.len(), key, entry))
+        })
+        .max_by_key(|(length, ..)| *length)
+}
+
+/// `https://Host/v1/` → `host`; Docker Hub's several names → `docker.io`.
+pub(in crate::oci) fn normal(key: &str) -> String {
+    let key = key
+        .strip_prefix("https://")
+        .or_else(|| key.strip_prefix("http://"))
+        .unwrap_or(key)
+        .trim_end_matches('/');
+    let (host, path) = key.split_once('/').unwrap_or((key, ""));
+    let host = host.to_ascii_lowercase();
+    let host = if is_docker_hub(&host) { "docker.io" } else { &host };
+    match path {
+        "" | "v1" | "v2" => host.to_owned(),
+        path => format!("{host}/{path}"),
+    }
+}
+
+/// Whether it is one of Docker Hub's names.
+pub(in crate::oci) fn is_docker_hub(host: &str) -> bool {
+    matches!(host, "docker.io" | "index.docker.io" | "registry-1.docker.io")
+}
+
+/// The name under which helpers keep it.
+pub(in crate::oci) fn helper_key(host: &str) -> String {
+    if is_docker_hub(host) {
+        "https://index.docker.io/v1/".to_owned()
+    } else {
+        host.to_owned()
+    }
+}
+
+#[cfg(test)]
+#[path = "credentials_tests.rs"]
+mod tests;

@@ -1,0 +1,46 @@
+//! HTTP/1.1 and HTTP/2 over kept connections, through TLS and proxies: hyper's client, put together.
+//!
+//! It knows nothing of registries, redirects, credentials or time limits but the one for connecting.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{Either, Full};
+use hyper_util::client::legacy;
+pub(crate) use hyper_util::client::legacy::ResponseFuture;
+use hyper_util::client::proxy::matcher::Matcher;
+use hyper_util::rt::TokioExecutor;
+use rustls::ClientConfig;
+
+use crate::oci::client::connector::Connector;
+
+/// What a request carries: bytes at hand, or a stream of them.
+pub(crate) type Body = Either<Full<Bytes>, UnsyncBoxBody<Bytes, io::Error>>;
+
+/// A client that keeps its connections. It lives on the tokio runtime that it is first used on.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pool: legacy::Client<Connector, Body>,
+}
+
+impl Client {
+    /// Nothing is connected to yet. `limit` is how long making a connection may take, names and TLS included;
+    /// `idle` is how many connections to one server are kept while nothing is on its way. To the proxy itself
+    /// `tls` holds, too.
+    pub(crate) fn new(tls: ClientConfig, proxy: Option<Arc<Matcher>>, limit: Duration, idle: usize) -> Self {
+        let connector = Connector::new(tls, proxy, limit);
+        let mut builder = legacy::Client::builder(TokioExecutor::new());
+        Self {
+            pool: builder.pool_max_idle_per_host(idle).build(connector),
+        }
+    }
+
+    /// Sends, and waits for the head of the answer.
+    pub(crate) fn request(&self, request: Request<Body>) -> ResponseFuture {
+        self.pool.request(request)
+    }
+}

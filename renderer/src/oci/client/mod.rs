@@ -1,0 +1,391 @@
+//! A registry's API (OCI distribution specification 1.1) as far as a push needs it, with retries. Every method is one whole operation: it can be repeated, and is,
+//! as [`crate::oci::client::retry`] decides.
+
+pub(in crate::oci) mod authorize;
+pub(in crate::oci) mod body;
+pub(in crate::oci) mod cancellation;
+pub(in crate::oci) mod connection_error;
+pub(in crate::oci) mod connector;
+pub(in crate::oci) mod http;
+pub(in crate::oci) mod image;
+pub(in crate::oci) mod pinned_certificates;
+pub(in crate::oci) mod proxy;
+pub(in crate::oci) mod read;
+pub(in crate::oci) mod redaction;
+pub(in crate::oci) mod referrers;
+pub mod retry;
+pub(in crate::oci) mod tls;
+pub(in crate::oci) mod transport;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use ::http::Method;
+use sha2::Digest as _;
+use url::Url;
+
+use crate::oci::auth::challenge::Session;
+use crate::oci::client::retry::{Cause, Decision};
+use crate::oci::client::transport::{Call, Fault, Payload, Reply, Transport, same_origin};
+use crate::oci::error::ClientError;
+use crate::oci::{ClientOptions, Progress};
+use crate::package::artifact::{Artifact, Blob};
+use crate::reference::{At, Digest, Host, Repository, Tag};
+use crate::world::World;
+
+/// The largest manifest that is read, in bytes: what registries must at least accept.
+pub(in crate::oci) const MAX_MANIFEST: usize = 4 << 20;
+
+pub(in crate::oci) const ANY_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json";
+
+/// What a client works on, and what it asks a token server for.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::oci) enum Subject<'a> {
+    /// A registry as a whole: are these credentials good?
+    Host(&'a Host),
+    /// Reading a repository.
+    Read(&'a Repository),
+    /// Writing to a repository, perhaps with blobs of another one of the same registry.
+    Write(&'a Repository, Option<&'a Repository>),
+}
+
+/// A client for one repository of one registry.
+pub(in crate::oci) struct Client<'a> {
+    pub(in crate::oci) subject: Subject<'a>,
+    pub(in crate::oci) base: Url,
+    pub(in crate::oci) options: &'a ClientOptions,
+    pub(in crate::oci) world: &'a dyn World,
+    pub(in crate::oci) progress: &'a dyn Progress,
+    pub(in crate::oci) transport: Rc<Transport<'a>>,
+    pub(in crate::oci) session: RefCell<Session>,
+    /// One at a time asks for a token; the others wait and share it.
+    pub(in crate::oci) asking: tokio::sync::Mutex<()>,
+}
+
+impl Subject<'_> {
+    pub(in crate::oci) fn host(&self) -> &str {
+        match self {
+            Self::Host(host) => host.as_str(),
+            Self::Read(repository) | Self::Write(repository, _) => repository.host(),
+        }
+    }
+
+    pub(in crate::oci) fn path(&self) -> &str {
+        match self {
+            Self::Host(_) => "",
+            Self::Read(repository) | Self::Write(repository, _) => repository.path(),
+        }
+    }
+
+    /// As token servers read them.
+    pub(in crate::oci) fn scopes(&self) -> Vec<String> {
+        match self {
+            Self::Host(_) => Vec::new(),
+            Self::Read(repository) => vec![format!("repository:{}:pull", repository.path())],
+            Self::Write(repository, from) => {
+                let own = format!("repository:{}:pull,push", repository.path());
+                let other = from.map(|from| format!("repository:{}:pull", from.path()));
+                std::iter::once(own).chain(other).collect()
+            }
+        }
+    }
+}
+
+impl<'a> Client<'a> {
+    pub(in crate::oci) fn new(
+        subject: Subject<'a>,
+        options: &'a ClientOptions,
+        world: &'a dyn World,
+        progress: &'a dyn Progress,
+    ) -> Result<Self, ClientError> {
+        let transport = Rc::new(Transport::new(options, world, progress, None));
+        Self::over(transport, subject, options, world, progress)
+    }
+
+    /// A client that shares its connections with others.
+    pub(in crate::oci) fn over(
+        transport: Rc<Transport<'a>>,
+        subject: Subject<'a>,
+        options: &'a ClientOptions,
+        world: &'a dyn World,
+        progress: &'a dyn Progress,
+    ) -> Result<Self, ClientError> {
+        let host = match subject.host() {
+            "docker.io" | "index.docker.io" => "registry-1.docker.io",
+            host => host,
+        };
+        let scheme = if options.plain_http { "http" } else { "https" };
+        let base = Url::parse(&format!("{scheme}://{host}/v2/"))
+            .map_err(|error| ClientError::Setup(format!("{host:?} makes no URL: {error}")))?;
+        Ok(Self {
+            subject,
+            base,
+            options,
+            world,
+            progress,
+            transport,
+            session: RefCell::default(),
+            asking: tokio::sync::Mutex::new(()),
+        })
+    }
+
+    /// Whether requests carry the user's credentials by now.
+    pub(in crate::oci) fn is_authenticated(&self) -> bool {
+        let session = self.session.borrow();
+        session.held.as_ref().is_some_and(|held| held.authenticated)
+    }
+
+    /// The digest at a tag, or `None` when there is no such tag.
+    pub(in crate::oci) async fn head_manifest(
+        &self,
+        tag: &Tag,
+        ours: (&Digest, u64),
+    ) -> Result<Option<Digest>, ClientError> {
+        let url = self.url(&format!("manifests/{tag}"))?;
+        self.persistently(async || {
+            let mut call = Call::new(Method::HEAD, url.clone());
+            call.accept = Some(ANY_MANIFEST);
+            let reply = self.exchange(&call).await?;
+            match reply.status {
+                404 => return Ok(None),
+                200 => {}
+                _ => return Err(self.refuse(reply).await),
+            }
+            match reply.header("docker-content-digest").map(str::parse::<Digest>) {
+                Some(Ok(digest)) => {
+                    // 0: proxies strip the length of a body that they don't pass.
+                    let length = reply.length().filter(|length| ![0, ours.1].contains(length));
+                    if digest == *ours.0
+                        && let Some(length) = length
+                    {
+                        let message = format!(
+                            "the registry reports {digest} with {length} bytes, which has {}",
+                            ours.1
+                        );
+                        return Err(reply.protocol(message).into());
+                    }
+                    Ok(Some(digest))
+                }
+                // Another algorithm, or none: hash it ourselves.
+                None => self.hash_manifest(&url).await.map(Some),
+                Some(Err(_)) if is_sha512(&reply) => self.hash_manifest(&url).await.map(Some),
+                Some(Err(error)) => Err(reply.protocol(format!("Docker-Content-Digest: {error}")).into()),
+            }
+        })
+        .await
+    }
+
+    async fn hash_manifest(&self, url: &Url) -> Result<Digest, Fault> {
+        let mut call = Call::new(Method::GET, url.clone());
+        call.accept = Some(ANY_MANIFEST);
+        let reply = self.exchange(&call).await?;
+        if reply.status != 200 {
+            return Err(self.refuse(reply).await);
+        }
+        if reply.length() == Some(0) {
+            return Err(reply.protocol("the manifest is empty".to_owned()).into());
+        }
+        let bytes = self.transport.body(reply, MAX_MANIFEST).await?;
+        Ok(Digest::from_sha256(&sha2::Sha256::digest(&bytes).into()))
+    }
+
+    /// Whether the repository has the blob.
+    pub(in crate::oci) async fn has_blob(&self, blob: &Blob) -> Result<bool, ClientError> {
+        let url = self.url(&format!("blobs/{}", blob.digest))?;
+        self.persistently(async || {
+            let reply = self.exchange(&Call::new(Method::HEAD, url.clone())).await?;
+            match reply.status {
+                404 => return Ok(false),
+                200 => {}
+                _ => return Err(self.refuse(reply).await),
+            }
+            self.check_digest(&reply, &blob.digest)?;
+            match reply.length() {
+                Some(length) if length != 0 && length != blob.size => {
+                    let message = format!("the registry reports {length} bytes, the blob has {}", blob.size);
+                    Err(reply.protocol(message).into())
+                }
+                _ => Ok(true),
+            }
+        })
+        .await
+    }
+
+    /// Begins an upload, and says where it goes on.
+    async fn begin(&self, start: &Url) -> Result<Url, ClientError> {
+        self.persistently(async || {
+            let reply = self.exchange(&Call::new(Method::POST, start.clone())).await?;
+            if reply.status != 202 {
+                return Err(self.unexpected(reply, "202").await);
+            }
+            Ok(reply.location()?)
+        })
+        .await
+    }
+
+    /// Uploads a blob: POST, then one PUT. Each attempt at the PUT begins with a fresh POST, because
+    /// what became of a failed session can't be known; the POST has attempts of its own.
+    pub(in crate::oci) async fn upload(&self, blob: &Blob) -> Result<(), ClientError> {
+        let start = self.url("blobs/uploads/")?;
+        self.persistently(async || {
+            let mut call = Call::new(Method::PUT, self.begin(&start).await?);
+            call.url
+                .query_pairs_mut()
+                .append_pair("digest", blob.digest.as_str());
+            call.content_type = Some("application/octet-stream");
+            call.payload = Payload::Blob(blob);
+            let reply = self.exchange(&call).await?;
+            match reply.status {
+                201 => Ok(self.check_digest(&reply, &blob.digest)?),
+                404 | 416 => {
+                    let mut fault = self.refuse(reply).await;
+                    fault.cause = Some(Cause::SessionLost);
+                    Err(fault)
+                }
+                _ => Err(self.unexpected(reply, "201").await),
+            }
+        })
+        .await
+    }
+
+    /// Takes a blob over from another repository of this registry; `false` when the registry does
+    /// not do that.
+    pub(in crate::oci) async fn mount(&self, blob: &Blob, from: &Repository) -> Result<bool, ClientError> {
+        let mut url = self.url("blobs/uploads/")?;
+        url.query_pairs_mut()
+            .append_pair("mount", blob.digest.as_str())
+            .append_pair("from", from.path());
+        self.persistently(async || {
+            let reply = self.exchange(&Call::new(Method::POST, url.clone())).await?;
+            match reply.status {
+                201 => Ok(self.check_digest(&reply, &blob.digest).map(|()| true)?),
+                // An upload was begun instead, or the other repository is hidden from us: send it.
+                202 | 400..=407 | 409..=428 => Ok(false),
+                _ => Err(self.unexpected(reply, "201 or 202").await),
+            }
+        })
+        .await
+    }
+
+    /// Puts the manifest at the tag, byte for byte.
+    pub(in crate::oci) async fn put_manifest(
+        &self,
+        tag: &Tag,
+        artifact: &Artifact,
+    ) -> Result<(), ClientError> {
+        let at = At::Tag(tag.clone());
+        self.put(&at, Artifact::MANIFEST_TYPE, &artifact.manifest, &artifact.digest)
+            .await
+            .map(|_| ())
+    }
+
+    /// A URL below the repository's.
+    pub(in crate::oci) fn url(&self, rest: &str) -> Result<Url, ClientError> {
+        let path = self.subject.path();
+        self.base
+            .join(&format!("{path}/{rest}"))
+            .map_err(|error| ClientError::Setup(format!("{path} makes no URL: {error}")))
+    }
+
+    /// Runs an operation until it succeeds, can't, or the attempts are used up.
+    pub(in crate::oci) async fn persistently<T>(
+        &self,
+        operation: impl AsyncFn() -> Result<T, Fault>,
+    ) -> Result<T, ClientError> {
+        let (world, progress) = (self.world, self.progress);
+        persistently(&self.transport, self.options, world, progress, operation).await
+    }
+
+    /// Sends, and answers one challenge.
+    pub(in crate::oci) async fn exchange(&self, call: &Call<'_>) -> Result<Reply, Fault> {
+        // A Location may lead elsewhere: to another origin nothing of ours goes.
+        let at_home = same_origin(&call.url, &self.base);
+        if at_home && self.session.borrow().held.is_none() {
+            self.foresee().await?;
+        }
+        let used = self.session.borrow().current().filter(|_| at_home);
+        let reply = self
+            .transport
+            .send(call, used.as_ref().map(|held| &held.header))
+            .await?;
+        if reply.status != 401 || !at_home || !same_origin(&reply.url, &self.base) {
+            return Ok(reply);
+        }
+        match self.answer(&reply, used).await? {
+            Some(held) => self.transport.send(call, Some(&held.header)).await,
+            None => Ok(reply),
+        }
+    }
+
+    pub(in crate::oci) async fn refuse(&self, reply: Reply) -> Fault {
+        let authenticated = self.is_authenticated();
+        self.transport.refuse(reply, self.looked(), authenticated).await
+    }
+
+    /// Where credentials came from, or were looked for.
+    pub(in crate::oci) fn looked(&self) -> Vec<String> {
+        let session = self.session.borrow();
+        let found = session.found.as_ref();
+        found.map(|found| found.looked.clone()).unwrap_or_default()
+    }
+
+    /// A digest that the registry reports must be ours.
+    pub(in crate::oci) fn check_digest(&self, reply: &Reply, ours: &Digest) -> Result<(), ClientError> {
+        match reply.header("docker-content-digest") {
+            Some(theirs) if theirs != ours.as_str() && !theirs.starts_with("sha512:") => {
+                let theirs = self.transport.sent().hide(theirs);
+                let shown: String = theirs.chars().take(80).collect();
+                Err(reply.protocol(format!("the registry reports the digest {shown}, ours is {ours}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A status that is neither success nor failure is a lie; the others are failures.
+    pub(in crate::oci) async fn unexpected(&self, reply: Reply, wanted: &str) -> Fault {
+        if reply.status < 400 {
+            let message = format!(
+                "the registry answered {} where only {wanted} is right",
+                reply.status
+            );
+            return reply.protocol(message).into();
+        }
+        self.refuse(reply).await
+    }
+}
+
+/// Runs an operation until it succeeds, can't, or the attempts are used up.
+pub(in crate::oci) async fn persistently<T>(
+    transport: &Transport<'_>,
+    options: &ClientOptions,
+    world: &dyn World,
+    progress: &dyn Progress,
+    operation: impl AsyncFn() -> Result<T, Fault>,
+) -> Result<T, ClientError> {
+    let mut attempt = 1;
+    loop {
+        let fault = match operation().await {
+            Ok(value) => return Ok(value),
+            Err(fault) => fault.hiding(&|text| transport.sent().hide(text)),
+        };
+        let decision = match fault.cause {
+            Some(cause) => retry::decide(&options.retry, attempt, cause, fault.retry_after, world.entropy()),
+            None => Decision::GiveUp,
+        };
+        match decision {
+            Decision::GiveUp => return Err(fault.error.after(attempt)),
+            Decision::Retry(wait) => {
+                let (of, error) = (options.retry.attempts, &fault.error);
+                progress.trace(&format!("attempt {attempt} of {of}: {error}; again in {wait:?}"));
+                tokio::time::sleep(wait).await;
+            }
+        }
+        attempt += 1;
+    }
+}
+
+fn is_sha512(reply: &Reply) -> bool {
+    reply
+        .header("docker-content-digest")
+        .is_some_and(|text| text.starts_with("sha512:"))
+}

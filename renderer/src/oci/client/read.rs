@@ -1,0 +1,237 @@
+//! What is read from a registry, as far as a push does not need it: manifests, blobs, tags, and
+//! whether the registry lets us in. What comes is checked against what was asked for.
+
+use std::io::{self, Write};
+
+use http::Method;
+use sha2::Digest as _;
+use url::Url;
+
+use crate::oci::cache::Tee;
+use crate::oci::client::image::Descriptor;
+use crate::oci::client::transport::{Call, Fault, Reply, same_origin};
+use crate::oci::client::{ANY_MANIFEST, Client, MAX_MANIFEST};
+use crate::oci::error::ClientError;
+use crate::oci::push::policy::Failure;
+use crate::reference::{At, Digest, Tag};
+
+/// The largest answer to `GET /v2/` that is read, in bytes.
+const MAX_PING: usize = 64 << 10;
+/// How many tags are asked for at once.
+const PAGE: usize = 1000;
+/// The largest page of tags that is read, in bytes.
+const MAX_PAGE: usize = 8 << 20;
+/// The most pages of tags.
+const MAX_PAGES: usize = 1000;
+
+#[derive(serde::Deserialize)]
+struct TagPage {
+    tags: Option<Vec<String>>,
+}
+
+impl Client<'_> {
+    /// Asks the registry whether we may come in (`GET /v2/`), and says whether it wanted to know
+    /// who we are.
+    pub(in crate::oci) async fn ping(&self) -> Result<bool, ClientError> {
+        self.persistently(async || {
+            let reply = self.exchange(&Call::new(Method::GET, self.base.clone())).await?;
+            if reply.status != 200 {
+                return Err(self.unexpected(reply, "200").await);
+            }
+            // Read to the end, so that the connection ends in peace.
+            self.transport.body(reply, MAX_PING).await?;
+            Ok(self.is_authenticated())
+        })
+        .await
+    }
+
+    /// A manifest's bytes: those of the digest that was asked for, or that the registry names.
+    pub(in crate::oci) async fn manifest(&self, at: &At) -> Result<Vec<u8>, ClientError> {
+        let url = self.url(&format!("manifests/{at}"))?;
+        self.persistently(async || {
+            let mut call = Call::new(Method::GET, url.clone());
+            call.accept = Some(ANY_MANIFEST);
+            let reply = self.exchange(&call).await?;
+            if reply.status != 200 {
+                return Err(self.unexpected(reply, "200").await);
+            }
+            let named = reply.header("docker-content-digest").map(str::to_owned);
+            let lie = |message: String| ClientError::Protocol {
+                action: call.action(),
+                message,
+            };
+            let bytes = self.transport.body(reply, MAX_MANIFEST).await?;
+            let digest = Digest::from_sha256(&sha2::Sha256::digest(&bytes).into());
+            if let At::Digest(wanted) = at
+                && *wanted != digest
+            {
+                return Err(lie(format!("the registry sent the manifest {digest}")).into());
+            }
+            if let Some(named) = named
+                && named.starts_with("sha256:")
+                && named != digest.as_str()
+            {
+                let named = self.transport.sent().hide(&named);
+                let named: String = named.chars().take(80).collect();
+                let message = format!("the registry calls it {named:?} and sent {digest}");
+                return Err(lie(message).into());
+            }
+            Ok(bytes)
+        })
+        .await
+    }
+
+    /// Streams a blob to what `open` makes for each attempt; returns the one that got all of it,
+    /// size and digest checked.
+    pub(in crate::oci) async fn blob<W: Write>(
+        &self,
+        blob: &Descriptor,
+        open: impl Fn() -> io::Result<W>,
+    ) -> Result<W, ClientError> {
+        let url = self.url(&format!("blobs/{}", blob.digest))?;
+        self.persistently(async || {
+            let reply = self.exchange(&Call::new(Method::GET, url.clone())).await?;
+            if reply.status != 200 {
+                return Err(self.unexpected(reply, "200").await);
+            }
+            if let Some(length) = reply.length().filter(|length| *length != blob.size) {
+                let message = format!("the registry sends {length} bytes, the blob has {}", blob.size);
+                return Err(reply.protocol(message).into());
+            }
+            let out = open().map_err(|source| sink(blob, source))?;
+            self.receive(reply, blob, out).await
+        })
+        .await
+    }
+
+    /// As [`Client::blob`], from the cache where there is one that has it.
+    pub(in crate::oci) async fn cached_blob<W: Write>(
+        &self,
+        blob: &Descriptor,
+        open: impl Fn() -> io::Result<W>,
+    ) -> Result<W, Failure> {
+        let Some(cache) = &self.options.cache else {
+            return Ok(self.blob(blob, open).await?);
+        };
+        let found = cache.read(blob, self.world, &open);
+        if let Some(out) = found.map_err(|source| sink(blob, source))? {
+            self.progress
+                .trace(&format!("{} comes from the cache", blob.digest));
+            return Ok(out);
+        }
+        let tee = self
+            .blob(blob, || Ok(Tee::new(open()?, cache.draft(&blob.digest))))
+            .await?;
+        Ok(tee.keep())
+    }
+
+    async fn receive<W: Write>(&self, reply: Reply, blob: &Descriptor, mut out: W) -> Result<W, Fault> {
+        let action = reply.action();
+        let lie = |message: String| ClientError::Protocol {
+            action: action.clone(),
+            message,
+        };
+        let mut hash = sha2::Sha256::new();
+        let mut received = 0;
+        self.transport
+            .each_piece(reply, |piece| {
+                received += piece.len() as u64;
+                if received > blob.size {
+                    return Err(lie(format!(
+                        "the registry sends more than the blob's {} bytes",
+                        blob.size
+                    )));
+                }
+                hash.update(piece);
+                out.write_all(piece).map_err(|source| sink(blob, source))?;
+                self.progress.blob_progress(&blob.digest, received);
+                Ok(())
+            })
+            .await?;
+        let digest = Digest::from_sha256(&hash.finalize().into());
+        if received != blob.size {
+            let message = format!("the registry sent {received} bytes, the blob has {}", blob.size);
+            return Err(lie(message).into());
+        }
+        if digest != blob.digest {
+            let message = format!("the registry sent other bytes: their digest is {digest}");
+            return Err(lie(message).into());
+        }
+        out.flush().map_err(|source| sink(blob, source))?;
+        Ok(out)
+    }
+
+    /// All tags, in the registry's order.
+    pub(in crate::oci) async fn tags(&self) -> Result<Vec<Tag>, ClientError> {
+        let mut url = self.url("tags/list")?;
+        url.query_pairs_mut().append_pair("n", &PAGE.to_string());
+        let mut all = Vec::new();
+        for _ in 0..MAX_PAGES {
+            let (tags, next) = self.persistently(async || self.tag_page(&url).await).await?;
+            all.extend(tags);
+            match next {
+                Some(next) => url = next,
+                None => return Ok(all),
+            }
+        }
+        Err(ClientError::Protocol {
+            action: Call::new(Method::GET, url).action(),
+            message: format!("the list of tags has more than {MAX_PAGES} pages"),
+        })
+    }
+
+    async fn tag_page(&self, url: &Url) -> Result<(Vec<Tag>, Option<Url>), Fault> {
+        let reply = self.exchange(&Call::new(Method::GET, url.clone())).await?;
+        if reply.status != 200 {
+            return Err(self.unexpected(reply, "200").await);
+        }
+        let next = self.next_page(&reply)?;
+        let action = reply.action();
+        let body = self.transport.body(reply, MAX_PAGE).await?;
+        let lie = |message: String| ClientError::Protocol {
+            action: action.clone(),
+            message,
+        };
+        let page: TagPage = serde_json::from_slice(&body)
+            .map_err(|error| lie(format!("the answer is not a list of tags: {error}")))?;
+        let tags = page.tags.unwrap_or_default();
+        // A page without tags that has a next one would never end.
+        let next = next.filter(|_| !tags.is_empty());
+        let tags = tags
+            .iter()
+            .map(|tag| {
+                tag.parse()
+                    .map_err(|error| lie(format!("in the list of tags: {error}")))
+            })
+            .collect::<Result<_, _>>()?;
+        Ok((tags, next))
+    }
+
+    /// `Link: </v2/a/tags/list?n=2&last=b>; rel="next"`
+    pub(in crate::oci) fn next_page(&self, reply: &Reply) -> Result<Option<Url>, ClientError> {
+        let Some(link) = reply.header("link") else {
+            return Ok(None);
+        };
+        let target = link
+            .trim_start()
+            .strip_prefix('<')
+            .and_then(|rest| rest.split_once('>'))
+            .filter(|(_, parameters)| parameters.replace([' ', '"'], "").contains("rel=next"));
+        let Some((target, _)) = target else {
+            return Ok(None);
+        };
+        let next = reply.url.join(target).ok();
+        match next.filter(|next| same_origin(next, &self.base)) {
+            Some(next) if next == reply.url => Err(reply.protocol("the next page of tags is this one")),
+            Some(next) => Ok(Some(next)),
+            None => Err(reply.protocol("the next page of tags is not in this registry")),
+        }
+    }
+}
+
+fn sink(blob: &Descriptor, source: io::Error) -> ClientError {
+    ClientError::Sink {
+        what: format!("the blob {}", blob.digest),
+        source,
+    }
+}

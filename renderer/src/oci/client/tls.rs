@@ -1,0 +1,238 @@
+//! TLS settings for the client: which roots are trusted, who we are.
+//!
+//! The provider is passed explicitly: two crates in one binary that each bring a provider make
+//! rustls's process-wide default ambiguous. Nothing is read from disk for plain HTTP.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustls::client::ResolvesClientCert;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+
+use crate::oci::client::pinned_certificates::Pinned;
+use crate::world::World;
+
+/// Where common systems keep their bundle. Read in addition to SSL_CERT_FILE, which elsewhere
+/// replaces it: a private CA should not make public registries untrusted.
+const SYSTEM_BUNDLES: [&str; 5] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// What the user says about TLS.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// PEM certificates trusted in addition to the system's.
+    pub ca_file: Option<PathBuf>,
+    /// Trust any certificate.
+    pub insecure_skip_verify: bool,
+    /// Our certificate chain, PEM. Goes with `key_file`.
+    pub cert_file: Option<PathBuf>,
+    /// Our private key, PEM.
+    pub key_file: Option<PathBuf>,
+}
+
+/// Why TLS can't be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file can't be read, or isn't PEM.
+    #[error("{} holds no readable PEM {what}: {reason}", .path.display())]
+    Pem {
+        /// The file.
+        path: PathBuf,
+        /// `certificates` or `private key`.
+        what: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// One without the other.
+    #[error("a client certificate and its key go together: only one of them is given")]
+    HalfIdentity,
+    /// rustls refuses them.
+    #[error("{} and its key can't be used: {reason}", .path.display())]
+    Identity {
+        /// The certificate's file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The library can't be set up.
+    #[error("TLS can't be set up: {0}")]
+    Setup(String),
+}
+
+/// Settings that trust nobody: for plain HTTP, where they are never used.
+pub(in crate::oci) fn unused() -> Result<ClientConfig, TlsError> {
+    Ok(builder()?
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth())
+}
+
+/// Settings for HTTPS. Reads the system's roots: some 10 ms. `asked` is set when a server wants
+/// a client certificate and there is none: what it says then is lost in HTTP/2's shutdown.
+pub(in crate::oci) fn config(
+    options: &TlsOptions,
+    world: &dyn World,
+    asked: Arc<AtomicBool>,
+) -> Result<ClientConfig, TlsError> {
+    let builder = builder()?;
+    let provider = Arc::clone(builder.crypto_provider());
+    let with_roots = if options.insecure_skip_verify {
+        builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(TrustAnyone(provider)))
+    } else {
+        let trusted = roots(options, world)?;
+        let mut store = RootCertStore::empty();
+        store.add_parsable_certificates(trusted.iter().cloned());
+        if store.is_empty() {
+            builder.with_root_certificates(store)
+        } else {
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(Pinned::new(store, trusted, provider)?))
+        }
+    };
+    let mut config = match (&options.cert_file, &options.key_file) {
+        (None, None) => with_roots.with_client_cert_resolver(Arc::new(Nobody(asked))),
+        (Some(cert), Some(key)) => {
+            let chain = certificates(cert)?;
+            let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| TlsError::Pem {
+                path: key.clone(),
+                what: "private key",
+                reason: error.to_string(),
+            })?;
+            with_roots
+                .with_client_auth_cert(chain, secret)
+                .map_err(|error| TlsError::Identity {
+                    path: cert.clone(),
+                    reason: error.to_string(),
+                })?
+        }
+        _ => return Err(TlsError::HalfIdentity),
+    };
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+fn builder() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, TlsError> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| TlsError::Setup(error.to_string()))
+}
+
+fn roots(options: &TlsOptions, world: &dyn World) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    // Certificates that the system holds and rustls can't parse are nobody's fault here.
+    let mut all = rustls_native_certs::load_native_certs().certs;
+    let file = world.env("SSL_CERT_FILE").map(PathBuf::from);
+    let dirs = world.env("SSL_CERT_DIR").unwrap_or_default();
+    let dirs = dirs.split(':').filter(|dir| !dir.is_empty()).map(Path::new);
+    let places: Vec<(Option<&Path>, Option<&Path>)> = file
+        .iter()
+        .map(|file| (Some(file.as_path()), None))
+        .chain(dirs.map(|dir| (None, Some(dir))))
+        .collect();
+    if !places.is_empty() {
+        for (file, dir) in places {
+            all.extend(rustls_native_certs::load_certs_from_paths(file, dir).certs);
+        }
+        if let Some(bundle) = SYSTEM_BUNDLES.iter().map(Path::new).find(|path| path.exists()) {
+            all.extend(rustls_native_certs::load_certs_from_paths(Some(bundle), None).certs);
+        }
+    }
+    if let Some(path) = &options.ca_file {
+        let given = certificates(path)?;
+        for certificate in &given {
+            let added = RootCertStore::empty().add(certificate.clone());
+            added.map_err(|error| TlsError::Pem {
+                path: path.clone(),
+                what: "certificates",
+                reason: error.to_string(),
+            })?;
+        }
+        all.extend(given);
+    }
+    Ok(all)
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let refused = |reason: String| TlsError::Pem {
+        path: path.to_owned(),
+        what: "certificates",
+        reason,
+    };
+    let list = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| refused(error.to_string()))?;
+    if list.is_empty() {
+        return Err(refused("there is no certificate in it".to_owned()));
+    }
+    Ok(list)
+}
+
+/// No client certificate, but a note that one was asked for.
+#[derive(Debug)]
+struct Nobody(Arc<AtomicBool>);
+
+impl ResolvesClientCert for Nobody {
+    fn resolve(&self, _issuers: &[&[u8]], _schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        self.0.store(true, Ordering::Relaxed);
+        None
+    }
+
+    fn has_certs(&self) -> bool {
+        false
+    }
+}
+
+/// `--insecure-skip-tls-verify`: any certificate will do; the handshake's signatures are still
+/// checked, so that a broken server is told from an unknown one.
+#[derive(Debug)]
+struct TrustAnyone(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for TrustAnyone {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,503 @@
+//! One request, one answer: the clients (plain and TLS, made when first needed), redirects, time limits, and what a failed connection means. Knows nothing of registries but
+//! their origin, which alone receives our Authorization.
+
+use std::borrow::Cow;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::oci::client::http::{Body, Client as HttpClient, ResponseFuture};
+use bytes::Bytes;
+use http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, PROXY_AUTHORIZATION, USER_AGENT,
+};
+use http::{HeaderMap, HeaderValue, Method, Uri};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper_util::client::proxy::matcher::Intercept;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use url::Url;
+
+use crate::oci::auth::challenge::Challenge;
+use crate::oci::client::body::Upload;
+use crate::oci::client::connection_error::Broken;
+use crate::oci::client::proxy::{self, Proxy};
+use crate::oci::client::redaction::Sent;
+use crate::oci::client::retry::{self, Cause};
+use crate::oci::client::tls;
+use crate::oci::error::ClientError;
+use crate::oci::{ClientOptions, Progress};
+use crate::package::artifact::Blob;
+use crate::world::World;
+
+/// Redirects followed for one request.
+pub(in crate::oci) const MAX_REDIRECTS: usize = 5;
+/// The most that is read of a body that explains a failure, in bytes.
+const MAX_EXPLANATION: usize = 64 << 10;
+/// How long making a connection may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// How many connections are kept while nothing is on its way.
+const MAX_IDLE: usize = 8;
+/// How often a running upload's progress is looked at.
+const TICK: Duration = Duration::from_millis(100);
+
+/// A request, as often as it has to be sent.
+#[derive(Clone)]
+pub(in crate::oci) struct Call<'c> {
+    pub(in crate::oci) method: Method,
+    pub(in crate::oci) url: Url,
+    pub(in crate::oci) accept: Option<&'static str>,
+    pub(in crate::oci) content_type: Option<&'c str>,
+    pub(in crate::oci) payload: Payload<'c>,
+}
+
+/// What a request carries.
+#[derive(Clone)]
+pub(in crate::oci) enum Payload<'c> {
+    None,
+    Bytes(Bytes),
+    Blob(&'c Blob),
+}
+
+/// An answer whose body has not been read.
+pub(in crate::oci) struct Reply {
+    pub(in crate::oci) status: u16,
+    pub(in crate::oci) headers: HeaderMap,
+    /// Where it came from, after redirects.
+    pub(in crate::oci) url: Url,
+    method: Method,
+    body: Incoming,
+}
+
+/// A failure, and whether trying again may help.
+#[derive(Debug)]
+pub(in crate::oci) struct Fault {
+    pub(in crate::oci) error: ClientError,
+    pub(in crate::oci) cause: Option<Cause>,
+    pub(in crate::oci) retry_after: Option<Duration>,
+}
+
+impl Fault {
+    pub(in crate::oci) fn hiding(self, hide: &dyn Fn(&str) -> String) -> Self {
+        Self {
+            error: self.error.hiding(hide),
+            ..self
+        }
+    }
+}
+
+impl From<ClientError> for Fault {
+    fn from(error: ClientError) -> Self {
+        Self {
+            error,
+            cause: None,
+            retry_after: None,
+        }
+    }
+}
+
+impl Call<'_> {
+    pub(in crate::oci) fn new(method: Method, url: Url) -> Self {
+        Self {
+            method,
+            url,
+            accept: None,
+            content_type: None,
+            payload: Payload::None,
+        }
+    }
+
+    /// Method and URL for people.
+    pub(in crate::oci) fn action(&self) -> String {
+        action(&self.method, &self.url)
+    }
+}
+
+/// Without a user and the query: tokens and upload states live there.
+fn action(method: &Method, url: &Url) -> String {
+    let query = if url.query().is_some() { "?…" } else { "" };
+    format!("{method} {}{}{query}", origin(url), url.path())
+}
+
+/// `scheme://host[:port]`, which is what may share an Authorization header.
+pub(in crate::oci) fn origin(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}
+
+/// Whether both have one origin. Looked at several times a request, so without making either.
+pub(in crate::oci) fn same_origin(one: &Url, other: &Url) -> bool {
+    one.scheme() == other.scheme()
+        && one.host_str() == other.host_str()
+        && one.port_or_known_default() == other.port_or_known_default()
+}
+
+/// The connections of one scheme.
+struct Client {
+    http: HttpClient,
+    proxy: Option<Proxy>,
+    /// As it goes into the header.
+    agent: HeaderValue,
+}
+
+/// Where requests leave.
+pub(in crate::oci) struct Transport<'a> {
+    options: &'a ClientOptions,
+    world: &'a dyn World,
+    progress: &'a dyn Progress,
+    plain: OnceCell<Client>,
+    secure: OnceCell<Client>,
+    /// A server wanted a client certificate, and we have none.
+    identity_asked: Arc<AtomicBool>,
+    /// Something came back over TLS: it can do without.
+    answered: Cell<bool>,
+    /// How many requests may be on their way at once, and so how many connections there are.
+    limit: Option<Semaphore>,
+    /// The registry that has asked who we are, and how.
+    asked: RefCell<Option<(Url, Challenge)>>,
+    sent: Sent,
+}
+
+impl<'a> Transport<'a> {
+    pub(in crate::oci) fn new(
+        options: &'a ClientOptions,
+        world: &'a dyn World,
+        progress: &'a dyn Progress,
+        limit: Option<usize>,
+    ) -> Self {
+        Self {
+            limit: limit.map(Semaphore::new),
+            asked: RefCell::default(),
+            sent: Sent::default(),
+            options,
+            world,
+            progress,
+            plain: OnceCell::new(),
+            secure: OnceCell::new(),
+            identity_asked: Arc::default(),
+            answered: Cell::new(false),
+        }
+    }
+
+    /// How a registry has asked before.
+    pub(in crate::oci) fn foreseen(&self, url: &Url) -> Option<Challenge> {
+        let asked = self.asked.borrow();
+        asked
+            .as_ref()
+            .filter(|(known, _)| same_origin(known, url))
+            .map(|(_, challenge)| challenge.clone())
+    }
+
+    /// It has asked so.
+    pub(in crate::oci) fn note(&self, url: &Url, challenge: &Challenge) {
+        *self.asked.borrow_mut() = Some((url.clone(), challenge.clone()));
+    }
+
+    /// What was sent, and is not to be shown.
+    pub(in crate::oci) fn sent(&self) -> &Sent {
+        &self.sent
+    }
+
+    /// Sends `call`, following redirects. `authorization` goes to the call's own origin only.
+    pub(in crate::oci) async fn send(
+        &self,
+        call: &Call<'_>,
+        authorization: Option<&HeaderValue>,
+    ) -> Result<Reply, Fault> {
+        let home = &call.url;
+        let mut call = Cow::Borrowed(call);
+        for _ in 0..=MAX_REDIRECTS {
+            let header = authorization.filter(|_| same_origin(&call.url, home));
+            let reply = self.once(&call, header).await?;
+            if !matches!(reply.status, 301 | 302 | 303 | 307 | 308) {
+                return Ok(reply);
+            }
+            // The others turn into GET in some clients and not in others.
+            let keeps_method = matches!(reply.status, 307 | 308);
+            if !keeps_method && call.method != Method::GET && call.method != Method::HEAD {
+                let message = format!("a redirect with status {} is no answer to this", reply.status);
+                return Err(reply.protocol(message).into());
+            }
+            call.to_mut().url = reply.location()?;
+        }
+        let message = format!("more than {MAX_REDIRECTS} redirects");
+        Err(ClientError::Protocol {
+            action: call.action(),
+            message,
+        }
+        .into())
+    }
+
+    async fn once(&self, call: &Call<'_>, authorization: Option<&HeaderValue>) -> Result<Reply, Fault> {
+        let secure = call.url.scheme() == "https";
+        let client = self.client(secure)?;
+        let upload = match &call.payload {
+            Payload::None => Upload::short(Bytes::new()),
+            Payload::Bytes(bytes) => Upload::short(bytes.clone()),
+            Payload::Blob(blob) => Upload::of(blob),
+        };
+        let request = self.request(client, call, authorization, (upload.size, upload.body))?;
+        let blob = match &call.payload {
+            Payload::Blob(blob) => Some(*blob),
+            _ => None,
+        };
+        let sent = self
+            .guarded(client.http.request(request), &upload.sent, blob)
+            .await;
+        if let Some(source) = Upload::take_fault(&upload.fault) {
+            // Only blobs have a side of ours that can fail.
+            return Err(match blob {
+                Some(blob) => ClientError::Source {
+                    digest: blob.digest.clone(),
+                    source,
+                },
+                None => ClientError::Runtime(source),
+            }
+            .into());
+        }
+        match sent {
+            Ok(mut response) => {
+                let status = response.status().as_u16();
+                self.trace(call, &status);
+                self.answered.set(self.answered.get() || secure);
+                Ok(Reply {
+                    status,
+                    method: call.method.clone(),
+                    url: call.url.clone(),
+                    headers: std::mem::take(response.headers_mut()),
+                    body: response.into_body(),
+                })
+            }
+            Err(failure) => {
+                let proxy = proxy::variable(self.world, secure);
+                let failure = failure.beside_proxy(proxy.map(|(name, _)| name));
+                self.trace(call, &failure.reason);
+                let asked = self.identity_asked.load(Ordering::Relaxed) && !self.answered.get();
+                Err(failure.after_asking(asked).into_fault(call.action()))
+            }
+        }
+    }
+
+    fn trace(&self, call: &Call<'_>, what: &dyn Display) {
+        if self.progress.traces() {
+            let line = format!("{} -> {what}", call.action());
+            self.progress.trace(&self.sent.hide(&line));
+        }
+    }
+
+    /// Waits for its turn, and then for the answer as long as bytes move, and `timeout` longer.
+    async fn guarded(
+        &self,
+        sending: ResponseFuture,
+        sent: &AtomicU64,
+        blob: Option<&Blob>,
+    ) -> Result<http::Response<Incoming>, Broken> {
+        let _turn = match &self.limit {
+            Some(limit) => limit.acquire().await.ok(),
+            None => None,
+        };
+        let mut sending = std::pin::pin!(sending);
+        let mut seen = 0;
+        let mut since = Instant::now();
+        loop {
+            tokio::select! {
+                biased;
+                result = &mut sending => return result.map_err(|error| Broken::new(&error, error.is_connect())),
+                () = tokio::time::sleep(TICK.min(self.options.timeout)) => {
+                    let now = sent.load(Ordering::Relaxed);
+                    if now != seen {
+                        seen = now;
+                        since = Instant::now();
+                        if let Some(blob) = blob {
+                            self.progress.blob_progress(&blob.digest, now);
+                        }
+                    } else if since.elapsed() >= self.options.timeout {
+                        return Err(Broken::timeout(self.options.timeout));
+                    }
+                }
+            }
+        }
+    }
+
+    fn client(&self, secure: bool) -> Result<&Client, ClientError> {
+        let cell = if secure { &self.secure } else { &self.plain };
+        if let Some(client) = cell.get() {
+            return Ok(client);
+        }
+        let proxy = proxy::find(self.world, secure)?;
+        // Without TLS on the way the system's roots need not be read.
+        let config = if secure || proxy.as_ref().is_some_and(|proxy| proxy.over_tls) {
+            tls::config(&self.options.tls, self.world, Arc::clone(&self.identity_asked))?
+        } else {
+            tls::unused()?
+        };
+        let limit = CONNECT_LIMIT.min(self.options.timeout);
+        let matcher = proxy.as_ref().map(|proxy| Arc::clone(&proxy.matcher));
+        let http = HttpClient::new(config, matcher, limit, MAX_IDLE);
+        let agent = HeaderValue::try_from(&self.options.user_agent)
+            .map_err(|error| ClientError::Setup(format!("the user agent fits no header: {error}")))?;
+        Ok(cell.get_or_init(|| Client { http, proxy, agent }))
+    }
+
+    /// The head of a request, and its body.
+    fn request(
+        &self,
+        client: &Client,
+        call: &Call<'_>,
+        authorization: Option<&HeaderValue>,
+        upload: (u64, Body),
+    ) -> Result<http::Request<Body>, ClientError> {
+        let unfit =
+            |error: &dyn Display| ClientError::Setup(format!("{} can't be sent: {error}", call.action()));
+        let uri = Uri::try_from(call.url.as_str()).map_err(|error| unfit(&error))?;
+        let forwarder = client
+            .proxy
+            .as_ref()
+            .filter(|_| call.url.scheme() == "http")
+            .and_then(|proxy| proxy.matcher.intercept(&uri));
+        let (size, body) = upload;
+        let mut request = http::Request::new(body);
+        *request.method_mut() = call.method.clone();
+        *request.uri_mut() = uri;
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static(call.accept.unwrap_or("*/*")));
+        headers.insert(USER_AGENT, client.agent.clone());
+        if let Some(content_type) = call.content_type {
+            let content_type = HeaderValue::try_from(content_type).map_err(|error| unfit(&error))?;
+            headers.insert(CONTENT_TYPE, content_type);
+        }
+        if let Some(authorization) = authorization {
+            self.sent.note_header(authorization);
+            headers.insert(AUTHORIZATION, authorization.clone());
+        }
+        if let Some(header) = forwarder.as_ref().and_then(Intercept::basic_auth) {
+            self.sent.note_header(header);
+            headers.insert(PROXY_AUTHORIZATION, header.clone());
+        }
+        if call.method == Method::POST || call.method == Method::PUT {
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(size));
+        }
+        Ok(request)
+    }
+
+    /// The wall clock, for dates in Retry-After.
+    fn retry_after(&self, headers: &HeaderMap) -> Option<Duration> {
+        let text = headers.get("retry-after")?.to_str().ok()?;
+        retry::parse_retry_after(text, self.world.now())
+    }
+
+    /// The failure that an unwelcome status is. Reads the explanation.
+    pub(in crate::oci) async fn refuse(
+        &self,
+        reply: Reply,
+        looked: Vec<String>,
+        authenticated: bool,
+    ) -> Fault {
+        let retry_after = self.retry_after(&reply.headers);
+        let content_type = reply.header("content-type").unwrap_or_default().to_owned();
+        let (status, action) = (reply.status, reply.action());
+        let body = self.body(reply, MAX_EXPLANATION).await.unwrap_or_default();
+        Fault {
+            error: ClientError::Status {
+                action,
+                status,
+                detail: crate::oci::error::summary(&content_type, &body, &|text| self.sent.hide(text)),
+                looked,
+                authenticated,
+                attempts: 1,
+            },
+            cause: Some(Cause::Status(status)),
+            retry_after,
+        }
+    }
+
+    /// The body, of at most `limit` bytes.
+    pub(in crate::oci) async fn body(&self, reply: Reply, limit: usize) -> Result<Vec<u8>, Fault> {
+        let mut bytes = Vec::new();
+        let action = reply.action();
+        self.each_piece(reply, |piece| {
+            if bytes.len() + piece.len() > limit {
+                let message = format!("the answer is longer than {limit} bytes");
+                let action = action.clone();
+                return Err(ClientError::Protocol { action, message });
+            }
+            bytes.extend_from_slice(piece);
+            Ok(())
+        })
+        .await?;
+        Ok(bytes)
+    }
+
+    /// The body as it comes; what `take` refuses ends it.
+    pub(in crate::oci) async fn each_piece(
+        &self,
+        reply: Reply,
+        mut take: impl FnMut(&[u8]) -> Result<(), ClientError>,
+    ) -> Result<(), Fault> {
+        let Reply {
+            mut body,
+            method,
+            url,
+            ..
+        } = reply;
+        let broken = loop {
+            match tokio::time::timeout(self.options.timeout, body.frame()).await {
+                // Trailers are not for us.
+                Ok(Some(Ok(frame))) => frame.data_ref().map_or(Ok(()), |piece| take(piece))?,
+                Ok(None) => return Ok(()),
+                Ok(Some(Err(error))) => break Broken::new(&error, false),
+                Err(_) => break Broken::timeout(self.options.timeout),
+            }
+        };
+        Err(broken.into_fault(action(&method, &url)))
+    }
+}
+
+impl Reply {
+    /// What it answers, for messages.
+    pub(in crate::oci) fn action(&self) -> String {
+        action(&self.method, &self.url)
+    }
+
+    pub(in crate::oci) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Content-Length, which after HEAD is that of the body left out.
+    pub(in crate::oci) fn length(&self) -> Option<u64> {
+        self.header("content-length")?.parse().ok()
+    }
+
+    pub(in crate::oci) fn protocol(&self, message: impl Into<String>) -> ClientError {
+        ClientError::Protocol {
+            action: self.action(),
+            message: message.into(),
+        }
+    }
+
+    /// Where the Location header points; refused where it would leave TLS.
+    pub(in crate::oci) fn location(&self) -> Result<Url, ClientError> {
+        let text = self
+            .headers
+            .get(LOCATION)
+            .and_then(|value| value.to_str().ok())
+            .ok_or_else(|| self.protocol("the answer has no Location"))?;
+        let url = self
+            .url
+            .join(text)
+            .map_err(|_| self.protocol("the Location is not a URL"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(self.protocol(format!("the Location has the scheme {:?}", url.scheme())));
+        }
+        if self.url.scheme() == "https" && url.scheme() == "http" {
+            let message = format!(
+                "the Location leads from TLS to plain HTTP ({}): a proxy in front of the registry probably does not pass X-Forwarded-Proto",
+                origin(&url)
+            );
+            return Err(self.protocol(message));
+        }
+        Ok(url)
+    }
+}

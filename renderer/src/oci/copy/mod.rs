@@ -1,0 +1,345 @@
+//! A chart from one place to another: its manifest byte for byte, its blobs only where they are
+//! missing, and within one registry without coming here at all.
+
+pub(in crate::oci) mod referrers;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::diag::{Class, Diagnostic, Result};
+use crate::oci::client::image::Descriptor;
+use crate::oci::client::{Client, Subject};
+use crate::oci::copy::referrers::{Along, Sink};
+use crate::oci::layout;
+use crate::oci::layout::archive_file as file;
+use crate::oci::layout::read as layout_read;
+use crate::oci::pull::chart_source::{Origin, not_a_chart};
+use crate::oci::push::Push;
+use crate::oci::push::policy::{Failure, PushOptions, Pushed};
+use crate::oci::{ClientOptions, Destination, Progress, resolve};
+use crate::package::MEMORY_LIMIT;
+use crate::package::artifact::{Artifact, Blob, BlobSource, Content};
+use crate::reference::{Digest, Locator, Place, Reference, Repository, Tag, Target};
+use crate::report::Outcome;
+use crate::world::World;
+
+/// What is asked of a copy.
+#[derive(Debug, Clone, Default)]
+pub struct CopyOptions {
+    /// The policy at the destination.
+    pub push: PushOptions,
+    /// As [`resolve`] has it.
+    pub allow_mismatch: bool,
+    /// Without tag and digest, take a version before a release, too.
+    pub devel: bool,
+    /// Take along what refers to the chart: signatures above all.
+    pub referrers: bool,
+}
+
+/// What a copy came to.
+#[derive(Debug)]
+pub struct Copied {
+    /// The chart; its blobs hold no bytes.
+    pub artifact: Artifact,
+    /// Where it went, or should have gone.
+    pub destination: Destination,
+    /// What the push part came to.
+    pub result: std::result::Result<Pushed, Failure>,
+    /// How many manifests that refer to the chart were taken along; none where the chart was not.
+    pub referrers: Option<usize>,
+}
+
+/// Copies a chart. `from` and `to` are how the two registries are spoken to. Blocks until it is
+/// done.
+///
+/// # Errors
+/// The source, or a target that does not fit the chart. What fails at the destination is in
+/// [`Copied::result`].
+pub fn copy(
+    locator: &Locator,
+    target: &Target,
+    options: &CopyOptions,
+    (from, to): (&ClientOptions, &ClientOptions),
+    world: &dyn World,
+    progress: &dyn Progress,
+) -> Result<Copied> {
+    if let (Target::File { .. }, true) = (target, options.referrers) {
+        let one = Diagnostic::error(Class::Usage, "--referrers goes with oci:// and oci-layout:");
+        return Err(one.note("nothing can refer to an archive in a folder").into());
+    }
+    let runtime = crate::oci::runtime().map_err(Failure::from)?;
+    let result = runtime.block_on(async {
+        let origin = Origin::open(&locator.place, from, world, progress)?;
+        let at = origin.resolve(locator, options.devel, None).await?;
+        let reference = locator.place.with(&at);
+        let image = origin.image(&at, &reference).await?;
+        // What has no archive is no chart, and would break whoever pulls it.
+        image.layer().map_err(|reason| not_a_chart(&reference, reason))?;
+        let named = origin.named(&image, &reference).await?;
+        let blobs: Vec<Descriptor> = std::iter::once(&image.config)
+            .chain(&image.layers)
+            .cloned()
+            .collect();
+        let names = (named.name, named.version);
+        let artifact = artifact_of(image.bytes, image.digest, &blobs, names, &locator.place);
+        let destination = resolve(target, &artifact, options.allow_mismatch)?;
+        let copy = Copy {
+            origin: &origin,
+            place: &locator.place,
+            artifact: &artifact,
+            options: &options.push,
+            referrers: options.referrers,
+        };
+        let result = copy.run(&destination, to, world, progress).await;
+        let (result, referrers) = match result {
+            Ok((pushed, referrers)) => (Ok(pushed), referrers),
+            Err(failure) => (Err(failure), None),
+        };
+        Ok(Copied {
+            artifact,
+            destination,
+            result,
+            referrers,
+        })
+    });
+    runtime.shutdown_background();
+    result
+}
+
+/// A layout's blobs are on disk already; a registry's come when they are needed.
+pub(in crate::oci) fn artifact_of(
+    manifest: Vec<u8>,
+    digest: Digest,
+    blobs: &[Descriptor],
+    (name, version): (String, String),
+    place: &Place,
+) -> Artifact {
+    let blobs = blobs
+        .iter()
+        .map(|descriptor| Blob {
+            media_type: media_type(&descriptor.media_type),
+            digest: descriptor.digest.clone(),
+            size: descriptor.size,
+            content: match place {
+                Place::Layout(dir) => Content::Stream(Arc::new(OnDisk {
+                    path: layout_read::blob_path(dir, &descriptor.digest),
+                })),
+                Place::Registry(_) => Content::Memory(Arc::from([])),
+            },
+        })
+        .collect();
+    Artifact {
+        name,
+        version,
+        manifest,
+        digest,
+        blobs,
+    }
+}
+
+/// Gets the bytes of these blobs of the artifact.
+pub(in crate::oci) async fn fill(
+    artifact: &mut Artifact,
+    wanted: &[Digest],
+    supply: Option<&Supply<'_>>,
+    progress: &dyn Progress,
+) -> std::result::Result<(), Failure> {
+    let Some(supply) = supply else { return Ok(()) };
+    for blob in artifact
+        .blobs
+        .iter_mut()
+        .filter(|blob| wanted.contains(&blob.digest))
+    {
+        progress.blob_started(&blob.digest, blob.size);
+        *blob = supply.fetch(blob).await?;
+    }
+    Ok(())
+}
+
+/// The manifest has the real one; what we do with a blob depends on ours alone.
+fn media_type(text: &str) -> &'static str {
+    [
+        Artifact::CONFIG_TYPE,
+        Artifact::LAYER_TYPE,
+        Artifact::PROVENANCE_TYPE,
+    ]
+    .into_iter()
+    .find(|known| *known == text)
+    .unwrap_or("application/octet-stream")
+}
+
+struct Copy<'a> {
+    origin: &'a Origin<'a>,
+    place: &'a Place,
+    artifact: &'a Artifact,
+    options: &'a PushOptions,
+    referrers: bool,
+}
+
+/// What became of the chart, and how many manifests were taken along with it.
+type Reached = std::result::Result<(Pushed, Option<usize>), Failure>;
+
+impl Copy<'_> {
+    async fn run(
+        &self,
+        destination: &Destination,
+        client: &ClientOptions,
+        world: &dyn World,
+        progress: &dyn Progress,
+    ) -> Reached {
+        if let Some(expected) = &self.options.expect_digest
+            && *expected != self.artifact.digest
+        {
+            return Err(Failure::Expected {
+                expected: expected.clone(),
+                ours: self.artifact.digest.clone(),
+            });
+        }
+        if self.options.signer.is_some() && !matches!(destination, Destination::Registry(_)) {
+            return Err(Failure::NoSignatures(destination.to_string()));
+        }
+        match destination {
+            Destination::Registry(reference) => self.to_registry(reference, client, world, progress).await,
+            Destination::Layout { dir, tag } => self.to_layout(dir, tag, progress).await,
+            Destination::File { path } => self.to_file(path, progress).await.map(|pushed| (pushed, None)),
+        }
+    }
+
+    /// A registry's blobs must be fetched; where it is the one that is pushed to, they may be mounted.
+    fn supply(&self, host: &str) -> Option<Supply<'_>> {
+        match self.place {
+            Place::Layout(_) => None,
+            Place::Registry(source) => Some(Supply {
+                origin: self.origin,
+                mount: Some(source).filter(|source| source.host() == host),
+            }),
+        }
+    }
+
+    async fn take_along(
+        &self,
+        pushed: &Pushed,
+        supply: Option<Supply<'_>>,
+        sink: Sink<'_>,
+        progress: &dyn Progress,
+    ) -> std::result::Result<Option<usize>, Failure> {
+        // What was left there is another chart, to which nothing of this one's refers.
+        let ours = pushed.outcome != Outcome::Skipped
+            || pushed.tags.iter().any(|tag| tag.outcome != Outcome::Skipped);
+        if !self.referrers || !ours || self.options.check {
+            return Ok(None);
+        }
+        let along = Along {
+            origin: self.origin,
+            place: self.place,
+            supply,
+            sink,
+            progress,
+        };
+        along.take(&self.artifact.digest).await.map(Some)
+    }
+
+    async fn to_registry(
+        &self,
+        reference: &Reference,
+        client: &ClientOptions,
+        world: &dyn World,
+        progress: &dyn Progress,
+    ) -> Reached {
+        let host = reference.repository.host();
+        let supply = self.supply(host);
+        let mount = supply.as_ref().and_then(|supply| supply.mount);
+        let subject = Subject::Write(&reference.repository, mount);
+        let push = Push {
+            client: Client::new(subject, client, world, progress)?,
+            artifact: self.artifact,
+            reference,
+            options: self.options,
+            progress,
+            supply,
+        };
+        let pushed = push.run().await?;
+        let sink = Sink::Registry(&push.client);
+        let taken = self
+            .take_along(&pushed, self.supply(host), sink, progress)
+            .await?;
+        Ok((pushed, taken))
+    }
+
+    async fn to_layout(&self, dir: &Path, tag: &Tag, progress: &dyn Progress) -> Reached {
+        let mut artifact = self.artifact.clone();
+        let missing = layout::missing(&artifact, dir, tag, self.options)?;
+        fill(&mut artifact, &missing, self.supply("").as_ref(), progress).await?;
+        let pushed = layout::push(&artifact, dir, tag, self.options, progress)?;
+        let taken = self
+            .take_along(&pushed, self.supply(""), Sink::Layout(dir), progress)
+            .await?;
+        Ok((pushed, taken))
+    }
+
+    /// The archive alone, with its provenance file.
+    async fn to_file(&self, path: &Path, progress: &dyn Progress) -> std::result::Result<Pushed, Failure> {
+        let mut artifact = self.artifact.clone();
+        let config = artifact.blobs.first().map(|blob| blob.digest.clone());
+        let wanted: Vec<Digest> = artifact.blobs.iter().map(|blob| blob.digest.clone()).collect();
+        let wanted: Vec<Digest> = wanted
+            .into_iter()
+            .filter(|digest| Some(digest) != config.as_ref())
+            .collect();
+        fill(&mut artifact, &wanted, self.supply("").as_ref(), progress).await?;
+        file::push(&artifact, path, self.options)
+    }
+}
+
+/// Where the bytes of blobs are that an artifact does not have itself.
+pub(in crate::oci) struct Supply<'a> {
+    origin: &'a Origin<'a>,
+    /// A repository of the registry that is pushed to, which has them.
+    pub(in crate::oci) mount: Option<&'a Repository>,
+}
+
+impl Supply<'_> {
+    /// The blob with its bytes, size and digest checked: in memory when it is small, else on disk.
+    pub(in crate::oci) async fn fetch(&self, blob: &Blob) -> std::result::Result<Blob, Failure> {
+        let wanted = Descriptor {
+            media_type: blob.media_type.to_owned(),
+            digest: blob.digest.clone(),
+            size: blob.size,
+        };
+        let content = if blob.size <= MEMORY_LIMIT {
+            let bytes = self.origin.blob(&wanted, || Ok(Vec::new())).await?;
+            Content::Memory(Arc::from(bytes))
+        } else {
+            let file = self.origin.blob(&wanted, tempfile::NamedTempFile::new).await?;
+            Content::Stream(Arc::new(Spooled { file }))
+        };
+        Ok(Blob {
+            content,
+            ..blob.clone()
+        })
+    }
+}
+
+/// A blob in a temporary file, which goes with it.
+struct Spooled {
+    file: tempfile::NamedTempFile,
+}
+
+impl BlobSource for Spooled {
+    fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
+        io::copy(&mut fs::File::open(self.file.path())?, out).map(|_| ())
+    }
+}
+
+/// A blob of a layout.
+struct OnDisk {
+    path: std::path::PathBuf,
+}
+
+impl BlobSource for OnDisk {
+    fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
+        io::copy(&mut fs::File::open(&self.path)?, out).map(|_| ())
+    }
+}

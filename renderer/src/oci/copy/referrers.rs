@@ -1,0 +1,206 @@
+//! What refers to a chart, taken along by a copy: signatures, attestations, and what refers to those.
+//!
+//! That is every manifest that names it as its subject, and what cosign 1 and 2 keep at the tags
+//! `sha256-<hex>.sig`, `.att` and `.sbom`. Manifests stay as they are, byte for byte; only where such a tag is
+//! another one at the destination, what it lacks is added to it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::oci::Progress;
+use crate::oci::client::Client;
+use crate::oci::client::image::{Descriptor, MAX_LAYER};
+use crate::oci::client::referrers::{Referring, digest_of, suffixed};
+use crate::oci::copy::{Supply, artifact_of, fill};
+use crate::oci::error::ClientError;
+use crate::oci::layout;
+use crate::oci::layout::read as layout_read;
+use crate::oci::pull::chart_source::Origin;
+use crate::oci::push::policy::{Failure, IfExists, PushOptions};
+use crate::oci::push::send_blobs;
+use crate::oci::sign;
+use crate::package::artifact::Artifact;
+use crate::reference::{At, Digest, Place, Tag};
+
+/// The most manifests that are taken along.
+const MAX_REFERRERS: usize = 200;
+/// How cosign's tags end.
+const TAGS: [&str; 3] = [".sig", ".att", ".sbom"];
+const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
+
+/// Where a copy goes.
+pub(in crate::oci) enum Sink<'s> {
+    Registry(&'s Client<'s>),
+    Layout(&'s Path),
+}
+
+/// A copy, as far as what it takes along must know it.
+pub(in crate::oci) struct Along<'s> {
+    pub(in crate::oci) origin: &'s Origin<'s>,
+    pub(in crate::oci) place: &'s Place,
+    pub(in crate::oci) supply: Option<Supply<'s>>,
+    pub(in crate::oci) sink: Sink<'s>,
+    pub(in crate::oci) progress: &'s dyn Progress,
+}
+
+/// A manifest that was found.
+struct Found {
+    artifact: Artifact,
+    kind: String,
+    subject: Digest,
+}
+
+impl Along<'_> {
+    /// Takes everything along that refers to the chart; how many manifests that were.
+    pub(in crate::oci) async fn take(&self, chart: &Digest) -> Result<usize, Failure> {
+        let mut open = vec![chart.clone()];
+        let mut seen = BTreeSet::new();
+        while let Some(subject) = open.pop() {
+            for referrer in self.origin.referrers(&subject).await? {
+                if !seen.insert(referrer.to_string()) {
+                    continue;
+                }
+                self.check_count(seen.len())?;
+                let bytes = self.origin.manifest(&At::Digest(referrer.clone())).await?;
+                let found = self.found(bytes, &subject)?;
+                self.put(found).await?;
+                open.push(referrer);
+            }
+            for suffix in TAGS {
+                let tag = suffixed(&subject, suffix)?;
+                if let Some(bytes) = self.origin.find_manifest(&At::Tag(tag.clone())).await? {
+                    seen.insert(tag.to_string());
+                    self.check_count(seen.len())?;
+                    let found = self.found(bytes, &subject)?;
+                    self.put_at(&tag, found.artifact).await?;
+                }
+            }
+        }
+        Ok(seen.len())
+    }
+
+    fn check_count(&self, count: usize) -> Result<(), Failure> {
+        if count <= MAX_REFERRERS {
+            return Ok(());
+        }
+        let message = format!(
+            "more than {MAX_REFERRERS} manifests refer to the chart in {}",
+            self.place
+        );
+        Err(ClientError::Setup(message).into())
+    }
+
+    fn found(&self, bytes: Vec<u8>, subject: &Digest) -> Result<Found, Failure> {
+        let digest = digest_of(&bytes);
+        let wrong = |reason: String| {
+            ClientError::Setup(format!(
+                "{digest}, which refers to {subject}, can't be copied: {reason}"
+            ))
+        };
+        let manifest: Value =
+            serde_json::from_slice(&bytes).map_err(|error| wrong(format!("it is no manifest: {error}")))?;
+        let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        if text(&manifest, "mediaType").as_deref() == Some(INDEX_TYPE) {
+            return Err(wrong("it is an index of several manifests".to_owned()).into());
+        }
+        let config = manifest.get("config").unwrap_or(&Value::Null);
+        let layers = manifest.get("layers").and_then(Value::as_array);
+        let blobs = std::iter::once(config)
+            .chain(layers.into_iter().flatten())
+            .map(|entry| {
+                serde_json::from_value(entry.clone())
+                    .map_err(|error| format!("its manifest has a blob that is none: {error}"))
+                    .and_then(|entry| Descriptor::of(entry, MAX_LAYER))
+            })
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(wrong)?;
+        let kind = text(&manifest, "artifactType").or_else(|| text(config, "mediaType"));
+        Ok(Found {
+            artifact: artifact_of(bytes, digest, &blobs, (String::new(), String::new()), self.place),
+            kind: kind.unwrap_or_default(),
+            subject: subject.clone(),
+        })
+    }
+
+    async fn put(&self, found: Found) -> Result<(), Failure> {
+        let Found {
+            mut artifact,
+            kind,
+            subject,
+        } = found;
+        match self.sink {
+            Sink::Registry(client) => {
+                send_blobs(client, &artifact, self.supply.as_ref(), self.progress).await?;
+                let referring = Referring {
+                    bytes: &artifact.manifest,
+                    digest: &artifact.digest,
+                    artifact_type: &kind,
+                    subject: &subject,
+                };
+                Ok(client.refer(&referring).await?)
+            }
+            Sink::Layout(dir) => {
+                let missing = layout::absent(&artifact, dir);
+                fill(&mut artifact, &missing, self.supply.as_ref(), self.progress).await?;
+                Ok(layout::refer(&artifact, &kind, dir, self.progress)?)
+            }
+        }
+    }
+
+    async fn put_at(&self, tag: &Tag, mut artifact: Artifact) -> Result<(), Failure> {
+        match self.sink {
+            Sink::Registry(client) => {
+                send_blobs(client, &artifact, self.supply.as_ref(), self.progress).await?;
+                let there = client.find_manifest(&At::Tag(tag.clone())).await?;
+                if there.is_some_and(|bytes| bytes != artifact.manifest) {
+                    return Ok(sign::add_simple(client, tag, &artifact.manifest).await?);
+                }
+                client.put_manifest(tag, &artifact).await?;
+                Ok(())
+            }
+            Sink::Layout(dir) => {
+                let missing = layout::absent(&artifact, dir);
+                fill(&mut artifact, &missing, self.supply.as_ref(), self.progress).await?;
+                let options = PushOptions {
+                    if_exists: IfExists::Fail,
+                    ..PushOptions::default()
+                };
+                layout::push(&artifact, dir, tag, &options, self.progress).map(|_| ())
+            }
+        }
+    }
+}
+
+impl Origin<'_> {
+    /// The digests of all that names this manifest as its subject.
+    async fn referrers(&self, subject: &Digest) -> Result<Vec<Digest>, Failure> {
+        match self {
+            Self::Registry(client) => {
+                let list = client.referrers(subject).await?;
+                Ok(list.into_iter().map(|one| one.digest).collect())
+            }
+            Self::Layout(dir) => Ok(layout_read::referrers(dir, subject)?),
+        }
+    }
+
+    /// A manifest's bytes.
+    pub(in crate::oci) async fn manifest(&self, at: &At) -> Result<Vec<u8>, Failure> {
+        match self {
+            Self::Registry(client) => Ok(client.manifest(at).await?),
+            Self::Layout(dir) => Ok(layout_read::manifest(dir, at)?),
+        }
+    }
+
+    async fn find_manifest(&self, at: &At) -> Result<Option<Vec<u8>>, Failure> {
+        match self {
+            Self::Registry(client) => Ok(client.find_manifest(at).await?),
+            Self::Layout(dir) => match layout_read::manifest(dir, at) {
+                Ok(bytes) => Ok(Some(bytes)),
+                Err(layout::LayoutError::Missing { .. }) => Ok(None),
+                Err(error) => Err(error.into()),
+            },
+        }
+    }
+}

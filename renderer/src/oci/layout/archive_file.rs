@@ -1,0 +1,126 @@
+//! An archive in a folder (`file:DIR`): `<name>-<version>.tgz`, and `.tgz.prov` beside it where
+//! the chart has a provenance file. The policy compares bytes.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::diag::Class;
+use crate::fsio::{self, AtomicFile, reason};
+use crate::oci::layout::disk;
+use crate::oci::push::policy::{Failure, Plan, PushOptions, Pushed, plan};
+use crate::package::artifact::{Artifact, Blob};
+use crate::reference::Digest;
+
+/// Why an archive could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The disk.
+    #[error("{} can't be {action}: {}", .path.display(), reason(.source))]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// `read` or `written`.
+        action: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is nothing to write.
+    #[error("the chart has no archive")]
+    NoLayer,
+}
+
+impl FileError {
+    /// What kind of failure it is.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Io { .. } => Class::Io,
+            Self::NoLayer => Class::Internal,
+        }
+    }
+}
+
+/// Writes the archive to `path`.
+pub(in crate::oci) fn push(
+    artifact: &Artifact,
+    path: &Path,
+    options: &PushOptions,
+) -> Result<Pushed, Failure> {
+    let layer = artifact.layer().ok_or(FileError::NoLayer)?;
+    let provenance = artifact
+        .blobs
+        .iter()
+        .find(|blob| blob.media_type == Artifact::PROVENANCE_TYPE);
+    let reference = format!("file:{}", path.display());
+    loop {
+        let found = digest_of(path).map_err(failed(path, "read"))?;
+        let same = found.as_ref().map(|digest| *digest == layer.digest);
+        let outcome = match plan(same, options.if_exists) {
+            Plan::Conflict => {
+                return Err(Failure::Conflict {
+                    reference,
+                    ours: layer.digest.clone(),
+                    existing: None,
+                });
+            }
+            Plan::Done(outcome) => outcome,
+            Plan::Send(outcome) if options.check => outcome,
+            Plan::Send(outcome) => {
+                if let Some(provenance) = provenance {
+                    // Before the archive: whoever sees that one finds both.
+                    let path = provenance_of(path);
+                    write(provenance, &path, true).map_err(failed(&path, "written"))?;
+                }
+                let placed = write(layer, path, found.is_some()).map_err(failed(path, "written"))?;
+                if !placed {
+                    // Another process was faster: look at what it wrote.
+                    continue;
+                }
+                outcome
+            }
+        };
+        return Ok(Pushed {
+            outcome,
+            reference,
+            existing_digest: None,
+            tags: Vec::new(),
+            signature: None,
+        });
+    }
+}
+
+/// Where an archive's provenance file lies.
+pub(crate) fn provenance_of(archive: &Path) -> PathBuf {
+    let mut name = archive.as_os_str().to_owned();
+    name.push(".prov");
+    PathBuf::from(name)
+}
+
+fn failed(path: &Path, action: &'static str) -> impl Fn(io::Error) -> FileError {
+    let path = path.to_owned();
+    move |source| FileError::Io {
+        path: path.clone(),
+        action,
+        source,
+    }
+}
+
+fn digest_of(path: &Path) -> io::Result<Option<Digest>> {
+    match fsio::digest_of(path) {
+        Ok((digest, _)) => Ok(Some(digest)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// `false` when the file has appeared meanwhile and `replace` is not set.
+fn write(blob: &Blob, path: &Path, replace: bool) -> io::Result<bool> {
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir)?;
+    }
+    let mut draft = AtomicFile::create(path)?;
+    disk::write_blob(blob, &mut draft)?;
+    if replace {
+        return draft.commit().map(|()| true);
+    }
+    draft.commit_new()
+}

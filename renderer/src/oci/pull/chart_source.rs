@@ -1,0 +1,124 @@
+//! Where charts are read from, the same for registries and layouts: tags, manifests, blobs.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::oci::client::image::{Descriptor, Image, Named};
+use crate::oci::client::{Client, Subject};
+use crate::oci::layout::read as layout_read;
+use crate::oci::push::policy::Failure;
+use crate::oci::{ClientOptions, Progress};
+use crate::reference::{At, Locator, Place, Tag};
+use crate::semver::{self, Constraint};
+use crate::version::Version;
+use crate::world::World;
+
+/// A place, opened for reading.
+pub(in crate::oci) enum Origin<'a> {
+    Registry(Box<Client<'a>>),
+    Layout(&'a PathBuf),
+}
+
+impl<'a> Origin<'a> {
+    pub(in crate::oci) fn open(
+        place: &'a Place,
+        options: &'a ClientOptions,
+        world: &'a dyn World,
+        progress: &'a dyn Progress,
+    ) -> Result<Self, Failure> {
+        Ok(match place {
+            Place::Registry(repository) => {
+                let client = Client::new(Subject::Read(repository), options, world, progress)?;
+                Self::Registry(Box::new(client))
+            }
+            Place::Layout(dir) => Self::Layout(dir),
+        })
+    }
+
+    /// All tags, in no order.
+    pub(in crate::oci) async fn tags(&self) -> Result<Vec<Tag>, Failure> {
+        match self {
+            Self::Registry(client) => Ok(client.tags().await?),
+            Self::Layout(dir) => Ok(layout_read::tags(dir)?),
+        }
+    }
+
+    /// The manifest of a chart. A tag is resolved here, and nowhere else.
+    pub(in crate::oci) async fn image(&self, at: &At, reference: &str) -> Result<Image, Failure> {
+        let bytes = match self {
+            Self::Registry(client) => client.manifest(at).await?,
+            Self::Layout(dir) => layout_read::manifest(dir, at)?,
+        };
+        Image::parse(bytes).map_err(|reason| not_a_chart(reference, reason))
+    }
+
+    /// Streams a blob to what `open` makes for each attempt; returns the one that got all of it.
+    pub(in crate::oci) async fn blob<W: Write>(
+        &self,
+        blob: &Descriptor,
+        open: impl Fn() -> io::Result<W>,
+    ) -> Result<W, Failure> {
+        match self {
+            Self::Registry(client) => client.cached_blob(blob, open).await,
+            Self::Layout(dir) => layout_read::blob(dir, blob, open),
+        }
+    }
+
+    /// What the config blob says the chart is.
+    pub(in crate::oci) async fn named(&self, image: &Image, reference: &str) -> Result<Named, Failure> {
+        let config = self.blob(&image.config, || Ok(Vec::new())).await?;
+        Named::parse(&config).map_err(|reason| not_a_chart(reference, reason))
+    }
+
+    /// What the locator names; without tag and digest the newest version, one before a release only
+    /// when `devel`; with a range the newest that is in it.
+    pub(in crate::oci) async fn resolve(
+        &self,
+        locator: &Locator,
+        devel: bool,
+        range: Option<&Constraint>,
+    ) -> Result<At, Failure> {
+        if let Some(at) = locator.at() {
+            return Ok(at);
+        }
+        let tags = self.tags().await?;
+        let versions: Vec<String> = tags.iter().map(|tag| tag.as_str().replace('_', "+")).collect();
+        let newest = versions
+            .iter()
+            .filter_map(|text| Version::parse(text))
+            .filter(|version| match range {
+                // Masterminds' rule for what comes before a release holds in a range.
+                Some(range) => semver::Version::parse(version.as_str()).is_ok_and(|one| range.check(&one)),
+                None => devel || !version.is_prerelease(),
+            })
+            .max();
+        newest
+            .and_then(|version| Tag::from_version(version.as_str()).ok())
+            .map(At::Tag)
+            .ok_or_else(|| Failure::NoVersion {
+                place: locator.place.to_string(),
+                tags: tags.len(),
+            })
+    }
+}
+
+pub(in crate::oci) fn not_a_chart(reference: &str, reason: String) -> Failure {
+    Failure::NotAChart {
+        reference: reference.to_owned(),
+        reason,
+    }
+}
+
+/// A path beside which nothing can be made is its own error.
+pub(in crate::oci) fn make_dir(dir: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(dir).map_err(|source| disk(dir, "made", source))
+}
+
+pub(in crate::oci) fn disk(path: &Path, action: &'static str, source: io::Error) -> Failure {
+    crate::oci::FileError::Io {
+        path: path.to_owned(),
+        action,
+        source,
+    }
+    .into()
+}

@@ -1,0 +1,217 @@
+//! The signatures that are there, in a registry or in a layout, and whether one of them is good.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::VerifyingKey;
+use super::form;
+use crate::oci::client::Client;
+use crate::oci::client::image::{Descriptor, MAX_SMALL};
+use crate::oci::client::referrers::{Referrer, suffixed};
+use crate::oci::layout::LayoutError;
+use crate::oci::layout::read as layout_read;
+use crate::oci::pull::chart_source::Origin;
+use crate::oci::push::policy::Failure;
+use crate::reference::{At, Digest};
+
+/// The most bundles, and the most simple signatures, that are looked at.
+const MAX_SIGNATURES: usize = 100;
+/// The most reasons that are told.
+const MAX_REASONS: usize = 5;
+
+/// Where signatures are looked for.
+#[derive(Clone, Copy)]
+pub(in crate::oci) enum Shelf<'a> {
+    Registry(&'a Client<'a>),
+    Layout(&'a Path),
+}
+
+/// A manifest of signatures, as far as they are looked for in it.
+#[derive(Deserialize)]
+struct Manifest {
+    #[serde(default)]
+    layers: Vec<Layer>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Layer {
+    media_type: String,
+    digest: String,
+    size: u64,
+    #[serde(default)]
+    annotations: Option<std::collections::BTreeMap<String, String>>,
+}
+
+impl<'a> From<&'a Origin<'a>> for Shelf<'a> {
+    fn from(origin: &'a Origin<'a>) -> Self {
+        match origin {
+            Origin::Registry(client) => Self::Registry(client),
+            Origin::Layout(dir) => Self::Layout(dir),
+        }
+    }
+}
+
+impl Shelf<'_> {
+    /// What refers to a manifest and may be a bundle.
+    async fn referrers(self, subject: &Digest) -> std::result::Result<Vec<Digest>, Failure> {
+        let may_be = |one: &Referrer| {
+            one.artifact_type
+                .as_ref()
+                .is_none_or(|kind| kind.starts_with(form::BUNDLE_PREFIX))
+        };
+        match self {
+            Self::Registry(client) => {
+                let list = client.referrers(subject).await?;
+                Ok(list.into_iter().filter(may_be).map(|one| one.digest).collect())
+            }
+            Self::Layout(dir) => Ok(layout_read::referrers(dir, subject)?),
+        }
+    }
+
+    /// A manifest, or `None` when there is none.
+    async fn find_manifest(self, at: &At) -> std::result::Result<Option<Vec<u8>>, Failure> {
+        match self {
+            Self::Registry(client) => Ok(client.find_manifest(at).await?),
+            Self::Layout(dir) => match layout_read::manifest(dir, at) {
+                Ok(bytes) => Ok(Some(bytes)),
+                Err(LayoutError::Missing { .. }) => Ok(None),
+                Err(error) => Err(error.into()),
+            },
+        }
+    }
+
+    /// A small blob, checked.
+    async fn small_blob(self, digest: &Digest, size: u64) -> std::result::Result<Vec<u8>, Failure> {
+        match self {
+            Self::Registry(client) => Ok(client.small_blob(digest, size).await?),
+            Self::Layout(dir) => {
+                let wanted = Descriptor {
+                    media_type: String::new(),
+                    digest: digest.clone(),
+                    size,
+                };
+                layout_read::blob(dir, &wanted, || Ok(Vec::new()))
+            }
+        }
+    }
+}
+
+/// Fails unless one signature is good.
+pub(in crate::oci) async fn check(
+    shelf: Shelf<'_>,
+    reference: &str,
+    digest: &Digest,
+    key: &VerifyingKey,
+) -> std::result::Result<(), Failure> {
+    let mut found = Found::new(shelf, digest, key);
+    found.look_at_bundles().await?;
+    if !found.good {
+        found.look_at_simple().await?;
+    }
+    if found.good {
+        return Ok(());
+    }
+    Err(Failure::Unsigned {
+        reference: reference.to_owned(),
+        digest: digest.clone(),
+        reasons: found.reasons,
+    })
+}
+
+/// What was found while looking for a good signature.
+pub(super) struct Found<'a> {
+    shelf: Shelf<'a>,
+    digest: &'a Digest,
+    key: &'a VerifyingKey,
+    pub(super) good: bool,
+    /// Why those that are there are not good.
+    reasons: Vec<String>,
+}
+
+impl<'a> Found<'a> {
+    pub(super) fn new(shelf: Shelf<'a>, digest: &'a Digest, key: &'a VerifyingKey) -> Self {
+        Self {
+            shelf,
+            digest,
+            key,
+            good: false,
+            reasons: Vec::new(),
+        }
+    }
+
+    fn note(&mut self, place: &str, result: std::result::Result<(), String>) {
+        match result {
+            Ok(()) => self.good = true,
+            Err(reason) if self.reasons.len() < MAX_REASONS => {
+                self.reasons.push(format!("{place}: {reason}"))
+            }
+            Err(_) => {}
+        }
+    }
+
+    pub(super) async fn look_at_bundles(&mut self) -> std::result::Result<(), Failure> {
+        let list = self.shelf.referrers(self.digest).await?;
+        for referrer in list.into_iter().take(MAX_SIGNATURES) {
+            let at = At::Digest(referrer.clone());
+            let Some(bytes) = self.shelf.find_manifest(&at).await? else {
+                continue;
+            };
+            let is_bundle = |layer: &&Layer| layer.media_type.starts_with(form::BUNDLE_PREFIX);
+            if let Some(layer) = layers(&bytes).iter().find(is_bundle) {
+                let result = match self.content(layer).await? {
+                    Ok(bundle) => form::check_bundle(&bundle, self.digest, self.key),
+                    Err(reason) => Err(reason),
+                };
+                self.note(&format!("the bundle {referrer}"), result);
+            }
+            if self.good {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn look_at_simple(&mut self) -> std::result::Result<(), Failure> {
+        let tag = suffixed(self.digest, ".sig")?;
+        let Some(bytes) = self.shelf.find_manifest(&At::Tag(tag.clone())).await? else {
+            return Ok(());
+        };
+        for layer in layers(&bytes).iter().take(MAX_SIGNATURES) {
+            let annotations = layer.annotations.as_ref();
+            let signature = annotations.and_then(|all| all.get(form::SIMPLE_SIGNATURE));
+            let Some(signature) = signature.filter(|_| layer.media_type == form::SIMPLE_TYPE) else {
+                continue;
+            };
+            let result = match self.content(layer).await? {
+                Ok(payload) => form::check_simple(&payload, signature, self.digest, self.key),
+                Err(reason) => Err(reason),
+            };
+            self.note(&format!("a signature at {tag}"), result);
+            if self.good {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// A layer's bytes; the inner error when it can't be a signature.
+    async fn content(
+        &self,
+        layer: &Layer,
+    ) -> std::result::Result<std::result::Result<Vec<u8>, String>, Failure> {
+        let Ok(digest) = layer.digest.parse() else {
+            return Ok(Err("its layer has no digest".to_owned()));
+        };
+        if layer.size > MAX_SMALL {
+            return Ok(Err(format!("it has {} bytes", layer.size)));
+        }
+        Ok(Ok(self.shelf.small_blob(&digest, layer.size).await?))
+    }
+}
+
+/// What is no manifest has no signatures.
+fn layers(bytes: &[u8]) -> Vec<Layer> {
+    serde_json::from_slice(bytes).map_or_else(|_| Vec::new(), |manifest: Manifest| manifest.layers)
+}
