@@ -54,16 +54,14 @@ fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
     for warning in &rendered.warnings {
         context.printer.warn(warning);
     }
-    tell_impure(&rendered.impure, context);
-    let choice = Choice {
-        no_hooks: args.shown.no_hooks,
-        skip_tests: args.shown.skip_tests,
-    };
+    warn_of_impure(&rendered, context);
+    let choice = choice(args);
     let Rendered {
         chart,
         texts,
         crds,
         impure,
+        predictable,
         ..
     } = rendered;
     let kept = args.debug.then(|| print_texts(&texts));
@@ -98,11 +96,24 @@ fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
         false => before + &shown,
     };
     let json = if context.printer.wants_json() {
-        document(&request.release, &manifests, &crds, choice, &impure)
+        document(
+            &request.release,
+            &manifests,
+            &crds,
+            choice,
+            [&impure, &predictable],
+        )
     } else {
         String::new()
     };
     Ok(Done::Document { json, text })
+}
+
+fn choice(args: &Template) -> Choice {
+    Choice {
+        no_hooks: args.shown.no_hooks,
+        skip_tests: args.shown.skip_tests,
+    }
 }
 
 fn load(chart: &Path, args: &Template, context: &Context<'_>) -> Result<Arc<Loaded>> {
@@ -251,22 +262,39 @@ fn explained(problem: Diagnostics, debug: bool) -> Diagnostics {
     list.into_iter().collect()
 }
 
-fn tell_impure(impure: &[&'static str], context: &Context<'_>) {
-    if impure.is_empty() || !context.printer.is_verbose() {
-        return;
+/// Which functions give other results in every run, and which secrets `--frozen` gives to everybody.
+fn warn_of_impure(rendered: &Rendered, context: &Context<'_>) {
+    let warn = |message: String, hints: &[&str]| {
+        let one = Diagnostic::warning(Class::Template, message);
+        let one = hints.iter().fold(one, |one, hint| one.hint(*hint));
+        context.printer.warn(&one);
+    };
+    let Rendered {
+        impure, predictable, ..
+    } = rendered;
+    if !impure.is_empty() && context.printer.is_verbose() {
+        let names = impure.join(", ");
+        warn(
+            format!("results of these functions differ between runs: {names}"),
+            &[],
+        );
     }
-    let message = format!(
-        "the chart calls what differs from run to run: {}",
-        impure.join(", ")
-    );
-    let one = Diagnostic::warning(Class::Template, message);
-    context
-        .printer
-        .warn(&one.hint("--frozen gives the same bytes in every run"));
+    if !predictable.is_empty() {
+        let names = predictable.join(", ");
+        warn(
+            format!(
+                "with --frozen, keys, passwords and other secrets from these functions are public: {names}"
+            ),
+            &[
+                "everybody who runs --frozen gets the same ones: compare such output, never install it",
+                "render without --frozen, or give secrets as values",
+            ],
+        );
+    }
 }
 
 /// For machines: the objects in the order in which they are printed.
-fn document(release: &Release, all: &Manifests, crds: &[Crd], choice: Choice, impure: &[&str]) -> String {
+fn document(release: &Release, all: &Manifests, crds: &[Crd], choice: Choice, noted: [&[&str]; 2]) -> String {
     let crds = crds.iter().flat_map(|crd| {
         let texts = vec![(Arc::from(crd.name.as_str()), crd.body.text().into_owned())];
         Manifests::new("", texts, false).map_or_else(|_| Vec::new(), |all| all.manifests)
@@ -274,6 +302,8 @@ fn document(release: &Release, all: &Manifests, crds: &[Crd], choice: Choice, im
     let crds: Vec<Manifest> = crds.collect();
     let manifests = crds.iter().chain(&all.manifests).chain(all.chosen_hooks(choice));
     let objects: Vec<Value> = manifests.filter_map(entry).collect();
+    let names = |names: &[&str]| Value::List(names.iter().map(|&name| Value::from(name)).collect());
+    let [impure, predictable] = noted;
     let release = [
         ("name", Value::from(release.name.as_str())),
         ("namespace", Value::from(release.namespace.as_str())),
@@ -283,10 +313,8 @@ fn document(release: &Release, all: &Manifests, crds: &[Crd], choice: Choice, im
         ("outcome", Value::from("rendered")),
         ("release", Value::Map(release.into_iter().collect())),
         ("objects", Value::List(objects)),
-        (
-            "impure",
-            Value::List(impure.iter().map(|&name| Value::from(name)).collect()),
-        ),
+        ("impure", names(impure)),
+        ("predictable", names(predictable)),
     ];
     if let Some(notes) = &all.notes {
         fields.push(("notes", Value::from(notes.as_str())));

@@ -23,7 +23,7 @@ pub(crate) struct Template {
     /// When dependencies of a chart folder are missing, choose the newest that fit, as `dependency update` does
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) dependency_update: bool,
-    /// Seed what is random and stop the clock: the same bytes in every run
+    /// Seed what is random and stop the clock: the same bytes in every run, and so the same secrets for everybody
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) frozen: bool,
     /// Do not hold the values against the charts' schemas

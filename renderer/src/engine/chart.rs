@@ -164,6 +164,7 @@ impl Chart {
             texts: output.texts,
             crds,
             impure: output.impure,
+            predictable: output.predictable,
             warnings,
         }
     }

@@ -45,6 +45,8 @@ pub struct Output {
     pub texts: Vec<(Arc<str>, String)>,
     /// The functions called whose result differs from run to run.
     pub impure: Vec<&'static str>,
+    /// The functions called whose random results come from [`Input::seed`].
+    pub predictable: Vec<&'static str>,
     /// What [`Input::traced`] asks for.
     pub origins: Traced,
 }
@@ -111,6 +113,7 @@ impl Program {
             run.context.includes.clear();
         }
         output.impure = run.context.impure.iter().copied().collect();
+        output.predictable = run.context.predictable.iter().copied().collect();
         // A chart can make maps that hold themselves; what is left of them would stay for ever.
         for Scope { dot, .. } in scopes {
             for (key, _) in dot.entries() {

@@ -61,6 +61,9 @@ pub struct Rendered {
     pub crds: Vec<Crd>,
     /// The functions called whose result differs from run to run.
     pub impure: Vec<&'static str>,
+    /// The functions called whose random results come from [`Request::seed`]: whoever knows the seed has the
+    /// same keys and passwords.
+    pub predictable: Vec<&'static str>,
     /// What the user should know of the chart.
     pub warnings: Vec<Diagnostic>,
 }

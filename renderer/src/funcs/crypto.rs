@@ -71,7 +71,7 @@ fn bcrypt(context: &mut Context, password: &[u8]) -> Result<String, Fault> {
 }
 
 fn htpasswd(call: &mut Call<'_, Context>) -> Answer {
-    call.context.impure.insert("htpasswd");
+    call.context.note_random("htpasswd");
     let (user, password) = (call.str(0), call.str(1));
     if user.as_bytes().contains(&b':') {
         return Ok(Val::str(joined(&[b"invalid username: ", user.as_bytes()])));
@@ -197,7 +197,7 @@ fn encrypt_aes(call: &mut Call<'_, Context>) -> Answer {
     if text.is_empty() {
         return Ok(Val::str(""));
     }
-    call.context.impure.insert("encryptAES");
+    call.context.note_random("encryptAES");
     let mut iv = [0; BLOCK];
     call.context.random_bytes(&mut iv)?;
     let padding = BLOCK - text.len() % BLOCK;
@@ -284,7 +284,7 @@ pub(super) const TABLE: &[Func<Context>] = &[
         |call| Ok(Val::str(adler32(call.str(0).as_bytes()).to_string())),
     ),
     func("bcrypt", TEXT, "A password's bcrypt hash.", |call| {
-        call.context.impure.insert("bcrypt");
+        call.context.note_random("bcrypt");
         let password = call.str(0);
         bcrypt(call.context, password.as_bytes()).map(Val::str)
     }),

@@ -81,6 +81,8 @@ pub struct Context {
     pub includes: BTreeMap<Arc<str>, usize>,
     /// The functions called whose result differs from run to run.
     pub impure: BTreeSet<&'static str>,
+    /// Those among them that drew from the seed: everybody who renders the chart gets the same secrets.
+    pub predictable: BTreeSet<&'static str>,
     /// Regular expressions compiled so far; empty at first.
     pub regexes: RegexCache,
     /// How far the seed's randomness is used.
@@ -100,10 +102,18 @@ impl Context {
             lint,
             includes: BTreeMap::new(),
             impure: BTreeSet::new(),
+            predictable: BTreeSet::new(),
             regexes: RegexCache::default(),
             stream: random::Stream::default(),
             primes: certs::Ahead::default(),
             last_rsa: certs::LastRsa::default(),
+        }
+    }
+    /// Notes that a function gives random results, which are predictable with a seed.
+    pub(crate) fn note_random(&mut self, name: &'static str) {
+        self.impure.insert(name);
+        if self.seed.is_some() {
+            self.predictable.insert(name);
         }
     }
 }

@@ -74,7 +74,7 @@ const BOTH: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 
 /// A text of characters, each equally likely.
 fn text(call: &mut Call<'_, Context>, name: &'static str, characters: &[u8]) -> Result<Val, Fault> {
-    call.context.impure.insert(name);
+    call.context.note_random(name);
     let count = usize::try_from(call.int(0)).unwrap_or(0);
     if count > MAX_COUNT {
         return Err(too_long(count));
@@ -105,7 +105,7 @@ fn ascii(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
 }
 
 fn bytes(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
-    call.context.impure.insert("randBytes");
+    call.context.note_random("randBytes");
     let Ok(count) = usize::try_from(call.int(0)) else {
         return Err("runtime error: makeslice: len out of range".into());
     };
@@ -121,7 +121,7 @@ fn bytes(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
 }
 
 fn integer(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
-    call.context.impure.insert("randInt");
+    call.context.note_random("randInt");
     let (from, to) = (call.int(0), call.int(1));
     let Some(range) = u64::try_from(to.wrapping_sub(from))
         .ok()
@@ -134,7 +134,7 @@ fn integer(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
 }
 
 fn shuffle(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
-    call.context.impure.insert("shuffle");
+    call.context.note_random("shuffle");
     let mut characters: Vec<char> = call.str(0).to_text().chars().collect();
     for index in (1..characters.len()).rev() {
         let other = call.context.random_below(index as u64 + 1)?;
@@ -144,7 +144,7 @@ fn shuffle(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
 }
 
 fn uuid(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
-    call.context.impure.insert("uuidv4");
+    call.context.note_random("uuidv4");
     let mut bytes = [0; 16];
     call.context.random_bytes(&mut bytes)?;
     let number = u128::from_be_bytes(bytes);

@@ -208,7 +208,7 @@ fn a_seed_gives_the_same_bytes_in_every_run() {
     let run = |name: &str, args: &[Val]| {
         let mut context = context(Some(7));
         let value = call_in(&mut context, name, args).expect(name);
-        assert!(context.impure.contains(name));
+        assert!(context.impure.contains(name) && context.predictable.contains(name));
         call_in(&mut context, "toJson", &[value])
             .expect("a text")
             .as_str()

@@ -17,6 +17,7 @@ mod dependency;
 mod dependency_first;
 mod dependency_lies;
 mod dependency_list;
+mod frozen;
 mod helm_charts;
 mod helm_flags;
 mod helpers;

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
+use ::der::asn1::ObjectIdentifier;
 use aws_lc_rs::rand::SystemRandom;
-use aws_lc_rs::signature::{
-    ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1_SIGNING, ECDSA_P521_SHA512_ASN1_SIGNING,
-    EcdsaKeyPair, EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256,
-};
-use aws_lc_rs::{agreement, digest, rsa};
+use aws_lc_rs::rsa;
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256};
 
 use super::super::Context;
 use super::der::{self, Reader};
+use super::ec::EcKey;
 use super::{pem, prime};
 use crate::template::Fault;
 
@@ -20,51 +19,6 @@ const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
 const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 const NULL: &[u8] = &[0x05, 0x00];
 
-/// An elliptic curve.
-pub(super) struct Curve {
-    oid: &'static [u8],
-    /// Of a secret and of a coordinate, in bytes.
-    size: usize,
-    order: &'static [u8],
-    agreement: &'static agreement::Algorithm,
-    signing: &'static EcdsaSigningAlgorithm,
-    hash: &'static digest::Algorithm,
-    /// The signature's algorithm.
-    signature: &'static [u8],
-}
-
-const P256: Curve = Curve {
-    oid: &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07],
-    size: 32,
-    order: b"\xff\xff\xff\xff\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xbc\xe6\xfa\xad\xa7\x17\x9e\x84\xf3\xb9\xca\xc2\xfc\x63\x25\x51",
-    agreement: &agreement::ECDH_P256,
-    signing: &ECDSA_P256_SHA256_ASN1_SIGNING,
-    hash: &digest::SHA256,
-    signature: &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02],
-};
-
-const P384: Curve = Curve {
-    oid: &[0x2b, 0x81, 0x04, 0x00, 0x22],
-    size: 48,
-    order: b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xc7\x63\x4d\x81\xf4\x37\x2d\xdf\x58\x1a\x0d\xb2\x48\xb0\xa7\x7a\xec\xec\x19\x6a\xcc\xc5\x29\x73",
-    agreement: &agreement::ECDH_P384,
-    signing: &ECDSA_P384_SHA384_ASN1_SIGNING,
-    hash: &digest::SHA384,
-    signature: &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x03],
-};
-
-const P521: Curve = Curve {
-    oid: &[0x2b, 0x81, 0x04, 0x00, 0x23],
-    size: 66,
-    order: b"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xfa\x51\x86\x87\x83\xbf\x2f\x96\x6b\x7f\xcc\x01\x48\xf7\x09\xa5\xd0\x3b\xb5\xc9\xb8\x89\x9c\x47\xae\xbb\x6f\xb7\x1e\x91\x38\x64\x09",
-    agreement: &agreement::ECDH_P521,
-    signing: &ECDSA_P521_SHA512_ASN1_SIGNING,
-    hash: &digest::SHA512,
-    signature: &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x04],
-};
-
-static CURVES: [Curve; 3] = [P256, P384, P521];
-
 /// A private key.
 pub(super) enum Key {
     Rsa {
@@ -72,12 +26,7 @@ pub(super) enum Key {
         /// Checked; none for a key that was made here, until it signs.
         pair: Option<Arc<rsa::KeyPair>>,
     },
-    Ec {
-        curve: &'static Curve,
-        secret: Vec<u8>,
-        /// The point, uncompressed.
-        public: Vec<u8>,
-    },
+    Ec(EcKey),
     Ed25519 {
         seed: Vec<u8>,
         pair: Ed25519KeyPair,
@@ -128,13 +77,7 @@ impl Key {
     }
 
     pub(super) fn ecdsa(context: &mut Context) -> Result<Self, Fault> {
-        let curve = &CURVES[0];
-        let (secret, public) = point(context, curve)?;
-        Ok(Self::Ec {
-            curve,
-            secret,
-            public,
-        })
+        EcKey::generate(context).map(Self::Ec)
     }
 
     pub(super) fn ed25519(context: &mut Context) -> Result<Self, Fault> {
@@ -154,35 +97,15 @@ impl Key {
         Some(Self::Ed25519 { seed, pair })
     }
 
-    fn from_secret(curve: &'static Curve, secret: &[u8]) -> Option<Self> {
-        let missing = curve.size.checked_sub(secret.len())?;
-        let secret = [vec![0; missing], secret.to_vec()].concat();
-        let private = agreement::PrivateKey::from_private_key(curve.agreement, &secret).ok()?;
-        let public = private.compute_public_key().ok()?.as_ref().to_vec();
-        Some(Self::Ec {
-            curve,
-            secret,
-            public,
-        })
-    }
-
-    /// SEC 1's form; the curve may be known from around it.
-    fn from_sec1(bytes: &[u8], curve: Option<&[u8]>) -> Option<Self> {
-        let mut parts = Reader(bytes).sequence()?;
-        parts.integer()?;
-        let secret = parts.expect(der::OCTET_STRING)?;
-        let named = parts.next().filter(|found| found.tag == 0xa0);
-        let named = named.and_then(|found| Reader(found.content).expect(der::OID));
-        let name = curve.or(named)?;
-        let curve = CURVES.iter().find(|curve| curve.oid == name)?;
-        Self::from_secret(curve, secret)
-    }
-
     fn from_pkcs8(last: &mut LastRsa, bytes: &[u8]) -> Option<Self> {
         let (algorithm, parameters, key) = pkcs8_content(bytes)?;
         match algorithm {
             RSA => Self::from_pkcs1(last, key),
-            EC => Self::from_sec1(key, Reader(parameters).expect(der::OID)),
+            EC => {
+                let curve = Reader(parameters).expect(der::OID)?;
+                let curve = ObjectIdentifier::from_bytes(curve).ok()?;
+                EcKey::from_sec1(key, Some(curve)).map(Self::Ec)
+            }
             ED25519 => Self::from_seed(Reader(key).expect(der::OCTET_STRING)?.to_vec()),
             _ => None,
         }
@@ -204,7 +127,7 @@ impl Key {
         };
         let key = match kind {
             "RSA" => Self::from_pkcs1(&mut context.last_rsa, bytes),
-            "EC" => Self::from_sec1(bytes, None),
+            "EC" => EcKey::from_sec1(bytes, None).map(Self::Ec),
             "DSA" => Reader(bytes).sequence().map(|_| Self::Dsa(bytes.clone())),
             _ => return Err(format!("invalid private key type {}", block.label)),
         };
@@ -216,19 +139,7 @@ impl Key {
         match self {
             Self::Rsa { pkcs1, .. } => pem::encode("RSA PRIVATE KEY", pkcs1),
             Self::Dsa(bytes) => pem::encode("DSA PRIVATE KEY", bytes),
-            Self::Ec {
-                curve,
-                secret,
-                public,
-            } => {
-                let bytes = der::sequence(&[
-                    &der::integer(&[1]),
-                    &der::value(der::OCTET_STRING, secret),
-                    &der::value(0xa0, &der::oid(curve.oid)),
-                    &der::value(0xa1, &der::bits(public)),
-                ]);
-                pem::encode("EC PRIVATE KEY", &bytes)
-            }
+            Self::Ec(key) => pem::encode("EC PRIVATE KEY", &key.to_sec1().unwrap_or_default()),
             Self::Ed25519 { seed, .. } => {
                 let inner = der::value(der::OCTET_STRING, seed);
                 let bytes = der::sequence(&[
@@ -250,7 +161,7 @@ impl Key {
                 let modulus = der::integer(parts.integer()?);
                 Some(der::sequence(&[&modulus, &der::integer(parts.integer()?)]))
             }
-            Self::Ec { public, .. } => Some(public.clone()),
+            Self::Ec(key) => Some(key.public.clone()),
             Self::Ed25519 { pair, .. } => Some(pair.public_key().as_ref().to_vec()),
             Self::Dsa(_) => None,
         }
@@ -260,7 +171,7 @@ impl Key {
     pub(super) fn public_info(&self) -> Option<Vec<u8>> {
         let algorithm = match self {
             Self::Rsa { .. } => der::sequence(&[&der::oid(RSA), NULL]),
-            Self::Ec { curve, .. } => der::sequence(&[&der::oid(EC), &der::oid(curve.oid)]),
+            Self::Ec(key) => der::sequence(&[&der::oid(EC), &der::oid(key.curve.oid.as_bytes())]),
             Self::Ed25519 { .. } => der::sequence(&[&der::oid(ED25519)]),
             Self::Dsa(_) => return None,
         };
@@ -271,7 +182,7 @@ impl Key {
     pub(super) fn signature_algorithm(&self) -> Option<Vec<u8>> {
         Some(match self {
             Self::Rsa { .. } => der::sequence(&[&der::oid(RSA_SHA256), NULL]),
-            Self::Ec { curve, .. } => der::sequence(&[&der::oid(curve.signature)]),
+            Self::Ec(key) => der::sequence(&[&der::oid(key.curve.signature.as_bytes())]),
             Self::Ed25519 { .. } => der::sequence(&[&der::oid(ED25519)]),
             Self::Dsa(_) => return None,
         })
@@ -290,41 +201,8 @@ impl Key {
                 Ok(out)
             }
             Self::Ed25519 { pair, .. } => Ok(pair.sign(message).as_ref().to_vec()),
-            Self::Ec { curve, secret, .. } if context.seed.is_some() => loop {
-                let hash = digest::digest(curve.hash, message);
-                let (nonce, point) = point(context, curve)?;
-                let x = point.get(1..=curve.size).unwrap_or_default();
-                if let Some(signature) = prime::ecdsa(curve.order, secret, &nonce, x, hash.as_ref()) {
-                    return Ok(signature);
-                }
-            },
-            Self::Ec {
-                curve,
-                secret,
-                public,
-            } => EcdsaKeyPair::from_private_key_and_public_key(curve.signing, secret, public)
-                .ok()
-                .and_then(|pair| pair.sign(&SystemRandom::new(), message).ok())
-                .map(|signature| signature.as_ref().to_vec())
-                .ok_or_else(failed),
+            Self::Ec(key) => key.sign(message).ok_or_else(failed),
             Self::Dsa(_) => Err(failed()),
-        }
-    }
-}
-
-/// A secret of a curve, and its point.
-fn point(context: &mut Context, curve: &'static Curve) -> Result<(Vec<u8>, Vec<u8>), Fault> {
-    loop {
-        let mut secret = vec![0; curve.size];
-        context.random_bytes(&mut secret)?;
-        // P-521 has a bit more than its whole bytes.
-        let spare = curve.order.first().map_or(0, |byte| byte.leading_zeros());
-        if let Some(first) = secret.first_mut() {
-            *first >>= spare;
-        }
-        // What is not below the order is refused.
-        if let Some(Key::Ec { secret, public, .. }) = Key::from_secret(curve, &secret) {
-            return Ok((secret, public));
         }
     }
 }

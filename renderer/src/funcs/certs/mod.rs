@@ -8,6 +8,7 @@
 
 mod ahead;
 pub(crate) mod der;
+mod ec;
 mod keys;
 mod pem;
 mod prime;
@@ -76,7 +77,7 @@ fn gen_private_key(call: &mut Call<'_, Context>) -> Answer {
         "ed25519" => Key::ed25519(call.context),
         other => return Ok(Val::str(format!("Unknown type {other}"))),
     };
-    call.context.impure.insert("genPrivateKey");
+    call.context.note_random("genPrivateKey");
     Ok(Val::str(match key {
         Ok(key) => key.to_pem(),
         Err(fault) => format!("failed to generate private key: {}", fault.message),
@@ -119,7 +120,7 @@ fn subject_key(call: &mut Call<'_, Context>, pem_at: Option<usize>) -> Result<Ke
 }
 
 fn gen_ca(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<usize>) -> Answer {
-    call.context.impure.insert(name);
+    call.context.note_random(name);
     let key = subject_key(call, pem_at)?;
     let subject = Subject {
         name: common_name(&call.str(0))?,
@@ -171,7 +172,7 @@ fn subject(call: &Call<'_, Context>) -> Result<Subject, Fault> {
 }
 
 fn gen_self_signed(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<usize>) -> Answer {
-    call.context.impure.insert(name);
+    call.context.note_random(name);
     let key = subject_key(call, pem_at)?;
     let subject = subject(call)?;
     let cert = x509::create(call.context, &subject, &key, None)?;
@@ -179,7 +180,7 @@ fn gen_self_signed(call: &mut Call<'_, Context>, name: &'static str, pem_at: Opt
 }
 
 fn gen_signed(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<usize>) -> Answer {
-    call.context.impure.insert(name);
+    call.context.note_random(name);
     let key = subject_key(call, pem_at)?;
     let ca = call.arg(4);
     let Val::Object(ca) = &ca else {

@@ -152,21 +152,3 @@ fn integers(numbers: &[BigUint]) -> Vec<u8> {
         .collect();
     der::value(der::SEQUENCE, &parts.concat())
 }
-
-/// An ECDSA signature with a given nonce, whose point's first coordinate is at hand; `None`
-/// when it does not fit.
-pub(super) fn ecdsa(order: &[u8], secret: &[u8], nonce: &[u8], x: &[u8], hash: &[u8]) -> Option<Vec<u8>> {
-    let order = BigUint::from_bytes_be(order);
-    let zero = BigUint::from(0_u32);
-    let nonce = BigUint::from_bytes_be(nonce);
-    let r = BigUint::from_bytes_be(x) % &order;
-    // The hash's leftmost bits, as many as the order has.
-    let hash_bits = hash.len() as u64 * 8;
-    let hash = BigUint::from_bytes_be(hash) >> hash_bits.saturating_sub(order.bits());
-    let inverse = nonce.modinv(&order)?;
-    let s = inverse * (hash + &r * BigUint::from_bytes_be(secret)) % &order;
-    if r == zero || s == zero {
-        return None;
-    }
-    Some(integers(&[r, s]))
-}
