@@ -7,7 +7,7 @@
 //! the process (user and system, by `getrusage`) and the time by the clock, each the best of [`RUNS`] runs,
 //! because other load only ever adds; and the peak of its memory, of one run more below `/usr/bin/time`.
 //! Behind the cases: what grows, and the exponents of the growth. UMBRELLA_CHART is the
-//! REPO/CHART of which umbrella charts are made.
+//! REPO/CHART of which umbrella charts are made. EVERY=5 runs each fifth case only; PLOTS=DIR also draws what was measured.
 //!
 //! Both are warmed up by the first of the runs: what they read is in the system's cache.
 #![allow(
@@ -17,12 +17,17 @@
     reason = "a benchmark that can't go on should stop; it prints, and reads its variables"
 )]
 
+#[path = "plots/mod.rs"]
+mod plots;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use testbed::Tool;
+
+use self::plots::{Plot, Series};
 
 /// Runs of each command; the best counts.
 const RUNS: usize = 3;
@@ -57,10 +62,11 @@ fn main() {
     let home = tempfile::tempdir().unwrap();
     let rows = cases(&corpus, home.path());
     summary(&rows);
+    plot(&rows);
     if let Some(chart) = std::env::var_os("UMBRELLA_CHART") {
         let chart = corpus.join("charts").join(chart);
         growth(
-            "copies in an umbrella",
+            ("growth-umbrella", "copies in an umbrella"),
             &UMBRELLAS,
             home.path(),
             |folder, copies| {
@@ -70,15 +76,26 @@ fn main() {
     } else {
         println!("\nUMBRELLA_CHART names no chart below charts/: no umbrella is measured");
     }
-    growth("files", &[100, 1_000, 10_000], home.path(), many_files);
-    growth("depth of `include`", &[9, 90, 900], home.path(), nested_includes);
-    growth("depth of `tpl`", &[9, 90, 900], home.path(), nested_tpls);
+    growth(
+        ("growth-files", "files"),
+        &[100, 1_000, 10_000],
+        home.path(),
+        many_files,
+    );
+    let depths = [9, 90, 900];
+    growth(
+        ("growth-include", "depth of include"),
+        &depths,
+        home.path(),
+        nested_includes,
+    );
+    growth(("growth-tpl", "depth of tpl"), &depths, home.path(), nested_tpls);
 }
 
 fn cases(corpus: &Path, home: &Path) -> Vec<Row> {
     let text = std::fs::read_to_string(corpus.join("cases.json")).unwrap();
     let cases: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
-    let rendered = cases.iter().filter(|case| case["rc"] == 0);
+    let rendered = cases.iter().filter(|case| case["rc"] == 0).step_by(every());
     rendered
         .map(|case| {
             let field = |name: &str| case[name].as_str().unwrap().to_owned();
@@ -99,6 +116,12 @@ fn cases(corpus: &Path, home: &Path) -> Vec<Row> {
             }
         })
         .collect()
+}
+
+/// Which share of the cases is run.
+fn every() -> usize {
+    let every = std::env::var("EVERY").ok();
+    every.map_or(1, |every| every.parse().unwrap())
 }
 
 /// What each needs for a chart, run in turn.
@@ -253,8 +276,50 @@ fn times(row: &Row) -> f64 {
     millis(row.helm.cpu) / millis(row.ours.cpu)
 }
 
+/// All cases, sorted: how many times as fast, and the peak of memory.
+fn plot(rows: &[Row]) {
+    let sorted = |name: &str, of: fn(&Row) -> f64| {
+        let mut values: Vec<f64> = rows.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        let points = values.into_iter().enumerate();
+        Series {
+            name: name.to_owned(),
+            points: points.map(|(at, value)| (count(at), value)).collect(),
+        }
+    };
+    Plot {
+        file: "times-as-fast",
+        title: "template: times as fast as Helm 4.3.1, all cases sorted",
+        x: "case",
+        y: "times as fast",
+        log_x: false,
+    }
+    .write(&[
+        sorted("processor time", times),
+        sorted("by the clock", |row| {
+            millis(row.helm.wall) / millis(row.ours.wall)
+        }),
+    ]);
+    Plot {
+        file: "peak-memory",
+        title: "template: peak memory, all cases sorted",
+        x: "case",
+        y: "MiB",
+        log_x: false,
+    }
+    .write(&[
+        sorted("ours", |row| row.ours.peak),
+        sorted("helm", |row| row.helm.peak),
+    ]);
+}
+
+#[allow(clippy::cast_precision_loss, reason = "small numbers")]
+fn count(number: usize) -> f64 {
+    number as f64
+}
+
 /// Charts of growing size, and the exponent of what they cost, each time against the size before.
-fn growth(what: &str, sizes: &[usize], home: &Path, make: impl Fn(&Path, usize)) {
+fn growth((file, what): (&str, &str), sizes: &[usize], home: &Path, make: impl Fn(&Path, usize)) {
     println!("\n| {what} | {COLUMNS} |");
     println!("|---|---|---|---|---|---|---|---|---|");
     let mut costs: Vec<[Cost; 2]> = Vec::new();
@@ -265,18 +330,31 @@ fn growth(what: &str, sizes: &[usize], home: &Path, make: impl Fn(&Path, usize))
         line(&size, &ours, &helm);
         costs.push([ours, helm]);
     }
+    let mut series = Vec::new();
     for (index, name) in ["ours", "helm"].into_iter().enumerate() {
         let exponents = sizes.windows(2).zip(costs.windows(2)).map(|(sizes, costs)| {
             let [before, after] = [0, 1].map(|at| costs[at][index].cpu.as_secs_f64());
-            #[allow(clippy::cast_precision_loss, reason = "small numbers")]
-            let [small, large] = [0, 1].map(|at| sizes[at] as f64);
+            let [small, large] = [0, 1].map(|at| count(sizes[at]));
             format!("{:.2}", (after / before).ln() / (large / small).ln())
         });
-        println!(
-            "Exponents of {name}: {}",
-            exponents.collect::<Vec<_>>().join(", ")
-        );
+        let exponents: Vec<String> = exponents.collect();
+        println!("Exponents of {name}: {}", exponents.join(", "));
+        let points = sizes.iter().zip(&costs);
+        series.push(Series {
+            name: format!("{name}, last exponent {}", exponents.last().unwrap()),
+            points: points
+                .map(|(size, cost)| (count(*size), millis(cost[index].cpu)))
+                .collect(),
+        });
     }
+    Plot {
+        file,
+        title: &format!("Processor time by {what}"),
+        x: what,
+        y: "milliseconds",
+        log_x: true,
+    }
+    .write(&series);
 }
 
 fn write(folder: &Path, path: &str, text: &str) {
