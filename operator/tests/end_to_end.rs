@@ -290,6 +290,7 @@ fn condition<'a>(task: &'a Value, kind: &str) -> &'a Value {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_cluster_task_becomes_the_chart_that_a_laptop_would_push() {
     let bed = bed();
     let order = Order::release("frontend", bed, "first/shop-frontend");
@@ -332,6 +333,7 @@ fn a_cluster_task_becomes_the_chart_that_a_laptop_would_push() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_tenants_task_runs_in_its_namespace_with_docker_credentials() {
     let bed = bed();
     let host = bed.registry.host();
@@ -355,6 +357,7 @@ fn a_tenants_task_runs_in_its_namespace_with_docker_credentials() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_wrong_password_is_told_apart_and_a_retry_with_the_right_one_succeeds() {
     let bed = bed();
     let order = Order {
@@ -380,6 +383,7 @@ fn a_wrong_password_is_told_apart_and_a_retry_with_the_right_one_succeeds() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn another_chart_at_the_tag_is_a_conflict_and_stays() {
     let bed = bed();
     let order = Order::release("conflict", bed, "conflict/shop-frontend");
@@ -402,6 +406,7 @@ fn another_chart_at_the_tag_is_a_conflict_and_stays() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_registry_that_is_away_for_a_while_is_waited_for() {
     let bed = bed();
     let mut registry = Registry::with(&registry_setup(&bed.node));
@@ -427,6 +432,7 @@ fn a_registry_that_is_away_for_a_while_is_waited_for() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn an_image_that_there_is_none_of_is_named_while_the_task_waits() {
     let bed = bed();
     let order = Order {
@@ -447,6 +453,7 @@ fn an_image_that_there_is_none_of_is_named_while_the_task_waits() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_tenant_can_read_neither_the_platforms_secrets_nor_its_jobs() {
     let bed = bed();
     let cluster = bed.node.cluster();

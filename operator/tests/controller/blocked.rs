@@ -45,6 +45,7 @@ async fn own_secret(bench: &Bench, task: &str, metadata: Value) -> Secret {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_strangers_job_or_secret_is_neither_used_nor_deleted() {
     run(async {
         let bench = Bench::start("conflict", &[]).await;
@@ -73,6 +74,7 @@ fn a_strangers_job_or_secret_is_neither_used_nor_deleted() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_job_of_a_deleted_namesake_is_not_adopted() {
     run(async {
         let bench = Bench::start("namesake", &[]).await;
@@ -91,6 +93,7 @@ fn a_job_of_a_deleted_namesake_is_not_adopted() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_missing_push_secret_is_told_and_waited_for() {
     run(async {
         let bench = Bench::start("push-secret", &[]).await;
@@ -117,6 +120,7 @@ fn a_missing_push_secret_is_told_and_waited_for() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_missing_ca_configmap_is_told_and_waited_for() {
     run(async {
         let bench = Bench::start("ca", &["--renderer-ca-configmap=roots"]).await;
@@ -138,6 +142,7 @@ fn a_missing_ca_configmap_is_told_and_waited_for() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_quota_on_jobs_is_told() {
     run(async {
         let bench = Bench::start("job-quota", &[]).await;
@@ -161,6 +166,7 @@ fn a_quota_on_jobs_is_told() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_quota_on_pods_is_told_by_the_scheduled_job() {
     run(async {
         let bench = Bench::start("pod-quota", &[]).await;
@@ -174,6 +180,7 @@ fn a_quota_on_pods_is_told_by_the_scheduled_job() {
 
 /// Once a pod had been there, no refusal was ever named.
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_quota_that_comes_between_two_pods_is_told_too() {
     run(async {
         let bench = Bench::start("late-quota", &[]).await;
@@ -191,6 +198,7 @@ fn a_quota_that_comes_between_two_pods_is_told_too() {
 
 /// It was once called a stranger's.
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_secret_of_its_own_that_is_still_being_deleted_is_waited_for() {
     run(async {
         let mut bench = Bench::new("going").await;
@@ -219,6 +227,7 @@ fn a_secret_of_its_own_that_is_still_being_deleted_is_waited_for() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_secret_that_was_made_from_another_spec_is_made_again() {
     run(async {
         let mut bench = Bench::new("outdated").await;
@@ -235,6 +244,7 @@ fn a_secret_that_was_made_from_another_spec_is_made_again() {
 
 /// As after a crash between the making of a Secret and the writing of the status.
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_secret_that_is_younger_than_the_status_goes_in_the_end() {
     run(async {
         let mut bench = Bench::start("younger", &[]).await;
@@ -256,6 +266,7 @@ fn a_secret_that_is_younger_than_the_status_goes_in_the_end() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn more_jobs_than_allowed_wait_in_line_by_age() {
     run(async {
         let bench = Bench::start("queue", &["--max-concurrent-jobs=1"]).await;
@@ -283,6 +294,7 @@ fn more_jobs_than_allowed_wait_in_line_by_age() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_namespace_that_is_being_deleted_is_told() {
     run(async {
         let bench = Bench::new("terminating").await;

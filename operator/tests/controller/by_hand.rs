@@ -13,6 +13,7 @@ use solar_operator::api::{Task, TaskStatus};
 use crate::harness::{Bench, failure, message_of, reason_of, run, status_of, success, within};
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn the_config_secret_can_not_be_edited_and_comes_back_while_pods_wait_for_it() {
     run(async {
         let bench = Bench::start("edited", &[]).await;
@@ -48,6 +49,7 @@ fn the_config_secret_can_not_be_edited_and_comes_back_while_pods_wait_for_it() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_suspended_job_is_said_to_be_and_goes_on() {
     run(async {
         let bench = Bench::start("suspended", &[]).await;
@@ -67,6 +69,7 @@ fn a_suspended_job_is_said_to_be_and_goes_on() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_job_without_its_labels_is_followed_to_its_end() {
     run(async {
         let bench = Bench::start("unlabelled", &[]).await;
@@ -85,6 +88,7 @@ fn a_job_without_its_labels_is_followed_to_its_end() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_retry_that_is_asked_for_while_a_job_runs_comes_after_its_failure_and_only_then() {
     run(async {
         let bench = Bench::start("asked-early", &[]).await;
@@ -117,6 +121,7 @@ fn a_retry_that_is_asked_for_while_a_job_runs_comes_after_its_failure_and_only_t
 
 /// The end of the Job before, which is remembered until it is recorded, was once recorded again.
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_retry_that_waits_in_line_is_run_when_its_turn_comes() {
     run(async {
         let bench = Bench::start("line", &["--max-concurrent-jobs=1"]).await;
@@ -138,6 +143,7 @@ fn a_retry_that_waits_in_line_is_run_when_its_turn_comes() {
 
 /// A push Secret that was rotated after such a crash once started no run.
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_push_secret_that_changes_after_a_crash_before_the_first_status_is_noticed() {
     run(async {
         let mut bench = Bench::start("crash-rotation", &[]).await;
@@ -169,6 +175,7 @@ fn a_push_secret_that_changes_after_a_crash_before_the_first_status_is_noticed()
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn at_no_moment_has_a_task_both_succeeded_and_failed() {
     run(async {
         let bench = Bench::start("moments", &[]).await;

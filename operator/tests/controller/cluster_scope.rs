@@ -21,6 +21,7 @@ async fn make(bench: &Bench, name: &str, spec: Value) {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_cluster_task_runs_where_no_tenant_looks() {
     run(async {
         let bench = Bench::start("platform", &["--require-registry-host"]).await;
@@ -76,6 +77,7 @@ fn a_cluster_task_runs_where_no_tenant_looks() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn what_a_deleted_cluster_task_owned_is_collected() {
     run(async {
         let bench = Bench::start("collected", &[]).await;
@@ -92,6 +94,7 @@ fn what_a_deleted_cluster_task_owned_is_collected() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_job_namespace_that_is_not_there_or_goes_is_told() {
     run(async {
         let bench = Bench::start("missing", &["--job-namespace=missing-jobs"]).await;

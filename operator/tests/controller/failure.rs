@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::harness::{Bench, DIGEST, failure, message_of, reason_of, run, status_of, success};
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_failure_is_final_when_its_job_and_secret_are_gone() {
     run(async {
         let bench = Bench::start("failed", &[]).await;
@@ -38,6 +39,7 @@ fn a_failure_is_final_when_its_job_and_secret_are_gone() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn each_new_value_of_the_annotation_runs_a_failed_task_once_more() {
     run(async {
         let bench = Bench::start("retry", &[]).await;
@@ -61,6 +63,7 @@ fn each_new_value_of_the_annotation_runs_a_failed_task_once_more() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn refused_credentials_are_tried_once_more_when_the_secret_has_changed() {
     run(async {
         let mut bench = Bench::start("rotation", &[]).await;
@@ -90,6 +93,7 @@ fn refused_credentials_are_tried_once_more_when_the_secret_has_changed() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_job_that_vanishes_is_made_again_and_the_third_time_the_task_fails() {
     run(async {
         let bench = Bench::start("lost", &[]).await;
@@ -111,6 +115,7 @@ fn a_job_that_vanishes_is_made_again_and_the_third_time_the_task_fails() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_deadline_is_told_with_what_was_waited_for() {
     run(async {
         let bench = Bench::start("deadline", &["--job-deadline=8"]).await;
@@ -136,6 +141,7 @@ fn a_deadline_is_told_with_what_was_waited_for() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn errors_in_a_row_are_told_and_forgotten_when_they_end() {
     run(async {
         let flags = [

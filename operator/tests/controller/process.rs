@@ -35,6 +35,7 @@ async fn address(bench: &Bench, number: usize, what: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn one_works_and_the_next_takes_over_when_it_dies_or_ends() {
     run(async {
         let mut bench = Bench::start("lead", &ELECTION).await;
@@ -69,6 +70,7 @@ fn one_works_and_the_next_takes_over_when_it_dies_or_ends() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn who_loses_the_lease_stops_at_once() {
     run(async {
         let bench = Bench::start("usurped", &ELECTION).await;
@@ -91,6 +93,7 @@ fn who_loses_the_lease_stops_at_once() {
 
 /// Two installations in one cluster: the one that watched all Jobs once took the other's for lost.
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_task_that_the_selector_leaves_out_is_left_alone_whatever_its_job_does() {
     run(async {
         let mut bench = Bench::start("ours", &[]).await;
@@ -122,6 +125,7 @@ fn a_task_that_the_selector_leaves_out_is_left_alone_whatever_its_job_does() {
 
 /// The namespace's field once kept the operator from ever beginning: cluster-scoped kinds have none.
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_selector_of_fields_may_name_a_namespace() {
     run(async {
         let mut bench = Bench::new("fields").await;
@@ -138,6 +142,7 @@ fn a_selector_of_fields_may_name_a_namespace() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn selectors_that_no_api_server_takes_end_the_operator_with_a_word() {
     run(async {
         let mut bench = Bench::new("selectors").await;
@@ -156,6 +161,7 @@ fn selectors_that_no_api_server_takes_end_the_operator_with_a_word() {
 
 /// A leader once said so before it had seen any task.
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_leader_is_ready_when_it_has_seen_what_there_is() {
     run(async {
         let mut bench = Bench::new("unready").await;
@@ -268,6 +274,7 @@ fn manual_pages_and_completions_are_there_for_every_command() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn health_and_metrics_are_served() {
     run(async {
         let bench = Bench::start("served", &[]).await;

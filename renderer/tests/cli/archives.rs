@@ -32,6 +32,7 @@ fn rendered(command: &mut std::process::Command, path: &Path) -> String {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn odd_archives_render_as_helm_renders_them() {
     let folder = tempfile::tempdir().unwrap();
     let chart = ("x/Chart.yaml", "apiVersion: v2\nname: x\nversion: 1.0.0\n");

@@ -48,6 +48,7 @@ fn copy(source: &str, target: &str, rest: &[&str]) -> Run {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_chart_goes_round_registries_and_layouts_with_its_digest() {
     let (one, two) = (
         Registry::start(),
@@ -106,6 +107,7 @@ fn a_chart_goes_round_registries_and_layouts_with_its_digest() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn within_a_registry_blobs_are_mounted_and_never_come_here() {
     let tokens = TokenServer::start("me", "hunter2", "refresh", 300);
     let registries = [
@@ -175,6 +177,7 @@ fn within_a_registry_blobs_are_mounted_and_never_come_here() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn the_policy_holds_and_nothing_is_fetched_for_a_conflict() {
     let registry = Registry::start();
     let folder = tempfile::tempdir().unwrap();

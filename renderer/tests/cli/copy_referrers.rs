@@ -60,6 +60,7 @@ fn cosign_verifies(home: &Path, chart: &str) -> bool {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn signatures_come_along_round_registries_and_layouts() {
     let (one, two) = (
         Registry::start(),
@@ -137,6 +138,7 @@ fn signatures_come_along_round_registries_and_layouts() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn signatures_that_are_there_stay_and_what_another_chart_has_is_left_alone() {
     let registry = Registry::start();
     let folder = tempfile::tempdir().unwrap();
@@ -162,6 +164,7 @@ fn signatures_that_are_there_stay_and_what_another_chart_has_is_left_alone() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_signature_of_a_signature_comes_along() {
     let registry = Registry::start();
     let folder = tempfile::tempdir().unwrap();
@@ -186,6 +189,7 @@ fn a_signature_of_a_signature_comes_along() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_copy_to_a_folder_is_the_archive_by_the_same_policy() {
     let registry = Registry::start();
     let folder = tempfile::tempdir().unwrap();

@@ -61,6 +61,7 @@ fn helm(home: &Path, words: &[&str], chart: &Path) {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn helm_builds_from_our_lock_and_we_from_helms() {
     let registry = Registry::start();
     let folder = tempfile::tempdir().unwrap();
@@ -133,6 +134,7 @@ fn helm_builds_from_our_lock_and_we_from_helms() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_build_refuses_what_has_changed_since_the_lock_and_loses_nothing() {
     let registry = Registry::start();
     let folder = tempfile::tempdir().unwrap();
@@ -196,6 +198,7 @@ fn a_build_refuses_what_has_changed_since_the_lock_and_loses_nothing() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn what_is_no_dependency_any_more_goes_and_what_is_no_chart_stays() {
     let registry = Registry::start();
     let folder = tempfile::tempdir().unwrap();
@@ -219,6 +222,7 @@ fn what_is_no_dependency_any_more_goes_and_what_is_no_chart_stays() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn with_a_lock_and_a_cache_nothing_is_asked() {
     let registry = Registry::start();
     let upstream = registry.host().to_owned();
@@ -269,6 +273,7 @@ pub(crate) fn packed(folder: &Path, name: &str, version: &str) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn web_repositories_are_used_by_url_and_by_the_names_helm_has_for_them() {
     let folder = tempfile::tempdir().unwrap();
     let (old, new) = (
@@ -387,6 +392,7 @@ fn an_index_that_lies_about_a_digest_is_refused_and_credentials_stay_at_home() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn charts_beside_this_one_get_their_dependencies_first_and_circles_are_refused() {
     let registry = Registry::start();
     let folder = tempfile::tempdir().unwrap();

@@ -8,6 +8,7 @@ use crate::dependency::{chart, names};
 use crate::{Run, command};
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn missing_dependencies_are_fetched_before_rendering_and_packaging() {
     let registry = Registry::start();
     let folder = tempfile::tempdir().unwrap();

@@ -88,6 +88,7 @@ fn compare(folder: &Path, words: &[&str]) {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn each_state_of_a_dependency_is_what_helm_lists() {
     let folder = tempfile::tempdir().unwrap();
     every_state(folder.path());
@@ -100,6 +101,7 @@ fn each_state_of_a_dependency_is_what_helm_lists() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_chart_without_dependencies_has_none_listed() {
     let folder = tempfile::tempdir().unwrap();
     chart(&folder.path().join("bare"), "bare", "1.0.0");
@@ -113,6 +115,7 @@ fn a_chart_without_dependencies_has_none_listed() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn an_archive_and_the_short_names_work_too() {
     let folder = tempfile::tempdir().unwrap();
     every_state(folder.path());

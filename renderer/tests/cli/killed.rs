@@ -154,6 +154,7 @@ fn chart(folder: &Path, number: u32) -> String {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_push_to_a_registry_or_many() {
     let ground = Ground::new();
     for (number, words) in [["push", "in/c0"], ["publish", "in"]].into_iter().enumerate() {
@@ -166,6 +167,7 @@ fn a_push_to_a_registry_or_many() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_push_or_a_copy_to_a_layout() {
     let ground = Ground::new();
     ground.kill_at_random(&["publish", "in", "oci-layout:out"], || {
@@ -185,6 +187,7 @@ fn a_push_or_a_copy_to_a_layout() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_pull_or_a_push_to_a_folder() {
     let ground = Ground::new();
     ground.kill_at_random(&["publish", "in", "file:out"], || {

@@ -46,6 +46,7 @@ fn push(home: &Path, target: &str) -> Run {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn what_login_keeps_is_used_by_us_and_by_helm_until_logout() {
     let (registry, home) = (basic(), tempfile::tempdir().unwrap());
     let host = registry.host();
@@ -78,6 +79,7 @@ fn what_login_keeps_is_used_by_us_and_by_helm_until_logout() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn what_helm_keeps_is_forgotten_by_us() {
     let (registry, home) = (basic(), tempfile::tempdir().unwrap());
     let file = home.path().join("helm.json");
@@ -105,6 +107,7 @@ fn what_helm_keeps_is_forgotten_by_us() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_wrong_password_is_refused_and_not_kept() {
     let (registry, home) = (basic(), tempfile::tempdir().unwrap());
     let run = login(
@@ -123,6 +126,7 @@ fn a_wrong_password_is_refused_and_not_kept() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_token_server_is_asked_and_tls_verified() {
     let tokens = TokenServer::start("me", PASSWORD, "refresh", 300);
     let authority = Authority::new();
@@ -235,6 +239,7 @@ fn a_file_that_is_not_understood_is_left_and_never_quoted() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_helper_that_the_file_names_keeps_and_forgets() {
     let registry = basic();
     let home = tempfile::tempdir().unwrap();

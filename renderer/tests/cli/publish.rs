@@ -40,6 +40,7 @@ fn counting(registry: &Registry) -> Server {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn unchanged_charts_take_one_head_each_and_changed_ones_are_pushed() {
     let (registry, folder) = (Registry::start(), tempfile::tempdir().unwrap());
     let server = counting(&registry);
@@ -105,6 +106,7 @@ fn unchanged_charts_take_one_head_each_and_changed_ones_are_pushed() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn with_credentials_unchanged_charts_are_asked_for_once_too() {
     let tokens = TokenServer::start("me", "hunter2", "refresh", 300);
     let basic = Auth::Basic {
@@ -142,6 +144,7 @@ fn with_credentials_unchanged_charts_are_asked_for_once_too() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn check_says_what_would_happen_and_pushes_nothing() {
     let (registry, folder) = (Registry::start(), tempfile::tempdir().unwrap());
     let server = counting(&registry);
@@ -189,6 +192,7 @@ fn check_says_what_would_happen_and_pushes_nothing() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn one_that_fails_stops_no_other_and_each_is_named() {
     let (registry, folder) = (Registry::start(), tempfile::tempdir().unwrap());
     let upstream = registry.host().to_owned();
@@ -294,6 +298,7 @@ fn nothing_is_pushed_whose_digest_can_not_be_told() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn no_more_connections_are_open_than_allowed() {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -317,6 +322,7 @@ fn no_more_connections_are_open_than_allowed() {
 
 /// A large chart takes its time: what came to the tag meanwhile is not written over.
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_tag_that_was_taken_during_the_upload_is_a_conflict() {
     let (registry, folder) = (Registry::start(), tempfile::tempdir().unwrap());
     let write = |name: &str, bytes: Vec<u8>| {

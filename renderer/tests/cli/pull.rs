@@ -43,6 +43,7 @@ pub(crate) fn pull(reference: &str, into: &Path, rest: &[&str]) -> Run {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn what_helm_pushed_is_pulled_by_tag_version_digest_or_as_the_newest() {
     let (registry, folder) = (Registry::start(), tempfile::tempdir().unwrap());
     let archive = package(folder.path());
@@ -87,6 +88,7 @@ fn what_helm_pushed_is_pulled_by_tag_version_digest_or_as_the_newest() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn untar_gives_the_folder_that_helm_gives() {
     let (registry, folder) = (Registry::start(), tempfile::tempdir().unwrap());
     let archive = package(folder.path());
@@ -131,6 +133,7 @@ fn untar_gives_the_folder_that_helm_gives() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn every_kind_of_registry_and_a_layout_give_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let archive = package(folder.path());

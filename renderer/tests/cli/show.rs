@@ -47,6 +47,7 @@ const OLD: &[(&str, &str)] = &[
 ];
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn each_part_of_a_chart_is_what_helm_shows() {
     let folder = tempfile::tempdir().unwrap();
     for (name, files) in [("full", FULL), ("bare", BARE), ("old", OLD)] {
@@ -62,6 +63,7 @@ fn each_part_of_a_chart_is_what_helm_shows() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn an_archive_is_shown_as_its_folder_is() {
     let folder = tempfile::tempdir().unwrap();
     write(&folder.path().join("full"), FULL);

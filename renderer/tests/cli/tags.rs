@@ -13,6 +13,7 @@ fn tags(reference: &str, rest: &[&str]) -> Run {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn versions_are_listed_newest_first_with_a_plus_and_other_tags_last() {
     let registry = Registry::with(&Setup {
         auth: Auth::Basic {

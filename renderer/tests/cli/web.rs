@@ -37,6 +37,7 @@ fn run(words: &[&str]) -> Run {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_chart_is_taken_by_url_by_repository_and_by_a_name_of_helms() {
     let folder = tempfile::tempdir().unwrap();
     let server = web(files(folder.path()), None);
@@ -82,6 +83,7 @@ fn a_chart_is_taken_by_url_by_repository_and_by_a_name_of_helms() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_pull_saves_what_helm_saves() {
     let folder = tempfile::tempdir().unwrap();
     let server = web(files(folder.path()), None);

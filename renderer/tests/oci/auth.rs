@@ -26,6 +26,7 @@ fn basic_registry_of(version_2: bool) -> Registry {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn basic_credentials_open_the_registry_from_flags_environment_and_files() {
     let registry = basic_registry();
     let target = format!("oci://{}/charts", registry.host());
@@ -68,6 +69,7 @@ fn basic_credentials_open_the_registry_from_flags_environment_and_files() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn version_2_of_the_registry_lets_users_and_tokens_in_as_well() {
     let basic = basic_registry_of(true);
     let tokens = TokenServer::start("robot", PASSWORD, "refresh-me", 300);
@@ -87,6 +89,7 @@ fn version_2_of_the_registry_lets_users_and_tokens_in_as_well() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn wrong_and_missing_credentials_are_told_apart_and_not_retried() {
     let registry = basic_registry();
     let target = format!("oci://{}/charts", registry.host());
@@ -135,6 +138,7 @@ fn wrong_and_missing_credentials_are_told_apart_and_not_retried() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_token_is_asked_for_once_with_pull_and_push() {
     let tokens = TokenServer::start("robot", PASSWORD, "refresh-me", 300);
     let registry = Registry::with(&Setup {
@@ -163,6 +167,7 @@ fn a_token_is_asked_for_once_with_pull_and_push() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_token_that_only_reads_and_a_wrong_password_are_auth_failures() {
     let tokens = TokenServer::start("robot", PASSWORD, "refresh-me", 300);
     let registry = Registry::with(&Setup {
@@ -182,6 +187,7 @@ fn a_token_that_only_reads_and_a_wrong_password_are_auth_failures() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn an_expiring_token_is_replaced_before_or_on_401() {
     // 5 s is within the margin: no token is used for a second request.
     let tokens = TokenServer::start("robot", PASSWORD, "refresh-me", 5);
@@ -239,6 +245,7 @@ fn answers_of_token_servers_that_make_no_sense_are_refused_without_quoting_them(
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_broken_credentials_file_is_named_once_a_registry_asks() {
     let registry = basic_registry();
     let dir = tempfile::tempdir().unwrap();
@@ -291,6 +298,7 @@ fn what_a_stranger_was_not_shown_is_not_overwritten() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_token_that_is_refused_later_is_replaced_once_for_all_requests() {
     let registry = Registry::start();
     let upstream = registry.host().to_owned();

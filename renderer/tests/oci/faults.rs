@@ -11,6 +11,7 @@ use testbed::{Answer, Registry, Response, Server};
 use crate::support::*;
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn each_request_may_fail_seven_times_in_every_passing_way() {
     let registry = Registry::start();
     // Each request is answered only at its eighth try; what fails differs.
@@ -95,6 +96,7 @@ fn a_genuine_no_is_not_asked_again_and_its_reason_is_shown() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn retry_after_is_waited_for_in_both_forms_up_to_its_cap() {
     // The clock of `Fixed` stands at 1970.
     for asked in ["3600", "Thu, 01 Jan 1970 01:00:00 GMT"] {
@@ -155,6 +157,7 @@ fn nobody_there_is_a_network_failure_after_all_attempts() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn an_upload_whose_session_is_lost_begins_with_a_fresh_post() {
     let registry = Registry::start();
     let lost = AtomicUsize::new(0);

@@ -20,6 +20,7 @@ fn recorded(registry: &Registry) -> Server {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn created_then_unchanged_with_one_request_then_conflict_replace_and_skip() {
     let registry = Registry::start();
     let recorder = recorded(&registry);
@@ -94,6 +95,7 @@ fn an_unexpected_digest_fails_before_any_request() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn blobs_that_are_there_are_not_sent_again() {
     let registry = Registry::start();
     let recorder = recorded(&registry);
@@ -114,6 +116,7 @@ fn blobs_that_are_there_are_not_sent_again() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn helm_skopeo_and_crane_read_what_was_pushed_to_both_versions() {
     for version_2 in [false, true] {
         let registry = Registry::with(&Setup {
@@ -193,6 +196,7 @@ fn streamed(size: usize, promised: u64) -> (Artifact, Arc<Pattern>) {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_streamed_layer_is_made_once_for_the_put_and_arrives_whole() {
     let registry = Registry::start();
     let recorder = recorded(&registry);
@@ -213,6 +217,7 @@ fn a_streamed_layer_is_made_once_for_the_put_and_arrives_whole() {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_source_that_changed_is_our_own_disks_fault_and_no_tag_appears() {
     for promised in [4_000_000, 6_000_000] {
         let registry = Registry::start();
@@ -247,6 +252,7 @@ impl solar_render::oci::Progress for Heard {
 }
 
 #[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_layer_of_some_size_goes_in_pieces_and_progress_is_told() {
     let registry = Registry::start();
     let mut state = 1_u32;
