@@ -3,57 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueHint};
-
-use super::{Context, Done, Outcome};
+use super::args::cache::{CacheCommand, CacheOptions, CachePlace, Prune};
+use super::context::{Context, Done, Outcome};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
 use crate::oci::{Cache, Keep, Usage};
 use crate::report;
-
-/// `cache`
-#[derive(Subcommand, Debug)]
-pub(crate) enum CacheCommand {
-    /// Say where the cache is, and what it holds
-    Info(CachePlace),
-    /// Remove what was not used for a while
-    Prune(Prune),
-}
-
-/// `cache prune`
-#[derive(Args, Debug)]
-pub(crate) struct Prune {
-    /// Keep what was used within this time: 12h, 30d [default: 30d, unless --max-size or --all is given]
-    #[arg(long, value_name = "TIME", value_parser = age)]
-    pub(crate) max_age: Option<Duration>,
-    /// Keep at most this much, the last used first: 500MiB, 2GiB
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
-    pub(crate) max_size: Option<u64>,
-    /// Remove everything
-    #[arg(long, conflicts_with_all = ["max_age", "max_size"])]
-    pub(crate) all: bool,
-    #[command(flatten)]
-    pub(crate) place: CachePlace,
-}
-
-/// Which cache.
-#[derive(Args, Debug, Clone, Default)]
-pub(crate) struct CachePlace {
-    /// The cache's folder; else SOLAR_RENDER_CACHE, else solar-render in XDG_CACHE_HOME or ~/.cache
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) cache_dir: Option<std::path::PathBuf>,
-}
-
-/// Which cache, if any.
-#[derive(Args, Debug, Clone, Default)]
-#[command(next_help_heading = "Cache")]
-pub(crate) struct CacheOptions {
-    #[command(flatten)]
-    pub(crate) place: CachePlace,
-    /// Neither look into the cache nor keep anything
-    #[arg(long, conflicts_with = "cache_dir")]
-    pub(crate) no_cache: bool,
-}
 
 impl CachePlace {
     fn find(&self, context: &Context<'_>) -> Option<Cache> {
@@ -127,63 +82,4 @@ fn shown(usage: Usage) -> String {
 
 fn cannot(dir: &Path, error: &std::io::Error) -> crate::diag::Diagnostics {
     fsio::cannot("use the cache", dir, error, Class::Io)
-}
-
-/// `90m`, `12h`, `30d`
-fn age(text: &str) -> std::result::Result<Duration, String> {
-    number(
-        text,
-        &[("s", 1), ("m", 60), ("h", 3600), ("d", 86_400), ("w", 7 * 86_400)],
-    )
-    .map(Duration::from_secs)
-    .ok_or_else(|| "a time is wanted, as in 90m, 12h or 30d".to_owned())
-}
-
-/// `1000`, `64KiB`, `500MiB`, `2GiB`
-fn bytes(text: &str) -> std::result::Result<u64, String> {
-    number(
-        text,
-        &[
-            ("", 1),
-            ("B", 1),
-            ("KiB", 1 << 10),
-            ("MiB", 1 << 20),
-            ("GiB", 1 << 30),
-            ("TiB", 1 << 40),
-        ],
-    )
-    .ok_or_else(|| "a size is wanted, as in 500MiB or 2GiB".to_owned())
-}
-
-fn number(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
-    let unit = text.get(digits.len()..)?;
-    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
-    digits.parse::<u64>().ok()?.checked_mul(*factor)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ages_and_sizes_are_read_with_their_units() {
-        assert_eq!(age("30d"), Ok(Duration::from_secs(2_592_000)));
-        assert_eq!(age("0s"), Ok(Duration::ZERO));
-        assert_eq!(bytes("2GiB"), Ok(2 << 30));
-        assert_eq!(bytes("17"), Ok(17));
-        for bad in [
-            "",
-            "d",
-            "1y",
-            "-1d",
-            "99999999999999999999d",
-            "18446744073709551615w",
-        ] {
-            assert!(age(bad).is_err(), "{bad}");
-        }
-        for bad in ["", "1GB", "GiB", "1.5GiB", "18446744073709551615KiB"] {
-            assert!(bytes(bad).is_err(), "{bad}");
-        }
-    }
 }

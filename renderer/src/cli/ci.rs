@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-use super::output::to_stderr;
+use super::printer::to_stderr;
 use crate::diag::{Class, Diagnostic};
 use crate::fsio;
 use crate::report::{Report, list_to_json};

@@ -1,10 +1,12 @@
 //! `copy`.
 
-use super::args::{Copy, Exists};
+use super::args::copy::Copy;
+use super::args::policy::Exists;
+use super::client::client_options;
+use super::context::{Context, Outcome};
+use super::keys::signer;
 use super::progress::Progress;
-use super::shipping::{client_options, describe, failed, shipped};
-use super::sign::signer;
-use super::{Context, Outcome};
+use super::push::{describe, failed, shipped};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::{self, ClientOptions, CopyOptions, IfExists, PushOptions};
 use crate::reference::{Place, Target};

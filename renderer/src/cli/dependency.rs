@@ -1,54 +1,19 @@
 //! `dependency build` and `dependency update`; `dependency list` is next door.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::{Args, Subcommand, ValueHint};
-
-use super::args::Registry;
-use super::output::to_stderr;
+use super::args::dependency::{Dependencies, DependencyCommand};
+use super::args::provenance::Provenance;
+use super::args::repositories::KnownRepositories;
+use super::client::client_options;
+use super::context::{Context, Done, Outcome};
+use super::printer::to_stderr;
 use super::progress::Progress;
-use super::shipping::client_options;
-use super::source_args::{KnownRepositories, Provenance};
-use super::{Context, Done, Outcome};
 use crate::dependencies::{self, Change, Mode, Placed, Reach};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::ClientOptions;
 use crate::report::{self, Report};
-
-/// `dependency`
-#[derive(Subcommand, Debug)]
-#[command(defer = true)]
-pub(crate) enum DependencyCommand {
-    /// List what Chart.yaml declares, and whether it is in charts/
-    #[command(visible_alias = "ls")]
-    List(super::chart_args::DependencyList),
-    /// Put into charts/ what Chart.lock says; without a lock as `update`
-    Build(Dependencies),
-    /// Choose the newest versions that fit, put them into charts/, and write Chart.lock
-    #[command(alias = "up")]
-    Update(Dependencies),
-}
-
-/// `dependency build` and `dependency update`
-#[derive(Args, Debug)]
-pub(crate) struct Dependencies {
-    /// The chart folder
-    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
-    pub(crate) chart: PathBuf,
-    #[command(flatten)]
-    pub(crate) known: KnownRepositories,
-    /// Nothing: indexes of repositories are always fetched, and nothing is when the lock and the cache
-    /// have it all
-    #[arg(long)]
-    pub(crate) skip_refresh: bool,
-    #[command(flatten)]
-    pub(crate) provenance: Provenance,
-    #[command(flatten)]
-    pub(crate) cache: super::cache::CacheOptions,
-    #[command(flatten)]
-    pub(crate) registry: Registry,
-}
 
 /// `dependency`
 pub(crate) fn dependency(command: &DependencyCommand, context: &Context<'_>) -> Done {

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::chart_args::DependencyList;
-use super::{Context, Done, Outcome};
+use super::args::dependency::DependencyList;
+use super::context::{Context, Done, Outcome};
 use crate::chart::details::Dependency;
 use crate::chart::load::{Loaded, load};
 use crate::diag::Result;

@@ -3,37 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::Args;
-
-use super::Context;
-use super::args::Registry;
-use super::shipping::client_options;
+use super::args::fetch::Fetch;
+use super::client::client_options;
+use super::context::Context;
 use super::source::{self, Choice, Source};
-use super::source_args::{Provenance, Repositories};
 use crate::chart::load::{self, Loaded};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
 use crate::oci::{ClientOptions, PullOptions};
-
-/// How a chart is fetched that is not on disk.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Charts from elsewhere")]
-pub(crate) struct Fetch {
-    /// The version of a chart that has several, or a range of versions; else its tag, else the newest release
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) version: Option<String>,
-    /// Take versions before a release, too
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub(crate) devel: bool,
-    #[command(flatten)]
-    pub(crate) provenance: Provenance,
-    #[command(flatten)]
-    pub(crate) repositories: Repositories,
-    #[command(flatten)]
-    pub(crate) cache: super::cache::CacheOptions,
-    #[command(flatten)]
-    pub(crate) registry: Registry,
-}
 
 impl Fetch {
     /// How it is fetched; reads the password if it is on standard input.
@@ -59,7 +36,7 @@ pub(crate) fn load(chart: &Path, fetch: &Fetch, context: &Context<'_>) -> Result
             return Err(one.hint("a folder or an archive is one version").into());
         }
         if let Some(keyring) = keyring {
-            super::verify::check_file(chart, &keyring, context)?;
+            super::provenance::check_file(chart, &keyring, context)?;
         }
         return load::load(chart);
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Done;
+use super::context::Done;
 use crate::engine::families;
 use crate::value::{Map, Value};
 

@@ -1,8 +1,8 @@
 //! `images`: the container images that a rendered chart uses.
 
-use super::lint_args::Images;
-use super::template::request_of;
-use super::{Context, Done, Outcome};
+use super::args::images::Images;
+use super::context::{Context, Done, Outcome};
+use super::request::request_of;
 use crate::diag::Result;
 use crate::engine::images::{Image, images};
 use crate::engine::manifest::{Choice, Manifest, Manifests};

@@ -7,9 +7,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::lint_args::Lint;
-use super::template::{merged, or_default};
-use super::{Context, Done, Outcome};
+use super::args::lint::Lint;
+use super::context::{Context, Done, Outcome};
+use super::request::{merged, or_default};
 use crate::chart::MAX_CHART_DEPTH;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result, Severity as Grave};
 use crate::engine::capabilities::Capabilities;

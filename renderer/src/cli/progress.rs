@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::output::{Printer, to_stderr};
+use super::printer::{Printer, to_stderr};
 use crate::fsio;
 use crate::oci;
 use crate::reference::Digest;

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::shipping::{describe, failed, shipped};
-use super::{Context, Outcome, ci, signals};
+use super::context::{Context, Outcome};
+use super::push::{describe, failed, shipped};
+use super::{ci, signals};
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::oci::{Finished, Going};
 use crate::report::{self, Report};

@@ -1,15 +1,14 @@
-//! `pull`.
+//! `pull`
 
-use super::args::Pull;
-use super::shipping::client_options;
+use super::args::pull::Pull;
+use super::client::client_options;
+use super::context::{Context, Done, Outcome};
+use super::keys::load_public;
+use super::provenance::{signed_report, signed_text};
 use super::source::{self, Choice, Source};
-use super::{Context, Done, Outcome};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::{self, ClientOptions, PullOptions, Pulled};
-use crate::reference::{Locator, Tag};
 use crate::report::{self, Report};
-use crate::semver::Constraint;
-use crate::version;
 
 /// `pull`
 pub(crate) fn pull(args: &Pull, context: &Context<'_>) -> Done {
@@ -39,7 +38,7 @@ fn prepare(args: &Pull, context: &Context<'_>) -> Result<(ClientOptions, PullOpt
         ..client_options(&args.registry)?
     };
     let verify_by = args.verify_by.as_ref();
-    let verify_by = verify_by.map(|key| super::sign::load_public(key, context.world));
+    let verify_by = verify_by.map(|key| load_public(key, context.world));
     let options = PullOptions {
         destination: args.destination.clone(),
         // Without `.` inside: nothing can be made by that name.
@@ -90,42 +89,6 @@ fn nowhere(chart: &str) -> crate::diag::Diagnostics {
         .into()
 }
 
-/// The tag may be given as a version, too, but only one of them; a range chooses among all tags.
-pub(super) fn locate(chart: &Locator, version: Option<&str>) -> Result<(Locator, Option<Constraint>)> {
-    let mut locator = chart.clone();
-    let Some(version) = version else {
-        return Ok((locator, None));
-    };
-    let wrong = |message: String| Diagnostic::error(Class::Usage, message);
-    if !version::is_valid(version) {
-        let range = Constraint::parse(version).map_err(|error| {
-            wrong(format!(
-                "--version {version:?} is neither a version nor a range: {error}"
-            ))
-        })?;
-        return match locator.at() {
-            None => Ok((locator, Some(range))),
-            Some(at) => Err(wrong(format!(
-                "{} is exact: a range has nothing to choose there",
-                chart.place.with(&at)
-            ))
-            .into()),
-        };
-    }
-    let tag = Tag::from_version(version).map_err(|error| wrong(format!("--version: {error}")))?;
-    match &locator.tag {
-        Some(other) if *other != tag => Err(wrong(format!(
-            "the tag is {:?}, but --version says {version:?}",
-            other.as_str()
-        ))
-        .into()),
-        _ => {
-            locator.tag = Some(tag);
-            Ok((locator, None))
-        }
-    }
-}
-
 fn done(pulled: Pulled) -> Outcome {
     let Pulled {
         reference,
@@ -140,9 +103,9 @@ fn done(pulled: Pulled) -> Outcome {
     let digest = manifest
         .as_ref()
         .map_or(String::new(), |(digest, _)| format!("Digest: {digest}\n"));
-    let signed = signer.as_ref().map_or(String::new(), |signer| {
-        super::verify::signed_text(signer, &layer.0)
-    });
+    let signed = signer
+        .as_ref()
+        .map_or(String::new(), |signer| signed_text(signer, &layer.0));
     let text = format!("Pulled: {reference}\n{digest}{signed}Saved: {path}\n");
     let report = Report {
         outcome: Some(report::Outcome::Pulled),
@@ -152,7 +115,7 @@ fn done(pulled: Pulled) -> Outcome {
             size: layer.1,
         }),
         file: Some(path),
-        provenance: signer.map(super::verify::signed_report),
+        provenance: signer.map(signed_report),
         ..Report::default()
     };
     let report = match manifest {

@@ -1,7 +1,7 @@
 //! `show`: what is in a chart, as `helm show` prints it.
 
-use super::chart_args::{Part, Show};
-use super::{Context, Done, Outcome};
+use super::args::show::{Part, Show};
+use super::context::{Context, Done, Outcome};
 use crate::chart::load::Loaded;
 use crate::diag::{Class, Result};
 use crate::fsio;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals as Incoming;
 
-use super::output::{Finish, Printer};
+use super::printer::{Finish, Printer};
 use crate::diag::{Class, Diagnostic};
 use crate::fsio;
 use crate::oci::{self, Stop};

@@ -5,17 +5,17 @@ use std::path::Path;
 
 use url::Url;
 
-use super::Context;
+use super::args::repositories::Repositories;
+use super::context::Context;
 use super::progress::Progress;
-use super::pull::locate;
-use super::source_args::Repositories;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::fetch::WebUser;
 use crate::oci::{self, ClientOptions, Credentials, PullOptions, Pulled};
-use crate::reference::Locator;
+use crate::reference::{Locator, Tag};
 use crate::repositories::pull as web;
 use crate::repositories::web::{Wanted, Web};
 use crate::semver::Constraint;
+use crate::version;
 
 /// Where a chart is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +93,42 @@ pub(crate) fn pull(
     };
     progress.end();
     pulled
+}
+
+/// The tag may be given as a version, too, but only one of them; a range chooses among all tags.
+fn locate(chart: &Locator, version: Option<&str>) -> Result<(Locator, Option<Constraint>)> {
+    let mut locator = chart.clone();
+    let Some(version) = version else {
+        return Ok((locator, None));
+    };
+    let wrong = |message: String| Diagnostic::error(Class::Usage, message);
+    if !version::is_valid(version) {
+        let range = Constraint::parse(version).map_err(|error| {
+            wrong(format!(
+                "--version {version:?} is neither a version nor a range: {error}"
+            ))
+        })?;
+        return match locator.at() {
+            None => Ok((locator, Some(range))),
+            Some(at) => Err(wrong(format!(
+                "{} is exact: a range has nothing to choose there",
+                chart.place.with(&at)
+            ))
+            .into()),
+        };
+    }
+    let tag = Tag::from_version(version).map_err(|error| wrong(format!("--version: {error}")))?;
+    match &locator.tag {
+        Some(other) if *other != tag => Err(wrong(format!(
+            "the tag is {:?}, but --version says {version:?}",
+            other.as_str()
+        ))
+        .into()),
+        _ => {
+            locator.tag = Some(tag);
+            Ok((locator, None))
+        }
+    }
 }
 
 fn from_web(

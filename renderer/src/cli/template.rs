@@ -3,31 +3,23 @@
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
+use super::args::template::Template;
+use super::context::{Context, Done, Outcome};
 use super::dependency::{Wanted, update_first};
-use super::template_args::{ClusterFlags, ReleaseFlags, Template, ValueFlags};
+use super::fetch;
+use super::request::request_of;
 use super::template_files::write_files;
-use super::{Context, Done, Outcome, csv, fetch};
 use crate::chart::load::Loaded;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
-use crate::engine::capabilities::Capabilities;
 use crate::engine::manifest::{Choice, Crd, Manifest, Manifests, print_texts};
-use crate::engine::release::{DEFAULT_NAME, Release, check_name, name_from_template};
+use crate::engine::release::Release;
 use crate::engine::show::show_only;
 use crate::engine::{Chart, Rendered, Request};
 use crate::fsio;
 use crate::report::{Report, SCHEMA};
 use crate::value::{Map, Value};
-use crate::values::Places;
 use crate::values::dependencies::missing_charts;
-use crate::values::options::Options;
-use crate::world::{Fixed, System, World};
-
-/// What --frozen's clock shows, in seconds: 1980, as in archives.
-const FROZEN_CLOCK: u64 = 315_532_800;
-/// What --frozen's randomness grows from.
-const FROZEN_SEED: u64 = 0;
 
 /// `template`
 pub(crate) fn template(args: &Template, context: &Context<'_>) -> Done {
@@ -148,68 +140,6 @@ fn request(args: &Template) -> Result<(PathBuf, Request)> {
     Ok((chart, request))
 }
 
-/// As [`request`], from the flags that other commands have, too; schemas are looked at.
-pub(crate) fn request_of(
-    words: &[String],
-    values: &ValueFlags,
-    release: &ReleaseFlags,
-    cluster: &ClusterFlags,
-    frozen: bool,
-) -> Result<(PathBuf, Request)> {
-    let api_versions = csv::fields("--api-versions", &cluster.api_versions)?;
-    let capabilities = Capabilities::with(Some(&cluster.kube_version), &api_versions)?;
-    let (world, seed): (Arc<dyn World>, _) = if frozen {
-        let frozen = Fixed {
-            now: SystemTime::UNIX_EPOCH + Duration::from_secs(FROZEN_CLOCK),
-            ..Fixed::default()
-        };
-        (Arc::new(frozen), Some(FROZEN_SEED))
-    } else {
-        (Arc::new(System), None)
-    };
-    let (name, chart) = name_and_chart(words, release, &world, seed)?;
-    let (values, places) = merged(values)?;
-    check_name(&name)?;
-    let request = Request {
-        values,
-        places,
-        release: Release {
-            name,
-            namespace: or_default(&release.namespace),
-            is_upgrade: release.is_upgrade,
-            revision: 1,
-        },
-        capabilities,
-        skip_schema: false,
-        world,
-        seed,
-        lint: false,
-    };
-    Ok((PathBuf::from(chart), request))
-}
-
-/// An empty namespace is none to Helm: `-n "$UNSET"` means the default.
-pub(crate) fn or_default(namespace: &str) -> String {
-    match namespace {
-        "" => "default",
-        given => given,
-    }
-    .to_owned()
-}
-
-/// The values of all flags together, and where they stand.
-pub(crate) fn merged(values: &ValueFlags) -> Result<(Map, Places)> {
-    let options = Options {
-        files: csv::fields("--values", &values.values)?,
-        json: values.set_json.clone(),
-        typed: values.set.clone(),
-        text: values.set_string.clone(),
-        from_file: values.set_file.clone(),
-        literal: values.set_literal.clone(),
-    };
-    options.merge(&mut std::io::stdin())
-}
-
 fn refuse_a_cluster(args: &Template) -> Result<()> {
     let given = args.dry_run.as_str();
     if matches!(
@@ -222,36 +152,6 @@ fn refuse_a_cluster(args: &Template) -> Result<()> {
     Err(one
         .note("no cluster is spoken to here: only `client` can be done")
         .into())
-}
-
-/// The name is given, made by a template, or Helm's.
-fn name_and_chart<'a>(
-    words: &'a [String],
-    release: &ReleaseFlags,
-    world: &Arc<dyn World>,
-    seed: Option<u64>,
-) -> Result<(String, &'a str)> {
-    let usage = |message: String| Err(Diagnostics::from(Diagnostic::error(Class::Usage, message)));
-    match words {
-        [_, _] if release.generate_name => {
-            usage("cannot set --generate-name and also specify a name".to_owned())
-        }
-        [_, _] if !release.name_template.is_empty() => {
-            usage("cannot set --name-template and also specify a name".to_owned())
-        }
-        [name, chart] => Ok((name.clone(), chart)),
-        [chart] if !release.name_template.is_empty() => {
-            let name = name_from_template(&release.name_template, world, seed)?;
-            Ok((name, chart))
-        }
-        [chart] => Ok((DEFAULT_NAME.to_owned(), chart)),
-        more => {
-            let rest = more.get(2..).unwrap_or_default().join(", ");
-            usage(format!(
-                "expected at most two arguments, unexpected arguments: {rest}"
-            ))
-        }
-    }
 }
 
 fn explained(problem: Diagnostics, debug: bool) -> Diagnostics {

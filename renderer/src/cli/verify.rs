@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use super::args::Verify;
+use super::args::verify::Verify;
+use super::client::client_options;
+use super::context::{Context, Outcome};
+use super::keys::load_public;
 use super::progress::Progress;
-use super::shipping::client_options;
-use super::sign::{done, load_public};
-use super::{Context, Outcome};
+use super::provenance::{blob, check_file, signed_report, signed_text};
+use super::sign::done;
 use crate::diag::{Class, Diagnostic, Result};
-use crate::fsio;
-use crate::oci::{self, provenance_of};
-use crate::provenance::{self, Claim, Keyring, MAX_PROVENANCE, Signer};
-use crate::reference::{Digest, Locator};
+use crate::oci;
+use crate::reference::Locator;
 use crate::report::{self, Report};
 
 /// `verify`
@@ -92,64 +92,6 @@ fn on_disk(args: &Verify, context: &Context<'_>) -> Result<Outcome> {
         text,
         problem: None,
     })
-}
-
-/// Fails unless the file beside it says that a key of the keyring signed the archive; who, and the archive's
-/// digest and size.
-pub(crate) fn check_file(
-    path: &Path,
-    keyring: &Keyring,
-    context: &Context<'_>,
-) -> Result<(Signer, (Digest, u64))> {
-    if path.is_dir() {
-        let message = format!("{} is a folder: only archives are signed", path.display());
-        return Err(Diagnostic::error(Class::Usage, message)
-            .hint("`helm package --sign` makes and signs one")
-            .into());
-    }
-    let layer = fsio::digest_of(path).map_err(|error| fsio::cannot("read", path, &error, Class::Chart))?;
-    let beside = provenance_of(path);
-    if !beside.exists() {
-        let one = provenance::missing(&path.display().to_string());
-        return Err(one.note(format!("{} does not exist", beside.display())).into());
-    }
-    let text = fsio::read_bytes(&beside, MAX_PROVENANCE, Class::Signature)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let claim = Claim {
-        file: &name,
-        digest: &layer.0,
-        place: &beside.display().to_string(),
-        provenance: &text,
-    };
-    let signer = provenance::verify(&claim, keyring, context.world.now())?;
-    Ok((signer, layer))
-}
-
-/// Helm's lines.
-pub(crate) fn signed_text(signer: &Signer, digest: &Digest) -> String {
-    let names: String = signer
-        .names
-        .iter()
-        .map(|name| format!("Signed by: {name}\n"))
-        .collect();
-    let fingerprint = &signer.fingerprint;
-    format!("{names}Using Key With Fingerprint: {fingerprint}\nChart Hash Verified: {digest}\n")
-}
-
-/// For machines.
-pub(crate) fn signed_report(signer: Signer) -> report::Provenance {
-    let Signer { names, fingerprint } = signer;
-    report::Provenance {
-        signed_by: names,
-        fingerprint,
-    }
-}
-
-fn blob((digest, size): &(Digest, u64)) -> report::Blob {
-    report::Blob {
-        digest: digest.to_string(),
-        size: *size,
-    }
 }
 
 fn no_key(chart: &str) -> Diagnostic {

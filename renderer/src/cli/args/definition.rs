@@ -1,4 +1,4 @@
-//! The command line's definition: that of the commands in `args`, with Helm's flags from `helm`.
+//! The command line's definition: that of the commands, with Helm's flags from `helm`.
 //!
 //! A command gets its options when it is called: to define those of all commands would take
 //! longer than to render a release.
@@ -6,13 +6,24 @@
 use clap::builder::Resettable;
 use clap::{Args, Command, CommandFactory as _};
 
-use super::args::{
-    Cli, Copy, DigestArgs, GenerateKeyPair, Images, Lint, Login, Logout, Package, Publish, Pull, Push,
-    Render, Show, Sign, Tags, Template, Verify,
-};
-use super::chart_args::DependencyList;
-use super::dependency::Dependencies;
+use super::cli::Cli;
+use super::copy::Copy;
+use super::dependency::{Dependencies, DependencyList};
+use super::digest::DigestArgs;
 use super::helm::{add_refused, add_refused_below};
+use super::images::Images;
+use super::lint::Lint;
+use super::login::{Login, Logout};
+use super::package::Package;
+use super::publish::Publish;
+use super::pull::Pull;
+use super::push::Push;
+use super::render::Render;
+use super::show::Show;
+use super::sign::{GenerateKeyPair, Sign};
+use super::tags::Tags;
+use super::template::Template;
+use super::verify::Verify;
 
 /// How a command gets its options.
 type Define = fn(Command) -> Command;

@@ -1,10 +1,10 @@
-//! The arguments that are about keys and signatures.
+//! `sign`, `generate-key-pair`, and the flags of a signature after a push
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::args::Registry;
+use super::registry::Registry;
 use crate::reference::{Digest, Locator};
 
 /// `sign`
@@ -18,25 +18,6 @@ pub(crate) struct Sign {
     pub(crate) key: String,
     #[command(flatten)]
     pub(crate) keys: KeyOptions,
-    /// Fail unless the chart has this digest
-    #[arg(long, value_name = "DIGEST")]
-    pub(crate) expect_digest: Option<Digest>,
-    #[command(flatten)]
-    pub(crate) registry: Registry,
-}
-
-/// `verify`
-#[derive(Args, Debug)]
-pub(crate) struct Verify {
-    /// The chart: oci://HOST/PATH with :TAG, which is resolved once, or better @DIGEST; or an archive with its
-    /// provenance file beside it
-    #[arg(value_name = "REF|TGZ", value_hint = ValueHint::AnyPath)]
-    pub(crate) chart: String,
-    /// Fail unless this public key in cosign's format signed the chart in its registry: a file, or env://NAME
-    #[arg(long, value_name = "KEY", conflicts_with = "keyring")]
-    pub(crate) key: Option<String>,
-    #[command(flatten)]
-    pub(crate) keyring: super::source_args::KeyringFile,
     /// Fail unless the chart has this digest
     #[arg(long, value_name = "DIGEST")]
     pub(crate) expect_digest: Option<Digest>,

@@ -1,9 +1,8 @@
-//! Files that the commands write besides charts: chart folders, completions, manual pages.
+//! A rendered chart's files, kept in a folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::definition::definition;
 use crate::chart::{Chart, Content};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
@@ -56,19 +55,4 @@ fn find_stranger(chart: &Chart, folder: &Path) -> Result<Option<String>> {
         }
     }
     Ok(None)
-}
-
-/// A completion script.
-pub(crate) fn completion(shell: clap_complete::Shell) -> String {
-    let mut bytes = Vec::new();
-    clap_complete::generate(shell, &mut definition(), "solar-render", &mut bytes);
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Writes the manual pages of all commands.
-pub(crate) fn man(folder: &Path) -> Result<()> {
-    let cannot = |error: std::io::Error| fsio::cannot("write", folder, &error, Class::Usage);
-    fs::create_dir_all(folder).map_err(cannot)?;
-    clap_mangen::generate_to(definition(), folder).map_err(cannot)?;
-    Ok(())
 }

@@ -1,21 +1,51 @@
-//! An artifact to its target, or to nowhere, and what is said about it.
+//! `push`, and how an artifact gets to its target for the other commands.
 
-use std::io::Read as _;
-
-use super::args::{Exists, Policy, Registry};
+use super::args::policy::{Exists, Policy};
+use super::args::push::Push;
+use super::args::registry::Registry;
+use super::client::client_options;
+use super::context::{Context, Outcome};
+use super::input::{is_archive, prepare_any, warn};
+use super::keys::signer;
 use super::progress::Progress;
-use super::sign::signer;
-use super::{Context, Outcome};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
-use crate::oci::{self, ClientOptions, Credentials, IfExists, PushOptions, RetryPolicy, Secret, TlsOptions};
+use crate::oci::{self, ClientOptions, IfExists, PushOptions};
 use crate::package::Packer;
 use crate::package::artifact::Artifact;
-use crate::pipeline;
+use crate::pipeline::{self, Prepared};
 use crate::reference::{Digest, Target};
 use crate::report::{self, Report};
 
-/// The longest password that is read from standard input, in bytes.
-const MAX_PASSWORD: u64 = 64 * 1024;
+/// `push`
+pub(crate) fn push(args: &Push, context: &Context<'_>) -> Outcome {
+    let prepared = match prepare_push(args, context) {
+        Ok(prepared) => prepared,
+        Err(problem) => return Outcome::failed(problem),
+    };
+    warn(&prepared, context);
+    ship(
+        &prepared.artifact,
+        &args.target,
+        &args.policy,
+        &args.registry,
+        context,
+    )
+}
+
+fn prepare_push(args: &Push, context: &Context<'_>) -> Result<Prepared> {
+    if !args.chart.is_dir() && !is_archive(&args.chart) {
+        let problem = if args.chart.exists() {
+            "is neither a chart folder nor an archive"
+        } else {
+            "does not exist"
+        };
+        let one = Diagnostic::error(Class::Chart, format!("{} {problem}", args.chart.display()));
+        return Err(one
+            .hint("a config is pushed by `solar-render CONFIG --url TARGET`")
+            .into());
+    }
+    prepare_any(&args.chart, &args.versions, context)
+}
 
 /// A report of what is known of an artifact before it is shipped.
 pub(crate) fn describe(artifact: &Artifact) -> Report {
@@ -164,72 +194,6 @@ fn prepare(
         return Err(oci::Failure::NoSignatures(destination.to_string()).into());
     }
     Ok((destination, client_options(registry)?))
-}
-
-/// What the command line says about registries. Reads the password if it is on standard input.
-pub(crate) fn client_options(registry: &Registry) -> Result<ClientOptions> {
-    let Registry {
-        plain_http,
-        username,
-        password,
-        password_stdin,
-        registry_config,
-        ca_file,
-        cert_file,
-        key_file,
-        insecure_skip_tls_verify,
-        timeout,
-        retries,
-    } = registry.clone();
-    let password = if password_stdin {
-        Some(read_password()?)
-    } else {
-        password.map(|hidden| hidden.0)
-    };
-    let credentials = match (username, password) {
-        (Some(username), Some(password)) => Some(Credentials::Basic { username, password }),
-        (None, None) => None,
-        (username, _) => {
-            let (given, missing) = if username.is_some() {
-                ("--username", "--password-stdin")
-            } else {
-                ("--password", "--username")
-            };
-            return Err(Diagnostic::error(Class::Usage, format!("{given} needs {missing}")).into());
-        }
-    };
-    Ok(ClientOptions {
-        plain_http,
-        tls: TlsOptions {
-            ca_file,
-            insecure_skip_verify: insecure_skip_tls_verify,
-            cert_file,
-            key_file,
-        },
-        credentials,
-        registry_config,
-        timeout,
-        retry: RetryPolicy {
-            attempts: retries + 1,
-            ..RetryPolicy::default()
-        },
-        ..ClientOptions::default()
-    })
-}
-
-fn read_password() -> Result<Secret> {
-    let mut text = String::new();
-    let read = std::io::stdin().take(MAX_PASSWORD).read_to_string(&mut text);
-    let text = text.trim_end_matches(['\r', '\n']);
-    match read {
-        Ok(_) if !text.is_empty() => Ok(Secret::new(text)),
-        Ok(_) => Err(Diagnostic::error(Class::Usage, "--password-stdin: standard input is empty").into()),
-        Err(error) => Err(Diagnostic::error(
-            Class::Usage,
-            format!("--password-stdin: {}", crate::fsio::reason(&error)),
-        )
-        .into()),
-    }
 }
 
 fn tag_report(tagged: oci::Tagged) -> report::Tagged {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::args::{Color, Global, Output};
+use super::args::global::{Color, Global, Output};
 use super::draw;
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::fsio;

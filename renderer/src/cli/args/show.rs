@@ -1,8 +1,10 @@
-//! The arguments of the commands that look into a chart.
+//! `show`
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+
+use super::fetch::Fetch;
 
 /// `show`
 #[derive(Args, Debug)]
@@ -33,16 +35,5 @@ pub(crate) struct OneChart {
     #[arg(value_name = "CHART", value_hint = ValueHint::AnyPath)]
     pub(crate) chart: PathBuf,
     #[command(flatten)]
-    pub(crate) fetch: super::fetch::Fetch,
-}
-
-/// `dependency list`
-#[derive(Args, Debug)]
-pub(crate) struct DependencyList {
-    /// A chart folder or an archive
-    #[arg(value_name = "CHART", value_hint = ValueHint::AnyPath, default_value = ".")]
-    pub(crate) chart: PathBuf,
-    /// The most characters of a column, 0 for any number
-    #[arg(long, value_name = "NUMBER", default_value_t = 80)]
-    pub(crate) max_col_width: usize,
+    pub(crate) fetch: Fetch,
 }

@@ -1,0 +1,114 @@
+//! The command and its subcommands.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueHint};
+
+use super::cache::CacheCommand;
+use super::copy::Copy;
+use super::dependency::DependencyCommand;
+use super::digest::DigestArgs;
+use super::global::Global;
+use super::images::Images;
+use super::lint::Lint;
+use super::login::{Login, Logout};
+use super::package::Package;
+use super::publish::Publish;
+use super::pull::Pull;
+use super::push::Push;
+use super::render::Render;
+use super::show::Show;
+use super::sign::{GenerateKeyPair, Sign};
+use super::tags::Tags;
+use super::template::Template;
+use super::verify::Verify;
+
+/// Version and commit, for `--version`.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("SOLAR_COMMIT"), ")");
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done: created, unchanged, replaced, skipped or rendered
+  1    the config, chart, template or values are wrong
+  2    the command line is wrong
+  3    another digest is at the tag, the digest is not the expected one, or no signature is good
+  4    the registry refuses: credentials, another 4xx, or a contradictory answer
+  5    the registry, the network or the disk failed, after retries
+  70   a fault of this program
+  130  interrupted; 143 terminated";
+
+/// Config to OCI Helm chart: render, package, digest, push.
+#[derive(Parser, Debug)]
+#[command(name = "solar-render", version = VERSION, after_help = EXIT_CODES, subcommand_required = true)]
+#[command(
+    arg_required_else_help = true,
+    args_override_self = true,
+    disable_help_subcommand = true,
+    max_term_width = 110
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands. `definition` says when they get their options.
+#[derive(Subcommand, Debug)]
+#[command(defer = true)]
+pub(crate) enum Command {
+    /// Render a config to a chart, and push it
+    Render(Render),
+    /// Package chart folders
+    Package(Package),
+    /// Print the digest that a push would have, without a network
+    Digest(DigestArgs),
+    /// Push a chart folder or an archive
+    Push(Push),
+    /// Push many charts, those that changed: a folder of charts, or configs
+    Publish(Publish),
+    /// Fetch a chart from a registry or a layout
+    Pull(Pull),
+    /// Copy a chart between registries and layouts, byte for byte
+    Copy(Copy),
+    /// List a chart's versions and other tags, newest first
+    Tags(Tags),
+    /// Sign a chart in a registry, in cosign's format
+    Sign(Sign),
+    /// Verify that a chart is signed: in a registry by cosign, or an archive by its provenance file
+    Verify(Verify),
+    /// Make a key pair in cosign's format
+    GenerateKeyPair(GenerateKeyPair),
+    /// Put into charts/ what a chart depends on
+    #[command(subcommand, alias = "dep", alias = "dependencies")]
+    Dependency(DependencyCommand),
+    /// Look after what is kept of earlier downloads
+    #[command(subcommand)]
+    Cache(CacheCommand),
+    /// Log in to a registry: try the credentials, and keep them where Docker and Helm look
+    Login(Login),
+    /// Forget the credentials kept for a registry
+    Logout(Logout),
+    /// List the functions that templates can call
+    Functions,
+    /// Print what a chart renders to, as `helm template` does
+    Template(Box<Template>),
+    /// Show what is in a chart, as `helm show` does
+    #[command(alias = "inspect")]
+    Show(Show),
+    /// Look for what is wrong with charts, as `helm lint` does and beyond
+    Lint(Box<Lint>),
+    /// List the container images that a chart uses
+    Images(Box<Images>),
+    /// Print a completion script for a shell
+    Completion {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages
+    Man {
+        /// The folder that gets them
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+    },
+}

@@ -1,0 +1,55 @@
+//! `dependency`
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::cache::CacheOptions;
+use super::provenance::Provenance;
+use super::registry::Registry;
+use super::repositories::KnownRepositories;
+
+/// `dependency`
+#[derive(Subcommand, Debug)]
+#[command(defer = true)]
+pub(crate) enum DependencyCommand {
+    /// List what Chart.yaml declares, and whether it is in charts/
+    #[command(visible_alias = "ls")]
+    List(DependencyList),
+    /// Put into charts/ what Chart.lock says; without a lock as `update`
+    Build(Dependencies),
+    /// Choose the newest versions that fit, put them into charts/, and write Chart.lock
+    #[command(alias = "up")]
+    Update(Dependencies),
+}
+
+/// `dependency build` and `dependency update`
+#[derive(Args, Debug)]
+pub(crate) struct Dependencies {
+    /// The chart folder
+    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) chart: PathBuf,
+    #[command(flatten)]
+    pub(crate) known: KnownRepositories,
+    /// Nothing: indexes of repositories are always fetched, and nothing is when the lock and the cache
+    /// have it all
+    #[arg(long)]
+    pub(crate) skip_refresh: bool,
+    #[command(flatten)]
+    pub(crate) provenance: Provenance,
+    #[command(flatten)]
+    pub(crate) cache: CacheOptions,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+/// `dependency list`
+#[derive(Args, Debug)]
+pub(crate) struct DependencyList {
+    /// A chart folder or an archive
+    #[arg(value_name = "CHART", value_hint = ValueHint::AnyPath, default_value = ".")]
+    pub(crate) chart: PathBuf,
+    /// The most characters of a column, 0 for any number
+    #[arg(long, value_name = "NUMBER", default_value_t = 80)]
+    pub(crate) max_col_width: usize,
+}

@@ -1,0 +1,28 @@
+//! The flags of commands that take a chart that may be elsewhere.
+
+use clap::Args;
+
+use super::cache::CacheOptions;
+use super::provenance::Provenance;
+use super::registry::Registry;
+use super::repositories::Repositories;
+
+/// How a chart is fetched that is not on disk.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Charts from elsewhere")]
+pub(crate) struct Fetch {
+    /// The version of a chart that has several, or a range of versions; else its tag, else the newest release
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) version: Option<String>,
+    /// Take versions before a release, too
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) devel: bool,
+    #[command(flatten)]
+    pub(crate) provenance: Provenance,
+    #[command(flatten)]
+    pub(crate) repositories: Repositories,
+    #[command(flatten)]
+    pub(crate) cache: CacheOptions,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}

@@ -1,0 +1,57 @@
+//! The flags of every command.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, ValueEnum, ValueHint};
+
+/// What every command takes.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Global {
+    /// How the result is printed on standard output
+    #[arg(short, long, global = true, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
+    pub(crate) output: Output,
+    /// Also write the result as JSON to this file
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) result_file: Option<PathBuf>,
+    /// Print errors only, no warnings and no progress
+    #[arg(short, long, global = true, action = ArgAction::SetTrue)]
+    pub(crate) quiet: bool,
+    /// Say what is done: requests, and where credentials were looked for, never a secret
+    #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// When to use colors
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub(crate) color: Color,
+}
+
+impl Default for Global {
+    fn default() -> Self {
+        Self {
+            output: Output::Text,
+            result_file: None,
+            quiet: false,
+            verbose: false,
+            color: Color::Auto,
+        }
+    }
+}
+
+/// The form of the result.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// For people
+    Text,
+    /// One JSON document, also on failure
+    Json,
+}
+
+/// When to use colors.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}

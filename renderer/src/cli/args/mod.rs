@@ -1,0 +1,32 @@
+//! The command line as data: parsing, help, completions and man pages come from here.
+//!
+//! A file for each command, and one for each group of flags that several share. Nothing here touches the world.
+
+pub(super) mod cache;
+pub(super) mod cli;
+pub(super) mod copy;
+pub(super) mod definition;
+pub(super) mod dependency;
+pub(super) mod digest;
+pub(super) mod fetch;
+pub(super) mod global;
+pub(super) mod helm;
+pub(super) mod images;
+pub(super) mod lint;
+pub(super) mod login;
+pub(super) mod package;
+pub(super) mod policy;
+pub(super) mod provenance;
+pub(super) mod publish;
+pub(super) mod pull;
+pub(super) mod push;
+pub(super) mod registry;
+pub(super) mod render;
+pub(super) mod rendering;
+pub(super) mod repositories;
+pub(super) mod show;
+pub(super) mod sign;
+pub(super) mod tags;
+pub(super) mod template;
+pub(super) mod verify;
+pub(super) mod versions;

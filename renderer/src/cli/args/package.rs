@@ -1,0 +1,37 @@
+//! `package`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::cache::CacheOptions;
+use super::registry::Registry;
+use super::repositories::KnownRepositories;
+use super::versions::Versions;
+use crate::reference::Digest;
+
+/// `package`
+#[derive(Args, Debug)]
+pub(crate) struct Package {
+    /// The chart folders
+    #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
+    pub(crate) charts: Vec<PathBuf>,
+    /// The folder that gets the archives
+    #[arg(short, long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) destination: PathBuf,
+    #[command(flatten)]
+    pub(crate) versions: Versions,
+    /// Fail unless the digest is this one
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) expect_digest: Option<Digest>,
+    /// Choose the newest dependencies that fit before, as `dependency update` does; the flags below are for
+    /// that
+    #[arg(short = 'u', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) dependency_update: bool,
+    #[command(flatten)]
+    pub(crate) known: KnownRepositories,
+    #[command(flatten)]
+    pub(crate) cache: CacheOptions,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}

@@ -1,0 +1,48 @@
+//! The flags that say what a push may do at its target.
+
+use clap::{Args, ValueEnum};
+
+use super::sign::Signing;
+use crate::oci::IfExists;
+use crate::reference::{Digest, Tag};
+
+/// What may happen at the target.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Policy")]
+pub(crate) struct Policy {
+    /// What to do when another digest is at the tag [default: fail]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) if_exists: Option<Exists>,
+    /// Fail, before anything is sent, unless the digest is this one
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) expect_digest: Option<Digest>,
+    /// Also give the chart this tag, by the same policy; may be repeated
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Vec<Tag>,
+    /// Take a tag or a repository that does not name this chart
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) allow_mismatch: bool,
+    #[command(flatten)]
+    pub(crate) signing: Signing,
+}
+
+/// What to do when another digest is at the tag.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exists {
+    /// Refuse, and move nothing
+    Fail,
+    /// Leave it, and succeed
+    Skip,
+    /// Move the tag
+    Replace,
+}
+
+impl From<Exists> for IfExists {
+    fn from(exists: Exists) -> Self {
+        match exists {
+            Exists::Fail => Self::Fail,
+            Exists::Skip => Self::Skip,
+            Exists::Replace => Self::Replace,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! `push`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::policy::Policy;
+use super::registry::Registry;
+use super::versions::PushVersions;
+use crate::reference::Target;
+
+/// `push`
+#[derive(Args, Debug)]
+pub(crate) struct Push {
+    /// A chart folder or an archive
+    #[arg(value_name = "DIR|TGZ", value_hint = ValueHint::AnyPath)]
+    pub(crate) chart: PathBuf,
+    /// Where it goes: oci://HOST/PATH[:TAG], oci-layout:DIR[:TAG] or file:DIR
+    #[arg(value_name = "TARGET")]
+    pub(crate) target: Target,
+    #[command(flatten)]
+    pub(crate) versions: PushVersions,
+    #[command(flatten)]
+    pub(crate) policy: Policy,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}

@@ -1,0 +1,34 @@
+//! `render`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::policy::Policy;
+use super::registry::Registry;
+use crate::reference::Target;
+
+/// `render`
+#[derive(Args, Debug)]
+pub(crate) struct Render {
+    /// The config: YAML or JSON, `-` for standard input
+    #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
+    pub(crate) config: PathBuf,
+    /// Where the chart goes: oci://HOST/PATH[:TAG], oci-layout:DIR[:TAG] or file:DIR; without a tag, the
+    /// chart's name and version are appended
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) url: Option<Target>,
+    /// Render, package and compute the digest only
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) skip_push: bool,
+    /// The opposite of --skip-push, as older versions of solar-renderer have it
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", hide = true)]
+    pub(crate) push: bool,
+    /// Keep the chart's files in this folder
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) output_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) policy: Policy,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}

@@ -1,0 +1,57 @@
+//! The flags of commands that render a chart's templates: values, release, cluster.
+
+use clap::{Args, ValueHint};
+
+/// The values.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Values")]
+pub(crate) struct ValueFlags {
+    /// A file of values, `-` for standard input; may be repeated, or several separated by commas
+    #[arg(short = 'f', long = "values", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) values: Vec<String>,
+    /// Set values: a.b=1,c[0]=x,d={x,y}; null deletes the chart's
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    pub(crate) set: Vec<String>,
+    /// Set texts: a=1 is "1"
+    #[arg(long, value_name = "KEY=TEXT", allow_hyphen_values = true)]
+    pub(crate) set_string: Vec<String>,
+    /// Set JSON: a=[1,2],b={"c":1}, or a whole map in braces
+    #[arg(long, value_name = "KEY=JSON", allow_hyphen_values = true)]
+    pub(crate) set_json: Vec<String>,
+    /// Set texts from files
+    #[arg(long, value_name = "KEY=FILE", allow_hyphen_values = true)]
+    pub(crate) set_file: Vec<String>,
+    /// Set one text as it is, commas and all
+    #[arg(long, value_name = "KEY=TEXT", allow_hyphen_values = true)]
+    pub(crate) set_literal: Vec<String>,
+}
+
+/// `.Release`
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Release")]
+pub(crate) struct ReleaseFlags {
+    /// The release's namespace
+    #[arg(short = 'n', long, value_name = "NAME", default_value = "default")]
+    pub(crate) namespace: String,
+    /// Accepted as in Helm, where the name is `release-name` anyway
+    #[arg(short = 'g', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) generate_name: bool,
+    /// A template that gives the release's name
+    #[arg(long, value_name = "TEMPLATE", default_value = "")]
+    pub(crate) name_template: String,
+    /// Set .Release.IsUpgrade instead of .Release.IsInstall
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) is_upgrade: bool,
+}
+
+/// `.Capabilities`
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Cluster")]
+pub(crate) struct ClusterFlags {
+    /// The cluster's version
+    #[arg(long, value_name = "VERSION", default_value = "")]
+    pub(crate) kube_version: String,
+    /// Further API versions that the cluster serves; may be repeated, or several separated by commas
+    #[arg(short = 'a', long, value_name = "GROUP/VERSION")]
+    pub(crate) api_versions: Vec<String>,
+}

@@ -1,0 +1,26 @@
+//! `verify`
+
+use clap::{Args, ValueHint};
+
+use super::provenance::KeyringFile;
+use super::registry::Registry;
+use crate::reference::Digest;
+
+/// `verify`
+#[derive(Args, Debug)]
+pub(crate) struct Verify {
+    /// The chart: oci://HOST/PATH with :TAG, which is resolved once, or better @DIGEST; or an archive with its
+    /// provenance file beside it
+    #[arg(value_name = "REF|TGZ", value_hint = ValueHint::AnyPath)]
+    pub(crate) chart: String,
+    /// Fail unless this public key in cosign's format signed the chart in its registry: a file, or env://NAME
+    #[arg(long, value_name = "KEY", conflicts_with = "keyring")]
+    pub(crate) key: Option<String>,
+    #[command(flatten)]
+    pub(crate) keyring: KeyringFile,
+    /// Fail unless the chart has this digest
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) expect_digest: Option<Digest>,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}

@@ -1,0 +1,61 @@
+//! What every command gets, and what it returns.
+
+use super::printer::Printer;
+use super::signals::Signals;
+use crate::diag::Diagnostics;
+use crate::report::Report;
+use crate::world::World;
+
+/// What a command did for one chart.
+pub(crate) struct Outcome {
+    /// For machines.
+    pub(crate) report: Report,
+    /// For people: what standard output says.
+    pub(crate) text: String,
+    /// What went wrong, if it did.
+    pub(crate) problem: Option<Diagnostics>,
+}
+
+/// What a command did.
+pub(crate) enum Done {
+    /// One result.
+    One(Box<Outcome>),
+    /// A list of results, also when it has one element.
+    Many(Vec<Outcome>),
+    /// A result of another form.
+    Document {
+        /// For machines: one line.
+        json: String,
+        /// For people.
+        text: String,
+    },
+    /// A result of another form that may be a failure all the same.
+    Findings {
+        /// For machines: one line.
+        json: String,
+        /// For people.
+        text: String,
+        /// What makes it a failure.
+        problem: Option<Diagnostics>,
+    },
+}
+
+/// What a command works with.
+pub(crate) struct Context<'a> {
+    pub(crate) world: &'a dyn World,
+    pub(crate) printer: &'a Printer,
+    pub(crate) signals: &'a Signals,
+    /// Called as `solar-renderer`.
+    pub(crate) as_solar: bool,
+}
+
+impl Outcome {
+    /// A failure of which nothing more is known.
+    pub(crate) fn failed(problem: Diagnostics) -> Self {
+        Self {
+            report: Report::failure(&problem),
+            text: String::new(),
+            problem: Some(problem),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Keys in cosign's format, and their passwords.
+
+use std::io::{self, IsTerminal as _, Read as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::args::sign::{KeyOptions, SignatureForm, Signing};
+use super::context::Context;
+use crate::diag::{Class, Diagnostic, Result};
+use crate::fsio;
+use crate::oci::{Form, KeyError, MAX_KEY_FILE, Secret, Signer, SigningKey, VerifyingKey};
+use crate::world::World;
+
+/// Where cosign reads a key's password.
+pub(crate) const PASSWORD: &str = "COSIGN_PASSWORD";
+/// The longest password that is read, in bytes.
+const MAX_PASSWORD: usize = 64 << 10;
+
+/// The signer that `--sign-by` names, if it does.
+pub(crate) fn signer(signing: &Signing, from_stdin: bool, context: &Context<'_>) -> Result<Option<Signer>> {
+    let Some(key) = &signing.sign_by else {
+        return Ok(None);
+    };
+    load_signer(key, &signing.keys, from_stdin, context).map(Some)
+}
+
+pub(crate) fn load_signer(
+    place: &str,
+    keys: &KeyOptions,
+    from_stdin: bool,
+    context: &Context<'_>,
+) -> Result<Signer> {
+    let text = read_key(place, context.world)?;
+    let given = given_password(keys.key_password_file.as_deref(), from_stdin, context.world)?;
+    let is_given = given.is_some();
+    // Without one it may have been made with an empty one, as some CI does.
+    let first = SigningKey::load(&text, &given.unwrap_or_default());
+    let key = match first {
+        Err(KeyError::Password) if !is_given => match ask(&format!("Password for {place}: "))? {
+            Some(password) => SigningKey::load(&text, &password),
+            None => first,
+        },
+        first => first,
+    };
+    Ok(Signer {
+        key: Arc::new(key.map_err(|error| error.diagnostic(place))?),
+        form: match keys.signature_form {
+            SignatureForm::Bundle => Form::Bundle,
+            SignatureForm::Simple => Form::Simple,
+        },
+    })
+}
+
+/// A public key.
+pub(crate) fn load_public(place: &str, world: &dyn World) -> Result<VerifyingKey> {
+    let text = read_key(place, world)?;
+    VerifyingKey::load(&text).map_err(|error| error.diagnostic(place).into())
+}
+
+/// A file, or as cosign has it `env://NAME`.
+fn read_key(place: &str, world: &dyn World) -> Result<Vec<u8>> {
+    let Some(name) = place.strip_prefix("env://") else {
+        return fsio::read_bytes(Path::new(place), MAX_KEY_FILE, Class::Usage);
+    };
+    match world.env(name) {
+        Some(text) => Ok(text.into_bytes()),
+        None => Err(Diagnostic::error(Class::Usage, format!("the variable {name} holds no key")).into()),
+    }
+}
+
+pub(crate) fn given_password(
+    file: Option<&Path>,
+    from_stdin: bool,
+    world: &dyn World,
+) -> Result<Option<Secret>> {
+    let Some(path) = file else {
+        return Ok(world.env(PASSWORD).map(Secret::new));
+    };
+    let text = if path == Path::new("-") {
+        if from_stdin {
+            let message = "standard input can't be both the registry's and the key's password";
+            return Err(Diagnostic::error(Class::Usage, message).into());
+        }
+        let mut text = Vec::new();
+        let read = io::stdin().take(MAX_PASSWORD as u64).read_to_end(&mut text);
+        read.map_err(|error| fsio::cannot("read", Path::new("standard input"), &error, Class::Usage))?;
+        text
+    } else {
+        fsio::read_bytes(path, MAX_PASSWORD, Class::Usage)?
+    };
+    let text = String::from_utf8(text)
+        .map_err(|_| Diagnostic::error(Class::Usage, format!("{} is not UTF-8", path.display())))?;
+    Ok(Some(Secret::new(text.trim_end_matches(['\r', '\n']))))
+}
+
+/// Asks a person, if there is one.
+pub(crate) fn ask(prompt: &str) -> Result<Option<Secret>> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Ok(None);
+    }
+    let answer = rpassword::prompt_password(prompt);
+    let answer =
+        answer.map_err(|error| fsio::cannot("read", Path::new("the terminal"), &error, Class::Usage))?;
+    Ok(Some(Secret::new(answer)))
+}
