@@ -5,14 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
 
 use crate::api::{GROUP, Scope};
 use crate::decide::FoundJob;
 use crate::key::TaskKey;
+use crate::lean::{LeanJob, LeanPod};
 use crate::observe::{JobView, PodView};
 
 /// The Jobs and pods.
@@ -44,7 +43,7 @@ pub struct Change {
 
 impl Index {
     /// A Job was made or has changed.
-    pub fn apply_job(&mut self, job: &Job) -> Option<Change> {
+    pub fn apply_job(&mut self, job: &LeanJob) -> Option<Change> {
         let (owner, owner_uid) = owner(job)?;
         let job = FoundJob::new(job, true);
         let idle = job.view.end.is_some();
@@ -65,7 +64,7 @@ impl Index {
     }
 
     /// A Job was deleted; `job` is how it last looked. Its end stays until it is recorded.
-    pub fn delete_job(&mut self, job: &Job) -> Option<Change> {
+    pub fn delete_job(&mut self, job: &LeanJob) -> Option<Change> {
         let change = self.apply_job(job)?;
         let place = (job.namespace().unwrap_or_default(), job.name_any());
         self.gone(&place);
@@ -80,12 +79,12 @@ impl Index {
     }
 
     /// A pod was made or has changed.
-    pub fn apply_pod(&mut self, pod: &Pod) -> Option<Change> {
+    pub fn apply_pod(&mut self, pod: &LeanPod) -> Option<Change> {
         self.put_pod(PodView::from(pod))
     }
 
     /// A pod was deleted. Its end stays as long as its Job.
-    pub fn delete_pod(&mut self, pod: &Pod) -> Option<Change> {
+    pub fn delete_pod(&mut self, pod: &LeanPod) -> Option<Change> {
         let mut view = PodView::from(pod);
         let id = pod_job_id(&view);
         if self.by_uid.contains_key(&id) {
@@ -199,7 +198,7 @@ fn pod_job_id(pod: &PodView) -> JobId {
 }
 
 /// The task that an object's controller reference names, and its UID.
-pub fn owner(job: &Job) -> Option<(TaskKey, String)> {
+pub fn owner(job: &LeanJob) -> Option<(TaskKey, String)> {
     let reference = controller(job.metadata.owner_references.as_deref().unwrap_or_default())?;
     let scope = Scope::of_kind(&reference.kind)?;
     // A cluster-scoped owner's reference has no namespace, and its Job's is not the owner's.
@@ -229,7 +228,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn job(uid: &str, status: Value) -> Job {
+    fn job(uid: &str, status: Value) -> LeanJob {
         serde_json::from_value(json!({
             "metadata": {"name": "render-shop", "namespace": "tenant", "uid": uid, "ownerReferences": [{
                 "apiVersion": "solar.opendefense.cloud/v1alpha1", "kind": "RenderTask", "name": "shop",
@@ -240,7 +239,7 @@ mod tests {
         .expect("a Job")
     }
 
-    fn pod(job_uid: &str, state: Value) -> Pod {
+    fn pod(job_uid: &str, state: Value) -> LeanPod {
         serde_json::from_value(json!({
             "metadata": {"name": "p", "namespace": "tenant", "uid": "pod-1", "ownerReferences": [
                 {"apiVersion": "batch/v1", "kind": "Job", "name": "render-shop", "uid": job_uid, "controller": true},

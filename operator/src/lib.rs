@@ -12,6 +12,7 @@
 //! - [`observe`][]: what became of a Job, as a pure function
 //! - [`conditions`][]: what is said of it
 //! - [`build`][]: what a task owns, as pure functions
+//! - [`lean`][]: what is decoded of other kinds' objects
 //! - [`api`][]: the resources and their CRDs
 //! - [`key`][], [`names`][]: which task; names and labels
 //! - [`yaml`][]: JSON to YAML
@@ -23,6 +24,7 @@ pub mod conditions;
 pub mod decide;
 pub mod index;
 pub mod key;
+pub mod lean;
 pub mod metrics;
 pub mod names;
 pub mod observe;

@@ -4,6 +4,7 @@
 //! is, as kube's `DynamicType`. The CRDs come from these types and from nothing else.
 
 mod crd;
+mod metadata;
 mod spec;
 mod status;
 
@@ -11,10 +12,11 @@ use std::borrow::Cow;
 
 use kube::Resource;
 use kube::api::ObjectMeta;
-use kube::core::{DynamicResourceScope, TypeMeta};
+use kube::core::DynamicResourceScope;
 use serde::{Deserialize, Serialize};
 
 pub use crd::{crd, crds_yaml};
+pub use metadata::metadata;
 pub use spec::{IfExists, LocalReference, TaskSpec};
 pub use status::{Attempt, MAX_ATTEMPTS, OwnedReference, Run, TaskStatus};
 
@@ -45,10 +47,14 @@ pub enum Scope {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
-    /// API version and kind, as a stored object says them.
-    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
-    pub types: Option<TypeMeta>,
+    /// As a stored object says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_version: Option<String>,
+    /// As a stored object says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// Name, namespace, UID.
+    #[serde(deserialize_with = "metadata::metadata")]
     pub metadata: ObjectMeta,
     /// What is to be rendered and where it goes.
     pub spec: TaskSpec,

@@ -2,23 +2,37 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use solar_render::config::schema::ConfigDocument;
+use serde_json::value::RawValue;
+use solar_render::config::schema::{BootstrapDocument, ChartKind, ReleaseDocument};
 
 /// How long a failed task's config Secret is kept when the task doesn't say, in seconds.
 const DEFAULT_FAILED_JOB_TTL: i32 = 3600;
 
 /// What is to be rendered, and where it goes. It can't be changed: another chart is another task.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+///
+/// The renderer's config is not decoded: it is a tenant's, as deep and as large as that likes, and it only goes on.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(
+    description = "What is to be rendered, and where it goes. It can't be changed: another chart is another task."
+)]
 #[schemars(extend("x-kubernetes-validations" = [
     {"rule": "self == oldSelf", "message": "spec is immutable: make another task"},
     {"rule": "self.type != 'release' || has(self.release)", "message": "type release needs the block release"},
     {"rule": "self.type != 'bootstrap' || has(self.bootstrap)", "message": "type bootstrap needs the block bootstrap"},
 ]))]
 pub struct TaskSpec {
-    /// The renderer's config, inlined.
-    #[serde(flatten)]
-    pub config: ConfigDocument,
+    /// Which kind of chart: the block of this name is rendered, the other may be present and is ignored.
+    #[serde(rename = "type")]
+    pub chart_kind: ChartKind,
+    /// A component as Flux objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<ReleaseDocument>")]
+    pub release: Option<Box<RawValue>>,
+    /// Many releases as Flux objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BootstrapDocument>")]
+    pub bootstrap: Option<Box<RawValue>>,
     /// The path below `baseURL` that the chart is pushed to; its last element is the chart's name.
     #[schemars(length(min = 1))]
     pub repository: String,
@@ -89,7 +103,27 @@ impl IfExists {
     }
 }
 
+/// The renderer's config, as it is in the spec.
+#[derive(Serialize)]
+struct Config<'a> {
+    #[serde(rename = "type")]
+    chart_kind: ChartKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    release: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bootstrap: Option<&'a RawValue>,
+}
+
 impl TaskSpec {
+    /// The renderer's config as JSON.
+    pub fn config(&self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(&Config {
+            chart_kind: self.chart_kind,
+            release: self.release.as_deref(),
+            bootstrap: self.bootstrap.as_deref(),
+        })
+    }
+
     /// `baseURL` without the scheme and without a slash at its end.
     pub fn base(&self) -> &str {
         let text = self.base_url.as_str();

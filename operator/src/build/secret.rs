@@ -14,7 +14,7 @@ pub const CONFIG_KEY: &str = "config.json";
 
 /// The renderer's config as JSON, and nothing else: the rest of the spec goes by arguments.
 pub fn config_secret(subject: &Subject<'_>) -> Result<Secret, serde_json::Error> {
-    let config = serde_json::to_vec(&subject.task.spec.config)?;
+    let config = subject.task.spec.config()?;
     let generation = subject.generation();
     let annotation = generation.map(|number| (GENERATION_ANNOTATION.to_owned(), number));
     Ok(Secret {

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
+use solar_render::config::schema::ConfigDocument;
 use solar_render::config::{
     self, ChartInfo, Config, MAX_CONFIG_BYTES, MAX_CONFIG_DEPTH, MAX_CONFIG_NODES, names as rules,
 };
@@ -63,8 +65,8 @@ pub(super) fn task(args: &TaskArgs) -> Result<String> {
         "apiVersion": api_version(), "kind": args.scope().kind(), "metadata": metadata, "spec": spec,
     });
     // What the types can't hold, the API server would drop without a word.
-    serde_json::from_value::<Task>(object.clone())
-        .map_err(|error| Diagnostic::error(Class::Config, format!("{}: {error}", source.name())))?;
+    let held = ConfigDocument::deserialize(&object["spec"]).and_then(|_| Task::deserialize(&object));
+    held.map_err(|error| Diagnostic::error(Class::Config, format!("{}: {error}", source.name())))?;
     Ok(crate::yaml::write_quoted(&object))
 }
 

@@ -7,11 +7,11 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt as _;
 
 use crate::api::{RUN_ANNOTATION, Run, Task, TaskStatus};
 use crate::conditions::{self, Reason, kinds};
+use crate::lean::LeanJob;
 use crate::observe::{Ended, JobView, ended};
 
 #[cfg(test)]
@@ -39,7 +39,7 @@ pub struct FoundJob {
 
 impl FoundJob {
     /// A Job that is there.
-    pub fn new(job: &Job, watched: bool) -> Self {
+    pub fn new(job: &LeanJob, watched: bool) -> Self {
         let run = job.annotations().get(RUN_ANNOTATION);
         Self {
             view: JobView::from(job),

@@ -1,12 +1,12 @@
 //! What counts of a Job and of its pods: small enough to keep thousands of them.
 
 use jiff::Timestamp;
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, PodStatus};
 use kube::ResourceExt;
 
 use crate::build::CONTAINER;
 use crate::conditions::cut;
+use crate::lean::{LeanJob, LeanPod};
 
 /// What the kubelet keeps of a termination message, in bytes.
 const MAX_TERMINATION_MESSAGE: usize = 4096;
@@ -94,8 +94,8 @@ pub struct PodEnd {
     pub message: String,
 }
 
-impl From<&Job> for JobView {
-    fn from(job: &Job) -> Self {
+impl From<&LeanJob> for JobView {
+    fn from(job: &LeanJob) -> Self {
         let status = job.status.as_ref();
         let count = |pick: fn(&k8s_openapi::api::batch::v1::JobStatus) -> Option<i32>| {
             status.and_then(pick).unwrap_or(0)
@@ -114,12 +114,12 @@ impl From<&Job> for JobView {
                 .map(|time| time.0),
             end: job_end(job),
             refusal: None,
-            suspended: job.spec.as_ref().and_then(|spec| spec.suspend).unwrap_or(false),
+            suspended: job.spec.suspend.unwrap_or(false),
         }
     }
 }
 
-fn job_end(job: &Job) -> Option<JobEnd> {
+fn job_end(job: &LeanJob) -> Option<JobEnd> {
     let status = job.status.as_ref()?;
     let conditions = status.conditions.as_deref().unwrap_or_default();
     let condition = conditions
@@ -137,8 +137,8 @@ fn job_end(job: &Job) -> Option<JobEnd> {
     })
 }
 
-impl From<&Pod> for PodView {
-    fn from(pod: &Pod) -> Self {
+impl From<&LeanPod> for PodView {
+    fn from(pod: &LeanPod) -> Self {
         let owners = pod.metadata.owner_references.iter().flatten();
         let job = owners
             .into_iter()

@@ -12,15 +12,16 @@ use kube::Api;
 use kube::api::PostParams;
 
 use super::dereference::Found;
-use super::ownership::{deletion, is_gone, is_owned_by};
+use super::ownership::is_owned_by;
 use super::refusal::Blocked;
-use super::secret::{delete_secret, make_secret, own_secret, secrets};
+use super::secret::{delete_secret, make_secret, own_secret};
 use super::validate::name_conflict;
-use super::{Context, Error, post};
+use super::{Context, Error, requests};
 use crate::api::{OwnedReference, Run, Scope, TaskStatus};
 use crate::build::{self, Subject};
 use crate::conditions::{Reason, State};
 use crate::decide::{Decision, FoundJob};
+use crate::lean::{Head, LeanJob};
 use crate::observe::{JobView, Observation, PodView, Previous, ended, observe};
 
 /// How soon to look again at a task in line; who gets a slot is told before.
@@ -68,8 +69,12 @@ pub(super) enum Done {
         /// The Job goes next.
         job: bool,
     },
-    /// The Jobs vanish.
-    GaveUp(Run),
+    /// There will be no Job.
+    Failed {
+        run: Run,
+        reason: Reason,
+        message: String,
+    },
     /// The Job was complete, and no digest will show. The Secret is gone.
     Settled,
 }
@@ -109,7 +114,14 @@ pub(super) async fn apply(
             // The next look says when its Secret goes.
             Ok(Applied {
                 requeue: Some(Duration::ZERO),
-                ..Applied::new(Done::GaveUp(run))
+                ..Applied::new(Done::Failed {
+                    reason: Reason::JobLost,
+                    message: format!(
+                        "{} Jobs of this task have vanished before they ended",
+                        run.lost_jobs
+                    ),
+                    run,
+                })
             })
         }
         Decision::CleanUp { job } => {
@@ -261,8 +273,7 @@ async fn start(
     blocked: Option<Blocked>,
 ) -> Result<Applied, Error> {
     if let Some(blocked) = blocked {
-        let blocked = nearest_cause(context, subject, blocked).await?;
-        return Ok(Applied::blocked(run, blocked));
+        return not_started(context, subject, run, blocked).await;
     }
     let created = found
         .task
@@ -317,6 +328,24 @@ async fn start(
     })
 }
 
+/// What stands in the way of a Job: for good, or until somebody has mended it.
+async fn not_started(
+    context: &Context,
+    subject: &Subject<'_>,
+    run: Run,
+    blocked: Blocked,
+) -> Result<Applied, Error> {
+    if blocked.reason == Reason::ConfigInvalid {
+        return Ok(Applied::new(Done::Failed {
+            run,
+            reason: blocked.reason,
+            message: blocked.message,
+        }));
+    }
+    let blocked = nearest_cause(context, subject, blocked).await?;
+    Ok(Applied::blocked(run, blocked))
+}
+
 /// Not a name that somebody else has, nor one that is about to be free.
 fn is_refusal(blocked: &Blocked) -> bool {
     !matches!(blocked.reason, Reason::NameConflict | Reason::DoesNotExist)
@@ -333,10 +362,10 @@ async fn nearest_cause(context: &Context, subject: &Subject<'_>, blocked: Blocke
     }
     let params = PostParams {
         dry_run: true,
-        ..post()
+        ..requests::post()
     };
     let secret = build::config_secret(subject)?;
-    let answer = secrets(context, subject).create(&params, &secret).await;
+    let answer = requests::create_as::<_, Head>(context, subject.namespace, &secret, &params).await;
     let refusal = answer
         .err()
         .and_then(|error| Blocked::from_refusal(&error, subject.namespace));
@@ -355,11 +384,12 @@ async fn make_job(
     subject: &Subject<'_>,
     run: &Run,
 ) -> Result<Result<(JobView, bool), Blocked>, Error> {
-    let jobs = jobs(context, subject.namespace);
     let job = build::job(subject, &context.settings.job, run)?;
-    match jobs.create(&post(), &job).await {
+    let params = requests::post();
+    match requests::create_as::<_, LeanJob>(context, subject.namespace, &job, &params).await {
         Ok(made) => Ok(Ok((JobView::from(&made), true))),
         Err(kube::Error::Api(status)) if status.is_already_exists() => {
+            let jobs: Api<LeanJob> = Api::namespaced(context.client.clone(), subject.namespace);
             let there = jobs.get_opt(&subject.job_name()).await;
             let there = there.map_err(Error::api("reading the Job"))?;
             // Gone again: the next look makes it.
@@ -380,14 +410,8 @@ async fn make_job(
 }
 
 async fn delete_job(context: &Context, job: &JobView) -> Result<(), Error> {
-    match jobs(context, &job.namespace)
-        .delete(&job.name, &deletion(&job.uid))
-        .await
-    {
-        Ok(_) => Ok(()),
-        Err(error) if is_gone(&error) => Ok(()),
-        Err(error) => Err(Error::api("deleting the Job")(error)),
-    }
+    let deleted = requests::delete::<Job>(context, &job.namespace, &job.name, &job.uid).await;
+    deleted.map(|_| ()).map_err(Error::api("deleting the Job"))
 }
 
 /// Whose turn it is among: the tenants.
@@ -404,8 +428,4 @@ fn reference(job: &JobView) -> OwnedReference {
         name: job.name.clone(),
         uid: job.uid.clone(),
     }
-}
-
-fn jobs(context: &Context, namespace: &str) -> Api<Job> {
-    Api::namespaced(context.client.clone(), namespace)
 }

@@ -3,12 +3,14 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use kube::{Api, Client};
+use kube::core::DynamicResourceScope;
+use kube::{Api, Client, Resource};
 
 use crate::api::{Scope, Task};
 use crate::build::JobSettings;
 use crate::index::Index;
 use crate::key::TaskKey;
+use crate::lean::TaskHead;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::queue::Queue;
@@ -107,17 +109,21 @@ impl Context {
         (namespace, names::job_name(key.scope, &key.name))
     }
 
-    /// The API of tasks of one kind, in one namespace or in all.
-    pub fn tasks(&self, scope: Scope, namespace: Option<&str>) -> Api<Task> {
-        let client = self.client.clone();
-        match (scope, namespace) {
-            (Scope::Namespaced, Some(namespace)) => Api::namespaced_with(client, namespace, &scope),
-            (Scope::Namespaced, None) | (Scope::Cluster, _) => Api::all_with(client, &scope),
-        }
-    }
-
     /// The API of one task.
     pub fn task_api(&self, key: &TaskKey) -> Api<Task> {
-        self.tasks(key.scope, Some(&key.namespace))
+        self.api(key)
+    }
+
+    /// The same for its metadata alone.
+    pub fn head_api(&self, key: &TaskKey) -> Api<TaskHead> {
+        self.api(key)
+    }
+
+    fn api<K: Resource<DynamicType = Scope, Scope = DynamicResourceScope>>(&self, key: &TaskKey) -> Api<K> {
+        let client = self.client.clone();
+        match key.scope {
+            Scope::Namespaced => Api::namespaced_with(client, &key.namespace, &key.scope),
+            Scope::Cluster => Api::all_with(client, &key.scope),
+        }
     }
 }

@@ -1,17 +1,18 @@
 //! Everything a decision needs, fetched.
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret};
+use k8s_openapi::api::core::v1::{Event, Secret};
+use kube::Api;
 use kube::api::ListParams;
-use kube::{Api, ResourceExt};
 
 use super::ownership::is_owned_by;
+use super::requests;
 use super::{Context, Error, said};
 use crate::api::{REGISTRY_HOST_ANNOTATION, Task};
 use crate::build::{CA_KEY, JobSettings, Subject};
 use crate::decide::{FoundJob, looks_at_push_secret};
 use crate::key::TaskKey;
+use crate::lean::{LeanConfigMap, LeanJob};
 use crate::names::is_name;
 use crate::observe::{Ended, PodView, ended};
 
@@ -82,7 +83,10 @@ pub(super) async fn dereference(context: &Context, key: &TaskKey) -> Result<Opti
         return Ok(None);
     }
     let task = context.task_api(key).get_opt(&key.name).await;
-    let task = task.map_err(Error::api("reading the task"))?;
+    let task = task.map_err(|error| match error {
+        kube::Error::SerdeError(error) => Error::Unreadable(error),
+        error => Error::api("reading the task")(error),
+    })?;
     let Some(task) = task.filter(|task| task.metadata.deletion_timestamp.is_none()) else {
         return Ok(None);
     };
@@ -126,7 +130,7 @@ async fn job(context: &Context, subject: &Subject<'_>) -> Result<(Option<FoundJo
     if ended(&status.conditions).is_some() && !wants_another && status.config_secret_ref.is_none() {
         return Ok((None, false));
     }
-    let jobs: Api<Job> = Api::namespaced(context.client.clone(), subject.namespace);
+    let jobs: Api<LeanJob> = Api::namespaced(context.client.clone(), subject.namespace);
     let job = jobs.get_opt(&name).await.map_err(Error::api("reading the Job"))?;
     Ok(match job {
         None => (None, false),
@@ -149,12 +153,13 @@ async fn push_secret(
     if !is_name(&reference.name) {
         return Ok(PushSecret::Missing);
     }
-    let secrets: Api<Secret> = Api::namespaced(context.client.clone(), subject.namespace);
-    let secret = secrets.get_metadata_opt(&reference.name).await;
+    let secret = requests::metadata::<Secret>(context, subject.namespace, &reference.name).await;
     let secret = secret.map_err(Error::api("reading the push Secret's metadata"))?;
     Ok(secret.map_or(PushSecret::Missing, |secret| PushSecret::Present {
-        version: secret.resource_version().unwrap_or_default(),
-        host: secret.annotations().get(REGISTRY_HOST_ANNOTATION).cloned(),
+        version: secret.resource_version.unwrap_or_default(),
+        host: secret
+            .annotations
+            .and_then(|all| all.get(REGISTRY_HOST_ANNOTATION).cloned()),
     }))
 }
 
@@ -162,15 +167,12 @@ async fn ca_configmap(context: &Context, subject: &Subject<'_>) -> Result<bool, 
     let Some(name) = &context.settings.job.ca_configmap else {
         return Ok(true);
     };
-    let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), subject.namespace);
+    let maps: Api<LeanConfigMap> = Api::namespaced(context.client.clone(), subject.namespace);
     let map = maps
         .get_opt(name)
         .await
         .map_err(Error::api("reading the ConfigMap with CA certificates"))?;
-    Ok(map.is_some_and(|map| {
-        let text = map.data.as_ref().is_some_and(|data| data.contains_key(CA_KEY));
-        text || map.binary_data.is_some_and(|data| data.contains_key(CA_KEY))
-    }))
+    Ok(map.is_some_and(|map| map.has(CA_KEY)))
 }
 
 /// Only events tell why a Job's pods can't be made: a quota, or admission. Also when some were made before.

@@ -9,20 +9,18 @@ mod dereference;
 mod events;
 mod ownership;
 mod refusal;
+mod requests;
 mod secret;
 mod status;
 mod validate;
 
 use std::time::Duration;
 
-use kube::api::PostParams;
-
 pub use context::{Context, Settings};
 pub(crate) use status::stall;
 
 use crate::decide::decide;
 use crate::key::TaskKey;
-use crate::names::MANAGER;
 
 /// What a look has come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +43,9 @@ pub enum Error {
     /// The object can't be written as JSON.
     #[error("writing an object as JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// The task is there and can't be decoded: another version of the CRD, or none that we know.
+    #[error("the task can't be read: {0}")]
+    Unreadable(serde_json::Error),
     /// Somebody else has changed the task in between: not a fault, look again.
     #[error("the task has changed in between")]
     Changed,
@@ -75,19 +76,20 @@ pub(crate) fn said(error: &kube::Error) -> String {
     }
 }
 
-/// How objects are made.
-fn post() -> PostParams {
-    PostParams {
-        field_manager: Some(MANAGER.to_owned()),
-        dry_run: false,
-    }
-}
-
 /// One look at one task, of either kind.
 pub async fn reconcile(context: &Context, key: &TaskKey) -> Result<Action, Error> {
-    let Some(found) = dereference::dereference(context, key).await? else {
-        context.forget(key);
-        return Ok(Action { requeue: None });
+    let found = match dereference::dereference(context, key).await {
+        Ok(Some(found)) => found,
+        Ok(None) => {
+            context.forget(key);
+            return Ok(Action { requeue: None });
+        }
+        Err(Error::Unreadable(error)) => {
+            context.release(key);
+            status::unreadable(context, key, &error).await?;
+            return Ok(Action { requeue: None });
+        }
+        Err(error) => return Err(error),
     };
     let subject = found.subject(&context.settings.job);
     let Some(subject) = subject else {

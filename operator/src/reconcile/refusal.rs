@@ -36,6 +36,15 @@ impl Blocked {
         }
     }
 
+    /// What stays so, since the spec does.
+    pub(super) fn terminal(reason: Reason, message: impl Into<String>) -> Self {
+        Self {
+            reason,
+            message: message.into(),
+            requeue: None,
+        }
+    }
+
     /// What the last run left, or somebody else deletes, is there for a moment, or for as long as a finalizer holds it.
     pub(super) fn going(what: &str) -> Self {
         Self {

@@ -2,12 +2,11 @@
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ObjectMeta;
-use kube::{Api, ResourceExt};
 
-use super::ownership::{deletion, is_gone, is_owned_by};
+use super::ownership::is_owned_by;
 use super::refusal::Blocked;
 use super::validate::name_conflict;
-use super::{Context, Error, post};
+use super::{Context, Error, requests};
 use crate::api::{GENERATION_ANNOTATION, OwnedReference, TaskStatus};
 use crate::build::{self, Subject};
 
@@ -44,8 +43,8 @@ pub(super) async fn make_secret(
     subject: &Subject<'_>,
 ) -> Result<Result<OwnedReference, Blocked>, Error> {
     let secret = build::config_secret(subject)?;
-    match secrets(context, subject).create(&post(), &secret).await {
-        Ok(made) => Ok(Ok(secret_reference(subject, made.uid()))),
+    match requests::create(context, subject.namespace, &secret).await {
+        Ok(made) => Ok(Ok(secret_reference(subject, made.uid))),
         Err(kube::Error::Api(status)) if status.is_already_exists() => there(context, subject).await,
         Err(error) => match Blocked::from_refusal(&error, subject.namespace) {
             Some(blocked) => Ok(Err(blocked)),
@@ -82,11 +81,8 @@ pub(super) async fn own_secret(
 }
 
 async fn metadata(context: &Context, subject: &Subject<'_>) -> Result<Option<ObjectMeta>, Error> {
-    let secret = secrets(context, subject)
-        .get_metadata_opt(&subject.job_name())
-        .await;
-    let secret = secret.map_err(Error::api("reading the config Secret's metadata"))?;
-    Ok(secret.map(|secret| secret.metadata))
+    let secret = requests::metadata::<Secret>(context, subject.namespace, &subject.job_name()).await;
+    secret.map_err(Error::api("reading the config Secret's metadata"))
 }
 
 pub(super) async fn delete_secret(
@@ -117,14 +113,8 @@ async fn delete_one_secret(
     subject: &Subject<'_>,
     secret: &OwnedReference,
 ) -> Result<bool, Error> {
-    match secrets(context, subject)
-        .delete(&secret.name, &deletion(&secret.uid))
-        .await
-    {
-        Ok(_) => Ok(true),
-        Err(error) if is_gone(&error) => Ok(false),
-        Err(error) => Err(Error::api("deleting the config Secret")(error)),
-    }
+    let deleted = requests::delete::<Secret>(context, subject.namespace, &secret.name, &secret.uid).await;
+    deleted.map_err(Error::api("deleting the config Secret"))
 }
 
 fn secret_reference(subject: &Subject<'_>, uid: Option<String>) -> OwnedReference {
@@ -133,10 +123,6 @@ fn secret_reference(subject: &Subject<'_>, uid: Option<String>) -> OwnedReferenc
         name: subject.job_name(),
         uid: uid.unwrap_or_default(),
     }
-}
-
-pub(super) fn secrets(context: &Context, subject: &Subject<'_>) -> Api<Secret> {
-    Api::namespaced(context.client.clone(), subject.namespace)
 }
 
 #[cfg(test)]

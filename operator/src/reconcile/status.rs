@@ -45,15 +45,12 @@ fn following(task: &Task, applied: &Applied, now: Timestamp) -> TaskStatus {
             };
             set_state(task, &mut status, &state, now);
         }
-        Done::GaveUp(run) => {
+        Done::Failed { run, reason, message } => {
             status.run = Some(run.clone());
             status.completion_time = Some(Time(now));
             let state = State::Failed {
-                reason: Reason::JobLost,
-                message: format!(
-                    "{} Jobs of this task have vanished before they ended",
-                    run.lost_jobs
-                ),
+                reason: *reason,
+                message: message.clone(),
             };
             set_state(task, &mut status, &state, now);
         }
@@ -210,28 +207,61 @@ pub(super) async fn patch(context: &Context, found: &Found, next: &TaskStatus) -
     let Some(changes) = difference(&known, &next) else {
         return Ok(false);
     };
+    let version = found.task.metadata.resource_version.as_deref();
+    write(context, &found.key, version, &changes).await.map(|()| true)
+}
+
+async fn write(
+    context: &Context,
+    key: &TaskKey,
+    version: Option<&str>,
+    changes: &Value,
+) -> Result<(), Error> {
     let body = json!({
         "apiVersion": api_version(),
-        "kind": found.key.scope.kind(),
-        "metadata": {"resourceVersion": found.task.metadata.resource_version},
+        "kind": key.scope.kind(),
+        "metadata": {"resourceVersion": version},
         "status": changes,
     });
     let params = PatchParams {
         field_manager: Some(MANAGER.to_owned()),
         ..Default::default()
     };
-    let api = context.task_api(&found.key);
-    match api
-        .patch_status(&found.key.name, &params, &Patch::Merge(&body))
-        .await
-    {
+    let api = context.head_api(key);
+    match api.patch_status(&key.name, &params, &Patch::Merge(&body)).await {
         Ok(_) => {
             context.metrics.status_patches.inc();
-            Ok(true)
+            Ok(())
         }
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Err(Error::Changed),
         Err(error) => Err(Error::api("writing the status")(error)),
     }
+}
+
+/// Says of a task that can't be decoded that it has failed. Its metadata is all that this needs.
+pub(super) async fn unreadable(
+    context: &Context,
+    key: &TaskKey,
+    error: &serde_json::Error,
+) -> Result<(), Error> {
+    let head = context.head_api(key).get_opt(&key.name).await;
+    let Some(head) = head.map_err(Error::api("reading the task's metadata"))? else {
+        return Ok(());
+    };
+    let (generation, now) = (head.metadata.generation, context.now());
+    let state = State::Failed {
+        reason: Reason::ConfigInvalid,
+        message: format!("the task can't be read, maybe its CRD is of another version: {error}"),
+    };
+    let status = TaskStatus {
+        observed_generation: generation,
+        state: Some(state.summary().to_owned()),
+        conditions: merge(&[], &state.findings(), generation, now),
+        completion_time: Some(Time(now)),
+        ..TaskStatus::default()
+    };
+    let version = head.metadata.resource_version.as_deref();
+    write(context, key, version, &serde_json::to_value(status)?).await
 }
 
 /// Says that a task can't be worked on, after too many errors in a row. The next look that

@@ -1,18 +1,62 @@
 //! Whether a Job may be made for a task, and why not. Pure.
 
+use serde_json::value::RawValue;
+use solar_render::config::MAX_CONFIG_DEPTH;
+
 use super::Settings;
 use super::dereference::{Found, PushSecret};
 use super::refusal::Blocked;
-use crate::api::Scope;
+use crate::api::{Scope, TaskSpec};
 use crate::build::{CA_KEY, Subject};
 use crate::conditions::Reason;
+
+/// The largest config: a Secret holds no more, in bytes.
+pub(super) const MAX_CONFIG_SECRET: usize = 1024 * 1024;
 
 /// What stands in the way of a Job, if anything does.
 pub(super) fn validate(subject: &Subject<'_>, found: &Found, settings: &Settings) -> Option<Blocked> {
     if found.foreign_job {
         return Some(name_conflict(subject, "Job"));
     }
-    push_secret(subject, found, settings).or_else(|| ca_configmap(subject, found, settings))
+    config(&subject.task.spec)
+        .or_else(|| push_secret(subject, found, settings))
+        .or_else(|| ca_configmap(subject, found, settings))
+}
+
+/// What no Job could render: it would be refused by every pod, or not even get there.
+fn config(spec: &TaskSpec) -> Option<Blocked> {
+    let blocks = [&spec.release, &spec.bootstrap].map(|block| block.as_deref().map_or("", RawValue::get));
+    let size: usize = blocks.map(str::len).iter().sum();
+    let depth = 1 + blocks.map(depth).into_iter().max().unwrap_or(0);
+    let message = if size > MAX_CONFIG_SECRET {
+        format!("the config has {size} bytes, and a Secret holds at most {MAX_CONFIG_SECRET}")
+    } else if depth > MAX_CONFIG_DEPTH {
+        format!("the config is nested {depth} deep, and the renderer takes at most {MAX_CONFIG_DEPTH} levels")
+    } else {
+        return None;
+    };
+    Some(Blocked::terminal(Reason::ConfigInvalid, message))
+}
+
+/// How deep maps and lists are nested in valid JSON. Without recursion: it is as deep as a tenant likes.
+fn depth(json: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut in_string, mut escaped) = (false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' | b'[' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// A namesake that is somebody else's.
@@ -194,5 +238,41 @@ mod tests {
             Some(Reason::NameConflict),
             "before all else"
         );
+    }
+
+    fn spec_with_values(values: &str) -> TaskSpec {
+        let task = serde_json::to_string(&task()).expect("JSON");
+        let values = format!(r#""release":{{"values":{values},"#);
+        let text = task.replacen(r#""release":{"#, &values, 1);
+        serde_json::from_str::<Task>(&text).expect("a task").spec
+    }
+
+    /// What the renderer takes is not refused here, and what it does not take is.
+    #[test]
+    fn depth_is_measured_as_the_renderer_does() {
+        // The config itself, the block and the values.
+        for (lists, fits) in [(MAX_CONFIG_DEPTH - 3, true), (MAX_CONFIG_DEPTH - 2, false)] {
+            let values = format!(r#"{{"a]\"[":{}1{}}}"#, "[".repeat(lists), "]".repeat(lists));
+            let spec = spec_with_values(&values);
+            assert_eq!(config(&spec).is_none(), fits, "{lists}");
+            let text = String::from_utf8(spec.config().expect("JSON")).expect("UTF-8");
+            let parsed = solar_render::config::parse(&solar_render::source::Source::new("c", text));
+            assert_eq!(parsed.is_ok(), fits, "{lists}: {parsed:?}");
+        }
+        let blocked = config(&spec_with_values(&format!(
+            r#"{{"a":{}{}}}"#,
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        )));
+        assert_eq!(blocked.expect("refused").reason, Reason::ConfigInvalid);
+    }
+
+    /// The API server's refusal was once taken for one that may pass, and asked for again every half minute.
+    #[test]
+    fn what_no_secret_holds_is_refused_for_good() {
+        let text = |size: usize| format!(r#"{{"a":"{}"}}"#, "x".repeat(size));
+        assert_eq!(config(&spec_with_values(&text(MAX_CONFIG_SECRET - 2000))), None);
+        let blocked = config(&spec_with_values(&text(MAX_CONFIG_SECRET))).expect("refused");
+        assert_eq!((blocked.reason, blocked.requeue), (Reason::ConfigInvalid, None));
     }
 }

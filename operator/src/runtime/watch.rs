@@ -1,7 +1,7 @@
 //! Watches: what wakes a task.
 //!
-//! Tasks are watched by their metadata alone; a look reads the rest. So memory doesn't grow with
-//! what is in their specs, and a change of their own status can be told from others: it changes
+//! Of every object a lean view is decoded: memory doesn't grow with what is in tenants' specs, and no
+//! depth of it stops a watch. A change of a task's own status can be told from others: it changes
 //! neither generation nor annotations.
 
 use std::collections::BTreeSet;
@@ -10,27 +10,25 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use jiff::Timestamp;
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
-use kube::core::PartialObjectMeta;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::api::{RETRY_ANNOTATION, Scope, Task};
+use crate::api::{RETRY_ANNOTATION, Scope};
 use crate::index::{Change, owner};
 use crate::key::TaskKey;
+use crate::lean::{LeanJob, LeanPod, TaskHead};
 use crate::names;
 use crate::reconcile::{self, Context};
 use crate::selected::Seen;
 
 /// What a cluster-scoped object has none of.
 const NAMESPACE_FIELD: &str = "metadata.namespace";
-/// How many objects one answer of a list holds: they are in memory together.
-const PAGE_SIZE: u32 = 100;
+/// How many objects one answer of a list holds: they are in memory together, as text, and each may have 1.5 MB.
+const PAGE_SIZE: u32 = 10;
 
 /// Which tasks are looked at, and where.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -159,7 +157,7 @@ fn applied(context: &Context, key: TaskKey, seen: Seen) {
 /// Wakes the owners of Jobs. Never ends.
 pub(super) async fn jobs(context: Arc<Context>, place: Option<String>, synced: UnboundedSender<()>) {
     let (told, listed) = (Arc::clone(&context), place.clone());
-    dependents::<Job>(&context, place, synced, |event| match event {
+    dependents::<LeanJob>(&context, place, synced, |event| match event {
         Seeing::Applied(job) if is_ours(&told, job) => {
             let change = told.index().apply_job(job);
             change.into_iter().for_each(|change| job_changed(&told, change));
@@ -187,12 +185,12 @@ pub(super) async fn jobs(context: Arc<Context>, place: Option<String>, synced: U
 
 /// A Job of a task that another operator looks at is none of our business, nor is one that only says that a task
 /// of ours owns it: whoever may make Jobs can say so, and would take the slots of others.
-fn is_ours(context: &Context, job: &Job) -> bool {
+fn is_ours(context: &Context, job: &LeanJob) -> bool {
     owner(job).is_some_and(|(task, uid)| is_placed(context, job, &task) && context.selected().is(&task, &uid))
 }
 
 /// Whether a Job has the name and the namespace of a task's.
-fn is_placed(context: &Context, job: &Job, task: &TaskKey) -> bool {
+fn is_placed(context: &Context, job: &LeanJob, task: &TaskKey) -> bool {
     let (namespace, name) = context.job_place(task);
     job.metadata.namespace.as_deref() == Some(namespace)
         && job.metadata.name.as_deref() == Some(name.as_str())
@@ -201,7 +199,7 @@ fn is_placed(context: &Context, job: &Job, task: &TaskKey) -> bool {
 /// Wakes the owners of the Jobs of pods. Never ends.
 pub(super) async fn pods(context: Arc<Context>, place: Option<String>, synced: UnboundedSender<()>) {
     let (told, listed) = (Arc::clone(&context), place.clone());
-    dependents::<Pod>(&context, place, synced, |event| {
+    dependents::<LeanPod>(&context, place, synced, |event| {
         let change = match event {
             Seeing::Applied(pod) => told.index().apply_pod(pod),
             Seeing::Deleted(pod) => told.index().delete_pod(pod),
@@ -269,7 +267,7 @@ async fn dependents<K>(
     }
 }
 
-fn tasks_api(client: Client, scope: Scope, place: Option<&str>) -> Api<PartialObjectMeta<Task>> {
+fn tasks_api(client: Client, scope: Scope, place: Option<&str>) -> Api<TaskHead> {
     match place {
         Some(namespace) => Api::namespaced_with(client, namespace, &scope),
         None => Api::all_with(client, &scope),
@@ -287,7 +285,7 @@ fn said(error: &watcher::Error) -> String {
     }
 }
 
-fn key(scope: Scope, task: &PartialObjectMeta<Task>) -> TaskKey {
+fn key(scope: Scope, task: &TaskHead) -> TaskKey {
     TaskKey {
         scope,
         namespace: task.namespace().unwrap_or_default(),
@@ -295,7 +293,7 @@ fn key(scope: Scope, task: &PartialObjectMeta<Task>) -> TaskKey {
     }
 }
 
-fn seen(task: &PartialObjectMeta<Task>) -> Seen {
+fn seen(task: &TaskHead) -> Seen {
     Seen {
         uid: task.uid(),
         generation: task.metadata.generation,

@@ -203,4 +203,40 @@ mod tests {
             assert_eq!(queue.counts(), (0, 0, 1), "it is tried again");
         });
     }
+
+    /// Nobody was told why nothing became of it; it was tried again for ever.
+    #[test]
+    fn a_task_that_can_not_be_read_fails_by_its_metadata_alone() {
+        run(async {
+            let queue = queue();
+            let written = Arc::new(std::sync::Mutex::new(Vec::new()));
+            let writes = Arc::clone(&written);
+            let client = api(move |method, _, body| {
+                if method == "PATCH" {
+                    writes.lock().expect("the writes").push(body);
+                }
+                let mut task = serde_json::to_value(task()).expect("JSON");
+                task["metadata"]["resourceVersion"] = "7".into();
+                task["spec"]["tag"] = 5.into();
+                Some((200, task))
+            });
+            let context = context(client, &queue, &["shop"]);
+            queue.add(key("shop"));
+            let taken = queue.next().await;
+            one(&context, &taken, 1).await;
+            let written = written.lock().expect("the writes");
+            let [patch] = written.as_slice() else {
+                panic!("one patch, not {written:?}");
+            };
+            assert_eq!(patch["metadata"]["resourceVersion"], "7");
+            let status: TaskStatus = serde_json::from_value(patch["status"].clone()).expect("a status");
+            let failed = find(&status.conditions, kinds::JOB_FAILED).expect("JobFailed");
+            assert_eq!(
+                (failed.status.as_str(), failed.reason.as_str()),
+                ("True", "ConfigInvalid")
+            );
+            assert!(failed.message.contains("expected a string"), "{failed:?}");
+            assert_eq!(queue.counts(), (0, 0, 0), "it rests");
+        });
+    }
 }

@@ -5,20 +5,9 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
 use kube::core::PartialObjectMeta;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::{Bench, DIGEST, message_of, run, success};
-
-async fn make(bench: &Bench, name: &str, spec: Value) {
-    let mut task = bench.task(name, &spec);
-    task["kind"] = "ClusterRenderTask".into();
-    let task = serde_json::from_value(task).unwrap();
-    bench
-        .cluster_tasks()
-        .create(&PostParams::default(), &task)
-        .await
-        .unwrap();
-}
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
@@ -29,7 +18,7 @@ fn a_cluster_task_runs_where_no_tenant_looks() {
         let push = json!({"metadata": {"name": "push"}, "stringData": {"username": "u"}});
         bench.make_object::<Secret>(push).await;
         let spec = json!({"pushSecretRef": {"name": "push"}, "ownerNamespace": "platform-tenant"});
-        make(&bench, "platform-shop", spec).await;
+        bench.make_cluster_task("platform-shop", spec).await;
         let api = bench.cluster_tasks();
         let is = |wanted: &'static str| {
             move |status: &solar_operator::api::TaskStatus| status.state.as_deref() == Some(wanted)
@@ -50,7 +39,7 @@ fn a_cluster_task_runs_where_no_tenant_looks() {
             .await
             .unwrap();
         let spec = json!({"pushSecretRef": {"name": "push"}, "ownerNamespace": "platform-tenant"});
-        make(&bench, "platform-second", spec).await;
+        bench.make_cluster_task("platform-second", spec).await;
         bench
             .until_in(&api, "platform-second", "scheduled", is("JobScheduled"))
             .await;
@@ -81,7 +70,7 @@ fn a_cluster_task_runs_where_no_tenant_looks() {
 fn what_a_deleted_cluster_task_owned_is_collected() {
     run(async {
         let bench = Bench::start("collected", &[]).await;
-        make(&bench, "collected-shop", json!({})).await;
+        bench.make_cluster_task("collected-shop", json!({})).await;
         bench.until_job("crender-collected-shop", None).await;
         bench
             .cluster_tasks()
@@ -102,8 +91,10 @@ fn a_job_namespace_that_is_not_there_or_goes_is_told() {
         let is = |wanted: &'static str| {
             move |status: &solar_operator::api::TaskStatus| status.state.as_deref() == Some(wanted)
         };
-        make(&bench, "missing-one", json!({"pushSecretRef": {"name": "push"}})).await;
-        make(&bench, "missing-two", json!({})).await;
+        bench
+            .make_cluster_task("missing-one", json!({"pushSecretRef": {"name": "push"}}))
+            .await;
+        bench.make_cluster_task("missing-two", json!({})).await;
         for name in ["missing-one", "missing-two"] {
             bench
                 .until_in(&api, name, "not found", is("NamespaceNotFound"))
@@ -120,12 +111,9 @@ fn a_job_namespace_that_is_not_there_or_goes_is_told() {
             .delete("missing-jobs", &DeleteParams::default())
             .await
             .unwrap();
-        make(
-            &bench,
-            "missing-three",
-            json!({"pushSecretRef": {"name": "push"}}),
-        )
-        .await;
+        bench
+            .make_cluster_task("missing-three", json!({"pushSecretRef": {"name": "push"}}))
+            .await;
         bench
             .until_in(&api, "missing-three", "terminating", is("NamespaceTerminating"))
             .await;

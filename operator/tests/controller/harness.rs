@@ -13,6 +13,7 @@ use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::Request;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::wait::await_condition;
 use kube::runtime::watcher::{Config, watcher};
@@ -165,6 +166,17 @@ impl Bench {
         CLUSTER.user(name, None)
     }
 
+    /// The most memory that an operator has used so far.
+    pub(crate) fn peak_memory_kib(&self, number: usize) -> u64 {
+        let id = self.operators[number].id();
+        let status = read_to_string(format!("/proc/{id}/status")).unwrap();
+        let peak = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))
+            .unwrap();
+        peak.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
     /// How an operator ends by itself.
     pub(crate) async fn wait(&mut self, number: usize) -> std::process::ExitStatus {
         let end = async {
@@ -239,8 +251,26 @@ impl Bench {
 
     /// Makes a RenderTask.
     pub(crate) async fn make(&self, name: &str, spec: Value) {
-        let task = serde_json::from_value(self.task(name, &spec)).unwrap();
-        self.tasks().create(&PostParams::default(), &task).await.unwrap();
+        let task = self.task(name, &spec).to_string();
+        self.post(Scope::Namespaced, task).await.unwrap();
+    }
+
+    /// Makes a ClusterRenderTask.
+    pub(crate) async fn make_cluster_task(&self, name: &str, spec: Value) {
+        let mut task = self.task(name, &spec);
+        task["kind"] = "ClusterRenderTask".into();
+        self.post(Scope::Cluster, task.to_string()).await.unwrap();
+    }
+
+    /// Makes a task from JSON, which may be deeper or other than this process's own types.
+    pub(crate) async fn post(&self, scope: Scope, task: String) -> Result<(), kube::Error> {
+        let namespace = match scope {
+            Scope::Namespaced => Some(self.namespace.as_str()),
+            Scope::Cluster => None,
+        };
+        let path = <Task as kube::Resource>::url_path(&scope, namespace);
+        let request = Request::new(path).create(&PostParams::default(), task.into_bytes());
+        self.client.request_text(request.unwrap()).await.map(|_| ())
     }
 
     /// Makes any object of this namespace.

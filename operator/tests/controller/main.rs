@@ -13,6 +13,7 @@ mod by_hand;
 mod cluster_scope;
 mod failure;
 mod harness;
+mod hostile;
 mod process;
 mod reasons;
 mod strangers;

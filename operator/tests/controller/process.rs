@@ -105,13 +105,8 @@ fn a_task_that_the_selector_leaves_out_is_left_alone_whatever_its_job_does() {
             "--label-selector=bench=nobody",
         ]);
         bench.logged(1, "works").await;
-        let mut task = bench.task("ours-shop", &json!({}));
-        task["kind"] = "ClusterRenderTask".into();
         let api = bench.cluster_tasks();
-        let task = serde_json::from_value(task).unwrap();
-        api.create(&kube::api::PostParams::default(), &task)
-            .await
-            .unwrap();
+        bench.make_cluster_task("ours-shop", json!({})).await;
         bench
             .finish("crender-ours-shop", 5, &crate::harness::failure("network"))
             .await;

@@ -25,11 +25,8 @@ fn a_pod_in_another_namespace_does_not_speak_for_a_cluster_tasks_job() {
         // In all namespaces, as most are.
         let bench = Bench::start("forged", &["--label-selector=bench=forged"]).await;
         bench.make_namespace("forger").await;
-        let mut task = bench.task("forged-shop", &json!({}));
-        task["kind"] = "ClusterRenderTask".into();
         let api = bench.cluster_tasks();
-        let task = serde_json::from_value(task).unwrap();
-        api.create(&PostParams::default(), &task).await.unwrap();
+        bench.make_cluster_task("forged-shop", json!({})).await;
         let job = bench.until_job("crender-forged-shop", None).await;
         let pods: Api<Pod> = Api::namespaced(bench.client.clone(), "forger");
         // The finalizer keeps it from the garbage collector.
