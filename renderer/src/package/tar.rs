@@ -3,6 +3,9 @@
 //! Every header field but name, size and time is constant. A name that ustar can't hold
 //! (over 100 bytes and not splittable at a `/` into 155 + 100, or not ASCII) gets a pax
 //! `path` record, as POSIX.1-2001 has it and Go's, Helm's and GNU's readers read it.
+//!
+//! The `tar` crate, which reads archives here, writes the checksum field in another form than Go does: with its
+//! headers every digest would be another one.
 
 use std::io::{self, Write};
 
