@@ -3,6 +3,7 @@
 
 use solar_render::diag::Class;
 use solar_render::oci::{ClientOptions, Credentials, IfExists, Secret};
+use solar_render::package::artifact::Artifact;
 use solar_render::report::Outcome;
 use testbed::{Auth, Registry, Response, Server, Setup, TokenServer};
 
@@ -266,13 +267,13 @@ fn a_broken_credentials_file_is_named_once_a_registry_asks() {
 #[test]
 fn what_a_stranger_was_not_shown_is_not_overwritten() {
     // A registry that hides the tag from strangers, and asks who it is at the first POST.
-    let other = format!("sha256:{}", "1".repeat(64));
+    let other = chart("app", "1.0.0", "other");
     let server = Server::start(move |request| {
         let known = request.header("authorization").is_some();
         let answer = match (request.method.as_str(), known) {
-            ("HEAD", true) if request.path().contains("/manifests/") => {
-                Response::status(200).header("Docker-Content-Digest", other.clone())
-            }
+            ("HEAD" | "GET", true) if request.path().contains("/manifests/") => Response::status(200)
+                .header("Content-Type", Artifact::MANIFEST_TYPE)
+                .body(other.manifest.clone()),
             ("HEAD", _) => Response::status(404),
             (_, false) => Response::status(401).header("WWW-Authenticate", "Basic realm=x"),
             ("POST", true) => Response::status(202).header("Location", "/v2/up?state=secret"),
@@ -351,7 +352,9 @@ fn what_a_server_sends_back_of_our_secrets_is_not_shown() {
         match (request.method.as_str(), request.path().contains("/liar/")) {
             ("HEAD", false) => Response::status(404).into(),
             ("HEAD", true) => {
-                let answer = Response::status(200).header("Docker-Content-Digest", sent);
+                let answer = Response::status(200)
+                    .header("Content-Type", Artifact::MANIFEST_TYPE)
+                    .header("Docker-Content-Digest", sent);
                 answer.into()
             }
             _ => Response::status(400)

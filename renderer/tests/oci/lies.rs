@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use solar_render::diag::Class;
 use solar_render::oci::IfExists;
+use solar_render::package::artifact::Artifact;
 use solar_render::report::Outcome;
 use testbed::{Answer, Registry, Response, Server, forward};
 
@@ -152,6 +153,7 @@ fn another_push_that_wins_right_after_ours_is_reported() {
         }
         (request.method == "HEAD" && manifest && put.load(Ordering::SeqCst) > 0).then(|| {
             Response::status(200)
+                .header("Content-Type", Artifact::MANIFEST_TYPE)
                 .header("Docker-Content-Digest", winner.clone())
                 .into()
         })
@@ -198,5 +200,35 @@ fn nonsense_on_the_wire_is_a_failure_and_nothing_worse() {
             words(&failure)
         );
         assert!(words(&failure).len() < 2000, "{shown:?}");
+    }
+}
+
+/// Any answer of 200 once counted as "a manifest is there": with `skip` a push to a login page was a success.
+#[test]
+fn a_page_that_answers_200_to_everything_is_no_manifest() {
+    let digest = format!("sha256:{}", "1".repeat(64));
+    let manifest = "application/vnd.oci.image.manifest.v1+json";
+    let html = "<!DOCTYPE html><title>Log in</title>";
+    let pages = [
+        Response::status(200).header("Content-Type", "text/html; charset=utf-8").body(html),
+        Response::status(200).body(html),
+        Response::status(200).header("Content-Type", "application/json").body("{}"),
+        Response::status(200).header("Content-Type", manifest).body("{}"),
+        Response::status(200)
+            .header("Content-Type", "text/html")
+            .header("Docker-Content-Digest", digest)
+            .body(html),
+    ];
+    for page in pages {
+        for if_exists in [IfExists::Fail, IfExists::Skip, IfExists::Replace] {
+            let shown = format!("{page:?} {if_exists:?}");
+            let page = page.clone();
+            let server = Server::start(move |_| page.clone().into());
+            let artifact = chart("app", "1.0.0", "x");
+            let failure = send(&artifact, &target(&server), if_exists, &plain()).unwrap_err();
+            assert_eq!(failure.class(), Class::Protocol, "{shown}: {}", words(&failure));
+            assert!(words(&failure).contains("not a manifest"), "{shown}: {}", words(&failure));
+            assert_eq!(server.count("PUT"), 0, "{shown}");
+        }
     }
 }

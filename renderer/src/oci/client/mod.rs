@@ -8,6 +8,7 @@ pub(in crate::oci) mod connection_error;
 pub(in crate::oci) mod connector;
 pub(in crate::oci) mod http;
 pub(in crate::oci) mod image;
+pub(in crate::oci) mod manifest;
 pub(in crate::oci) mod pinned_certificates;
 pub(in crate::oci) mod proxy;
 pub(in crate::oci) mod read;
@@ -21,7 +22,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use ::http::Method;
-use sha2::Digest as _;
 use url::Url;
 
 use crate::oci::auth::challenge::Session;
@@ -35,8 +35,6 @@ use crate::world::World;
 
 /// The largest manifest that is read, in bytes: what registries must at least accept.
 pub(in crate::oci) const MAX_MANIFEST: usize = 4 << 20;
-
-pub(in crate::oci) const ANY_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json";
 
 /// What a client works on, and what it asks a token server for.
 #[derive(Debug, Clone, Copy)]
@@ -133,60 +131,6 @@ impl<'a> Client<'a> {
     pub(in crate::oci) fn is_authenticated(&self) -> bool {
         let session = self.session.borrow();
         session.held.as_ref().is_some_and(|held| held.authenticated)
-    }
-
-    /// The digest at a tag, or `None` when there is no such tag.
-    pub(in crate::oci) async fn head_manifest(
-        &self,
-        tag: &Tag,
-        ours: (&Digest, u64),
-    ) -> Result<Option<Digest>, ClientError> {
-        let url = self.url(&format!("manifests/{tag}"))?;
-        self.persistently(async || {
-            let mut call = Call::new(Method::HEAD, url.clone());
-            call.accept = Some(ANY_MANIFEST);
-            let reply = self.exchange(&call).await?;
-            match reply.status {
-                404 => return Ok(None),
-                200 => {}
-                _ => return Err(self.refuse(reply).await),
-            }
-            match reply.header("docker-content-digest").map(str::parse::<Digest>) {
-                Some(Ok(digest)) => {
-                    // 0: proxies strip the length of a body that they don't pass.
-                    let length = reply.length().filter(|length| ![0, ours.1].contains(length));
-                    if digest == *ours.0
-                        && let Some(length) = length
-                    {
-                        let message = format!(
-                            "the registry reports {digest} with {length} bytes, which has {}",
-                            ours.1
-                        );
-                        return Err(reply.protocol(message).into());
-                    }
-                    Ok(Some(digest))
-                }
-                // Another algorithm, or none: hash it ourselves.
-                None => self.hash_manifest(&url).await.map(Some),
-                Some(Err(_)) if is_sha512(&reply) => self.hash_manifest(&url).await.map(Some),
-                Some(Err(error)) => Err(reply.protocol(format!("Docker-Content-Digest: {error}")).into()),
-            }
-        })
-        .await
-    }
-
-    async fn hash_manifest(&self, url: &Url) -> Result<Digest, Fault> {
-        let mut call = Call::new(Method::GET, url.clone());
-        call.accept = Some(ANY_MANIFEST);
-        let reply = self.exchange(&call).await?;
-        if reply.status != 200 {
-            return Err(self.refuse(reply).await);
-        }
-        if reply.length() == Some(0) {
-            return Err(reply.protocol("the manifest is empty".to_owned()).into());
-        }
-        let bytes = self.transport.body(reply, MAX_MANIFEST).await?;
-        Ok(Digest::from_sha256(&sha2::Sha256::digest(&bytes).into()))
     }
 
     /// Whether the repository has the blob.
@@ -382,10 +326,4 @@ pub(in crate::oci) async fn persistently<T>(
         }
         attempt += 1;
     }
-}
-
-fn is_sha512(reply: &Reply) -> bool {
-    reply
-        .header("docker-content-digest")
-        .is_some_and(|text| text.starts_with("sha512:"))
 }
