@@ -72,7 +72,7 @@ fn check_credentials(args: &Copy, client: &ClientOptions, context: &Context<'_>)
     let env = |name| context.world.env(name).is_some();
     let given = if client.credentials.is_some() {
         "--username"
-    } else if env("REGISTRY_USERNAME") && env("REGISTRY_PASSWORD") {
+    } else if env("REGISTRY_USERNAME") && env("REGISTRY_PASSWORD") && !env(crate::oci::HOST_VARIABLE) {
         "REGISTRY_USERNAME"
     } else {
         return Ok(());

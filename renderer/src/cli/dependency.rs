@@ -55,7 +55,7 @@ fn run(
     mode: Mode,
     context: &Context<'_>,
 ) -> Result<Vec<Outcome>> {
-    check_credentials(wanted.chart, client, context)?;
+    check_credentials(wanted.chart, client)?;
     let keyring = wanted.provenance.keyring(context)?;
     let progress = Progress::new(context.printer, "pulling");
     let reach = Reach {
@@ -146,15 +146,10 @@ fn reference(repository: &str, name: &str, version: &str) -> Option<String> {
 }
 
 /// One password for several registries would show it to the wrong ones.
-fn check_credentials(chart: &Path, client: &ClientOptions, context: &Context<'_>) -> Result<()> {
-    let env = |name| context.world.env(name).is_some();
-    let given = if client.credentials.is_some() {
-        "--username"
-    } else if env("REGISTRY_USERNAME") && env("REGISTRY_PASSWORD") {
-        "REGISTRY_USERNAME"
-    } else {
+fn check_credentials(chart: &Path, client: &ClientOptions) -> Result<()> {
+    if client.credentials.is_none() {
         return Ok(());
-    };
+    }
     let metadata = crate::chart::folder::chart_yaml(chart)?;
     let hosts: BTreeSet<String> = dependencies::wanted(&metadata)
         .iter()
@@ -165,7 +160,7 @@ fn check_credentials(chart: &Path, client: &ClientOptions, context: &Context<'_>
         return Ok(());
     }
     let hosts: Vec<String> = hosts.into_iter().collect();
-    let message = format!("{given} would go to {}", hosts.join(" and "));
+    let message = format!("--username would go to {}", hosts.join(" and "));
     Err(Diagnostic::error(Class::Usage, message)
         .hint("log in to each with `solar-render login`")
         .into())

@@ -14,7 +14,7 @@ pub use self::lock::{Dependency, Lock, wanted};
 use crate::chart::{MAX_CHART_DEPTH, folder};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio::{self, AtomicDir};
-use crate::oci::{ClientOptions, Progress};
+use crate::oci::{AmbientHost, ClientOptions, Progress};
 use crate::provenance::Keyring;
 use crate::reference::Digest;
 use crate::repositories::web::Web;
@@ -90,10 +90,21 @@ pub struct Done {
 
 /// Puts a chart's dependencies in place. Blocks until it is done.
 ///
+/// The environment's credentials go to no registry that the chart names, unless [`AmbientHost::Only`] or REGISTRY_HOST
+/// says so: whoever may change a Chart.yaml would get them otherwise.
+///
 /// # Errors
 /// A chart or a lock that is wrong; a dependency that is not found, not reached or not what the lock
 /// holds it to. `charts/` and the lock are as they were then.
 pub fn run(chart: &Path, mode: Mode, reach: Reach<'_>) -> Result<Vec<Done>> {
+    let client = match reach.client.ambient_host {
+        AmbientHost::Target => &ClientOptions {
+            ambient_host: AmbientHost::Nobody,
+            ..reach.client.clone()
+        },
+        AmbientHost::Only(_) | AmbientHost::Nobody => reach.client,
+    };
+    let reach = Reach { client, ..reach };
     let manager = Manager {
         web: Web::new(
             reach.client,

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use self::auth::credentials;
-pub use self::auth::credentials::{Credentials, Secret};
+pub use self::auth::credentials::{AmbientHost, Credentials, HOST_VARIABLE, Secret};
 pub use self::auth::helper::end_helpers;
 pub use self::auth::secret::without_credentials;
 pub use self::cache::{Cache, Keep, Usage, VARIABLE as CACHE_VARIABLE};
@@ -82,6 +82,8 @@ pub struct ClientOptions {
     pub tls: TlsOptions,
     /// Credentials from the command line.
     pub credentials: Option<Credentials>,
+    /// The registry that the environment's credentials are for.
+    pub ambient_host: AmbientHost,
     /// A credentials file to read before all others (`--registry-config`).
     pub registry_config: Option<PathBuf>,
     /// How long a request may stand still: no answer, and no byte of its body moved.
@@ -101,6 +103,7 @@ impl Default for ClientOptions {
             plain_http: false,
             tls: TlsOptions::default(),
             credentials: None,
+            ambient_host: AmbientHost::default(),
             registry_config: None,
             timeout: Duration::from_secs(60),
             retry: RetryPolicy::default(),

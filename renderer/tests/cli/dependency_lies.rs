@@ -134,3 +134,37 @@ fn passwords_in_the_urls_of_repositories_are_not_shown() {
         }
     }
 }
+
+/// They went to any host that a chart's Chart.yaml names: a pull request could take CI's token.
+#[test]
+fn the_environments_credentials_go_to_no_registry_that_a_chart_names() {
+    let asks = testbed::Server::start(|_| {
+        let ask = testbed::Response::status(401).header("WWW-Authenticate", "Basic realm=x");
+        ask.into()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path().join("top");
+    let one = format!("{{name: app, version: ^1, repository: 'oci://{}/x'}}", asks.host());
+    chart(&top, "top", "1.0.0", &[one]);
+    let commands: [&[&str]; 3] = [
+        &["dependency", "update", "--plain-http"],
+        &["package", "-u", "--plain-http", "-d", "/nonexistent"],
+        &["template", "--dependency-update", "--plain-http"],
+    ];
+    for (words, bound) in commands.iter().flat_map(|words| [(words, false), (words, true)]) {
+        let before = asks.requests().len();
+        let mut command = command();
+        command.args(*words).arg(&top);
+        command.env("REGISTRY_USERNAME", "ci").env("REGISTRY_PASSWORD", "hunter2");
+        if bound {
+            command.env("REGISTRY_HOST", asks.host());
+        }
+        let run = Run::of(&mut command);
+        assert_eq!(run.code, 4, "{words:?}: {}", run.stderr);
+        let requests = asks.requests().split_off(before);
+        assert!(!requests.is_empty(), "{words:?}");
+        let sent = requests.iter().any(|one| one.header("authorization").is_some());
+        assert_eq!(sent, bound, "{words:?}");
+        assert!(bound || run.stderr.contains("unless REGISTRY_HOST is"), "{}", run.stderr);
+    }
+}

@@ -7,8 +7,8 @@ use super::registry::Registry;
 use crate::reference::{Locator, Target};
 
 const COPY_HELP: &str = "\
-Between two registries --username and REGISTRY_USERNAME are refused: they would go to both.
-Log in to each with `solar-render login`.";
+Between two registries --username and REGISTRY_USERNAME are refused: they would go to both. REGISTRY_HOST names
+the one that REGISTRY_USERNAME is for. Log in to each with `solar-render login`.";
 
 /// `copy`
 #[derive(Args, Debug)]

@@ -21,8 +21,23 @@ use crate::world::World;
 
 /// The largest credentials file that is read, in bytes.
 pub const MAX_FILE: u64 = 4 << 20;
+/// Names the one registry that REGISTRY_USERNAME and REGISTRY_PASSWORD are for.
+pub const HOST_VARIABLE: &str = "REGISTRY_HOST";
 /// U+FEFF in UTF-8.
 pub(in crate::oci) const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Where credentials may come from.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    /// From the command line.
+    pub explicit: Option<&'a Credentials>,
+    /// The registry that the environment's are for.
+    pub ambient_host: &'a AmbientHost,
+    /// A file that comes before all others.
+    pub registry_config: Option<&'a Path>,
+    /// How long a credential helper may take.
+    pub limit: Duration,
+}
 
 /// What to show to a registry, or to its token server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +53,41 @@ pub enum Credentials {
     IdentityToken(Secret),
     /// A bearer token as it is (Docker's `registrytoken`).
     RegistryToken(Secret),
+}
+
+/// The registry that the environment's credentials (REGISTRY_USERNAME, REGISTRY_PASSWORD) are for. REGISTRY_HOST, where it
+/// is set, comes before: then they are for that one only.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum AmbientHost {
+    /// Whichever a client is made for: right where the user names the registry.
+    #[default]
+    Target,
+    /// This `name[:port]`.
+    Only(String),
+    /// None: right where a chart names registries, as those of dependencies.
+    Nobody,
+}
+
+impl AmbientHost {
+    /// Whether the environment's credentials are for `host`; `Err` says why not.
+    fn allows(&self, host: &str, world: &dyn World) -> Result<(), String> {
+        let bound = world.env(HOST_VARIABLE).filter(|text| !text.trim().is_empty());
+        let only = match (&bound, self) {
+            (Some(bound), _) => bound.trim(),
+            (None, Self::Target) => return Ok(()),
+            (None, Self::Only(only)) => only,
+            (None, Self::Nobody) => {
+                return Err(format!(
+                    "REGISTRY_USERNAME and REGISTRY_PASSWORD: not sent to a registry that a chart names, unless {HOST_VARIABLE} is {host}"
+                ));
+            }
+        };
+        if normal(only) == normal(host) {
+            Ok(())
+        } else {
+            Err(format!("REGISTRY_USERNAME and REGISTRY_PASSWORD: for {only}, not for {host}"))
+        }
+    }
 }
 
 /// The result of a search.
@@ -106,7 +156,14 @@ struct Entry {
     registrytoken: Option<String>,
 }
 
-/// Searches for `host` (`name[:port]`) and `path` (a repository's). A helper is given up after `limit`, or after a
+fn from_environment(world: &dyn World) -> Option<Credentials> {
+    Some(Credentials::Basic {
+        username: world.env("REGISTRY_USERNAME")?,
+        password: Secret::new(world.env("REGISTRY_PASSWORD")?),
+    })
+}
+
+/// Searches for `host` (`name[:port]`) and `path` (a repository's). A helper is given up after the limit, or after a
 /// minute if that is shorter.
 ///
 /// # Errors
@@ -114,25 +171,22 @@ struct Entry {
 pub fn find(
     host: &str,
     path: &str,
-    explicit: Option<&Credentials>,
-    registry_config: Option<&Path>,
-    limit: Duration,
+    sources: Sources<'_>,
     world: &dyn World,
 ) -> Result<Found, CredentialsError> {
-    if let Some(given) = explicit {
+    if let Some(given) = sources.explicit {
         return Ok(Found::at(given.clone(), "the command line"));
     }
-    if let (Some(username), Some(password)) = (world.env("REGISTRY_USERNAME"), world.env("REGISTRY_PASSWORD"))
-    {
-        let password = Secret::new(password);
-        return Ok(Found::at(
-            Credentials::Basic { username, password },
-            "REGISTRY_USERNAME",
-        ));
-    }
-    let mut looked = vec!["REGISTRY_USERNAME and REGISTRY_PASSWORD: not both set".to_owned()];
+    let ambient = match from_environment(world) {
+        Some(given) => sources.ambient_host.allows(host, world).map(|()| given),
+        None => Err("REGISTRY_USERNAME and REGISTRY_PASSWORD: not both set".to_owned()),
+    };
+    let mut looked = match ambient {
+        Ok(given) => return Ok(Found::at(given, "REGISTRY_USERNAME")),
+        Err(why) => vec![why],
+    };
     let mut candidates = Vec::new();
-    for place in places(registry_config, world) {
+    for place in places(sources.registry_config, world) {
         let shown = place.path.display();
         let before = candidates.len();
         match read(&place) {
@@ -164,7 +218,7 @@ pub fn find(
                 let found = entry.credentials().ok_or_else(|| wrong(key))?;
                 return Ok(Found::at(found, &shown));
             }
-            Keeper::Helper(name) => match helper::get(&name, &helper_key(host), world, limit) {
+            Keeper::Helper(name) => match helper::get(&name, &helper_key(host), world, sources.limit) {
                 Ok(Some(found)) => return Ok(Found::at(found, &shown)),
                 Ok(None) => looked.push(format!("docker-credential-{name}: nothing for {host}")),
                 Err(why) => looked.push(format!("docker-credential-{name}: {why}")),

@@ -25,12 +25,22 @@ fn basic(username: &str, password: &str) -> Credentials {
     }
 }
 
+/// As it is where the user names the registry.
+fn sources<'a>(explicit: Option<&'a Credentials>, file: Option<&'a Path>) -> Sources<'a> {
+    Sources {
+        explicit,
+        ambient_host: &AmbientHost::Target,
+        registry_config: file,
+        limit: LIMIT,
+    }
+}
+
 /// What a file with this text gives for `host/path`.
 fn from_file(text: &str, host: &str, path: &str) -> Result<Option<Credentials>, CredentialsError> {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("config.json");
     std::fs::write(&file, text).unwrap();
-    find(host, path, None, Some(&file), LIMIT, &world(&[])).map(|found| found.credentials)
+    find(host, path, sources(None, Some(&file)), &world(&[])).map(|found| found.credentials)
 }
 
 fn base64(text: &str) -> String {
@@ -142,7 +152,7 @@ fn flags_come_before_the_environment_and_that_before_files() {
     let path = file.to_str().unwrap();
     let folder = dir.path().to_str().unwrap();
     let get = |explicit: Option<&Credentials>, env: &[(&str, &str)]| {
-        find("h", "x", explicit, None, LIMIT, &world(env))
+        find("h", "x", sources(explicit, None), &world(env))
             .unwrap()
             .credentials
     };
@@ -184,9 +194,9 @@ fn the_default_files_are_found_and_missing_ones_are_listed() {
             ("HOME", home.to_str().unwrap()),
             ("XDG_RUNTIME_DIR", run.to_str().unwrap()),
         ]);
-        let found = find("h", "x", None, None, LIMIT, &world).unwrap();
+        let found = find("h", "x", sources(None, None), &world).unwrap();
         assert_eq!(found.credentials, Some(basic("u", "p")), "{place}");
-        let none = find("elsewhere", "x", None, None, LIMIT, &world).unwrap();
+        let none = find("elsewhere", "x", sources(None, None), &world).unwrap();
         assert_eq!(none.credentials, None);
         assert_eq!(none.looked.len(), 5, "{:?}", none.looked);
     }
@@ -210,7 +220,7 @@ fn the_longest_entry_of_all_files_wins_but_a_named_file_comes_first() {
         ("REGISTRY_AUTH_FILE", podman),
     ];
     let ask = |path: &str, named: Option<&str>, env: &[(&str, &str)]| {
-        find("h", path, None, named.map(Path::new), LIMIT, &world(env))
+        find("h", path, sources(None, named.map(Path::new)), &world(env))
     };
     let user = |path: &str, named: Option<&str>| match ask(path, named, &env).unwrap().credentials {
         Some(Credentials::Basic { username, .. }) => username,
@@ -264,7 +274,7 @@ fn helpers_are_asked_by_host_and_their_failures_are_noted() {
     let path = format!("{}:/usr/bin:/bin", dir.path().display());
     let ask = |text: &str, host: &str| {
         std::fs::write(&config, text).unwrap();
-        find(host, "x", None, Some(&config), LIMIT, &world(&[("PATH", &path)])).unwrap()
+        find(host, "x", sources(None, Some(&config)), &world(&[("PATH", &path)])).unwrap()
     };
     let with_entry = |store: &str| {
         format!(r#"{{"credsStore":"{store}","auths":{{"h":{{"username":"file","password":"p"}}}}}}"#)
@@ -288,4 +298,37 @@ fn helpers_are_asked_by_host_and_their_failures_are_noted() {
     }
     let noted = ask(r#"{"credsStore":"broken"}"#, "h").looked.join("\n");
     assert!(noted.contains("docker-credential-broken: failed"), "{noted}");
+}
+
+/// The environment's password once went to every host that a chart's Chart.yaml names.
+#[test]
+fn the_environments_credentials_are_for_one_host() {
+    let both = [("REGISTRY_USERNAME", "env"), ("REGISTRY_PASSWORD", "p")];
+    let only = |host: &str| AmbientHost::Only(host.to_owned());
+    let table = [
+        (AmbientHost::Target, None, "h:5000", true),
+        (AmbientHost::Nobody, None, "h:5000", false),
+        (only("h:5000"), None, "h:5000", true),
+        (only("h:5000"), None, "h", false),
+        (only("h:5000"), None, "evil.example", false),
+        (AmbientHost::Nobody, Some("h:5000"), "h:5000", true),
+        (AmbientHost::Nobody, Some("https://H:5000/"), "h:5000", true),
+        (AmbientHost::Nobody, Some("h:5000"), "evil.example", false),
+        (AmbientHost::Target, Some("h:5000"), "evil.example", false),
+        (only("h:5000"), Some("other"), "h:5000", false),
+        (AmbientHost::Target, Some(" "), "h:5000", true),
+        (AmbientHost::Target, Some("docker.io"), "registry-1.docker.io", true),
+    ];
+    for (ambient_host, bound, host, expected) in table {
+        let mut env = both.to_vec();
+        env.extend(bound.map(|bound| ("REGISTRY_HOST", bound)));
+        let sources = Sources {
+            ambient_host: &ambient_host,
+            ..sources(None, None)
+        };
+        let found = find(host, "x", sources, &world(&env)).unwrap();
+        assert_eq!(found.credentials.is_some(), expected, "{ambient_host:?} {bound:?} {host}");
+        let says = found.looked.join("\n");
+        assert!(expected || says.contains(host), "{says}");
+    }
 }

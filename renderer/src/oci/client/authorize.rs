@@ -86,9 +86,12 @@ impl Client<'_> {
         let found = credentials::find(
             self.subject.host(),
             self.subject.path(),
-            self.options.credentials.as_ref(),
-            self.options.registry_config.as_deref(),
-            self.options.timeout,
+            credentials::Sources {
+                explicit: self.options.credentials.as_ref(),
+                ambient_host: &self.options.ambient_host,
+                registry_config: self.options.registry_config.as_deref(),
+                limit: self.options.timeout,
+            },
             self.world,
         )?;
         match (&found.credentials, found.looked.first()) {
