@@ -43,6 +43,9 @@ pub struct Report {
     /// The digest found at the tag, when it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub existing_digest: Option<String>,
+    /// With `unchanged`: why another digest than the chart's own is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// What became of the other tags that were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<Tagged>,

@@ -5,6 +5,8 @@
 
 pub mod archive;
 pub mod body;
+#[cfg(feature = "oci")]
+pub(crate) mod compare;
 pub mod details;
 pub mod folder;
 pub mod ignore;

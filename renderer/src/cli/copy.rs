@@ -32,8 +32,9 @@ pub(crate) fn copy(args: &Copy, context: &Context<'_>) -> Outcome {
             if_exists: IfExists::from(policy.if_exists.unwrap_or(Exists::Fail)),
             expect_digest: policy.expect_digest.clone(),
             tags: policy.tag.clone(),
-            check: false,
+            moved_tags: policy.move_tag.clone(),
             signer,
+            ..PushOptions::default()
         },
         allow_mismatch: policy.allow_mismatch,
         devel: false,

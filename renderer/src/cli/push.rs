@@ -112,8 +112,9 @@ pub(crate) fn ship(
         if_exists,
         expect_digest: policy.expect_digest.clone(),
         tags: policy.tag.clone(),
-        check: false,
+        moved_tags: policy.move_tag.clone(),
         signer,
+        ..PushOptions::default()
     };
     let before = archive_digest(&destination);
     context.signals.goes_out(&report);
@@ -160,6 +161,9 @@ pub(crate) fn shipped(
             report.reference = Some(pushed.reference);
             report.signature = pushed.signature;
             report.tags = pushed.tags.into_iter().map(tag_report).collect();
+            if let Some(equivalent) = pushed.equivalent {
+                report = keep_equivalent(report, &equivalent);
+            }
             let text = shipped_text(&report, as_solar);
             Outcome {
                 report,
@@ -178,6 +182,19 @@ pub(crate) fn shipped(
     }
 }
 
+/// What is at the tag is the chart's digest from now on, though not the one made here.
+fn keep_equivalent(report: Report, equivalent: &oci::Equivalent) -> Report {
+    let (layer, size) = &equivalent.layer;
+    Report {
+        layer: Some(report::Blob {
+            digest: layer.to_string(),
+            size: *size,
+        }),
+        note: Some(equivalent.sameness.note().to_owned()),
+        ..report.with_digest(&equivalent.digest, equivalent.size)
+    }
+}
+
 /// Everything that can be wrong before the network is used.
 fn prepare(
     artifact: &Artifact,
@@ -186,8 +203,9 @@ fn prepare(
     registry: &Registry,
 ) -> Result<(oci::Destination, ClientOptions)> {
     let destination = oci::resolve(target, artifact, policy.allow_mismatch)?;
-    if !policy.tag.is_empty() && matches!(destination, oci::Destination::File { .. }) {
-        let one = Diagnostic::error(Class::Usage, "--tag goes with oci:// and oci-layout:");
+    let has_tags = !policy.tag.is_empty() || !policy.move_tag.is_empty();
+    if has_tags && matches!(destination, oci::Destination::File { .. }) {
+        let one = Diagnostic::error(Class::Usage, "--tag and --move-tag require oci:// or oci-layout:");
         return Err(one.note("an archive in a folder has no tags").into());
     }
     if policy.signing.sign_by.is_some() && !matches!(destination, oci::Destination::Registry(_)) {
@@ -216,7 +234,12 @@ fn shipped_text(report: &Report, as_solar: bool) -> String {
     let existing = report
         .existing_digest
         .as_ref()
+        .filter(|other| **other != digest)
         .map_or(String::new(), |other| format!("Existing: {other}\n"));
+    let note = report
+        .note
+        .as_ref()
+        .map_or(String::new(), |note| format!("Note: {note}\n"));
     let line = |one: &report::Tagged| format!("Tag: {} ({})\n", one.tag, one.outcome.as_str());
     let tags: String = report.tags.iter().map(line).collect();
     let signed = match report.signature {
@@ -226,7 +249,7 @@ fn shipped_text(report: &Report, as_solar: bool) -> String {
     };
     if as_solar {
         return format!(
-            "Pushed result to {reference}\nOutcome: {outcome}\nDigest: {digest}\n{existing}{tags}{signed}"
+            "Pushed result to {reference}\nOutcome: {outcome}\nDigest: {digest}\n{existing}{note}{tags}{signed}"
         );
     }
     let verb = match report.outcome {
@@ -235,5 +258,5 @@ fn shipped_text(report: &Report, as_solar: bool) -> String {
         Some(report::Outcome::Replaced) => "Replaced",
         _ => "Pushed",
     };
-    format!("{verb}: {reference}\nDigest: {digest}\n{existing}{tags}{signed}")
+    format!("{verb}: {reference}\nDigest: {digest}\n{existing}{note}{tags}{signed}")
 }

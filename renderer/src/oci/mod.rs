@@ -25,6 +25,7 @@ pub use self::client::retry::RetryPolicy;
 pub use self::client::tls::{TlsError, TlsOptions};
 pub use self::copy::{Copied, CopyOptions, copy};
 pub use self::error::{ClientError, Link};
+pub use self::failure::Failure;
 pub use self::layout::LayoutError;
 pub use self::layout::archive_file::FileError;
 pub(crate) use self::layout::archive_file::provenance_of;
@@ -33,7 +34,8 @@ pub use self::pull::fetch;
 pub use self::pull::tags::{Listed, tags};
 pub use self::pull::{PullOptions, Pulled, Vouched, pull, verify_provenance};
 pub(crate) use self::pull::{check_provenance, taken};
-pub use self::push::policy::{Failure, IfExists, PushOptions, Pushed, Tagged};
+pub use self::push::equivalence::{Equivalent, Sameness};
+pub use self::push::policy::{IfExists, PushOptions, Pushed, Tagged};
 pub use self::push::publish::{Batch, Finished, Going, Ready, publish};
 pub use self::sign::{
     Form, KeyError, MAX_KEY_FILE, NewPair, Signer, SigningKey, Subjected, VerifyingKey, sign, verify,
@@ -48,6 +50,7 @@ mod cache;
 mod client;
 mod copy;
 mod error;
+mod failure;
 mod layout;
 mod login;
 mod pull;

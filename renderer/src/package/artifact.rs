@@ -17,7 +17,7 @@ pub struct Artifact {
     pub manifest: Vec<u8>,
     /// The manifest's digest: the digest of the chart.
     pub digest: Digest,
-    /// Config, layer and, where there is one, provenance, in the manifest's order.
+    /// Config first, then layer and, where there is one, provenance, in the manifest's order: by digest, as Helm has them.
     pub blobs: Vec<Blob>,
 }
 

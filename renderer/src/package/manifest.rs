@@ -30,8 +30,12 @@ pub(super) fn artifact(
             annotations.insert(key, Value::String(time.to_string()));
         }
     }
-    let mut blobs = vec![in_memory(Artifact::CONFIG_TYPE, metadata.config.clone()), layer];
-    blobs.extend(provenance.map(|bytes| in_memory(Artifact::PROVENANCE_TYPE, bytes)));
+    let mut layers = vec![layer];
+    layers.extend(provenance.map(|bytes| in_memory(Artifact::PROVENANCE_TYPE, bytes)));
+    // Helm's order.
+    layers.sort_by(|one, other| one.digest.as_str().cmp(other.digest.as_str()));
+    let mut blobs = vec![in_memory(Artifact::CONFIG_TYPE, metadata.config.clone())];
+    blobs.append(&mut layers);
     let manifest = manifest(&blobs, &Value::Map(annotations)).into_bytes();
     let digest = Digest::from_sha256(&Sha256::digest(&manifest).into());
     Ok(Artifact {

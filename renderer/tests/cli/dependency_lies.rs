@@ -144,7 +144,10 @@ fn the_environments_credentials_go_to_no_registry_that_a_chart_names() {
     });
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path().join("top");
-    let one = format!("{{name: app, version: ^1, repository: 'oci://{}/x'}}", asks.host());
+    let one = format!(
+        "{{name: app, version: ^1, repository: 'oci://{}/x'}}",
+        asks.host()
+    );
     chart(&top, "top", "1.0.0", &[one]);
     let commands: [&[&str]; 3] = [
         &["dependency", "update", "--plain-http"],
@@ -155,7 +158,9 @@ fn the_environments_credentials_go_to_no_registry_that_a_chart_names() {
         let before = asks.requests().len();
         let mut command = command();
         command.args(*words).arg(&top);
-        command.env("REGISTRY_USERNAME", "ci").env("REGISTRY_PASSWORD", "hunter2");
+        command
+            .env("REGISTRY_USERNAME", "ci")
+            .env("REGISTRY_PASSWORD", "hunter2");
         if bound {
             command.env("REGISTRY_HOST", asks.host());
         }
@@ -165,6 +170,10 @@ fn the_environments_credentials_go_to_no_registry_that_a_chart_names() {
         assert!(!requests.is_empty(), "{words:?}");
         let sent = requests.iter().any(|one| one.header("authorization").is_some());
         assert_eq!(sent, bound, "{words:?}");
-        assert!(bound || run.stderr.contains("unless REGISTRY_HOST is"), "{}", run.stderr);
+        assert!(
+            bound || run.stderr.contains("unless REGISTRY_HOST is"),
+            "{}",
+            run.stderr
+        );
     }
 }

@@ -20,6 +20,7 @@ mod dependency_list;
 mod frozen;
 mod helm_charts;
 mod helm_flags;
+mod helm_registry;
 mod helpers;
 mod job;
 mod killed;

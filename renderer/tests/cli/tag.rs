@@ -96,3 +96,49 @@ fn a_rendered_chart_gets_them_too_and_a_folder_has_none() {
         assert!(run.stderr.contains(words), "{}", run.stderr);
     }
 }
+
+/// Floating tags once shared the version's policy: to move `latest` meant to let versions be replaced.
+#[test]
+fn a_tag_that_moves_does_so_whatever_the_versions_policy_is() {
+    let (registry, folder) = (Registry::start(), tempfile::tempdir().unwrap());
+    let layout = format!("oci-layout:{}", folder.path().join("layout").display());
+    for target in [format!("oci://{}/charts", registry.host()), layout] {
+        let moving = ["--move-tag", "latest", "--move-tag", "1"];
+        let first = push(&chart(folder.path(), "1.0.0"), &target, &moving);
+        assert_eq!(first.code, 0, "{}", first.stderr);
+        let next = chart(folder.path(), "1.1.0");
+        let conflict = push(&next, &target, &["--tag", "latest"]);
+        assert_eq!(conflict.code, 3);
+        assert!(conflict.stderr.contains("--move-tag"), "{}", conflict.stderr);
+        assert!(
+            !conflict.stderr.contains("raise"),
+            "it is no matter of versions: {}",
+            conflict.stderr
+        );
+        let moved = push(&next, &target, &moving).json();
+        let before = &first.json()["digest"];
+        let expected = serde_json::json!([
+            {"tag": "latest", "outcome": "replaced", "existingDigest": before},
+            {"tag": "1", "outcome": "replaced", "existingDigest": before},
+        ]);
+        assert_eq!(
+            (&moved["outcome"], &moved["tags"]),
+            (&"created".into(), &expected)
+        );
+        // The version itself stays: nothing moves when it may not.
+        std::fs::write(next.join("values.yaml"), "a: 1\n").unwrap();
+        let conflict = push(&next, &target, &moving);
+        assert_eq!(conflict.code, 3, "{}", conflict.stdout);
+        assert!(
+            conflict.stderr.contains("raise the chart's version"),
+            "{}",
+            conflict.stderr
+        );
+        std::fs::remove_file(next.join("values.yaml")).unwrap();
+        let again = push(&next, &target, &moving).json();
+        let expected = serde_json::json!([
+            {"tag": "latest", "outcome": "unchanged"}, {"tag": "1", "outcome": "unchanged"},
+        ]);
+        assert_eq!(again["tags"], expected);
+    }
+}

@@ -210,9 +210,13 @@ fn a_page_that_answers_200_to_everything_is_no_manifest() {
     let manifest = "application/vnd.oci.image.manifest.v1+json";
     let html = "<!DOCTYPE html><title>Log in</title>";
     let pages = [
-        Response::status(200).header("Content-Type", "text/html; charset=utf-8").body(html),
+        Response::status(200)
+            .header("Content-Type", "text/html; charset=utf-8")
+            .body(html),
         Response::status(200).body(html),
-        Response::status(200).header("Content-Type", "application/json").body("{}"),
+        Response::status(200)
+            .header("Content-Type", "application/json")
+            .body("{}"),
         Response::status(200).header("Content-Type", manifest).body("{}"),
         Response::status(200)
             .header("Content-Type", "text/html")
@@ -227,7 +231,11 @@ fn a_page_that_answers_200_to_everything_is_no_manifest() {
             let artifact = chart("app", "1.0.0", "x");
             let failure = send(&artifact, &target(&server), if_exists, &plain()).unwrap_err();
             assert_eq!(failure.class(), Class::Protocol, "{shown}: {}", words(&failure));
-            assert!(words(&failure).contains("not a manifest"), "{shown}: {}", words(&failure));
+            assert!(
+                words(&failure).contains("not a manifest"),
+                "{shown}: {}",
+                words(&failure)
+            );
             assert_eq!(server.count("PUT"), 0, "{shown}");
         }
     }

@@ -19,6 +19,10 @@ pub(crate) struct Policy {
     /// Also give the chart this tag, by the same policy; may be repeated
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Vec<Tag>,
+    /// Also move this tag to the chart, whatever is there (latest, 1.2): `--if-exists` is about the version; may be
+    /// repeated
+    #[arg(long, value_name = "TAG")]
+    pub(crate) move_tag: Vec<Tag>,
     /// Take a tag or a repository that does not name this chart
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) allow_mismatch: bool,

@@ -85,7 +85,9 @@ impl AmbientHost {
         if normal(only) == normal(host) {
             Ok(())
         } else {
-            Err(format!("REGISTRY_USERNAME and REGISTRY_PASSWORD: for {only}, not for {host}"))
+            Err(format!(
+                "REGISTRY_USERNAME and REGISTRY_PASSWORD: for {only}, not for {host}"
+            ))
         }
     }
 }

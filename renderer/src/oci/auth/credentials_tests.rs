@@ -274,7 +274,13 @@ fn helpers_are_asked_by_host_and_their_failures_are_noted() {
     let path = format!("{}:/usr/bin:/bin", dir.path().display());
     let ask = |text: &str, host: &str| {
         std::fs::write(&config, text).unwrap();
-        find(host, "x", sources(None, Some(&config)), &world(&[("PATH", &path)])).unwrap()
+        find(
+            host,
+            "x",
+            sources(None, Some(&config)),
+            &world(&[("PATH", &path)]),
+        )
+        .unwrap()
     };
     let with_entry = |store: &str| {
         format!(r#"{{"credsStore":"{store}","auths":{{"h":{{"username":"file","password":"p"}}}}}}"#)
@@ -317,7 +323,12 @@ fn the_environments_credentials_are_for_one_host() {
         (AmbientHost::Target, Some("h:5000"), "evil.example", false),
         (only("h:5000"), Some("other"), "h:5000", false),
         (AmbientHost::Target, Some(" "), "h:5000", true),
-        (AmbientHost::Target, Some("docker.io"), "registry-1.docker.io", true),
+        (
+            AmbientHost::Target,
+            Some("docker.io"),
+            "registry-1.docker.io",
+            true,
+        ),
     ];
     for (ambient_host, bound, host, expected) in table {
         let mut env = both.to_vec();
@@ -327,7 +338,11 @@ fn the_environments_credentials_are_for_one_host() {
             ..sources(None, None)
         };
         let found = find(host, "x", sources, &world(&env)).unwrap();
-        assert_eq!(found.credentials.is_some(), expected, "{ambient_host:?} {bound:?} {host}");
+        assert_eq!(
+            found.credentials.is_some(),
+            expected,
+            "{ambient_host:?} {bound:?} {host}"
+        );
         let says = found.looked.join("\n");
         assert!(expected || says.contains(host), "{says}");
     }

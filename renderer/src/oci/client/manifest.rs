@@ -36,6 +36,8 @@ pub(in crate::oci) struct ManifestRead {
     pub(in crate::oci) digest: Digest,
     /// Byte for byte.
     pub(in crate::oci) bytes: Vec<u8>,
+    /// What kind it is.
+    pub(in crate::oci) media_type: &'static str,
 }
 
 impl Client<'_> {
@@ -94,10 +96,13 @@ impl Client<'_> {
         let claimed = media_type(&reply);
         let action = reply.action();
         let bytes = self.transport.body(reply, MAX_MANIFEST).await?;
-        check_manifest(claimed.as_deref(), &bytes)
+        let media_type = check_manifest(claimed.as_deref(), &bytes)
             .map_err(|message| ClientError::Protocol { action, message })?;
-        let digest = Digest::from_sha256(&sha2::Sha256::digest(&bytes).into());
-        Ok(ManifestRead { digest, bytes })
+        Ok(ManifestRead {
+            digest: Digest::from_sha256(&sha2::Sha256::digest(&bytes).into()),
+            bytes,
+            media_type,
+        })
     }
 }
 
@@ -124,10 +129,12 @@ fn is_manifest_type(text: &str) -> bool {
     MANIFEST_TYPES.contains(&text)
 }
 
-/// Whether a body is the manifest that its media type claims. `Err` says why not.
-fn check_manifest(claimed: Option<&str>, bytes: &[u8]) -> Result<(), String> {
+/// Of what kind the manifest is that a body is, which must be what its media type claims. `Err` says why it is none.
+fn check_manifest(claimed: Option<&str>, bytes: &[u8]) -> Result<&'static str, String> {
     let not_one = |what: &str| {
-        format!("the registry answered 200 with {what}, which is not a manifest: a login page, a proxy or an ingress may have answered in its place")
+        format!(
+            "the registry answered 200 with {what}, which is not a manifest: a login page, a proxy or an ingress may have answered in its place"
+        )
     };
     if let Some(claimed) = claimed.filter(|text| !is_manifest_type(text)) {
         let shown: String = claimed.chars().take(MAX_SHOWN_TYPE).collect();
@@ -146,9 +153,10 @@ fn check_manifest(claimed: Option<&str>, bytes: &[u8]) -> Result<(), String> {
         (Some(kind), _) | (None, Some(kind)) => kind,
         (None, None) => return Err(not_one("no media type")),
     };
-    if !is_manifest_type(kind) {
-        return Err(not_one("a body of an unknown media type"));
-    }
+    let kind = MANIFEST_TYPES
+        .into_iter()
+        .find(|known| *known == kind)
+        .ok_or_else(|| not_one("a body of an unknown media type"))?;
     let has_list = |name: &str| manifest.get(name).is_some_and(Value::is_array);
     let is_whole = if kind.ends_with("index.v1+json") || kind.ends_with("list.v2+json") {
         has_list("manifests")
@@ -160,7 +168,7 @@ fn check_manifest(claimed: Option<&str>, bytes: &[u8]) -> Result<(), String> {
         has_list("layers") && manifest.get("config").is_some_and(Value::is_object)
     };
     if is_whole {
-        Ok(())
+        Ok(kind)
     } else {
         Err(not_one(&format!("{kind:?} and a body that is none")))
     }

@@ -9,11 +9,11 @@ use url::Url;
 
 use crate::oci::cache::Tee;
 use crate::oci::client::image::Descriptor;
-use crate::oci::client::transport::{Call, Fault, Reply, same_origin};
 use crate::oci::client::manifest::ANY_MANIFEST;
+use crate::oci::client::transport::{Call, Fault, Reply, same_origin};
 use crate::oci::client::{Client, MAX_MANIFEST};
 use crate::oci::error::ClientError;
-use crate::oci::push::policy::Failure;
+use crate::oci::failure::Failure;
 use crate::reference::{At, Digest, Tag};
 
 /// The largest answer to `GET /v2/` that is read, in bytes.

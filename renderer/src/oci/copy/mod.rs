@@ -12,12 +12,13 @@ use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::client::image::Descriptor;
 use crate::oci::client::{Client, Subject};
 use crate::oci::copy::referrers::{Along, Sink};
+use crate::oci::failure::Failure;
 use crate::oci::layout;
 use crate::oci::layout::archive_file as file;
 use crate::oci::layout::read as layout_read;
 use crate::oci::pull::chart_source::{Origin, not_a_chart};
 use crate::oci::push::Push;
-use crate::oci::push::policy::{Failure, PushOptions, Pushed};
+use crate::oci::push::policy::{PushOptions, Pushed};
 use crate::oci::{ClientOptions, Destination, Progress, resolve};
 use crate::package::MEMORY_LIMIT;
 use crate::package::artifact::{Artifact, Blob, BlobSource, Content};
@@ -89,7 +90,10 @@ pub fn copy(
             origin: &origin,
             place: &locator.place,
             artifact: &artifact,
-            options: &options.push,
+            options: &PushOptions {
+                exact: true,
+                ..options.push.clone()
+            },
             referrers: options.referrers,
         };
         let result = copy.run(&destination, to, world, progress).await;

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::diag::Class;
 use crate::fsio::{self, AtomicFile, reason};
+use crate::oci::failure::Failure;
 use crate::oci::layout::disk;
-use crate::oci::push::policy::{Failure, Plan, PushOptions, Pushed, plan};
+use crate::oci::push::policy::{Plan, PushOptions, Pushed, plan};
 use crate::package::artifact::{Artifact, Blob};
 use crate::reference::Digest;
 
@@ -60,6 +61,7 @@ pub(in crate::oci) fn push(
                     reference,
                     ours: layer.digest.clone(),
                     existing: None,
+                    is_version: true,
                 });
             }
             Plan::Done(outcome) => outcome,
@@ -84,6 +86,7 @@ pub(in crate::oci) fn push(
             existing_digest: None,
             tags: Vec::new(),
             signature: None,
+            equivalent: None,
         });
     }
 }

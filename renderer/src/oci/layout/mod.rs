@@ -20,7 +20,10 @@ use serde_json::{Map, Value, json};
 use crate::diag::Class;
 use crate::fsio::{self, AtomicFile, reason};
 use crate::oci::Progress;
-use crate::oci::push::policy::{Failure, Plan, PushOptions, Pushed, Tagged, all_tags, plan, pushed};
+use crate::oci::failure::Failure;
+use crate::oci::push::policy::{
+    IfExists, Plan, PushOptions, Pushed, Tagged, all_tags, is_version, plan, pushed,
+};
 use crate::package::artifact::{Artifact, Blob, Content};
 use crate::reference::{Digest, Tag};
 use crate::report::Outcome;
@@ -110,8 +113,8 @@ pub(in crate::oci) fn push(
     let mut list = Vec::new();
     let mut sends = false;
     let mut ours = false;
-    for tag in all_tags(tag, &options.tags) {
-        let (next, existing_digest) = look(artifact, &index, dir, tag, options)?;
+    for (tag, if_exists) in all_tags(tag, options) {
+        let (next, existing_digest) = reconcile(artifact, &index, dir, (tag, if_exists))?;
         let (Plan::Send(outcome) | Plan::Done(outcome)) = next else {
             continue;
         };
@@ -142,6 +145,7 @@ pub(in crate::oci) fn push(
         reference,
         ours: artifact.digest.clone(),
         existing: None,
+        is_version: true,
     })
 }
 
@@ -154,8 +158,8 @@ pub(in crate::oci) fn missing(
 ) -> Result<Vec<Digest>, Failure> {
     check_marker(dir)?;
     let index = Index::read(dir)?;
-    for tag in all_tags(tag, &options.tags) {
-        look(artifact, &index, dir, tag, options)?;
+    for tag in all_tags(tag, options) {
+        reconcile(artifact, &index, dir, tag)?;
     }
     Ok(absent(artifact, dir))
 }
@@ -196,23 +200,23 @@ pub(in crate::oci) fn refer(
 }
 
 /// What is at the tag, and what follows from it.
-fn look(
+fn reconcile(
     artifact: &Artifact,
     index: &Index,
     dir: &Path,
-    tag: &Tag,
-    options: &PushOptions,
+    (tag, if_exists): (&Tag, IfExists),
 ) -> Result<(Plan, Option<Digest>), Failure> {
     let found = index.digest_at(tag);
     let same = found.as_ref().map(|text| text == artifact.digest.as_str());
     let existing = found
         .filter(|_| same == Some(false))
         .and_then(|text| text.parse().ok());
-    match plan(same, options.if_exists) {
+    match plan(same, if_exists) {
         Plan::Conflict => Err(Failure::Conflict {
             reference: format!("oci-layout:{}:{tag}", dir.display()),
             ours: artifact.digest.clone(),
             existing,
+            is_version: is_version(artifact, tag),
         }),
         next => Ok((next, existing)),
     }

@@ -9,9 +9,9 @@ use sha2::Digest as _;
 use crate::fsio;
 use crate::oci::client::MAX_MANIFEST;
 use crate::oci::client::image::Descriptor;
+use crate::oci::failure::Failure;
 use crate::oci::layout::{Index, LayoutError, check_marker};
 use crate::oci::pull::chart_source::disk;
-use crate::oci::push::policy::Failure;
 use crate::reference::{At, Digest, Tag};
 
 /// The most manifests of a layout that are looked at for a subject.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::oci::client::image::{Descriptor, Image, Named};
 use crate::oci::client::{Client, Subject};
+use crate::oci::failure::Failure;
 use crate::oci::layout::read as layout_read;
-use crate::oci::push::policy::Failure;
 use crate::oci::{ClientOptions, Progress};
 use crate::reference::{At, Locator, Place, Tag};
 use crate::semver::{self, Constraint};

@@ -1,7 +1,7 @@
 //! The tags of a place, in an order that people can use.
 
+use crate::oci::failure::Failure;
 use crate::oci::pull::chart_source::Origin;
-use crate::oci::push::policy::Failure;
 use crate::oci::{ClientOptions, Progress};
 use crate::reference::{Place, Tag};
 use crate::version::Version;

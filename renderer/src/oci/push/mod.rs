@@ -1,23 +1,29 @@
 //! A push to a registry: HEAD, blobs, manifest, HEAD.
 
+pub(in crate::oci) mod equivalence;
 pub(in crate::oci) mod policy;
 pub(in crate::oci) mod publish;
 
 use futures_util::future::try_join_all;
 
+use crate::oci::client::manifest::ManifestRead;
 use crate::oci::client::{Client, Subject};
 use crate::oci::copy::Supply;
 use crate::oci::error::ClientError;
-use crate::oci::push::policy::{Failure, Plan, PushOptions, Pushed, Tagged, all_tags, plan, pushed};
-use crate::oci::sign;
+use crate::oci::failure::Failure;
+use crate::oci::push::equivalence::Equivalent;
+use crate::oci::push::policy::{
+    IfExists, Plan, PushOptions, Pushed, Tagged, all_tags, is_version, plan, pushed,
+};
+use crate::oci::sign::{self, Signer};
 use crate::oci::{ClientOptions, Progress};
 use crate::package::artifact::{Artifact, Blob};
-use crate::reference::{Digest, Reference, Tag};
+use crate::reference::{At, Digest, Reference, Tag};
 use crate::report::Outcome;
 use crate::world::World;
 
-/// From this size on another look at the tag costs next to nothing beside what was sent.
-const LOOK_AGAIN_BYTES: u64 = 256 << 10;
+/// From this size on reading the tag again costs next to nothing beside what was sent.
+const REREAD_BYTES: u64 = 256 << 10;
 
 /// Pushes from this thread, with a runtime of its own.
 pub(in crate::oci) fn push(
@@ -58,47 +64,96 @@ pub(in crate::oci) struct Push<'a> {
 }
 
 /// A tag, and what follows from what is there.
-struct Spot<'t> {
+struct TagState<'t> {
     tag: &'t Tag,
     plan: Plan,
-    existing: Option<Digest>,
+    /// Another manifest than the one that the tag is to have.
+    existing: Option<ManifestRead>,
+    /// It is the same chart all the same.
+    equivalent: Option<Equivalent>,
+}
+
+/// All tags of a push.
+struct Reconciled<'t> {
+    own: TagState<'t>,
+    others: Vec<TagState<'t>>,
+}
+
+/// A manifest that a tag is to have.
+#[derive(Clone, Copy)]
+struct Wanted<'w> {
+    digest: &'w Digest,
+    bytes: &'w [u8],
+    media_type: &'static str,
 }
 
 impl Push<'_> {
-    /// Looks, sends what is missing, and looks again.
+    /// Reads what is at the tags, sends what is missing, and checks afterwards that it is there.
     pub(in crate::oci) async fn run(&self) -> Result<Pushed, Failure> {
-        let tags = all_tags(&self.reference.tag, &self.options.tags);
-        let mut spots = self.look(&tags).await?;
-        if self.options.check || !spots.iter().any(Spot::sends) {
-            return self.finish(spots).await;
+        let mut state = self.reconcile_all().await?;
+        if self.options.check || !state.all().any(TagState::sends) {
+            return self.finish(state).await;
         }
         let known = self.client.is_authenticated();
-        send_blobs(&self.client, self.artifact, self.supply.as_ref(), self.progress).await?;
-        // The first look may have been a stranger's, from whom registries hide what they hold.
+        if self.sends_ours(&state) {
+            send_blobs(&self.client, self.artifact, self.supply.as_ref(), self.progress).await?;
+        }
+        // What was read at first may have been for strangers, from whom registries hide what they hold.
         let was_strange = !known && self.client.is_authenticated();
         if was_strange || self.is_large() {
-            spots = self.look(&tags).await?;
+            state = self.reconcile_all().await?;
         }
-        for spot in spots.iter().filter(|spot| spot.sends()) {
-            self.place(spot.tag).await?;
+        for one in state.all().filter(|one| one.sends()) {
+            self.place(one.tag, self.wanted(&state.own, one.tag)).await?;
         }
-        self.finish(spots).await
+        self.finish(state).await
     }
 
     /// Whether sending it takes so long that somebody may have been quicker.
     fn is_large(&self) -> bool {
         let blobs = self.artifact.blobs.iter();
-        blobs.map(|blob| blob.size).sum::<u64>() >= LOOK_AGAIN_BYTES
+        blobs.map(|blob| blob.size).sum::<u64>() >= REREAD_BYTES
     }
 
-    /// Puts the manifest at a tag, and sees that it stays.
-    async fn place(&self, tag: &Tag) -> Result<(), Failure> {
-        self.client.put_manifest(tag, self.artifact).await?;
-        match self.head(tag).await? {
-            Some(digest) if digest == self.artifact.digest => Ok(()),
+    fn sends_ours(&self, state: &Reconciled<'_>) -> bool {
+        let ours = |one: &TagState<'_>| *self.wanted(&state.own, one.tag).digest == self.artifact.digest;
+        state.all().any(|one| one.sends() && ours(one))
+    }
+
+    fn ours(&self) -> Wanted<'_> {
+        Wanted {
+            digest: &self.artifact.digest,
+            bytes: &self.artifact.manifest,
+            media_type: Artifact::MANIFEST_TYPE,
+        }
+    }
+
+    /// The manifest that a tag is to have: ours, unless the version's tag keeps another one that the tag has to agree
+    /// with. A tag that moves always does.
+    fn wanted<'w>(&'w self, own: &'w TagState<'_>, tag: &Tag) -> Wanted<'w> {
+        let moves = self.options.moved_tags.contains(tag);
+        let is_kept = own.equivalent.is_some() || (moves && own.plan == Plan::Done(Outcome::Skipped));
+        match own.existing.as_ref().filter(|_| is_kept && tag != own.tag) {
+            Some(kept) => Wanted {
+                digest: &kept.digest,
+                bytes: &kept.bytes,
+                media_type: kept.media_type,
+            },
+            None => self.ours(),
+        }
+    }
+
+    /// Puts a manifest at a tag, and sees that it stays.
+    async fn place(&self, tag: &Tag, wanted: Wanted<'_>) -> Result<(), Failure> {
+        let at = At::Tag(tag.clone());
+        self.client
+            .put(&at, wanted.media_type, wanted.bytes, wanted.digest)
+            .await?;
+        match self.head(tag, wanted).await? {
+            Some(digest) if digest == *wanted.digest => Ok(()),
             Some(winner) => Err(Failure::Overtaken {
                 reference: self.shown(tag),
-                ours: self.artifact.digest.clone(),
+                ours: wanted.digest.clone(),
                 winner,
             }),
             None => Err(ClientError::Protocol {
@@ -113,54 +168,114 @@ impl Push<'_> {
         format!("{}:{tag}", self.reference.repository)
     }
 
-    async fn head(&self, tag: &Tag) -> Result<Option<Digest>, ClientError> {
-        let ours = (&self.artifact.digest, self.artifact.size());
-        self.client.head_manifest(tag, ours).await
+    async fn head(&self, tag: &Tag, wanted: Wanted<'_>) -> Result<Option<Digest>, ClientError> {
+        let size = wanted.bytes.len() as u64;
+        self.client.head_manifest(tag, (wanted.digest, size)).await
     }
 
-    /// What is there, and what follows from it; a conflict at one tag is one for all.
-    async fn look<'t>(&self, tags: &[&'t Tag]) -> Result<Vec<Spot<'t>>, Failure> {
-        let mut spots = Vec::new();
-        for tag in tags {
-            let found = self.head(tag).await?;
-            let same = found.as_ref().map(|digest| *digest == self.artifact.digest);
-            let existing = found.filter(|_| same == Some(false));
-            let plan = plan(same, self.options.if_exists);
-            if plan == Plan::Conflict {
-                return Err(Failure::Conflict {
-                    reference: self.shown(tag),
-                    ours: self.artifact.digest.clone(),
-                    existing,
-                });
-            }
-            spots.push(Spot { tag, plan, existing });
+    /// What is at all tags, and what follows from it; a conflict at one tag is one for all.
+    async fn reconcile_all(&self) -> Result<Reconciled<'_>, Failure> {
+        let mut tags = all_tags(&self.reference.tag, self.options).into_iter();
+        let (tag, if_exists) = tags
+            .next()
+            .unwrap_or((&self.reference.tag, self.options.if_exists));
+        let own = self.reconcile(tag, if_exists, self.ours()).await?;
+        let mut others = Vec::new();
+        for (tag, if_exists) in tags {
+            let wanted = self.wanted(&own, tag);
+            others.push(self.reconcile(tag, if_exists, wanted).await?);
         }
-        Ok(spots)
+        Ok(Reconciled { own, others })
     }
 
-    async fn finish(&self, spots: Vec<Spot<'_>>) -> Result<Pushed, Failure> {
-        let list: Vec<Tagged> = spots.into_iter().filter_map(Spot::into_tagged).collect();
-        let ours = list.iter().any(|one| one.outcome != Outcome::Skipped);
-        // There is one spot at least, and none of them is a conflict.
-        let mut pushed = pushed(self.reference.to_string(), list).ok_or_else(|| Failure::Conflict {
+    /// What is at one tag, and what follows from it.
+    async fn reconcile<'t>(
+        &self,
+        tag: &'t Tag,
+        if_exists: IfExists,
+        wanted: Wanted<'_>,
+    ) -> Result<TagState<'t>, Failure> {
+        let found = self.head(tag, wanted).await?;
+        let differs = found.as_ref().is_some_and(|digest| digest != wanted.digest);
+        let (mut existing, mut equivalent) = (None, None);
+        let same = if differs {
+            // Also that it is a manifest: with `skip` this is all that is done.
+            existing = self.client.read_manifest(tag).await?;
+            let found = existing.as_ref().ok_or_else(|| ClientError::Protocol {
+                action: format!("GET {}", self.shown(tag)),
+                message: "the registry has the manifest when asked with HEAD, and not with GET".to_owned(),
+            })?;
+            Some(found.digest == *wanted.digest)
+        } else {
+            found.map(|_| true)
+        };
+        if same == Some(true) {
+            existing = None;
+        }
+        let may_be_equivalent = !self.options.exact
+            && self.options.expect_digest.is_none()
+            && if_exists != IfExists::Replace
+            && *wanted.digest == self.artifact.digest;
+        if let Some(found) = existing.as_ref().filter(|_| may_be_equivalent) {
+            equivalent = equivalence::find(&self.client, self.artifact, found).await?;
+        }
+        let plan = plan(same.map(|same| same || equivalent.is_some()), if_exists);
+        if plan == Plan::Conflict {
+            return Err(Failure::Conflict {
+                reference: self.shown(tag),
+                ours: self.artifact.digest.clone(),
+                existing: existing.map(|found| found.digest),
+                is_version: is_version(self.artifact, tag),
+            });
+        }
+        Ok(TagState {
+            tag,
+            plan,
+            existing,
+            equivalent,
+        })
+    }
+
+    async fn finish(&self, state: Reconciled<'_>) -> Result<Pushed, Failure> {
+        let signature = match &self.options.signer {
+            Some(signer) if !self.options.check => self.sign(&state, signer).await?,
+            _ => None,
+        };
+        let equivalent = state.own.equivalent.clone();
+        let list: Vec<Tagged> = std::iter::once(state.own)
+            .chain(state.others)
+            .filter_map(TagState::into_tagged)
+            .collect();
+        // There is one tag at least, and none of them is a conflict.
+        let pushed = pushed(self.reference.to_string(), list).ok_or_else(|| Failure::Conflict {
             reference: self.reference.to_string(),
             ours: self.artifact.digest.clone(),
             existing: None,
+            is_version: true,
         })?;
-        if let Some(signer) = self
-            .options
-            .signer
-            .as_ref()
-            .filter(|_| ours && !self.options.check)
-        {
-            let target = sign::Target {
-                repository: &self.reference.repository,
-                digest: &self.artifact.digest,
-                manifest: &self.artifact.manifest,
-            };
-            pushed.signature = Some(target.sign(&self.client, signer).await?);
+        Ok(Pushed {
+            signature,
+            equivalent,
+            ..pushed
+        })
+    }
+
+    /// Signs what is at the tags, unless that is another chart everywhere.
+    async fn sign(&self, state: &Reconciled<'_>, signer: &Signer) -> Result<Option<Outcome>, Failure> {
+        if state.all().all(|one| one.plan == Plan::Done(Outcome::Skipped)) {
+            return Ok(None);
         }
-        Ok(pushed)
+        let same_chart = state
+            .own
+            .existing
+            .as_ref()
+            .filter(|_| state.own.equivalent.is_some());
+        let target = sign::Target {
+            repository: &self.reference.repository,
+            digest: same_chart.map_or(&self.artifact.digest, |found| &found.digest),
+            manifest: same_chart.map_or(&self.artifact.manifest, |found| &found.bytes),
+        };
+        target.sign(&self.client, signer).await.map(Some)
     }
 }
 
@@ -206,7 +321,13 @@ async fn send_from(client: &Client<'_>, supply: &Supply<'_>, blob: &Blob) -> Res
     Ok(client.upload(&supply.fetch(blob).await?).await?)
 }
 
-impl Spot<'_> {
+impl<'t> Reconciled<'t> {
+    fn all(&self) -> impl Iterator<Item = &TagState<'t>> {
+        std::iter::once(&self.own).chain(&self.others)
+    }
+}
+
+impl TagState<'_> {
     fn sends(&self) -> bool {
         matches!(self.plan, Plan::Send(_))
     }
@@ -218,7 +339,7 @@ impl Spot<'_> {
         Some(Tagged {
             tag: self.tag.clone(),
             outcome,
-            existing_digest: self.existing,
+            existing_digest: self.existing.map(|found| found.digest),
         })
     }
 }

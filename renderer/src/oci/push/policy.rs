@@ -1,13 +1,10 @@
 //! The push policy as a pure function, and what a push comes to.
 
-use crate::diag::{Class, Diagnostic, Diagnostics};
+use crate::oci::push::equivalence::Equivalent;
+use crate::oci::sign::Signer;
+use crate::package::artifact::Artifact;
 use crate::reference::{Digest, Tag};
 use crate::report::Outcome;
-
-use crate::oci::error::ClientError;
-use crate::oci::layout::LayoutError;
-use crate::oci::layout::archive_file::FileError;
-use crate::oci::sign::{KeyError, Signer};
 
 /// What to do when another digest is at the destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,8 +25,13 @@ pub struct PushOptions {
     pub if_exists: IfExists,
     /// Fail before anything is sent unless the chart has this digest.
     pub expect_digest: Option<Digest>,
-    /// Other tags of the same repository or layout that the chart gets, too. Archives have none.
+    /// Other tags of the same repository or layout that the chart gets, too, by the same policy. Archives have none.
     pub tags: Vec<Tag>,
+    /// Tags that always move to the chart, whatever is there: `latest`, `1.2`.
+    pub moved_tags: Vec<Tag>,
+    /// Only a manifest of the same digest counts as unchanged, as copies have it; not also the same chart as another
+    /// tool has pushed it.
+    pub exact: bool,
     /// Only look, and say what would be done.
     pub check: bool,
     /// Sign what is at the tag afterwards, unless that is another chart. Registries only.
@@ -50,6 +52,8 @@ pub struct Pushed {
     pub tags: Vec<Tagged>,
     /// Signed or unchanged, where it was asked for.
     pub signature: Option<Outcome>,
+    /// With `unchanged`: what is there instead of ours, where it is the same chart under another digest.
+    pub equivalent: Option<Equivalent>,
 }
 
 /// What became of one of several tags.
@@ -61,102 +65,6 @@ pub struct Tagged {
     pub outcome: Outcome,
     /// The digest that was, or is, there instead of ours.
     pub existing_digest: Option<Digest>,
-}
-
-/// Why a push failed.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// Another digest is there. Nothing was moved.
-    #[error("{reference} already holds {}, and this chart is {ours}", existing_or(.existing.as_ref()))]
-    Conflict {
-        /// Where.
-        reference: String,
-        /// The chart's.
-        ours: Digest,
-        /// The one found, where there is a manifest.
-        existing: Option<Digest>,
-    },
-    /// Someone pushed at the same time, and won: registries have no compare-and-swap.
-    #[error("{reference} holds {winner}: another push put it there right after ours, which is {ours}")]
-    Overtaken {
-        /// Where.
-        reference: String,
-        /// The chart's.
-        ours: Digest,
-        /// The one found afterwards.
-        winner: Digest,
-    },
-    /// The chart is not the expected one. Nothing was sent.
-    #[error("the chart's digest is {ours}, expected was {expected}")]
-    Expected {
-        /// The one asked for.
-        expected: Digest,
-        /// The chart's.
-        ours: Digest,
-    },
-    /// The chart that was found is not the expected one. Nothing was written.
-    #[error("{reference} is {found}, expected was {expected}")]
-    Unexpected {
-        /// Where.
-        reference: String,
-        /// The one asked for.
-        expected: Digest,
-        /// The one there.
-        found: Digest,
-    },
-    /// What is there is no chart.
-    #[error("{reference} is not a chart: {reason}")]
-    NotAChart {
-        /// Where.
-        reference: String,
-        /// Why not.
-        reason: String,
-    },
-    /// Neither tag nor digest was given, and no tag is a version.
-    #[error("{place} has no version that fits: none of its {tags} tags is one that is asked for")]
-    NoVersion {
-        /// Where.
-        place: String,
-        /// How many tags there are.
-        tags: usize,
-    },
-    /// No signature there is good.
-    #[error("{reference} is not signed by this key: {}", unsigned(.reasons))]
-    Unsigned {
-        /// Where.
-        reference: String,
-        /// What would have to be signed.
-        digest: Digest,
-        /// Why the signatures that are there are not good.
-        reasons: Vec<String>,
-    },
-    /// A signature can't be made.
-    #[error("the chart can't be signed: {0}")]
-    Key(KeyError),
-    /// Signatures are made in registries.
-    #[error("{0}: only charts in registries can be signed")]
-    NoSignatures(String),
-    /// The registry.
-    #[error(transparent)]
-    Client(#[from] ClientError),
-    /// The layout on disk.
-    #[error(transparent)]
-    Layout(#[from] LayoutError),
-    /// The archive.
-    #[error(transparent)]
-    File(#[from] FileError),
-}
-
-fn unsigned(reasons: &[String]) -> &'static str {
-    if reasons.is_empty() {
-        "there are no signatures"
-    } else {
-        "none of its signatures is good"
-    }
-}
-
-fn existing_or(existing: Option<&Digest>) -> String {
-    existing.map_or_else(|| "other bytes".to_owned(), Digest::to_string)
 }
 
 /// What to do next.
@@ -181,15 +89,28 @@ pub(in crate::oci) fn plan(same: Option<bool>, if_exists: IfExists) -> Plan {
     }
 }
 
-/// The tags to set: the chart's own first, none twice.
-pub(in crate::oci) fn all_tags<'t>(own: &'t Tag, others: &'t [Tag]) -> Vec<&'t Tag> {
-    let mut all = vec![own];
-    for tag in others {
-        if !all.contains(&tag) {
-            all.push(tag);
+/// The tags to set, and what to do where another digest is: the chart's own first, none twice. One that moves comes
+/// before one that does not.
+pub(in crate::oci) fn all_tags<'t>(own: &'t Tag, options: &'t PushOptions) -> Vec<(&'t Tag, IfExists)> {
+    let moves = |tag: &Tag| options.moved_tags.contains(tag);
+    let mut all = vec![(own, options.if_exists)];
+    for tag in options.tags.iter().chain(&options.moved_tags) {
+        if all.iter().any(|(known, _)| *known == tag) {
+            continue;
         }
+        let if_exists = if moves(tag) {
+            IfExists::Replace
+        } else {
+            options.if_exists
+        };
+        all.push((tag, if_exists));
     }
     all
+}
+
+/// Whether a tag is the chart's version: those do not move.
+pub(in crate::oci) fn is_version(artifact: &Artifact, tag: &Tag) -> bool {
+    Tag::from_version(&artifact.version).is_ok_and(|version| version == *tag)
 }
 
 /// The chart's own tag and the others, as a push reports them.
@@ -202,102 +123,33 @@ pub(in crate::oci) fn pushed(reference: String, list: Vec<Tagged>) -> Option<Pus
         existing_digest: own.existing_digest,
         tags: list.collect(),
         signature: None,
+        equivalent: None,
     })
-}
-
-impl Failure {
-    /// What kind of failure it is; decides the exit code.
-    pub fn class(&self) -> Class {
-        match self {
-            Self::Conflict { .. } | Self::Overtaken { .. } => Class::Conflict,
-            Self::Expected { .. } | Self::Unexpected { .. } => Class::Digest,
-            Self::NotAChart { .. } => Class::Chart,
-            Self::NoVersion { .. } => Class::Refused,
-            Self::Unsigned { .. } => Class::Signature,
-            Self::Key(_) => Class::Io,
-            Self::NoSignatures(_) => Class::Usage,
-            Self::Client(error) => error.class(),
-            Self::Layout(error) => error.class(),
-            Self::File(error) => error.class(),
-        }
-    }
-
-    /// Whether what was asked for is not there.
-    pub fn is_missing(&self) -> bool {
-        matches!(
-            self,
-            Self::Client(ClientError::Status {
-                status: 404 | 410,
-                ..
-            })
-        )
-    }
-
-    /// Which of several tags it is about.
-    pub fn reference(&self) -> Option<&str> {
-        match self {
-            Self::Conflict { reference, .. } | Self::Overtaken { reference, .. } => Some(reference),
-            _ => None,
-        }
-    }
-
-    /// The digest found at the destination, when it is another one.
-    pub fn existing_digest(&self) -> Option<&Digest> {
-        match self {
-            Self::Conflict { existing, .. } => existing.as_ref(),
-            Self::Overtaken { winner, .. } => Some(winner),
-            Self::Unexpected { found, .. } => Some(found),
-            Self::Expected { .. }
-            | Self::NotAChart { .. }
-            | Self::NoVersion { .. }
-            | Self::Unsigned { .. }
-            | Self::Key(_)
-            | Self::NoSignatures(_)
-            | Self::Client(_)
-            | Self::Layout(_)
-            | Self::File(_) => None,
-        }
-    }
-
-    /// With reasons and hints.
-    pub fn diagnostic(&self) -> Diagnostic {
-        match self {
-            Self::Client(error) => error.diagnostic(),
-            Self::Conflict { .. } => Diagnostic::error(self.class(), self.to_string())
-                .note("nothing was moved")
-                .hint("raise the chart's version, or use `--if-exists replace` or `--if-exists skip`"),
-            Self::Overtaken { .. } => Diagnostic::error(self.class(), self.to_string())
-                .hint("see that only one job pushes this version, and push again"),
-            Self::Expected { .. } => {
-                Diagnostic::error(self.class(), self.to_string()).note("nothing was sent")
-            }
-            Self::Unexpected { .. } => {
-                Diagnostic::error(self.class(), self.to_string()).note("nothing was written")
-            }
-            Self::NoVersion { .. } => Diagnostic::error(self.class(), self.to_string())
-                .hint("`solar-render tags` lists them; `--devel` takes versions before a release, too"),
-            Self::Unsigned { digest, reasons, .. } => reasons.iter().fold(
-                Diagnostic::error(self.class(), self.to_string()).note(format!("its digest is {digest}")),
-                |one, reason| one.note(reason.clone()),
-            ),
-            Self::NotAChart { .. }
-            | Self::Key(_)
-            | Self::NoSignatures(_)
-            | Self::Layout(_)
-            | Self::File(_) => Diagnostic::error(self.class(), self.to_string()),
-        }
-    }
-}
-
-impl From<Failure> for Diagnostics {
-    fn from(failure: Failure) -> Self {
-        failure.diagnostic().into()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tags_that_move_are_replaced_and_none_comes_twice() {
+        let tag = |text: &str| text.parse::<Tag>().unwrap();
+        let options = PushOptions {
+            tags: vec![tag("stable"), tag("1.0.0"), tag("latest"), tag("stable")],
+            moved_tags: vec![tag("latest"), tag("1")],
+            ..PushOptions::default()
+        };
+        let own = tag("1.0.0");
+        let all = all_tags(&own, &options);
+        let shown: Vec<_> = all.iter().map(|(tag, policy)| (tag.as_str(), *policy)).collect();
+        let expected = [
+            ("1.0.0", IfExists::Fail),
+            ("stable", IfExists::Fail),
+            ("latest", IfExists::Replace),
+            ("1", IfExists::Replace),
+        ];
+        assert_eq!(shown, expected);
+    }
 
     #[test]
     fn the_policy_has_three_states_and_three_answers() {

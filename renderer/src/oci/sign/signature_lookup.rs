@@ -9,10 +9,10 @@ use super::form;
 use crate::oci::client::Client;
 use crate::oci::client::image::{Descriptor, MAX_SMALL};
 use crate::oci::client::referrers::{Referrer, suffixed};
+use crate::oci::failure::Failure;
 use crate::oci::layout::LayoutError;
 use crate::oci::layout::read as layout_read;
 use crate::oci::pull::chart_source::Origin;
-use crate::oci::push::policy::Failure;
 use crate::reference::{At, Digest};
 
 /// The most bundles, and the most simple signatures, that are looked at.

@@ -1,0 +1,200 @@
+//! Why charts could not be pushed, pulled, copied or signed: [`Failure`], its class and its hints.
+
+use crate::diag::{Class, Diagnostic, Diagnostics};
+use crate::oci::error::ClientError;
+use crate::oci::layout::LayoutError;
+use crate::oci::layout::archive_file::FileError;
+use crate::oci::sign::KeyError;
+use crate::reference::Digest;
+
+/// Why a chart could not be pushed, pulled, copied or signed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Another digest is there. Nothing was moved.
+    #[error("{reference} already holds {}, and this chart is {ours}", existing_or(.existing.as_ref()))]
+    Conflict {
+        /// Where.
+        reference: String,
+        /// The chart's.
+        ours: Digest,
+        /// The one found, where there is a manifest.
+        existing: Option<Digest>,
+        /// Whether it is the tag of the chart's version, and not one that may move.
+        is_version: bool,
+    },
+    /// Someone pushed at the same time, and won: registries have no compare-and-swap.
+    #[error("{reference} holds {winner}: another push put it there right after ours, which is {ours}")]
+    Overtaken {
+        /// Where.
+        reference: String,
+        /// The chart's.
+        ours: Digest,
+        /// The one found afterwards.
+        winner: Digest,
+    },
+    /// The chart is not the expected one. Nothing was sent.
+    #[error("the chart's digest is {ours}, expected was {expected}")]
+    Expected {
+        /// The one asked for.
+        expected: Digest,
+        /// The chart's.
+        ours: Digest,
+    },
+    /// The chart that was found is not the expected one. Nothing was written.
+    #[error("{reference} is {found}, expected was {expected}")]
+    Unexpected {
+        /// Where.
+        reference: String,
+        /// The one asked for.
+        expected: Digest,
+        /// The one there.
+        found: Digest,
+    },
+    /// What is there is no chart.
+    #[error("{reference} is not a chart: {reason}")]
+    NotAChart {
+        /// Where.
+        reference: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Neither tag nor digest was given, and no tag is a version.
+    #[error("{place} has no version that fits: none of its {tags} tags is one that is asked for")]
+    NoVersion {
+        /// Where.
+        place: String,
+        /// How many tags there are.
+        tags: usize,
+    },
+    /// No signature there is good.
+    #[error("{reference} is not signed by this key: {}", unsigned(.reasons))]
+    Unsigned {
+        /// Where.
+        reference: String,
+        /// What would have to be signed.
+        digest: Digest,
+        /// Why the signatures that are there are not good.
+        reasons: Vec<String>,
+    },
+    /// A signature can't be made.
+    #[error("the chart can't be signed: {0}")]
+    Key(KeyError),
+    /// Signatures are made in registries.
+    #[error("{0}: only charts in registries can be signed")]
+    NoSignatures(String),
+    /// The registry.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The layout on disk.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The archive.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+fn unsigned(reasons: &[String]) -> &'static str {
+    if reasons.is_empty() {
+        "there are no signatures"
+    } else {
+        "none of its signatures is good"
+    }
+}
+
+fn existing_or(existing: Option<&Digest>) -> String {
+    existing.map_or_else(|| "other bytes".to_owned(), Digest::to_string)
+}
+
+impl Failure {
+    /// What kind of failure it is; decides the exit code.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Conflict { .. } | Self::Overtaken { .. } => Class::Conflict,
+            Self::Expected { .. } | Self::Unexpected { .. } => Class::Digest,
+            Self::NotAChart { .. } => Class::Chart,
+            Self::NoVersion { .. } => Class::Refused,
+            Self::Unsigned { .. } => Class::Signature,
+            Self::Key(_) => Class::Io,
+            Self::NoSignatures(_) => Class::Usage,
+            Self::Client(error) => error.class(),
+            Self::Layout(error) => error.class(),
+            Self::File(error) => error.class(),
+        }
+    }
+
+    /// Whether what was asked for is not there.
+    pub fn is_missing(&self) -> bool {
+        matches!(
+            self,
+            Self::Client(ClientError::Status {
+                status: 404 | 410,
+                ..
+            })
+        )
+    }
+
+    /// Which of several tags it is about.
+    pub fn reference(&self) -> Option<&str> {
+        match self {
+            Self::Conflict { reference, .. } | Self::Overtaken { reference, .. } => Some(reference),
+            _ => None,
+        }
+    }
+
+    /// The digest found at the destination, when it is another one.
+    pub fn existing_digest(&self) -> Option<&Digest> {
+        match self {
+            Self::Conflict { existing, .. } => existing.as_ref(),
+            Self::Overtaken { winner, .. } => Some(winner),
+            Self::Unexpected { found, .. } => Some(found),
+            Self::Expected { .. }
+            | Self::NotAChart { .. }
+            | Self::NoVersion { .. }
+            | Self::Unsigned { .. }
+            | Self::Key(_)
+            | Self::NoSignatures(_)
+            | Self::Client(_)
+            | Self::Layout(_)
+            | Self::File(_) => None,
+        }
+    }
+
+    /// With reasons and hints.
+    pub fn diagnostic(&self) -> Diagnostic {
+        match self {
+            Self::Client(error) => error.diagnostic(),
+            Self::Conflict { is_version, .. } => Diagnostic::error(self.class(), self.to_string())
+                .note("nothing was moved")
+                .hint(if *is_version {
+                    "raise the chart's version, or use `--if-exists replace` or `--if-exists skip`"
+                } else {
+                    "a tag that moves from version to version is given with `--move-tag`"
+                }),
+            Self::Overtaken { .. } => Diagnostic::error(self.class(), self.to_string())
+                .hint("see that only one job pushes this version, and push again"),
+            Self::Expected { .. } => {
+                Diagnostic::error(self.class(), self.to_string()).note("nothing was sent")
+            }
+            Self::Unexpected { .. } => {
+                Diagnostic::error(self.class(), self.to_string()).note("nothing was written")
+            }
+            Self::NoVersion { .. } => Diagnostic::error(self.class(), self.to_string())
+                .hint("`solar-render tags` lists them; `--devel` takes versions before a release, too"),
+            Self::Unsigned { digest, reasons, .. } => reasons.iter().fold(
+                Diagnostic::error(self.class(), self.to_string()).note(format!("its digest is {digest}")),
+                |one, reason| one.note(reason.clone()),
+            ),
+            Self::NotAChart { .. }
+            | Self::Key(_)
+            | Self::NoSignatures(_)
+            | Self::Layout(_)
+            | Self::File(_) => Diagnostic::error(self.class(), self.to_string()),
+        }
+    }
+}
+
+impl From<Failure> for Diagnostics {
+    fn from(failure: Failure) -> Self {
+        failure.diagnostic().into()
+    }
+}
