@@ -12,6 +12,10 @@ use crate::reference::Digest;
 pub enum Link {
     /// It could not be made.
     Connect,
+    /// The server's name could not be resolved.
+    Resolve,
+    /// A proxy does not let it through.
+    Proxy,
     /// Nothing came, or moved, in time.
     Timeout,
     /// It ended too early.
@@ -40,6 +44,20 @@ pub enum ClientError {
         link: Link,
         /// The root cause.
         reason: String,
+        /// Attempts made.
+        attempts: u32,
+    },
+    /// A proxy that does not let us through.
+    #[error("{action}: the proxy {proxy} answered {status}{}{}", shown(.detail), tries(*.attempts))]
+    Proxy {
+        /// What was tried: method and URL.
+        action: String,
+        /// Its address, and the variable that names it.
+        proxy: String,
+        /// The HTTP status.
+        status: u16,
+        /// What the proxy says about it, one line.
+        detail: Option<String>,
         /// Attempts made.
         attempts: u32,
     },
@@ -117,14 +135,22 @@ impl ClientError {
     pub fn class(&self) -> Class {
         match self {
             Self::Link { link, .. } => match link {
-                Link::Connect | Link::Timeout | Link::Cut => Class::Network,
+                Link::Connect | Link::Resolve | Link::Timeout | Link::Cut => Class::Network,
                 // Trying again does not help: a person has to change something.
-                Link::Untrusted | Link::PlainHttp | Link::NotHttp | Link::NoIdentity | Link::Tls => {
-                    Class::Protocol
-                }
+                Link::Untrusted
+                | Link::PlainHttp
+                | Link::NotHttp
+                | Link::NoIdentity
+                | Link::Tls
+                | Link::Proxy => Class::Protocol,
             },
             Self::Status { status, .. } => match status {
                 401 | 403 => Class::Auth,
+                408 | 429 | 500..=599 => Class::Registry,
+                _ => Class::Refused,
+            },
+            Self::Proxy { status, .. } => match status {
+                401 | 407 => Class::Auth,
                 408 | 429 | 500..=599 => Class::Registry,
                 _ => Class::Refused,
             },
@@ -159,7 +185,9 @@ impl ClientError {
 
     /// Says how many attempts it took.
     pub(in crate::oci) fn after(mut self, made: u32) -> Self {
-        if let Self::Link { attempts, .. } | Self::Status { attempts, .. } = &mut self {
+        if let Self::Link { attempts, .. } | Self::Status { attempts, .. } | Self::Proxy { attempts, .. } =
+            &mut self
+        {
             *attempts = made;
         }
         self
@@ -173,6 +201,11 @@ impl ClientError {
                 Some(hint) => plain.hint(hint),
                 None => plain,
             },
+            Self::Proxy { status, .. } => plain.hint(if *status == 407 {
+                "the proxy asks for a user and a password: `http://USER:PASSWORD@HOST:PORT` in the variable"
+            } else {
+                "the proxy decides what may be reached: ask who runs it, or name the registry in NO_PROXY"
+            }),
             Self::Status {
                 status,
                 looked,
@@ -217,7 +250,8 @@ fn link_hint(link: Link) -> Option<&'static str> {
         }
         Link::PlainHttp => Some("the registry answers in plain HTTP: use `--plain-http` if that is intended"),
         Link::NotHttp => Some("the server does not speak plain HTTP here: leave out `--plain-http`"),
-        Link::Connect | Link::Timeout | Link::Cut | Link::Tls => None,
+        Link::Resolve => Some("check the registry's name"),
+        Link::Connect | Link::Timeout | Link::Cut | Link::Tls | Link::Proxy => None,
     }
 }
 

@@ -11,6 +11,7 @@ mod file;
 mod layout;
 mod lies;
 mod many;
+mod proxies;
 mod redirects;
 mod registry;
 mod signers;

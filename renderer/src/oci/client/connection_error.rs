@@ -4,14 +4,27 @@
 use std::error::Error as StdError;
 use std::time::Duration;
 
+use crate::oci::client::dial::ResolveError;
+use crate::oci::client::proxy::Proxy;
 use crate::oci::client::retry::Cause;
 use crate::oci::client::transport::Fault;
-use crate::oci::error::{ClientError, Link};
+use crate::oci::client::tunnel::ProxyRefused;
+use crate::oci::error::{ClientError, Link, summary};
 
 /// How a connection failed, and the root cause in words.
 pub(in crate::oci) struct Broken {
     link: Link,
     pub(in crate::oci) reason: String,
+    /// What a proxy said that let nothing through.
+    refused: Option<Explained>,
+    /// The proxy that was asked: the variable that names it, and its address.
+    proxy: Option<String>,
+}
+
+/// An answer of a proxy.
+struct Explained {
+    status: u16,
+    detail: Option<String>,
 }
 
 impl Broken {
@@ -19,6 +32,8 @@ impl Broken {
         Self {
             link: Link::Timeout,
             reason: format!("no answer in {} s", limit.as_secs_f32()),
+            refused: None,
+            proxy: None,
         }
     }
 
@@ -37,7 +52,11 @@ impl Broken {
         let mut tls = None;
         let mut not_http = false;
         let mut late = false;
+        let mut unresolved = false;
+        let mut refused = None;
         loop {
+            unresolved |= inner_most(root).is::<ResolveError>();
+            refused = refused.or_else(|| root.downcast_ref::<ProxyRefused>().map(Explained::of));
             tls = tls.or_else(|| rustls_error(root));
             not_http |= root.to_string().contains("invalid HTTP version parsed");
             let io = root.downcast_ref::<std::io::Error>();
@@ -56,11 +75,17 @@ impl Broken {
             return Self {
                 link,
                 reason: tls.to_string(),
+                refused: None,
+                proxy: None,
             };
         }
         let reason = root.to_string();
         let reason = reason.split(" (os error").next().unwrap_or_default().to_owned();
-        let link = if connecting && !not_http {
+        let link = if refused.is_some() {
+            Link::Proxy
+        } else if unresolved {
+            Link::Resolve
+        } else if connecting && !not_http {
             Link::Connect
         } else if late {
             Link::Timeout
@@ -69,23 +94,51 @@ impl Broken {
         } else {
             Link::Cut
         };
-        Self { link, reason }
+        Self {
+            link,
+            reason,
+            refused,
+            proxy: None,
+        }
     }
 
-    /// Says so where nothing was reached: the proxy may be at fault.
-    pub(in crate::oci) fn beside_proxy(mut self, variable: Option<&str>) -> Self {
-        if let (Link::Connect, Some(variable)) = (self.link, variable) {
-            self.reason.push_str(&format!(" ({variable} is set)"));
+    /// Names the proxy that was asked: where nothing was reached it may be at fault.
+    pub(in crate::oci) fn through(mut self, proxy: Option<&Proxy>) -> Self {
+        let Some(proxy) = proxy else { return self };
+        let named = format!("{} ({})", proxy.shown, proxy.variable);
+        if matches!(self.link, Link::Connect | Link::Resolve) {
+            self.reason.push_str(&format!(", by the proxy {named}"));
         }
+        self.proxy = Some(named);
         self
     }
 
     pub(in crate::oci) fn into_fault(self, action: String) -> Fault {
+        if let Some(Explained { status, detail }) = self.refused {
+            let proxy = self.proxy.unwrap_or_else(|| "in between".to_owned());
+            return Fault {
+                error: ClientError::Proxy {
+                    action,
+                    proxy,
+                    status,
+                    detail,
+                    attempts: 1,
+                },
+                cause: Some(Cause::Status(status)),
+                retry_after: None,
+            };
+        }
         let cause = match self.link {
+            Link::Resolve => Some(Cause::Resolve),
             Link::Connect => Some(Cause::Connect),
             Link::Timeout => Some(Cause::Timeout),
             Link::Cut => Some(Cause::Cut),
-            Link::Untrusted | Link::PlainHttp | Link::NotHttp | Link::NoIdentity | Link::Tls => None,
+            Link::Untrusted
+            | Link::PlainHttp
+            | Link::NotHttp
+            | Link::NoIdentity
+            | Link::Tls
+            | Link::Proxy => None,
         };
         Fault {
             error: ClientError::Link {
@@ -100,8 +153,21 @@ impl Broken {
     }
 }
 
-/// An I/O error's `source()` passes over the error it wraps, and they come nested.
+impl Explained {
+    fn of(refused: &ProxyRefused) -> Self {
+        Self {
+            status: refused.status,
+            detail: summary(&refused.content_type, &refused.body, &str::to_owned),
+        }
+    }
+}
+
 fn rustls_error<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e rustls::Error> {
+    inner_most(error).downcast_ref()
+}
+
+/// An I/O error's `source()` passes over the error it wraps, and they come nested.
+fn inner_most<'e>(error: &'e (dyn StdError + 'static)) -> &'e (dyn StdError + 'static) {
     let mut error = error;
     while let Some(inner) = error
         .downcast_ref::<std::io::Error>()
@@ -109,5 +175,5 @@ fn rustls_error<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e rustls::E
     {
         error = inner;
     }
-    error.downcast_ref::<rustls::Error>()
+    error
 }

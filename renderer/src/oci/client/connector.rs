@@ -9,21 +9,25 @@ use std::time::Duration;
 
 use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::upgrade::Upgraded;
 use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::connect::proxy::Tunnel;
-use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
-use hyper_util::client::proxy::matcher::Matcher;
+use hyper_util::client::legacy::connect::proxy::SocksV5;
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::client::proxy::matcher::Intercept;
 use rustls::ClientConfig;
 use tower_service::Service;
+
+use crate::oci::client::dial::Dialer;
+use crate::oci::client::proxy::{Kind, Proxy};
+use crate::oci::client::tunnel;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Makes connections, each within `limit`.
 #[derive(Debug, Clone)]
 pub(crate) struct Connector {
-    tcp: HttpConnector,
     tls: Arc<ClientConfig>,
-    proxy: Option<Arc<Matcher>>,
+    proxy: Option<Proxy>,
     limit: Duration,
 }
 
@@ -39,12 +43,8 @@ trait Layers: Read + Write + Connection + Send + Unpin {}
 impl<T: Read + Write + Connection + Send + Unpin> Layers for T {}
 
 impl Connector {
-    pub(crate) fn new(tls: ClientConfig, proxy: Option<Arc<Matcher>>, limit: Duration) -> Self {
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
+    pub(crate) fn new(tls: ClientConfig, proxy: Option<Proxy>, limit: Duration) -> Self {
         Self {
-            tcp,
             tls: Arc::new(tls),
             proxy,
             limit,
@@ -52,24 +52,89 @@ impl Connector {
     }
 
     async fn connect(self, to: Uri) -> Result<Stream, BoxError> {
-        let Some(proxy) = self.proxy.as_ref().and_then(|proxy| proxy.intercept(&to)) else {
-            let stream = HttpsConnector::from((self.tcp, self.tls)).call(to).await?;
-            return Ok(Stream::new(stream, false));
+        let proxy = self.proxy.as_ref();
+        let Some((proxy, intercept)) = proxy.and_then(|proxy| Some((proxy, proxy.for_uri(&to)?))) else {
+            return Ok(Stream::new(self.with_tls(Dialer, to).await?, false));
         };
-        // To the proxy itself HTTP/1.1 is spoken.
+        if proxy.kind == Kind::Socks {
+            let mut socks = SocksV5::new(intercept.uri().clone(), Dialer);
+            if let Some((user, password)) = intercept.raw_auth() {
+                socks = socks.with_auth(user.to_owned(), password.to_owned());
+            }
+            return Ok(Stream::new(self.with_tls(socks, with_port(to)?).await?, false));
+        }
+        let connection = self.to_proxy(&intercept).await?;
+        if to.scheme_str() == Some("http") {
+            return Ok(Stream::new(connection, true));
+        }
+        let tunnel = tunnel::open(connection, &to, intercept.basic_auth()).await?;
+        let made = Made(Some(Stream::new(Tunneled(tunnel), false)));
+        Ok(Stream::new(self.with_tls(made, to).await?, false))
+    }
+
+    /// TLS over what `way` makes, for https.
+    async fn with_tls<S>(
+        &self,
+        way: S,
+        to: Uri,
+    ) -> Result<<HttpsConnector<S> as Service<Uri>>::Response, BoxError>
+    where
+        S: Service<Uri>,
+        S::Response: Layers + 'static,
+        S::Future: Send + 'static,
+        S::Error: Into<BoxError>,
+    {
+        HttpsConnector::from((way, Arc::clone(&self.tls))).call(to).await
+    }
+
+    /// To the proxy itself HTTP/1.1 is spoken.
+    async fn to_proxy(&self, intercept: &Intercept) -> Result<Stream, BoxError> {
         let mut tls = ClientConfig::clone(&self.tls);
         tls.alpn_protocols.clear();
-        let mut to_proxy = HttpsConnector::from((self.tcp, tls));
-        if to.scheme_str() == Some("http") {
-            let stream = to_proxy.call(proxy.uri().clone()).await?;
-            return Ok(Stream::new(stream, true));
-        }
-        let mut tunnel = Tunnel::new(proxy.uri().clone(), to_proxy);
-        if let Some(header) = proxy.basic_auth() {
-            tunnel = tunnel.with_auth(header.clone());
-        }
-        let stream = HttpsConnector::from((tunnel, self.tls)).call(to).await?;
+        let stream = HttpsConnector::from((Dialer, tls))
+            .call(intercept.uri().clone())
+            .await?;
         Ok(Stream::new(stream, false))
+    }
+}
+
+/// With the port written out: a SOCKS proxy has to be told.
+fn with_port(to: Uri) -> Result<Uri, http::Error> {
+    let port = if to.scheme_str() == Some("http") { 80 } else { 443 };
+    let authority = format!(
+        "{}:{}",
+        to.host().unwrap_or_default(),
+        to.port_u16().unwrap_or(port)
+    );
+    let mut parts = to.into_parts();
+    parts.authority = Some(authority.parse()?);
+    Ok(Uri::from_parts(parts)?)
+}
+
+/// A connection that is there already, as a way to make one.
+struct Made(Option<Stream>);
+
+impl Service<Uri> for Made {
+    type Response = Stream;
+    type Error = io::Error;
+    type Future = std::future::Ready<io::Result<Stream>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let taken = || io::Error::other("the tunnel is in use");
+        std::future::ready(self.0.take().ok_or_else(taken))
+    }
+}
+
+/// A way through a proxy.
+struct Tunneled(Upgraded);
+
+impl Connection for Tunneled {
+    fn connected(&self) -> Connected {
+        Connected::new()
     }
 }
 
@@ -142,5 +207,45 @@ impl Write for Stream {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.inner).poll_write_vectored(context, pieces)
+    }
+}
+
+impl Read for Tunneled {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl Write for Tunneled {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write_vectored(context, pieces)
     }
 }

@@ -3,7 +3,6 @@
 //! It knows nothing of registries, redirects, credentials or time limits but the one for connecting.
 
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,11 +11,11 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{Either, Full};
 use hyper_util::client::legacy;
 pub(crate) use hyper_util::client::legacy::ResponseFuture;
-use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioExecutor;
 use rustls::ClientConfig;
 
 use crate::oci::client::connector::Connector;
+use crate::oci::client::proxy::Proxy;
 
 /// What a request carries: bytes at hand, or a stream of them.
 pub(crate) type Body = Either<Full<Bytes>, UnsyncBoxBody<Bytes, io::Error>>;
@@ -31,7 +30,7 @@ impl Client {
     /// Nothing is connected to yet. `limit` is how long making a connection may take, names and TLS included;
     /// `idle` is how many connections to one server are kept while nothing is on its way. To the proxy itself
     /// `tls` holds, too.
-    pub(crate) fn new(tls: ClientConfig, proxy: Option<Arc<Matcher>>, limit: Duration, idle: usize) -> Self {
+    pub(crate) fn new(tls: ClientConfig, proxy: Option<Proxy>, limit: Duration, idle: usize) -> Self {
         let connector = Connector::new(tls, proxy, limit);
         let mut builder = legacy::Client::builder(TokioExecutor::new());
         Self {

@@ -6,9 +6,11 @@ pub(in crate::oci) mod body;
 pub(in crate::oci) mod cancellation;
 pub(in crate::oci) mod connection_error;
 pub(in crate::oci) mod connector;
+pub(in crate::oci) mod dial;
 pub(in crate::oci) mod http;
 pub(in crate::oci) mod image;
 pub(in crate::oci) mod manifest;
+pub(in crate::oci) mod no_proxy;
 pub(in crate::oci) mod pinned_certificates;
 pub(in crate::oci) mod proxy;
 pub(in crate::oci) mod read;
@@ -17,6 +19,7 @@ pub(in crate::oci) mod referrers;
 pub mod retry;
 pub(in crate::oci) mod tls;
 pub(in crate::oci) mod transport;
+pub(in crate::oci) mod tunnel;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -139,7 +142,8 @@ impl<'a> Client<'a> {
         self.persistently(async || {
             let reply = self.exchange(&Call::new(Method::HEAD, url.clone())).await?;
             match reply.status {
-                404 => return Ok(false),
+                // Gateways that pass no HEAD: to send it again costs less than to read it.
+                404 | 405 | 501 => return Ok(false),
                 200 => {}
                 _ => return Err(self.refuse(reply).await),
             }

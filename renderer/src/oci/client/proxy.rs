@@ -1,36 +1,88 @@
-//! Which proxy is asked for what: the usual variables, read through the world.
+//! Which proxy is asked for what: the usual variables, read through the world as Go's programs read them.
 
+use std::fmt;
 use std::sync::Arc;
 
-use hyper_util::client::proxy::matcher::Matcher;
+use http::Uri;
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use url::Url;
 
+use crate::oci::client::no_proxy::NoProxy;
 use crate::oci::error::ClientError;
 use crate::world::World;
 
-/// What runs on this machine is not asked through a proxy, as in Go.
-const THIS_MACHINE: &str = "localhost,127.0.0.0/8,::1";
-
-/// A proxy, and for what it is asked.
+/// A proxy, and for what it is asked. Cheap to clone.
+#[derive(Clone)]
 pub(in crate::oci) struct Proxy {
-    pub(in crate::oci) matcher: Arc<Matcher>,
-    /// It is spoken to over TLS.
-    pub(in crate::oci) over_tls: bool,
+    /// Knows the proxy's address and its credentials.
+    matcher: Arc<Matcher>,
+    no_proxy: Arc<NoProxy>,
+    /// The variable that names it.
+    pub(in crate::oci) variable: &'static str,
+    /// Its address, for messages.
+    pub(in crate::oci) shown: String,
+    pub(in crate::oci) kind: Kind,
+}
+
+/// What is spoken with a proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::oci) enum Kind {
+    /// HTTP, over TLS or not.
+    Http { over_tls: bool },
+    /// SOCKS 5; names are resolved by the proxy, as Go has it for `socks5` and `socks5h` alike.
+    Socks,
+    /// A scheme that is not known: an error for what would be asked through it, and for nothing else.
+    Unknown(String),
+}
+
+impl fmt::Debug for Proxy {
+    /// Without credentials.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Proxy({})", self.shown)
+    }
+}
+
+impl Proxy {
+    /// Whether a server is asked through it, and how it is reached itself.
+    pub(in crate::oci) fn for_url(&self, url: &Url) -> Option<Intercept> {
+        if self.no_proxy.covers(url) {
+            return None;
+        }
+        self.matcher.intercept(&Uri::try_from(url.as_str()).ok()?)
+    }
+
+    /// As [`Proxy::for_url`].
+    pub(in crate::oci) fn for_uri(&self, uri: &Uri) -> Option<Intercept> {
+        self.for_url(&Url::parse(&uri.to_string()).ok()?)
+    }
+
+    /// An error for a server that would be asked through a proxy of an unknown kind.
+    pub(in crate::oci) fn check(&self, url: &Url) -> Result<(), ClientError> {
+        match &self.kind {
+            Kind::Unknown(scheme) if !self.no_proxy.covers(url) => Err(ClientError::Setup(format!(
+                "{} names a proxy of the kind {scheme:?}: http, https and socks5 are known",
+                self.variable
+            ))),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The usual variable that names a proxy, and what it holds.
-pub(in crate::oci) fn variable(world: &dyn World, secure: bool) -> Option<(&'static str, String)> {
+fn variable(world: &dyn World, secure: bool) -> Option<(&'static str, String)> {
     let names: [&str; 4] = if secure {
         ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
     } else {
         ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
     };
-    names.into_iter().find_map(|name| Some((name, world.env(name)?)))
+    names
+        .into_iter()
+        .find_map(|name| Some((name, world.env(name).filter(|text| !text.trim().is_empty())?)))
 }
 
 /// The proxy that the environment names.
 pub(in crate::oci) fn find(world: &dyn World, secure: bool) -> Result<Option<Proxy>, ClientError> {
-    let Some((name, proxy)) = variable(world, secure) else {
+    let Some((variable, proxy)) = variable(world, secure) else {
         return Ok(None);
     };
     let proxy = proxy.trim();
@@ -43,45 +95,64 @@ pub(in crate::oci) fn find(world: &dyn World, secure: bool) -> Result<Option<Pro
     let url = Url::parse(&full)
         .ok()
         .filter(Url::has_host)
-        .ok_or_else(|| ClientError::Setup(format!("{name} does not hold a proxy's URL")))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        let scheme = url.scheme();
-        let message = format!("{name} names a proxy of the kind {scheme:?}: http and https are known");
-        return Err(ClientError::Setup(message));
-    }
+        .ok_or_else(|| ClientError::Setup(format!("{variable} does not hold a proxy's URL")))?;
+    let kind = match url.scheme() {
+        "http" => Kind::Http { over_tls: false },
+        "https" => Kind::Http { over_tls: true },
+        "socks5" | "socks5h" => Kind::Socks,
+        other => Kind::Unknown(other.to_owned()),
+    };
     let excluded = ["no_proxy", "NO_PROXY"]
         .iter()
         .find_map(|name| world.env(name))
         .unwrap_or_default();
-    if excluded.split(',').any(|entry| entry.trim() == "*") {
-        return Ok(None);
-    }
-    let excluded = format!("{THIS_MACHINE},{}", without_ports(&excluded));
-    let matcher = Arc::new(Matcher::builder().all(full).no(excluded).build());
-    let over_tls = url.scheme() == "https";
-    Ok(Some(Proxy { matcher, over_tls }))
-}
-
-/// `host:port` becomes `host`: the matcher knows no ports there, Go does.
-fn without_ports(excluded: &str) -> String {
-    let plain = |entry: &str| match entry.trim().rsplit_once(':') {
-        Some((host, port)) if !host.contains(':') && port.bytes().all(|digit| digit.is_ascii_digit()) => {
-            host.to_owned()
-        }
-        _ => entry.trim().to_owned(),
-    };
-    excluded.split(',').map(plain).collect::<Vec<_>>().join(",")
+    let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
+    Ok(Some(Proxy {
+        matcher: Arc::new(Matcher::builder().all(full).build()),
+        no_proxy: Arc::new(NoProxy::parse(&excluded)),
+        variable,
+        shown: format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default()),
+        kind,
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::Fixed;
 
+    fn found(env: &[(&str, &str)]) -> Result<Option<Proxy>, ClientError> {
+        let env = env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let world = Fixed {
+            env: env.collect(),
+            ..Fixed::default()
+        };
+        find(&world, true)
+    }
+
+    /// A SOCKS proxy in ALL_PROXY once stopped everything, what NO_PROXY names too.
     #[test]
-    fn hosts_without_a_proxy_are_taken_with_ports_and_without() {
+    fn the_kind_of_a_proxy_matters_only_where_it_is_asked() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let socks = found(&[("ALL_PROXY", "socks5h://u:p@p.test:1080")])
+            .unwrap()
+            .unwrap();
         assert_eq!(
-            without_ports("a.example:443, .b.example,10.0.0.0/8,::1,[::1]:5000,*"),
-            "a.example,.b.example,10.0.0.0/8,::1,[::1]:5000,*"
+            (&socks.kind, socks.shown.as_str()),
+            (&Kind::Socks, "socks5h://p.test:1080")
         );
+        let intercept = socks.for_url(&url("https://reg.test/")).unwrap();
+        assert_eq!(intercept.raw_auth(), Some(("u", "p")));
+        let odd = found(&[("ALL_PROXY", "socks4://p.test"), ("NO_PROXY", "*.in.test")])
+            .unwrap()
+            .unwrap();
+        assert!(odd.check(&url("https://a.in.test/")).is_ok());
+        assert!(odd.for_url(&url("https://a.in.test/")).is_none());
+        let refused = odd.check(&url("https://reg.test/")).unwrap_err();
+        assert!(refused.to_string().contains("\"socks4\""), "{refused}");
+        assert!(found(&[("HTTPS_PROXY", "http://u:hunter2@:x")]).is_err());
+        assert!(found(&[("HTTPS_PROXY", " ")]).unwrap().is_none());
     }
 }

@@ -5,7 +5,10 @@
 
 use std::time::{Duration, SystemTime};
 
-/// How patient the client is.
+/// How often a name is resolved, in all.
+const RESOLVE_ATTEMPTS: u32 = 2;
+
+/// How often, and after which waits, a request is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// Attempts in all, the first one included; 0 counts as 1.
@@ -35,6 +38,8 @@ impl Default for RetryPolicy {
 pub enum Cause {
     /// No connection.
     Connect,
+    /// The name can't be resolved: mostly a typo, and sometimes a resolver that is slow to start.
+    Resolve,
     /// No answer, or no progress, in time.
     Timeout,
     /// The connection ended before the answer did.
@@ -67,7 +72,11 @@ pub fn decide(
     retry_after: Option<Duration>,
     entropy: u64,
 ) -> Decision {
-    if attempt >= policy.attempts || !is_transient(cause) {
+    let attempts = match cause {
+        Cause::Resolve => policy.attempts.min(RESOLVE_ATTEMPTS),
+        _ => policy.attempts,
+    };
+    if attempt >= attempts || !is_transient(cause) {
         return Decision::GiveUp;
     }
     let wait = match retry_after {
@@ -80,7 +89,12 @@ pub fn decide(
 /// Whether the same request may succeed later.
 pub fn is_transient(cause: Cause) -> bool {
     match cause {
-        Cause::Connect | Cause::Timeout | Cause::Cut | Cause::SessionLost | Cause::BlobUnseen => true,
+        Cause::Connect
+        | Cause::Resolve
+        | Cause::Timeout
+        | Cause::Cut
+        | Cause::SessionLost
+        | Cause::BlobUnseen => true,
         Cause::Status(501) => false,
         Cause::Status(status) => matches!(status, 408 | 429 | 500..=599),
     }
@@ -157,6 +171,12 @@ mod tests {
             }
         }
         assert_eq!(decide(&policy, 8, Cause::Connect, None, 0), Decision::GiveUp);
+        // A typo in a host's name once took 18 s.
+        assert_eq!(
+            decide(&policy, 1, Cause::Resolve, None, 0),
+            Decision::Retry(MS(100))
+        );
+        assert_eq!(decide(&policy, 2, Cause::Resolve, None, 0), Decision::GiveUp);
         let patient = RetryPolicy {
             attempts: 100,
             ..policy

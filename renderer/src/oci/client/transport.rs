@@ -24,7 +24,7 @@ use url::Url;
 use crate::oci::auth::challenge::Challenge;
 use crate::oci::client::body::Upload;
 use crate::oci::client::connection_error::Broken;
-use crate::oci::client::proxy::{self, Proxy};
+use crate::oci::client::proxy::{self, Kind, Proxy};
 use crate::oci::client::redaction::Sent;
 use crate::oci::client::retry::{self, Cause};
 use crate::oci::client::tls;
@@ -233,6 +233,9 @@ impl<'a> Transport<'a> {
     async fn once(&self, call: &Call<'_>, authorization: Option<&HeaderValue>) -> Result<Reply, Fault> {
         let secure = call.url.scheme() == "https";
         let client = self.client(secure)?;
+        if let Some(proxy) = &client.proxy {
+            proxy.check(&call.url)?;
+        }
         let upload = match &call.payload {
             Payload::None => Upload::short(Bytes::new()),
             Payload::Bytes(bytes) => Upload::short(bytes.clone()),
@@ -271,8 +274,8 @@ impl<'a> Transport<'a> {
                 })
             }
             Err(failure) => {
-                let proxy = proxy::variable(self.world, secure);
-                let failure = failure.beside_proxy(proxy.map(|(name, _)| name));
+                let proxy = client.proxy.as_ref();
+                let failure = failure.through(proxy.filter(|proxy| proxy.for_url(&call.url).is_some()));
                 self.trace(call, &failure.reason);
                 let asked = self.identity_asked.load(Ordering::Relaxed) && !self.answered.get();
                 Err(failure.after_asking(asked).into_fault(call.action()))
@@ -328,14 +331,14 @@ impl<'a> Transport<'a> {
         }
         let proxy = proxy::find(self.world, secure)?;
         // Without TLS on the way the system's roots need not be read.
-        let config = if secure || proxy.as_ref().is_some_and(|proxy| proxy.over_tls) {
+        let to_proxy = proxy.as_ref().map(|proxy| &proxy.kind);
+        let config = if secure || to_proxy == Some(&Kind::Http { over_tls: true }) {
             tls::config(&self.options.tls, self.world, Arc::clone(&self.identity_asked))?
         } else {
             tls::unused()?
         };
         let limit = CONNECT_LIMIT.min(self.options.timeout);
-        let matcher = proxy.as_ref().map(|proxy| Arc::clone(&proxy.matcher));
-        let http = HttpClient::new(config, matcher, limit, MAX_IDLE);
+        let http = HttpClient::new(config, proxy.clone(), limit, MAX_IDLE);
         let agent = HeaderValue::try_from(&self.options.user_agent)
             .map_err(|error| ClientError::Setup(format!("the user agent fits no header: {error}")))?;
         Ok(cell.get_or_init(|| Client { http, proxy, agent }))
@@ -356,7 +359,7 @@ impl<'a> Transport<'a> {
             .proxy
             .as_ref()
             .filter(|_| call.url.scheme() == "http")
-            .and_then(|proxy| proxy.matcher.intercept(&uri));
+            .and_then(|proxy| proxy.for_url(&call.url));
         let (size, body) = upload;
         let mut request = http::Request::new(body);
         *request.method_mut() = call.method.clone();
