@@ -240,3 +240,22 @@ fn a_page_that_answers_200_to_everything_is_no_manifest() {
         }
     }
 }
+
+/// A HEAD that a gateway does not pass once stopped every push.
+#[test]
+fn where_head_is_not_allowed_the_manifest_is_read() {
+    for status in [405, 501] {
+        let registry = Registry::start();
+        let server = in_front(&registry, move |request, _| {
+            (request.method == "HEAD").then(|| Response::status(status).into())
+        });
+        let (first, second) = (chart("app", "1.0.0", "one"), chart("app", "1.0.0", "two"));
+        let created = send(&first, &target(&server), IfExists::Fail, &plain()).unwrap();
+        assert_eq!(created.outcome, Outcome::Created);
+        let again = send(&first, &target(&server), IfExists::Fail, &plain()).unwrap();
+        assert_eq!(again.outcome, Outcome::Unchanged);
+        let conflict = send(&second, &target(&server), IfExists::Fail, &plain()).unwrap_err();
+        assert_eq!(conflict.existing_digest(), Some(&first.digest));
+        assert_eq!(registry.crane_digest("charts/app:1.0.0"), first.digest.as_str());
+    }
+}

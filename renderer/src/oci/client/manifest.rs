@@ -54,6 +54,8 @@ impl Client<'_> {
             let reply = self.exchange(&call).await?;
             match reply.status {
                 404 => return Ok(None),
+                // Gateways that pass no HEAD.
+                405 | 501 => return self.find_at(&url).await.map(|found| Some(found?.digest)),
                 200 => {}
                 _ => return Err(self.refuse(reply).await),
             }
@@ -76,9 +78,15 @@ impl Client<'_> {
     /// The manifest at a tag, or `None` when there is no such tag.
     pub(in crate::oci) async fn read_manifest(&self, tag: &Tag) -> Result<Option<ManifestRead>, ClientError> {
         let url = self.url(&format!("manifests/{tag}"))?;
-        let read = self.persistently(async || self.get_manifest(&url).await).await;
-        match read {
-            Err(ClientError::Status { status: 404, .. }) => Ok(None),
+        self.persistently(async || self.find_at(&url).await).await
+    }
+
+    async fn find_at(&self, url: &Url) -> Result<Option<ManifestRead>, Fault> {
+        match self.get_manifest(url).await {
+            Err(Fault {
+                error: ClientError::Status { status: 404, .. },
+                ..
+            }) => Ok(None),
             other => other.map(Some),
         }
     }
