@@ -241,7 +241,7 @@ impl Push<'_> {
             Some(signer) if !self.options.check => self.sign(&state, signer).await?,
             _ => None,
         };
-        let equivalent = state.own.equivalent.clone();
+        let equivalent = state.own.equivalent.clone().map(Box::new);
         let list: Vec<Tagged> = std::iter::once(state.own)
             .chain(state.others)
             .filter_map(TagState::into_tagged)

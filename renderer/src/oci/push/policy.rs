@@ -53,7 +53,7 @@ pub struct Pushed {
     /// Signed or unchanged, where it was asked for.
     pub signature: Option<Outcome>,
     /// With `unchanged`: what is there instead of ours, where it is the same chart under another digest.
-    pub equivalent: Option<Equivalent>,
+    pub equivalent: Option<Box<Equivalent>>,
 }
 
 /// What became of one of several tags.
