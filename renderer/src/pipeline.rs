@@ -7,6 +7,8 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::blueprint;
 use crate::chart::{Chart, folder};
 use crate::config::{self, Config, MAX_CONFIG_BYTES};
@@ -14,6 +16,7 @@ use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
 use crate::package::artifact::Artifact;
 use crate::package::{Packer, Stamp};
+use crate::reference::Digest;
 use crate::source::Source;
 use crate::world::World;
 
@@ -28,6 +31,9 @@ pub struct Prepared {
     pub artifact: Artifact,
 }
 
+/// Names the SHA-256, in hex, that the config of a Job must have.
+const CONFIG_SHA256: &str = "SOLAR_CONFIG_SHA256";
+
 /// Versions given on the command line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Versions<'a> {
@@ -39,12 +45,32 @@ pub struct Versions<'a> {
 
 /// Reads a config file, or standard input for `-`.
 pub fn read_config(path: &Path, stdin: impl Read) -> Result<Config> {
-    let source = if path == Path::new("-") {
-        fsio::read_text_from(stdin, "<stdin>", MAX_CONFIG_BYTES, Class::Config)?
-    } else {
-        fsio::read_text(path, MAX_CONFIG_BYTES, Class::Config)?
-    };
+    config::parse(&read_source(path, stdin)?)
+}
+
+/// As [`read_config`], and refuses another config than the environment asks for: in a Job, a node may hold what
+/// a namesake that is gone has left. That passes, so the class is one that is retried.
+pub fn read_expected_config(path: &Path, stdin: impl Read, world: &dyn World) -> Result<Config> {
+    let source = read_source(path, stdin)?;
+    if let Some(expected) = world.env(CONFIG_SHA256) {
+        let digest = Digest::from_sha256(&Sha256::digest(source.text().as_bytes()).into());
+        if digest.hex() != expected.to_ascii_lowercase() {
+            let message = format!("{} is not the config that {CONFIG_SHA256} names", source.name());
+            return Err(Diagnostic::error(Class::Io, message)
+                .note(format!("expected sha256:{expected}, found {digest}"))
+                .hint("the mounted Secret may still hold an older content: try again")
+                .into());
+        }
+    }
     config::parse(&source)
+}
+
+fn read_source(path: &Path, stdin: impl Read) -> Result<Arc<Source>> {
+    if path == Path::new("-") {
+        fsio::read_text_from(stdin, "<stdin>", MAX_CONFIG_BYTES, Class::Config)
+    } else {
+        fsio::read_text(path, MAX_CONFIG_BYTES, Class::Config)
+    }
 }
 
 /// Renders and packs a config. `base` is the config's folder.

@@ -29,8 +29,8 @@ pub const RETRY_ANNOTATION: &str = "solar.opendefense.cloud/retry";
 /// The annotation of a Job that holds the run it was made for, as JSON: what a status that was never written
 /// would have said.
 pub const RUN_ANNOTATION: &str = "solar.opendefense.cloud/run";
-/// The annotation of a config Secret that holds the generation of the spec it was made from.
-pub const GENERATION_ANNOTATION: &str = "solar.opendefense.cloud/generation";
+/// The annotation of a config Secret that holds the SHA-256 of the config that was put into it.
+pub const CONFIG_SHA256_ANNOTATION: &str = "solar.opendefense.cloud/config-sha256";
 /// The annotation of a push Secret that names the one registry host it may be used for.
 pub const REGISTRY_HOST_ANNOTATION: &str = "solar.opendefense.cloud/registry-host";
 

@@ -3,10 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
 use solar_render::config::schema::{BootstrapDocument, ChartKind, ReleaseDocument};
 
 /// How long a failed task's config Secret is kept when the task doesn't say, in seconds.
 const DEFAULT_FAILED_JOB_TTL: i32 = 3600;
+
+/// Path elements as registries take them, between slashes that may also begin and end it.
+const REPOSITORY: &str = r"^/*[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*/*$";
+/// A host, maybe a port, maybe a path.
+const BASE_URL: &str = r"^(oci://)?([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*/*$";
 
 /// What is to be rendered, and where it goes. It can't be changed: another chart is another task.
 ///
@@ -34,14 +40,14 @@ pub struct TaskSpec {
     #[schemars(with = "Option<BootstrapDocument>")]
     pub bootstrap: Option<Box<RawValue>>,
     /// The path below `baseURL` that the chart is pushed to; its last element is the chart's name.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = 255), regex(pattern = REPOSITORY))]
     pub repository: String,
     /// The tag the chart is pushed under: the chart's version, `+` as `_`.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = 128), regex(pattern = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$"))]
     pub tag: String,
     /// The registry, and maybe a path in it: `host[:port][/path]`, with or without `oci://`.
     #[serde(rename = "baseURL")]
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = 512), regex(pattern = BASE_URL))]
     pub base_url: String,
     /// The Secret with the credentials to push with: of type kubernetes.io/basic-auth, or
     /// kubernetes.io/dockerconfigjson. In the task's namespace; for a ClusterRenderTask in the operator's.
@@ -122,6 +128,12 @@ impl TaskSpec {
             release: self.release.as_deref(),
             bootstrap: self.bootstrap.as_deref(),
         })
+    }
+
+    /// The SHA-256 of that JSON, in hex.
+    pub fn config_sha256(&self) -> Result<String, serde_json::Error> {
+        let digest = Sha256::digest(self.config()?);
+        Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// `baseURL` without the scheme and without a slash at its end.

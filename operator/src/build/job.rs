@@ -10,15 +10,18 @@ use k8s_openapi::api::core::v1::{
 };
 use kube::api::ObjectMeta;
 
+use super::arguments::arguments;
 use super::pod::{CONTAINER, Parts, pod_spec};
 use super::{CONFIG_KEY, JobSettings, Subject};
-use crate::api::{IfExists, RUN_ANNOTATION, Run};
+use crate::api::{RUN_ANNOTATION, Run};
 use crate::names;
 
 /// How many pods may fail before the Job does, disruptions and permanent failures apart.
 const BACKOFF_LIMIT: i32 = 3;
 /// Where the config is.
 const CONFIG_DIR: &str = "/etc/renderer";
+/// What the config's SHA-256 must be; renderers that don't know it pass over it.
+const CONFIG_SHA256: &str = "SOLAR_CONFIG_SHA256";
 /// Where `.dockerconfigjson` is, as Docker's `config.json`.
 const REGISTRY_DIR: &str = "/etc/renderer-registry";
 /// Where the CA certificates are.
@@ -30,9 +33,10 @@ pub(crate) const CA_KEY: &str = "trust-bundle.pem";
 pub fn job(subject: &Subject<'_>, settings: &JobSettings, run: &Run) -> Result<Job, serde_json::Error> {
     let spec = &subject.task.spec;
     let mut parts = Parts {
-        args: arguments(subject, settings),
+        args: arguments(spec, settings, CONFIG_DIR),
         ..Default::default()
     };
+    parts.env.push(plain(CONFIG_SHA256, &spec.config_sha256()?));
     parts.volumes.push((config_volume(subject), CONFIG_DIR));
     if let Some(reference) = &spec.push_secret_ref {
         add_push_secret(&reference.name, &mut parts);
@@ -65,23 +69,6 @@ pub fn job(subject: &Subject<'_>, settings: &JobSettings, run: &Run) -> Result<J
         }),
         status: None,
     })
-}
-
-fn arguments(subject: &Subject<'_>, settings: &JobSettings) -> Vec<String> {
-    let spec = &subject.task.spec;
-    let mut args = vec![
-        format!("{CONFIG_DIR}/{CONFIG_KEY}"),
-        format!("--url={}", spec.chart_url()),
-    ];
-    if spec.plain_http {
-        args.push("--plain-http=true".to_owned());
-    }
-    // A renderer with other exit codes is another program, which may not know the flag: there
-    // it is only given when it was asked for.
-    if !settings.permanent_exit_codes.is_empty() || spec.if_exists != IfExists::Fail {
-        args.push(format!("--if-exists={}", spec.if_exists.as_str()));
-    }
-    args
 }
 
 fn config_volume(subject: &Subject<'_>) -> Volume {
@@ -184,9 +171,10 @@ fn from_secret(name: &str, secret: &str, key: &str) -> EnvVar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{LocalReference, Scope, Task};
+    use crate::api::{IfExists, LocalReference, Scope, Task};
     use crate::tests::{settings, task};
     use serde_json::{Value, json};
+    use sha2::Digest as _;
 
     fn built(task: &Task, settings: &JobSettings) -> Value {
         let subject = Subject::new(Scope::Namespaced, task, settings).expect("a subject");
@@ -254,6 +242,24 @@ mod tests {
         assert_eq!(
             container(&built(&task, &settings))["args"][2],
             "--if-exists=replace"
+        );
+    }
+
+    /// A kubelet once gave a recreated task's pods the old task's config, and that was pushed.
+    #[test]
+    fn the_job_says_what_the_secret_must_hold() {
+        let (task, settings) = (task(), settings());
+        let subject = Subject::new(Scope::Namespaced, &task, &settings).expect("a subject");
+        let secret = crate::build::config_secret(&subject).expect("a Secret");
+        assert_eq!(secret.immutable, None);
+        let config = &secret.data.expect("data")["config.json"].0;
+        let digest = solar_render::reference::Digest::from_sha256(&sha2::Sha256::digest(config).into());
+        let expected = digest.to_string().replace("sha256:", "");
+        let job = built(&task, &settings);
+        let env = container(&job)["env"].as_array().expect("a list").clone();
+        assert!(
+            env.contains(&json!({"name": "SOLAR_CONFIG_SHA256", "value": expected})),
+            "{env:?}"
         );
     }
 

@@ -5,6 +5,7 @@
 //!
 //! No client, no clock: the same input gives the same object.
 
+mod arguments;
 mod job;
 mod pod;
 mod secret;
@@ -81,11 +82,6 @@ impl<'a> Subject<'a> {
     /// The name of the Job and of the config Secret.
     pub fn job_name(&self) -> String {
         names::job_name(self.scope, self.name)
-    }
-
-    /// The generation of the spec, as an annotation holds it.
-    pub(crate) fn generation(&self) -> Option<String> {
-        self.task.metadata.generation.map(|number| number.to_string())
     }
 
     /// The metadata of what it owns.

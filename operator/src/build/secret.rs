@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::ObjectMeta;
 
 use super::Subject;
-use crate::api::GENERATION_ANNOTATION;
+use crate::api::CONFIG_SHA256_ANNOTATION;
 
 /// The key, and the file's name in the container.
 pub const CONFIG_KEY: &str = "config.json";
@@ -15,16 +15,18 @@ pub const CONFIG_KEY: &str = "config.json";
 /// The renderer's config as JSON, and nothing else: the rest of the spec goes by arguments.
 pub fn config_secret(subject: &Subject<'_>) -> Result<Secret, serde_json::Error> {
     let config = subject.task.spec.config()?;
-    let generation = subject.generation();
-    let annotation = generation.map(|number| (GENERATION_ANNOTATION.to_owned(), number));
+    let annotation = (
+        CONFIG_SHA256_ANNOTATION.to_owned(),
+        subject.task.spec.config_sha256()?,
+    );
     Ok(Secret {
         metadata: ObjectMeta {
-            annotations: Some(annotation.into_iter().collect()),
+            annotations: Some([annotation].into()),
             ..subject.metadata()
         },
         type_: Some("Opaque".to_owned()),
-        // What the Job renders is what the task says, whoever may edit Secrets.
-        immutable: Some(true),
+        // Not `immutable`: kubelets keep those by name, and a task that is deleted and made again has the name
+        // again. The Job says what the Secret must hold, and the renderer refuses anything else.
         data: Some(BTreeMap::from([(CONFIG_KEY.to_owned(), ByteString(config))])),
         ..Default::default()
     })

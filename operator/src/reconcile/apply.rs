@@ -290,6 +290,10 @@ async fn start(
         };
         return Ok(Applied::blocked(run, queued));
     }
+    if ended(&found.task.known().conditions).is_some() {
+        // Whoever may edit Secrets may have edited that of the run before.
+        delete_secret(context, subject, &found.task.known()).await?;
+    }
     let secret = match make_secret(context, subject).await? {
         Ok(secret) => secret,
         Err(blocked) => {

@@ -7,7 +7,7 @@ use super::ownership::is_owned_by;
 use super::refusal::Blocked;
 use super::validate::name_conflict;
 use super::{Context, Error, requests};
-use crate::api::{GENERATION_ANNOTATION, OwnedReference, TaskStatus};
+use crate::api::{CONFIG_SHA256_ANNOTATION, OwnedReference, TaskStatus};
 use crate::build::{self, Subject};
 
 /// What a Secret of the name is to the task.
@@ -17,24 +17,24 @@ enum Standing {
     Foreign,
     /// The task's, and about to go.
     Going,
-    /// The task's, made from a spec that has changed since.
+    /// The task's, made from another spec, or by an operator that wrote the same one otherwise.
     Outdated,
     /// The task's.
     Own,
 }
 
-fn standing(secret: &ObjectMeta, subject: &Subject<'_>) -> Standing {
+fn standing(secret: &ObjectMeta, subject: &Subject<'_>) -> Result<Standing, serde_json::Error> {
     let annotations = secret.annotations.as_ref();
-    let made = annotations.and_then(|all| all.get(GENERATION_ANNOTATION));
-    if !is_owned_by(secret, subject.uid) {
+    let made = annotations.and_then(|all| all.get(CONFIG_SHA256_ANNOTATION));
+    Ok(if !is_owned_by(secret, subject.uid) {
         Standing::Foreign
     } else if secret.deletion_timestamp.is_some() {
         Standing::Going
-    } else if made != subject.generation().as_ref() {
+    } else if made != Some(&subject.task.spec.config_sha256()?) {
         Standing::Outdated
     } else {
         Standing::Own
-    }
+    })
 }
 
 /// Makes the Secret, or finds the one that was made before a crash.
@@ -56,7 +56,7 @@ pub(super) async fn make_secret(
 async fn there(context: &Context, subject: &Subject<'_>) -> Result<Result<OwnedReference, Blocked>, Error> {
     // Gone again: the next look makes it.
     let secret = metadata(context, subject).await?.ok_or(Error::Changed)?;
-    match standing(&secret, subject) {
+    match standing(&secret, subject)? {
         Standing::Foreign => Ok(Err(name_conflict(subject, "Secret"))),
         Standing::Going => Ok(Err(Blocked::going(&format!(
             "the config Secret {}",
@@ -76,8 +76,10 @@ pub(super) async fn own_secret(
     subject: &Subject<'_>,
 ) -> Result<Option<OwnedReference>, Error> {
     let secret = metadata(context, subject).await?;
-    let own = secret.filter(|secret| matches!(standing(secret, subject), Standing::Own | Standing::Outdated));
-    Ok(own.map(|secret| secret_reference(subject, secret.uid)))
+    let own = |secret: &ObjectMeta| is_owned_by(secret, subject.uid) && secret.deletion_timestamp.is_none();
+    Ok(secret
+        .filter(own)
+        .map(|secret| secret_reference(subject, secret.uid)))
 }
 
 async fn metadata(context: &Context, subject: &Subject<'_>) -> Result<Option<ObjectMeta>, Error> {
@@ -134,7 +136,7 @@ mod tests {
 
     /// The task's own Secret was once called a stranger's while it was being deleted, and one of an older spec was used.
     #[test]
-    fn a_secret_of_the_name_is_told_by_owner_deletion_and_generation() {
+    fn a_secret_of_the_name_is_told_by_owner_deletion_and_config() {
         let (settings, task) = (settings(), task());
         let subject = Subject::new(Scope::Namespaced, &task, &settings).expect("a subject");
         let own = build::config_secret(&subject).expect("a Secret").metadata;
@@ -147,7 +149,7 @@ mod tests {
             ..own.clone()
         };
         let outdated = ObjectMeta {
-            annotations: Some([(GENERATION_ANNOTATION.to_owned(), "7".to_owned())].into()),
+            annotations: Some([(CONFIG_SHA256_ANNOTATION.to_owned(), "7".to_owned())].into()),
             ..own.clone()
         };
         let table = [
@@ -157,7 +159,7 @@ mod tests {
             (outdated, Standing::Outdated),
         ];
         for (secret, expected) in table {
-            assert_eq!(standing(&secret, &subject), expected, "{secret:?}");
+            assert_eq!(standing(&secret, &subject).expect("JSON"), expected, "{secret:?}");
         }
     }
 }

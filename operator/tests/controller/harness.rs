@@ -363,6 +363,14 @@ impl Bench {
         .unwrap();
     }
 
+    /// Until there is no task of this name.
+    pub(crate) async fn until_gone_task(&self, name: &str) {
+        let met = |task: Option<&Task>| task.is_none();
+        within(&format!("{name} gone"), await_condition(self.tasks(), name, met))
+            .await
+            .unwrap();
+    }
+
     /// The Job's next pod without an end, once it is there.
     pub(crate) async fn pod(&self, job: &str) -> Pod {
         let config = Config::default().labels(&format!("batch.kubernetes.io/job-name={job}"));

@@ -206,8 +206,34 @@ fn the_spec_is_immutable_and_has_its_defaults() {
             let made = bench.post(Scope::Namespaced, task).await;
             assert!(made.is_err(), "{field}");
         }
+    });
+}
+
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn what_is_no_name_or_reference_is_refused_by_the_schema() {
+    run(async {
+        let bench = Bench::new("references").await;
+        for (name, url, repository) in [
+            ("scheme", "oci://h.example:5000/charts/", "/a/b-c.d__e/"),
+            ("v6", "[2001:db8::1]:5000", "shop"),
+            ("upper", "H.example", "shop"),
+        ] {
+            bench
+                .make(name, json!({"baseURL": url, "repository": repository}))
+                .await;
+        }
         for (field, value, said) in [
             ("type", json!("bootstrap"), "needs the block bootstrap"),
+            ("tag", json!("$(REGISTRY_PASSWORD)"), "spec.tag"),
+            ("tag", json!("a/b"), "spec.tag"),
+            ("tag", json!("x".repeat(129)), "spec.tag"),
+            ("repository", json!("a/$(REGISTRY_PASSWORD)"), "spec.repository"),
+            ("repository", json!("a//b"), "spec.repository"),
+            ("repository", json!("a?b"), "spec.repository"),
+            ("baseURL", json!("h.example/$(REGISTRY_USERNAME)"), "spec.baseURL"),
+            ("baseURL", json!("h.example@evil.example/x"), "spec.baseURL"),
+            ("baseURL", json!("https://h.example"), "spec.baseURL"),
             ("pushSecretRef", json!({"name": "a/b"}), "pushSecretRef.name"),
             ("pushSecretRef", json!({"name": "x?y#z"}), "pushSecretRef.name"),
             ("pushSecretRef", json!({"name": ".."}), "pushSecretRef.name"),

@@ -88,7 +88,7 @@ fn prepare_render(args: &Render, context: &Context<'_>) -> Result<(Config, Prepa
         let message = "standard input can't be both the config and the password";
         return Err(Diagnostic::error(Class::Usage, message).into());
     }
-    let config = pipeline::read_config(&args.config, std::io::stdin())?;
+    let config = pipeline::read_expected_config(&args.config, std::io::stdin(), context.world)?;
     let prepared = pipeline::from_config(&config, folder_of(&args.config), &mut packer())?;
     Ok((config, prepared))
 }

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use sha2::Digest as _;
+use solar_render::reference::Digest;
 use testbed::Registry;
 
 use crate::{Run, binary, testdata, tree};
@@ -138,6 +140,26 @@ fn a_failed_job_says_why_in_the_termination_message() {
         (&error["class"], &error["transient"]),
         (&"network".into(), &true.into())
     );
+}
+
+/// A kubelet once mounted what a deleted namesake's Secret had held, and that was pushed as a success.
+#[test]
+fn another_config_than_the_job_expects_is_not_rendered_and_the_next_pod_may_try() {
+    let pod = Pod::new();
+    let config = std::fs::read(pod.folder.path().join("root/etc/renderer/config.json")).unwrap();
+    let digest = Digest::from_sha256(&sha2::Sha256::digest(&config).into());
+    let with = |hex: &str| format!("SOLAR_CONFIG_SHA256={hex}");
+    let words = ["/etc/renderer/config.json", "--skip-push"];
+    let run = Run::of(&mut pod.command(&with(digest.hex()), &words));
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let run = Run::of(&mut pod.command(&with(&"0".repeat(64)), &words));
+    assert_eq!(run.code, 5, "{}{}", run.stdout, run.stderr);
+    let error = &pod.message()["error"];
+    assert_eq!(
+        (&error["class"], &error["transient"]),
+        (&"io".into(), &true.into())
+    );
+    assert!(run.stderr.contains("older content"), "{}", run.stderr);
 }
 
 #[test]
