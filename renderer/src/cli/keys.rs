@@ -57,8 +57,27 @@ pub(crate) fn load_public(place: &str, world: &dyn World) -> Result<VerifyingKey
     VerifyingKey::load(&text).map_err(|error| error.diagnostic(place).into())
 }
 
+/// Where else cosign finds keys.
+const KEY_SERVICES: [&str; 8] = [
+    "awskms://",
+    "azurekms://",
+    "gcpkms://",
+    "hashivault://",
+    "k8s://",
+    "pkcs11:",
+    "gitlab://",
+    "github://",
+];
+
 /// A file, or as cosign has it `env://NAME`.
 fn read_key(place: &str, world: &dyn World) -> Result<Vec<u8>> {
+    if let Some(service) = KEY_SERVICES.iter().find(|service| place.starts_with(**service)) {
+        let message = format!("{place:?} names a key in a key management service ({service}…)");
+        return Err(Diagnostic::error(Class::Usage, message)
+            .note("keys are taken from files and from the environment")
+            .hint("sign with `cosign sign --key`, or give a key file or env://NAME")
+            .into());
+    }
     let Some(name) = place.strip_prefix("env://") else {
         return fsio::read_bytes(Path::new(place), MAX_KEY_FILE, Class::Usage);
     };

@@ -87,6 +87,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return usage(&error, &arguments, &world),
     };
     let printer = Printer::new(&cli.global, &world);
+    if let Err(problem) = printer.check_result_file() {
+        let failed = Done::One(Box::new(Outcome::failed(problem)));
+        return conclude(&printer.without_result_file(), failed);
+    }
     let signals = signals::watch(printer.clone());
     // The hook would print the panic's place; the report says what a user can use.
     std::panic::set_hook(Box::new(|_| {}));

@@ -62,6 +62,27 @@ impl Printer {
         }
     }
 
+    /// Whether the result can be written where it was asked for: better found out before anything is done.
+    pub(crate) fn check_result_file(&self) -> Result<(), Diagnostics> {
+        let Some(path) = &self.result_file else {
+            return Ok(());
+        };
+        std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)
+            .map(|_| ())
+            .map_err(|error| fsio::cannot("write the result to", path, &error, Class::Io))
+    }
+
+    /// The same without a file for the result.
+    pub(crate) fn without_result_file(self) -> Self {
+        Self {
+            result_file: None,
+            ..self
+        }
+    }
+
     /// Whether progress may be drawn.
     pub(crate) fn shows_progress(&self) -> bool {
         self.progress

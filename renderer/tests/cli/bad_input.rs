@@ -197,3 +197,13 @@ fn a_damaged_archive_is_refused() {
         "a wrong checksum"
     );
 }
+
+/// It once read as a file that does not exist.
+#[test]
+fn a_key_in_a_key_management_service_is_refused_by_name() {
+    let chart =
+        "oci://127.0.0.1:1/a/b@sha256:0000000000000000000000000000000000000000000000000000000000000000";
+    let run = Run::of(command().args(["sign", chart, "--key", "awskms:///alias/charts"]));
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("key management service"), "{}", run.stderr);
+}

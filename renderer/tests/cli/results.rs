@@ -394,3 +394,32 @@ fn what_to_do_is_in_the_json_too() {
         "{json}"
     );
 }
+
+/// It was found out only after the push.
+#[test]
+fn a_result_file_that_can_not_be_written_stops_before_anything_is_sent() {
+    let server = testbed::Server::start(|_| testbed::Response::status(404).into());
+    let folder = tempfile::tempdir().unwrap();
+    let mut push = command();
+    push.arg(testdata().join("release.yaml"));
+    push.args([
+        "--url",
+        &format!("oci://{}/charts", server.host()),
+        "--plain-http",
+        "-o",
+        "json",
+    ]);
+    let run = Run::of(
+        push.arg("--result-file")
+            .arg(folder.path().join("no/such/folder")),
+    );
+    assert_eq!(run.code, 5, "{}", run.stderr);
+    assert_eq!(run.json()["error"]["class"], "io");
+    assert_eq!(
+        run.stderr.matches("can't write the result to").count(),
+        1,
+        "{}",
+        run.stderr
+    );
+    assert_eq!(server.requests().len(), 0);
+}
