@@ -296,10 +296,7 @@ fn places(registry_config: Option<&Path>, world: &dyn World) -> Vec<Place> {
         (helm.clone(), true),
         (default_helm.filter(|_| helm.is_none()), false),
         (podman, true),
-        (
-            env("XDG_RUNTIME_DIR").map(|dir| dir.join("containers/auth.json")),
-            false,
-        ),
+        (Some(runtime_file(world)), false),
         (config.as_ref().map(|dir| dir.join("containers/auth.json")), false),
     ];
     let places = list.into_iter().enumerate();
@@ -312,6 +309,14 @@ fn places(registry_config: Option<&Path>, world: &dyn World) -> Vec<Place> {
             })
         })
         .collect()
+}
+
+/// As Podman and skopeo have it: without XDG_RUNTIME_DIR, as for root, in a folder of the user's number.
+fn runtime_file(world: &dyn World) -> PathBuf {
+    match world.env("XDG_RUNTIME_DIR") {
+        Some(dir) => Path::new(&dir).join("containers/auth.json"),
+        None => format!("/run/containers/{}/auth.json", rustix::process::getuid().as_raw()).into(),
+    }
 }
 
 /// The file, or in a few words why there is none.
@@ -437,14 +442,51 @@ impl Entry {
 /// The entry whose key is the longest prefix of `host/path` in whole parts, and that key's length.
 fn best<T>(entries: impl Iterator<Item = (String, T)>, host: &str, path: &str) -> Option<(usize, String, T)> {
     let wanted = normal(&format!("{host}/{path}"));
+    let (wanted_host, wanted_path) = wanted.split_once('/').unwrap_or((&wanted, ""));
     entries
         .filter_map(|(key, entry)| {
             let normal_key = normal(&key);
-            let rest = wanted.strip_prefix(&normal_key)?;
-            let whole = rest.is_empty() || rest.starts_with('/');
-            (whole && !normal_key.is_empty()).then_some((normal_key.len(), key, entry))
+            let (key_host, key_path) = normal_key.split_once('/').unwrap_or((&normal_key, ""));
+            let rest = wanted_path.strip_prefix(key_path)?;
+            let whole = key_path.is_empty() || rest.is_empty() || rest.starts_with('/');
+            let fits = whole && !key_host.is_empty() && is_host(key_host, wanted_host);
+            fits.then_some((normal_key.len(), key, entry))
         })
-        .max_by_key(|(length, ..)| *length)
+        // A host written out comes before one with a glob.
+        .max_by_key(|(length, key, _)| (*length, !key.contains('*')))
+}
+
+/// Whether a host is the one of a key, in which `*` stands for a part of a name between its dots, as kubelet has it.
+fn is_host(pattern: &str, host: &str) -> bool {
+    if !pattern.contains('*') {
+        return pattern == host;
+    }
+    let mut parts = pattern.split('.').zip(host.split('.'));
+    pattern.split('.').count() == host.split('.').count()
+        && parts.all(|(pattern, part)| is_part(pattern, part))
+}
+
+/// `*`, `a*`, `*a*b`; a port must be the same.
+fn is_part(pattern: &str, part: &str) -> bool {
+    let with_port = |text: &str| text.split_once(':').map(|(_, port)| port.to_owned());
+    if with_port(pattern) != with_port(part) {
+        return false;
+    }
+    let mut pieces = pattern.split('*');
+    let Some(mut rest) = pieces.next().and_then(|first| part.strip_prefix(first)) else {
+        return false;
+    };
+    let mut pieces = pieces.peekable();
+    while let Some(piece) = pieces.next() {
+        if pieces.peek().is_none() {
+            return rest.ends_with(piece);
+        }
+        match rest.find(piece) {
+            Some(at) => rest = rest.get(at + piece.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    rest.is_empty()
 }
 
 /// `https://Host/v1/` → `host`; Docker Hub's several names → `docker.io`.

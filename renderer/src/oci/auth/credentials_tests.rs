@@ -347,3 +347,41 @@ fn the_environments_credentials_are_for_one_host() {
         assert!(expected || says.contains(host), "{says}");
     }
 }
+
+/// kubelet takes such keys in pull secrets.
+#[test]
+fn keys_may_have_globs_in_the_parts_of_the_host() {
+    let table = [
+        ("*.example.com", "a.example.com", true),
+        ("*.example.com", "example.com", false),
+        ("*.example.com", "a.b.example.com", false),
+        ("*.*.example.com", "a.b.example.com", true),
+        ("reg-*.example.com", "reg-1.example.com", true),
+        ("reg-*.example.com", "other.example.com", false),
+        ("*.example.com:5000", "a.example.com:5000", true),
+        ("*.example.com:5000", "a.example.com", false),
+        ("*.example.com", "a.example.com:5000", false),
+        ("https://*.example.com/v1/", "a.example.com", true),
+        ("*.example.com/team", "a.example.com", true),
+        ("*.example.com/tea", "a.example.com", false),
+    ];
+    for (key, host, expected) in table {
+        let text = format!(r#"{{"auths":{{"{key}":{{"username":"u","password":"p"}}}}}}"#);
+        let found = from_file(&text, host, "team/app").unwrap();
+        assert_eq!(found.is_some(), expected, "{key} {host}");
+    }
+    let both = r#"{"auths":{"*.test":{"username":"glob","password":"p"},"a.test":{"username":"own","password":"p"}}}"#;
+    assert_eq!(from_file(both, "a.test", "x").unwrap(), Some(basic("own", "p")));
+}
+
+/// Where skopeo and Podman keep root's was once not among them.
+#[test]
+fn without_a_runtime_folder_it_is_that_of_the_users_number() {
+    let found = find("h", "x", sources(None, None), &world(&[("HOME", "/nonexistent")])).unwrap();
+    let own = format!("/run/containers/{}/auth.json", rustix::process::getuid().as_raw());
+    assert!(
+        found.looked.iter().any(|line| line.starts_with(&own)),
+        "{:?}",
+        found.looked
+    );
+}
