@@ -22,6 +22,7 @@ pub(crate) fn client_options(registry: &Registry) -> Result<ClientOptions> {
         key_file,
         insecure_skip_tls_verify,
         timeout,
+        deadline,
         retries,
     } = registry.clone();
     let password = if password_stdin {
@@ -52,6 +53,7 @@ pub(crate) fn client_options(registry: &Registry) -> Result<ClientOptions> {
         credentials,
         registry_config,
         timeout,
+        deadline,
         retry: RetryPolicy {
             attempts: retries + 1,
             ..RetryPolicy::default()

@@ -19,6 +19,7 @@ pub(crate) struct Progress {
     draws: bool,
     verb: &'static str,
     traces: bool,
+    notices: bool,
     drawn: AtomicBool,
     blob: Mutex<Option<(Digest, u64, u64)>>,
 }
@@ -30,6 +31,7 @@ impl Progress {
             draws: printer.shows_progress(),
             verb,
             traces: printer.is_verbose(),
+            notices: !printer.is_quiet(),
             drawn: AtomicBool::new(false),
             blob: Mutex::new(None),
         }
@@ -74,6 +76,13 @@ impl oci::Progress for Progress {
             *blob = None;
             drop(blob);
             self.end();
+        }
+    }
+
+    fn waiting(&self, line: &str) {
+        if self.notices {
+            self.end();
+            to_stderr(&format!("waiting: {line}\n"));
         }
     }
 

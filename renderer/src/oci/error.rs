@@ -1,6 +1,7 @@
 //! What can go wrong between us and a registry: [`ClientError`], and how it is told.
 
 use std::io;
+use std::time::Duration;
 
 use crate::diag::{Class, Diagnostic};
 use crate::oci::auth::credentials::CredentialsError;
@@ -22,6 +23,10 @@ pub enum Link {
     Cut,
     /// The server's certificate is not trusted.
     Untrusted,
+    /// The server's certificate is for other names.
+    WrongName,
+    /// A certificate is of X.509 version 1.
+    Version1,
     /// The server speaks plain HTTP where TLS was begun.
     PlainHttp,
     /// The server does not speak HTTP here: probably TLS.
@@ -62,7 +67,7 @@ pub enum ClientError {
         attempts: u32,
     },
     /// An answer that says no.
-    #[error("{action}: the registry answered {status}{}{}", shown(.detail), tries(*.attempts))]
+    #[error("{action}: the {} answered {status}{}{}", if *.redirected { "server" } else { "registry" }, shown(.detail), tries(*.attempts))]
     Status {
         /// What was tried: method and URL.
         action: String,
@@ -74,6 +79,10 @@ pub enum ClientError {
         looked: Vec<String>,
         /// Whether credentials were sent.
         authenticated: bool,
+        /// Whether the registry knows who we are, and that we may not (`insufficient_scope`).
+        lacks_scope: bool,
+        /// Whether it is the answer of a server that the registry redirects to.
+        redirected: bool,
         /// Attempts made.
         attempts: u32,
     },
@@ -84,6 +93,14 @@ pub enum ClientError {
         action: String,
         /// What is wrong with the answer.
         message: String,
+    },
+    /// The time that was given for all of it is over.
+    #[error("the deadline of {} s has passed{}", .limit.as_secs_f32(), last.as_ref().map(|error| format!("; until then: {error}")).unwrap_or_default())]
+    Deadline {
+        /// What was given.
+        limit: Duration,
+        /// What was wrong until then.
+        last: Option<String>,
     },
     /// A credentials file is broken.
     #[error(transparent)]
@@ -138,6 +155,8 @@ impl ClientError {
                 Link::Connect | Link::Resolve | Link::Timeout | Link::Cut => Class::Network,
                 // Trying again does not help: a person has to change something.
                 Link::Untrusted
+                | Link::WrongName
+                | Link::Version1
                 | Link::PlainHttp
                 | Link::NotHttp
                 | Link::NoIdentity
@@ -155,6 +174,7 @@ impl ClientError {
                 _ => Class::Refused,
             },
             Self::Protocol { .. } => Class::Protocol,
+            Self::Deadline { .. } => Class::Network,
             Self::Credentials(_) | Self::Tls(_) | Self::Setup(_) => Class::Config,
             Self::Source { .. } | Self::Sink { .. } | Self::Runtime(_) => Class::Io,
         }
@@ -179,6 +199,14 @@ impl ClientError {
         {
             *one = hide(one);
             *other = hide(other);
+        }
+        self
+    }
+
+    /// It is not the registry's answer, but of a server that it redirects to.
+    pub(in crate::oci) fn redirected(mut self) -> Self {
+        if let Self::Status { redirected, .. } = &mut self {
+            *redirected = true;
         }
         self
     }
@@ -210,11 +238,18 @@ impl ClientError {
                 status,
                 looked,
                 authenticated,
+                lacks_scope,
+                redirected,
                 detail,
                 action,
                 ..
             } => {
-                let plain = status_hint(plain, *status, looked, *authenticated);
+                if *redirected {
+                    return plain
+                        .note("the registry redirects to this server, and no credentials were sent to it")
+                        .hint("it is the registry's storage: ask who runs it, or try again where the link has expired");
+                }
+                let plain = status_hint(plain, *status, looked, (*authenticated, *lacks_scope));
                 let plain = match (*status, action.starts_with("POST ")) {
                     (404, true) => plain
                         .hint("if the registry does not make repositories by itself, make this one first"),
@@ -248,6 +283,10 @@ fn link_hint(link: Link) -> Option<&'static str> {
         Link::Untrusted => {
             Some("if the registry has a private CA, give its certificate with `--ca-file` (or SSL_CERT_FILE)")
         }
+        Link::WrongName => {
+            Some("reach the registry by a name that its certificate has, or have one issued for this name")
+        }
+        Link::Version1 => Some("have it issued again as version 3, with the server's name in subjectAltName"),
         Link::PlainHttp => Some("the registry answers in plain HTTP: use `--plain-http` if that is intended"),
         Link::NotHttp => Some("the server does not speak plain HTTP here: leave out `--plain-http`"),
         Link::Resolve => Some("check the registry's name"),
@@ -255,7 +294,12 @@ fn link_hint(link: Link) -> Option<&'static str> {
     }
 }
 
-fn status_hint(mut plain: Diagnostic, status: u16, looked: &[String], authenticated: bool) -> Diagnostic {
+fn status_hint(
+    mut plain: Diagnostic,
+    status: u16,
+    looked: &[String],
+    (authenticated, lacks_scope): (bool, bool),
+) -> Diagnostic {
     if !matches!(status, 401 | 403) {
         return plain;
     }
@@ -263,7 +307,7 @@ fn status_hint(mut plain: Diagnostic, status: u16, looked: &[String], authentica
         for place in looked {
             plain = plain.note(format!("credentials from {place} were sent"));
         }
-        return plain.hint(if status == 401 {
+        return plain.hint(if status == 401 && !lacks_scope {
             "check the user name and the password or token"
         } else {
             "the account may not do this in this repository"
@@ -304,10 +348,26 @@ pub(in crate::oci) fn summary(
         return one_line(&hide(&lines.join("; ")));
     }
     let text = std::str::from_utf8(body).ok()?;
+    if let Some(reason) = of_storage(text) {
+        return one_line(&hide(&reason));
+    }
     if content_type.contains("html") || text.trim_start().starts_with('<') {
         return None;
     }
     one_line(&hide(text.trim().lines().next().unwrap_or("")))
+}
+
+/// What S3 and its like say, to whom registries redirect: `<Error><Code>…</Code><Message>…</Message></Error>`.
+fn of_storage(text: &str) -> Option<String> {
+    let inside = |name: &str| {
+        let rest = text.split_once(&format!("<{name}>"))?.1;
+        Some(rest.split_once(&format!("</{name}>"))?.0)
+    };
+    inside("Error")?;
+    match (inside("Code")?, inside("Message")) {
+        (code, Some(message)) if !message.is_empty() => Some(format!("{code}: {message}")),
+        (code, _) => Some(code.to_owned()),
+    }
 }
 
 fn one_line(text: &str) -> Option<String> {
@@ -331,7 +391,13 @@ mod tests {
 
     #[test]
     fn error_bodies_become_one_line() {
-        let table: [(&str, &str, Option<&str>); 7] = [
+        let table: [(&str, &str, Option<&str>); 9] = [
+            (
+                "application/xml",
+                "<?xml version=\"1.0\"?>\n<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>",
+                Some("AccessDenied: Request has expired"),
+            ),
+            ("text/html", "<html><Error></html>", None),
             (
                 "application/json",
                 r#"{"errors":[{"code":"DENIED","message":"no\nway","detail":{"x":1}},{"code":"X"}]}"#,

@@ -89,9 +89,13 @@ pub struct ClientOptions {
     pub ambient_host: AmbientHost,
     /// A credentials file to read before all others (`--registry-config`).
     pub registry_config: Option<PathBuf>,
-    /// How long a request may stand still: no answer, and no byte of its body moved.
+    /// The idle timeout of a request: no answer, and no byte of its body moved.
     pub timeout: Duration,
-    /// Patience with failures.
+    /// How long all that is asked over one set of connections may take, with all retries.
+    pub deadline: Option<Duration>,
+    /// After how long without an answer [`Progress::waiting`] hears of it.
+    pub notice_after: Duration,
+    /// How often, and after which waits, a request is sent again.
     pub retry: RetryPolicy,
     /// Where blobs that are read are kept, and looked for.
     pub cache: Option<Cache>,
@@ -109,6 +113,8 @@ impl Default for ClientOptions {
             ambient_host: AmbientHost::default(),
             registry_config: None,
             timeout: Duration::from_secs(60),
+            deadline: None,
+            notice_after: Duration::from_secs(2),
             retry: RetryPolicy::default(),
             cache: None,
             user_agent: concat!("solar-render/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -124,6 +130,9 @@ pub trait Progress {
     fn blob_progress(&self, _digest: &Digest, _sent: u64) {}
     /// It is there; `sent` is false when it already was.
     fn blob_done(&self, _digest: &Digest, _sent: bool) {}
+    /// Nothing has come for a while ([`ClientOptions::notice_after`]): what is waited for, in one line without secrets.
+    /// Called once for all that shares connections.
+    fn waiting(&self, _line: &str) {}
     /// What `-v` shows: one line, without secrets.
     fn trace(&self, _line: &str) {}
     /// Whether anyone reads those lines; they cost time to write.

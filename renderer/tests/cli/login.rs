@@ -350,3 +350,29 @@ fn what_is_missing_or_wrong_is_said_before_any_network() {
         assert!(run.stderr.contains(hint), "{words:?}: {}", run.stderr);
     }
 }
+
+/// A page that answers 200 to everything had an untried password kept, and said "Login Succeeded".
+#[test]
+fn a_web_page_is_no_registry_to_log_in_to() {
+    for (kind, body) in [("text/html", "welcome"), ("text/plain", "  <!DOCTYPE html>")] {
+        let server = testbed::Server::start(move |_| {
+            let page = testbed::Response::status(200).header("Content-Type", kind);
+            page.body(body).into()
+        });
+        let home = tempfile::tempdir().unwrap();
+        let mut login = command();
+        login.args([
+            "login",
+            &server.host(),
+            "--plain-http",
+            "--username",
+            "u",
+            "--password",
+            "p",
+        ]);
+        let run = Run::of(login.env("HOME", home.path()));
+        assert_eq!(run.code, 4, "{kind}: {} {}", run.stdout, run.stderr);
+        assert!(run.stderr.contains("a web page"), "{}", run.stderr);
+        assert!(!home.path().join(".docker/config.json").exists());
+    }
+}

@@ -162,3 +162,29 @@ fn lists_that_lie_or_do_not_end_are_refused() {
         assert_eq!((run.code, run.stdout.as_str()), (0, ""));
     }
 }
+
+/// A link without angle brackets, or one after another, ended the list without a word; one odd tag failed all of it.
+#[test]
+fn every_way_to_say_that_there_is_more_is_followed_and_odd_tags_are_passed_over() {
+    let links = [
+        "</v2/a/b/tags/list?last=1.0.0>; rel=\"next\"",
+        "/v2/a/b/tags/list?last=1.0.0; rel=next",
+        "</v2/a/b/tags/list>; rel=\"first\", </v2/a/b/tags/list?last=1.0.0>; rel=\"next\"",
+    ];
+    for link in links {
+        let server = Server::start(move |request| {
+            if request.target.contains("last=") {
+                return Response::status(200).body(r#"{"tags":["2.0.0"]}"#).into();
+            }
+            let page = Response::status(200).header("Link", link);
+            page.body(r#"{"tags":["1.0.0","no tag","-x",""]}"#).into()
+        });
+        let run = tags(&format!("oci://{}/a/b", server.host()), &[]);
+        assert_eq!(
+            (run.code, run.stdout.as_str()),
+            (0, "2.0.0\n1.0.0\n"),
+            "{link}: {}",
+            run.stderr
+        );
+    }
+}

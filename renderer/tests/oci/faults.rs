@@ -177,3 +177,112 @@ fn an_upload_whose_session_is_lost_begins_with_a_fresh_post() {
         artifact.digest.as_str()
     );
 }
+
+/// Eighteen seconds of silence were once the answer to a typo.
+#[test]
+fn what_is_waited_for_is_said_once_and_a_deadline_ends_it() {
+    let server = Server::start(|_| Response::status(503).body("over quota").into());
+    let artifact = chart("app", "1.0.0", "x");
+    let run = |client: &ClientOptions| {
+        let trace = Trace::default();
+        let sent = send_in(
+            &artifact,
+            &target(&server),
+            IfExists::Fail,
+            client,
+            &world(&[]),
+            &trace,
+        );
+        (sent.unwrap_err(), trace.notices())
+    };
+    let mut client = plain();
+    let (_, notices) = run(&client);
+    assert_eq!(notices, Vec::<String>::new(), "it is over before anybody wonders");
+    client.notice_after = Duration::ZERO;
+    let (_, notices) = run(&client);
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert!(
+        notices[0].contains("503: over quota; attempt 2 of 8 follows"),
+        "{notices:?}"
+    );
+
+    // An hour: it is not waited for.
+    client.retry.base = Duration::from_secs(3600);
+    client.retry.cap = client.retry.base;
+    client.deadline = Some(Duration::from_secs(60));
+    let (failure, _) = run(&client);
+    assert_eq!(failure.class(), Class::Network);
+    let said = words(&failure);
+    assert!(
+        said.contains("the deadline of 60 s") && said.contains("over quota"),
+        "{said}"
+    );
+
+    let silent = Server::start(|_| Answer::hang());
+    client.deadline = Some(Duration::from_millis(1));
+    let failure = send(&artifact, &target(&silent), IfExists::Fail, &client).unwrap_err();
+    assert!(words(&failure).contains("deadline"), "{}", words(&failure));
+}
+
+#[test]
+fn the_hint_fits_who_refused_and_why() {
+    let scope = "Bearer realm=\"REALM\",error=\"insufficient_scope\"";
+    let server = Server::start(move |request| {
+        let host = request.header("host").unwrap_or_default();
+        if request.path() == "/token" {
+            return Response::status(200).body(r#"{"token":"t"}"#).into();
+        }
+        let ask = scope.replace("REALM", &format!("http://{host}/token"));
+        Response::status(401).header("WWW-Authenticate", ask).into()
+    });
+    let (failure, _) = refused_to(&target(&server), &with_user("hunter2"));
+    let said = words(&failure);
+    assert!(
+        said.contains("may not do this") && !said.contains("check the user name"),
+        "{said}"
+    );
+
+    let storage = Server::start(|_| {
+        let text = "<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>";
+        Response::status(403)
+            .header("Content-Type", "application/xml")
+            .body(text)
+            .into()
+    });
+    let elsewhere = format!("http://{}/bucket/blob?signature=s3cret", storage.host());
+    let server = Server::start(move |request| match who_are_you(request) {
+        Some(answer) => answer.into(),
+        None if request.method == "HEAD" => Response::status(405).into(),
+        None => Response::status(307).header("Location", elsewhere.clone()).into(),
+    });
+    let (failure, shown) = refused_to(&target(&server), &with_user("hunter2"));
+    let said = words(&failure);
+    assert!(
+        said.contains("the server answered 403: AccessDenied: Request has expired"),
+        "{said}"
+    );
+    assert!(
+        said.contains("no credentials were sent to it") && !said.contains("log in"),
+        "{said}"
+    );
+    assert!(!shown.contains("s3cret"), "{shown}");
+
+    let proxy = Server::start(|_| Response::status(407).into());
+    let url = format!("http://{}", proxy.host());
+    let (artifact, trace) = (chart("app", "1.0.0", "x"), Trace::default());
+    let environment = world(&[("http_proxy", &url)]);
+    let failure = send_in(
+        &artifact,
+        "oci://r.invalid/x",
+        IfExists::Fail,
+        &plain(),
+        &environment,
+        &trace,
+    );
+    let said = words(&failure.unwrap_err());
+    assert!(
+        said.contains(&format!("the proxy {url} (http_proxy) answered 407")),
+        "{said}"
+    );
+    assert!(said.contains("asks for a user and a password"), "{said}");
+}

@@ -150,17 +150,25 @@ pub(crate) fn world(env: &[(&str, &str)]) -> Fixed {
     }
 }
 
-/// Keeps the trace.
+/// Keeps the trace, and what is said of waiting.
 #[derive(Default)]
-pub(crate) struct Trace(Mutex<Vec<String>>);
+pub(crate) struct Trace(Mutex<Vec<String>>, Mutex<Vec<String>>);
 
 impl Trace {
     pub(crate) fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
+
+    pub(crate) fn notices(&self) -> Vec<String> {
+        self.1.lock().unwrap().clone()
+    }
 }
 
 impl Progress for Trace {
+    fn waiting(&self, line: &str) {
+        self.1.lock().unwrap().push(line.to_owned());
+    }
+
     fn trace(&self, line: &str) {
         self.0.lock().unwrap().push(line.to_owned());
     }

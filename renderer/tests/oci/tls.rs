@@ -245,3 +245,51 @@ fn a_location_or_a_token_server_that_leaves_tls_is_refused() {
     assert!(words(&failure).contains("plain HTTP"), "{}", words(&failure));
     assert!(tokens.requests().is_empty());
 }
+
+/// rustls's words for it say nothing to whoever has to mend it.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_certificate_of_version_1_or_for_another_name_is_called_so() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/tls");
+    let mut authority = Authority::new();
+    authority.server.cert = folder.join("version-1.pem");
+    authority.server.key = folder.join("version-1.key");
+    let registry = Registry::with(&Setup {
+        tls: Some(&authority),
+        ..Setup::default()
+    });
+    let target = format!("oci://{}/charts", registry.host());
+    let artifact = chart("app", "1.0.0", "x");
+    // Also where it is the very certificate that is trusted.
+    for ca_file in [authority.ca.clone(), authority.server.cert.clone()] {
+        let client = with_tls(TlsOptions {
+            ca_file: Some(ca_file),
+            ..TlsOptions::default()
+        });
+        let failure = send(&artifact, &target, IfExists::Fail, &client).unwrap_err();
+        assert_eq!(failure.class(), Class::Protocol, "{}", words(&failure));
+        assert!(words(&failure).contains("X.509 version 1"), "{}", words(&failure));
+        assert!(words(&failure).contains("subjectAltName"), "{}", words(&failure));
+    }
+    let client = with_tls(TlsOptions {
+        cert_file: Some(authority.server.cert.clone()),
+        key_file: Some(authority.server.key.clone()),
+        ..TlsOptions::default()
+    });
+    if let Err(failure) = send(&artifact, &target, IfExists::Fail, &client) {
+        assert!(words(&failure).contains("X.509 version 1"), "{}", words(&failure));
+    }
+
+    let other = Authority::for_name("other.example");
+    let registry = Registry::with(&Setup {
+        tls: Some(&other),
+        ..Setup::default()
+    });
+    let target = format!("oci://{}/charts", registry.host());
+    let failure = send(&artifact, &target, IfExists::Fail, &with_tls(trusting(&other))).unwrap_err();
+    let said = words(&failure);
+    assert!(
+        said.contains("a name that its certificate has") && !said.contains("--ca-file"),
+        "{said}"
+    );
+}

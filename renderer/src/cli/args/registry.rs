@@ -37,9 +37,12 @@ pub(crate) struct Registry {
     /// Do not verify the registry's certificate
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) insecure_skip_tls_verify: bool,
-    /// How long a request may stand still: 500ms, 30s, 2m
+    /// Time out a request that makes no progress for this long: 500ms, 30s, 2m
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) timeout: Duration,
+    /// Give up after this long altogether, retries included: 90s, 5m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) deadline: Option<Duration>,
     /// How often a failed request is tried again
     #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) retries: u32,

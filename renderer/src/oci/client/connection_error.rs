@@ -4,6 +4,8 @@
 use std::error::Error as StdError;
 use std::time::Duration;
 
+use rustls::CertificateError;
+
 use crate::oci::client::dial::ResolveError;
 use crate::oci::client::proxy::Proxy;
 use crate::oci::client::retry::Cause;
@@ -68,13 +70,17 @@ impl Broken {
         }
         if let Some(tls) = tls {
             let link = match tls {
+                rustls::Error::InvalidCertificate(
+                    CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+                ) => Link::WrongName,
+                rustls::Error::InvalidCertificate(error) if is_version_1(error) => Link::Version1,
                 rustls::Error::InvalidCertificate(_) => Link::Untrusted,
                 rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType) => Link::PlainHttp,
                 _ => Link::Tls,
             };
             return Self {
                 link,
-                reason: tls.to_string(),
+                reason: tls_reason(tls),
                 refused: None,
                 proxy: None,
             };
@@ -105,7 +111,7 @@ impl Broken {
     /// Names the proxy that was asked: where nothing was reached it may be at fault.
     pub(in crate::oci) fn through(mut self, proxy: Option<&Proxy>) -> Self {
         let Some(proxy) = proxy else { return self };
-        let named = format!("{} ({})", proxy.shown, proxy.variable);
+        let named = proxy.named();
         if matches!(self.link, Link::Connect | Link::Resolve) {
             self.reason.push_str(&format!(", by the proxy {named}"));
         }
@@ -134,6 +140,8 @@ impl Broken {
             Link::Timeout => Some(Cause::Timeout),
             Link::Cut => Some(Cause::Cut),
             Link::Untrusted
+            | Link::WrongName
+            | Link::Version1
             | Link::PlainHttp
             | Link::NotHttp
             | Link::NoIdentity
@@ -150,6 +158,26 @@ impl Broken {
             cause,
             retry_after: None,
         }
+    }
+}
+
+/// What is wrong in the words of whoever issues certificates.
+pub(in crate::oci) fn tls_reason(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::InvalidCertificate(inner) if is_version_1(inner) => {
+            "the certificate is of X.509 version 1, which says neither for which names nor for what it is good"
+                .to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+fn is_version_1(error: &CertificateError) -> bool {
+    match error {
+        CertificateError::Other(other) => {
+            other.0.downcast_ref::<webpki::Error>() == Some(&webpki::Error::UnsupportedCertVersion)
+        }
+        _ => false,
     }
 }
 

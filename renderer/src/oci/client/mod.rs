@@ -9,6 +9,7 @@ pub(in crate::oci) mod connector;
 pub(in crate::oci) mod dial;
 pub(in crate::oci) mod http;
 pub(in crate::oci) mod image;
+pub(in crate::oci) mod link;
 pub(in crate::oci) mod manifest;
 pub(in crate::oci) mod no_proxy;
 pub(in crate::oci) mod pinned_certificates;
@@ -266,8 +267,14 @@ impl<'a> Client<'a> {
     }
 
     pub(in crate::oci) async fn refuse(&self, reply: Reply) -> Fault {
-        let authenticated = self.is_authenticated();
-        self.transport.refuse(reply, self.looked(), authenticated).await
+        if same_origin(&reply.url, &self.base) {
+            let authenticated = self.is_authenticated();
+            return self.transport.refuse(reply, self.looked(), authenticated).await;
+        }
+        // A redirect leads elsewhere, and nothing of ours was sent there.
+        let mut fault = self.transport.refuse(reply, Vec::new(), false).await;
+        fault.error = fault.error.redirected();
+        fault
     }
 
     /// Where credentials came from, or were looked for.
@@ -311,8 +318,17 @@ pub(in crate::oci) async fn persistently<T>(
     operation: impl AsyncFn() -> Result<T, Fault>,
 ) -> Result<T, ClientError> {
     let mut attempt = 1;
+    let mut last = None;
+    let begun = tokio::time::Instant::now();
     loop {
-        let fault = match operation().await {
+        let ended = match transport.deadline() {
+            None => operation().await,
+            Some(end) => match tokio::time::timeout_at(end, operation()).await {
+                Ok(ended) => ended,
+                Err(_) => return Err(transport.too_late(last)),
+            },
+        };
+        let fault = match ended {
             Ok(value) => return Ok(value),
             Err(fault) => fault.hiding(&|text| transport.sent().hide(text)),
         };
@@ -325,7 +341,15 @@ pub(in crate::oci) async fn persistently<T>(
             Decision::Retry(wait) => {
                 let (of, error) = (options.retry.attempts, &fault.error);
                 progress.trace(&format!("attempt {attempt} of {of}: {error}; again in {wait:?}"));
-                tokio::time::sleep(wait).await;
+                if begun.elapsed() + wait >= options.notice_after {
+                    transport.notice(&format!("{error}; attempt {} of {of} follows", attempt + 1));
+                }
+                let next = tokio::time::Instant::now() + wait;
+                if transport.deadline().is_some_and(|end| next >= end) {
+                    return Err(transport.too_late(Some(fault.error)));
+                }
+                tokio::time::sleep_until(next).await;
+                last = Some(fault.error);
             }
         }
         attempt += 1;

@@ -43,6 +43,11 @@ impl fmt::Debug for Proxy {
 }
 
 impl Proxy {
+    /// For messages.
+    pub(in crate::oci) fn named(&self) -> String {
+        format!("{} ({})", self.shown, self.variable)
+    }
+
     /// Whether a server is asked through it, and how it is reached itself.
     pub(in crate::oci) fn for_url(&self, url: &Url) -> Option<Intercept> {
         if self.no_proxy.covers(url) {

@@ -9,6 +9,7 @@ use url::Url;
 
 use crate::oci::cache::Tee;
 use crate::oci::client::image::Descriptor;
+use crate::oci::client::link;
 use crate::oci::client::manifest::ANY_MANIFEST;
 use crate::oci::client::transport::{Call, Fault, Reply, same_origin};
 use crate::oci::client::{Client, MAX_MANIFEST};
@@ -39,8 +40,16 @@ impl Client<'_> {
             if reply.status != 200 {
                 return Err(self.unexpected(reply, "200").await);
             }
+            let is_page = reply
+                .header("content-type")
+                .is_some_and(|kind| kind.contains("html"));
+            let action = reply.action();
             // Read to the end, so that the connection ends in peace.
-            self.transport.body(reply, MAX_PING).await?;
+            let body = self.transport.body(reply, MAX_PING).await?;
+            if is_page || body.trim_ascii_start().starts_with(b"<") {
+                let message = "this is a web page, and not a registry's API: nothing was tried".to_owned();
+                return Err(ClientError::Protocol { action, message }.into());
+            }
             Ok(self.is_authenticated())
         })
         .await
@@ -198,30 +207,29 @@ impl Client<'_> {
         let tags = page.tags.unwrap_or_default();
         // A page without tags that has a next one would never end.
         let next = next.filter(|_| !tags.is_empty());
-        let tags = tags
-            .iter()
-            .map(|tag| {
-                tag.parse()
-                    .map_err(|error| lie(format!("in the list of tags: {error}")))
-            })
-            .collect::<Result<_, _>>()?;
+        let tags = tags.iter().filter_map(|tag| self.usable(tag)).collect();
         Ok((tags, next))
+    }
+
+    /// What the specification does not allow for a tag names nothing that could be asked for.
+    fn usable(&self, tag: &str) -> Option<Tag> {
+        match tag.parse() {
+            Ok(tag) => Some(tag),
+            Err(error) => {
+                self.progress
+                    .trace(&format!("in the list of tags: {error}: passed over"));
+                None
+            }
+        }
     }
 
     /// `Link: </v2/a/tags/list?n=2&last=b>; rel="next"`
     pub(in crate::oci) fn next_page(&self, reply: &Reply) -> Result<Option<Url>, ClientError> {
-        let Some(link) = reply.header("link") else {
+        let headers = reply.headers.get_all("link").iter();
+        let Some(target) = link::next(headers.filter_map(|value| value.to_str().ok())) else {
             return Ok(None);
         };
-        let target = link
-            .trim_start()
-            .strip_prefix('<')
-            .and_then(|rest| rest.split_once('>'))
-            .filter(|(_, parameters)| parameters.replace([' ', '"'], "").contains("rel=next"));
-        let Some((target, _)) = target else {
-            return Ok(None);
-        };
-        let next = reply.url.join(target).ok();
+        let next = reply.url.join(&target).ok();
         match next.filter(|next| same_origin(next, &self.base)) {
             Some(next) if next == reply.url => Err(reply.protocol("the next page of tags is this one")),
             Some(next) => Ok(Some(next)),

@@ -15,6 +15,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
+use crate::oci::client::connection_error::tls_reason;
 use crate::oci::client::pinned_certificates::Pinned;
 use crate::world::World;
 
@@ -115,7 +116,7 @@ pub(in crate::oci) fn config(
                 .with_client_auth_cert(chain, secret)
                 .map_err(|error| TlsError::Identity {
                     path: cert.clone(),
-                    reason: error.to_string(),
+                    reason: tls_reason(&error),
                 })?
         }
         _ => return Err(TlsError::HalfIdentity),

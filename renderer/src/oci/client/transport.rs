@@ -28,7 +28,7 @@ use crate::oci::client::proxy::{self, Kind, Proxy};
 use crate::oci::client::redaction::Sent;
 use crate::oci::client::retry::{self, Cause};
 use crate::oci::client::tls;
-use crate::oci::error::ClientError;
+use crate::oci::error::{ClientError, summary};
 use crate::oci::{ClientOptions, Progress};
 use crate::package::artifact::Blob;
 use crate::world::World;
@@ -158,6 +158,9 @@ pub(in crate::oci) struct Transport<'a> {
     /// The registry that has asked who we are, and how.
     asked: RefCell<Option<(Url, Challenge)>>,
     sent: Sent,
+    began: Instant,
+    /// Whether it has been said what is waited for.
+    noticed: Cell<bool>,
 }
 
 impl<'a> Transport<'a> {
@@ -178,6 +181,30 @@ impl<'a> Transport<'a> {
             secure: OnceCell::new(),
             identity_asked: Arc::default(),
             answered: Cell::new(false),
+            began: Instant::now(),
+            noticed: Cell::new(false),
+        }
+    }
+
+    /// When all must be done.
+    pub(in crate::oci) fn deadline(&self) -> Option<Instant> {
+        self.options
+            .deadline
+            .and_then(|limit| self.began.checked_add(limit))
+    }
+
+    /// The deadline has passed; `last` is what was wrong until then.
+    pub(in crate::oci) fn too_late(&self, last: Option<ClientError>) -> ClientError {
+        ClientError::Deadline {
+            limit: self.options.deadline.unwrap_or_default(),
+            last: last.map(|error| error.to_string()),
+        }
+    }
+
+    /// Says once what is waited for.
+    pub(in crate::oci) fn notice(&self, what: &str) {
+        if !self.noticed.replace(true) {
+            self.progress.waiting(&self.sent.hide(what));
         }
     }
 
@@ -247,7 +274,7 @@ impl<'a> Transport<'a> {
             _ => None,
         };
         let sent = self
-            .guarded(client.http.request(request), &upload.sent, blob)
+            .guarded(client.http.request(request), &upload.sent, (call, blob))
             .await;
         if let Some(source) = Upload::take_fault(&upload.fault) {
             // Only blobs have a side of ours that can fail.
@@ -295,7 +322,7 @@ impl<'a> Transport<'a> {
         &self,
         sending: ResponseFuture,
         sent: &AtomicU64,
-        blob: Option<&Blob>,
+        (call, blob): (&Call<'_>, Option<&Blob>),
     ) -> Result<http::Response<Incoming>, Broken> {
         let _turn = match &self.limit {
             Some(limit) => limit.acquire().await.ok(),
@@ -318,6 +345,8 @@ impl<'a> Transport<'a> {
                         }
                     } else if since.elapsed() >= self.options.timeout {
                         return Err(Broken::timeout(self.options.timeout));
+                    } else if since.elapsed() >= self.options.notice_after {
+                        self.notice(&format!("{}: no answer yet", call.action()));
                     }
                 }
             }
@@ -398,7 +427,11 @@ impl<'a> Transport<'a> {
         looked: Vec<String>,
         authenticated: bool,
     ) -> Fault {
+        if let Some(fault) = self.refused_by_proxy(&reply) {
+            return fault;
+        }
         let retry_after = self.retry_after(&reply.headers);
+        let lacks_scope = has_insufficient_scope(&reply.headers);
         let content_type = reply.header("content-type").unwrap_or_default().to_owned();
         let (status, action) = (reply.status, reply.action());
         let body = self.body(reply, MAX_EXPLANATION).await.unwrap_or_default();
@@ -406,7 +439,9 @@ impl<'a> Transport<'a> {
             error: ClientError::Status {
                 action,
                 status,
-                detail: crate::oci::error::summary(&content_type, &body, &|text| self.sent.hide(text)),
+                detail: summary(&content_type, &body, &|text| self.sent.hide(text)),
+                lacks_scope,
+                redirected: false,
                 looked,
                 authenticated,
                 attempts: 1,
@@ -414,6 +449,22 @@ impl<'a> Transport<'a> {
             cause: Some(Cause::Status(status)),
             retry_after,
         }
+    }
+
+    /// A proxy that forwards asks with 407 who we are.
+    fn refused_by_proxy(&self, reply: &Reply) -> Option<Fault> {
+        let secure = reply.url.scheme() == "https";
+        let proxy = self.client(secure).ok()?.proxy.as_ref()?;
+        (reply.status == 407).then(|| {
+            ClientError::Proxy {
+                action: reply.action(),
+                proxy: proxy.named(),
+                status: reply.status,
+                detail: None,
+                attempts: 1,
+            }
+            .into()
+        })
     }
 
     /// The body, of at most `limit` bytes.
@@ -456,6 +507,16 @@ impl<'a> Transport<'a> {
         };
         Err(broken.into_fault(action(&method, &url)))
     }
+}
+
+/// Who we are is known, and that we may not (RFC 6750, 3.1).
+fn has_insufficient_scope(headers: &HeaderMap) -> bool {
+    let mut asked = headers.get_all("www-authenticate").iter();
+    asked.any(|value| {
+        value
+            .to_str()
+            .is_ok_and(|text| text.contains("insufficient_scope"))
+    })
 }
 
 impl Reply {
