@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use sha2::Digest as _;
 use testbed::{Registry, Tool};
 
 use crate::{Run, command};
@@ -148,9 +149,14 @@ fn a_signed_archives_manifest_is_helms_but_for_the_time() {
     chart(home);
     let target = format!("oci://{}/charts", registry.host());
     helm(home, &["package", "app", "-d", "."]);
+    let sha256 = |bytes: &[u8]| sha2::Sha256::digest(bytes).to_vec();
+    let layer = sha256(&fs::read(home.join("app-1.0.0.tgz")).unwrap());
+    let text = |salt: u32| format!("signed {salt}");
+    let before = (0..).find(|salt| sha256(text(*salt).as_bytes()) < layer).unwrap();
+    let after = (0..).find(|salt| sha256(text(*salt).as_bytes()) > layer).unwrap();
     let mut orders = std::collections::BTreeSet::new();
-    for salt in 0..8 {
-        fs::write(home.join("app-1.0.0.tgz.prov"), format!("signed {salt}")).unwrap();
+    for salt in [before, after] {
+        fs::write(home.join("app-1.0.0.tgz.prov"), text(salt)).unwrap();
         helm(home, &["push", "app-1.0.0.tgz", &target, "--plain-http"]);
         let layout = home.join(format!("layout{salt}"));
         let place = format!("oci-layout:{}", layout.display());

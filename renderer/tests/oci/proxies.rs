@@ -6,7 +6,7 @@ use std::sync::mpsc;
 
 use solar_render::diag::Class;
 use solar_render::oci::{ClientOptions, IfExists, TlsOptions};
-use testbed::{Answer, Authority, Registry, Response, Server, Setup};
+use testbed::{Authority, Registry, Response, Server, Setup};
 
 use crate::support::*;
 
@@ -238,9 +238,11 @@ fn charts_go_through_a_socks_proxy_that_resolves_the_name() {
 
 #[test]
 fn a_proxy_that_hangs_up_is_a_failure_of_the_network() {
-    let proxy = Server::start(|_| Answer::close());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || listener.incoming().for_each(drop));
     for scheme in ["http", "socks5"] {
-        let url = format!("{scheme}://{}", proxy.host());
+        let url = format!("{scheme}://{address}");
         let environment = world(&[("HTTPS_PROXY", &url)]);
         let (artifact, trace) = (chart("app", "1.0.0", "x"), Trace::default());
         let target = "oci://registry.invalid/charts";
