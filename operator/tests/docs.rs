@@ -1,20 +1,31 @@
-//! The generated page of the custom resources: `UPDATE_DOCS=1 cargo test -p solar-operator --test docs` writes
-//! it, from what `solar-operator crds` prints.
+//! What the pages say of the operator: commands and flags that exist, and the generated page of the custom resources,
+//! which `UPDATE_DOCS=1 cargo test -p solar-operator --test docs` writes from what `solar-operator crds` prints.
 #![allow(
     clippy::unwrap_used,
-    reason = "tests stop at once when something isn't as it should be"
+    clippy::disallowed_methods,
+    reason = "tests stop at once when something isn't as it should be, and UPDATE_DOCS is asked for"
 )]
+
+#[path = "../../renderer/tests/docs/commands.rs"]
+mod commands;
+#[path = "../../renderer/tests/docs/markdown.rs"]
+mod markdown;
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
+use commands::Program;
 use serde_json::Value;
 use solar_render::diag::Class;
 use solar_render::source::Source;
 use solar_render::yaml::{self, Limits};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/crds.md");
+/// The pages about the operator, whose flags are its own.
+const PAGES: &[&str] = &["docs/operator.md", "docs/runbook.md"];
+/// Flags of other programs that these pages name.
+const FLAGS_OF_OTHERS: &[&str] = &["--server-side"];
 /// Fields that hold whatever the user likes are not descended into.
 const ANY: &str = "x-kubernetes-preserve-unknown-fields";
 
@@ -219,4 +230,17 @@ fn the_page_of_custom_resources_is_what_the_crds_say() {
         stored == page,
         "docs/reference/crds.md is stale: UPDATE_DOCS=1 cargo test -p solar-operator --test docs"
     );
+}
+
+#[test]
+fn commands_and_flags_on_the_pages_exist() {
+    let program = Program::new("solar-operator", env!("CARGO_BIN_EXE_solar-operator"), &[]);
+    let mut problems = Vec::new();
+    for page in markdown::pages() {
+        problems.extend(program.problems(&page));
+        if PAGES.contains(&page.path.as_str()) {
+            problems.extend(program.unknown_flags(&page, FLAGS_OF_OTHERS));
+        }
+    }
+    assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
 }
