@@ -42,7 +42,7 @@ pub fn followed(path: &Path) -> io::Result<PathBuf> {
         };
         path = path.parent().unwrap_or(Path::new("")).join(target);
     }
-    Err(io::Error::other("too many links lead to it"))
+    Err(io::Error::from_raw_os_error(TOO_MANY_LINKS))
 }
 
 /// The whole text of a file of at most `limit` bytes.
@@ -108,15 +108,29 @@ pub fn check_text(name: &str, bytes: &[u8], class: Class) -> Result<()> {
     }
 }
 
+/// The number of the system's error for too many links: [`io::ErrorKind`] has no stable name for it.
+const TOO_MANY_LINKS: i32 = if cfg!(target_os = "linux") { 40 } else { 62 };
+
+/// Whether the error stays however often it is tried: a name that is too long for the file system, or links that
+/// lead to themselves.
+pub fn never_passes(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::InvalidFilename || error.raw_os_error() == Some(TOO_MANY_LINKS)
+}
+
 /// A file that can't be read or written. What the user named wrongly is `class`; the disk's faults are [`Class::Io`].
 pub fn cannot(verb: &str, path: &Path, error: &io::Error, class: Class) -> Diagnostics {
+    let class = match class {
+        // To try it again helps nobody.
+        Class::Io if never_passes(error) => Class::Config,
+        given => given,
+    };
     let named_wrongly = matches!(
         error.kind(),
         io::ErrorKind::NotFound
             | io::ErrorKind::IsADirectory
             | io::ErrorKind::NotADirectory
             | io::ErrorKind::InvalidInput
-    );
+    ) || never_passes(error);
     let class = if named_wrongly { class } else { Class::Io };
     Diagnostic::error(
         class,
@@ -228,6 +242,16 @@ impl AtomicFile {
     /// Where its bytes are until it has its name.
     pub fn draft(&self) -> &Path {
         &self.temporary
+    }
+
+    /// Waits until its bytes are on the disk: what has its name after a power cut is then whole.
+    pub fn sync(&mut self) -> io::Result<()> {
+        let file = self.file.as_mut();
+        let file = file.ok_or_else(|| io::Error::other("already committed"))?;
+        file.as_file().sync_all()?;
+        #[cfg(test)]
+        tests::SYNCED.with_borrow_mut(|synced| synced.push(self.path.clone()));
+        Ok(())
     }
 
     /// Gives it its name, in place of what has it now.
@@ -385,8 +409,28 @@ pub fn remove_unfinished() {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    thread_local! {
+        /// The files that this thread has synced, by their final names.
+        pub(crate) static SYNCED: std::cell::RefCell<Vec<PathBuf>> = const { std::cell::RefCell::new(Vec::new()) };
+    }
+
+    /// They were taken for faults of the disk that pass.
+    #[test]
+    fn names_that_are_too_long_and_circles_of_links_never_pass() {
+        let folder = tempfile::tempdir().unwrap();
+        let circle = folder.path().join("circle");
+        std::os::unix::fs::symlink("circle", &circle).unwrap();
+        for path in [folder.path().join("x".repeat(300)), circle.clone()] {
+            let problem = read_text(&path, 10, Class::Config).unwrap_err();
+            assert_eq!(problem.class(), Class::Config, "{problem}");
+            let error = std::fs::write(&path, "").unwrap_err();
+            assert_eq!(cannot("write", &path, &error, Class::Io).class().exit_code(), 1);
+        }
+        assert!(followed(&circle).is_err_and(|error| never_passes(&error)));
+    }
 
     #[test]
     fn a_file_appears_whole_or_not_at_all() {

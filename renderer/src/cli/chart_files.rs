@@ -47,6 +47,10 @@ fn find_stranger(chart: &Chart, folder: &Path) -> Result<Option<String>> {
         for entry in entries {
             let entry = entry.map_err(cannot)?;
             let path = below.join(entry.file_name());
+            // Left by a run that was killed: it is removed an hour later, and part of no chart.
+            if fsio::is_unfinished(&path) {
+                continue;
+            }
             if entry.file_type().map_err(cannot)?.is_dir() {
                 open.push(path);
             } else if !chart.files.iter().any(|file| Path::new(&file.path) == path) {
@@ -55,4 +59,24 @@ fn find_stranger(chart: &Chart, folder: &Path) -> Result<Option<String>> {
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It made every further run fail.
+    #[test]
+    fn what_a_killed_run_left_is_no_stranger() {
+        let chart = Chart::from_files(vec![(
+            "Chart.yaml".to_owned(),
+            b"{apiVersion: v2, name: a, version: 1.0.0}".to_vec(),
+        )]);
+        let (chart, folder) = (chart.unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir(folder.path().join("templates")).unwrap();
+        fs::write(folder.path().join("templates/.solar-render-x"), "").unwrap();
+        write_chart(&chart, folder.path()).unwrap();
+        fs::write(folder.path().join("other"), "").unwrap();
+        assert!(write_chart(&chart, folder.path()).is_err());
+    }
 }

@@ -80,7 +80,6 @@ pub(crate) fn generate_key_pair(args: &GenerateKeyPair, context: &Context<'_>) -
 
 /// The private key comes first: a public one alone would be trusted for nothing.
 fn write_pair(prefix: &str, args: &GenerateKeyPair, context: &Context<'_>) -> Result<()> {
-    use std::io::Write as _;
     let (private, public) = (format!("{prefix}.key"), format!("{prefix}.pub"));
     for path in [&private, &public] {
         if Path::new(path).symlink_metadata().is_ok() {
@@ -101,28 +100,63 @@ fn write_pair(prefix: &str, args: &GenerateKeyPair, context: &Context<'_>) -> Re
         },
     };
     let pair = SigningKey::generate(&password).map_err(|error| error.diagnostic(&private))?;
-    for (path, text, secret) in [
-        (&private, pair.private.expose(), true),
-        (&public, pair.public.as_str(), false),
-    ] {
-        let path = Path::new(path);
-        let create = if secret {
-            AtomicFile::create_private
-        } else {
-            AtomicFile::create
-        };
-        let placed = create(path).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.commit_new()
-        });
-        match placed {
-            Ok(true) => {}
-            Ok(false) => {
-                let message = format!("{} exists already", path.display());
-                return Err(Diagnostic::error(Class::Usage, message).into());
-            }
-            Err(error) => return Err(fsio::cannot("write", path, &error, Class::Usage)),
+    let (private, public) = (Path::new(&private), Path::new(&public));
+    // Both are written whole before either has its name, and a private key alone does not stay: it would be in the
+    // way of the next attempt.
+    let secret = draft(private, pair.private.expose(), AtomicFile::create_private)?;
+    let open = draft(public, pair.public.as_str(), AtomicFile::create)?;
+    place_pair((private, secret), (public, open))
+}
+
+fn place_pair(private: (&Path, AtomicFile), public: (&Path, AtomicFile)) -> Result<()> {
+    place(private.0, private.1)?;
+    place(public.0, public.1).inspect_err(|_| {
+        let _ = std::fs::remove_file(private.0);
+    })
+}
+
+/// Writes a key, which has no name yet.
+fn draft(path: &Path, text: &str, create: fn(&Path) -> std::io::Result<AtomicFile>) -> Result<AtomicFile> {
+    use std::io::Write as _;
+    let written = create(path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync()?;
+        Ok(file)
+    });
+    written.map_err(|error| fsio::cannot("write", path, &error, Class::Usage))
+}
+
+/// Gives a key its name, unless something has it by now.
+fn place(path: &Path, file: AtomicFile) -> Result<()> {
+    match file.commit_new() {
+        Ok(true) => Ok(()),
+        Ok(false) => {
+            let message = format!("{} exists already", path.display());
+            Err(Diagnostic::error(Class::Usage, message).into())
         }
+        Err(error) => Err(fsio::cannot("write", path, &error, Class::Usage)),
     }
-    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_its_public_key_a_private_one_does_not_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let (private, public) = (folder.path().join("a.key"), folder.path().join("a.pub"));
+        let drafts = || {
+            let secret = draft(&private, "secret", AtomicFile::create_private).unwrap();
+            (secret, draft(&public, "public", AtomicFile::create).unwrap())
+        };
+        let (secret, open) = drafts();
+        std::fs::write(&public, "another").unwrap();
+        place_pair((&private, secret), (&public, open)).unwrap_err();
+        assert!(!private.exists());
+        std::fs::remove_file(&public).unwrap();
+        let (secret, open) = drafts();
+        place_pair((&private, secret), (&public, open)).unwrap();
+        assert_eq!(std::fs::read(&private).unwrap(), b"secret");
+    }
 }

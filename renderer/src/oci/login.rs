@@ -79,6 +79,7 @@ impl LoginError {
         match self {
             Self::Client(error) => error.class(),
             Self::NoFile => Class::Usage,
+            Self::Io { source, .. } if fsio::never_passes(source) => Class::Config,
             Self::Io { .. } => Class::Io,
             Self::Form { .. } | Self::Helper { .. } => Class::Config,
         }
@@ -326,6 +327,7 @@ impl<'p> Store<'p> {
         AtomicFile::create_private(self.path)
             .and_then(|mut file| {
                 file.write_all(text.as_bytes())?;
+                file.sync()?;
                 file.commit()
             })
             .map_err(LoginError::io(self.path, "written"))

@@ -149,6 +149,12 @@ fn a_torn_or_missing_blob_is_written_again() {
     std::fs::remove_file(&path).unwrap();
     send(&artifact, &target, IfExists::Fail, &plain()).unwrap();
     assert_eq!(sha256(&std::fs::read(&path).unwrap()), layer.digest);
+    // One of its length was taken for it.
+    let mut damaged = std::fs::read(&path).unwrap();
+    *damaged.last_mut().unwrap() ^= 1;
+    std::fs::write(&path, &damaged).unwrap();
+    send(&artifact, &target, IfExists::Fail, &plain()).unwrap();
+    assert_eq!(sha256(&std::fs::read(&path).unwrap()), layer.digest);
 }
 
 #[test]

@@ -34,6 +34,7 @@ impl FileError {
     /// What kind of failure it is.
     pub fn class(&self) -> Class {
         match self {
+            Self::Io { source, .. } if fsio::never_passes(source) => Class::Config,
             Self::Io { .. } => Class::Io,
             Self::NoLayer => Class::Internal,
         }

@@ -73,6 +73,7 @@ impl LayoutError {
     /// What kind of failure it is.
     pub fn class(&self) -> Class {
         match self {
+            Self::Io { source, .. } if fsio::never_passes(source) => Class::Config,
             Self::Io { .. } => Class::Io,
             Self::Absent(_) => Class::Usage,
             Self::Foreign { .. } => Class::Config,
@@ -168,7 +169,7 @@ pub(in crate::oci) fn missing(
 pub(in crate::oci) fn absent(artifact: &Artifact, dir: &Path) -> Vec<Digest> {
     let there = |blob: &&Blob| {
         let path = crate::oci::layout::read::blob_path(dir, &blob.digest);
-        std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == blob.size)
+        holds(&path, blob).unwrap_or(false)
     };
     let absent = artifact.blobs.iter().filter(|blob| !there(blob));
     absent.map(|blob| blob.digest.clone()).collect()
@@ -372,15 +373,25 @@ fn write_blobs(artifact: &Artifact, dir: &Path, progress: &dyn Progress) -> Resu
     Ok(())
 }
 
-/// `false` when it was there. One of another size is a torn copy, and is written again.
+/// Whether the file has the blob's bytes: it is read, as one that was damaged may have its length.
+fn holds(path: &Path, blob: &Blob) -> io::Result<bool> {
+    let found = std::fs::metadata(path)?;
+    if !found.is_file() || found.len() != blob.size {
+        return Ok(false);
+    }
+    let (digest, _) = fsio::digest_of(path)?;
+    Ok(digest == blob.digest)
+}
+
+/// `false` when it was there. What has other bytes is damaged, and is written again.
 fn write_blob(blob: &Blob, folder: &Path) -> Result<bool, LayoutError> {
     let path = folder.join(Digest::hex(&blob.digest));
-    match std::fs::metadata(&path) {
-        Ok(found) if found.is_file() && found.len() == blob.size => return Ok(false),
+    match holds(&path, blob) {
+        Ok(true) => return Ok(false),
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(LayoutError::io(&path, "read")(error));
         }
-        Ok(_) | Err(_) => {}
+        Ok(false) | Err(_) => {}
     }
     replace(&path, &mut |out| disk::write_blob(blob, out))?;
     Ok(true)
@@ -398,7 +409,22 @@ fn replace(path: &Path, fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) 
     AtomicFile::create(path)
         .and_then(|mut draft| {
             fill(&mut draft)?;
+            draft.sync()?;
             draft.commit()
         })
         .map_err(LayoutError::io(path, "written"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_layout_refers_to_is_on_the_disk_before_it_has_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("index.json");
+        write_whole(&path, b"{}").unwrap();
+        let synced = fsio::tests::SYNCED.take();
+        assert_eq!(synced, [path]);
+    }
 }
