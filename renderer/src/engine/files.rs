@@ -1,5 +1,6 @@
 //! `.Files`: what a chart holds beside its templates.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,7 +12,14 @@ use crate::yaml;
 
 /// Files by path. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Files(Rc<BTreeMap<Arc<str>, Body>>);
+pub(super) struct Files(Rc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    bodies: BTreeMap<Arc<str>, Body>,
+    /// The lines that were asked for last, and of which file: loops ask for the same again and again.
+    lines: RefCell<Option<(String, Val)>>,
+}
 
 const fn method(name: &'static str, params: &'static [Type]) -> Method {
     Method {
@@ -34,23 +42,26 @@ const METHODS: &[Method] = &[
 impl Files {
     /// From paths and contents.
     pub(super) fn new(files: impl IntoIterator<Item = (Arc<str>, Body)>) -> Self {
-        Self(Rc::new(files.into_iter().collect()))
+        Self(Rc::new(Inner {
+            bodies: files.into_iter().collect(),
+            lines: RefCell::default(),
+        }))
     }
 
     fn bytes(&self, path: &str) -> &[u8] {
-        self.0.get(path).map_or(&[], Body::bytes)
+        self.0.bodies.get(path).map_or(&[], Body::bytes)
     }
 
     fn glob(&self, pattern: &str) -> Self {
         let glob = Glob::parse(pattern).unwrap_or_else(Glob::all);
-        let found = self.0.iter().filter(|(path, _)| glob.matches(path));
+        let found = self.0.bodies.iter().filter(|(path, _)| glob.matches(path));
         Self::new(found.map(|(path, body)| (Arc::clone(path), body.clone())))
     }
 
     /// A YAML map by file name; of two files of one name in different folders Go's chance
     /// decides, here the last path.
     fn flattened(&self, content: fn(&[u8]) -> Str) -> String {
-        let entries = self.0.iter().map(|(path, body)| {
+        let entries = self.0.bodies.iter().map(|(path, body)| {
             let name = path.rsplit('/').next().unwrap_or(path);
             (Arc::from(name), Val::Str(content(body.bytes())))
         });
@@ -66,8 +77,18 @@ impl Files {
         if bytes.is_empty() {
             return Val::strings(Vec::<Str>::new());
         }
+        if let Some((known, lines)) = &*self.0.lines.borrow()
+            && known == path
+        {
+            return lines.clone();
+        }
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-        Val::strings(bytes.split(|byte| *byte == b'\n').map(Str::from_bytes))
+        let lines = match std::str::from_utf8(bytes) {
+            Ok(text) => Val::strings(text.split('\n')),
+            Err(_) => Val::strings(bytes.split(|byte| *byte == b'\n').map(Str::copy_of)),
+        };
+        *self.0.lines.borrow_mut() = Some((path.to_owned(), lines.clone()));
+        lines
     }
 }
 
@@ -87,13 +108,14 @@ impl Object for Files {
 
     fn fields(&self) -> Vec<(String, Val)> {
         self.0
+            .bodies
             .iter()
             .map(|(path, body)| (path.to_string(), Val::Bytes(body.bytes().into())))
             .collect()
     }
 
     fn count(&self) -> usize {
-        self.0.len()
+        self.0.bodies.len()
     }
 
     fn methods(&self) -> &'static [Method] {
@@ -106,11 +128,11 @@ impl Object for Files {
             _ => String::new(),
         };
         Ok(match name {
-            "Get" => Val::Str(Str::from_bytes(self.bytes(&path))),
+            "Get" => Val::Str(Str::copy_of(self.bytes(&path))),
             "GetBytes" => Val::Bytes(self.bytes(&path).into()),
             "Glob" => Val::Object(Rc::new(self.glob(&path))),
             "Lines" => self.lines(&path),
-            "AsConfig" => Val::from(self.flattened(|bytes| Str::from_bytes(bytes))),
+            "AsConfig" => Val::from(self.flattened(Str::copy_of)),
             "AsSecrets" => Val::from(self.flattened(|bytes| {
                 let encoded = Val::Bytes(bytes.into()).to_data();
                 Str::from(

@@ -6,6 +6,7 @@
 mod pipeline;
 mod tokens;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ast::{Branch, Code, Expr, FuncId, Id, Invocation, List, Node, Pipe, Tree};
@@ -65,6 +66,7 @@ pub(super) fn parse(
         action: None,
         tables: room.tables.take(),
         roots: Vec::new(),
+        names: BTreeMap::new(),
     };
     let root = parser.text()?;
     parser.add(name, root)?;
@@ -113,6 +115,8 @@ struct Parser<'a> {
     tables: Tables,
     /// The templates that are complete.
     roots: Vec<(Arc<str>, List<Node>)>,
+    /// Which of them has a name.
+    names: BTreeMap<Arc<str>, usize>,
 }
 
 /// What ended a list of nodes.
@@ -180,8 +184,9 @@ impl Parser<'_> {
     }
 
     fn add(&mut self, name: &Arc<str>, root: List<Node>) -> Parsed<()> {
-        let known = self.roots.iter().position(|(other, _)| other == name);
+        let known = self.names.get(name).copied();
         let Some((_, other)) = known.and_then(|index| self.roots.get_mut(index)) else {
+            self.names.insert(Arc::clone(name), self.roots.len());
             self.roots.push((Arc::clone(name), root));
             return Ok(());
         };
