@@ -9,9 +9,9 @@ use std::sync::Arc;
 use divan::Bencher;
 use divan::counter::BytesCount;
 use solar_render::chart::load::load_files;
-use solar_render::engine::{Chart, Input, Program, Request, Unit, functions};
+use solar_render::engine::{Chart, Input, Limits, Program, Request, Unit, functions};
 use solar_render::source::Source;
-use solar_render::template::{MAX_STEPS, Val};
+use solar_render::template::Val;
 use solar_render::value::{Map, Value};
 use solar_render::values::prepare;
 use solar_render::world::Fixed;
@@ -117,7 +117,7 @@ fn execute(bencher: Bencher<'_, '_>, copies: usize) {
         world: Arc::new(Fixed::default()),
         seed: None,
         lint: false,
-        steps: MAX_STEPS,
+        limits: Limits::default(),
         traced: std::collections::BTreeSet::new(),
     };
     let bytes: usize = program

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use solar_render::diag::Class;
-use solar_render::engine::{Input, Program, Unit};
+use solar_render::engine::{Input, Limits, Program, Unit};
 use solar_render::source::Source;
 use solar_render::template::Val;
 use solar_render::value::{Map, Value};
@@ -41,7 +41,10 @@ fuzz_target!(|text: &str| {
         world: Arc::new(Fixed::default()),
         seed: Some(1),
         lint: false,
-        steps: STEPS,
+        limits: Limits {
+            steps: STEPS,
+            ..Limits::default()
+        },
         traced: BTreeSet::new(),
     };
     if let Err(problem) = program.render(&input) {

@@ -6,6 +6,7 @@
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
@@ -77,7 +78,17 @@ fn read_source(path: &Path, stdin: impl Read) -> Result<Arc<Source>> {
 ///
 /// The archive's times are fixed: a Job and a laptop must agree whatever their environment.
 pub fn from_config(config: &Config, base: &Path, packer: &mut Packer) -> Result<Prepared> {
-    let chart = Arc::new(blueprint::render(config, base)?);
+    from_config_within(config, base, blueprint::DEFAULT_TIME, packer)
+}
+
+/// As [`from_config`]; a user's blueprint may take so long.
+pub fn from_config_within(
+    config: &Config,
+    base: &Path,
+    time: Duration,
+    packer: &mut Packer,
+) -> Result<Prepared> {
+    let chart = Arc::new(blueprint::render_within(config, base, time)?);
     let artifact = packer.pack(Arc::clone(&chart), Stamp::default())?;
     Ok(Prepared {
         chart: Some(chart),

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher};
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The environment, the clock and entropy.
 pub trait World: Send + Sync {
@@ -15,6 +16,8 @@ pub trait World: Send + Sync {
     fn env(&self, name: &str) -> Option<String>;
     /// The wall clock.
     fn now(&self) -> SystemTime;
+    /// The time since some moment in the past, which no one sets back: for deadlines.
+    fn uptime(&self) -> Duration;
     /// Random bits, good enough to spread retries; not for keys.
     fn entropy(&self) -> u64;
 
@@ -50,6 +53,11 @@ impl World for System {
         SystemTime::now()
     }
 
+    fn uptime(&self) -> Duration {
+        static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
+        FIRST.elapsed()
+    }
+
     fn entropy(&self) -> u64 {
         // Each RandomState is seeded by the system.
         std::hash::RandomState::new().build_hasher().finish()
@@ -75,7 +83,37 @@ impl World for Fixed {
         self.now
     }
 
+    /// Stands still.
+    fn uptime(&self) -> Duration {
+        Duration::ZERO
+    }
+
     fn entropy(&self) -> u64 {
         self.entropy
+    }
+}
+
+/// When work must be done.
+#[derive(Clone)]
+pub struct Deadline {
+    world: Arc<dyn World>,
+    end: Duration,
+    /// How long it may take.
+    pub time: Duration,
+}
+
+impl Deadline {
+    /// So long from now on.
+    pub fn after(time: Duration, world: &Arc<dyn World>) -> Self {
+        Self {
+            end: world.uptime().saturating_add(time),
+            world: Arc::clone(world),
+            time,
+        }
+    }
+
+    /// Whether the time is over. It asks the clock: not for inner loops.
+    pub fn is_over(&self) -> bool {
+        self.world.uptime() > self.end
     }
 }

@@ -7,7 +7,7 @@ use super::eval::Arguments;
 use super::exec::{Frame, Ran};
 use super::func::{Call, Fault, Type};
 use super::print::quote;
-use super::run::{ITEMS_OF_A_STEP, MAX_LIST_ITEMS, MAX_TEXT_BYTES, Slot};
+use super::run::{BYTES_OF_A_STEP, ITEMS_OF_A_STEP, MAX_LIST_ITEMS, MAX_TEXT_BYTES, Slot};
 use super::set::Callee;
 use super::value::{IntType, ListType, UintType, Val};
 
@@ -100,7 +100,9 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
                     args: &args,
                     context: &mut self.run.context,
                 };
-                (func.call)(&mut call).map_err(Failure::from)
+                let result = (func.call)(&mut call).map_err(Failure::from);
+                self.work(id, &args, &result)?;
+                result
             }
             Callee::Engine(func) => {
                 let mut args = self.arguments(func.params, false, name, arguments, dot)?;
@@ -108,6 +110,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
                 (func.call)(self.run, &args)
             }
         };
+        self.check_memory()?;
         match result {
             Ok(value) => {
                 self.check_size(name, &value)?;
@@ -118,6 +121,20 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
                 Err(self.failure(name, failure))
             }
         }
+    }
+
+    /// Counts a call as so many steps as its work takes: its texts, and what the function takes by itself.
+    fn work(&mut self, id: FuncId, args: &[Val], result: &Result<Val, Failure>) -> Ran<()> {
+        let mut bytes = match result {
+            Ok(Val::Str(text)) => text.len(),
+            _ => 0,
+        };
+        for arg in args {
+            if let Val::Str(text) = arg {
+                bytes += text.len();
+            }
+        }
+        self.steps(self.run.functions.work(id) + (bytes / BYTES_OF_A_STEP) as u64)
     }
 
     fn failure(&self, name: &str, failure: Failure) -> Box<super::Error> {
@@ -159,7 +176,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
                 format!("{name} gives a list of more than {MAX_LIST_ITEMS} items")
             }
             // To make a list of many items takes as long as many steps.
-            Val::List(list) if list.is_new() => return self.steps(list.len() / ITEMS_OF_A_STEP),
+            Val::List(list) if list.is_new() => return self.steps((list.len() / ITEMS_OF_A_STEP) as u64),
             _ => return Ok(()),
         };
         Err(self.error(message).limit())

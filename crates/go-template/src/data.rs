@@ -1,5 +1,6 @@
 //! Between plain data ([`solar_diagnostics::value`]) and a template's values.
 
+use super::memory;
 use super::value::{IntType, List, Map, Val};
 use solar_diagnostics::value::{self as data, Number};
 
@@ -13,7 +14,10 @@ pub const MAX_PARTS: usize = 2_000_000;
 
 /// Counts the parts of a walk over a value, and looks how deep it is.
 #[derive(Debug, Default)]
-pub struct Walk(usize);
+pub struct Walk {
+    parts: usize,
+    bytes: usize,
+}
 
 impl Walk {
     /// One part more, that deep.
@@ -21,11 +25,24 @@ impl Walk {
     /// # Errors
     /// It is too deep, or one too many.
     pub fn part(&mut self, depth: usize) -> Result<(), TooDeep> {
-        self.0 += 1;
-        if depth > MAX_NESTING || self.0 > MAX_PARTS {
+        self.parts += 1;
+        if depth > MAX_NESTING || self.parts > MAX_PARTS {
             return Err(TooDeep);
         }
         Ok(())
+    }
+
+    /// A text of so many bytes that is copied: one that stands in many lists is copied as often.
+    ///
+    /// # Errors
+    /// The copies take too much memory.
+    fn copy(&mut self, bytes: usize) -> Result<(), TooDeep> {
+        self.bytes += bytes;
+        if memory::fits(self.bytes) {
+            Ok(())
+        } else {
+            Err(TooDeep)
+        }
     }
 }
 
@@ -74,7 +91,10 @@ impl Val {
             }
             Self::Float(value) => data::Value::Number(Number::Float(*value)),
             Self::Complex(..) => data::Value::Null,
-            Self::Str(text) => data::Value::String(text.to_text().into_owned()),
+            Self::Str(text) => {
+                walk.copy(text.len())?;
+                data::Value::String(text.to_text().into_owned())
+            }
             Self::Bytes(bytes) => data::Value::String(base64(bytes)),
             Self::List(list) if list.is_nil() => data::Value::Null,
             Self::List(list) => list_at(list, walk, depth)?,

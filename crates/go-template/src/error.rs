@@ -58,6 +58,10 @@ pub enum Detail {
     NoTemplate(String),
     /// A limit of ours was reached.
     Limit,
+    /// The values take more memory than the run may.
+    Memory,
+    /// The watch ended the run: see [`Run::with_watch`](super::Run::with_watch).
+    Time,
     /// `fail` or `required` spoke: the chart's own words.
     Words(String),
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::ast::{Branch, Expr, Id, Invocation, List, Node, Pipe, Place, PlaceKind, Tree};
 use super::error::{Detail, Error};
+use super::memory;
 use super::print::{display, quote, sprint};
-use super::run::{MAX_CALL_DEPTH, MAX_TEXT_BYTES, Run, Slot, Variable};
+use super::run::{MAX_CALL_DEPTH, MAX_TEXT_BYTES, Run, Slot, Stop, Variable};
 use super::value::{Kind, Val};
 use solar_diagnostics::source::{Location, Span};
 
@@ -63,17 +64,47 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         Err(self.error(message))
     }
 
+    #[inline]
     pub(super) fn step(&mut self) -> Ran<()> {
         self.steps(1)
     }
 
     /// So many steps at once.
-    pub(super) fn steps(&mut self, count: usize) -> Ran<()> {
-        if self.run.step(count) {
-            return Ok(());
+    #[inline]
+    pub(super) fn steps(&mut self, count: u64) -> Ran<()> {
+        self.run.step(count).map_err(|stop| self.stopped(stop))
+    }
+
+    #[cold]
+    fn stopped(&self, stop: Stop) -> Box<Error> {
+        match stop {
+            Stop::Steps => {
+                let message = format!("the rendering takes more than {} steps", self.run.allowed);
+                self.error(message).limit()
+            }
+            Stop::Watch(words) => {
+                let mut error = self.error(words);
+                error.detail = Detail::Time;
+                error
+            }
         }
-        let message = format!("the rendering takes more than {} steps", self.run.allowed);
-        Err(self.error(message).limit())
+    }
+
+    /// Values that take too much memory end the run.
+    #[inline]
+    pub(super) fn check_memory(&self) -> Ran<()> {
+        if memory::is_exceeded() {
+            return Err(self.out_of_memory());
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn out_of_memory(&self) -> Box<Error> {
+        let message = format!("the values take more than {} bytes of memory", memory::allowed());
+        let mut error = self.error(message);
+        error.detail = Detail::Memory;
+        error
     }
 
     /// The innermost variable of a name.
@@ -163,6 +194,9 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
 
     fn check_output(&self) -> Ran<()> {
         if self.run.printed() <= MAX_TEXT_BYTES {
+            if !memory::fits(self.run.out.len()) {
+                return Err(self.out_of_memory());
+            }
             return Ok(());
         }
         let message = format!("the output has more than {MAX_TEXT_BYTES} bytes");

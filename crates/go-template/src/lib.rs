@@ -10,7 +10,7 @@
 //! # Where it differs from Go
 //!
 //! - Limits: [`MAX_PARSE_DEPTH`], [`MAX_CALL_DEPTH`], [`MAX_STEPS`], [`MAX_TEXT_BYTES`],
-//!   [`MAX_LIST_ITEMS`], [`MAX_NESTING`], [`MAX_PARTS`]. Go fills the memory or the stack.
+//!   [`MAX_LIST_ITEMS`], [`MAX_NESTING`], [`MAX_PARTS`], and [`memory::limit`]. Go fills the memory or the stack.
 //! - Names may hold any letter or number of Unicode's, as Rust classifies them.
 //! - `%p` prints a fixed address.
 //! - The missing key of a map is the zero of its type (`missingkey=zero`), as Helm sets it.
@@ -27,6 +27,7 @@ pub mod gotext;
 pub mod inspect;
 mod lex;
 mod literal;
+pub mod memory;
 mod origins;
 mod parse;
 pub mod print;
@@ -44,7 +45,7 @@ pub use func::{Call, Fault, Func, MapMethod, Type};
 pub use origins::{Origin, Origins};
 pub use parse::{MAX_PARSE_DEPTH, ParseError, Unknown};
 pub use room::Room;
-pub use run::{MAX_CALL_DEPTH, MAX_LIST_ITEMS, MAX_STEPS, MAX_TEXT_BYTES, Run, STACK_BYTES};
+pub use run::{MAX_CALL_DEPTH, MAX_LIST_ITEMS, MAX_STEPS, MAX_TEXT_BYTES, Run, STACK_BYTES, Watch};
 pub use set::{EngineFunc, Functions, Set, Signature};
 pub use text::Str;
-pub use value::{IntType, Kind, List, ListType, Map, MapType, Method, Object, UintType, Val};
+pub use value::{Bytes, IntType, Kind, List, ListType, Map, MapType, Method, Object, UintType, Val};

@@ -24,6 +24,10 @@ pub const MAX_CALL_DEPTH: usize = 4_000;
 pub const STACK_BYTES: usize = 1 << 30;
 /// How many nodes and calls one rendering may evaluate.
 pub const MAX_STEPS: u64 = 500_000_000;
+/// After so many steps a run asks whether it may go on: some ten milliseconds.
+const WATCH_STEPS: u64 = 100_000;
+/// How many bytes of a function's arguments and result count as one step.
+pub(super) const BYTES_OF_A_STEP: usize = 64;
 /// The most bytes of one text: an output, or what a function gives.
 pub const MAX_TEXT_BYTES: usize = 256 << 20;
 /// How many items of a list that a function makes count as one step.
@@ -51,8 +55,11 @@ pub struct Run<'s, C: 'static> {
     pub(super) depth: usize,
     /// What printed what is in `out`, when that is wanted.
     pub(super) origins: Option<Box<Origins>>,
-    /// How many steps are left.
+    /// How many steps are left before the watch is asked.
     steps: u64,
+    /// How many are left behind these.
+    more: u64,
+    watch: Watch<C>,
     /// How many there were at first.
     pub(super) allowed: u64,
     parsed: BTreeMap<Str, Arc<[Arc<Tree>]>>,
@@ -99,7 +106,9 @@ impl<'s, C: 'static> Run<'s, C> {
             dollar: Arc::from("$"),
             depth: 0,
             origins: None,
-            steps: MAX_STEPS,
+            steps: 0,
+            more: MAX_STEPS,
+            watch: |_| None,
             allowed: MAX_STEPS,
             parsed: BTreeMap::new(),
             parsed_bytes: 0,
@@ -109,8 +118,16 @@ impl<'s, C: 'static> Run<'s, C> {
     /// Allows fewer steps than [`MAX_STEPS`].
     #[must_use]
     pub fn with_steps(mut self, steps: u64) -> Self {
-        self.steps = steps;
+        self.steps = 0;
+        self.more = steps;
         self.allowed = steps;
+        self
+    }
+
+    /// Asks, every some thousand steps, whether the run must end, and in which words.
+    #[must_use]
+    pub fn with_watch(mut self, watch: Watch<C>) -> Self {
+        self.watch = watch;
         self
     }
 
@@ -245,12 +262,39 @@ impl<'s, C: 'static> Run<'s, C> {
         Ok(trees)
     }
 
-    /// Counts so many steps; `false` when there have been too many.
-    pub(super) fn step(&mut self, count: usize) -> bool {
-        let left = self.steps.checked_sub(count as u64);
-        self.steps = left.unwrap_or(0);
-        left.is_some()
+    /// Counts so many steps.
+    #[inline]
+    pub(super) fn step(&mut self, count: u64) -> Result<(), Stop> {
+        match self.steps.checked_sub(count) {
+            Some(left) => {
+                self.steps = left;
+                Ok(())
+            }
+            None => self.pause(count),
+        }
     }
+
+    #[cold]
+    fn pause(&mut self, count: u64) -> Result<(), Stop> {
+        let left = (self.steps + self.more).checked_sub(count);
+        self.steps = left.unwrap_or(0).min(WATCH_STEPS);
+        self.more = left.unwrap_or(0) - self.steps;
+        if left.is_none() {
+            return Err(Stop::Steps);
+        }
+        (self.watch)(&self.context).map_or(Ok(()), |words| Err(Stop::Watch(words)))
+    }
+}
+
+/// Why a run must end, if it must.
+pub type Watch<C> = fn(&C) -> Option<String>;
+
+/// Why a run ends.
+pub(super) enum Stop {
+    /// There are no more steps.
+    Steps,
+    /// The watch ends it, in these words.
+    Watch(String),
 }
 
 impl Error {

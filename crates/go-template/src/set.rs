@@ -44,6 +44,8 @@ impl<C: 'static> Copy for Callee<C> {}
 /// tables win.
 pub struct Functions<C: 'static> {
     callees: Vec<Callee<C>>,
+    /// How many steps a call counts beside its texts, by number; most count none.
+    work: Vec<u32>,
     names: BTreeMap<&'static str, FuncId>,
     /// The same by [`bucket`]: parsing looks up thousands of names.
     buckets: Vec<Vec<(&'static str, FuncId)>>,
@@ -55,6 +57,7 @@ impl<C: 'static> Functions<C> {
     pub fn new() -> Self {
         let mut functions = Self {
             callees: Vec::new(),
+            work: Vec::new(),
             names: BTreeMap::new(),
             buckets: vec![Vec::new(); BUCKETS],
             map_methods: ("", &[]),
@@ -90,6 +93,22 @@ impl<C: 'static> Functions<C> {
         self
     }
 
+    /// Says how many steps a call of a function counts beside its texts. Names that are not known count nothing.
+    #[must_use]
+    pub fn with_work(mut self, steps: &[(&str, u32)]) -> Self {
+        for (name, steps) in steps {
+            let id = self.find(name);
+            if let Some(work) = id.and_then(|id| self.work.get_mut(id as usize)) {
+                *work = *steps;
+            }
+        }
+        self
+    }
+
+    pub(super) fn work(&self, id: FuncId) -> u64 {
+        self.work.get(id as usize).copied().map_or(0, u64::from)
+    }
+
     pub(super) fn map_method(&self, type_name: &str, name: &str) -> Option<&'static MapMethod> {
         let (wanted, methods) = self.map_methods;
         let found = methods.iter().find(|method| method.name == name);
@@ -99,6 +118,7 @@ impl<C: 'static> Functions<C> {
     fn add(&mut self, name: &'static str, callee: Callee<C>) {
         let id = FuncId::try_from(self.callees.len()).unwrap_or(FuncId::MAX);
         self.callees.push(callee);
+        self.work.push(0);
         self.names.insert(name, id);
         if let Some(bucket) = self.buckets.get_mut(bucket(name)) {
             bucket.retain(|(other, _)| *other != name);

@@ -6,6 +6,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use super::memory::{Counted, SMALL_TEXT};
+
 /// An immutable text. Cheap to clone. Bytes that are not UTF-8 are kept as they are: a
 /// text cut in the middle of a character, or decoded from base64, goes out as it came.
 #[derive(Clone)]
@@ -13,9 +15,11 @@ pub struct Str(Repr);
 
 #[derive(Clone)]
 enum Repr {
+    /// Of at most [`SMALL_TEXT`] bytes.
     Text(Arc<str>),
+    Long(Arc<Counted<str>>),
     /// Never valid UTF-8.
-    Bytes(Arc<[u8]>),
+    Bytes(Arc<Counted<[u8]>>),
 }
 
 impl Str {
@@ -23,7 +27,7 @@ impl Str {
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         match String::from_utf8(bytes.into()) {
             Ok(text) => Self::from(text),
-            Err(error) => Self(Repr::Bytes(error.into_bytes().into())),
+            Err(error) => Self::not_text(error.into_bytes().into()),
         }
     }
 
@@ -31,14 +35,23 @@ impl Str {
     pub fn copy_of(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::from(text),
-            Err(_) => Self(Repr::Bytes(bytes.into())),
+            Err(_) => Self::not_text(bytes.into()),
         }
+    }
+
+    fn not_text(bytes: Box<[u8]>) -> Self {
+        Self(Repr::Bytes(Arc::new(Counted::new(bytes))))
+    }
+
+    fn long(text: Box<str>) -> Self {
+        Self(Repr::Long(Arc::new(Counted::new(text))))
     }
 
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Repr::Text(text) => text.as_bytes(),
+            Repr::Long(text) => text.as_bytes(),
             Repr::Bytes(bytes) => bytes,
         }
     }
@@ -47,6 +60,7 @@ impl Str {
     pub fn as_str(&self) -> Option<&str> {
         match &self.0 {
             Repr::Text(text) => Some(text),
+            Repr::Long(text) => Some(text),
             Repr::Bytes(_) => None,
         }
     }
@@ -55,6 +69,7 @@ impl Str {
     pub fn to_text(&self) -> Cow<'_, str> {
         match &self.0 {
             Repr::Text(text) => Cow::Borrowed(text),
+            Repr::Long(text) => Cow::Borrowed(text),
             Repr::Bytes(bytes) => Cow::Owned(decode(bytes)),
         }
     }
@@ -63,6 +78,7 @@ impl Str {
     pub fn to_arc(&self) -> Arc<str> {
         match &self.0 {
             Repr::Text(text) => Arc::clone(text),
+            Repr::Long(text) => Arc::from(&***text),
             Repr::Bytes(bytes) => decode(bytes).into(),
         }
     }
@@ -83,12 +99,9 @@ impl Str {
     pub fn slice(&self, start: usize, end: usize) -> Self {
         let end = end.min(self.len());
         let start = start.min(end);
-        match &self.0 {
-            Repr::Text(text) => match text.get(start..end) {
-                Some(part) => Self::from(part),
-                None => Self::from_bytes(self.as_bytes().get(start..end).unwrap_or_default()),
-            },
-            Repr::Bytes(bytes) => Self::from_bytes(bytes.get(start..end).unwrap_or_default()),
+        match self.as_str().and_then(|text| text.get(start..end)) {
+            Some(part) => Self::from(part),
+            None => Self::from_bytes(self.as_bytes().get(start..end).unwrap_or_default()),
         }
     }
 }
@@ -109,25 +122,35 @@ impl Default for Str {
 }
 
 impl From<&str> for Str {
+    #[inline]
     fn from(text: &str) -> Self {
+        if text.len() > SMALL_TEXT {
+            return Self::long(text.into());
+        }
         Self(Repr::Text(text.into()))
     }
 }
 
 impl From<String> for Str {
     fn from(text: String) -> Self {
+        if text.len() > SMALL_TEXT {
+            return Self::long(text.into());
+        }
         Self(Repr::Text(text.into()))
     }
 }
 
 impl From<Arc<str>> for Str {
     fn from(text: Arc<str>) -> Self {
-        Self(Repr::Text(text))
+        Self::from(&text)
     }
 }
 
 impl From<&Arc<str>> for Str {
     fn from(text: &Arc<str>) -> Self {
+        if text.len() > SMALL_TEXT {
+            return Self::from(&**text);
+        }
         Self(Repr::Text(Arc::clone(text)))
     }
 }

@@ -16,15 +16,18 @@ use crate::source::Span;
 pub const MAX_TAG_BYTES: usize = 8 * 1024;
 /// The most tags in a template: they bound how deep blocks nest.
 pub const MAX_TAGS: usize = 10_000;
-/// The longest that a blueprint may take.
-pub const MAX_TIME: Duration = Duration::from_secs(20);
+/// How long a blueprint may take when nothing else is said.
+pub const DEFAULT_TIME: Duration = Duration::from_secs(30);
 /// What the deepest nesting within the limits needs, with room to spare; only what is
 /// touched is ever allocated.
 const STACK_BYTES: usize = 1 << 30;
 
-/// Runs the work where deep recursion has room, and not for ever. A thread that takes too
+/// Runs the work where deep recursion has room, and no longer than `time`. A thread that takes too
 /// long is left behind: nothing can stop it but the process's end.
-pub(super) fn run<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+pub(super) fn run<T: Send + 'static>(
+    time: Duration,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
     let (send, receive) = sync_channel(1);
     let spawned = std::thread::Builder::new()
         .stack_size(STACK_BYTES)
@@ -39,11 +42,12 @@ pub(super) fn run<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + '
         );
         return Err(Diagnostic::error(Class::Io, message).into());
     }
-    match receive.recv_timeout(MAX_TIME) {
+    match receive.recv_timeout(time) {
         Ok(result) => result,
         Err(RecvTimeoutError::Timeout) => {
             let one = Diagnostic::error(Class::Template, "the blueprint takes too long");
-            Err(one.note(format!("{} s is the limit", MAX_TIME.as_secs())).into())
+            let one = one.note(format!("it may take {time:?}"));
+            Err(one.hint("--render-timeout allows more").into())
         }
         Err(RecvTimeoutError::Disconnected) => {
             Err(Diagnostic::error(Class::Internal, "the template engine failed").into())
@@ -89,4 +93,24 @@ pub(super) fn check(text: &str) -> std::result::Result<(), (Span, String)> {
         };
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_longer_than_it_may_is_left_behind() {
+        let (end, ended) = sync_channel::<()>(1);
+        let endless = run(Duration::from_millis(1), move || {
+            // Ends when this test does.
+            let _ = ended.recv();
+            Ok(())
+        });
+        let problem = endless.unwrap_err();
+        assert_eq!(problem.class(), Class::Template);
+        assert!(problem.iter().all(|one| !one.hints.is_empty()), "{problem}");
+        drop(end);
+        assert_eq!(run(DEFAULT_TIME, || Ok(1)).unwrap(), 1);
+    }
 }

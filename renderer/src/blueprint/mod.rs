@@ -14,12 +14,13 @@ mod guard;
 mod render;
 
 use std::path::Path;
+use std::time::Duration;
 
 use crate::chart::Chart;
 use crate::config::Config;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 
-pub use guard::{MAX_TAG_BYTES, MAX_TAGS, MAX_TIME};
+pub use guard::{DEFAULT_TIME, MAX_TAG_BYTES, MAX_TAGS};
 pub use render::{MAX_OUTPUT_BYTES, MAX_STEPS};
 
 /// The suffix of templates.
@@ -29,6 +30,11 @@ type Files = Vec<(String, Vec<u8>)>;
 
 /// Renders a config. `base` is the folder that a blueprint's path is relative to.
 pub fn render(config: &Config, base: &Path) -> Result<Chart> {
+    render_within(config, base, DEFAULT_TIME)
+}
+
+/// As [`render`]; a user's blueprint may take so long.
+pub fn render_within(config: &Config, base: &Path, time: Duration) -> Result<Chart> {
     let input = config.input();
     let files = match config {
         Config::Release(_) => embedded::release()?.render(config.chart(), &input)?,
@@ -37,7 +43,9 @@ pub fn render(config: &Config, base: &Path) -> Result<Chart> {
             let folder = base.join(&blueprint.path);
             let (name, chart) = (folder.display().to_string(), config.chart().clone());
             let files = folder::read(&folder)?;
-            guard::run(move || render::Blueprint::compile(&name, files)?.render(&chart, &input))?
+            guard::run(time, move || {
+                render::Blueprint::compile(&name, files)?.render(&chart, &input)
+            })?
         }
     };
     let chart = Chart::from_files(files)?;
@@ -55,8 +63,9 @@ pub fn render_text(text: &str, input: &crate::value::Value) -> Result<String> {
     };
     let files = vec![("text.jinja".to_owned(), text.as_bytes().to_vec())];
     let input = input.clone();
-    let rendered =
-        guard::run(move || render::Blueprint::compile("<template>", files)?.render(&chart, &input))?;
+    let rendered = guard::run(DEFAULT_TIME, move || {
+        render::Blueprint::compile("<template>", files)?.render(&chart, &input)
+    })?;
     let bytes = rendered
         .into_iter()
         .next()

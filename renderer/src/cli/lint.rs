@@ -89,6 +89,7 @@ fn options(args: &Lint) -> Result<Options> {
         namespace: or_default(&args.namespace),
         capabilities,
         skip_schema: args.skip_schema_validation,
+        limits: args.limits.limits(),
     })
 }
 

@@ -89,7 +89,8 @@ fn prepare_render(args: &Render, context: &Context<'_>) -> Result<(Config, Prepa
         return Err(Diagnostic::error(Class::Usage, message).into());
     }
     let config = pipeline::read_expected_config(&args.config, std::io::stdin(), context.world)?;
-    let prepared = pipeline::from_config(&config, folder_of(&args.config), &mut packer())?;
+    let time = args.time.render_timeout;
+    let prepared = pipeline::from_config_within(&config, folder_of(&args.config), time, &mut packer())?;
     Ok((config, prepared))
 }
 

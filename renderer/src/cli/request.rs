@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 use super::args::rendering::{ClusterFlags, ReleaseFlags, ValueFlags};
 use super::csv;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
-use crate::engine::Request;
 use crate::engine::capabilities::Capabilities;
 use crate::engine::release::{DEFAULT_NAME, Release, check_name, name_from_template};
+use crate::engine::{Limits, Request};
 use crate::value::Map;
 use crate::values::Places;
 use crate::values::options::Options;
@@ -56,6 +56,7 @@ pub(crate) fn request_of(
         world,
         seed,
         lint: false,
+        limits: Limits::default(),
     };
     Ok((PathBuf::from(chart), request))
 }

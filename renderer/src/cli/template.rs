@@ -135,6 +135,7 @@ fn request(args: &Template) -> Result<(PathBuf, Request)> {
     )?;
     let request = Request {
         skip_schema: args.skip_schema_validation,
+        limits: args.limits.limits(),
         ..request
     };
     Ok((chart, request))

@@ -38,7 +38,6 @@ use super::{Input, Output};
 use crate::chart::load::{self, Loaded};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::semver::{Constraint, Version};
-use crate::template::MAX_STEPS;
 use crate::values::schema::{self, Level};
 use crate::values::{Defaults, Enabled, Prepared, prepare};
 
@@ -145,7 +144,7 @@ impl Chart {
             world: Arc::clone(&request.world),
             seed: request.seed,
             lint: request.lint,
-            steps: MAX_STEPS,
+            limits: request.limits.clone(),
             traced,
         };
         let (mut output, problems) = program.run(&input, first_ends)?;

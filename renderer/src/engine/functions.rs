@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use super::values_methods::{METHODS, VALUES};
-use crate::funcs::{Context, FAMILIES};
+use crate::funcs::{Context, FAMILIES, WORK};
 use crate::template::{
     Call, EngineFunc, Failure, Fault, Func, Functions, ParseError, Run, Signature, Str, Type, Val, print,
 };
@@ -49,7 +49,8 @@ pub fn functions() -> &'static Functions<Context> {
         let native = tables
             .chain([LOOKUP_TABLE])
             .fold(Functions::new(), Functions::with);
-        native.with_engine(ENGINE_TABLE).with_map_methods(VALUES, METHODS)
+        let all = native.with_engine(ENGINE_TABLE);
+        all.with_work(WORK).with_map_methods(VALUES, METHODS)
     })
 }
 
@@ -161,6 +162,13 @@ fn lookup(_: &mut Call<'_, Context>) -> Result<Val, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn work_is_counted_of_functions_that_are_there() {
+        for (name, _) in WORK {
+            assert!(functions().signature(name).is_some(), "{name}");
+        }
+    }
 
     #[test]
     fn no_value_is_taken_out_wherever_it_stands() {

@@ -7,6 +7,7 @@ mod files;
 mod functions;
 mod glob;
 pub mod images;
+mod limits;
 pub mod manifest;
 mod manifest_head;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub use blame::{Traced, blame};
 pub(crate) use chart::defaults;
 pub use chart::{Chart, unit};
 pub use functions::{MAX_INCLUDES, families, functions};
+pub use limits::{DEFAULT_MEMORY, DEFAULT_TIME, Limits};
 pub use metadata::metadata;
 pub use problem::Problem;
 pub use program::{Program, Unit};

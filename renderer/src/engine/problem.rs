@@ -212,6 +212,12 @@ fn explain(one: Diagnostic, root: &Error, names: &[String]) -> Diagnostic {
             None => one,
         },
         Detail::Limit => one.note("this limit keeps a template from filling the memory or running for ever"),
+        Detail::Memory => one
+            .note("this limit keeps a template from filling the memory")
+            .hint("--max-memory allows more"),
+        Detail::Time => one
+            .note("this limit keeps a template from running for ever")
+            .hint("--render-timeout allows more"),
         Detail::Words(_) => one.note("the chart's own words: its author asks for this"),
         Detail::None => one,
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::functions::functions;
+use super::limits::Limits;
 use super::problem::Problem;
 use super::stack::on_large_stack;
 use crate::diag::{Class, Diagnostic, Result};
@@ -88,7 +89,10 @@ pub fn name_from_template(text: &str, world: &Arc<dyn World>, seed: Option<u64>)
         for tree in trees {
             set.add(tree);
         }
-        let mut run = Run::new(functions(), &set, Context::new(Arc::clone(world), seed, false));
+        let limits = Limits::default();
+        let _limited = limits.hold();
+        let context = Context::new(Arc::clone(world), seed, false);
+        let mut run = limits.on(Run::new(functions(), &set, context));
         let Some(tree) = run.find(NAME) else {
             return Ok(String::new());
         };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::blame::Traced;
 use super::files::Files;
 use super::functions::{functions, without_no_value};
+use super::limits::Limits;
 use super::problem::Problem;
 use super::program::{Program, Unit};
 use super::stack::on_large_stack;
@@ -14,6 +15,7 @@ use super::values_methods::VALUES;
 use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::funcs::Context;
 use crate::source::Location;
+use crate::template::memory::Charge;
 use crate::template::{Error, Map, MapType, Run, Val};
 use crate::value as data;
 use crate::world::World;
@@ -32,8 +34,8 @@ pub struct Input<'a> {
     pub seed: Option<u64>,
     /// Whether `fail` and `required` let the rendering go on.
     pub lint: bool,
-    /// How many steps it may take: at most [`MAX_STEPS`](crate::template::MAX_STEPS).
-    pub steps: u64,
+    /// How much it may take.
+    pub limits: Limits,
     /// The templates, by full name, of which it is wanted which nodes print what.
     pub traced: BTreeSet<Arc<str>>,
 }
@@ -76,6 +78,8 @@ impl Program {
     }
 
     fn run_here(&self, input: &Input<'_>, first_ends: bool) -> (Output, Vec<Problem>) {
+        // First, so that it ends when all values are gone.
+        let _limited = input.limits.hold();
         let values = Map::with(MapType::Named(VALUES), entries(input.values));
         let mut scopes = Vec::new();
         let shared = Shared {
@@ -84,8 +88,9 @@ impl Program {
         };
         scope(&self.root, true, values, &shared, &mut scopes);
         let context = Context::new(Arc::clone(&input.world), input.seed, input.lint);
-        let mut run = Run::new(functions(), &self.set, context).with_steps(input.steps);
+        let mut run = input.limits.on(Run::new(functions(), &self.set, context));
         let (mut output, mut problems) = (Output::default(), Vec::new());
+        let mut texts = Vec::new();
         for entry in &self.entries {
             let base = entry.name.rsplit('/').next().unwrap_or(&entry.name);
             let (Some(scope), false) = (scopes.get(entry.unit), base.starts_with('_')) else {
@@ -94,6 +99,7 @@ impl Program {
             let traced = input.traced.contains(&entry.name).then_some(&mut output.origins);
             let problem = match run_one(&mut run, scope, &entry.name, traced).map(String::from_utf8) {
                 Ok(Ok(text)) => {
+                    texts.push(Charge::of(text.len()));
                     output.texts.push((Arc::clone(&entry.name), text));
                     continue;
                 }

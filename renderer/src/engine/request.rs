@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::capabilities::Capabilities;
+use super::limits::Limits;
 use super::manifest::Crd;
 use super::release::Release;
 use crate::diag::Diagnostic;
@@ -28,6 +29,8 @@ pub struct Request {
     pub seed: Option<u64>,
     /// Whether `fail` and `required` let the rendering go on, as in `helm lint`.
     pub lint: bool,
+    /// How much the rendering may take.
+    pub limits: Limits,
 }
 
 impl Request {
@@ -47,6 +50,7 @@ impl Request {
             world: Arc::new(System),
             seed: None,
             lint: false,
+            limits: Limits::default(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::Context;
 use crate::template::print::sprint;
-use crate::template::{Call, Fault, Func, Kind, Str, Type, Val};
+use crate::template::{Call, Fault, Func, Kind, Str, Type, Val, memory};
 
 /// The longest text a function may make, in bytes.
 pub const MAX_TEXT: usize = 64 << 20;
@@ -96,7 +96,7 @@ pub(super) fn check_text(length: usize) -> Result<(), Fault> {
     if length > MAX_TEXT {
         return Err(format!("the result would be longer than {MAX_TEXT} bytes").into());
     }
-    Ok(())
+    check_memory(length)
 }
 
 /// Refuses a list too long to be meant.
@@ -105,6 +105,14 @@ pub(super) fn check_items(length: usize) -> Result<(), Fault> {
         return Err(format!("the result would have more than {MAX_ITEMS} items").into());
     }
     Ok(())
+}
+
+/// Refuses what would take more memory than the rendering may; the run ends with its own words.
+fn check_memory(bytes: usize) -> Result<(), Fault> {
+    if memory::fits(bytes) {
+        return Ok(());
+    }
+    Err("the result would take too much memory".into())
 }
 
 /// The bytes as a text, shared when it is the whole one.

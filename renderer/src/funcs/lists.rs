@@ -79,14 +79,23 @@ fn compact(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     ))
 }
 
+/// After so many comparisons a function asks for the time.
+const COMPARED: usize = 100_000;
+
 fn uniq(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     let list = items_or(call.args.first().unwrap_or(&Val::Nil), "Cannot find uniq on type")?;
-    let mut texts = BTreeSet::new();
+    let (mut texts, mut numbers) = (BTreeSet::new(), BTreeSet::new());
     let mut others: Vec<&Val> = Vec::new();
-    let mut out = Vec::new();
+    let (mut out, mut compared) = (Vec::new(), 0);
     for item in list.iter() {
+        compared += others.len();
+        if compared > COMPARED {
+            call.context.check_time()?;
+            compared = 0;
+        }
         let new = match item {
             Val::Str(text) => texts.insert(text.as_bytes()),
+            Val::Int(number, kind) => numbers.insert((*number, *kind)),
             item if holds(&others, item)? => false,
             item => {
                 others.push(item);
@@ -116,7 +125,10 @@ fn without(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     )?;
     let omitted: Vec<&Val> = call.rest(1).iter().collect();
     let mut out = Vec::new();
-    for item in list.iter() {
+    for (index, item) in list.iter().enumerate() {
+        if index % COMPARED == 0 {
+            call.context.check_time()?;
+        }
         if !holds(&omitted, item)? {
             out.push(item.clone());
         }

@@ -45,8 +45,8 @@ use std::sync::Arc;
 
 pub use self::args::{MAX_ITEMS, MAX_TEXT};
 pub use self::regex::Cache as RegexCache;
-use crate::template::Func;
-use crate::world::World;
+use crate::template::{Fault, Func};
+use crate::world::{Deadline, World};
 
 /// Every family's table.
 pub const FAMILIES: &[(&str, &[Func<Context>])] = &[
@@ -69,6 +69,20 @@ pub const FAMILIES: &[(&str, &[Func<Context>])] = &[
     ("YAML, JSON and TOML", data::TABLE),
 ];
 
+/// How many steps a call counts whose work lies in other things than in long texts: a step is some 100 ns.
+pub const WORK: &[(&str, u32)] = &[
+    ("bcrypt", 600_000),
+    ("htpasswd", 600_000),
+    ("derivePassword", 600_000),
+    ("genPrivateKey", 600_000),
+    ("genCA", 600_000),
+    ("genCAWithKey", 10_000),
+    ("genSelfSignedCert", 600_000),
+    ("genSelfSignedCertWithKey", 10_000),
+    ("genSignedCert", 600_000),
+    ("genSignedCertWithKey", 10_000),
+];
+
 /// What functions need beside their arguments. One for each rendering.
 pub struct Context {
     /// The clock and entropy.
@@ -85,6 +99,8 @@ pub struct Context {
     pub predictable: BTreeSet<&'static str>,
     /// Regular expressions compiled so far; empty at first.
     pub regexes: RegexCache,
+    /// When the rendering must be done; `None` at first.
+    pub deadline: Option<Deadline>,
     /// How far the seed's randomness is used.
     pub stream: random::Stream,
     /// Primes for the keys to come; none at first.
@@ -104,6 +120,7 @@ impl Context {
             impure: BTreeSet::new(),
             predictable: BTreeSet::new(),
             regexes: RegexCache::default(),
+            deadline: None,
             stream: random::Stream::default(),
             primes: certs::Ahead::default(),
             last_rsa: certs::LastRsa::default(),
@@ -115,5 +132,16 @@ impl Context {
         if self.seed.is_some() {
             self.predictable.insert(name);
         }
+    }
+
+    /// What ends the rendering, when its time is over.
+    pub fn is_late(&self) -> Option<String> {
+        let over = self.deadline.as_ref().filter(|deadline| deadline.is_over())?;
+        Some(format!("the rendering takes longer than {:?}", over.time))
+    }
+
+    /// For functions that compare or search for long: between its pieces, each of some thousand steps.
+    pub(crate) fn check_time(&self) -> Result<(), Fault> {
+        self.is_late().map_or(Ok(()), |words| Err(words.into()))
     }
 }

@@ -2,11 +2,11 @@
 //! bytes, as in Go.
 
 use super::Context;
-use super::args::{check_items, check_text, func, items, part, strval, variadic};
+use super::args::{MAX_ITEMS, check_items, check_text, func, items, part, strval, variadic};
 use super::{case, wrap};
 use crate::gotext::quote;
 use crate::template::print::sprint;
-use crate::template::{Call, Fault, Func, List, ListType, Map, MapType, Str, Type, Val};
+use crate::template::{Call, Fault, Func, List, ListType, Map, MapType, Str, Type, Val, memory};
 
 fn trunc(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     let (count, text) = (call.int(0), call.str(1));
@@ -226,7 +226,7 @@ fn replace(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
         let most = text.len() / old.len().max(1) + 1;
         // The number of matches is counted only where it could matter.
         if most.saturating_mul(growth) > super::args::MAX_TEXT {
-            let pieces = split_bytes(&text, &old, -1).len();
+            let pieces = split_bytes(&text, &old, -1)?.len();
             check_text(pieces.saturating_mul(growth).saturating_add(text.len()))?;
         }
     }
@@ -237,7 +237,7 @@ fn replace(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
             text
         }));
     }
-    let mut pieces: Vec<&[u8]> = split_bytes(&text, &old, -1);
+    let mut pieces: Vec<&[u8]> = split_bytes(&text, &old, -1)?;
     if old.is_empty() {
         pieces.insert(0, b"");
         pieces.push(b"");
@@ -247,7 +247,7 @@ fn replace(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
 
 /// Go's `strings.SplitN`: at most `most` pieces, all of them below 0; characters for an
 /// empty separator.
-fn split_bytes<'a>(text: &'a Str, separator: &Str, most: i64) -> Vec<&'a [u8]> {
+fn split_bytes<'a>(text: &'a Str, separator: &Str, most: i64) -> Result<Vec<&'a [u8]>, Fault> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let mut rest = text.as_bytes();
     let mut pieces = Vec::new();
@@ -256,25 +256,27 @@ fn split_bytes<'a>(text: &'a Str, separator: &Str, most: i64) -> Vec<&'a [u8]> {
             if pieces.len() + 1 >= most {
                 break;
             }
+            check_items(pieces.len() + 1)?;
             pieces.push(bytes);
             rest = rest.get(bytes.len()..).unwrap_or_default();
         }
         if !rest.is_empty() && most > 0 {
             pieces.push(rest);
         }
-        return pieces;
+        return Ok(pieces);
     }
     while pieces.len() + 1 < most {
         let Some(place) = find(rest, separator.as_bytes()) else {
             break;
         };
+        check_items(pieces.len() + 1)?;
         pieces.push(rest.get(..place).unwrap_or_default());
         rest = rest.get(place + separator.len()..).unwrap_or_default();
     }
     if most > 0 {
         pieces.push(rest);
     }
-    pieces
+    Ok(pieces)
 }
 
 fn split_list(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
@@ -282,20 +284,22 @@ fn split_list(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     if let (Some(plain), Some(separator)) =
         (text.as_str(), separator.as_str().filter(|text| !text.is_empty()))
     {
-        return Ok(Val::strings(plain.split(separator)));
+        let pieces: Vec<&str> = plain.split(separator).take(MAX_ITEMS + 1).collect();
+        check_items(pieces.len())?;
+        return Ok(Val::strings(pieces));
     }
-    let pieces = split_bytes(&text, &separator, -1);
-    Ok(Val::strings(pieces.into_iter().map(Str::from_bytes)))
+    let pieces = split_bytes(&text, &separator, -1)?;
+    Ok(Val::strings(pieces.into_iter().map(Str::copy_of)))
 }
 
 fn split(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     let (separator, text) = (call.str(0), call.str(1));
-    Ok(numbered(split_bytes(&text, &separator, -1)))
+    Ok(numbered(split_bytes(&text, &separator, -1)?))
 }
 
 fn splitn(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     let (separator, most, text) = (call.str(0), call.int(1), call.str(2));
-    Ok(numbered(split_bytes(&text, &separator, most)))
+    Ok(numbered(split_bytes(&text, &separator, most)?))
 }
 
 /// A map[string]string with the keys `_0`, `_1`, …
@@ -303,7 +307,7 @@ fn numbered(pieces: Vec<&[u8]>) -> Val {
     let entries = pieces
         .into_iter()
         .enumerate()
-        .map(|(index, piece)| (format!("_{index}").into(), Val::Str(Str::from_bytes(piece))))
+        .map(|(index, piece)| (format!("_{index}").into(), Val::Str(Str::copy_of(piece))))
         .collect();
     Val::Map(Map::with(MapType::Strings, entries))
 }
@@ -317,28 +321,28 @@ fn plural(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
 }
 
 fn quote_all(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
-    Ok(Val::str(joined(call, |value| {
-        quote::quote(strval(value).as_bytes())
-    })))
+    Ok(Val::Str(joined(call, |value| {
+        quote::quote(strval(value).as_bytes()).into_bytes()
+    })?))
 }
 
 fn squote_all(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
-    let values = call.args.iter().filter(|value| !value.is_nil());
-    let quoted: Vec<Vec<u8>> = values
-        .map(|value| [b"'", sprint(value).as_bytes(), b"'"].concat())
-        .collect();
-    Ok(Val::Str(Str::from_bytes(quoted.join(&b' '))))
+    Ok(Val::Str(joined(call, |value| {
+        [b"'", sprint(value).as_bytes(), b"'"].concat()
+    })?))
 }
 
 /// The arguments that are not nil, with spaces between.
-fn joined(call: &Call<'_, Context>, show: impl Fn(&Val) -> String) -> String {
-    let shown: Vec<String> = call
-        .args
-        .iter()
-        .filter(|value| !value.is_nil())
-        .map(show)
-        .collect();
-    shown.join(" ")
+fn joined(call: &Call<'_, Context>, show: impl Fn(&Val) -> Vec<u8>) -> Result<Str, Fault> {
+    let mut out = Vec::new();
+    for (index, value) in call.args.iter().filter(|value| !value.is_nil()).enumerate() {
+        if index > 0 {
+            out.push(b' ');
+        }
+        out.extend_from_slice(&show(value));
+        check_text(out.len())?;
+    }
+    Ok(Str::from_bytes(out))
 }
 
 fn cat(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
@@ -369,7 +373,11 @@ fn join_texts(texts: &[Str], separator: &Str) -> Result<Str, Fault> {
 /// sprig's `strslice`: the items that are not nil as texts; a single value is a list of one.
 pub(super) fn texts(value: &Val) -> Vec<Str> {
     match items(value) {
-        Some(items) => items.iter().filter(|item| !item.is_nil()).map(strval).collect(),
+        Some(items) => {
+            let items = items.iter().filter(|item| !item.is_nil());
+            // Each may be long: the run ends when they take too much memory.
+            items.map(strval).take_while(|_| memory::fits(0)).collect()
+        }
         None if value.is_nil() => Vec::new(),
         None => vec![strval(value)],
     }

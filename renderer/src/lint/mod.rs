@@ -31,6 +31,7 @@ mod words;
 use std::path::Path;
 
 use crate::diag::{Class, Diagnostic, Severity as Grave};
+use crate::engine::Limits;
 use crate::engine::capabilities::Capabilities;
 use crate::source::Location;
 use crate::value::Map;
@@ -101,6 +102,8 @@ pub struct Options {
     pub capabilities: Capabilities,
     /// Whether schemas are left alone.
     pub skip_schema: bool,
+    /// How much a rendering may take.
+    pub limits: Limits,
 }
 
 /// What was found in one chart.

@@ -12,7 +12,6 @@ use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::engine::release::Release;
 use crate::engine::{Input, Output, Problem, Program, RENDERED_LINES, Unit, blame, defaults, unit};
 use crate::source::Location;
-use crate::template::MAX_STEPS;
 use crate::template::print::quote;
 use crate::value::Map;
 use crate::values::dependencies::{Enabled, Prepared};
@@ -187,7 +186,7 @@ fn run_program(
         world: Arc::new(System),
         seed: None,
         lint: true,
-        steps: MAX_STEPS,
+        limits: options.limits.clone(),
         traced,
     };
     program.run(&input, false)

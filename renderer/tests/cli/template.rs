@@ -76,3 +76,37 @@ fn failures_are_json_when_that_is_wanted() {
     let error = run.json()["error"].clone();
     assert_eq!((run.code, error["class"].as_str()), (2, Some("usage")));
 }
+
+#[test]
+fn what_takes_too_much_memory_or_time_ends_as_a_mistake_of_the_chart() {
+    let folder = tempfile::tempdir().unwrap();
+    let chart = |name: &str, text: &str| {
+        let root = folder.path().join(name);
+        std::fs::create_dir_all(root.join("templates")).unwrap();
+        std::fs::write(
+            root.join("Chart.yaml"),
+            format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n"),
+        )
+        .unwrap();
+        std::fs::write(root.join("templates/a.yaml"), text).unwrap();
+        root.display().to_string()
+    };
+    let large = chart(
+        "large",
+        r#"{{ $l := list }}{{ range 90 }}{{ $l = append $l (repeat 300000 "a") }}{{ end }}a: 1"#,
+    );
+    let run = refusal(&[&large, "--max-memory", "16MiB"]);
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stderr.contains("more than 16777216 bytes of memory"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains("--max-memory allows more"), "{}", run.stderr);
+    let run = Run::of(command().args(["template", &large, "--max-memory=64MiB"]));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let slow = chart("slow", "{{ range 400000000 }}{{ end }}a: 1");
+    let run = refusal(&[&slow, "--render-timeout", "1ms"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("takes longer than 1ms"), "{}", run.stderr);
+}

@@ -1,9 +1,15 @@
 //! What is hostile on purpose ends soon, with a diagnostic: never a panic, never a full stack.
 
-use solar_render::engine::{Chart, Request};
-use solar_render::value::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
-use crate::support::render_within;
+use solar_render::diag::Class;
+use solar_render::engine::{Chart, Limits, Request};
+use solar_render::value::Value;
+use solar_render::world::World;
+
+use crate::support::{render_limited, render_within};
 
 /// Enough to reach every other limit, and soon over.
 const STEPS: u64 = 20_000_000;
@@ -126,6 +132,117 @@ fn subcharts_under_many_aliases_are_counted() {
     let problem = aliased(12).render(&Request::new("r")).err().unwrap();
     assert!(
         problem.to_string().contains("more than 10000 charts"),
+        "{problem}"
+    );
+}
+
+/// Each took gigabytes, or ended in SIGABRT.
+#[test]
+fn values_that_fill_the_memory_are_refused() {
+    const MEMORY: usize = 16 << 20;
+    let limits = || Limits {
+        memory: MEMORY,
+        clock: Arc::new(solar_render::world::Fixed::default()),
+        ..Limits::default()
+    };
+    let big = r#"{{ $x := repeat 100000 "0123456789" }}"#;
+    for text in [
+        // Texts that are kept.
+        r#"{{ $l := list }}{{ range 1000 }}{{ $l = append $l (print $x .) }}{{ end }}"#,
+        r#"{{ $d := dict }}{{ range 1000 }}{{ $_ := set $d (toString .) (print $x .) }}{{ end }}"#,
+        r#"{{ $d := dict }}{{ range 1000 }}{{ $_ := set $d (print $x .) . }}{{ end }}"#,
+        // One text made of another, many times.
+        r#"{{ $l := list }}{{ range 100 }}{{ $l = append $l $x }}{{ end }}{{ toYaml $l }}"#,
+        r#"{{ $l := list }}{{ range 100 }}{{ $l = append $l $x }}{{ end }}{{ toStrings (list $l $l $l) }}"#,
+        r#"{{ $l := list }}{{ range 100 }}{{ $l = append $l $x }}{{ end }}{{ printf "%v" $l }}"#,
+        r#"{{ printf "%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s" $x }}"#,
+        r#"{{ range 100 }}{{ $x }}{{ end }}"#,
+        // Lists and maps.
+        r#"{{ $l := list }}{{ range 1000 }}{{ $l = append $l (until 10000) }}{{ end }}"#,
+        r#"{{ $d := dict }}{{ range 200000 }}{{ $_ := set $d (toString .) "" }}{{ end }}"#,
+    ] {
+        let problem = render_limited(&format!("{big}{text}"), limits()).unwrap_err();
+        let one = problem.iter().next().unwrap();
+        assert!(
+            one.message.contains("16777216 bytes of memory"),
+            "{text}: {problem}"
+        );
+        assert_eq!((one.class, one.hints.len()), (Class::Template, 1), "{text}");
+    }
+    // What is dropped counts no more.
+    let dropped = r#"{{ range 100 }}{{ $y := print $x . }}{{ $z := until 10000 }}{{ end }}"#;
+    assert_eq!(render_limited(&format!("{big}{dropped}"), limits()).unwrap(), "");
+}
+
+#[test]
+fn lists_of_pieces_have_at_most_so_many_items() {
+    let big = r#"{{ $x := repeat 1100000 "a," }}"#;
+    for text in [
+        r#"{{ splitList "" $x }}"#,
+        r#"{{ splitList "," $x }}"#,
+        r#"{{ split "," $x }}"#,
+    ] {
+        assert!(
+            refused(&format!("{big}{text}")).contains("more than 1000000 items"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn steps_are_weighed_by_their_work() {
+    let hashes =
+        r#"{{ $x := repeat 1000000 "0123456789" }}{{ range 1000 }}{{ $_ := sha256sum $x }}{{ end }}"#;
+    assert!(refused(hashes).contains("takes more than"));
+    let passwords = r#"{{ range 1000 }}{{ $_ := bcrypt "a" }}{{ end }}"#;
+    assert!(refused(passwords).contains("takes more than"));
+}
+
+/// A clock that goes on by a second whenever it is asked.
+struct Ticking(AtomicU64);
+
+impl World for Ticking {
+    fn env(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH
+    }
+
+    fn uptime(&self) -> Duration {
+        Duration::from_secs(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn entropy(&self) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn a_rendering_ends_when_its_time_is_over() {
+    let limits = |seconds| Limits {
+        time: Duration::from_secs(seconds),
+        clock: Arc::new(Ticking(AtomicU64::new(0))),
+        ..Limits::default()
+    };
+    let text = "{{ range 1000000 }}{{ end }}";
+    let problem = render_limited(text, limits(5)).unwrap_err();
+    let one = problem.iter().next().unwrap();
+    assert!(
+        one.message.contains("the rendering takes longer than 5s"),
+        "{problem}"
+    );
+    assert_eq!((one.class, one.hints.len()), (Class::Template, 1));
+    assert!(one.location.is_some());
+    render_limited(text, limits(100)).unwrap();
+    // Also within one function.
+    let uniq = r#"{{ $l := list }}{{ range 1000 }}{{ $l = append $l (list .) }}{{ end }}{{ uniq $l }}"#;
+    let problem = render_limited(uniq, limits(4)).unwrap_err();
+    assert!(
+        problem
+            .to_string()
+            .contains("uniq: the rendering takes longer than 4s"),
         "{problem}"
     );
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use solar_render::diag::Diagnostics;
-use solar_render::engine::{Input, Program, Unit};
+use solar_render::engine::{Input, Limits, Program, Unit};
 use solar_render::source::Source;
 use solar_render::template::Val;
 use solar_render::value::{Map, Value};
@@ -27,6 +27,21 @@ fn unit(text: &str) -> Unit {
 
 /// What the template prints, with at most so many steps.
 pub(crate) fn render_within(text: &str, values: &Value, steps: u64) -> Result<String, Diagnostics> {
+    let limits = Limits {
+        steps,
+        // Stands still: these tests are about steps.
+        clock: Arc::new(Fixed::default()),
+        ..Limits::default()
+    };
+    render(text, values, limits)
+}
+
+/// What the template prints within limits.
+pub(crate) fn render_limited(text: &str, limits: Limits) -> Result<String, Diagnostics> {
+    render(text, &Value::empty_map(), limits)
+}
+
+fn render(text: &str, values: &Value, limits: Limits) -> Result<String, Diagnostics> {
     let empty = Map::default();
     let program = Program::new(unit(text))?;
     let output = program.render(&Input {
@@ -36,7 +51,7 @@ pub(crate) fn render_within(text: &str, values: &Value, steps: u64) -> Result<St
         world: Arc::new(Fixed::default()),
         seed: Some(1),
         lint: false,
-        steps,
+        limits,
         traced: std::collections::BTreeSet::new(),
     })?;
     Ok(output

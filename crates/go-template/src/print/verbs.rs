@@ -3,7 +3,9 @@
 use super::number::{self, Flags};
 use super::quote::{can_backquote, quote_ascii, quote_bytes, quote_char};
 use crate::data::MAX_NESTING;
+use crate::memory;
 use crate::run::MAX_TEXT_BYTES;
+use crate::text::Str;
 use crate::value::{IntType, Kind, Val};
 
 /// What stands for an address.
@@ -53,7 +55,8 @@ impl<'a> Printer<'a> {
     }
 
     fn at(&mut self, value: &Val, verb: char, depth: usize) {
-        if depth > MAX_NESTING || self.out.len() > MAX_TEXT_BYTES {
+        let more = value.as_str().map_or(0, Str::len);
+        if depth > MAX_NESTING || self.out.len() > MAX_TEXT_BYTES || !memory::fits(self.out.len() + more) {
             // Go would print until its stack or its memory is full.
             self.out.extend_from_slice(b"...");
             return;

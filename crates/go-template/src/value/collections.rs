@@ -1,12 +1,13 @@
 //! Lists and maps, which hold values and are dropped flat.
 
-use std::cell::{Ref, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::{ListType, MapType, Val};
+use crate::memory::{self, Charge, Counted, ENTRY, ITEM};
 
 /// A list. Cheap to clone.
 #[derive(Clone)]
@@ -16,7 +17,12 @@ struct Items {
     kind: ListType,
     nil: bool,
     items: Vec<Val>,
+    _charge: Charge,
 }
+
+/// A []uint8. Cheap to clone.
+#[derive(Clone)]
+pub struct Bytes(Rc<Counted<[u8]>>);
 
 /// A map. Clones share the content.
 #[derive(Clone)]
@@ -27,6 +33,8 @@ pub struct Map {
 
 struct Entries {
     entries: RefCell<BTreeMap<Arc<str>, Val>>,
+    /// What the entries count.
+    charged: Cell<usize>,
 }
 
 impl List {
@@ -37,14 +45,21 @@ impl List {
 
     /// A list of a declared type.
     pub fn typed(kind: ListType, items: Vec<Val>) -> Self {
-        let nil = false;
-        Self(Rc::new(Items { kind, nil, items }))
+        Self::made(kind, false, items)
     }
 
     /// Go's nil slice of a declared type: an empty list, but null in JSON and YAML.
     pub fn nil(kind: ListType) -> Self {
-        let (nil, items) = (true, Vec::new());
-        Self(Rc::new(Items { kind, nil, items }))
+        Self::made(kind, true, Vec::new())
+    }
+
+    fn made(kind: ListType, nil: bool, items: Vec<Val>) -> Self {
+        Self(Rc::new(Items {
+            kind,
+            nil,
+            _charge: Charge::of(items.len() * ITEM),
+            items,
+        }))
     }
 
     /// Whether it is a nil slice.
@@ -81,6 +96,37 @@ impl fmt::Debug for List {
     }
 }
 
+impl From<&[u8]> for Bytes {
+    fn from(bytes: &[u8]) -> Self {
+        Self(Rc::new(Counted::new(bytes.into())))
+    }
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Rc::new(Counted::new(bytes.into())))
+    }
+}
+
+impl PartialEq for Bytes {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl std::ops::Deref for Bytes {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Bytes({})", self.len())
+    }
+}
+
 impl Map {
     /// An empty map of a declared type.
     pub fn typed(kind: MapType) -> Self {
@@ -89,8 +135,13 @@ impl Map {
 
     /// A map of a declared type.
     pub fn with(kind: MapType, entries: BTreeMap<Arc<str>, Val>) -> Self {
-        let entries = RefCell::new(entries);
-        let content = Rc::new(Entries { entries });
+        // Not their keys: what maps are made of at once is data or another map, whose keys they share.
+        let charged = entries.len() * ENTRY;
+        memory::take(charged);
+        let content = Rc::new(Entries {
+            entries: RefCell::new(entries),
+            charged: Cell::new(charged),
+        });
         Self { kind, content }
     }
 
@@ -119,14 +170,26 @@ impl Map {
 
     /// Sets a key.
     pub fn set(&self, key: impl Into<Arc<str>>, value: Val) {
-        let former = self.content.entries.borrow_mut().insert(key.into(), value);
+        let key = key.into();
+        let charge = ENTRY + key.len();
+        let former = self.content.entries.borrow_mut().insert(key, value);
+        if former.is_none() {
+            memory::take(charge);
+            self.content.charged.update(|charged| charged + charge);
+        }
         // Dropped after the borrow: it may be the last hold on a map that holds this one.
         drop(former);
     }
 
     /// Takes a key out.
     pub fn remove(&self, key: &str) -> Option<Val> {
-        self.content.entries.borrow_mut().remove(key)
+        let former = self.content.entries.borrow_mut().remove(key);
+        if former.is_some() {
+            let charge = (ENTRY + key.len()).min(self.content.charged.get());
+            memory::give_back(charge);
+            self.content.charged.update(|charged| charged - charge);
+        }
+        former
     }
 
     /// Whether a key is there.
@@ -229,6 +292,7 @@ impl Drop for Items {
 
 impl Drop for Entries {
     fn drop(&mut self) {
+        memory::give_back(self.charged.get());
         drop_flat(std::mem::take(self.entries.get_mut()).into_values());
     }
 }

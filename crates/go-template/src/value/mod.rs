@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 mod collections;
 
-pub use self::collections::{List, Map};
+pub use self::collections::{Bytes, List, Map};
 use super::func::{Fault, Type};
 use super::text::Str;
 
@@ -35,7 +35,7 @@ pub enum Val {
     /// string
     Str(Str),
     /// []uint8
-    Bytes(Rc<[u8]>),
+    Bytes(Bytes),
     /// []interface{}, []string, []int
     List(List),
     /// `map[string]interface{}` and its kin
@@ -45,7 +45,7 @@ pub enum Val {
 }
 
 /// The signed types.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IntType {
     /// int
     Int,

@@ -60,7 +60,7 @@ fn age(text: &str) -> Result<Duration, String> {
 }
 
 /// `1000`, `64KiB`, `500MiB`, `2GiB`
-fn bytes(text: &str) -> Result<u64, String> {
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
     number(
         text,
         &[

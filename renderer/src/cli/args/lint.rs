@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use super::limits::LimitFlags;
 use super::rendering::ValueFlags;
 
 /// `lint`
@@ -14,6 +15,8 @@ pub(crate) struct Lint {
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) values: ValueFlags,
+    #[command(flatten)]
+    pub(crate) limits: LimitFlags,
     /// Fail on warnings of Helm's, too
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) strict: bool,

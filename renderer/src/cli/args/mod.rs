@@ -12,6 +12,7 @@ pub(super) mod fetch;
 pub(super) mod global;
 pub(super) mod helm;
 pub(super) mod images;
+pub(super) mod limits;
 pub(super) mod lint;
 pub(super) mod login;
 pub(super) mod package;

@@ -66,7 +66,7 @@ impl std::fmt::Debug for Hidden {
 }
 
 /// `500ms`, `30s`, `2m`, `1h`; a bare number is seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
     let wanted = || "a time is wanted, as in 500ms, 30s, 2m or 1h".to_owned();
     let count: u64 = digits.parse().map_err(|_| wanted())?;

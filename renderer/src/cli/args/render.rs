@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use super::limits::TimeFlag;
 use super::policy::Policy;
 use super::registry::Registry;
 use crate::reference::Target;
@@ -27,6 +28,8 @@ pub(crate) struct Render {
     /// Keep the chart's files in this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) time: TimeFlag,
     #[command(flatten)]
     pub(crate) policy: Policy,
     #[command(flatten)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::fetch::Fetch;
+use super::limits::LimitFlags;
 use super::rendering::{ClusterFlags, ReleaseFlags, ValueFlags};
 
 /// `template`
@@ -21,6 +22,8 @@ pub(crate) struct Template {
     pub(crate) cluster: ClusterFlags,
     #[command(flatten)]
     pub(crate) shown: ShownFlags,
+    #[command(flatten)]
+    pub(crate) limits: LimitFlags,
     #[command(flatten)]
     pub(crate) fetch: Fetch,
     /// When dependencies of a chart folder are missing, choose the newest that fit, as `dependency update` does
