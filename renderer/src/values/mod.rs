@@ -6,6 +6,7 @@ pub mod dependencies;
 pub mod options;
 mod places;
 pub mod schema;
+mod schema_bounds;
 mod schema_cycles;
 #[cfg(test)]
 mod schema_tests;

@@ -10,13 +10,17 @@
 //!   `$schema` is such a reference.
 //! - A `urn:` that is not in the schema takes anything, without Helm's warning.
 //! - The format `period` is not checked.
+//! - The steps of a check and the size of patterns are bounded.
 //! - Of a schema that refers to itself without end Helm gives the two places.
 
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError};
 use serde_json::Value as Json;
 
-use super::schema_cycles::refers_to_itself;
+use super::schema_bounds::{
+    KEYWORD, MAX_LOOKED_INTO, MAX_PATTERN_BYTES, MAX_STEPS, Steps, TooManySteps, prepare,
+};
+use super::schema_cycles::{looked_into, refers_to_itself};
 use super::schema_words::{is_duration, is_semver, is_uuid, quoted, words};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::source::Location;
@@ -202,6 +206,9 @@ fn with_room(work: impl FnOnce() -> Violations + Send) -> Violations {
         let thread = std::thread::Builder::new().stack_size(STACK);
         match thread.spawn_scoped(scope, work).map(|running| running.join()) {
             Ok(Ok(found)) => found,
+            Ok(Err(panic)) if panic.is::<TooManySteps>() => Violations::of_schema(format!(
+                "values.schema.json takes more than {MAX_STEPS} steps to check"
+            )),
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
             Err(error) => Violations::of_schema(format!("the schema can't be checked: {error}")),
         }
@@ -234,11 +241,12 @@ impl Violations {
 }
 
 fn violations(schema: &[u8], values: &Map, room: usize) -> Violations {
-    let schema = match parse(schema) {
+    let mut schema = match parse(schema) {
         Ok(schema) => schema,
         Err(message) => return Violations::of_schema(message),
     };
-    let validator = match compile(&schema) {
+    let pattern_bytes = prepare(&mut schema);
+    let validator = match compile(&schema, pattern_bytes) {
         Ok(validator) => validator,
         Err(error) => return Violations::of_schema(refusal(&error)),
     };
@@ -286,6 +294,11 @@ fn parse(bytes: &[u8]) -> std::result::Result<Json, String> {
     if refers_to_itself(&schema) {
         return Err("values.schema.json: a `$ref` leads back to itself without end".to_owned());
     }
+    if looked_into(&schema) > MAX_LOOKED_INTO {
+        return Err(format!(
+            "values.schema.json: `unevaluatedProperties` or `unevaluatedItems` take more than {MAX_LOOKED_INTO} steps"
+        ));
+    }
     Ok(schema)
 }
 
@@ -310,15 +323,24 @@ fn name_draft(schema: &mut Json) {
     *name = Json::from(known);
 }
 
-fn compile(schema: &Json) -> std::result::Result<jsonschema::Validator, Box<ValidationError<'static>>> {
+fn compile(
+    schema: &Json,
+    pattern_bytes: usize,
+) -> std::result::Result<jsonschema::Validator, Box<ValidationError<'static>>> {
+    let steps = Steps::default();
     let options = jsonschema::options()
         // RE2's family, as Go's patterns are.
-        .with_pattern_options(PatternOptions::regex())
+        .with_pattern_options(PatternOptions::regex().size_limit(pattern_bytes))
         .with_base_uri("file:///values.schema.json")
         .with_retriever(Nowhere)
         // Helm asserts no contents.
         .without_content_encoding_support("base64")
         .without_content_media_type_support("application/json")
+        // See `schema_bounds`.
+        .with_keyword(KEYWORD, move |_, _, _| {
+            steps.step();
+            Ok(Box::new(steps.clone()))
+        })
         // Known to Helm in every draft that asserts formats, or in none.
         .with_format("semver", is_semver)
         .with_format("uuid", is_uuid)
@@ -330,6 +352,15 @@ fn compile(schema: &Json) -> std::result::Result<jsonschema::Validator, Box<Vali
 
 fn refusal(error: &ValidationError<'_>) -> String {
     let text = error.to_string();
+    if let Kind::Format { format } = error.kind()
+        && format == "regex"
+    {
+        return format!(
+            "values.schema.json is not a schema: at '{}': {text} (or too large: the patterns of a schema may take \
+             {MAX_PATTERN_BYTES} bytes)",
+            error.instance_path()
+        );
+    }
     match error.kind() {
         Kind::Referencing(_) => format!("values.schema.json can't be used: {text}"),
         _ => format!(

@@ -1,7 +1,7 @@
 //! Schemas whose references lead back to themselves without going into the values: to check
 //! anything against one would not end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
@@ -35,6 +35,34 @@ pub(super) fn refers_to_itself(root: &Json) -> bool {
     false
 }
 
+/// Keywords that look into all schemas that hold for the same value.
+const UNEVALUATED: &[&str] = &["unevaluatedItems", "unevaluatedProperties"];
+
+/// How many schemas all keywords look into together that ask what others have left: each as often as a way leads to
+/// it. No schema may come to itself by references alone.
+pub(super) fn looked_into(root: &Json) -> usize {
+    let search = Search {
+        root,
+        open: BTreeSet::new(),
+        closed: BTreeSet::new(),
+    };
+    let (mut ways, mut total) = (BTreeMap::new(), 0_usize);
+    let mut left = vec![root];
+    while let Some(next) = left.pop() {
+        match next {
+            Json::Object(entries) => {
+                if UNEVALUATED.iter().any(|name| entries.contains_key(*name)) {
+                    total = total.saturating_add(search.ways(next, &mut ways));
+                }
+                left.extend(entries.values());
+            }
+            Json::Array(items) => left.extend(items),
+            _ => {}
+        }
+    }
+    total
+}
+
 struct Search<'s> {
     root: &'s Json,
     /// The schemas on the way, by address: one schema is one place in the tree.
@@ -64,6 +92,27 @@ impl<'s> Search<'s> {
             left.extend(self.next(schema).into_iter().map(|next| (next, false)));
         }
         false
+    }
+
+    /// It, and all schemas below it that hold for the same value.
+    fn ways(&self, start: &'s Json, known: &mut BTreeMap<usize, usize>) -> usize {
+        let address = |schema: &'s Json| std::ptr::from_ref(schema).addr();
+        let mut left = vec![(start, false)];
+        while let Some((schema, leaving)) = left.pop() {
+            if known.contains_key(&address(schema)) {
+                continue;
+            }
+            let next = self.next(schema);
+            if leaving {
+                let below = next.iter().filter_map(|next| known.get(&address(next)));
+                let sum = below.fold(1_usize, |sum, ways| sum.saturating_add(*ways));
+                known.insert(address(schema), sum);
+                continue;
+            }
+            left.push((schema, true));
+            left.extend(next.into_iter().map(|next| (next, false)));
+        }
+        known.get(&address(start)).copied().unwrap_or(1)
     }
 
     /// The schemas that hold for the same value.

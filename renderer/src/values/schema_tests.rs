@@ -147,3 +147,37 @@ fn many_violations_are_counted_and_the_first_are_listed() {
         Some("150 more causes are not listed")
     );
 }
+
+/// It did not end.
+#[test]
+fn a_schema_that_asks_for_too_many_steps_is_refused() {
+    let level = |level: usize| {
+        let next = format!(r##"{{"$ref":"#/$defs/l{}"}}"##, level + 1);
+        format!(r#""l{level}":{{"anyOf":[{}]}}"#, [next.as_str(); 6].join(","))
+    };
+    let levels: Vec<String> = (0..20).map(level).collect();
+    for keyword in ["unevaluatedProperties", "additionalProperties"] {
+        let schema = format!(
+            r##"{{"$ref":"#/$defs/l0","{keyword}":false,"$defs":{{{},"l20":{{"required":["x"]}}}}}}"##,
+            levels.join(",")
+        );
+        let found = check(&schema, "a: 1");
+        assert!(
+            found.iter().any(|line| line.contains("steps")),
+            "{keyword}: {found:?}"
+        );
+    }
+}
+
+/// They took 709 MiB.
+#[test]
+fn many_patterns_that_repeat_share_a_bound() {
+    let patterns = |count: usize| {
+        let one = |number: usize| format!(r#""^(a|b{number}){{900}}$":{{"type":"string"}}"#);
+        let all: Vec<String> = (0..count).map(one).collect();
+        format!(r#"{{"patternProperties":{{{}}}}}"#, all.join(","))
+    };
+    assert!(check(&patterns(10), "a: 1").is_empty());
+    let found = check(&patterns(2_000), "a: 1");
+    assert!(found.iter().any(|line| line.contains("too large")), "{found:?}");
+}

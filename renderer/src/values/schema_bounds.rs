@@ -1,0 +1,199 @@
+//! Bounds on schemas: how many steps it takes to hold values against one ([`Steps`]), and how large its patterns
+//! may be once they are compiled ([`pattern_bytes`]).
+//!
+//! A few lines of schema can ask for more work than any machine does: six alternatives that hold six others, twenty
+//! levels deep. So each schema that has others in it gets a keyword of ours that counts, and the thread that checks
+//! unwinds when there have been too many.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use jsonschema::{Keyword, ValidationError};
+use serde_json::{Map, Value as Json};
+
+/// How often schemas that hold others may be compiled and looked up in the values of one chart.
+pub(super) const MAX_STEPS: usize = 2_000_000;
+/// How many schemas the keywords may look into that ask what others have left: that is compiled for each of them.
+pub(super) const MAX_LOOKED_INTO: usize = 100_000;
+/// The most bytes of all patterns of a schema, compiled.
+pub(super) const MAX_PATTERN_BYTES: usize = 64 << 20;
+/// The most bytes of one of them.
+const MAX_ONE_PATTERN: usize = 10 << 20;
+
+/// The name of the keyword that counts.
+pub(super) const KEYWORD: &str = "x-solar-render-step";
+
+/// Keywords whose value is a schema, or (with `items`, before 2020) a list of them.
+const ONE: &[&str] = &[
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+/// Keywords whose value is a list of schemas.
+const MANY: &[&str] = &["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+/// Keywords whose value is a map with schemas in it.
+const NAMED: &[&str] = &[
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
+];
+/// Keywords that go on when a schema of theirs fails.
+const BRANCHES: &[&str] = &["anyOf", "if", "not", "oneOf"];
+const REFERENCES: &[&str] = &["$dynamicRef", "$recursiveRef", "$ref"];
+
+/// What unwinds when there are too many steps.
+pub(super) struct TooManySteps;
+
+/// Counts.
+#[derive(Default, Clone)]
+pub(super) struct Steps(Arc<AtomicUsize>);
+
+impl Steps {
+    /// One more; unwinds, without the panic's message, when it is one too many.
+    pub(super) fn step(&self) {
+        if self.0.fetch_add(1, Ordering::Relaxed) >= MAX_STEPS {
+            std::panic::resume_unwind(Box::new(TooManySteps));
+        }
+    }
+}
+
+impl<'i> Keyword<'i> for Steps {
+    fn validate(&self, _: &'i Json) -> Result<(), ValidationError<'i>> {
+        self.step();
+        Ok(())
+    }
+
+    fn is_valid(&self, _: &'i Json) -> bool {
+        self.step();
+        true
+    }
+}
+
+/// Puts the keyword into each schema that holds or names others; how large each pattern may be.
+pub(super) fn prepare(root: &mut Json) -> usize {
+    let mut patterns = BTreeSet::new();
+    // Also what only references lead to.
+    let targets: Vec<String> = references(root);
+    for target in targets {
+        if let Some(schema) = root.pointer_mut(&target) {
+            mark(schema, &mut patterns);
+        }
+    }
+    mark(root, &mut patterns);
+    pattern_bytes(patterns.len())
+}
+
+fn pattern_bytes(count: usize) -> usize {
+    (MAX_PATTERN_BYTES / count.max(1)).min(MAX_ONE_PATTERN)
+}
+
+/// The places in the text that its references name.
+fn references(root: &Json) -> Vec<String> {
+    let (mut found, mut left) = (BTreeSet::new(), vec![root]);
+    while let Some(next) = left.pop() {
+        match next {
+            Json::Object(entries) => {
+                let named = REFERENCES.iter().filter_map(|name| entries.get(*name)?.as_str());
+                found.extend(named.filter_map(|text| text.strip_prefix('#')).map(str::to_owned));
+                left.extend(entries.values());
+            }
+            Json::Array(items) => left.extend(items),
+            _ => {}
+        }
+    }
+    found.into_iter().collect()
+}
+
+fn mark(schema: &mut Json, patterns: &mut BTreeSet<String>) {
+    let mut left = vec![schema];
+    while let Some(Json::Object(entries)) = left.pop() {
+        if entries.contains_key(KEYWORD) {
+            continue;
+        }
+        patterns.extend(entries.get("pattern").and_then(Json::as_str).map(str::to_owned));
+        if let Some(Json::Object(named)) = entries.get("patternProperties") {
+            patterns.extend(named.keys().cloned());
+        }
+        if holds_others(entries) {
+            if BRANCHES.iter().any(|name| entries.contains_key(*name)) {
+                mark_first(entries);
+            }
+            entries.insert(KEYWORD.to_owned(), Json::Bool(true));
+        }
+        for (name, value) in entries {
+            let name = name.as_str();
+            if value.is_object() && ONE.contains(&name) {
+                left.push(value);
+                continue;
+            }
+            match value {
+                Json::Array(items) if MANY.contains(&name) => left.extend(items),
+                Json::Object(named) if NAMED.contains(&name) => left.extend(named.values_mut()),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Lets the step count before the alternatives are tried. Keywords of ours come last, and where all alternatives fail
+/// it never comes to that.
+fn mark_first(entries: &mut Map<String, Json>) {
+    let all = entries.entry("allOf").or_insert_with(|| Json::Array(Vec::new()));
+    if let Json::Array(all) = all {
+        // Behind those that are there, which references may name by their number.
+        all.push(Json::Object(
+            [(KEYWORD.to_owned(), Json::Bool(true))].into_iter().collect(),
+        ));
+    }
+}
+
+fn holds_others(entries: &Map<String, Json>) -> bool {
+    let all = [ONE, MANY, NAMED, REFERENCES];
+    all.into_iter().flatten().any(|name| entries.contains_key(*name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_schemas_are_marked_and_only_those_that_hold_others() {
+        let mut schema: Json = serde_json::from_str(
+            r##"{"properties":{"properties":{"type":"object"},"b":{"not":{"pattern":"a"}},"c":{"$ref":"#/odd/x"}},
+                "enum":[{"not":1}],"const":{"if":{}},"odd":{"x":{"patternProperties":{"^b":{}}}}}"##,
+        )
+        .unwrap();
+        assert_eq!(prepare(&mut schema), MAX_ONE_PATTERN);
+        let is_marked = |pointer: &str| schema.pointer(pointer).unwrap().get(KEYWORD).is_some();
+        for pointer in [
+            "",
+            "/properties/b",
+            "/properties/b/allOf/0",
+            "/properties/c",
+            "/odd/x",
+        ] {
+            assert!(is_marked(pointer), "{pointer}");
+        }
+        for pointer in [
+            "/properties",
+            "/properties/properties",
+            "/enum/0",
+            "/const",
+            "/odd",
+        ] {
+            assert!(!is_marked(pointer), "{pointer}");
+        }
+    }
+}
