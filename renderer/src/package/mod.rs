@@ -7,6 +7,7 @@
 pub mod artifact;
 pub mod gzip;
 mod manifest;
+mod spool;
 pub mod tar;
 
 use std::fs;
@@ -22,11 +23,12 @@ use crate::fsio;
 use crate::reference::Digest;
 use artifact::{Artifact, Blob, BlobSource};
 use gzip::{Deflater, GzipWriter};
+use spool::{Spool, SpoolBytes, SpooledArchive};
 
 /// The time of every file in an archive: 1980-01-01T00:00:00Z, the earliest that zip tools can show.
 pub const DEFAULT_MTIME: u64 = 315_532_800;
-/// The largest archive that is held in memory, in bytes. Larger ones are compressed twice:
-/// once for the digest, once into the upload.
+/// The largest archive that is held in memory, in bytes. Larger ones are kept in a temporary file, or compressed twice
+/// where there is no room for one: once for the digest, once into the upload.
 pub const MEMORY_LIMIT: u64 = 16 * 1024 * 1024;
 /// The largest provenance file, in bytes.
 const MAX_PROVENANCE_BYTES: u64 = 1024 * 1024;
@@ -66,19 +68,16 @@ impl Packer {
 
     /// Packs a chart and works out every digest.
     pub fn pack(&mut self, chart: Arc<Chart>, stamp: Stamp) -> Result<Artifact> {
-        let mut sink = Sink {
-            hash: Sha256::new(),
-            size: 0,
-            bytes: Some(Vec::new()),
-        };
+        let mut spool = Spool::new(true);
         let deflater = self.deflater.take().unwrap_or_default();
         let deflater =
-            write_archive(&chart, stamp.mtime, self.threads, deflater, &mut sink).map_err(unreadable)?;
+            write_archive(&chart, stamp.mtime, self.threads, deflater, &mut spool).map_err(unreadable)?;
         self.deflater = Some(deflater);
-        let digest = Digest::from_sha256(&sink.hash.finalize().into());
-        let content = match sink.bytes {
-            Some(bytes) => artifact::Content::Memory(bytes.into()),
-            None => artifact::Content::Stream(Arc::new(Repack {
+        let SpooledArchive { digest, size, bytes } = spool.finish();
+        let content = match bytes {
+            SpoolBytes::Memory(bytes) => artifact::Content::Memory(bytes.into()),
+            SpoolBytes::Disk(file) => artifact::Content::Stream(Arc::new(file)),
+            SpoolBytes::Nowhere => artifact::Content::Stream(Arc::new(Repack {
                 chart: Arc::clone(&chart),
                 mtime: stamp.mtime,
                 threads: self.threads,
@@ -88,7 +87,7 @@ impl Packer {
         let layer = Blob {
             media_type: Artifact::LAYER_TYPE,
             digest,
-            size: sink.size,
+            size,
             content,
         };
         manifest::artifact(&chart.metadata, layer, None, stamp.created.then_some(stamp.mtime))
@@ -100,21 +99,18 @@ impl Packer {
         let source = Arc::new(OnDisk {
             path: path.to_owned(),
         });
-        let mut sink = Sink {
-            hash: Sha256::new(),
-            size: 0,
-            bytes: Some(Vec::new()),
-        };
-        source.write_to(&mut sink).map_err(unreadable)?;
-        let digest = Digest::from_sha256(&sink.hash.finalize().into());
-        let content = match sink.bytes {
-            Some(bytes) => artifact::Content::Memory(bytes.into()),
-            None => artifact::Content::Stream(source),
+        // It is in a file already.
+        let mut spool = Spool::new(false);
+        source.write_to(&mut spool).map_err(unreadable)?;
+        let SpooledArchive { digest, size, bytes } = spool.finish();
+        let content = match bytes {
+            SpoolBytes::Memory(bytes) => artifact::Content::Memory(bytes.into()),
+            SpoolBytes::Disk(_) | SpoolBytes::Nowhere => artifact::Content::Stream(source),
         };
         let layer = Blob {
             media_type: Artifact::LAYER_TYPE,
             digest,
-            size: sink.size,
+            size,
             content,
         };
         manifest::artifact(&inspected.metadata, layer, provenance(path)?, None)
@@ -143,31 +139,6 @@ fn provenance(archive: &Path) -> Result<Option<Vec<u8>>> {
         return Err(Diagnostic::error(Class::Chart, message).into());
     }
     Ok(Some(bytes))
-}
-
-/// Hashes what is written to it, and keeps it as long as it is small.
-struct Sink {
-    hash: Sha256,
-    size: u64,
-    bytes: Option<Vec<u8>>,
-}
-
-impl Write for Sink {
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        self.hash.update(data);
-        self.size += data.len() as u64;
-        if self.size > MEMORY_LIMIT {
-            self.bytes = None;
-        }
-        if let Some(bytes) = &mut self.bytes {
-            bytes.extend_from_slice(data);
-        }
-        Ok(data.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Writes the whole archive; gives the deflater back.
