@@ -7,7 +7,7 @@ use super::args::cache::{CacheCommand, CacheOptions, CachePlace, Prune};
 use super::context::{Context, Done, Outcome};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
-use crate::oci::{Cache, Keep, Usage};
+use crate::oci::{Cache, Retention, Usage};
 use crate::report;
 
 impl CachePlace {
@@ -57,7 +57,7 @@ fn prune(args: &Prune, context: &Context<'_>) -> Result<Done> {
     const DEFAULT_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
     let cache = find(&args.place, context)?;
     let default = (!args.all && args.max_size.is_none()).then_some(DEFAULT_AGE);
-    let keep = Keep {
+    let keep = Retention {
         age: args.max_age.or(default),
         bytes: args.max_size,
     };

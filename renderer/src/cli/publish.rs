@@ -68,7 +68,7 @@ fn run(args: &Publish, context: &Context<'_>) -> Result<Vec<Row>> {
         threads: crate::parallel::processors(),
         connections: usize::from(args.connections),
         options: &options,
-        stop: context.signals.take_over(),
+        cancellation: context.signals.take_over(),
     };
     let mut rows = Rows::new(&inputs, args.check, context);
     let progress = Progress::new(context.printer, "pushing");

@@ -13,7 +13,7 @@ use signal_hook::iterator::Signals as Incoming;
 use super::printer::{Finish, Printer};
 use crate::diag::{Class, Diagnostic};
 use crate::fsio;
-use crate::oci::{self, Stop};
+use crate::oci::{self, Cancellation};
 use crate::report::Report;
 
 /// How long a result that is being printed may still take when a signal comes.
@@ -26,7 +26,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(crate) struct Signals {
     state: Mutex<State>,
-    stop: Stop,
+    stop: Cancellation,
 }
 
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ struct State {
 
 impl Signals {
     /// From here on the command ends by itself, and soon, when this says so.
-    pub(crate) fn take_over(&self) -> &Stop {
+    pub(crate) fn take_over(&self) -> &Cancellation {
         self.lock().taken_over = true;
         &self.stop
     }
@@ -96,7 +96,7 @@ pub(crate) fn watch(printer: Printer) -> Arc<Signals> {
         // Nobody waits for what they say any more.
         oci::end_helpers();
         if taken_over {
-            known.stop.stop();
+            known.stop.cancel();
             std::thread::sleep(LAST_WORDS);
         }
         end(&printer, class, known.lock().on_its_way.take());

@@ -1,4 +1,4 @@
-//! What can go wrong between us and a registry: [`ClientError`], and how it is told.
+//! What can go wrong between us and a registry: [`ClientError`], and how it is reported.
 
 use std::io;
 use std::time::Duration;
@@ -75,8 +75,8 @@ pub enum ClientError {
         status: u16,
         /// What the registry says about it, one line.
         detail: Option<String>,
-        /// With 401 and no credentials: the places that were looked at. Else where they came from.
-        looked: Vec<String>,
+        /// With 401 and no credentials: the places that were searched. Else where they came from.
+        searched: Vec<String>,
         /// Whether credentials were sent.
         authenticated: bool,
         /// Whether the registry knows who we are, and that we may not (`insufficient_scope`).
@@ -236,7 +236,7 @@ impl ClientError {
             }),
             Self::Status {
                 status,
-                looked,
+                searched,
                 authenticated,
                 lacks_scope,
                 redirected,
@@ -249,7 +249,7 @@ impl ClientError {
                         .note("the registry redirects to this server, and no credentials were sent to it")
                         .hint("it is the registry's storage: ask who runs it, or try again where the link has expired");
                 }
-                let plain = status_hint(plain, *status, looked, (*authenticated, *lacks_scope));
+                let plain = status_hint(plain, *status, searched, (*authenticated, *lacks_scope));
                 let plain = match (*status, action.starts_with("POST ")) {
                     (404, true) => plain
                         .hint("if the registry does not make repositories by itself, make this one first"),
@@ -297,14 +297,14 @@ fn link_hint(link: Link) -> Option<&'static str> {
 fn status_hint(
     mut plain: Diagnostic,
     status: u16,
-    looked: &[String],
+    searched: &[String],
     (authenticated, lacks_scope): (bool, bool),
 ) -> Diagnostic {
     if !matches!(status, 401 | 403) {
         return plain;
     }
     if authenticated {
-        for place in looked {
+        for place in searched {
             plain = plain.note(format!("credentials from {place} were sent"));
         }
         return plain.hint(if status == 401 && !lacks_scope {
@@ -313,8 +313,8 @@ fn status_hint(
             "the account may not do this in this repository"
         });
     }
-    for place in looked {
-        plain = plain.note(format!("looked for credentials: {place}"));
+    for place in searched {
+        plain = plain.note(format!("searched for credentials: {place}"));
     }
     plain.hint("log in with `solar-render login`, or set REGISTRY_USERNAME and REGISTRY_PASSWORD")
 }

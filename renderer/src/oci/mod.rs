@@ -18,8 +18,8 @@ pub use self::auth::credentials;
 pub use self::auth::credentials::{AmbientHost, Credentials, HOST_VARIABLE, Secret};
 pub use self::auth::helper::end_helpers;
 pub use self::auth::secret::without_credentials;
-pub use self::cache::{Cache, Keep, Usage, VARIABLE as CACHE_VARIABLE};
-pub use self::client::cancellation::Stop;
+pub use self::cache::{Cache, Retention, Usage, VARIABLE as CACHE_VARIABLE};
+pub use self::client::cancellation::Cancellation;
 pub use self::client::retry;
 pub use self::client::retry::RetryPolicy;
 pub use self::client::tls::{TlsError, TlsOptions};
@@ -97,7 +97,7 @@ pub struct ClientOptions {
     pub notice_after: Duration,
     /// How often, and after which waits, a request is sent again.
     pub retry: RetryPolicy,
-    /// Where blobs that are read are kept, and looked for.
+    /// Where blobs that are read are kept, and searched for.
     pub cache: Option<Cache>,
     /// As it goes into the header.
     pub user_agent: String,

@@ -31,7 +31,7 @@ const MAX_SHOWN_DIGEST: usize = 80;
 /// One of the repositories that `helm repo add` keeps.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Known {
+pub(crate) struct RepositoryEntry {
     pub(crate) name: String,
     pub(crate) url: String,
     #[serde(default)]
@@ -51,7 +51,7 @@ pub(crate) struct Known {
 #[derive(Deserialize)]
 struct File {
     #[serde(default)]
-    repositories: Option<Vec<Known>>,
+    repositories: Option<Vec<RepositoryEntry>>,
 }
 
 /// A version in an index.
@@ -126,7 +126,7 @@ impl Entry {
     }
 }
 
-impl Known {
+impl RepositoryEntry {
     pub(crate) fn user(&self) -> Option<WebUser> {
         (!self.username.is_empty()).then(|| WebUser {
             username: self.username.clone(),
@@ -142,7 +142,7 @@ impl Known {
 }
 
 /// Helm's repositories: `given`, else HELM_REPOSITORY_CONFIG, else where Helm has its config.
-pub(crate) fn known(given: Option<&Path>, world: &dyn World) -> Result<Vec<Known>> {
+pub(crate) fn known(given: Option<&Path>, world: &dyn World) -> Result<Vec<RepositoryEntry>> {
     let env = |name| world.env(name).map(PathBuf::from);
     let config = || {
         env("HELM_CONFIG_HOME")

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use url::Url;
 
-use super::web::{Got, Order, Wanted, Web};
+use super::web::{FetchedArchive, Order, Wanted, Web};
 use crate::chart::archive;
 use crate::diag::{Class, Result};
 use crate::fsio::{self, AtomicDir};
@@ -85,7 +85,12 @@ pub(crate) fn pull(
 }
 
 /// The server's name for it, unless that is none for a chart's archive.
-fn save(packed: &Path, file: &str, options: &PullOptions, got: &Got) -> Result<std::path::PathBuf> {
+fn save(
+    packed: &Path,
+    file: &str,
+    options: &PullOptions,
+    got: &FetchedArchive,
+) -> Result<std::path::PathBuf> {
     let found = archive_at(packed, got)?;
     got.check(&found)?;
     let plain = file.ends_with(".tgz") && !file.starts_with('.') && !file.contains(['/', '\\', '%']);
@@ -106,12 +111,17 @@ fn save(packed: &Path, file: &str, options: &PullOptions, got: &Got) -> Result<s
     Ok(path)
 }
 
-fn archive_at(packed: &Path, got: &Got) -> Result<crate::chart::metadata::Metadata> {
+fn archive_at(packed: &Path, got: &FetchedArchive) -> Result<crate::chart::metadata::Metadata> {
     let file = fs::File::open(packed).map_err(|error| fsio::cannot("read", packed, &error, Class::Io))?;
     Ok(archive::inspect_reader(io::BufReader::new(file), &got.shown())?.metadata)
 }
 
-fn unpack(draft: AtomicDir, packed: &Path, folder: &Path, got: &Got) -> Result<std::path::PathBuf> {
+fn unpack(
+    draft: AtomicDir,
+    packed: &Path,
+    folder: &Path,
+    got: &FetchedArchive,
+) -> Result<std::path::PathBuf> {
     let cannot = |path: &Path, error: &io::Error| fsio::cannot("write", path, error, Class::Io);
     let unpacked = draft.path().join("chart");
     fs::create_dir(&unpacked).map_err(|error| cannot(&unpacked, &error))?;

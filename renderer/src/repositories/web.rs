@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use url::Url;
 
-use super::{Entry, Known, Versions};
+use super::{Entry, RepositoryEntry, Versions};
 use crate::chart::metadata::Metadata;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::oci::fetch::{Fetcher, WebUser};
@@ -26,7 +26,7 @@ pub(crate) struct Web<'a> {
     client: &'a ClientOptions,
     world: &'a dyn World,
     progress: &'a dyn Progress,
-    known: Vec<Known>,
+    known: Vec<RepositoryEntry>,
     /// Of the one server that is named.
     user: Option<WebUser>,
     fetcher: Fetcher<'a>,
@@ -57,7 +57,7 @@ pub(crate) struct Order<'o> {
 }
 
 /// What was fetched.
-pub(crate) struct Got {
+pub(crate) struct FetchedArchive {
     /// The archive's.
     pub(crate) url: Url,
     pub(crate) digest: Digest,
@@ -93,7 +93,7 @@ impl<'a> Web<'a> {
     }
 
     /// The repository that Helm knows by this name.
-    pub(crate) fn named(&self, name: &str) -> Option<&Known> {
+    pub(crate) fn named(&self, name: &str) -> Option<&RepositoryEntry> {
         self.known.iter().find(|known| known.name == name)
     }
 
@@ -108,7 +108,7 @@ impl<'a> Web<'a> {
         name: &str,
         wanted: &Wanted<'_>,
         order: Order<'_>,
-    ) -> Result<Got> {
+    ) -> Result<FetchedArchive> {
         let home = super::index_url(repository)?;
         check_scheme(&home)?;
         let known = self
@@ -145,7 +145,7 @@ impl<'a> Web<'a> {
                 true => noted(problem, "so says the repository's index.yaml"),
                 false => problem,
             })?;
-            Ok(Got {
+            Ok(FetchedArchive {
                 listed: Some((name.to_owned(), entry.version.clone())),
                 ..got
             })
@@ -157,13 +157,13 @@ impl<'a> Web<'a> {
     /// # Errors
     /// As [`Web::chart`].
     #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the commands pull"))]
-    pub(crate) fn at(&self, url: &Url, order: Order<'_>) -> Result<Got> {
+    pub(crate) fn at(&self, url: &Url, order: Order<'_>) -> Result<FetchedArchive> {
         check_scheme(url)?;
         if !url.username().is_empty() || url.password().is_some() {
             let one = Diagnostic::error(Class::Usage, "a chart's URL can't hold credentials");
             return Err(one.hint("use `--username` with `--password-stdin`").into());
         }
-        let holds = |known: &&Known| {
+        let holds = |known: &&RepositoryEntry| {
             let base = super::base(&known.url).ok();
             base.is_some_and(|base| base.origin() == url.origin() && url.path().starts_with(base.path()))
         };
@@ -173,12 +173,18 @@ impl<'a> Web<'a> {
         })
     }
 
-    fn user(&self, known: Option<&Known>) -> Option<WebUser> {
-        self.user.clone().or_else(|| known.and_then(Known::user))
+    fn user(&self, known: Option<&RepositoryEntry>) -> Option<WebUser> {
+        self.user
+            .clone()
+            .or_else(|| known.and_then(RepositoryEntry::user))
     }
 
     /// Some repositories have certificates of their own.
-    fn with_server<T>(&self, known: Option<&Known>, work: impl Fn(&Fetcher<'_>) -> Result<T>) -> Result<T> {
+    fn with_server<T>(
+        &self,
+        known: Option<&RepositoryEntry>,
+        work: impl Fn(&Fetcher<'_>) -> Result<T>,
+    ) -> Result<T> {
         let Some(known) = known.filter(|known| known.has_tls()) else {
             return work(&self.fetcher);
         };
@@ -210,7 +216,7 @@ impl<'a> Web<'a> {
     }
 }
 
-impl Got {
+impl FetchedArchive {
     /// The URL for people: without a user and the query, where secrets may be.
     pub(crate) fn shown(&self) -> String {
         let query = if self.url.query().is_some() { "?…" } else { "" };
@@ -234,7 +240,7 @@ impl Got {
     }
 }
 
-fn get(fetcher: &Fetcher<'_>, url: &Url, user: Option<&WebUser>, order: Order<'_>) -> Result<Got> {
+fn get(fetcher: &Fetcher<'_>, url: &Url, user: Option<&WebUser>, order: Order<'_>) -> Result<FetchedArchive> {
     // Before the archive: what is not signed need not be fetched.
     let provenance = if order.provenance {
         beside(fetcher, url, user)?
@@ -245,7 +251,7 @@ fn get(fetcher: &Fetcher<'_>, url: &Url, user: Option<&WebUser>, order: Order<'_
         Some(digest) if fetcher.cached(digest, order.to)? => digest.clone(),
         expected => fetcher.archive(url, user, expected, order.to)?,
     };
-    Ok(Got {
+    Ok(FetchedArchive {
         url: url.clone(),
         digest,
         provenance,
@@ -325,7 +331,7 @@ fn noted(problem: Diagnostics, note: &str) -> Diagnostics {
 }
 
 /// How a repository is spoken to for which Helm keeps certificates.
-fn with_tls(client: &ClientOptions, known: &Known) -> ClientOptions {
+fn with_tls(client: &ClientOptions, known: &RepositoryEntry) -> ClientOptions {
     let path = |path: &Path| (!path.as_os_str().is_empty()).then(|| path.to_owned());
     ClientOptions {
         tls: TlsOptions {
@@ -344,7 +350,7 @@ mod tests {
 
     #[test]
     fn what_a_url_hides_is_not_shown() {
-        let got = Got {
+        let got = FetchedArchive {
             url: Url::parse("https://me:s3cret@h.example/a-1.0.0.tgz?token=s3cret").unwrap(),
             digest: Digest::from_sha256(&[0; 32]),
             provenance: None,

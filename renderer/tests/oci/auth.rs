@@ -180,7 +180,7 @@ fn a_token_that_only_reads_and_a_wrong_password_are_auth_failures() {
     // Anonymous tokens don't push.
     let anonymous = send(&artifact, &target, IfExists::Fail, &plain()).unwrap_err();
     assert_eq!(anonymous.class(), Class::Auth, "{}", words(&anonymous));
-    assert!(words(&anonymous).contains("looked for credentials"));
+    assert!(words(&anonymous).contains("searched for credentials"));
     let wrong = send(&artifact, &target, IfExists::Fail, &with_user("swordfish")).unwrap_err();
     assert_eq!(wrong.class(), Class::Auth);
     assert!(words(&wrong).contains("/token"), "{}", words(&wrong));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use solar_render::oci::{Batch, Finished, PushOptions, Ready, Stop, publish, resolve};
+use solar_render::oci::{Batch, Cancellation, Finished, PushOptions, Ready, publish, resolve};
 use solar_render::package::Packer;
 use solar_render::report::Outcome;
 use testbed::{Answer, Registry, Response, Setup, forward};
@@ -41,7 +41,7 @@ fn publish_all(count: usize, to: &str, expected: Outcome) {
         threads: 1,
         connections: 8,
         options: &PushOptions::default(),
-        stop: &Stop::default(),
+        cancellation: &Cancellation::default(),
     };
     let mut landed = 0;
     let mut finished = |number, finished: Finished| {

@@ -4,7 +4,7 @@
 //! The longest matching `host/path` key of all files wins, and of equally long ones that of the file that comes first;
 //! but a file that the command line names comes before all others. A missing file is fine; a broken
 //! one is an error that names it and never quotes it, unless one before it knows the repository. What a helper can't do is noted in
-//! [`Found::looked`], which a later 401 shows.
+//! [`Found::searched`], which a later 401 shows.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -97,8 +97,8 @@ impl AmbientHost {
 pub struct Found {
     /// What was found.
     pub credentials: Option<Credentials>,
-    /// Where, or with nothing found: every place that was looked at, for people.
-    pub looked: Vec<String>,
+    /// Where, or with nothing found: every place that was searched, for people.
+    pub searched: Vec<String>,
 }
 
 /// Why a credentials file is of no use.
@@ -183,7 +183,7 @@ pub fn find(
         Some(given) => sources.ambient_host.allows(host, world).map(|()| given),
         None => Err("REGISTRY_USERNAME and REGISTRY_PASSWORD: not both set".to_owned()),
     };
-    let mut looked = match ambient {
+    let mut searched = match ambient {
         Ok(given) => return Ok(Found::at(given, "REGISTRY_USERNAME")),
         Err(why) => vec![why],
     };
@@ -194,17 +194,17 @@ pub fn find(
         match read(&place) {
             Ok(Ok(file)) => file.candidates(&place, (host, path), &mut candidates),
             Ok(Err(why)) => {
-                looked.push(format!("{shown}: {why}"));
+                searched.push(format!("{shown}: {why}"));
                 continue;
             }
             Err(error) if candidates.is_empty() => return Err(error),
             Err(error) => {
-                looked.push(error.to_string());
+                searched.push(error.to_string());
                 continue;
             }
         }
         if candidates.len() == before {
-            looked.push(format!("{shown}: no entry for {host}"));
+            searched.push(format!("{shown}: no entry for {host}"));
         }
     }
     // In the order of the files where nothing else is said: it is stable.
@@ -222,14 +222,14 @@ pub fn find(
             }
             Keeper::Helper(name) => match helper::get(&name, &helper_key(host), world, sources.limit) {
                 Ok(Some(found)) => return Ok(Found::at(found, &shown)),
-                Ok(None) => looked.push(format!("docker-credential-{name}: nothing for {host}")),
-                Err(why) => looked.push(format!("docker-credential-{name}: {why}")),
+                Ok(None) => searched.push(format!("docker-credential-{name}: nothing for {host}")),
+                Err(why) => searched.push(format!("docker-credential-{name}: {why}")),
             },
         }
     }
     Ok(Found {
         credentials: None,
-        looked,
+        searched,
     })
 }
 
@@ -253,7 +253,7 @@ impl Found {
     fn at(credentials: Credentials, place: &str) -> Self {
         Self {
             credentials: Some(credentials),
-            looked: vec![place.to_owned()],
+            searched: vec![place.to_owned()],
         }
     }
 }

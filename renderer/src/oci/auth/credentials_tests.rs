@@ -198,7 +198,7 @@ fn the_default_files_are_found_and_missing_ones_are_listed() {
         assert_eq!(found.credentials, Some(basic("u", "p")), "{place}");
         let none = find("elsewhere", "x", sources(None, None), &world).unwrap();
         assert_eq!(none.credentials, None);
-        assert_eq!(none.looked.len(), 5, "{:?}", none.looked);
+        assert_eq!(none.searched.len(), 5, "{:?}", none.searched);
     }
 }
 
@@ -302,7 +302,7 @@ fn helpers_are_asked_by_host_and_their_failures_are_noted() {
         assert_eq!(found.credentials, expected, "{text}");
         assert!(!format!("{found:?}").contains("hunter2"));
     }
-    let noted = ask(r#"{"credsStore":"broken"}"#, "h").looked.join("\n");
+    let noted = ask(r#"{"credsStore":"broken"}"#, "h").searched.join("\n");
     assert!(noted.contains("docker-credential-broken: failed"), "{noted}");
 }
 
@@ -343,7 +343,7 @@ fn the_environments_credentials_are_for_one_host() {
             expected,
             "{ambient_host:?} {bound:?} {host}"
         );
-        let says = found.looked.join("\n");
+        let says = found.searched.join("\n");
         assert!(expected || says.contains(host), "{says}");
     }
 }
@@ -380,8 +380,8 @@ fn without_a_runtime_folder_it_is_that_of_the_users_number() {
     let found = find("h", "x", sources(None, None), &world(&[("HOME", "/nonexistent")])).unwrap();
     let own = format!("/run/containers/{}/auth.json", rustix::process::getuid().as_raw());
     assert!(
-        found.looked.iter().any(|line| line.starts_with(&own)),
+        found.searched.iter().any(|line| line.starts_with(&own)),
         "{:?}",
-        found.looked
+        found.searched
     );
 }

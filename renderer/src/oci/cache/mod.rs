@@ -38,7 +38,7 @@ pub struct Usage {
 
 /// What stays.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Keep {
+pub struct Retention {
     /// What was used within this time.
     pub age: Option<Duration>,
     /// The last used ones, of this many bytes together.
@@ -149,11 +149,11 @@ impl Cache {
     ///
     /// # Errors
     /// A folder that can't be read, a file that can't be removed.
-    pub fn prune(&self, keep: Keep, world: &dyn World) -> io::Result<Usage> {
+    pub fn prune(&self, keep: Retention, world: &dyn World) -> io::Result<Usage> {
         let now = world.now();
         let mut entries = self.entries()?;
         entries.sort_by(|a, b| b.used.cmp(&a.used).then_with(|| a.path.cmp(&b.path)));
-        let nothing_stays = keep == Keep::default();
+        let nothing_stays = keep == Retention::default();
         let (mut removed, mut kept) = (Usage::default(), 0u64);
         for entry in entries {
             let age = now.duration_since(entry.used).unwrap_or_default();
@@ -344,7 +344,7 @@ mod tests {
             put(&cache, b"cccc", 1000),
         ];
         assert_eq!(cache.usage().unwrap(), Usage { files: 3, bytes: 12 });
-        let by_age = Keep {
+        let by_age = Retention {
             age: Some(Duration::from_secs(500)),
             bytes: None,
         };
@@ -353,7 +353,7 @@ mod tests {
             Usage { files: 1, bytes: 4 }
         );
         assert!(read(&cache, &blobs[1]).is_some(), "and is the last used one now");
-        let by_size = Keep {
+        let by_size = Retention {
             age: None,
             bytes: Some(5),
         };
@@ -371,7 +371,7 @@ mod tests {
             .set_modified(now() - STALE * 2)
             .unwrap();
         assert_eq!(
-            cache.prune(Keep::default(), &world(&[])).unwrap(),
+            cache.prune(Retention::default(), &world(&[])).unwrap(),
             Usage { files: 1, bytes: 4 }
         );
         assert!(!left.exists());

@@ -1,4 +1,4 @@
-//! A client's answer to a registry that asks who we are: credentials are looked for, a token
+//! A client's answer to a registry that asks who we are: credentials are searched for, a token
 //! server is asked, and what comes of it is held for the next requests.
 
 use bytes::Bytes;
@@ -94,7 +94,7 @@ impl Client<'_> {
             },
             self.world,
         )?;
-        match (&found.credentials, found.looked.first()) {
+        match (&found.credentials, found.searched.first()) {
             (Some(_), Some(place)) => self.progress.trace(&format!("credentials: from {place}")),
             _ => self.progress.trace("credentials: none found"),
         }
@@ -144,8 +144,11 @@ impl Client<'_> {
         };
         let reply = self.transport.send(&call, header.as_ref()).await?;
         if reply.status != 200 {
-            let looked = self.looked();
-            return Err(self.transport.refuse(reply, looked, credentials.is_some()).await);
+            let searched = self.searched();
+            return Err(self
+                .transport
+                .refuse(reply, searched, credentials.is_some())
+                .await);
         }
         let action = reply.action();
         let body = self.transport.body(reply, MAX_TOKEN).await?;

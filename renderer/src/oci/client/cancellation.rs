@@ -1,25 +1,25 @@
-//! A word from another thread that work is to end early.
+//! A message from another thread that work is to be cancelled.
 
 use tokio::sync::watch;
 
-/// Said once; who waits for it hears it, however late it begins to wait.
+/// Sent once; whoever waits for it gets it, however late the wait begins.
 #[derive(Debug)]
-pub struct Stop(watch::Sender<bool>);
+pub struct Cancellation(watch::Sender<bool>);
 
-impl Default for Stop {
+impl Default for Cancellation {
     fn default() -> Self {
         Self(watch::Sender::new(false))
     }
 }
 
-impl Stop {
-    /// Says it.
-    pub fn stop(&self) {
+impl Cancellation {
+    /// Sends it.
+    pub fn cancel(&self) {
         self.0.send_replace(true);
     }
 
     /// Waits for it.
-    pub(in crate::oci) async fn stopped(&self) {
+    pub(in crate::oci) async fn cancelled(&self) {
         // The sender is here, so that this can't fail.
         let _ = self.0.subscribe().wait_for(|said| *said).await;
     }

@@ -269,7 +269,7 @@ impl<'a> Client<'a> {
     pub(in crate::oci) async fn refuse(&self, reply: Reply) -> Fault {
         if same_origin(&reply.url, &self.base) {
             let authenticated = self.is_authenticated();
-            return self.transport.refuse(reply, self.looked(), authenticated).await;
+            return self.transport.refuse(reply, self.searched(), authenticated).await;
         }
         // A redirect leads elsewhere, and nothing of ours was sent there.
         let mut fault = self.transport.refuse(reply, Vec::new(), false).await;
@@ -277,11 +277,11 @@ impl<'a> Client<'a> {
         fault
     }
 
-    /// Where credentials came from, or were looked for.
-    pub(in crate::oci) fn looked(&self) -> Vec<String> {
+    /// Where credentials came from, or were searched for.
+    pub(in crate::oci) fn searched(&self) -> Vec<String> {
         let session = self.session.borrow();
         let found = session.found.as_ref();
-        found.map(|found| found.looked.clone()).unwrap_or_default()
+        found.map(|found| found.searched.clone()).unwrap_or_default()
     }
 
     /// A digest that the registry reports must be ours.

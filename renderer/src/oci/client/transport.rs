@@ -41,7 +41,7 @@ const MAX_EXPLANATION: usize = 64 << 10;
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// How many connections are kept while nothing is on its way.
 const MAX_IDLE: usize = 8;
-/// How often a running upload's progress is looked at.
+/// How often a running upload's progress is checked.
 const TICK: Duration = Duration::from_millis(100);
 
 /// A request, as often as it has to be sent.
@@ -424,7 +424,7 @@ impl<'a> Transport<'a> {
     pub(in crate::oci) async fn refuse(
         &self,
         reply: Reply,
-        looked: Vec<String>,
+        searched: Vec<String>,
         authenticated: bool,
     ) -> Fault {
         if let Some(fault) = self.refused_by_proxy(&reply) {
@@ -442,7 +442,7 @@ impl<'a> Transport<'a> {
                 detail: summary(&content_type, &body, &|text| self.sent.hide(text)),
                 lacks_scope,
                 redirected: false,
-                looked,
+                searched,
                 authenticated,
                 attempts: 1,
             },

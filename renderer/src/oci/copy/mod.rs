@@ -1,6 +1,7 @@
 //! A chart from one place to another: its manifest byte for byte, its blobs only where they are
 //! missing, and within one registry without coming here at all.
 
+pub(in crate::oci) mod blob_fetcher;
 pub(in crate::oci) mod referrers;
 
 use std::fs;
@@ -11,7 +12,8 @@ use std::sync::Arc;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::client::image::Descriptor;
 use crate::oci::client::{Client, Subject};
-use crate::oci::copy::referrers::{Along, Sink};
+use crate::oci::copy::blob_fetcher::BlobFetcher;
+use crate::oci::copy::referrers::{ReferrerCopy, Sink};
 use crate::oci::failure::Failure;
 use crate::oci::layout;
 use crate::oci::layout::archive_file as file;
@@ -20,7 +22,6 @@ use crate::oci::pull::chart_source::{Origin, not_a_chart};
 use crate::oci::push::Push;
 use crate::oci::push::policy::{PushOptions, Pushed};
 use crate::oci::{ClientOptions, Destination, Progress, resolve};
-use crate::package::MEMORY_LIMIT;
 use crate::package::artifact::{Artifact, Blob, BlobSource, Content};
 use crate::reference::{Digest, Locator, Place, Reference, Repository, Tag, Target};
 use crate::report::Outcome;
@@ -147,7 +148,7 @@ pub(in crate::oci) fn artifact_of(
 pub(in crate::oci) async fn fill(
     artifact: &mut Artifact,
     wanted: &[Digest],
-    supply: Option<&Supply<'_>>,
+    supply: Option<&BlobFetcher<'_>>,
     progress: &dyn Progress,
 ) -> std::result::Result<(), Failure> {
     let Some(supply) = supply else { return Ok(()) };
@@ -212,10 +213,10 @@ impl Copy<'_> {
     }
 
     /// A registry's blobs must be fetched; where it is the one that is pushed to, they may be mounted.
-    fn supply(&self, host: &str) -> Option<Supply<'_>> {
+    fn supply(&self, host: &str) -> Option<BlobFetcher<'_>> {
         match self.place {
             Place::Layout(_) => None,
-            Place::Registry(source) => Some(Supply {
+            Place::Registry(source) => Some(BlobFetcher {
                 origin: self.origin,
                 mount: Some(source).filter(|source| source.host() == host),
             }),
@@ -225,7 +226,7 @@ impl Copy<'_> {
     async fn take_along(
         &self,
         pushed: &Pushed,
-        supply: Option<Supply<'_>>,
+        supply: Option<BlobFetcher<'_>>,
         sink: Sink<'_>,
         progress: &dyn Progress,
     ) -> std::result::Result<Option<usize>, Failure> {
@@ -235,7 +236,7 @@ impl Copy<'_> {
         if !self.referrers || !ours || self.options.check {
             return Ok(None);
         }
-        let along = Along {
+        let along = ReferrerCopy {
             origin: self.origin,
             place: self.place,
             supply,
@@ -294,46 +295,6 @@ impl Copy<'_> {
             .collect();
         fill(&mut artifact, &wanted, self.supply("").as_ref(), progress).await?;
         file::push(&artifact, path, self.options)
-    }
-}
-
-/// Where the bytes of blobs are that an artifact does not have itself.
-pub(in crate::oci) struct Supply<'a> {
-    origin: &'a Origin<'a>,
-    /// A repository of the registry that is pushed to, which has them.
-    pub(in crate::oci) mount: Option<&'a Repository>,
-}
-
-impl Supply<'_> {
-    /// The blob with its bytes, size and digest checked: in memory when it is small, else on disk.
-    pub(in crate::oci) async fn fetch(&self, blob: &Blob) -> std::result::Result<Blob, Failure> {
-        let wanted = Descriptor {
-            media_type: blob.media_type.to_owned(),
-            digest: blob.digest.clone(),
-            size: blob.size,
-        };
-        let content = if blob.size <= MEMORY_LIMIT {
-            let bytes = self.origin.blob(&wanted, || Ok(Vec::new())).await?;
-            Content::Memory(Arc::from(bytes))
-        } else {
-            let file = self.origin.blob(&wanted, tempfile::NamedTempFile::new).await?;
-            Content::Stream(Arc::new(Spooled { file }))
-        };
-        Ok(Blob {
-            content,
-            ..blob.clone()
-        })
-    }
-}
-
-/// A blob in a temporary file, which goes with it.
-struct Spooled {
-    file: tempfile::NamedTempFile,
-}
-
-impl BlobSource for Spooled {
-    fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
-        io::copy(&mut fs::File::open(self.file.path())?, out).map(|_| ())
     }
 }
 

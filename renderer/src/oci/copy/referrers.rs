@@ -13,7 +13,8 @@ use crate::oci::Progress;
 use crate::oci::client::Client;
 use crate::oci::client::image::{Descriptor, MAX_LAYER};
 use crate::oci::client::referrers::{Referring, digest_of, suffixed};
-use crate::oci::copy::{Supply, artifact_of, fill};
+use crate::oci::copy::blob_fetcher::BlobFetcher;
+use crate::oci::copy::{artifact_of, fill};
 use crate::oci::error::ClientError;
 use crate::oci::failure::Failure;
 use crate::oci::layout;
@@ -38,10 +39,10 @@ pub(in crate::oci) enum Sink<'s> {
 }
 
 /// A copy, as far as what it takes along must know it.
-pub(in crate::oci) struct Along<'s> {
+pub(in crate::oci) struct ReferrerCopy<'s> {
     pub(in crate::oci) origin: &'s Origin<'s>,
     pub(in crate::oci) place: &'s Place,
-    pub(in crate::oci) supply: Option<Supply<'s>>,
+    pub(in crate::oci) supply: Option<BlobFetcher<'s>>,
     pub(in crate::oci) sink: Sink<'s>,
     pub(in crate::oci) progress: &'s dyn Progress,
 }
@@ -53,7 +54,7 @@ struct Found {
     subject: Digest,
 }
 
-impl Along<'_> {
+impl ReferrerCopy<'_> {
     /// Takes everything along that refers to the chart; how many manifests that were.
     pub(in crate::oci) async fn take(&self, chart: &Digest) -> Result<usize, Failure> {
         let mut open = vec![chart.clone()];

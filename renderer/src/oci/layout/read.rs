@@ -14,7 +14,7 @@ use crate::oci::layout::{Index, LayoutError, check_marker};
 use crate::oci::pull::chart_source::disk;
 use crate::reference::{At, Digest, Tag};
 
-/// The most manifests of a layout that are looked at for a subject.
+/// The most manifests of a layout that are read for a subject.
 const MAX_LOOKED_AT: usize = 100_000;
 
 /// The tags of the layout that are valid ones.

@@ -8,7 +8,7 @@ use futures_util::future::try_join_all;
 
 use crate::oci::client::manifest::ManifestRead;
 use crate::oci::client::{Client, Subject};
-use crate::oci::copy::Supply;
+use crate::oci::copy::blob_fetcher::BlobFetcher;
 use crate::oci::error::ClientError;
 use crate::oci::failure::Failure;
 use crate::oci::push::equivalence::Equivalent;
@@ -60,7 +60,7 @@ pub(in crate::oci) struct Push<'a> {
     pub(in crate::oci) options: &'a PushOptions,
     pub(in crate::oci) progress: &'a dyn Progress,
     /// Where the blobs' bytes are, when the artifact itself does not have them.
-    pub(in crate::oci) supply: Option<Supply<'a>>,
+    pub(in crate::oci) supply: Option<BlobFetcher<'a>>,
 }
 
 /// A tag, and what follows from what is there.
@@ -283,7 +283,7 @@ impl Push<'_> {
 pub(in crate::oci) async fn send_blobs(
     client: &Client<'_>,
     artifact: &Artifact,
-    supply: Option<&Supply<'_>>,
+    supply: Option<&BlobFetcher<'_>>,
     progress: &dyn Progress,
 ) -> Result<(), Failure> {
     let sends = artifact
@@ -297,7 +297,7 @@ pub(in crate::oci) async fn send_blobs(
 async fn send_blob(
     client: &Client<'_>,
     blob: &Blob,
-    supply: Option<&Supply<'_>>,
+    supply: Option<&BlobFetcher<'_>>,
     progress: &dyn Progress,
 ) -> Result<(), Failure> {
     let there = client.has_blob(blob).await?;
@@ -312,7 +312,7 @@ async fn send_blob(
     Ok(())
 }
 
-async fn send_from(client: &Client<'_>, supply: &Supply<'_>, blob: &Blob) -> Result<(), Failure> {
+async fn send_from(client: &Client<'_>, supply: &BlobFetcher<'_>, blob: &Blob) -> Result<(), Failure> {
     if let Some(from) = supply.mount
         && client.mount(blob, from).await?
     {

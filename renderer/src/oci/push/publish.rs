@@ -15,7 +15,7 @@ use futures_util::stream::{self, StreamExt as _};
 use tokio::sync::mpsc;
 
 use crate::diag::{Diagnostic, Diagnostics, Result};
-use crate::oci::client::cancellation::Stop;
+use crate::oci::client::cancellation::Cancellation;
 use crate::oci::client::transport::Transport;
 use crate::oci::client::{Client, Subject};
 use crate::oci::failure::Failure;
@@ -58,7 +58,7 @@ pub struct Batch<'a> {
     /// The policy.
     pub options: &'a PushOptions,
     /// Ends the batch early.
-    pub stop: &'a Stop,
+    pub cancellation: &'a Cancellation,
 }
 
 /// What became of one chart.
@@ -254,7 +254,7 @@ impl Send<'_> {
             }
         };
         let results = in_order(receiver)
-            .take_until(batch.stop.stopped())
+            .take_until(batch.cancellation.cancelled())
             .map(|(number, turn)| async move {
                 let going = turn.as_ref().ok().map(|ready| Box::new(Going::from(&**ready)));
                 set(number, Stage::Begun(going));
@@ -263,7 +263,7 @@ impl Send<'_> {
             .buffer_unordered(batch.connections.max(1));
         let mut results = std::pin::pin!(results);
         let too_late = async {
-            batch.stop.stopped().await;
+            batch.cancellation.cancelled().await;
             tokio::time::sleep(LAST_WORDS).await;
         };
         let mut too_late = std::pin::pin!(too_late);

@@ -102,7 +102,7 @@ pub(super) fn simple(
 }
 
 /// `Ok` when the key signed, in this bundle, that the digest is good. `Err` says why not. The
-/// signature is looked at first: what is behind a wrong one is not read.
+/// signature is checked first: what is behind a wrong one is not read.
 pub(super) fn check_bundle(bytes: &[u8], digest: &Digest, key: &VerifyingKey) -> Result<(), String> {
     let bundle: Bundle =
         serde_json::from_slice(bytes).map_err(|error| format!("it is not a bundle: {error}"))?;

@@ -186,8 +186,8 @@ impl Target<'_> {
         let public = signer.key.public();
         let mut found = Found::new(Shelf::Registry(client), self.digest, &public);
         match signer.form {
-            Form::Bundle => found.look_at_bundles().await?,
-            Form::Simple => found.look_at_simple().await?,
+            Form::Bundle => found.read_bundles().await?,
+            Form::Simple => found.read_simple().await?,
         }
         if found.good {
             return Ok(Outcome::Unchanged);

@@ -15,19 +15,19 @@ use crate::oci::layout::read as layout_read;
 use crate::oci::pull::chart_source::Origin;
 use crate::reference::{At, Digest};
 
-/// The most bundles, and the most simple signatures, that are looked at.
+/// The most bundles, and the most simple signatures, that are read.
 const MAX_SIGNATURES: usize = 100;
 /// The most reasons that are told.
 const MAX_REASONS: usize = 5;
 
-/// Where signatures are looked for.
+/// Where signatures are searched for.
 #[derive(Clone, Copy)]
 pub(in crate::oci) enum Shelf<'a> {
     Registry(&'a Client<'a>),
     Layout(&'a Path),
 }
 
-/// A manifest of signatures, as far as they are looked for in it.
+/// A manifest of signatures, as far as they are searched for in it.
 #[derive(Deserialize)]
 struct Manifest {
     #[serde(default)]
@@ -106,9 +106,9 @@ pub(in crate::oci) async fn check(
     key: &VerifyingKey,
 ) -> std::result::Result<(), Failure> {
     let mut found = Found::new(shelf, digest, key);
-    found.look_at_bundles().await?;
+    found.read_bundles().await?;
     if !found.good {
-        found.look_at_simple().await?;
+        found.read_simple().await?;
     }
     if found.good {
         return Ok(());
@@ -151,7 +151,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    pub(super) async fn look_at_bundles(&mut self) -> std::result::Result<(), Failure> {
+    pub(super) async fn read_bundles(&mut self) -> std::result::Result<(), Failure> {
         let list = self.shelf.referrers(self.digest).await?;
         for referrer in list.into_iter().take(MAX_SIGNATURES) {
             let at = At::Digest(referrer.clone());
@@ -173,7 +173,7 @@ impl<'a> Found<'a> {
         Ok(())
     }
 
-    pub(super) async fn look_at_simple(&mut self) -> std::result::Result<(), Failure> {
+    pub(super) async fn read_simple(&mut self) -> std::result::Result<(), Failure> {
         let tag = suffixed(self.digest, ".sig")?;
         let Some(bytes) = self.shelf.find_manifest(&At::Tag(tag.clone())).await? else {
             return Ok(());

@@ -1,0 +1,52 @@
+//! The bytes of blobs that an artifact does not hold itself: fetched from where it is copied from, when they are needed.
+
+use std::fs;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use crate::oci::client::image::Descriptor;
+use crate::oci::failure::Failure;
+use crate::oci::pull::chart_source::Origin;
+use crate::package::MEMORY_LIMIT;
+use crate::package::artifact::{Blob, BlobSource, Content};
+use crate::reference::Repository;
+
+/// Where the bytes of blobs are that an artifact does not have itself.
+pub(in crate::oci) struct BlobFetcher<'a> {
+    pub(in crate::oci) origin: &'a Origin<'a>,
+    /// A repository of the registry that is pushed to, which has them.
+    pub(in crate::oci) mount: Option<&'a Repository>,
+}
+
+impl BlobFetcher<'_> {
+    /// The blob with its bytes, size and digest checked: in memory when it is small, else on disk.
+    pub(in crate::oci) async fn fetch(&self, blob: &Blob) -> Result<Blob, Failure> {
+        let wanted = Descriptor {
+            media_type: blob.media_type.to_owned(),
+            digest: blob.digest.clone(),
+            size: blob.size,
+        };
+        let content = if blob.size <= MEMORY_LIMIT {
+            let bytes = self.origin.blob(&wanted, || Ok(Vec::new())).await?;
+            Content::Memory(Arc::from(bytes))
+        } else {
+            let file = self.origin.blob(&wanted, tempfile::NamedTempFile::new).await?;
+            Content::Stream(Arc::new(Spooled { file }))
+        };
+        Ok(Blob {
+            content,
+            ..blob.clone()
+        })
+    }
+}
+
+/// A blob in a temporary file, which goes with it.
+struct Spooled {
+    file: tempfile::NamedTempFile,
+}
+
+impl BlobSource for Spooled {
+    fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
+        io::copy(&mut fs::File::open(self.file.path())?, out).map(|_| ())
+    }
+}
