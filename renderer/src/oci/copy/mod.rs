@@ -23,7 +23,7 @@ use crate::oci::push::Push;
 use crate::oci::push::policy::{PushOptions, Pushed};
 use crate::oci::{ClientOptions, Destination, Progress, resolve};
 use crate::package::artifact::{Artifact, Blob, BlobSource, Content};
-use crate::reference::{Digest, Locator, Place, Reference, Repository, Tag, Target};
+use crate::reference::{Digest, Locator, Place, Reference, Tag, Target};
 use crate::report::Outcome;
 use crate::world::World;
 
