@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use solar_render::chart::Chart;
-use solar_render::oci::{self, Batch, ClientOptions, Finished, PushOptions, Ready, Silent, Stop};
+use solar_render::oci::{self, Batch, Cancellation, ClientOptions, Finished, PushOptions, Ready, Silent};
 use solar_render::package::artifact::{Artifact, Content};
 use solar_render::package::{Packer, Stamp};
 use solar_render::report::Outcome;
@@ -280,7 +280,7 @@ fn publish(charts: &[Artifact], target: &str, expected: Outcome) {
         threads: 1,
         connections: CONNECTIONS,
         options: &PushOptions::default(),
-        stop: &Stop::default(),
+        cancellation: &Cancellation::default(),
     };
     oci::publish(
         batch,
