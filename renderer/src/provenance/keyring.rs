@@ -75,11 +75,23 @@ impl Keyring {
     /// Everyone who has a key of this fingerprint, or end of one.
     pub(super) fn with(&self, issuer: &[u8]) -> Vec<Certificate<'_>> {
         let all = packets(&self.packets).unwrap_or_default();
+        let revocations = revocations(&all);
         all.chunk_by(|_, next| !is_primary(next.tag))
             .filter(|group| group.iter().any(|one| is_key(one.tag) && has(one.body, issuer)))
             .filter_map(Certificate::of)
+            .map(|certificate| certificate.with_revocations(&revocations))
             .collect()
     }
+}
+
+/// What revokes keys, wherever it is: GnuPG writes a revocation to a file of its own, which is then appended to the
+/// keyring, behind whatever key is the last there.
+fn revocations<'b>(all: &[Packet<'b>]) -> Vec<Signature<'b>> {
+    let signatures = all.iter().filter(|one| one.tag == packet::SIGNATURE);
+    let signatures = signatures.filter_map(|one| Signature::parse(one.body).ok());
+    signatures
+        .filter(|one| one.kind == KEY_REVOKED && one.issuer.is_some())
+        .collect()
 }
 
 fn has(body: &[u8], issuer: &[u8]) -> bool {
@@ -126,6 +138,12 @@ impl<'b> Certificate<'b> {
             }
         }
         Some(all)
+    }
+
+    fn with_revocations(mut self, all: &[Signature<'b>]) -> Self {
+        let own = all.iter().filter(|one| one.is_by(&self.primary)).cloned();
+        self.direct.extend(own);
+        self
     }
 
     /// The primary key's, which stands for all.

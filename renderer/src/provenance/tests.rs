@@ -66,6 +66,28 @@ fn verdicts_are_helms_but_for_what_is_too_weak() {
     insta::assert_snapshot!(words);
 }
 
+/// It was passed over behind a user ID, and so everywhere but right behind its key.
+#[test]
+fn a_revocation_appended_to_a_keyring_counts_for_its_key_alone() {
+    let revocation = read("rsa-revocation.asc");
+    let rings = [
+        [read("keyring.asc"), revocation.clone()].concat(),
+        [revocation, read("keyring.asc")].concat(),
+    ];
+    for ring in rings {
+        let ring = Keyring::read(ring).unwrap();
+        let problem = check(&read("rsa.prov"), &ring, NOW).unwrap_err();
+        assert!(
+            shown(&problem).contains("its key was revoked"),
+            "{}",
+            shown(&problem)
+        );
+        assert!(check(&read("ed25519.prov"), &ring, NOW).is_ok());
+    }
+    let ring = Keyring::read(read("keyring.asc")).unwrap();
+    assert!(check(&read("rsa.prov"), &ring, NOW).is_ok());
+}
+
 #[test]
 fn the_time_decides_over_keys_and_signatures() {
     let keyring = load_keyring(&folder().join("keyring.gpg")).unwrap();

@@ -85,6 +85,8 @@ all=(rsa ed25519 p256 p384 p521 dsa small revoked expired subkey oldsubkey taken
 gpg --export "${all[@]/%/@example.com}" >keyring.gpg
 gpg --armor --export rsa@example.com ed25519@example.com >keyring.asc
 gpg --export ed25519@example.com >ed25519.gpg
+# A revocation that nobody imported, as GnuPG keeps it for every key.
+sed -n 's/^:---/---/; /^-----BEGIN/,$p' "$GNUPGHOME/openpgp-revocs.d/$(fingerprint rsa).rev" >rsa-revocation.asc
 gpg --batch --pinentry-mode loopback --passphrase '' --export-secret-keys rsa@example.com >secret.gpg
 at $signed --delete-secret-and-public-key "$(fingerprint stranger)"
 gpgconf --kill all
