@@ -3,5 +3,13 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    hide_memory();
     ExitCode::from(solar_render::cli::run(std::env::args_os()))
+}
+
+/// Passwords and keys are in this process: it writes no core files, and no other process of the same user reads its
+/// memory. Where the system refuses, the command works as well.
+fn hide_memory() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }

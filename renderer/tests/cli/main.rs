@@ -35,6 +35,7 @@ mod publish_ends;
 mod pull;
 mod pull_lies;
 mod results;
+mod secrets;
 mod show;
 mod sign;
 mod solar;

@@ -2,14 +2,17 @@
 
 use std::fmt;
 
-/// A password or a token. `Debug` and `Display` print `***`, and there is no `Serialize`.
+use zeroize::Zeroizing;
+
+/// A password or a token. `Debug` and `Display` print `***`, there is no `Serialize`, and its memory is zeroed when
+/// it goes.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Secret(String);
+pub struct Secret(Zeroizing<String>);
 
 impl Secret {
     /// Takes the text in.
     pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self(Zeroizing::new(text.into()))
     }
 
     /// The text, for the one place that sends it.
