@@ -1,5 +1,8 @@
 //! Between plain data ([`solar_diagnostics::value`]) and a template's values.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::memory;
 use super::value::{IntType, List, Map, Val};
 use solar_diagnostics::value::{self as data, Number};
@@ -95,7 +98,7 @@ impl Val {
                 walk.copy(text.len())?;
                 data::Value::String(text.to_text().into_owned())
             }
-            Self::Bytes(bytes) => data::Value::String(base64(bytes)),
+            Self::Bytes(bytes) => data::Value::String(STANDARD.encode(&**bytes)),
             Self::List(list) if list.is_nil() => data::Value::Null,
             Self::List(list) => list_at(list, walk, depth)?,
             Self::Map(map) if map.kind() == super::MapType::NilStrings && map.is_empty() => data::Value::Null,
@@ -137,25 +140,6 @@ impl Map {
             .map(|(key, value)| (key.as_str(), Val::from_data(value)))
             .collect()
     }
-}
-
-/// Standard base64 with padding, as `encoding/json` writes bytes.
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word = chunk.iter().enumerate().fold(0_u32, |word, (index, byte)| {
-            word | u32::from(*byte) << (16 - 8 * index)
-        });
-        for place in 0..4 {
-            let letter = ALPHABET.get((word >> (18 - 6 * place) & 63) as usize);
-            out.push(match letter {
-                Some(letter) if place <= chunk.len() => char::from(*letter),
-                _ => '=',
-            });
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -38,8 +38,6 @@ mod url;
 mod urls;
 mod wrap;
 
-pub(crate) use certs::der;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -103,10 +101,8 @@ pub struct Context {
     pub deadline: Option<Deadline>,
     /// How far the seed's randomness is used.
     pub stream: random::Stream,
-    /// Primes for the keys to come; none at first.
-    primes: certs::Ahead,
-    /// The last key that was checked; none at first.
-    last_rsa: certs::LastRsa,
+    /// Keys made ahead; none at first.
+    key_pool: certs::KeyPool,
 }
 
 impl Context {
@@ -122,8 +118,7 @@ impl Context {
             regexes: RegexCache::default(),
             deadline: None,
             stream: random::Stream::default(),
-            primes: certs::Ahead::default(),
-            last_rsa: certs::LastRsa::default(),
+            key_pool: certs::KeyPool::default(),
         }
     }
     /// Notes that a function gives random results, which are predictable with a seed.

@@ -6,8 +6,10 @@ use aws_lc_rs::signature::{
     self, ED25519, EcdsaVerificationAlgorithm, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey,
 };
 
+use der::Encode as _;
+use der::asn1::UintRef;
+
 use super::packet::Reader;
-use crate::funcs::der;
 
 /// A public key, perhaps of a packet that also holds the secret one.
 #[derive(Debug, Clone)]
@@ -111,8 +113,9 @@ impl<'b> PublicKey<'b> {
                 key.verify(hash.rsa(), message, &signature).ok()
             }
             Material::Ecdsa(curve, point) => {
-                let (r, s) = (der::integer(reader.integer()?), der::integer(reader.integer()?));
-                let signature = der::sequence(&[&r, &s]);
+                let numbers = [reader.integer()?, reader.integer()?].map(UintRef::new);
+                let [r, s] = numbers;
+                let signature = vec![r.ok()?, s.ok()?].to_der().ok()?;
                 UnparsedPublicKey::new(curve.with(hash)?, point)
                     .verify(message, &signature)
                     .ok()

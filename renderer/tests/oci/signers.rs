@@ -16,7 +16,7 @@ fn key() -> (Arc<SigningKey>, VerifyingKey) {
     let password = Secret::new("pw");
     let pair = SigningKey::generate(&password).unwrap();
     let key = SigningKey::load(pair.private.expose().as_bytes(), &password).unwrap();
-    let public = key.public();
+    let public = key.public().clone();
     (Arc::new(key), public)
 }
 

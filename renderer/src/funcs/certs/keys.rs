@@ -1,79 +1,38 @@
 //! Private keys: made, read, written, and signing.
 
-use std::sync::Arc;
-
-use ::der::asn1::ObjectIdentifier;
-use aws_lc_rs::rand::SystemRandom;
-use aws_lc_rs::rsa;
-use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256};
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
+use der::asn1::{Any, BitString, ObjectIdentifier, OctetStringRef, UintRef};
+use der::{Decode as _, Encode as _};
+use pkcs8::PrivateKeyInfoRef;
+use spki::{AlgorithmIdentifierOwned, AlgorithmIdentifierRef, SubjectPublicKeyInfoOwned};
+use zeroize::Zeroizing;
 
 use super::super::Context;
-use super::der::{self, Reader};
 use super::ec::EcKey;
-use super::{pem, prime};
+use super::rsa_key::RsaKey;
+use super::{pem, seeded};
 use crate::template::Fault;
 
-pub(super) const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
-const RSA_SHA256: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0b];
-const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
-const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
-const NULL: &[u8] = &[0x05, 0x00];
+const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
+const RSA_SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.11");
+const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
+const ED25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.112");
 
 /// A private key.
 pub(super) enum Key {
-    Rsa {
-        pkcs1: Vec<u8>,
-        /// Checked; none for a key that was made here, until it signs.
-        pair: Option<Arc<rsa::KeyPair>>,
-    },
+    Rsa(RsaKey),
     Ec(EcKey),
     Ed25519 {
-        seed: Vec<u8>,
+        seed: Zeroizing<Vec<u8>>,
         pair: Ed25519KeyPair,
     },
-    /// Its own form, which signs nothing here.
-    Dsa(Vec<u8>),
-}
-
-/// The RSA key that was read last. Checking one costs as much as signing with it, and a CA's key mostly
-/// signs twice: the CA itself, and what it is the CA of.
-#[derive(Default)]
-pub(in super::super) struct LastRsa(Option<(Vec<u8>, Arc<rsa::KeyPair>)>);
-
-impl std::fmt::Debug for LastRsa {
-    /// Not the key.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("LastRsa(..)")
-    }
-}
-
-impl LastRsa {
-    /// The key in PKCS #1's form, checked; none for one that is wrong.
-    fn read(&mut self, pkcs1: &[u8]) -> Option<Arc<rsa::KeyPair>> {
-        if let Some((last, pair)) = &self.0
-            && last == pkcs1
-        {
-            return Some(Arc::clone(pair));
-        }
-        let pair = Arc::new(rsa::KeyPair::from_der(pkcs1).ok()?);
-        self.0 = Some((pkcs1.to_vec(), Arc::clone(&pair)));
-        Some(pair)
-    }
-}
-
-fn failed() -> Fault {
-    Fault::new("the key could not be made")
+    /// OpenSSL's form of it, which signs nothing here.
+    Dsa(Zeroizing<Vec<u8>>),
 }
 
 impl Key {
-    /// An RSA key of so many bits.
-    pub(super) fn rsa(context: &mut Context, bits: u64) -> Result<Self, Fault> {
-        let pkcs1 = prime::rsa(context, bits)?;
-        Ok(Self::Rsa { pkcs1, pair: None })
-    }
-
     pub(super) fn dsa(context: &mut Context) -> Result<Self, Fault> {
-        prime::dsa(context).map(Self::Dsa)
+        seeded::dsa(context).map(Self::Dsa)
     }
 
     pub(super) fn ecdsa(context: &mut Context) -> Result<Self, Fault> {
@@ -81,42 +40,42 @@ impl Key {
     }
 
     pub(super) fn ed25519(context: &mut Context) -> Result<Self, Fault> {
-        let mut seed = vec![0; 32];
+        let mut seed = Zeroizing::new(vec![0; 32]);
         context.random_bytes(&mut seed)?;
-        Self::from_seed(seed).ok_or_else(failed)
+        Self::from_seed(seed).ok_or_else(|| "the key could not be made".into())
     }
 
-    fn from_pkcs1(last: &mut LastRsa, pkcs1: &[u8]) -> Option<Self> {
-        let pair = Some(last.read(pkcs1)?);
-        let pkcs1 = pkcs1.to_vec();
-        Some(Self::Rsa { pkcs1, pair })
-    }
-
-    fn from_seed(seed: Vec<u8>) -> Option<Self> {
+    fn from_seed(seed: Zeroizing<Vec<u8>>) -> Option<Self> {
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed).ok()?;
         Some(Self::Ed25519 { seed, pair })
     }
 
-    fn from_pkcs8(last: &mut LastRsa, bytes: &[u8]) -> Option<Self> {
-        let (algorithm, parameters, key) = pkcs8_content(bytes)?;
-        match algorithm {
-            RSA => Self::from_pkcs1(last, key),
-            EC => {
-                let curve = Reader(parameters).expect(der::OID)?;
-                let curve = ObjectIdentifier::from_bytes(curve).ok()?;
-                EcKey::from_sec1(key, Some(curve)).map(Self::Ec)
+    fn from_pkcs8(bytes: &[u8]) -> Option<Self> {
+        let info = PrivateKeyInfoRef::try_from(bytes).ok()?;
+        let key = info.private_key.as_bytes();
+        match info.algorithm.oid {
+            RSA => RsaKey::from_pkcs1(key).map(Self::Rsa),
+            EC => EcKey::from_sec1(key, Some(info.algorithm.parameters_oid().ok()?)).map(Self::Ec),
+            ED25519 => {
+                let seed = <&OctetStringRef>::from_der(key).ok()?;
+                Self::from_seed(Zeroizing::new(seed.as_bytes().to_vec()))
             }
-            ED25519 => Self::from_seed(Reader(key).expect(der::OCTET_STRING)?.to_vec()),
             _ => None,
         }
     }
 
-    /// The first key of a PEM text, with sprig's words for what is wrong with it.
-    pub(super) fn from_pem(context: &mut Context, text: &str) -> Result<Self, String> {
+    fn from_dsa(bytes: &Zeroizing<Vec<u8>>) -> Option<Self> {
+        // Version, p, q, g, y, x.
+        let numbers: Vec<UintRef<'_>> = Vec::from_der(bytes).ok()?;
+        (numbers.len() == 6).then(|| Self::Dsa(bytes.clone()))
+    }
+
+    /// The first key of a PEM text, with sprig's message for what is wrong with it.
+    pub(super) fn from_pem(text: &str) -> Result<Self, String> {
         let block = pem::decode(text).ok_or("no PEM data in input")?;
         let bytes = &block.bytes;
         if block.label == "PRIVATE KEY" {
-            return Self::from_pkcs8(&mut context.last_rsa, bytes)
+            return Self::from_pkcs8(bytes)
                 .ok_or_else(|| "decoding PEM as PKCS#8: x509: failed to parse private key".to_owned());
         }
         let Some(kind) = block.label.strip_suffix(" PRIVATE KEY") else {
@@ -126,92 +85,86 @@ impl Key {
             ));
         };
         let key = match kind {
-            "RSA" => Self::from_pkcs1(&mut context.last_rsa, bytes),
+            "RSA" => RsaKey::from_pkcs1(bytes).map(Self::Rsa),
             "EC" => EcKey::from_sec1(bytes, None).map(Self::Ec),
-            "DSA" => Reader(bytes).sequence().map(|_| Self::Dsa(bytes.clone())),
+            "DSA" => Self::from_dsa(bytes),
             _ => return Err(format!("invalid private key type {}", block.label)),
         };
         key.ok_or_else(|| format!("parsing {kind} private key from PEM: the key is malformed"))
     }
 
     /// As sprig writes it.
-    pub(super) fn to_pem(&self) -> String {
+    pub(super) fn to_pem(&self) -> Result<String, Fault> {
         match self {
-            Self::Rsa { pkcs1, .. } => pem::encode("RSA PRIVATE KEY", pkcs1),
+            Self::Rsa(key) => pem::encode("RSA PRIVATE KEY", key.pkcs1()),
             Self::Dsa(bytes) => pem::encode("DSA PRIVATE KEY", bytes),
-            Self::Ec(key) => pem::encode("EC PRIVATE KEY", &key.to_sec1().unwrap_or_default()),
+            Self::Ec(key) => pem::encode("EC PRIVATE KEY", &key.to_sec1().map_err(unwritable)?),
             Self::Ed25519 { seed, .. } => {
-                let inner = der::value(der::OCTET_STRING, seed);
-                let bytes = der::sequence(&[
-                    &der::integer(&[]),
-                    &der::sequence(&[&der::oid(ED25519)]),
-                    &der::value(der::OCTET_STRING, &inner),
-                ]);
+                let bytes = ed25519_pkcs8(seed).map_err(unwritable)?;
                 pem::encode("PRIVATE KEY", &bytes)
             }
         }
     }
 
-    /// The public key's bits, as they stand in a certificate.
-    pub(super) fn public(&self) -> Option<Vec<u8>> {
-        match self {
-            Self::Rsa { pkcs1, .. } => {
-                let mut parts = Reader(pkcs1).sequence()?;
-                parts.integer()?;
-                let modulus = der::integer(parts.integer()?);
-                Some(der::sequence(&[&modulus, &der::integer(parts.integer()?)]))
+    /// The public key as a certificate holds it; none for DSA.
+    pub(super) fn public_info(&self) -> Option<der::Result<SubjectPublicKeyInfoOwned>> {
+        let (algorithm, bits) = match self {
+            Self::Rsa(key) => (with_null(RSA), key.public()),
+            Self::Ec(key) => {
+                let curve = Any::from(key.curve.oid);
+                (algorithm(EC, Some(curve)), key.public.as_slice())
             }
-            Self::Ec(key) => Some(key.public.clone()),
-            Self::Ed25519 { pair, .. } => Some(pair.public_key().as_ref().to_vec()),
+            Self::Ed25519 { pair, .. } => (algorithm(ED25519, None), pair.public_key().as_ref()),
+            Self::Dsa(_) => return None,
+        };
+        Some(
+            BitString::from_bytes(bits).map(|subject_public_key| SubjectPublicKeyInfoOwned {
+                algorithm,
+                subject_public_key,
+            }),
+        )
+    }
+
+    /// The algorithm of this key's signatures, as a certificate names it.
+    pub(super) fn signature_algorithm(&self) -> Option<AlgorithmIdentifierOwned> {
+        match self {
+            Self::Rsa(_) => Some(with_null(RSA_SHA256)),
+            Self::Ec(key) => Some(algorithm(key.curve.signature, None)),
+            Self::Ed25519 { .. } => Some(algorithm(ED25519, None)),
             Self::Dsa(_) => None,
         }
     }
 
-    /// The public key with its algorithm, as it stands in a certificate.
-    pub(super) fn public_info(&self) -> Option<Vec<u8>> {
-        let algorithm = match self {
-            Self::Rsa { .. } => der::sequence(&[&der::oid(RSA), NULL]),
-            Self::Ec(key) => der::sequence(&[&der::oid(EC), &der::oid(key.curve.oid.as_bytes())]),
-            Self::Ed25519 { .. } => der::sequence(&[&der::oid(ED25519)]),
-            Self::Dsa(_) => return None,
+    /// A signature: the same for a message every time.
+    pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Fault> {
+        let signature = match self {
+            Self::Rsa(key) => key.sign(message),
+            Self::Ed25519 { pair, .. } => Some(pair.sign(message).as_ref().to_vec()),
+            Self::Ec(key) => key.sign(message),
+            Self::Dsa(_) => None,
         };
-        Some(der::sequence(&[&algorithm, &der::bits(&self.public()?)]))
-    }
-
-    /// The algorithm of this key's signatures, as it stands in a certificate.
-    pub(super) fn signature_algorithm(&self) -> Option<Vec<u8>> {
-        Some(match self {
-            Self::Rsa { .. } => der::sequence(&[&der::oid(RSA_SHA256), NULL]),
-            Self::Ec(key) => der::sequence(&[&der::oid(key.curve.signature.as_bytes())]),
-            Self::Ed25519 { .. } => der::sequence(&[&der::oid(ED25519)]),
-            Self::Dsa(_) => return None,
-        })
-    }
-
-    /// A signature.
-    pub(super) fn sign(&self, context: &mut Context, message: &[u8]) -> Result<Vec<u8>, Fault> {
-        let failed = || Fault::new("the signature could not be made");
-        match self {
-            Self::Rsa { pkcs1, pair } => {
-                let pair = pair.clone().or_else(|| context.last_rsa.read(pkcs1));
-                let pair = pair.ok_or_else(failed)?;
-                let mut out = vec![0; pair.public_modulus_len()];
-                pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), message, &mut out)
-                    .map_err(|_| failed())?;
-                Ok(out)
-            }
-            Self::Ed25519 { pair, .. } => Ok(pair.sign(message).as_ref().to_vec()),
-            Self::Ec(key) => key.sign(message).ok_or_else(failed),
-            Self::Dsa(_) => Err(failed()),
-        }
+        signature.ok_or_else(|| "the signature could not be made".into())
     }
 }
 
-/// The algorithm, its parameters and the key of PKCS #8's form.
-fn pkcs8_content(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
-    let mut parts = Reader(bytes).sequence()?;
-    parts.expect(der::INTEGER)?;
-    let mut algorithm = parts.sequence()?;
-    let name = algorithm.expect(der::OID)?;
-    Some((name, algorithm.0, parts.expect(der::OCTET_STRING)?))
+fn algorithm(oid: ObjectIdentifier, parameters: Option<Any>) -> AlgorithmIdentifierOwned {
+    AlgorithmIdentifierOwned { oid, parameters }
+}
+
+fn with_null(oid: ObjectIdentifier) -> AlgorithmIdentifierOwned {
+    algorithm(oid, Some(Any::null()))
+}
+
+fn ed25519_pkcs8(seed: &[u8]) -> der::Result<Zeroizing<Vec<u8>>> {
+    let inner = Zeroizing::new(OctetStringRef::new(seed)?.to_der()?);
+    let algorithm = AlgorithmIdentifierRef {
+        oid: ED25519,
+        parameters: None,
+    };
+    let info = PrivateKeyInfoRef::new(algorithm, OctetStringRef::new(&inner)?);
+    info.to_der().map(Zeroizing::new)
+}
+
+fn unwritable(error: der::Error) -> Fault {
+    Fault::new(format!("the key could not be written: {error}"))
 }

@@ -1,24 +1,22 @@
 //! Keys and certificates, as sprig 3.3 makes them: the same PEM labels, subjects, key
 //! usages, names, serials and times as Go's `x509` gives its templates.
 //!
-//! RSA keys are made here, of primes that `solar-primes` finds: libraries take ten times as
-//! long, and with [`Context::seed`] nothing may differ between runs, while they take no
-//! randomness from outside. Nonces of ECDSA come from the seed, too. Certificates still hold
-//! the clock's time: freeze the clock as well.
+//! Keys come from libraries: AWS-LC's RSA, and where [`Context::seed`] asks for the same in every run, which
+//! AWS-LC can't, the `rsa` crate's. Certificates still hold the clock's time: freeze the clock as well.
 
-mod ahead;
-pub(crate) mod der;
 mod ec;
+mod key_pool;
 mod keys;
 mod pem;
-mod prime;
+mod rsa_key;
+mod seeded;
 mod x509;
 
 use std::rc::Rc;
 
-pub(super) use self::ahead::Ahead;
+pub(super) use self::key_pool::KeyPool;
 use self::keys::Key;
-pub(super) use self::keys::LastRsa;
+use self::rsa_key::{Bits, RsaKey};
 use self::x509::{Issuer, Subject};
 use super::Context;
 use super::encode::decode64;
@@ -71,15 +69,15 @@ fn certificate(cert: impl Into<Str>, key: impl Into<Str>) -> Val {
 fn gen_private_key(call: &mut Call<'_, Context>) -> Answer {
     let kind = call.str(0).to_text().into_owned();
     let key = match kind.as_str() {
-        "" | "rsa" => Key::rsa(call.context, 4_096),
+        "" | "rsa" => RsaKey::generate(call.context, Bits::B4096).map(Key::Rsa),
         "dsa" => Key::dsa(call.context),
         "ecdsa" => Key::ecdsa(call.context),
         "ed25519" => Key::ed25519(call.context),
         other => return Ok(Val::str(format!("Unknown type {other}"))),
     };
     call.context.note_random("genPrivateKey");
-    Ok(Val::str(match key {
-        Ok(key) => key.to_pem(),
+    Ok(Val::str(match key.and_then(|key| key.to_pem()) {
+        Ok(pem) => pem,
         Err(fault) => format!("failed to generate private key: {}", fault.message),
     }))
 }
@@ -93,7 +91,7 @@ fn build_custom_cert(call: &mut Call<'_, Context>) -> Answer {
     let cert = decoded(0, "certificate")?;
     let key = decoded(1, "private key")?;
     issuer(&cert)?;
-    Key::from_pem(call.context, &key.to_text()).map_err(parsing_key)?;
+    Key::from_pem(&key.to_text()).map_err(parsing_key)?;
     Ok(certificate(cert, key))
 }
 
@@ -110,10 +108,10 @@ fn issuer(cert: &Str) -> Result<Issuer, Fault> {
 /// A fresh key, or the one an argument holds.
 fn subject_key(call: &mut Call<'_, Context>, pem_at: Option<usize>) -> Result<Key, Fault> {
     match pem_at {
-        None => Key::rsa(call.context, 2_048),
+        None => RsaKey::generate(call.context, Bits::B2048).map(Key::Rsa),
         Some(index) => {
             let text = call.str(index);
-            Key::from_pem(call.context, &text.to_text())
+            Key::from_pem(&text.to_text())
                 .map_err(|words| Fault::new(format!("parsing private key: {words}")))
         }
     }
@@ -130,7 +128,7 @@ fn gen_ca(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<usize
         is_ca: true,
     };
     let cert = x509::create(call.context, &subject, &key, None)?;
-    Ok(certificate(cert, key.to_pem()))
+    Ok(certificate(cert, key.to_pem()?))
 }
 
 fn common_name(name: &Str) -> Result<String, Fault> {
@@ -176,7 +174,7 @@ fn gen_self_signed(call: &mut Call<'_, Context>, name: &'static str, pem_at: Opt
     let key = subject_key(call, pem_at)?;
     let subject = subject(call)?;
     let cert = x509::create(call.context, &subject, &key, None)?;
-    Ok(certificate(cert, key.to_pem()))
+    Ok(certificate(cert, key.to_pem()?))
 }
 
 fn gen_signed(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<usize>) -> Answer {
@@ -192,10 +190,10 @@ fn gen_signed(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<u
     let block = pem::decode(&ca.cert.to_text()).ok_or("unable to decode certificate")?;
     let issuer = Issuer::read(&block.bytes)
         .ok_or("error parsing certificate: decodedSignerCert.Bytes: x509: malformed certificate")?;
-    let signer = Key::from_pem(call.context, &ca.key.to_text()).map_err(parsing_key)?;
+    let signer = Key::from_pem(&ca.key.to_text()).map_err(parsing_key)?;
     let subject = subject(call)?;
     let cert = x509::create(call.context, &subject, &key, Some((&issuer, &signer)))?;
-    Ok(certificate(cert, key.to_pem()))
+    Ok(certificate(cert, key.to_pem()?))
 }
 
 const fn func(

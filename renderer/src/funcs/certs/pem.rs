@@ -1,33 +1,21 @@
-//! PEM (RFC 7468), as Go's `encoding/pem` reads and writes it.
+//! PEM: written by RFC 7468, and read as Go's `encoding/pem` does, which takes headers and lines of any length.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use pem_rfc7468::LineEnding;
+use zeroize::Zeroizing;
 
 use super::super::encode::decode64;
+use crate::template::Fault;
 
 /// A block.
 pub(super) struct Block {
     pub(super) label: String,
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: Zeroizing<Vec<u8>>,
 }
-
-const LINE: usize = 64;
 
 /// A block's text.
-pub(super) fn encode(label: &str, bytes: &[u8]) -> String {
-    let base64 = STANDARD.encode(bytes);
-    let mut out = format!("-----BEGIN {label}-----\n");
-    let mut rest = base64.as_str();
-    while !rest.is_empty() {
-        let (line, after) = rest.split_at_checked(LINE).unwrap_or((rest, ""));
-        out.push_str(line);
-        out.push('\n');
-        rest = after;
-    }
-    out.push_str(&format!("-----END {label}-----\n"));
-    out
+pub(super) fn encode(label: &str, bytes: &[u8]) -> Result<String, Fault> {
+    pem_rfc7468::encode_string(label, LineEnding::LF, bytes).map_err(|error| Fault::new(error.to_string()))
 }
-
 /// The first whole block of a text.
 pub(super) fn decode(text: &str) -> Option<Block> {
     const BEGIN: &str = "-----BEGIN ";
@@ -61,9 +49,10 @@ fn block(text: &str) -> Option<Block> {
     {
         body = after;
     }
-    let base64: Vec<u8> = body.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let base64 = body.bytes().filter(|byte| !byte.is_ascii_whitespace());
+    let base64: Zeroizing<Vec<u8>> = Zeroizing::new(base64.collect());
     Some(Block {
         label: label.to_owned(),
-        bytes: decode64(&base64).ok()?,
+        bytes: Zeroizing::new(decode64(&base64).ok()?),
     })
 }

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use num_bigint::BigUint;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use der::Decode;
 
 use super::keys::Key;
-use super::{Certificate, Context, TABLE, pem, prime};
+use super::{Bits, Certificate, Context, RsaKey, TABLE, pem};
 use crate::template::{Call, Val};
 use crate::world::Fixed;
 
@@ -34,65 +32,51 @@ fn texts(value: &Val) -> [String; 2] {
     [&certificate.cert, &certificate.key].map(ToString::to_string)
 }
 
+fn rsa(context: &mut Context, bits: Bits) -> String {
+    let key = RsaKey::generate(context, bits).expect("a key");
+    Key::Rsa(key).to_pem().expect("a text")
+}
+
 #[test]
 fn keys_made_one_after_another_are_all_different() {
-    // More than a rendering makes alone, so that primes made ahead are among them.
+    // More than a rendering makes alone, so that keys made ahead are among them.
     let mut context = context(None);
-    let keys: BTreeSet<Vec<u8>> = (0..8)
-        .map(|_| prime::rsa(&mut context, 2_048).expect("a key"))
-        .collect();
+    let keys: BTreeSet<String> = (0..8).map(|_| rsa(&mut context, Bits::B2048)).collect();
     assert_eq!(keys.len(), 8);
 }
 
 #[test]
-fn the_private_exponent_is_the_inverse() {
-    let exponent = BigUint::from(65_537_u32);
-    let mut order = BigUint::from(1_000_003_u32);
-    for _ in 0..40 {
-        order = &order * &order % ((BigUint::from(1_u32) << 2_048_u32) - 1_u32) + 1_u32;
-        assert_eq!(prime::private_exponent(&order), exponent.modinv(&order));
-    }
-    assert_eq!(prime::private_exponent(&(order * exponent)), None);
-}
-
-#[test]
-fn a_seed_gives_the_same_keys_whatever_the_processor_does() {
+fn a_seed_gives_the_same_keys_in_every_run() {
     let keys = |seed| {
         let mut context = context(Some(seed));
-        [1_024, 2_048, 2_048, 2_048].map(|bits| prime::rsa(&mut context, bits).expect("a key"))
+        let rsa = [(); 2].map(|()| rsa(&mut context, Bits::B2048));
+        let dsa = Key::dsa(&mut context).expect("a key").to_pem().expect("a text");
+        (rsa, dsa)
     };
-    assert_eq!(keys(1), keys(1));
-    assert_ne!(keys(1), keys(2));
+    let (rsa, dsa) = keys(1);
+    assert_ne!(rsa[0], rsa[1]);
+    assert_eq!(keys(1), (rsa.clone(), dsa.clone()));
+    let (others, other) = keys(2);
+    assert!(others[0] != rsa[0] && other != dsa);
 }
 
 #[test]
-fn a_library_takes_the_keys() {
-    for bits in [2_048, 4_096] {
+fn keys_are_read_as_they_were_written() {
+    for bits in [Bits::B2048, Bits::B4096] {
         for seed in [None, Some(7)] {
-            let mut context = context(seed);
-            let pem = Key::rsa(&mut context, bits).expect("a key").to_pem();
-            let key = Key::from_pem(&mut context, &pem).expect("the same key");
-            assert_eq!(key.to_pem(), pem, "{bits} {seed:?}");
-            assert!(key.sign(&mut context, b"text").is_ok(), "{bits} {seed:?}");
+            let pem = rsa(&mut context(seed), bits);
+            let key = Key::from_pem(&pem).expect("the same key");
+            assert_eq!(key.to_pem().expect("a text"), pem, "{seed:?}");
+            assert!(key.sign(b"text").is_ok(), "{seed:?}");
         }
     }
-}
-
-#[test]
-fn a_key_that_was_read_before_is_not_taken_for_another() {
-    let mut context = context(None);
-    let keys = [(); 2].map(|()| Key::rsa(&mut context, 2_048).expect("a key"));
-    let signatures = keys.map(|key| {
-        // Read between the two: it is not the last one any more.
-        let first = key.sign(&mut context, b"text").expect("a signature");
-        let other = Key::rsa(&mut context, 2_048).expect("a key").to_pem();
-        Key::from_pem(&mut context, &other).expect("the other");
-        assert_eq!(key.sign(&mut context, b"text").expect("a signature"), first);
-        first
-    });
-    assert_ne!(signatures[0], signatures[1]);
+    for key in [Key::dsa, Key::ecdsa, Key::ed25519] {
+        let pem = key(&mut context(None)).expect("a key").to_pem().expect("a text");
+        let again = Key::from_pem(&pem).expect("the same key");
+        assert_eq!(again.to_pem().expect("a text"), pem);
+    }
     let broken = "-----BEGIN RSA PRIVATE KEY-----\nMAMCAQA=\n-----END RSA PRIVATE KEY-----\n";
-    assert!(Key::from_pem(&mut context, broken).is_err());
+    assert!(Key::from_pem(broken).is_err());
 }
 
 /// The signature of a certificate in PEM, of ECDSA: r and s.
@@ -110,14 +94,14 @@ fn signature(cert: &str) -> [Vec<u8>; 2] {
 #[test]
 fn a_seed_does_not_give_away_a_real_key() {
     let mut real = context(None);
-    let key = Key::ecdsa(&mut real).expect("a key").to_pem();
+    let key = Key::ecdsa(&mut real).expect("a key").to_pem().expect("a text");
     let ca = call(
         &mut real,
         "genCAWithKey",
         &[Val::str("ca"), Val::int(1), Val::str(key)],
     );
     let ca = texts(&ca).map(|text| Val::str(STANDARD.encode(text)));
-    let leaf = Val::str(Key::ecdsa(&mut real).expect("a key").to_pem());
+    let leaf = Val::str(Key::ecdsa(&mut real).expect("a key").to_pem().expect("a text"));
     let mut signed = |name: &str| {
         let mut frozen = context(Some(0));
         let ca = call(&mut frozen, "buildCustomCert", &ca);

@@ -5,12 +5,27 @@ use std::net::IpAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::digest;
+use der::asn1::{Any, AnyRef, BitString, Ia5String, ObjectIdentifier, OctetString, SetOfVec, UintRef};
+use der::oid::AssociatedOid;
+use der::{Decode as _, Encode, Sequence, Tag};
+use spki::{AlgorithmIdentifierOwned, SubjectPublicKeyInfoOwned};
+use x509_cert::attr::AttributeTypeAndValue;
+use x509_cert::certificate::Version;
+use x509_cert::ext::pkix::name::GeneralName;
+use x509_cert::ext::pkix::{
+    AuthorityKeyIdentifier, BasicConstraints, ExtendedKeyUsage, KeyUsage, KeyUsages, SubjectAltName,
+    SubjectKeyIdentifier,
+};
+use x509_cert::ext::{Extension, Extensions};
 
 use super::super::{Context, dates};
-use super::der::{self, Reader};
 use super::keys::Key;
 use super::pem;
 use crate::template::Fault;
+
+const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
+const SERVER: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
+const CLIENT: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.2");
 
 /// What a certificate is about.
 pub(super) struct Subject {
@@ -25,8 +40,35 @@ pub(super) struct Subject {
 pub(super) struct Issuer {
     /// Its subject, as it is written there.
     name: Vec<u8>,
-    key_id: Option<Vec<u8>>,
+    key_id: Option<OctetString>,
     public_info: Vec<u8>,
+}
+
+/// A certificate. `x509_cert`'s own type has no way to set its fields one by one, and would write the names of
+/// issuers anew.
+#[derive(Sequence)]
+struct Certificate<'a> {
+    body: Body<'a>,
+    algorithm: AlgorithmIdentifierOwned,
+    signature: BitString,
+}
+
+#[derive(Sequence)]
+struct Body<'a> {
+    #[asn1(context_specific = "0", default = "Default::default")]
+    version: Version,
+    serial: UintRef<'a>,
+    signature: AlgorithmIdentifierOwned,
+    issuer: AnyRef<'a>,
+    validity: AnyRef<'a>,
+    subject: AnyRef<'a>,
+    public_info: AnyRef<'a>,
+    #[asn1(context_specific = "1", tag_mode = "IMPLICIT", optional = "true")]
+    issuer_id: Option<BitString>,
+    #[asn1(context_specific = "2", tag_mode = "IMPLICIT", optional = "true")]
+    subject_id: Option<BitString>,
+    #[asn1(context_specific = "3", optional = "true")]
+    extensions: Option<Extensions>,
 }
 
 fn creating(what: impl std::fmt::Display) -> Fault {
@@ -36,42 +78,19 @@ fn creating(what: impl std::fmt::Display) -> Fault {
 impl Issuer {
     /// Of a certificate in DER.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        const KEY_ID: &[u8] = &[0x55, 0x1d, 0x0e];
-        let mut certificate = Reader(bytes).sequence()?;
-        let mut parts = certificate.sequence()?;
-        let mut next = parts.next()?;
-        if next.tag == 0xa0 {
-            next = parts.next()?;
-        }
-        if next.tag != der::INTEGER {
-            return None;
-        }
-        parts.sequence()?;
-        parts.sequence()?;
-        parts.sequence()?;
-        let name = parts.next().filter(|found| found.tag == der::SEQUENCE)?;
-        let info = parts.next().filter(|found| found.tag == der::SEQUENCE)?;
-        let mut key_id = None;
-        while let Some(found) = parts.next() {
-            if found.tag != 0xa3 {
-                continue;
-            }
-            let mut extensions = Reader(found.content).sequence()?;
-            while let Some(mut extension) = extensions.sequence() {
-                if extension.expect(der::OID)? != KEY_ID {
-                    continue;
-                }
-                let value = extension.expect(der::OCTET_STRING)?;
-                key_id = Reader(value).expect(der::OCTET_STRING).map(<[u8]>::to_vec);
-            }
-        }
-        // The signature's algorithm and the signature.
-        certificate.sequence()?;
-        certificate.expect(der::BIT_STRING)?;
+        let Certificate { body, .. } = Certificate::from_der(bytes).ok()?;
+        let extensions = body.extensions.unwrap_or_default();
+        let key_id = extensions
+            .iter()
+            .find(|one| one.extn_id == SubjectKeyIdentifier::OID);
+        let key_id = match key_id {
+            None => None,
+            Some(found) => Some(OctetString::from_der(found.extn_value.as_bytes()).ok()?),
+        };
         Some(Self {
-            name: name.whole.to_vec(),
-            key_id,
-            public_info: info.whole.to_vec(),
+            name: body.subject.to_der().ok()?,
+            key_id: key_id.filter(|id| !id.as_bytes().is_empty()),
+            public_info: body.public_info.to_der().ok()?,
         })
     }
 }
@@ -85,50 +104,90 @@ pub(super) fn create(
 ) -> Result<String, Fault> {
     let signer = issuer.map_or(key, |(_, key)| key);
     let unsupported = || creating("x509: only RSA, ECDSA and Ed25519 keys supported");
-    let signing = signer
+    let algorithm = signer
         .signature_algorithm()
         .ok_or_else(|| creating("x509: certificate private key does not implement crypto.Signer"))?;
-    let info = key.public_info().ok_or_else(unsupported)?;
-    if let Some((issuer, signer)) = issuer
-        && signer.public_info().as_deref() != Some(&issuer.public_info)
-    {
-        return Err(creating(
-            "x509: provided PrivateKey doesn't match parent's PublicKey",
-        ));
+    let info = key.public_info().ok_or_else(unsupported)?.map_err(creating)?;
+    if let Some((issuer, signer)) = issuer {
+        let info = signer.public_info().and_then(|info| info.ok()?.to_der().ok());
+        if info.as_ref() != Some(&issuer.public_info) {
+            return Err(creating(
+                "x509: provided PrivateKey doesn't match parent's PublicKey",
+            ));
+        }
     }
-    let name = distinguished_name(&subject.name);
-    let extensions = extensions(subject, &name, key, issuer.map(|(issuer, _)| issuer))?;
+    let validity = validity(context.world.now(), subject.days)?;
     let mut serial = [0; 16];
     context.random_bytes(&mut serial)?;
-    let body = der::sequence(&[
-        &der::value(0xa0, &der::integer(&[2])),
-        &der::integer(&serial),
-        &signing,
-        issuer.map_or(&name, |(issuer, _)| &issuer.name),
-        &validity(context.world.now(), subject.days)?,
-        &name,
-        &info,
-        &der::value(0xa3, &der::value(der::SEQUENCE, &extensions)),
-    ]);
-    let signature = signer.sign(context, &body)?;
-    let bytes = der::sequence(&[&body, &signing, &der::bits(&signature)]);
-    Ok(pem::encode("CERTIFICATE", &bytes))
+    let signed = Signed {
+        serial,
+        algorithm,
+        validity,
+        info,
+        subject,
+        issuer: issuer.map(|(issuer, _)| issuer),
+    };
+    signed.pem(signer)
+}
+
+/// What a certificate is made of.
+struct Signed<'a> {
+    serial: [u8; 16],
+    algorithm: AlgorithmIdentifierOwned,
+    validity: Vec<u8>,
+    info: SubjectPublicKeyInfoOwned,
+    subject: &'a Subject,
+    issuer: Option<&'a Issuer>,
+}
+
+impl Signed<'_> {
+    fn pem(&self, signer: &Key) -> Result<String, Fault> {
+        let name = distinguished_name(&self.subject.name).map_err(creating)?;
+        let info = self.info.to_der().map_err(creating)?;
+        let extensions = extensions(self.subject, &name, &self.info, self.issuer)?;
+        let issuer = self.issuer.map_or(&name, |issuer| &issuer.name);
+        let any = |bytes| AnyRef::from_der(bytes).map_err(creating);
+        let body = Body {
+            version: Version::V3,
+            serial: UintRef::new(&self.serial).map_err(creating)?,
+            signature: self.algorithm.clone(),
+            issuer: any(issuer)?,
+            validity: any(&self.validity)?,
+            subject: any(&name)?,
+            public_info: any(&info)?,
+            issuer_id: None,
+            subject_id: None,
+            extensions: Some(extensions),
+        };
+        let signature = signer.sign(&body.to_der().map_err(creating)?)?;
+        let certificate = Certificate {
+            body,
+            algorithm: self.algorithm.clone(),
+            signature: BitString::from_bytes(&signature).map_err(creating)?,
+        };
+        pem::encode("CERTIFICATE", &certificate.to_der().map_err(creating)?)
+    }
 }
 
 /// A name that has only its common name, or nothing.
-fn distinguished_name(name: &str) -> Vec<u8> {
-    const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-    const PRINTABLE: u8 = 0x13;
-    const UTF8: u8 = 0x0c;
-    if name.is_empty() {
-        return der::sequence(&[]);
+fn distinguished_name(name: &str) -> der::Result<Vec<u8>> {
+    let mut names: Vec<SetOfVec<AttributeTypeAndValue>> = Vec::new();
+    if !name.is_empty() {
+        let is_printable = name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"'()+,-./:=? ".contains(&byte));
+        let tag = if is_printable {
+            Tag::PrintableString
+        } else {
+            Tag::Utf8String
+        };
+        let attribute = AttributeTypeAndValue {
+            oid: COMMON_NAME,
+            value: Any::new(tag, name.as_bytes())?,
+        };
+        names.push(SetOfVec::try_from(vec![attribute])?);
     }
-    let printable = name
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || b"'()+,-./:=? ".contains(&byte));
-    let tag = if printable { PRINTABLE } else { UTF8 };
-    let attribute = der::sequence(&[&der::oid(COMMON_NAME), &der::value(tag, name.as_bytes())]);
-    der::sequence(&[&der::value(der::SET, &attribute)])
+    names.to_der()
 }
 
 /// From now on, for days; Go's nanoseconds wrap around after 106,751 of them.
@@ -141,12 +200,11 @@ fn validity(now: SystemTime, days: i64) -> Result<Vec<u8>, Fault> {
         now.checked_add(size)
     };
     let end = end.ok_or_else(|| creating("the time does not fit"))?;
-    Ok(der::sequence(&[&time(now)?, &time(end)?]))
+    vec![time(now)?, time(end)?].to_der().map_err(creating)
 }
 
-fn time(time: SystemTime) -> Result<Vec<u8>, Fault> {
-    const UTC_TIME: u8 = 0x17;
-    const GENERALIZED_TIME: u8 = 0x18;
+/// `der`'s own times begin in 1970.
+fn time(time: SystemTime) -> Result<Any, Fault> {
     let seconds = match time.duration_since(UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
         Err(before) => {
@@ -156,70 +214,71 @@ fn time(time: SystemTime) -> Result<Vec<u8>, Fault> {
         }
     };
     let (year, text) = dates::asn1(seconds);
-    match year {
-        1950..2050 => Ok(der::value(UTC_TIME, text.get(2..).unwrap_or_default().as_bytes())),
-        0..10_000 => Ok(der::value(GENERALIZED_TIME, text.as_bytes())),
-        _ => Err(creating(
-            "asn1: structure error: cannot represent time as GeneralizedTime",
-        )),
-    }
+    let time = match year {
+        1950..2050 => Any::new(Tag::UtcTime, text.as_bytes().get(2..).unwrap_or_default()),
+        0..10_000 => Any::new(Tag::GeneralizedTime, text.as_bytes()),
+        _ => {
+            return Err(creating(
+                "asn1: structure error: cannot represent time as GeneralizedTime",
+            ));
+        }
+    };
+    time.map_err(creating)
 }
 
-fn extension(id: &[u8], critical: bool, value: &[u8]) -> Vec<u8> {
-    const TRUE: &[u8] = &[0x01, 0x01, 0xff];
-    let flag = if critical { TRUE } else { &[] };
-    der::sequence(&[&der::oid(id), flag, &der::value(der::OCTET_STRING, value)])
+fn extension<T: Encode + AssociatedOid>(critical: bool, value: &T) -> der::Result<Extension> {
+    Ok(Extension {
+        extn_id: T::OID,
+        critical,
+        extn_value: OctetString::new(value.to_der()?)?,
+    })
 }
 
-fn extensions(subject: &Subject, name: &[u8], key: &Key, issuer: Option<&Issuer>) -> Result<Vec<u8>, Fault> {
-    const KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x0f];
-    const EXTENDED_KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x25];
-    const BASIC_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 0x13];
-    const SUBJECT_KEY_ID: &[u8] = &[0x55, 0x1d, 0x0e];
-    const AUTHORITY_KEY_ID: &[u8] = &[0x55, 0x1d, 0x23];
-    const ALTERNATIVE_NAMES: &[u8] = &[0x55, 0x1d, 0x11];
-    const SERVER: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01];
-    const CLIENT: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x02];
-    // Digital signature and key encipherment; a CA also signs certificates.
-    let usage: &[u8] = if subject.is_ca { &[2, 0xa4] } else { &[5, 0xa0] };
-    let constraints: &[u8] = if subject.is_ca { &[0x01, 0x01, 0xff] } else { &[] };
-    let mut out = [
-        extension(KEY_USAGE, true, &der::value(der::BIT_STRING, usage)),
-        extension(
-            EXTENDED_KEY_USAGE,
-            false,
-            &der::sequence(&[&der::oid(SERVER), &der::oid(CLIENT)]),
-        ),
-        extension(BASIC_CONSTRAINTS, true, &der::value(der::SEQUENCE, constraints)),
-    ]
-    .concat();
-    if subject.is_ca {
-        let hash = digest::digest(&digest::SHA256, &key.public().unwrap_or_default());
-        let id = hash.as_ref().get(..20).unwrap_or_default();
-        out.extend(extension(
-            SUBJECT_KEY_ID,
-            false,
-            &der::value(der::OCTET_STRING, id),
-        ));
-    }
-    if let Some(issuer) = issuer
-        && issuer.name != name
-        && let Some(id) = &issuer.key_id
-    {
-        let id = der::sequence(&[&der::value(0x80, id)]);
-        out.extend(extension(AUTHORITY_KEY_ID, false, &id));
-    }
+fn extensions(
+    subject: &Subject,
+    name: &[u8],
+    info: &SubjectPublicKeyInfoOwned,
+    issuer: Option<&Issuer>,
+) -> Result<Extensions, Fault> {
     let names = alternative_names(subject)?;
-    if !names.is_empty() {
-        let names = der::value(der::SEQUENCE, &names);
-        out.extend(extension(ALTERNATIVE_NAMES, subject.name.is_empty(), &names));
+    let mut usage = KeyUsages::DigitalSignature | KeyUsages::KeyEncipherment;
+    if subject.is_ca {
+        usage |= KeyUsages::KeyCertSign;
     }
-    Ok(out)
+    let constraints = BasicConstraints {
+        ca: subject.is_ca,
+        path_len_constraint: None,
+    };
+    let all = || {
+        let mut all = vec![
+            extension(true, &KeyUsage(usage))?,
+            extension(false, &ExtendedKeyUsage(vec![SERVER, CLIENT]))?,
+            extension(true, &constraints)?,
+        ];
+        if subject.is_ca {
+            let hash = digest::digest(&digest::SHA256, info.subject_public_key.raw_bytes());
+            let id = OctetString::new(hash.as_ref().get(..20).unwrap_or_default())?;
+            all.push(extension(false, &SubjectKeyIdentifier(id))?);
+        }
+        if let Some(issuer) = issuer
+            && issuer.name != name
+            && let Some(id) = &issuer.key_id
+        {
+            let id = AuthorityKeyIdentifier {
+                key_identifier: Some(id.clone()),
+                ..AuthorityKeyIdentifier::default()
+            };
+            all.push(extension(false, &id)?);
+        }
+        if !names.is_empty() {
+            all.push(extension(subject.name.is_empty(), &SubjectAltName(names))?);
+        }
+        Ok(all)
+    };
+    all().map_err(|error: der::Error| creating(error))
 }
 
-fn alternative_names(subject: &Subject) -> Result<Vec<u8>, Fault> {
-    const DNS: u8 = 0x82;
-    const IP: u8 = 0x87;
+fn alternative_names(subject: &Subject) -> Result<Vec<GeneralName>, Fault> {
     let mut out = Vec::new();
     for name in &subject.dns {
         if !name.is_ascii() {
@@ -228,13 +287,14 @@ fn alternative_names(subject: &Subject) -> Result<Vec<u8>, Fault> {
                 "x509: {name} cannot be encoded as an IA5String"
             )));
         }
-        out.extend(der::value(DNS, name.as_bytes()));
+        out.push(GeneralName::DnsName(Ia5String::new(name).map_err(creating)?));
     }
     for ip in &subject.ips {
-        out.extend(match ip.to_canonical() {
-            IpAddr::V4(ip) => der::value(IP, &ip.octets()),
-            IpAddr::V6(ip) => der::value(IP, &ip.octets()),
-        });
+        let octets = match ip.to_canonical() {
+            IpAddr::V4(ip) => OctetString::new(ip.octets()),
+            IpAddr::V6(ip) => OctetString::new(ip.octets()),
+        };
+        out.push(GeneralName::IpAddress(octets.map_err(creating)?));
     }
     Ok(out)
 }

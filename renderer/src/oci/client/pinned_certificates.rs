@@ -6,19 +6,17 @@
 
 use std::sync::Arc;
 
+use der::Decode as _;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::CryptoProvider;
 use rustls::server::ParsedCertificate;
 use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use x509_cert::Certificate;
+use x509_cert::time::Time;
 
-use crate::funcs::der::{INTEGER, Reader};
 use crate::oci::client::tls::TlsError;
-
-/// The tags of the two ways to write a time.
-const UTC_TIME: u8 = 0x17;
-const GENERALIZED_TIME: u8 = 0x18;
 
 /// Trusts whom webpki trusts, and servers that show one of these certificates.
 #[derive(Debug)]
@@ -93,37 +91,12 @@ fn is_valid_at(certificate: &[u8], now: UnixTime) -> bool {
     i64::try_from(now.as_secs()).is_ok_and(|now| (begin..=end).contains(&now))
 }
 
-/// RFC 5280, 4.1: from when to when, in Unix time.
+/// From when to when, in Unix time.
 fn validity(certificate: &[u8]) -> Option<(i64, i64)> {
-    let mut fields = Reader(certificate).sequence()?.sequence()?;
-    let mut number = fields.next()?;
-    if number.tag == 0xa0 {
-        number = fields.next()?;
-    }
-    if number.tag != INTEGER {
-        return None;
-    }
-    let (_algorithm, _issuer) = (fields.sequence()?, fields.sequence()?);
-    let mut times = fields.sequence()?;
-    Some((time(&mut times)?, time(&mut times)?))
-}
-
-fn time(reader: &mut Reader<'_>) -> Option<i64> {
-    let found = reader.next()?;
-    let text = std::str::from_utf8(found.content).ok()?;
-    let text = match found.tag {
-        UTC_TIME if text.starts_with(|digit| ('0'..'5').contains(&digit)) => format!("20{text}"),
-        UTC_TIME => format!("19{text}"),
-        GENERALIZED_TIME => text.to_owned(),
-        _ => return None,
-    };
-    let time = jiff::civil::DateTime::strptime("%Y%m%d%H%M%SZ", text).ok()?;
-    Some(
-        time.to_zoned(jiff::tz::TimeZone::UTC)
-            .ok()?
-            .timestamp()
-            .as_second(),
-    )
+    let certificate = Certificate::from_der(certificate).ok()?;
+    let validity = certificate.tbs_certificate().validity();
+    let seconds = |time: Time| i64::try_from(time.to_unix_duration().as_secs()).ok();
+    Some((seconds(validity.not_before)?, seconds(validity.not_after)?))
 }
 
 #[cfg(test)]

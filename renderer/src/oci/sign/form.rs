@@ -190,8 +190,8 @@ mod tests {
     fn a_bundle_is_good_for_its_digest_and_key_alone() {
         let key = key();
         let bytes = bundle(&digest(1), &key).unwrap();
-        assert_eq!(check_bundle(&bytes, &digest(1), &key.public()), Ok(()));
-        let other = check_bundle(&bytes, &digest(2), &key.public()).unwrap_err();
+        assert_eq!(check_bundle(&bytes, &digest(1), key.public()), Ok(()));
+        let other = check_bundle(&bytes, &digest(2), key.public()).unwrap_err();
         assert_eq!(other, "it is about another digest");
         let pair = SigningKey::generate(&Secret::default()).unwrap();
         let stranger = VerifyingKey::load(pair.public.as_bytes()).unwrap();
@@ -231,11 +231,11 @@ mod tests {
             ("[".to_owned(), "not a bundle"),
         ];
         for (bundle, expected) in table {
-            let found = check_bundle(bundle.as_bytes(), &digest(1), &key.public()).unwrap_err();
+            let found = check_bundle(bundle.as_bytes(), &digest(1), key.public()).unwrap_err();
             assert!(found.contains(expected), "{found}");
         }
         let good = enveloped(&statement(OLD_STATEMENT, PREDICATE), PAYLOAD_TYPE);
-        assert_eq!(check_bundle(good.as_bytes(), &digest(1), &key.public()), Ok(()));
+        assert_eq!(check_bundle(good.as_bytes(), &digest(1), key.public()), Ok(()));
     }
 
     #[test]
@@ -243,17 +243,17 @@ mod tests {
         let key = key();
         let (payload, signature) = simple(&digest(1), "h/a", &key).unwrap();
         assert_eq!(
-            check_simple(&payload, &signature, &digest(1), &key.public()),
+            check_simple(&payload, &signature, &digest(1), key.public()),
             Ok(())
         );
-        assert!(check_simple(&payload, &signature, &digest(2), &key.public()).is_err());
-        assert!(check_simple(&payload, "!", &digest(1), &key.public()).is_err());
+        assert!(check_simple(&payload, &signature, &digest(2), key.public()).is_err());
+        assert!(check_simple(&payload, "!", &digest(1), key.public()).is_err());
         let other = String::from_utf8(payload)
             .unwrap()
             .replace(SIMPLE_KIND, "x")
             .into_bytes();
         let signature = BASE64.encode(key.sign(&other).unwrap());
-        let found = check_simple(&other, &signature, &digest(1), &key.public()).unwrap_err();
+        let found = check_simple(&other, &signature, &digest(1), key.public()).unwrap_err();
         assert!(found.contains("something else"), "{found}");
     }
 }

@@ -5,18 +5,21 @@
 
 use std::fmt;
 
+use aws_lc_rs::encoding::{AsDer as _, PublicKeyX509Der};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _, UnparsedPublicKey,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use poly1305::Poly1305;
-use poly1305::universal_hash::KeyInit as _;
-use salsa20::XSalsa20;
-use salsa20::cipher::{KeyIvInit as _, StreamCipher as _};
+use crypto_secretbox::aead::Aead as _;
+use crypto_secretbox::{KeyInit as _, Nonce, XSalsa20Poly1305};
+use der::asn1::ObjectIdentifier;
+use pem_rfc7468::LineEnding;
 use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
+use spki::SubjectPublicKeyInfoRef;
+use zeroize::Zeroizing;
 
 use crate::diag::{Class, Diagnostic};
 use crate::oci::auth::secret::Secret;
@@ -32,14 +35,11 @@ const PUBLIC: &str = "PUBLIC KEY";
 const COSTS: [u8; 3] = [15, 16, 17];
 /// What is written: cosign's own choice.
 const COST: u8 = 16;
-/// Poly1305's key comes first from the stream, its tag first in the box.
-const BOX_HEAD: usize = 32;
-const TAG: usize = 16;
-/// An SPKI of P-256 before the point: `id-ecPublicKey`, `prime256v1`, 66 bits of bytes.
-const SPKI_HEAD: [u8; 26] = [
-    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86,
-    0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
-];
+/// Of secretbox, in bytes.
+const NONCE: usize = 24;
+const SALT: usize = 32;
+const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
+const P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
 /// An uncompressed point of P-256.
 const POINT: usize = 65;
 
@@ -84,12 +84,14 @@ impl KeyError {
 /// A private key. It shows nothing of itself.
 pub struct SigningKey {
     pair: EcdsaKeyPair,
+    public: VerifyingKey,
 }
 
 /// A public key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct VerifyingKey {
     spki: Vec<u8>,
+    point: Vec<u8>,
 }
 
 /// A new pair, as files.
@@ -141,10 +143,15 @@ impl SigningKey {
             .ok_or(KeyError::Pem(PRIVATE))?;
         let document: Document = serde_json::from_slice(&body).map_err(|_| KeyError::Document)?;
         let plain = open(&document, password)?;
-        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &plain);
-        Ok(Self {
-            pair: pair.map_err(|_| KeyError::Kind)?,
-        })
+        Self::from_pkcs8(&plain)
+    }
+
+    fn from_pkcs8(bytes: &[u8]) -> Result<Self, KeyError> {
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, bytes);
+        let pair = pair.map_err(|_| KeyError::Kind)?;
+        let spki: PublicKeyX509Der<'_> = pair.public_key().as_der().map_err(|_| KeyError::Kind)?;
+        let public = VerifyingKey::from_spki(spki.as_ref().to_vec())?;
+        Ok(Self { pair, public })
     }
 
     /// Makes a new pair, the private key under this password.
@@ -154,15 +161,14 @@ impl SigningKey {
     pub fn generate(password: &Secret) -> Result<NewPair, KeyError> {
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &SystemRandom::new())
             .map_err(|_| KeyError::Random)?;
-        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8.as_ref())
-            .map_err(|_| KeyError::Kind)?;
-        let mut random = [0; 32 + 24];
-        aws_lc_rs::rand::fill(&mut random).map_err(|_| KeyError::Random)?;
-        let (salt, nonce) = random.split_at(32);
-        let document = seal(pkcs8.as_ref(), password, salt, nonce)?;
+        let key = Self::from_pkcs8(pkcs8.as_ref())?;
+        let (mut salt, mut nonce) = ([0; SALT], [0; NONCE]);
+        aws_lc_rs::rand::fill(&mut salt).map_err(|_| KeyError::Random)?;
+        aws_lc_rs::rand::fill(&mut nonce).map_err(|_| KeyError::Random)?;
+        let document = seal(pkcs8.as_ref(), password, &salt, &nonce)?;
         Ok(NewPair {
-            private: Secret::new(to_pem(PRIVATE, document.as_bytes())),
-            public: to_pem(PUBLIC, &Self { pair }.public().spki),
+            private: Secret::new(to_pem(PRIVATE, document.as_bytes())?),
+            public: to_pem(PUBLIC, &key.public.spki)?,
         })
     }
 
@@ -173,15 +179,14 @@ impl SigningKey {
     }
 
     /// Its other half.
-    pub fn public(&self) -> VerifyingKey {
-        let spki = [&SPKI_HEAD, self.pair.public_key().as_ref()].concat();
-        VerifyingKey { spki }
+    pub fn public(&self) -> &VerifyingKey {
+        &self.public
     }
 }
 
 impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SigningKey({:?})", self.public())
+        write!(f, "SigningKey({:?})", self.public)
     }
 }
 
@@ -200,17 +205,23 @@ impl VerifyingKey {
                 KeyError::Pem(PUBLIC)
             });
         };
-        if spki.starts_with(&SPKI_HEAD) && spki.len() == SPKI_HEAD.len() + POINT {
-            Ok(Self { spki })
-        } else {
-            Err(KeyError::Kind)
-        }
+        Self::from_spki(spki)
+    }
+
+    fn from_spki(spki: Vec<u8>) -> Result<Self, KeyError> {
+        let info = SubjectPublicKeyInfoRef::try_from(spki.as_slice()).map_err(|_| KeyError::Kind)?;
+        info.algorithm.assert_oids(EC, P256).map_err(|_| KeyError::Kind)?;
+        let point = info.subject_public_key.as_bytes();
+        let point = point
+            .filter(|point| point.len() == POINT)
+            .ok_or(KeyError::Kind)?
+            .to_vec();
+        Ok(Self { spki, point })
     }
 
     /// Whether this key made the signature.
     pub(super) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
-        let point = self.spki.get(SPKI_HEAD.len()..).unwrap_or_default();
-        UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, point)
+        UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, &self.point)
             .verify(message, signature)
             .is_ok()
     }
@@ -227,6 +238,7 @@ impl fmt::Debug for VerifyingKey {
     }
 }
 
+/// What is in a PEM block, also without its line breaks: variables of CI systems lose them.
 fn pem_body(text: &str, label: &str) -> Option<Vec<u8>> {
     let (_, rest) = text.split_once(&format!("-----BEGIN {label}-----"))?;
     let (body, _) = rest.split_once(&format!("-----END {label}-----"))?;
@@ -237,39 +249,19 @@ fn pem_body(text: &str, label: &str) -> Option<Vec<u8>> {
     BASE64.decode(body).ok()
 }
 
-fn to_pem(label: &str, body: &[u8]) -> String {
-    let coded = BASE64.encode(body);
-    let mut text = format!("-----BEGIN {label}-----\n");
-    let mut rest = coded.as_str();
-    while !rest.is_empty() {
-        let (line, next) = rest.split_at(rest.len().min(64));
-        text.push_str(line);
-        text.push('\n');
-        rest = next;
-    }
-    text.push_str(&format!("-----END {label}-----\n"));
-    text
+fn to_pem(label: &str, body: &[u8]) -> Result<String, KeyError> {
+    pem_rfc7468::encode_string(label, LineEnding::LF, body).map_err(|_| KeyError::Document)
 }
 
 /// The key that encrypts, from the password.
-fn derive(password: &Secret, salt: &[u8], cost: u8) -> Result<[u8; 32], KeyError> {
+fn secretbox(password: &Secret, salt: &[u8], cost: u8) -> Result<XSalsa20Poly1305, KeyError> {
     let params = scrypt::Params::new(cost, 8, 1).map_err(|_| KeyError::Document)?;
-    let mut key = [0; 32];
-    scrypt::scrypt(password.expose().as_bytes(), salt, &params, &mut key).map_err(|_| KeyError::Document)?;
-    Ok(key)
+    let mut key = Zeroizing::new([0; 32]);
+    scrypt::scrypt(password.expose().as_bytes(), salt, &params, &mut *key).map_err(|_| KeyError::Document)?;
+    XSalsa20Poly1305::new_from_slice(&*key).map_err(|_| KeyError::Document)
 }
 
-/// XSalsa20's stream over `data`, and the Poly1305 key that comes before it.
-fn stream(key: &[u8; 32], nonce: &[u8], data: &mut [u8]) -> Result<[u8; BOX_HEAD], KeyError> {
-    let nonce: [u8; 24] = nonce.try_into().map_err(|_| KeyError::Document)?;
-    let mut cipher = XSalsa20::new(&(*key).into(), &nonce.into());
-    let mut head = [0; BOX_HEAD];
-    cipher.apply_keystream(&mut head);
-    cipher.apply_keystream(data);
-    Ok(head)
-}
-
-fn open(document: &Document, password: &Secret) -> Result<Vec<u8>, KeyError> {
+fn open(document: &Document, password: &Secret) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     let Document {
         kdf,
         cipher,
@@ -280,24 +272,15 @@ fn open(document: &Document, password: &Secret) -> Result<Vec<u8>, KeyError> {
         .find(|cost| kdf.params.n == 1 << cost && (kdf.params.r, kdf.params.p) == (8, 1));
     let cost = cost.filter(|_| kdf.name == "scrypt" && cipher.name == "nacl/secretbox");
     let bytes = |text: &str| BASE64.decode(text).map_err(|_| KeyError::Document);
-    let key = derive(password, &bytes(&kdf.salt)?, cost.ok_or(KeyError::Document)?)?;
-    let boxed = bytes(ciphertext)?;
-    let (tag, sealed) = boxed.split_at_checked(TAG).ok_or(KeyError::Document)?;
-    let mut plain = sealed.to_vec();
-    let head = stream(&key, &bytes(&cipher.nonce)?, &mut plain)?;
-    let found = Poly1305::new(&head.into()).compute_unpadded(sealed);
-    if aws_lc_rs::constant_time::verify_slices_are_equal(found.as_ref(), tag).is_err() {
-        return Err(KeyError::Password);
-    }
-    Ok(plain)
+    let secretbox = secretbox(password, &bytes(&kdf.salt)?, cost.ok_or(KeyError::Document)?)?;
+    let nonce: [u8; NONCE] = bytes(&cipher.nonce)?.try_into().map_err(|_| KeyError::Document)?;
+    let plain = secretbox.decrypt(&Nonce::from(nonce), bytes(ciphertext)?.as_slice());
+    plain.map(Zeroizing::new).map_err(|_| KeyError::Password)
 }
 
-fn seal(plain: &[u8], password: &Secret, salt: &[u8], nonce: &[u8]) -> Result<String, KeyError> {
-    let key = derive(password, salt, COST)?;
-    let mut sealed = plain.to_vec();
-    let head = stream(&key, nonce, &mut sealed)?;
-    let tag = Poly1305::new(&head.into()).compute_unpadded(&sealed);
-    let tag: &[u8] = tag.as_ref();
+fn seal(plain: &[u8], password: &Secret, salt: &[u8], nonce: &[u8; NONCE]) -> Result<String, KeyError> {
+    let secretbox = secretbox(password, salt, COST)?;
+    let sealed = secretbox.encrypt(&Nonce::from(*nonce), plain);
     let document = Document {
         kdf: Kdf {
             name: "scrypt".to_owned(),
@@ -312,7 +295,7 @@ fn seal(plain: &[u8], password: &Secret, salt: &[u8], nonce: &[u8]) -> Result<St
             name: "nacl/secretbox".to_owned(),
             nonce: BASE64.encode(nonce),
         },
-        ciphertext: BASE64.encode([tag, &sealed].concat()),
+        ciphertext: BASE64.encode(sealed.map_err(|_| KeyError::Document)?),
     };
     serde_json::to_string(&document).map_err(|_| KeyError::Document)
 }
@@ -329,7 +312,7 @@ mod tests {
     fn cosigns_key_is_read_and_signs_for_its_public_half() {
         let key = SigningKey::load(COSIGNS.as_bytes(), &Secret::new("pw")).unwrap();
         let public = VerifyingKey::load(COSIGNS_PUBLIC.as_bytes()).unwrap();
-        assert_eq!(key.public(), public);
+        assert_eq!(*key.public(), public);
         assert_eq!(public.hint(), "i1ySySOnesdzIRATylthfuuYxy1SQfhRnlukm4qBR70=");
         let signature = key.sign(b"message").unwrap();
         assert!(public.verifies(b"message", &signature));
@@ -343,7 +326,7 @@ mod tests {
         let password = Secret::new("hunter2");
         let pair = SigningKey::generate(&password).unwrap();
         let key = SigningKey::load(pair.private.expose().as_bytes(), &password).unwrap();
-        assert_eq!(key.public(), VerifyingKey::load(pair.public.as_bytes()).unwrap());
+        assert_eq!(*key.public(), VerifyingKey::load(pair.public.as_bytes()).unwrap());
         assert!(pair.private.expose().lines().all(|line| line.len() <= 64));
         assert!(!format!("{key:?}{:?}", pair.private).contains("PRIVATE"));
     }
@@ -369,7 +352,7 @@ mod tests {
             )
         };
         for n in [0, 1 << 30, u64::MAX] {
-            let text = to_pem(PRIVATE, document(n).as_bytes());
+            let text = to_pem(PRIVATE, document(n).as_bytes()).unwrap();
             assert_eq!(
                 SigningKey::load(text.as_bytes(), &none).unwrap_err(),
                 KeyError::Document

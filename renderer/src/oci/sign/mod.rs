@@ -184,7 +184,7 @@ impl Target<'_> {
         signer: &Signer,
     ) -> std::result::Result<Outcome, Failure> {
         let public = signer.key.public();
-        let mut found = Found::new(Shelf::Registry(client), self.digest, &public);
+        let mut found = Found::new(Shelf::Registry(client), self.digest, public);
         match signer.form {
             Form::Bundle => found.read_bundles().await?,
             Form::Simple => found.read_simple().await?,

@@ -1,0 +1,108 @@
+//! RSA keys made ahead, on other processors.
+//!
+//! A chart that makes one certificate mostly makes two keys, an umbrella makes hundreds, and they are nearly all
+//! that its rendering costs. From the second key of a rendering on a thread makes keys while templates run. It
+//! ends with the rendering: a few keys may be left over.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use super::rsa_key::{Bits, RsaKey};
+use crate::parallel::processors;
+
+/// The most threads; there is one for each so many keys.
+const THREADS: usize = 4;
+const KEYS_OF_A_THREAD: usize = 8;
+/// The most keys that wait to be taken.
+const READY: usize = 8;
+
+/// The keys of one rendering.
+#[derive(Debug, Default)]
+pub(in super::super) struct KeyPool {
+    threads: usize,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    ready: VecDeque<RsaKey>,
+    taken: usize,
+    ended: bool,
+}
+
+impl KeyPool {
+    /// A key of 2048 bits: one that is ready, or a new one. None when the system fails.
+    pub(super) fn take(&mut self) -> Option<RsaKey> {
+        let mut state = self.shared.lock();
+        state.taken += 1;
+        let (ready, taken) = (state.ready.pop_front(), state.taken);
+        drop(state);
+        self.shared.changed.notify_all();
+        if taken > 1 && self.threads <= taken / KEYS_OF_A_THREAD {
+            self.start();
+        }
+        ready.or_else(|| RsaKey::random(Bits::B2048))
+    }
+
+    /// Starts a thread when there is a processor for one more.
+    fn start(&mut self) {
+        if self.threads >= THREADS || self.threads + 1 >= processors() {
+            return;
+        }
+        self.threads += 1;
+        let shared = Arc::clone(&self.shared);
+        // Without a thread the rendering makes all keys.
+        let _ = thread::Builder::new()
+            .name("keys".into())
+            .spawn(move || shared.make());
+    }
+}
+
+impl Drop for KeyPool {
+    fn drop(&mut self) {
+        self.shared.lock().ended = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl fmt::Debug for Shared {
+    /// Not the keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shared(..)")
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes keys until the rendering has ended.
+    fn make(&self) {
+        while self.is_needed() {
+            let Some(key) = RsaKey::random(Bits::B2048) else {
+                return;
+            };
+            self.lock().ready.push_back(key);
+        }
+    }
+
+    /// Waits until there are fewer keys than a rendering may leave over: half of what it took. No more are
+    /// needed once it has ended.
+    fn is_needed(&self) -> bool {
+        let is_full = |state: &mut State| {
+            let enough = (state.taken / 2).clamp(1, READY);
+            !state.ended && state.ready.len() >= enough
+        };
+        let state = self.changed.wait_while(self.lock(), is_full);
+        !state.unwrap_or_else(PoisonError::into_inner).ended
+    }
+}

@@ -1,0 +1,62 @@
+//! Keys from a given randomness, where AWS-LC takes none: RSA with a seed, and DSA.
+//!
+//! The crates' way from random bytes to a key is part of what `--frozen` prints: their versions are pinned.
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng as _;
+use der::Encode as _;
+use der::asn1::UintRef;
+use dsa::{Components, KeySize, SigningKey};
+use rsa::RsaPrivateKey;
+use rsa::pkcs1::EncodeRsaPrivateKey as _;
+use zeroize::Zeroizing;
+
+use super::super::Context;
+use super::rsa_key::Bits;
+use crate::template::Fault;
+
+/// A generator that grows from the context's randomness: the system's, or a seed's.
+fn generator(context: &mut Context) -> Result<ChaCha20Rng, Fault> {
+    let mut seed = Zeroizing::new([0; 32]);
+    context.random_bytes(&mut *seed)?;
+    Ok(ChaCha20Rng::from_seed(*seed))
+}
+
+fn failed(error: impl std::fmt::Display) -> Fault {
+    Fault::new(format!("the key could not be made: {error}"))
+}
+
+/// An RSA key in PKCS #1's form.
+pub(super) fn rsa(context: &mut Context, bits: Bits) -> Result<Zeroizing<Vec<u8>>, Fault> {
+    let bits = match bits {
+        Bits::B2048 => 2_048,
+        Bits::B4096 => 4_096,
+    };
+    let key = RsaPrivateKey::new(&mut generator(context)?, bits).map_err(failed)?;
+    Ok(Zeroizing::new(
+        key.to_pkcs1_der().map_err(failed)?.as_bytes().to_vec(),
+    ))
+}
+
+/// A DSA key of 2048 and 256 bits: version, p, q, g, y, x.
+pub(super) fn dsa(context: &mut Context) -> Result<Zeroizing<Vec<u8>>, Fault> {
+    let mut generator = generator(context)?;
+    let Ok(components) =
+        Components::try_generate_from_rng_with_key_size(&mut generator, KeySize::DSA_2048_256);
+    let Ok(key) = SigningKey::try_generate_from_rng_with_components(&mut generator, components);
+    let public = key.verifying_key();
+    let components = public.components();
+    let secret = Zeroizing::new(key.x().to_be_bytes());
+    let numbers = [
+        components.p().to_be_bytes(),
+        components.q().to_be_bytes(),
+        components.g().to_be_bytes(),
+        public.y().to_be_bytes(),
+    ];
+    let parts = [&[0_u8][..]]
+        .into_iter()
+        .chain(numbers.iter().map(|number| &**number));
+    let parts = parts.chain([&**secret]).map(UintRef::new);
+    let parts: Vec<UintRef<'_>> = parts.collect::<der::Result<_>>().map_err(failed)?;
+    parts.to_der().map(Zeroizing::new).map_err(failed)
+}
