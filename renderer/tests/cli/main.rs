@@ -10,6 +10,7 @@
 mod archives;
 mod bad_input;
 mod cache;
+mod certificates;
 mod charts;
 mod copy;
 mod copy_referrers;

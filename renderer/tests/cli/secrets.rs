@@ -2,38 +2,25 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::{Run, binary};
 
 /// Root reads everything.
 const NOBODY: u32 = 65_534;
 
+/// The pipe is the shell's, and so the user's who may open it.
 fn template(folder: &Path, file: &str) -> Run {
-    let mut command = Command::new(folder.join("solar-render"));
-    command
-        .current_dir(folder)
-        .args(["template", "chart", "--set-file"]);
-    command.arg(format!("text={file}"));
+    let line = format!("echo from standard input | ./solar-render template chart --set-file text={file}");
+    let mut command = Command::new("sh");
+    command.current_dir(folder).args(["-c", &line]);
     if fs::metadata("/proc/self").unwrap().uid() == 0 {
         command.uid(NOBODY);
     }
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(b"from standard input")
-        .unwrap();
-    Run::from(child.wait_with_output().unwrap())
+    Run::of(&mut command)
 }
 
 /// The files of `/proc` that show memory belong to root then, so the process itself can't open them by name.
