@@ -69,9 +69,11 @@ fn every_page_is_in_the_summary() {
     let pages = pages();
     let summary = pages.iter().find(|page| page.path == "docs/SUMMARY.md").unwrap();
     let listed = links::targets(summary);
+    // The site lists the generated pages of the reference by itself.
+    let generated = |path: &str| path.starts_with("docs/reference/") && path != "docs/reference/README.md";
     let missing = pages
         .iter()
-        .filter(|page| page.path != summary.path && !listed.contains(&page.path));
+        .filter(|page| page.path != summary.path && !generated(&page.path) && !listed.contains(&page.path));
     let problems: Vec<String> = missing
         .map(|page| format!("docs/SUMMARY.md does not list {}", page.path))
         .collect();
