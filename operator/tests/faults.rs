@@ -21,18 +21,21 @@ const KILLS: usize = 100;
 const PAUSE: Duration = Duration::from_millis(600);
 /// How long a pod takes, at most.
 const SPREAD: Duration = Duration::from_secs(2);
-/// From the last kill to the end of all; most of it is for machines that do much else.
+/// How long nothing at all may happen, which on a machine that does much else is long.
 const LIMIT: Duration = Duration::from_secs(120);
 /// Between two looks at all tasks.
 const POLL: Duration = Duration::from_millis(500);
 const REPLICAS: [&str; 2] = ["operator-a", "operator-b"];
 const SEED: u64 = 0x5eed_0f50_1a20;
-/// A short lease, so that a kill costs little time, and no queue for Jobs.
+/// Every so many kills, the leader is the victim, and stays away until the other one leads.
+const KILLS_A_HANDOVER: usize = 10;
+/// A short lease, so that a kill costs little time, and no queue for Jobs. It is long enough to be renewed on a
+/// machine that does much else.
 const SETTINGS: [&str; 5] = [
     "--max-concurrent-jobs=100",
-    "--lease-duration=1s",
-    "--renew-deadline=700ms",
-    "--retry-period=100ms",
+    "--lease-duration=3s",
+    "--renew-deadline=2s",
+    "--retry-period=200ms",
     "--metrics-bind-address=127.0.0.1:0",
 ];
 
@@ -68,11 +71,16 @@ fn every_task_ends_once_however_often_the_operator_is_killed() {
     let orders = orders();
     let mut random = Random(SEED);
     // Some new tasks before each kill, so that there is something to break.
-    for some in orders.chunks(TASKS / KILLS) {
+    for (kill, some) in orders.chunks(TASKS / KILLS).enumerate() {
         fleet.order(some);
         thread::sleep(PAUSE * u32::try_from(random.below(1000)).unwrap() / 1000);
-        let victim = REPLICAS[usize::try_from(random.below(2)).unwrap()];
+        let random = REPLICAS[usize::try_from(random.below(2)).unwrap()];
+        let hands_over = kill % KILLS_A_HANDOVER == 0;
+        let victim = if hands_over { leader(&fleet, None) } else { random };
         fleet.cluster.kill(victim);
+        if hands_over {
+            leader(&fleet, Some(victim));
+        }
         fleet.start_operator(victim, &SETTINGS);
     }
 
@@ -110,7 +118,7 @@ fn every_task_ends_once_however_often_the_operator_is_killed() {
     ];
     let handed_over: usize = fleet.cluster.kubectl(&lease).parse().unwrap();
     assert!(
-        handed_over > KILLS / 10,
+        handed_over >= KILLS / KILLS_A_HANDOVER,
         "the lead has changed hands {handed_over} times only"
     );
     for replica in REPLICAS {
@@ -119,10 +127,22 @@ fn every_task_ends_once_however_often_the_operator_is_killed() {
     }
 }
 
+/// Who leads, once it is another one than this.
+fn leader(fleet: &Fleet, not: Option<&str>) -> &'static str {
+    let holder = ["get", "lease", "-o", "jsonpath={.items[*].spec.holderIdentity}"];
+    let mut arguments = vec!["-n", fleet::NAMESPACE];
+    arguments.extend(holder);
+    eventually("a leader", LIMIT, || {
+        let holder = fleet.cluster.kubectl(&arguments);
+        let leader = REPLICAS.into_iter().find(|replica| holder.trim() == *replica);
+        leader.filter(|leader| Some(*leader) != not)
+    })
+}
+
 const OUTAGES: usize = 3;
 const TASKS_AN_OUTAGE: usize = 20;
 /// Longer than a leader waits for its lease's renewal.
-const OUTAGE: Duration = Duration::from_secs(2);
+const OUTAGE: Duration = Duration::from_secs(4);
 
 /// Watches from before an outage are refused after it: what happened meanwhile comes by a new list.
 #[test]
@@ -159,9 +179,10 @@ fn every_task_ends_once_however_often_the_api_server_goes_away() {
     );
 }
 
-/// Waits until every task is ready; shows some of those that aren't when it takes too long.
+/// Waits until every task is ready; shows some of those that aren't when none becomes so for too long.
 fn wait_for_all(fleet: &Fleet) -> Vec<Value> {
-    let begin = Instant::now();
+    let mut progress = Instant::now();
+    let mut left = usize::MAX;
     loop {
         let tasks = fleet.tasks();
         let waiting: Vec<_> = tasks
@@ -171,9 +192,13 @@ fn wait_for_all(fleet: &Fleet) -> Vec<Value> {
         if waiting.is_empty() {
             return tasks;
         }
+        if waiting.len() < left {
+            left = waiting.len();
+            progress = Instant::now();
+        }
         let shown: Vec<String> = waiting.iter().take(3).map(|task| format!("{task:#}")).collect();
         assert!(
-            begin.elapsed() < LIMIT,
+            progress.elapsed() < LIMIT,
             "{} are not ready, such as\n{}",
             waiting.len(),
             shown.join("\n")
