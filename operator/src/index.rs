@@ -46,7 +46,7 @@ impl Index {
     pub fn apply_job(&mut self, job: &LeanJob) -> Option<Change> {
         let (owner, owner_uid) = owner(job)?;
         let job = FoundJob::new(job, true);
-        let idle = job.view.end.is_some();
+        let idle = !job.view.runs();
         let id = job_id(&job.view);
         let place = (job.view.namespace.clone(), job.view.name.clone());
         self.by_uid.insert(id.clone(), place.clone());

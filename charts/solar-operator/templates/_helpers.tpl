@@ -52,7 +52,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs: [get, list, watch, create, delete]
 - apiGroups: [""]
   resources: [pods]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 # Never list or watch: both read what is in them.
 - apiGroups: [""]
   resources: [secrets]
@@ -72,7 +72,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "solar-operator.rules.events" -}}
 - apiGroups: [events.k8s.io]
   resources: [events]
-  verbs: [create, patch]
+  verbs: [create]
 {{- end -}}
 
 {{- /* What it does with the tasks of one kind. */ -}}

@@ -18,6 +18,8 @@ use crate::names;
 
 /// How many pods may fail before the Job does, disruptions and permanent failures apart.
 const BACKOFF_LIMIT: i32 = 3;
+/// How long an ended Job stays at least, in seconds: an operator that is restarted must still see how it ended.
+const MIN_JOB_TTL: i32 = 60;
 /// Where the config is.
 const CONFIG_DIR: &str = "/etc/renderer";
 /// What the config's SHA-256 must be; renderers that don't know it pass over it.
@@ -56,7 +58,7 @@ pub fn job(subject: &Subject<'_>, settings: &JobSettings, run: &Run) -> Result<J
         spec: Some(JobSpec {
             backoff_limit: Some(BACKOFF_LIMIT),
             active_deadline_seconds: Some(settings.deadline_seconds.into()),
-            ttl_seconds_after_finished: Some(spec.failed_job_ttl),
+            ttl_seconds_after_finished: Some(spec.failed_job_ttl.max(MIN_JOB_TTL)),
             pod_failure_policy: Some(failure_policy(settings)),
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta {
@@ -203,6 +205,19 @@ mod tests {
                     {"containerName": "renderer", "operator": "In", "values": [1, 2, 3, 4]}},
             ])
         );
+    }
+
+    /// With a TTL of 0 an operator that was killed found neither the Job nor its pods.
+    #[test]
+    fn an_ended_job_stays_long_enough_to_be_seen() {
+        let mut task = task();
+        for (ttl, expected) in [(0, 60), (61, 61)] {
+            task.spec.failed_job_ttl = ttl;
+            assert_eq!(
+                built(&task, &settings())["spec"]["ttlSecondsAfterFinished"],
+                expected
+            );
+        }
     }
 
     #[test]

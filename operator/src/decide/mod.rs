@@ -69,7 +69,7 @@ pub enum Decision {
     Start(Run),
     /// Its Jobs vanish: it has failed.
     GiveUp(Run),
-    /// Its Job was complete and is gone before a digest showed: none will.
+    /// Its Job was complete, or its pod had exited with 0, and it is gone: what is known is all there will be.
     Settle,
 }
 
@@ -198,7 +198,8 @@ fn unfinished(
         !job.gone || (job.view.end.is_some() && !earlier)
     };
     let Some(job) = job.filter(counts) else {
-        if conditions::is(&status.conditions, kinds::JOB_SUCCEEDED, "True") && known.is_some() {
+        let complete = conditions::is(&status.conditions, kinds::JOB_SUCCEEDED, "True");
+        if known.is_some() && (complete || exited_well(status)) {
             return Decision::Settle;
         }
         run.lost_jobs = run.lost_jobs.saturating_add(u32::from(known.is_some()));
@@ -212,7 +213,7 @@ fn unfinished(
         run.retry = task.retry().map(str::to_owned);
         return Decision::Start(run);
     };
-    if job.view.deleting && job.view.end.is_none() {
+    if job.view.deleting && job.view.end.is_none() && known != Some(job.view.uid.as_str()) {
         return Decision::Rest(Some(DELETION_INTERVAL));
     }
     if known == Some(job.view.uid.as_str()) {
@@ -225,4 +226,10 @@ fn unfinished(
         run.retry = task.retry().map(str::to_owned);
         run
     }))
+}
+
+/// Whether the last pod that is recorded has exited with 0. Of an earlier run none has: that would have been its end.
+fn exited_well(status: &TaskStatus) -> bool {
+    let last = status.attempts.last();
+    last.is_some_and(|attempt| attempt.exit_code == Some(0))
 }

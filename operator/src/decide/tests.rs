@@ -370,6 +370,12 @@ fn a_job_that_ended_and_was_collected_is_no_loss() {
 fn a_job_that_is_being_deleted_is_waited_for() {
     let mut dying = job("job-1");
     dying.view.deleting = true;
+    // Its status says so.
+    assert!(matches!(
+        decide(&running(0), Some(&dying), None, at(200)),
+        Decision::Record(_)
+    ));
+    dying.view.uid = "job-0".into();
     assert!(matches!(
         decide(&running(0), Some(&dying), None, at(200)),
         Decision::Rest(Some(_))

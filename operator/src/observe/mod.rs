@@ -35,6 +35,8 @@ const DEADLINE_EXCEEDED: &str = "DeadlineExceeded";
 pub const NO_POD_INTERVAL: Duration = Duration::from_secs(10);
 /// How often a Job is looked at whose pods are there and don't start: what they need may be gone.
 pub const NO_START_INTERVAL: Duration = Duration::from_secs(30);
+/// How old a pod is before it is said that it has not started.
+const SLOW_START: SignedDuration = SignedDuration::from_secs(20);
 /// The longest message of an attempt, in bytes.
 const MAX_ATTEMPT_MESSAGE: usize = 512;
 
@@ -100,7 +102,7 @@ pub fn observe(
         requeue: None,
     };
     match &job.end {
-        None => running(job, &pods, &mut observation),
+        None => running(job, &pods, &mut observation, now),
         Some(end) if end.complete => complete(end, winner.as_ref(), &mut observation, now),
         Some(end) => failed(job, end, &pods, &mut observation, now),
     }
@@ -148,7 +150,7 @@ fn without_job(previous: Previous<'_>) -> Observation {
     }
 }
 
-fn running(job: &JobView, pods: &[&PodView], observation: &mut Observation) {
+fn running(job: &JobView, pods: &[&PodView], observation: &mut Observation, now: Timestamp) {
     let JobView {
         active,
         succeeded,
@@ -162,17 +164,27 @@ fn running(job: &JobView, pods: &[&PodView], observation: &mut Observation) {
         .find_map(|pod| pod.waiting.as_ref().map(|reason| (&pod.name, reason)));
     if let Some((name, reason)) = waiting {
         message.push_str(&format!("; {name} waits: {reason}"));
+    } else if job.deleting {
+        message.push_str("; the Job is being deleted");
     } else if job.suspended {
         message.push_str("; the Job is suspended");
     } else if let Some(refusal) = &job.refusal {
         message.push_str(&format!("; no pod can be made: {refusal}"));
+    } else if let Some(pod) = pods.iter().find(|pod| starts_slowly(pod, now)) {
+        message.push_str(&format!("; {} has not started yet", pod.name));
     }
-    if pods.iter().all(|pod| pod.end.is_some()) && *succeeded == 0 {
+    if job.deleting || (pods.iter().all(|pod| pod.end.is_some()) && *succeeded == 0) {
         observation.requeue = Some(NO_POD_INTERVAL);
     } else if !pods.iter().any(|pod| pod.ran) {
         observation.requeue = Some(NO_START_INTERVAL);
     }
     observation.state = Some(State::Scheduled { message });
+}
+
+/// A kubelet that pulls an image or waits for a volume says no more than ContainerCreating.
+fn starts_slowly(pod: &PodView, now: Timestamp) -> bool {
+    let age = pod.created.map(|created| now.duration_since(created));
+    pod.end.is_none() && !pod.ran && age.is_some_and(|age| age >= SLOW_START)
 }
 
 fn complete(end: &JobEnd, winner: Option<&Said>, observation: &mut Observation, now: Timestamp) {

@@ -94,6 +94,13 @@ pub struct PodEnd {
     pub message: String,
 }
 
+impl JobView {
+    /// Whether it makes pods: not when it has ended, when it is suspended, or when a finalizer alone holds it.
+    pub fn runs(&self) -> bool {
+        self.end.is_none() && !self.suspended && !self.deleting
+    }
+}
+
 impl From<&LeanJob> for JobView {
     fn from(job: &LeanJob) -> Self {
         let status = job.status.as_ref();

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
 use kube::api::PostParams;
@@ -19,7 +19,7 @@ use super::validate::name_conflict;
 use super::{Context, Error, requests};
 use crate::api::{OwnedReference, Run, Scope, TaskStatus};
 use crate::build::{self, Subject};
-use crate::conditions::{Reason, State};
+use crate::conditions::{Reason, State, find, kinds};
 use crate::decide::{Decision, FoundJob};
 use crate::lean::{Head, LeanJob};
 use crate::observe::{JobView, Observation, PodView, Previous, ended, observe};
@@ -27,6 +27,8 @@ use crate::observe::{JobView, Observation, PodView, Previous, ended, observe};
 /// How soon to look again at a task in line; who gets a slot is told before.
 const QUEUED_INTERVAL: Duration = Duration::from_secs(600);
 
+/// How late at most what somebody else must mend is looked at again.
+const BLOCKED_INTERVAL: Duration = Duration::from_secs(300);
 /// How soon to look again at a Job that no watch shows.
 const UNWATCHED_INTERVAL: Duration = Duration::from_secs(10);
 /// How old a Job is before somebody asks whether its pods have what they need to start.
@@ -95,6 +97,16 @@ impl Applied {
             ..Self::new(Done::Blocked { run, blocked })
         }
     }
+
+    /// What has been so for long is asked for less often: as long again, up to a limit.
+    fn patient(mut self, status: &TaskStatus, now: Timestamp) -> Self {
+        let since = find(&status.conditions, kinds::JOB_SCHEDULED).filter(|one| one.status == "False");
+        let age = since.map(|one| now.duration_since(one.last_transition_time.0).unsigned_abs());
+        if let (Done::Blocked { .. }, Some(requeue), Some(age)) = (&self.done, self.requeue, age) {
+            self.requeue = Some(requeue.max(age.min(BLOCKED_INTERVAL)));
+        }
+        self
+    }
 }
 
 pub(super) async fn apply(
@@ -153,6 +165,7 @@ pub(super) async fn apply(
                 context.index().forget(subject.namespace, &subject.job_name());
             }
             let started = start(context, subject, found, run, blocked).await;
+            let started = started.map(|one| one.patient(&found.task.known(), context.now()));
             let runs = matches!(&started, Ok(applied) if matches!(applied.done, Done::Observed { .. }));
             let waits = matches!(&started, Ok(applied)
                 if matches!(&applied.done, Done::Blocked { blocked, .. } if blocked.reason == Reason::Queued));
@@ -212,10 +225,10 @@ async fn record(
         outcome: status.outcome,
     };
     let observation = observe(Some(&job.view), &found.pods, previous, context.now());
-    if job.view.end.is_some() {
-        context.release(&found.key);
-    } else {
+    if job.view.runs() {
         context.slots().occupy(&found.key, Some(group(found)));
+    } else {
+        context.release(&found.key);
     }
     let mut secret = status.config_secret_ref.clone();
     let mut requeue = observation.requeue;
@@ -431,5 +444,30 @@ fn reference(job: &JobView) -> OwnedReference {
         namespace: job.namespace.clone(),
         name: job.name.clone(),
         uid: job.uid.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conditions::merge;
+
+    /// 1,500 blocked tasks once took a quarter of an API server's core, for ever.
+    #[test]
+    fn what_stays_blocked_is_asked_for_less_and_less_often() {
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        let state = State::NotScheduled {
+            reason: Reason::PushSecretNotFound,
+            message: String::new(),
+        };
+        let status = TaskStatus {
+            conditions: merge(&[], &state.findings(), Some(1), at(0)),
+            ..TaskStatus::default()
+        };
+        for (age, expected) in [(0, 30), (29, 30), (60, 60), (10_000, 300)] {
+            let blocked = Blocked::new(Reason::PushSecretNotFound, "");
+            let applied = Applied::blocked(Run::default(), blocked).patient(&status, at(age));
+            assert_eq!(applied.requeue, Some(Duration::from_secs(expected)), "{age}");
+        }
     }
 }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Map, Value, json};
+use solar_render::report::Outcome;
 
 use super::apply::{Applied, Done};
 use super::dereference::Found;
@@ -34,7 +35,12 @@ fn following(task: &Task, applied: &Applied, now: Timestamp) -> TaskStatus {
         Done::CleanedUp { .. } => status.config_secret_ref = None,
         Done::Settled => {
             status.config_secret_ref = None;
-            set_state(task, &mut status, &State::WithoutDigest, now);
+            let state = settled(&status);
+            if matches!(state, State::Succeeded { .. }) {
+                status.chart_url = Some(task.spec.chart_url());
+            }
+            status.completion_time.get_or_insert(Time(now));
+            set_state(task, &mut status, &state, now);
         }
         Done::Blocked { run, blocked } => {
             begin(&mut status, run);
@@ -67,6 +73,17 @@ fn following(task: &Task, applied: &Applied, now: Timestamp) -> TaskStatus {
         }
     }
     status
+}
+
+/// What is known of a Job that is gone, whose pod has exited with 0.
+fn settled(status: &TaskStatus) -> State {
+    let outcome = status.outcome.map_or("done", Outcome::as_str);
+    match &status.digest {
+        Some(digest) => State::Succeeded {
+            message: format!("{outcome}: {digest}"),
+        },
+        None => State::WithoutDigest,
+    }
 }
 
 /// Whatever could not be done can be done again: Ready says no more than JobScheduled does.
@@ -386,6 +403,42 @@ mod tests {
             requeue: None,
         };
         next(task, &applied, Timestamp::from_second(second).expect("a time"))
+    }
+
+    /// It was once counted as lost, three times for good.
+    #[test]
+    fn a_job_that_is_gone_when_its_pod_had_exited_well_is_a_success() {
+        let running = State::Scheduled {
+            message: "pods: 0 active".into(),
+        };
+        for (digest, ready) in [(Some("sha256:1"), "True"), (None, "False")] {
+            let mut task = known_as(&running, 1);
+            let known = task.status.as_mut().expect("a status");
+            known.digest = digest.map(str::to_owned);
+            known.attempts = vec![crate::api::Attempt {
+                job_name: "render-shop".into(),
+                pod_name: "p".into(),
+                pod_uid: "pod-1".into(),
+                started: None,
+                finished: None,
+                exit_code: Some(0),
+                class: "created".into(),
+                message: String::new(),
+            }];
+            let decision = crate::decide::decide(&task, None, None, Timestamp::UNIX_EPOCH);
+            assert_eq!(decision, crate::decide::Decision::Settle);
+            let applied = Applied {
+                done: Done::Settled,
+                created_job: false,
+                refused: None,
+                requeue: None,
+            };
+            let status = next(&task, &applied, Timestamp::UNIX_EPOCH);
+            assert!(is(&status.conditions, kinds::JOB_SUCCEEDED, "True"), "{status:?}");
+            assert!(is(&status.conditions, kinds::READY, ready), "{status:?}");
+            assert_eq!(status.chart_url.is_some(), digest.is_some());
+            assert_eq!(status.digest.as_deref(), digest);
+        }
     }
 
     fn succeeded() -> State {

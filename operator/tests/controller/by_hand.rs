@@ -306,3 +306,33 @@ fn check(task: &Task, status: &TaskStatus) {
         );
     }
 }
+
+/// Who may edit Jobs once kept the slots of everybody for ever.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_job_that_is_suspended_or_held_by_a_finalizer_holds_no_slot() {
+    run(async {
+        let bench = Bench::start("slots", &["--max-concurrent-jobs=1"]).await;
+        let jobs = bench.api::<Job>();
+        let params = PatchParams::default();
+        bench.make("suspended", json!({})).await;
+        bench.until_state("suspended", "JobScheduled").await;
+        bench.make("held", json!({})).await;
+        bench.until_state("held", "Queued").await;
+        let suspend = Patch::Merge(json!({"spec": {"suspend": true}}));
+        jobs.patch("render-suspended", &params, &suspend).await.unwrap();
+        bench.until_state("held", "JobScheduled").await;
+        bench.make("last", json!({})).await;
+        bench.until_state("last", "Queued").await;
+        let hold = Patch::Merge(json!({"metadata": {"finalizers": ["example.org/holds"]}}));
+        jobs.patch("render-held", &params, &hold).await.unwrap();
+        jobs.delete("render-held", &DeleteParams::background())
+            .await
+            .unwrap();
+        bench.until_state("last", "JobScheduled").await;
+        let told = |status: &TaskStatus| message_of(status, "Ready").ends_with("the Job is being deleted");
+        bench.until("held", "said so", told).await;
+        let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        jobs.patch("render-held", &params, &free).await.unwrap();
+    });
+}

@@ -25,6 +25,7 @@ fn a_failure_is_final_when_its_job_and_secret_are_gone() {
             (Some("False"), Some("True"))
         );
         bench.until_event("failed", "shop", "JobFailed").await;
+        bench.delete_job("render-shop").await;
         bench.until_gone::<Job>("render-shop").await;
         bench.until_gone::<Secret>("render-shop").await;
         let gone = |status: &solar_operator::api::TaskStatus| status.config_secret_ref.is_none();

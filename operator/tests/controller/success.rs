@@ -163,6 +163,7 @@ fn a_complete_job_that_goes_before_its_digest_shows_is_not_run_again() {
         bench.make("shop", json!({"failedJobTTL": 3})).await;
         bench.finish("render-shop", 0, "").await;
         bench.until_reason("shop", "Ready", "DigestUnavailable").await;
+        bench.delete_job("render-shop").await;
         bench.until_gone::<Job>("render-shop").await;
         let settled = |status: &solar_operator::api::TaskStatus| status_of(status, "Ready") == Some("False");
         let status = bench.until("shop", "settled", settled).await;
