@@ -14,7 +14,7 @@
 //! - [`build`][]: what a task owns, as pure functions
 //! - [`lean`][]: what is decoded of other kinds' objects
 //! - [`api`][]: the resources and their CRDs
-//! - [`key`][], [`names`][]: which task; names and labels
+//! - [`key`][], [`names`][], [`log_rate`][]: which task; names and labels; how often a line is logged
 //! - [`yaml`][]: JSON to YAML
 
 pub mod api;
@@ -25,6 +25,7 @@ pub mod decide;
 pub mod index;
 pub mod key;
 pub mod lean;
+pub mod log_rate;
 pub mod metrics;
 pub mod names;
 pub mod observe;

@@ -12,6 +12,26 @@ use prometheus_client::registry::Registry;
 
 use crate::api::Scope;
 
+/// How tasks end: what the renderer reports, and why they fail.
+const OUTCOMES: [&str; 16] = [
+    "created",
+    "unchanged",
+    "replaced",
+    "skipped",
+    "ConfigInvalid",
+    "Conflict",
+    "AuthFailed",
+    "RegistryRefused",
+    "RegistryUnavailable",
+    "InputOutput",
+    "RendererCrashed",
+    "Cancelled",
+    "DeadlineExceeded",
+    "BackoffLimitExceeded",
+    "Evicted",
+    "JobLost",
+];
+
 type Labels = [(&'static str, String); 1];
 type Pair = [(&'static str, String); 2];
 
@@ -23,6 +43,8 @@ pub struct Metrics {
     durations: Histogram,
     jobs: Family<Pair, Counter>,
     own_changes: Counter,
+    /// Watches and lists that failed.
+    pub watch_errors: Counter,
     /// Patches of a status.
     pub status_patches: Counter,
     /// Keys in the queue.
@@ -48,12 +70,13 @@ pub struct Metrics {
 
 impl Default for Metrics {
     fn default() -> Self {
-        Self {
+        let metrics = Self {
             reconciles: Family::default(),
             errors: Family::default(),
             durations: Histogram::new(exponential_buckets(0.001, 2.0, 15)),
             jobs: Family::default(),
             own_changes: Counter::default(),
+            watch_errors: Counter::default(),
             status_patches: Counter::default(),
             queued: Gauge::default(),
             active: Gauge::default(),
@@ -65,12 +88,27 @@ impl Default for Metrics {
             leader: Gauge::default(),
             transitions: Counter::default(),
             start: Gauge::default(),
-        }
+        };
+        metrics.start_at_zero();
+        metrics
     }
 }
 
 impl Metrics {
-    /// One look has ended.
+    /// `increase()` misses the first count of a series that was not there before.
+    fn start_at_zero(&self) {
+        for scope in Scope::ALL {
+            let kind = [("kind", scope.kind().to_owned())];
+            drop(self.reconciles.get_or_create(&kind));
+            drop(self.errors.get_or_create(&kind));
+            for outcome in OUTCOMES {
+                let labels = [("kind", scope.kind().to_owned()), ("outcome", outcome.to_owned())];
+                drop(self.jobs.get_or_create(&labels));
+            }
+        }
+    }
+
+    /// One reconcile has ended.
     pub fn reconciled(&self, scope: Scope, took: Duration, succeeded: bool) {
         let kind = [("kind", scope.kind().to_owned())];
         self.reconciles.get_or_create(&kind).inc();
@@ -131,6 +169,7 @@ impl Metrics {
             durations,
             jobs,
             own_changes,
+            watch_errors,
             status_patches,
             queued,
             active,
@@ -143,27 +182,36 @@ impl Metrics {
             transitions,
             start,
         } = self.clone();
-        registry.register("reconciles", "Looks at tasks", reconciles);
-        registry.register("reconcile_errors", "Looks at tasks that failed", errors);
-        registry.register("reconcile_duration_seconds", "How long looks take", durations);
+        registry.register("reconciles", "Reconciles of tasks", reconciles);
+        registry.register("reconcile_errors", "Reconciles of tasks that failed", errors);
+        registry.register(
+            "reconcile_duration_seconds",
+            "How long reconciles take",
+            durations,
+        );
         registry.register("tasks_ended", "Ended tasks by outcome or reason", jobs);
         registry.register(
             "own_status_changes",
             "Changes of tasks' status, which start no work",
             own_changes,
         );
+        registry.register("watch_errors", "Watches and lists that failed", watch_errors);
         registry.register("status_patches", "Writes of tasks' status", status_patches);
-        registry.register("queue_ready", "Tasks to be looked at now", queued);
-        registry.register("queue_active", "Tasks being looked at", active);
-        registry.register("queue_scheduled", "Tasks to be looked at later", scheduled);
-        registry.register("jobs_running", "Slots for Jobs that are taken", slots_taken);
-        registry.register("jobs_queued", "Tasks that wait for a slot", slots_waited_for);
+        registry.register("queue_ready", "Items ready in the work queue", queued);
+        registry.register("queue_active", "Items being reconciled", active);
+        registry.register("queue_scheduled", "Items delayed in the work queue", scheduled);
+        registry.register("jobs_running", "Concurrency slots in use", slots_taken);
+        registry.register(
+            "jobs_queued",
+            "Tasks that wait for a concurrency slot",
+            slots_waited_for,
+        );
         registry.register("jobs_known", "Jobs in memory", jobs_known);
         registry.register("pods_known", "Pods in memory", pods_known);
         registry.register("leader", "1 on the leader", leader);
         registry.register(
             "leader_transitions",
-            "How often this one gained or lost the lead",
+            "How often this process became leader or lost leadership",
             transitions,
         );
         registry.register("start_time_seconds", "When the process was started", start);
@@ -181,6 +229,13 @@ mod tests {
     #[test]
     fn a_scrape_shows_what_happened() {
         let metrics = Metrics::default();
+        for line in [
+            "solar_operator_reconciles_total{kind=\"RenderTask\"} 0",
+            "solar_operator_reconcile_errors_total{kind=\"RenderTask\"} 0",
+            "solar_operator_tasks_ended_total{kind=\"RenderTask\",outcome=\"AuthFailed\"} 0",
+        ] {
+            assert!(metrics.text().contains(line), "{line}: before the first");
+        }
         metrics.reconciled(Scope::Cluster, Duration::from_millis(5), false);
         metrics.ended(Scope::Cluster, "created");
         metrics.leader.set(1);

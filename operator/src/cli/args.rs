@@ -106,7 +106,7 @@ pub(super) struct Run {
         help_heading = "Jobs"
     )]
     pub(super) renderer_image_pull_secrets: Vec<String>,
-    /// What the container asks for
+    /// The container's resource requests
     #[arg(
         long,
         value_name = "RESOURCE=AMOUNT,…",
@@ -116,7 +116,7 @@ pub(super) struct Run {
         help_heading = "Jobs"
     )]
     pub(super) renderer_requests: Vec<String>,
-    /// What the container may use
+    /// The container's resource limits
     #[arg(
         long,
         value_name = "RESOURCE=AMOUNT,…",
@@ -166,7 +166,7 @@ pub(super) struct Run {
     #[arg(long, env = "SOLAR_OPERATOR_REQUIRE_REGISTRY_HOST", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set, help_heading = "Jobs")]
     pub(super) require_registry_host: bool,
 
-    /// Only look at RenderTasks in these namespaces
+    /// Only reconcile RenderTasks in these namespaces
     #[arg(
         long,
         value_name = "NAMES",
@@ -175,7 +175,7 @@ pub(super) struct Run {
         help_heading = "Which tasks"
     )]
     pub(super) watch_namespaces: Vec<String>,
-    /// Only look at tasks with these labels
+    /// Only reconcile tasks with these labels
     #[arg(
         long,
         value_name = "SELECTOR",
@@ -183,7 +183,7 @@ pub(super) struct Run {
         help_heading = "Which tasks"
     )]
     pub(super) label_selector: Option<String>,
-    /// Only look at tasks with these fields (metadata.name, metadata.namespace)
+    /// Only reconcile tasks with these fields (metadata.name, metadata.namespace)
     #[arg(
         long,
         value_name = "SELECTOR",
@@ -192,7 +192,7 @@ pub(super) struct Run {
     )]
     pub(super) field_selector: Option<String>,
 
-    /// Work only as the leader, so that several replicas can run
+    /// Reconcile only as the leader, so that several replicas can run
     #[arg(long, env = "SOLAR_OPERATOR_LEADER_ELECT", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set, help_heading = "Leader election")]
     pub(super) leader_elect: bool,
     /// The Lease's name, in the operator's namespace
@@ -222,7 +222,7 @@ pub(super) struct Run {
         help_heading = "Leader election"
     )]
     pub(super) renew_deadline: String,
-    /// How often it is tried
+    /// How often the lease is acquired or renewed
     #[arg(
         long,
         value_name = "DURATION",
@@ -232,7 +232,7 @@ pub(super) struct Run {
     )]
     pub(super) retry_period: String,
 
-    /// How many tasks are looked at at once
+    /// Maximum concurrent reconciles
     #[arg(
         long,
         value_name = "N",
@@ -241,7 +241,7 @@ pub(super) struct Run {
         help_heading = "Work"
     )]
     pub(super) concurrency: String,
-    /// How soon after an error a task is looked at again
+    /// How soon after an error a task is requeued
     #[arg(
         long,
         value_name = "DURATION",
@@ -259,7 +259,7 @@ pub(super) struct Run {
         help_heading = "Work"
     )]
     pub(super) error_max_requeue: String,
-    /// After how many errors in a row a task is said to stall; it is tried on
+    /// After how many errors in a row a task is Stalled; it is requeued all the same
     #[arg(
         long,
         value_name = "N",

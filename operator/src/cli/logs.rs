@@ -18,6 +18,9 @@ pub(super) fn start(format: LogFormat, level: LogLevel) {
     };
     let filter = Targets::new()
         .with_default(LevelFilter::WARN)
+        // They print whole answers, and errors that are returned and logged here.
+        .with_target("kube_client", LevelFilter::OFF)
+        .with_target("kube_runtime", LevelFilter::OFF)
         .with_target(env!("CARGO_CRATE_NAME"), level);
     let registry = tracing_subscriber::registry().with(filter);
     let started = match format {
@@ -34,6 +37,7 @@ pub(super) fn start(format: LogFormat, level: LogLevel) {
                 tracing_subscriber::fmt::layer()
                     .json()
                     .flatten_event(true)
+                    .with_span_list(false)
                     .with_target(false)
                     .with_writer(std::io::stderr),
             )

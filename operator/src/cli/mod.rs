@@ -130,7 +130,7 @@ async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
             .into()
     });
     let around = surroundings(&System, config.as_ref().ok());
-    let (settings, mut config) = match (settings::settings(args, &around), config) {
+    let (mut settings, mut config) = match (settings::settings(args, &around), config) {
         (Ok(settings), Ok(config)) => (settings, config),
         (Err(mut problems), Err(more)) => {
             problems.extend(more);
@@ -138,6 +138,7 @@ async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
         }
         (Err(problems), _) | (_, Err(problems)) => return Err(problems),
     };
+    settings.settings.server = config.cluster_url.to_string();
     // Who asks, for the API server's audit log and metrics.
     config.headers.push((USER_AGENT, HeaderValue::from_static(AGENT)));
     let client = Client::try_from(config)

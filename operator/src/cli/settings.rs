@@ -51,6 +51,8 @@ pub(super) fn settings(args: &Run, around: &Surroundings) -> Result<RunSettings,
             max_concurrent_jobs: checker.number("max-concurrent-jobs", &args.max_concurrent_jobs, 1, MAX_JOBS)
                 as usize,
             instance: around.identity.clone(),
+            // Known with the connection.
+            server: String::new(),
         },
         selection: Selection {
             namespaces: once_each(words(&args.watch_namespaces)),

@@ -11,6 +11,7 @@ use crate::build::JobSettings;
 use crate::index::Index;
 use crate::key::TaskKey;
 use crate::lean::TaskHead;
+use crate::log_rate::LogRate;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::queue::Queue;
@@ -28,6 +29,8 @@ pub struct Settings {
     pub max_concurrent_jobs: usize,
     /// Who reports: the pod's name.
     pub instance: String,
+    /// The API server's URL, for logs.
+    pub server: String,
 }
 
 /// What every look shares.
@@ -43,6 +46,7 @@ pub struct Context {
     selected: Mutex<Selected>,
     index: Mutex<Index>,
     slots: Mutex<Slots>,
+    watch_log: Mutex<LogRate>,
 }
 
 impl Context {
@@ -57,6 +61,7 @@ impl Context {
             selected: Mutex::new(Selected::default()),
             index: Mutex::new(Index::default()),
             slots: Mutex::new(slots),
+            watch_log: Mutex::new(LogRate::default()),
         }
     }
 
@@ -73,6 +78,11 @@ impl Context {
     /// The Jobs and pods that were seen. Never held across an await.
     pub fn index(&self) -> MutexGuard<'_, Index> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How often failed watches are logged. Never held across an await.
+    pub fn watch_log(&self) -> MutexGuard<'_, LogRate> {
+        self.watch_log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The slots. Never held across an await.

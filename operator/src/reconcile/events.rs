@@ -46,7 +46,7 @@ pub(super) async fn publish(context: &Context, found: &Found, next: &TaskStatus,
                 .to_owned(),
             Ended::Failed(reason) => reason.to_owned(),
         };
-        tracing::info!(outcome, digest = next.digest, "ended");
+        tracing::info!(outcome, digest = next.digest, "task ended");
         context.metrics.ended(found.key.scope, &outcome);
     }
     let now = context.now();
@@ -59,7 +59,7 @@ pub(super) async fn publish(context: &Context, found: &Found, next: &TaskStatus,
         let event = event(context, found, namespace, &notice, now, number);
         if let Err(error) = events.create(&PostParams::default(), &event).await {
             let error = super::said(&error);
-            tracing::warn!(reason = notice.reason, error, "an event could not be written");
+            tracing::warn!(reason = notice.reason, error, "failed to write an event");
         }
     }
 }

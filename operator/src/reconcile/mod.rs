@@ -19,6 +19,8 @@ use std::time::Duration;
 pub use context::{Context, Settings};
 pub(crate) use status::stall;
 
+use crate::api::TaskStatus;
+use crate::conditions::{find, kinds};
 use crate::decide::decide;
 use crate::key::TaskKey;
 
@@ -47,13 +49,13 @@ pub enum Error {
     #[error("the task can't be read: {0}")]
     Unreadable(serde_json::Error),
     /// Somebody else has changed the task in between: not a fault, look again.
-    #[error("the task has changed in between")]
+    #[error("resourceVersion conflict")]
     Changed,
     /// It took too long.
     #[error("no end after {0:?}")]
     Timeout(Duration),
     /// A fault of ours.
-    #[error("a fault of this program: {0}")]
+    #[error("internal error: {0}")]
     Panic(String),
 }
 
@@ -72,7 +74,35 @@ pub(crate) fn said(error: &kube::Error) -> String {
         kube::Error::Api(status) if !status.message.is_empty() => {
             format!("{} ({})", status.message, status.code)
         }
-        other => other.to_string(),
+        other => with_causes(other),
+    }
+}
+
+/// An error's text with those of its causes that it doesn't repeat: "client error (Connect)" alone helps nobody.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(one) = cause {
+        let more = one.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = one.source();
+    }
+    text
+}
+
+/// One line for each change of what the column shows, with the reason in words.
+fn log_transition(before: &TaskStatus, after: &TaskStatus) {
+    if before.state != after.state {
+        let message = find(&after.conditions, kinds::READY).map_or("", |one| one.message.as_str());
+        tracing::info!(
+            state = after.state,
+            before = before.state,
+            message,
+            "state changed"
+        );
     }
 }
 
@@ -107,6 +137,7 @@ pub async fn reconcile(context: &Context, key: &TaskKey) -> Result<Action, Error
     let next = status::next(&found.task, &applied, context.now());
     let changed = status::patch(context, &found, &next).await?;
     if changed {
+        log_transition(&found.task.known(), &next);
         events::publish(context, &found, &next, &applied).await;
     }
     apply::after_status(context, &subject, &found, &applied, &next).await?;

@@ -143,6 +143,7 @@ mod tests {
             require_registry_host,
             max_concurrent_jobs: 1,
             instance: String::new(),
+            server: String::new(),
         };
         let subject = Subject::new(scope, &found.task, &settings.job).expect("a subject");
         validate(&subject, found, &settings).map(|blocked| blocked.reason)

@@ -70,8 +70,8 @@ impl Elector {
                     return;
                 }
                 Ok(Ok(false)) => heard(),
-                Ok(Err(error)) => tracing::warn!(%error, "the lease could not be had"),
-                Err(_) => tracing::warn!("the lease could not be had: no answer"),
+                Ok(Err(error)) => tracing::warn!(%error, "failed to acquire the lease"),
+                Err(_) => tracing::warn!("failed to acquire the lease: no answer"),
             }
             sleep(self.settings.retry_period).await;
         }
@@ -91,8 +91,8 @@ impl Elector {
             match timeout(left, self.try_once()).await {
                 Ok(Ok(true)) => self.renewed = before,
                 Ok(Ok(false)) => break,
-                Ok(Err(error)) => tracing::warn!(%error, "the lease could not be renewed"),
-                Err(_) => tracing::warn!("the lease could not be renewed: no answer"),
+                Ok(Err(error)) => tracing::warn!(%error, "failed to renew the lease"),
+                Err(_) => tracing::warn!("failed to renew the lease: no answer"),
             }
         }
         self.demoted();
@@ -111,9 +111,9 @@ impl Elector {
                 .map(|_| ())
         });
         match given_up.await {
-            Ok(Ok(())) => tracing::info!("gave the lease up"),
-            Ok(Err(error)) => tracing::warn!(%error, "the lease could not be given up"),
-            Err(_) => tracing::warn!("the lease could not be given up: no answer"),
+            Ok(Ok(())) => tracing::info!("released the lease"),
+            Ok(Err(error)) => tracing::warn!(%error, "failed to release the lease"),
+            Err(_) => tracing::warn!("failed to release the lease: no answer"),
         }
         self.demoted();
     }
@@ -181,13 +181,13 @@ impl Elector {
     /// Called with each new leader, be it this one or another.
     fn led_by(&mut self, leader: Option<&str>) {
         if self.leader.as_deref() != leader {
-            tracing::info!(leader = leader.unwrap_or("nobody"), "the leader has changed");
+            tracing::info!(leader = leader.unwrap_or("nobody"), "new leader");
             self.leader = leader.map(str::to_owned);
         }
     }
 
     fn promoted(&self) {
-        tracing::info!(identity = self.settings.identity, "leads");
+        tracing::info!(identity = self.settings.identity, "became leader");
         self.metrics.leader.set(1);
         self.metrics.transitions.inc();
     }
@@ -197,7 +197,7 @@ impl Elector {
         if self.metrics.leader.get() == 0 {
             return;
         }
-        tracing::info!(identity = self.settings.identity, "leads no more");
+        tracing::info!(identity = self.settings.identity, "lost leadership");
         self.metrics.leader.set(0);
         self.metrics.transitions.inc();
         self.leader = None;

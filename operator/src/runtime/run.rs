@@ -125,7 +125,7 @@ pub async fn run(client: Client, settings: RunSettings) -> Result<(), Fault> {
         }
     };
     servers.abort_all();
-    ended.map(|_| tracing::info!("ended"))
+    ended.map(|_| tracing::info!("shut down"))
 }
 
 /// Selectors are the API server's to read. What it refuses would be refused for ever; without an answer the
@@ -240,12 +240,12 @@ async fn begin(
     }
     work.spawn(gauges(Arc::clone(context)));
     ready.store(true, Ordering::Relaxed);
-    tracing::info!(concurrency = settings.concurrency, "works");
+    tracing::info!(concurrency = settings.concurrency, "controllers started");
 }
 
 /// Lets looks that have begun come to an end.
 async fn drain(context: &Context, stop: &channel::Sender<bool>) {
-    tracing::info!("was told to end");
+    tracing::info!("received SIGTERM, draining");
     let _ = stop.send(true);
     let idle = async {
         while context.queue.counts().1 > 0 {
@@ -253,7 +253,7 @@ async fn drain(context: &Context, stop: &channel::Sender<bool>) {
         }
     };
     if timeout(DRAIN_LIMIT, idle).await.is_err() {
-        tracing::warn!("some looks did not end in time");
+        tracing::warn!("some reconciles did not end in time");
     }
 }
 

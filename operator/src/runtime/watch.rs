@@ -16,6 +16,7 @@ use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::Instant;
 
 use crate::api::{RETRY_ANNOTATION, Scope};
 use crate::index::{Change, owner};
@@ -140,7 +141,7 @@ pub(super) async fn tasks(
                 context.selected().remove(&key);
                 context.queue.add(key);
             }
-            Err(error) => tracing::warn!(kind = scope.kind(), error = said(&error), "watching tasks"),
+            Err(error) => failed(&context, scope.kind(), &error),
         }
     }
 }
@@ -262,7 +263,7 @@ async fn dependents<K>(
             }
             Ok(Event::Apply(object)) => see(Seeing::Applied(&object)),
             Ok(Event::Delete(object)) => see(Seeing::Deleted(&object)),
-            Err(error) => tracing::warn!(kind = %K::kind(&()), error = said(&error), "watching"),
+            Err(error) => failed(context, &K::kind(&()), &error),
         }
     }
 }
@@ -271,6 +272,20 @@ fn tasks_api(client: Client, scope: Scope, place: Option<&str>) -> Api<TaskHead>
     match place {
         Some(namespace) => Api::namespaced_with(client, namespace, &scope),
         None => Api::all_with(client, &scope),
+    }
+}
+
+/// One line for all watches within a while: when the API server is away, none of them gets an answer.
+fn failed(context: &Context, kind: &str, error: &watcher::Error) {
+    let error = said(error);
+    context.metrics.watch_errors.inc();
+    let unsaid = context.watch_log().admit(Instant::now());
+    match unsaid {
+        Some(unsaid) => {
+            let server = context.settings.server.as_str();
+            tracing::warn!(kind, server, error, unsaid, "watch failed");
+        }
+        None => tracing::trace!(kind, error, "watch failed"),
     }
 }
 

@@ -44,7 +44,7 @@ async fn one(context: &Context, key: &TaskKey, max_retries: u32) {
     context.metrics.reconciled(key.scope, start.elapsed(), good);
     match looked {
         Ok(Action { requeue }) => {
-            tracing::debug!(?requeue, took = ?start.elapsed(), "looked");
+            tracing::debug!(?requeue, took = ?start.elapsed(), "reconciled");
             context.queue.done(key, requeue);
         }
         Err(Error::Changed) => context.queue.done(key, Some(CHANGED_DELAY)),
@@ -55,7 +55,7 @@ async fn one(context: &Context, key: &TaskKey, max_retries: u32) {
             }
             context.give_back(key);
             let delay = context.queue.failed(key, System.entropy());
-            tracing::warn!(%error, failures, ?delay, "tried again");
+            tracing::warn!(%error, failures, ?delay, "reconcile failed, requeuing");
         }
     }
 }
@@ -65,8 +65,8 @@ async fn say_stalled(context: &Context, key: &TaskKey, error: &Error) {
     let said = timeout(LOOK_LIMIT, stall(context, key, &error.to_string())).await;
     match said {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "that it stalls could not be said"),
-        Err(_) => tracing::warn!("that it stalls could not be said: no answer"),
+        Ok(Err(error)) => tracing::warn!(%error, "failed to set the Stalled condition"),
+        Err(_) => tracing::warn!("failed to set the Stalled condition: no answer"),
     }
 }
 
@@ -137,6 +137,7 @@ mod tests {
             require_registry_host: false,
             max_concurrent_jobs: 1,
             instance: "me".into(),
+            server: String::new(),
         };
         let context = Context::new(client, settings, queue.clone(), Metrics::default());
         for name in names {

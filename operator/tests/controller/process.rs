@@ -39,26 +39,29 @@ async fn address(bench: &Bench, number: usize, what: &str) -> String {
 fn one_works_and_the_next_takes_over_when_it_dies_or_ends() {
     run(async {
         let mut bench = Bench::start("lead", &ELECTION).await;
-        bench.logged(0, "works").await;
+        bench.logged(0, "controllers started").await;
         bench.operate(&ELECTION);
-        bench.logged(1, "the leader has changed").await;
+        bench.logged(1, "new leader").await;
         bench.make("shop", json!({})).await;
         bench.until_state("shop", "JobScheduled").await;
-        assert!(!bench.log(1).contains("works"), "one works at a time");
+        assert!(
+            !bench.log(1).contains("controllers started"),
+            "one works at a time"
+        );
         bench.end(0, false);
         let died = Instant::now();
-        bench.logged(1, "works").await;
+        bench.logged(1, "controllers started").await;
         assert!(died.elapsed() < Duration::from_secs(20), "{:?}", died.elapsed());
         bench.finish("render-shop", 0, &success()).await;
         bench.until_state("shop", "JobSucceeded").await;
         // One that is told to end gives the lease up: nobody waits for it to run out.
         bench.operate(&ELECTION);
-        bench.logged(2, "the leader has changed").await;
+        bench.logged(2, "new leader").await;
         let ended = bench.end(1, true);
         assert!(ended.success());
-        assert!(bench.log(1).contains("gave the lease up"));
+        assert!(bench.log(1).contains("released the lease"));
         let given_up = Instant::now();
-        bench.logged(2, "works").await;
+        bench.logged(2, "controllers started").await;
         assert!(
             given_up.elapsed() < Duration::from_secs(5),
             "{:?}",
@@ -74,7 +77,7 @@ fn one_works_and_the_next_takes_over_when_it_dies_or_ends() {
 fn who_loses_the_lease_stops_at_once() {
     run(async {
         let bench = Bench::start("usurped", &ELECTION).await;
-        bench.logged(0, "works").await;
+        bench.logged(0, "controllers started").await;
         let theft = json!({"spec": {"holderIdentity": "somebody-else", "leaseDurationSeconds": 3600}});
         let params = kube::api::PatchParams::default();
         let leases = bench.api::<Lease>();
@@ -82,7 +85,7 @@ fn who_loses_the_lease_stops_at_once() {
             .patch("solar-operator", &params, &kube::api::Patch::Merge(&theft))
             .await
             .unwrap();
-        bench.logged(0, "leads no more").await;
+        bench.logged(0, "lost leadership").await;
         bench.make("shop", json!({})).await;
         // Three more tries for the lease later nothing has been made.
         let tries = tokio::time::sleep(Duration::from_secs(2));
@@ -104,7 +107,7 @@ fn a_task_that_the_selector_leaves_out_is_left_alone_whatever_its_job_does() {
             "--watch-namespaces=",
             "--label-selector=bench=nobody",
         ]);
-        bench.logged(1, "works").await;
+        bench.logged(1, "controllers started").await;
         let api = bench.cluster_tasks();
         bench.make_cluster_task("ours-shop", json!({})).await;
         bench
@@ -163,14 +166,14 @@ fn a_leader_is_ready_when_it_has_seen_what_there_is() {
         // Nobody may list pods: the leader never comes to its work.
         let user = bench.user_without_pods("unready");
         bench.operate_as(&user, &ELECTION);
-        bench.logged(0, "leads identity").await;
-        bench.logged(0, "watching kind=Pod").await;
+        bench.logged(0, "became leader").await;
+        bench.logged(0, "watch failed kind=\"Pod\"").await;
         let health = address(&bench, 0, "health").await;
         assert!(get(&health, "/healthz").starts_with("HTTP/1.1 200"));
         assert!(get(&health, "/readyz").starts_with("HTTP/1.1 503"));
         // Another one waits for its turn, and is ready for that.
         bench.operate_as(&user, &ELECTION);
-        bench.logged(1, "the leader has changed").await;
+        bench.logged(1, "new leader").await;
         let health = address(&bench, 1, "health").await;
         assert!(get(&health, "/readyz").starts_with("HTTP/1.1 200"));
     });
@@ -277,7 +280,7 @@ fn health_and_metrics_are_served() {
             address(&bench, 0, "health").await,
             address(&bench, 0, "metrics").await,
         );
-        bench.logged(0, "works").await;
+        bench.logged(0, "controllers started").await;
         assert!(get(&health, "/healthz").starts_with("HTTP/1.1 200"));
         assert!(get(&health, "/readyz").starts_with("HTTP/1.1 200"));
         assert!(get(&health, "/metrics").starts_with("HTTP/1.1 404"));

@@ -318,7 +318,7 @@ fn a_change_of_the_tasks_own_status_starts_no_work() {
         bench.finish("render-shop", 0, &success()).await;
         bench.until_state("shop", "JobSucceeded").await;
         bench.until_gone::<Job>("render-shop").await;
-        let looks = |bench: &Bench| bench.log(0).matches("looked requeue").count();
+        let looks = |bench: &Bench| bench.log(0).matches("reconciled requeue").count();
         // The last look is the one that the Job's deletion started.
         let mut before = looks(&bench);
         loop {
@@ -341,7 +341,7 @@ fn a_change_of_the_tasks_own_status_starts_no_work() {
         let shops = bench
             .log(0)
             .lines()
-            .filter(|line| line.contains("own-status/shop") && line.contains("looked"))
+            .filter(|line| line.contains("own-status/shop") && line.contains("reconciled"))
             .count();
         assert_eq!(shops, before, "the watch was in order: other came after");
     });
