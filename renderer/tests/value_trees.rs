@@ -109,7 +109,9 @@ fn wanted(expected: &Value) -> String {
     let Some(Value::List(warnings)) = field(expected, "warnings") else {
         panic!("warnings");
     };
-    let warnings: Vec<String> = warnings.iter().map(|one| text(Some(one))).collect();
+    // A warning is drawn as one: it was "warning: warning: …".
+    let plain = |text: String| text.strip_prefix("warning: ").map_or(text.clone(), str::to_owned);
+    let warnings: Vec<String> = warnings.iter().map(|one| plain(text(Some(one)))).collect();
     line(
         field(expected, "values").unwrap(),
         field(expected, "charts").unwrap(),

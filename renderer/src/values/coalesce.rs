@@ -76,6 +76,10 @@ pub(super) struct Coalescer {
 
 impl Coalescer {
     pub(super) fn warn(&mut self, message: String) {
+        // Some of Helm's say so themselves; a diagnostic has its severity.
+        let message = message
+            .strip_prefix("warning: ")
+            .map_or(message.clone(), str::to_owned);
         if self.seen.insert(message.clone()) {
             self.warnings.push(Diagnostic::warning(Class::Values, message));
         }
