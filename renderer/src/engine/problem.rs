@@ -104,7 +104,15 @@ fn helm_text(error: &Error) -> String {
 
 /// A text that is no template.
 fn of_parse(error: &ParseError) -> Diagnostic {
-    let one = Diagnostic::error(Class::Template, error.message.clone()).at(error.location.clone());
+    let mut one = Diagnostic::error(Class::Template, error.message.clone()).at(error.location.clone());
+    if let Some(unclosed) = &error.unclosed {
+        let opening = unclosed.source.slice(unclosed.span);
+        let opening = opening.lines().next().unwrap_or("");
+        one.trace.push((
+            format!("`{opening}` has no {{{{ end }}}}:"),
+            Some(unclosed.clone()),
+        ));
+    }
     match &error.unknown {
         Some(Unknown::Function(name)) => {
             let one = one.label("no function has this name");

@@ -10,3 +10,4 @@ mod hostile;
 mod large;
 mod random;
 mod support;
+mod unclosed;

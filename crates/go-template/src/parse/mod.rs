@@ -32,6 +32,8 @@ pub struct ParseError {
     pub location: Location,
     /// The name that is not known, when that is the reason.
     pub unknown: Option<Unknown>,
+    /// The action whose block has no end, when that is the reason.
+    pub unclosed: Option<Location>,
 }
 
 /// A name that a template uses and nothing defines.
@@ -63,6 +65,7 @@ pub(super) fn parse(
         variables: vec![Arc::from("$")],
         ranges: 0,
         depth: 0,
+        blocks: Vec::new(),
         action: None,
         tables: room.tables.take(),
         roots: Vec::new(),
@@ -110,6 +113,8 @@ struct Parser<'a> {
     /// How many `range`s are open.
     ranges: usize,
     depth: usize,
+    /// Where the actions begin whose blocks are open, the innermost last.
+    blocks: Vec<u32>,
     /// Where the action that is being read began.
     action: Option<u32>,
     tables: Tables,
@@ -142,7 +147,9 @@ impl Parser<'_> {
             }
             if token.kind == TokenKind::LeftDelim && self.peek() == TokenKind::Keyword(Keyword::Define) {
                 self.next();
+                self.blocks.push(token.start);
                 self.definition()?;
+                self.blocks.pop();
                 continue;
             }
             match self.text_or_action(token)? {
@@ -214,7 +221,7 @@ impl Parser<'_> {
         loop {
             let token = self.next();
             if token.kind == TokenKind::Eof {
-                return Err(self.error("unexpected EOF"));
+                return Err(self.unclosed());
             }
             match self.text_or_action(token)? {
                 Item::Node(node) => self.tables.nodes.push(node),
@@ -224,6 +231,18 @@ impl Parser<'_> {
                 }
             }
         }
+    }
+
+    /// The text ends where a block is open; an `else if` is part of the first one's.
+    fn unclosed(&self) -> Box<ParseError> {
+        let mut error = self.error("unexpected EOF");
+        let start = self.blocks.last().map(|start| *start as usize);
+        error.unclosed = start.map(|start| {
+            let rest = self.source.text().get(start..).unwrap_or("");
+            let length = rest.find("}}").map_or(2, |end| end + 2);
+            Location::new(self.source, Span::new(start, start + length))
+        });
+        error
     }
 
     fn text_or_action(&mut self, token: Token) -> Parsed<Item> {
@@ -324,6 +343,7 @@ impl Parser<'_> {
     fn control(&mut self, keyword: &str) -> Parsed<Id<Branch>> {
         let variables = self.variables.len();
         let ranged = usize::from(keyword == "range");
+        self.blocks.extend(self.action);
         let pipe = self.pipeline(keyword, TokenKind::RightDelim)?;
         self.ranges += ranged;
         let (list, ended, _) = self.list()?;
@@ -333,6 +353,7 @@ impl Parser<'_> {
             Ended::Else => Some(self.otherwise(keyword)?),
         };
         self.variables.truncate(variables);
+        self.blocks.pop();
         let branch = Branch {
             pipe,
             list,
@@ -373,7 +394,9 @@ impl Parser<'_> {
         let token = self.next();
         let name = self.template_name(&token, BLOCK)?;
         let pipe = self.pipeline(BLOCK, TokenKind::RightDelim)?;
+        self.blocks.extend(self.action);
         let root = self.inner_template(BLOCK)?;
+        self.blocks.pop();
         self.add(&name, root)?;
         Ok(self.invocation(&token, name, Some(pipe)))
     }
