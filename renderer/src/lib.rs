@@ -22,6 +22,7 @@
 //! - [`mod@semver`][]: versions and constraints as Helm compares them
 //! - [`template`][]: Go's text/template
 //! - [`gotext`][]: Go's quoting, numbers and character classes
+//! - `go_yaml_errors`: what go-yaml says of texts that are no YAML
 //! - [`decode`][]: YAML nodes to typed fields
 //! - [`yaml`][]: YAML 1.1 as Helm's readers read it and its writers write it
 //! - [`value`][]: data
@@ -45,6 +46,8 @@ pub mod engine;
 pub mod fsio;
 #[cfg(feature = "render")]
 pub mod funcs;
+#[cfg(feature = "render")]
+mod go_yaml_errors;
 #[cfg(feature = "render")]
 pub mod lint;
 #[cfg(feature = "oci")]

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::compose::{Arena, Context, Raw, RawKind, TEMPLATE_HINT};
+use super::compose::{Arena, Context, Raw, RawKind};
+use super::error::{Result, TEMPLATE_HINT, YamlError, YamlErrorKind};
 use super::scan::{Scanner, Token, TokenKind};
-use solar_diagnostics::diag::{self, Diagnostics};
+use solar_diagnostics::diag;
 use solar_diagnostics::source::Span;
 
 pub(super) struct Builder<'a> {
@@ -61,7 +62,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The root of the next document and the nodes it is made of.
-    pub(super) fn document(&mut self) -> diag::Result<Option<(usize, Arena<'a>)>> {
+    pub(super) fn document(&mut self) -> Result<Option<(usize, Arena<'a>)>> {
         self.handles.clear();
         self.anchors.clear();
         if self.begun {
@@ -81,8 +82,7 @@ impl<'a> Builder<'a> {
             }
             _ => {
                 let span = self.scanner.peek()?.span;
-                let hint = "a further document starts with `---`; check the indentation";
-                return Err(self.unexpected(span, "the document has ended here", hint));
+                return Err(self.unexpected(span, YamlErrorKind::TextAfterDocument));
             }
         };
         if matches!(self.scanner.peek()?.kind, TokenKind::DocumentEnd) {
@@ -91,30 +91,26 @@ impl<'a> Builder<'a> {
         Ok(Some((root, std::mem::take(&mut self.arena))))
     }
 
-    fn explicit_document(&mut self) -> diag::Result<usize> {
+    fn explicit_document(&mut self) -> Result<usize> {
         let mut version = false;
         loop {
             let Token { span, kind } = self.scanner.take()?;
             match kind {
                 TokenKind::VersionDirective(_) if version => {
-                    return Err(self.context.error(span, "a second `%YAML` directive").into());
+                    return Err(self.context.error(span, YamlErrorKind::DuplicateVersion));
                 }
                 TokenKind::VersionDirective(number) if number != "1.1" => {
-                    let message = format!("YAML version `{number}` is not supported");
-                    return Err(self
-                        .context
-                        .error(span, message)
-                        .hint("leave out the line")
-                        .into());
+                    let kind = YamlErrorKind::UnsupportedVersion(number);
+                    return Err(self.context.error(span, kind));
                 }
                 TokenKind::VersionDirective(_) => version = true,
                 TokenKind::TagDirective { handle, prefix } => {
                     if self.handles.insert(handle, prefix).is_some() {
-                        return Err(self.context.error(span, "a second `%TAG` for this handle").into());
+                        return Err(self.context.error(span, YamlErrorKind::DuplicateTagHandle));
                     }
                 }
                 TokenKind::DocumentStart => break,
-                _ => return Err(self.context.error(span, "`---` must follow a directive").into()),
+                _ => return Err(self.context.error(span, YamlErrorKind::MissingDocumentStart)),
             }
         }
         self.default_handles();
@@ -144,7 +140,7 @@ impl<'a> Builder<'a> {
 
     /// A node with all that lies in it. The recursion goes through here and through the
     /// collections; what needs much of the stack is done in [`Builder::open`].
-    pub(super) fn node(&mut self, allowed: Allowed, depth: usize) -> diag::Result<usize> {
+    pub(super) fn node(&mut self, allowed: Allowed, depth: usize) -> Result<usize> {
         let (id, opened) = self.open(allowed)?;
         if opened == Opened::Whole {
             return Ok(id);
@@ -161,7 +157,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Reads a scalar, an alias, or the start of a collection.
-    fn open(&mut self, allowed: Allowed) -> diag::Result<(usize, Opened)> {
+    fn open(&mut self, allowed: Allowed) -> Result<(usize, Opened)> {
         if matches!(self.scanner.peek()?.kind, TokenKind::Alias(_)) {
             return Ok((self.alias()?, Opened::Whole));
         }
@@ -192,22 +188,17 @@ impl<'a> Builder<'a> {
     }
 
     /// A scalar, which is empty when nothing follows its anchor or tag.
-    fn scalar(
-        &mut self,
-        span: Span,
-        tag: Option<String>,
-        end: Option<u32>,
-    ) -> diag::Result<(Span, RawKind<'a>)> {
+    fn scalar(&mut self, span: Span, tag: Option<String>, end: Option<u32>) -> Result<(Span, RawKind<'a>)> {
         if !matches!(self.scanner.peek()?.kind, TokenKind::Scalar { .. }) {
             let Some(at) = end else {
-                return Err(self.unexpected(span, "a value is missing here", ""));
+                return Err(self.unexpected(span, YamlErrorKind::MissingValue));
             };
             let plain = tag.is_none();
             let value = Cow::default();
             return Ok((Span { start: at, end: at }, RawKind::Scalar { tag, value, plain }));
         }
         let TokenKind::Scalar { value, plain } = self.scanner.take()?.kind else {
-            return Err(self.unexpected(span, "a value is missing here", ""));
+            return Err(self.unexpected(span, YamlErrorKind::MissingValue));
         };
         // A lone `!` keeps the text a text but leaves `<<` a merge, as in go-yaml.
         let plain = plain && tag.is_none() || tag.as_deref() == Some("!");
@@ -215,7 +206,7 @@ impl<'a> Builder<'a> {
     }
 
     /// An anchor and a tag in either order.
-    fn properties(&mut self) -> diag::Result<Properties> {
+    fn properties(&mut self) -> Result<Properties> {
         let mut properties = Properties::default();
         loop {
             let fits = match &self.scanner.peek()?.kind {
@@ -238,27 +229,22 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn full_tag(&self, span: Span, handle: &str, suffix: String) -> diag::Result<String> {
+    fn full_tag(&self, span: Span, handle: &str, suffix: String) -> Result<String> {
         if handle.is_empty() {
             return Ok(suffix);
         }
         match self.handles.get(handle) {
             Some(prefix) => Ok(format!("{prefix}{suffix}")),
             None => {
-                let message = format!("the tag handle `{handle}` is not defined");
-                Err(self.context.error(span, message).into())
+                let kind = YamlErrorKind::UndefinedTagHandle(handle.to_owned());
+                Err(self.context.error(span, kind))
             }
         }
     }
 
     /// An anchor names its node from its start on, so that a node can hold itself, which
     /// is refused later.
-    pub(super) fn add(
-        &mut self,
-        span: Span,
-        kind: RawKind<'a>,
-        anchor: Option<String>,
-    ) -> diag::Result<usize> {
+    pub(super) fn add(&mut self, span: Span, kind: RawKind<'a>, anchor: Option<String>) -> Result<usize> {
         let id = self.arena.nodes.len();
         if id >= self.context.limits.nodes {
             return Err(self.context.too_many(span));
@@ -270,7 +256,7 @@ impl<'a> Builder<'a> {
         Ok(id)
     }
 
-    pub(super) fn empty(&mut self, at: u32) -> diag::Result<usize> {
+    pub(super) fn empty(&mut self, at: u32) -> Result<usize> {
         let kind = RawKind::Scalar {
             tag: None,
             value: Cow::default(),
@@ -279,10 +265,10 @@ impl<'a> Builder<'a> {
         self.add(Span { start: at, end: at }, kind, None)
     }
 
-    fn alias(&mut self) -> diag::Result<usize> {
+    fn alias(&mut self) -> Result<usize> {
         let Token { span, kind } = self.scanner.take()?;
         let TokenKind::Alias(name) = kind else {
-            return Err(self.unexpected(span, "a value is missing here", ""));
+            return Err(self.unexpected(span, YamlErrorKind::MissingValue));
         };
         let Some(&target) = self.anchors.get(&name) else {
             return Err(self.unknown_anchor(span, &name));
@@ -291,17 +277,17 @@ impl<'a> Builder<'a> {
         self.add(span, RawKind::Alias { name, target }, None)
     }
 
-    fn unknown_anchor(&self, span: Span, name: &str) -> Diagnostics {
-        let error = self.context.error(span, format!("unknown anchor `{name}`"));
+    fn unknown_anchor(&self, span: Span, name: &str) -> YamlError {
+        let kind = YamlErrorKind::UnknownAnchor(name.to_owned());
         let known = self.anchors.keys().map(String::as_str);
         let hint = match diag::did_you_mean(name, known) {
             Some(near) => format!("did you mean `*{near}`?"),
             None => format!("mark the value before with `&{name}`, or put the text in quotes"),
         };
-        error.hint(hint).into()
+        self.context.error(span, kind).hint(hint)
     }
 
-    pub(super) fn enter(&mut self, id: usize, depth: usize) -> diag::Result<()> {
+    pub(super) fn enter(&mut self, id: usize, depth: usize) -> Result<()> {
         if depth <= self.context.limits.depth {
             return Ok(());
         }
@@ -309,18 +295,14 @@ impl<'a> Builder<'a> {
         Err(self.context.too_deep(span))
     }
 
-    pub(super) fn unexpected(&self, span: Span, message: &str, hint: &str) -> Diagnostics {
-        let error = self.context.error(span, message);
+    pub(super) fn unexpected(&self, span: Span, kind: YamlErrorKind) -> YamlError {
+        let error = self.context.error(span, kind);
         let text = self.context.source.text();
         let line = text.get(..span.start as usize).unwrap_or("");
         let line = line.rsplit('\n').next().unwrap_or("");
         if line.contains("{{") || self.context.source.slice(span).starts_with("{{") {
-            return error.hint(TEMPLATE_HINT).into();
+            return error.hint(TEMPLATE_HINT);
         }
-        if hint.is_empty() {
-            error.into()
-        } else {
-            error.hint(hint).into()
-        }
+        error
     }
 }

@@ -2,12 +2,12 @@
 
 use super::build::{Allowed, Builder};
 use super::compose::RawKind;
+use super::error::{Flow, Result, YamlError, YamlErrorKind};
 use super::scan::{Token, TokenKind};
-use solar_diagnostics::diag::{self, Diagnostics};
 use solar_diagnostics::source::Span;
 
 impl<'a> Builder<'a> {
-    pub(super) fn block_sequence(&mut self, id: usize, depth: usize) -> diag::Result<usize> {
+    pub(super) fn block_sequence(&mut self, id: usize, depth: usize) -> Result<usize> {
         let mut items = Vec::new();
         while let Some(at) = self.block_item()? {
             let item = match self.scanner.peek()?.kind {
@@ -20,19 +20,16 @@ impl<'a> Builder<'a> {
     }
 
     /// Steps over the `-` of an item and says where it ends, or over the end of the list.
-    fn block_item(&mut self) -> diag::Result<Option<u32>> {
+    fn block_item(&mut self) -> Result<Option<u32>> {
         let Token { span, kind } = self.scanner.take()?;
         match kind {
             TokenKind::BlockEntry => Ok(Some(span.end)),
             TokenKind::BlockEnd => Ok(None),
-            _ => {
-                let complaint = "an item of the list above starts with `- `";
-                Err(self.unexpected(span, complaint, "check the indentation"))
-            }
+            _ => Err(self.unexpected(span, YamlErrorKind::ExpectedItem)),
         }
     }
 
-    pub(super) fn indentless_sequence(&mut self, id: usize, depth: usize) -> diag::Result<usize> {
+    pub(super) fn indentless_sequence(&mut self, id: usize, depth: usize) -> Result<usize> {
         let mut items = Vec::new();
         while matches!(self.scanner.peek()?.kind, TokenKind::BlockEntry) {
             let end = self.scanner.take()?.span.end;
@@ -47,7 +44,7 @@ impl<'a> Builder<'a> {
         Ok(self.close(id, None, RawKind::Seq(items)))
     }
 
-    pub(super) fn block_mapping(&mut self, id: usize, depth: usize) -> diag::Result<usize> {
+    pub(super) fn block_mapping(&mut self, id: usize, depth: usize) -> Result<usize> {
         let mut entries = Vec::new();
         while let Some(at) = self.block_key()? {
             let key = match self.absent_in_block(at)? {
@@ -64,20 +61,17 @@ impl<'a> Builder<'a> {
     }
 
     /// Steps over the mark of a key and says where it ends, or over the end of the map.
-    fn block_key(&mut self) -> diag::Result<Option<u32>> {
+    fn block_key(&mut self) -> Result<Option<u32>> {
         let Token { span, kind } = self.scanner.take()?;
         match kind {
             TokenKind::Key => Ok(Some(span.end)),
             TokenKind::BlockEnd => Ok(None),
-            _ => {
-                let hint = "check the indentation, and put texts with special characters in quotes";
-                Err(self.unexpected(span, "a key of the map above is expected here", hint))
-            }
+            _ => Err(self.unexpected(span, YamlErrorKind::ExpectedKey)),
         }
     }
 
     /// Steps over a `:`, if one is next: where it ends, or where it is missing.
-    fn value_start(&mut self) -> diag::Result<Result<u32, u32>> {
+    fn value_start(&mut self) -> Result<std::result::Result<u32, u32>> {
         let token = self.scanner.peek()?;
         let span = token.span;
         if token.kind != TokenKind::Value {
@@ -88,7 +82,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Steps over a `:`, if one is next. Where the value would stand, if there is none.
-    fn block_value(&mut self) -> diag::Result<Option<u32>> {
+    fn block_value(&mut self) -> Result<Option<u32>> {
         match self.value_start()? {
             Ok(at) => self.absent_in_block(at),
             Err(at) => Ok(Some(at)),
@@ -96,13 +90,13 @@ impl<'a> Builder<'a> {
     }
 
     /// A key or a value of a block map may be nothing at all, which is null.
-    fn absent_in_block(&mut self, at: u32) -> diag::Result<Option<u32>> {
+    fn absent_in_block(&mut self, at: u32) -> Result<Option<u32>> {
         let next = &self.scanner.peek()?.kind;
         let absent = matches!(next, TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd);
         Ok(absent.then_some(at))
     }
 
-    pub(super) fn flow_sequence(&mut self, id: usize, depth: usize) -> diag::Result<usize> {
+    pub(super) fn flow_sequence(&mut self, id: usize, depth: usize) -> Result<usize> {
         let mut items = Vec::new();
         while !self.flow_ends(id, &TokenKind::FlowSeqEnd, items.is_empty())? {
             let item = match self.key_start()? {
@@ -115,7 +109,7 @@ impl<'a> Builder<'a> {
         Ok(self.close(id, Some(end), RawKind::Seq(items)))
     }
 
-    pub(super) fn flow_mapping(&mut self, id: usize, depth: usize) -> diag::Result<usize> {
+    pub(super) fn flow_mapping(&mut self, id: usize, depth: usize) -> Result<usize> {
         let mut entries = Vec::new();
         while !self.flow_ends(id, &TokenKind::FlowMapEnd, entries.is_empty())? {
             let marked = self.key_start()?.is_some();
@@ -140,7 +134,7 @@ impl<'a> Builder<'a> {
     }
 
     /// `a: 1` in a list in brackets: a map with one key.
-    fn flow_pair(&mut self, span: Span, depth: usize) -> diag::Result<usize> {
+    fn flow_pair(&mut self, span: Span, depth: usize) -> Result<usize> {
         let pair = self.add(span, RawKind::Map(Vec::new()), None)?;
         self.enter(pair, depth)?;
         let key = match self.absent_in_flow()? {
@@ -155,7 +149,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Steps over the mark of a key, if one is next; where it stands.
-    fn key_start(&mut self) -> diag::Result<Option<Span>> {
+    fn key_start(&mut self) -> Result<Option<Span>> {
         let token = self.scanner.peek()?;
         let span = token.span;
         if token.kind != TokenKind::Key {
@@ -166,7 +160,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Steps over the comma between two entries; whether the closing bracket is next.
-    fn flow_ends(&mut self, id: usize, closing: &TokenKind<'_>, first: bool) -> diag::Result<bool> {
+    fn flow_ends(&mut self, id: usize, closing: &TokenKind<'_>, first: bool) -> Result<bool> {
         if !first && self.scanner.peek()?.kind == TokenKind::FlowEntry {
             self.scanner.take()?;
             return Ok(self.scanner.peek()?.kind == *closing);
@@ -183,21 +177,30 @@ impl<'a> Builder<'a> {
             return Ok(false);
         }
         let span = token.span;
-        Err(self.unclosed(id, span, closing, unclosed))
+        Err(self.unclosed(id, span, closing, unclosed, first))
     }
 
-    fn unclosed(&self, id: usize, span: Span, closing: &TokenKind<'_>, at_end: bool) -> Diagnostics {
-        let map = *closing == TokenKind::FlowMapEnd;
-        let (open, close) = if map { ('{', '}') } else { ('[', ']') };
+    fn unclosed(
+        &self,
+        id: usize,
+        span: Span,
+        closing: &TokenKind<'_>,
+        at_end: bool,
+        empty: bool,
+    ) -> YamlError {
+        let flow = match closing {
+            TokenKind::FlowMapEnd => Flow::Mapping,
+            _ => Flow::Sequence,
+        };
         if at_end {
             let start = self.arena.nodes.get(id).map_or(span, |node| node.span);
-            return self.unexpected(start, &format!("the `{open}` is never closed"), "");
+            return self.unexpected(start, YamlErrorKind::Unclosed { flow, empty });
         }
-        self.unexpected(span, &format!("`,` or `{close}` is expected here"), "")
+        self.unexpected(span, YamlErrorKind::ExpectedComma(flow))
     }
 
     /// Steps over a `:`, if one is next. Where the value would stand, if there is none.
-    fn flow_value(&mut self) -> diag::Result<Option<u32>> {
+    fn flow_value(&mut self) -> Result<Option<u32>> {
         match self.value_start()? {
             Ok(_) => self.absent_in_flow(),
             Err(at) => Ok(Some(at)),
@@ -205,7 +208,7 @@ impl<'a> Builder<'a> {
     }
 
     /// A key or a value in brackets may be nothing at all, which is null.
-    fn absent_in_flow(&mut self) -> diag::Result<Option<u32>> {
+    fn absent_in_flow(&mut self) -> Result<Option<u32>> {
         let Token { span, kind } = self.scanner.peek()?;
         let absent = matches!(
             kind,

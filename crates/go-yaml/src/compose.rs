@@ -7,10 +7,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::build::Builder;
+use super::error::{DuplicateKey, Result, YamlError, YamlErrorKind};
 use super::expand::Expander;
 use super::node::Node;
 use super::scan::Scanner;
-use solar_diagnostics::diag::{self, Class, Diagnostic, Diagnostics};
+use solar_diagnostics::diag::Class;
 use solar_diagnostics::source::{Location, Source, Span};
 
 /// What a text may cost.
@@ -23,10 +24,6 @@ pub struct Limits {
     /// How many nodes, aliases replaced by what they stand for.
     pub nodes: usize,
 }
-
-/// What to do about `{{` in a text that is no template.
-pub(super) const TEMPLATE_HINT: &str =
-    "`{{` belongs to a template: put the value in quotes if it is text, or render the template first";
 
 impl Limits {
     /// As large as an index of many thousand charts.
@@ -53,23 +50,23 @@ pub struct Document {
     /// The data.
     pub root: Node,
     /// Keys that stand twice in a map, of which the last won.
-    pub warnings: Vec<Diagnostic>,
+    pub duplicates: Vec<DuplicateKey>,
 }
 
 /// The first document of a text, as Helm reads it; what follows it is not looked at.
 /// A text without any is null.
 ///
 /// # Errors
-/// One diagnostic of the given class, with a place.
-pub fn parse(source: &Arc<Source>, class: Class, limits: &Limits) -> diag::Result<Node> {
+/// What is wrong first; as a diagnostic it is of the given class.
+pub fn parse(source: &Arc<Source>, class: Class, limits: &Limits) -> Result<Node> {
     parse_document(source, class, limits).map(|document| document.root)
 }
 
-/// As [`parse`], with the warnings.
+/// As [`parse`], with the keys that stand twice.
 ///
 /// # Errors
 /// As [`parse`].
-pub fn parse_document(source: &Arc<Source>, class: Class, limits: &Limits) -> diag::Result<Document> {
+pub fn parse_document(source: &Arc<Source>, class: Class, limits: &Limits) -> Result<Document> {
     let mut reader = Reader::new(source, class, limits)?;
     let root = match reader.next_document()? {
         Some(root) => root,
@@ -80,7 +77,7 @@ pub fn parse_document(source: &Arc<Source>, class: Class, limits: &Limits) -> di
     };
     Ok(Document {
         root,
-        warnings: reader.warnings,
+        duplicates: reader.duplicates,
     })
 }
 
@@ -88,7 +85,7 @@ pub fn parse_document(source: &Arc<Source>, class: Class, limits: &Limits) -> di
 ///
 /// # Errors
 /// As [`parse`].
-pub fn parse_all(source: &Arc<Source>, class: Class, limits: &Limits) -> diag::Result<Vec<Node>> {
+pub fn parse_all(source: &Arc<Source>, class: Class, limits: &Limits) -> Result<Vec<Node>> {
     let mut reader = Reader::new(source, class, limits)?;
     let mut all = Vec::new();
     while let Some(root) = reader.next_document()? {
@@ -128,15 +125,12 @@ pub(super) struct Arena<'a> {
 struct Reader<'a> {
     context: Context<'a>,
     builder: Builder<'a>,
-    warnings: Vec<Diagnostic>,
+    duplicates: Vec<DuplicateKey>,
     /// Nodes made so far, over all documents.
     made: usize,
 }
 
-/// What every step needs to complain.
-///
-/// The recursive steps get their complaints as [`Diagnostics`], made elsewhere: a
-/// [`Diagnostic`] by value would fill the stack frame of every level.
+/// What every step needs to know, and to make an error.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub(super) source: &'a Arc<Source>,
@@ -145,37 +139,28 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
-    pub(super) fn error(&self, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::error(self.class, message).at(Location::new(self.source, span))
+    pub(super) fn error(&self, span: Span, kind: YamlErrorKind) -> YamlError {
+        YamlError::new(kind, self.class, Some(Location::new(self.source, span)))
     }
 
-    pub(super) fn too_deep(&self, span: Span) -> Diagnostics {
+    pub(super) fn too_deep(&self, span: Span) -> YamlError {
         let limit = self.limits.depth;
-        self.error(
-            span,
-            format!("more than {limit} maps and lists lie in each other"),
-        )
-        .into()
+        self.error(span, YamlErrorKind::TooDeep { limit })
     }
 
-    pub(super) fn too_many(&self, span: Span) -> Diagnostics {
+    pub(super) fn too_many(&self, span: Span) -> YamlError {
         let limit = self.limits.nodes;
-        self.error(span, format!("the text holds more than {limit} values"))
-            .into()
+        self.error(span, YamlErrorKind::TooManyNodes { limit })
     }
 
-    pub(super) fn too_large(&self, span: Span) -> Diagnostics {
+    pub(super) fn too_large(&self, span: Span) -> YamlError {
         let limit = self.limits.bytes;
-        self.error(
-            span,
-            format!("the text would grow above {limit} bytes by its aliases"),
-        )
-        .into()
+        self.error(span, YamlErrorKind::AliasesTooLarge { limit })
     }
 }
 
 impl<'a> Reader<'a> {
-    fn new(source: &'a Arc<Source>, class: Class, limits: &'a Limits) -> diag::Result<Self> {
+    fn new(source: &'a Arc<Source>, class: Class, limits: &'a Limits) -> Result<Self> {
         let context = Context {
             source,
             class,
@@ -183,25 +168,28 @@ impl<'a> Reader<'a> {
         };
         let length = source.text().len();
         if length > limits.bytes {
-            let message = format!("the text has {length} bytes, and the limit is {}", limits.bytes);
-            return Err(context.error(Span::default(), message).into());
+            let kind = YamlErrorKind::TooLong {
+                length,
+                limit: limits.bytes,
+            };
+            return Err(context.error(Span::default(), kind));
         }
         Ok(Self {
             context,
             builder: Builder::new(context, Scanner::new(context)?),
-            warnings: Vec::new(),
+            duplicates: Vec::new(),
             made: 0,
         })
     }
 
-    fn next_document(&mut self) -> diag::Result<Option<Node>> {
+    fn next_document(&mut self) -> Result<Option<Node>> {
         let Some((root, arena)) = self.builder.document()? else {
             return Ok(None);
         };
         let mut expander = Expander::new(self.context, arena, self.made);
         let node = expander.document(root)?;
         self.made = expander.made;
-        self.warnings.append(&mut expander.warnings);
+        self.duplicates.append(&mut expander.duplicates);
         Ok(Some(node))
     }
 }

@@ -3,11 +3,12 @@
 
 use std::borrow::Cow;
 
-use super::compose::{Arena, Context, RawKind, TEMPLATE_HINT};
+use super::compose::{Arena, Context, RawKind};
+use super::error::{DuplicateKey, InvalidKey, Result, TEMPLATE_HINT, YamlError, YamlErrorKind};
 use super::node::{Entry, Kind, Node};
 use super::resolve::{self, Resolved};
 use super::{base64, float};
-use solar_diagnostics::diag::{self, Class, Diagnostic, Diagnostics};
+use solar_diagnostics::diag::Class;
 use solar_diagnostics::source::{Location, Span};
 use solar_diagnostics::value::Number;
 
@@ -19,7 +20,7 @@ pub(super) struct Expander<'a> {
     pub(super) made: usize,
     /// Bytes of text so far, each alias counted as what it stands for.
     text: usize,
-    pub(super) warnings: Vec<Diagnostic>,
+    pub(super) duplicates: Vec<DuplicateKey>,
 }
 
 /// An entry and whether it came in by `<<`, where overriding is meant.
@@ -49,17 +50,17 @@ impl<'a> Expander<'a> {
             open,
             made,
             text: 0,
-            warnings: Vec::new(),
+            duplicates: Vec::new(),
         }
     }
 
-    pub(super) fn document(&mut self, root: usize) -> diag::Result<Node> {
+    pub(super) fn document(&mut self, root: usize) -> Result<Node> {
         self.node(root, 0)
     }
 
     /// A node with all that lies in it. The recursion goes through here, `sequence`,
     /// `mapping` and `gather`; what needs much of the stack is done in `step`.
-    fn node(&mut self, id: usize, depth: usize) -> diag::Result<Node> {
+    fn node(&mut self, id: usize, depth: usize) -> Result<Node> {
         let (span, step) = self.step(id, depth)?;
         match step {
             Step::Whole(kind) => Ok(Node { span, kind }),
@@ -74,7 +75,7 @@ impl<'a> Expander<'a> {
     }
 
     /// Counts a node and says what it is, as far as that goes without its children.
-    fn step(&mut self, id: usize, depth: usize) -> diag::Result<(Span, Step)> {
+    fn step(&mut self, id: usize, depth: usize) -> Result<(Span, Step)> {
         let aliased = self.arena.aliased;
         let span = self.span(id);
         self.count(span)?;
@@ -110,18 +111,16 @@ impl<'a> Expander<'a> {
         self.arena.nodes.get(id).map_or(Span::default(), |raw| raw.span)
     }
 
-    fn finite(&self, span: Span, kind: Kind) -> diag::Result<Kind> {
+    fn finite(&self, span: Span, kind: Kind) -> Result<Kind> {
         match kind {
             Kind::Number(Number::Float(value)) if !value.is_finite() => {
-                let message = "infinities and not-a-number have no place in JSON, which this is read as";
-                let error = self.context.error(span, message);
-                Err(error.hint("put it in quotes to keep it as text").into())
+                Err(self.context.error(span, YamlErrorKind::NonFinite))
             }
             _ => Ok(kind),
         }
     }
 
-    fn enter(&mut self, span: Span, name: &str, target: usize) -> diag::Result<()> {
+    fn enter(&mut self, span: Span, name: &str, target: usize) -> Result<()> {
         match self.open.get_mut(target) {
             Some(open) if !*open => {
                 *open = true;
@@ -131,17 +130,17 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn recursive(&self, span: Span, name: &str) -> Diagnostics {
-        let message = format!("the value of anchor `{name}` contains itself");
-        self.context.error(span, message).into()
+    fn recursive(&self, span: Span, name: &str) -> YamlError {
+        let kind = YamlErrorKind::RecursiveAnchor(name.to_owned());
+        self.context.error(span, kind)
     }
 
-    fn missing() -> Diagnostics {
-        Diagnostic::error(Class::Internal, "a node is missing").into()
+    fn missing() -> YamlError {
+        YamlError::new(YamlErrorKind::MissingNode, Class::Internal, None)
     }
 
     /// Counts one more node, or one more merge, which costs as much.
-    fn count(&mut self, span: Span) -> diag::Result<()> {
+    fn count(&mut self, span: Span) -> Result<()> {
         self.made += 1;
         if self.made > self.context.limits.nodes {
             return Err(self.context.too_many(span));
@@ -155,7 +154,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn sequence(&mut self, span: Span, items: &[usize], depth: usize) -> diag::Result<Node> {
+    fn sequence(&mut self, span: Span, items: &[usize], depth: usize) -> Result<Node> {
         let mut nodes = Vec::with_capacity(items.len());
         for &item in items {
             nodes.push(self.node(item, depth)?);
@@ -164,7 +163,7 @@ impl<'a> Expander<'a> {
         Ok(Node { span, kind })
     }
 
-    fn mapping(&mut self, span: Span, entries: &[(usize, usize)], depth: usize) -> diag::Result<Node> {
+    fn mapping(&mut self, span: Span, entries: &[(usize, usize)], depth: usize) -> Result<Node> {
         let mut found = Vec::with_capacity(entries.len());
         self.gather(entries, depth, false, &mut found)?;
         let kind = Kind::Map(self.last_of_each(found));
@@ -179,7 +178,7 @@ impl<'a> Expander<'a> {
         depth: usize,
         merged: bool,
         found: &mut Vec<Found>,
-    ) -> diag::Result<()> {
+    ) -> Result<()> {
         for &(key, value) in entries {
             if self.is_merge(key) {
                 self.merge(value, depth + 1, found)?;
@@ -203,7 +202,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn merge(&mut self, id: usize, depth: usize, found: &mut Vec<Found>) -> diag::Result<()> {
+    fn merge(&mut self, id: usize, depth: usize, found: &mut Vec<Found>) -> Result<()> {
         let maps = match self.arena.nodes.get(id).map(|raw| &raw.kind) {
             // Backwards: of the maps in a list the earlier ones win.
             Some(RawKind::Seq(items)) => items.iter().rev().copied().collect(),
@@ -221,7 +220,7 @@ impl<'a> Expander<'a> {
     }
 
     /// The entries of a map that is merged, and the node that is open for it when it is an alias.
-    fn merged(&mut self, id: usize, depth: usize) -> diag::Result<(Option<usize>, Pairs)> {
+    fn merged(&mut self, id: usize, depth: usize) -> Result<(Option<usize>, Pairs)> {
         let span = self.span(id);
         self.count(span)?;
         if depth > self.context.limits.depth {
@@ -242,15 +241,12 @@ impl<'a> Expander<'a> {
         Ok((alias.map(|(_, target)| target), entries))
     }
 
-    fn not_mergeable(&self, span: Span) -> Diagnostics {
-        self.context
-            .error(span, "`<<` takes a map or a list of maps")
-            .hint("put the key in quotes if `<<` itself is meant")
-            .into()
+    fn not_mergeable(&self, span: Span) -> YamlError {
+        self.context.error(span, YamlErrorKind::InvalidMerge)
     }
 
     /// A key as text, as sigs.k8s.io/yaml makes it.
-    fn key(&mut self, id: usize) -> diag::Result<(String, Span)> {
+    fn key(&mut self, id: usize) -> Result<(String, Span)> {
         let place = self.span(id);
         self.count(place)?;
         let target = match self.arena.nodes.get(id).map(|raw| &raw.kind) {
@@ -268,8 +264,8 @@ impl<'a> Expander<'a> {
                 let value = taken(value, aliased);
                 self.scalar(place, tag.as_deref(), value, plain)?
             }
-            Some(RawKind::Seq(_)) => return Err(self.bad_key(place, "a list")),
-            _ => return Err(self.bad_key(place, "a map")),
+            Some(RawKind::Seq(_)) => return Err(self.bad_key(place, InvalidKey::Sequence)),
+            _ => return Err(self.bad_key(place, InvalidKey::Mapping)),
         };
         let text = match kind {
             Kind::String(text) => text,
@@ -277,19 +273,19 @@ impl<'a> Expander<'a> {
             Kind::Bool(false) => "false".to_owned(),
             Kind::Number(Number::Int(value)) => value.to_string(),
             Kind::Number(Number::Float(value)) => float::go_g32(value),
-            Kind::Number(Number::Uint(_)) => return Err(self.bad_key(place, "an integer beyond int64")),
-            _ => return Err(self.bad_key(place, "null")),
+            Kind::Number(Number::Uint(_)) => return Err(self.bad_key(place, InvalidKey::Uint)),
+            _ => return Err(self.bad_key(place, InvalidKey::Null)),
         };
         Ok((text, place))
     }
 
-    fn bad_key(&self, span: Span, what: &str) -> Diagnostics {
-        let error = self.context.error(span, format!("{what} can't be a key"));
+    fn bad_key(&self, span: Span, what: InvalidKey) -> YamlError {
+        let error = self.context.error(span, YamlErrorKind::InvalidKey(what));
         let before = self.context.source.text().get(..span.start as usize);
-        if what == "a map" && before.is_some_and(|before| before.ends_with('{')) {
-            return error.hint(TEMPLATE_HINT).into();
+        if what == InvalidKey::Mapping && before.is_some_and(|before| before.ends_with('{')) {
+            return error.hint(TEMPLATE_HINT);
         }
-        error.hint("put the key in quotes").into()
+        error
     }
 
     /// Keeps the last entry of each key; the others are worth a warning.
@@ -313,8 +309,8 @@ impl<'a> Expander<'a> {
                     && !old.merged
                     && !new.merged
                 {
-                    let warning = self.duplicate(old, new);
-                    self.warnings.push(warning);
+                    let duplicate = self.duplicate(old, new);
+                    self.duplicates.push(duplicate);
                 }
             }
         }
@@ -329,24 +325,24 @@ impl<'a> Expander<'a> {
             .collect()
     }
 
-    fn duplicate(&self, old: &Found, new: &Found) -> Diagnostic {
-        let line = self.context.source.position(old.entry.key_span.start).line;
-        let key = &new.entry.key;
-        Diagnostic::warning(
-            self.context.class,
-            format!("the key `{key}` stands twice in a map"),
-        )
-        .at(Location::new(self.context.source, new.entry.key_span))
-        .note(format!("the value on line {line} is lost, this one counts"))
+    fn duplicate(&self, old: &Found, new: &Found) -> DuplicateKey {
+        DuplicateKey {
+            key: new.entry.key.clone(),
+            location: Location::new(self.context.source, new.entry.key_span),
+            previous_line: self.context.source.position(old.entry.key_span.start).line,
+        }
     }
 
-    fn scalar(&self, span: Span, tag: Option<&str>, value: Cow<'a, str>, plain: bool) -> diag::Result<Kind> {
+    fn scalar(&self, span: Span, tag: Option<&str>, value: Cow<'a, str>, plain: bool) -> Result<Kind> {
         let resolved = match (tag, tag.and_then(resolve::core_tag)) {
             (None, _) if plain => resolve::plain(&value),
             (Some(_), Some("binary")) => return self.binary(span, &value),
             (Some(_), Some(core)) => resolve::tagged(core, &value).map_err(|_| {
-                self.context
-                    .error(span, format!("`{value}` is not what its tag `!!{core}` says"))
+                let kind = YamlErrorKind::TagMismatch {
+                    value: value.to_string(),
+                    tag: core.to_owned(),
+                };
+                self.context.error(span, kind)
             })?,
             _ => Resolved::Text,
         };
@@ -358,14 +354,11 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn binary(&self, span: Span, value: &str) -> diag::Result<Kind> {
+    fn binary(&self, span: Span, value: &str) -> Result<Kind> {
         match base64::decode(value) {
             // JSON has no bytes: Go replaces what is not UTF-8.
             Some(bytes) => Ok(Kind::String(go_lossy(&bytes))),
-            None => Err(self
-                .context
-                .error(span, "the value of `!!binary` is not base64")
-                .into()),
+            None => Err(self.context.error(span, YamlErrorKind::InvalidBinary)),
         }
     }
 }

@@ -24,6 +24,7 @@ mod collections;
 mod compose;
 mod cursor;
 mod emit;
+mod error;
 mod expand;
 mod float;
 mod flow;
@@ -39,6 +40,7 @@ mod style;
 mod write;
 
 pub use compose::{Document, Limits, parse, parse_all, parse_document};
+pub use error::{DuplicateKey, Flow, InvalidKey, Named, Result, Tab, YamlError, YamlErrorKind};
 pub use flow::write_flow;
 pub use json::{parse_json, parse_json_prefix};
 pub use node::{Entry, Kind, Node};

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use super::compose::Context;
 use super::cursor::{Cursor, END, Mark, forbidden, is_word};
-use solar_diagnostics::diag::{self, Diagnostic};
+use super::error::{Named, Result, TEMPLATE_HINT, Tab, YamlError, YamlErrorKind};
 use solar_diagnostics::source::Span;
 
 /// A simple key and its `:` lie within this many bytes.
@@ -83,14 +83,11 @@ pub(super) struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    pub(super) fn new(context: Context<'a>) -> diag::Result<Self> {
+    pub(super) fn new(context: Context<'a>) -> Result<Self> {
         let text = context.source.text();
         if let Some((offset, character)) = forbidden(text) {
             let span = Span::new(offset, offset + character.len_utf8());
-            let code = u32::from(character);
-            let error = context.error(span, format!("the character U+{code:04X} is not allowed in YAML"));
-            let hint = format!("in double quotes it can be written as `\\u{code:04x}`");
-            return Err(error.hint(hint).into());
+            return Err(context.error(span, YamlErrorKind::ForbiddenCharacter(character)));
         }
         Ok(Self {
             context,
@@ -106,27 +103,27 @@ impl<'a> Scanner<'a> {
     }
 
     /// The next token, which stays.
-    pub(super) fn peek(&mut self) -> diag::Result<&Token<'a>> {
+    pub(super) fn peek(&mut self) -> Result<&Token<'a>> {
         while self.needs_more()? {
             self.fetch()?;
         }
         match self.tokens.front() {
             Some(token) => Ok(token),
-            None => Err(self.here("the text ends too early").into()),
+            None => Err(self.here(YamlErrorKind::UnexpectedEnd)),
         }
     }
 
     /// The next token. After the end of the stream there is none.
-    pub(super) fn take(&mut self) -> diag::Result<Token<'a>> {
+    pub(super) fn take(&mut self) -> Result<Token<'a>> {
         self.peek()?;
         self.taken += 1;
         match self.tokens.pop_front() {
             Some(token) => Ok(token),
-            None => Err(self.here("the text ends too early").into()),
+            None => Err(self.here(YamlErrorKind::UnexpectedEnd)),
         }
     }
 
-    fn needs_more(&mut self) -> diag::Result<bool> {
+    fn needs_more(&mut self) -> Result<bool> {
         if self.tokens.is_empty() {
             return Ok(true);
         }
@@ -142,7 +139,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Whether a key may still get its `:`.
-    fn is_possible(&mut self, index: usize) -> diag::Result<bool> {
+    fn is_possible(&mut self, index: usize) -> Result<bool> {
         let at = self.cursor.at;
         let Some(key) = self.keys.get_mut(index) else {
             return Ok(false);
@@ -151,13 +148,13 @@ impl<'a> Scanner<'a> {
             key.possible = false;
             if key.required {
                 let start = key.mark.offset;
-                return Err(self.missing_colon(start).into());
+                return Err(self.missing_colon(start));
             }
         }
         Ok(self.keys.get(index).is_some_and(|key| key.possible))
     }
 
-    fn fetch(&mut self) -> diag::Result<()> {
+    fn fetch(&mut self) -> Result<()> {
         self.skip_to_token();
         let column = self.cursor.at.column;
         self.close_blocks(isize::try_from(column).unwrap_or(isize::MAX));
@@ -194,7 +191,7 @@ impl<'a> Scanner<'a> {
                     _ => !cursor.is_blank(0),
                 };
                 if !starts {
-                    return Err(self.no_token().into());
+                    return Err(self.no_token());
                 }
                 self.scanned(Self::plain)
             }
@@ -202,7 +199,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A token that may be a key, or come before one.
-    fn scanned(&mut self, scan: impl Fn(&mut Self) -> diag::Result<Token<'a>>) -> diag::Result<()> {
+    fn scanned(&mut self, scan: impl Fn(&mut Self) -> Result<Token<'a>>) -> Result<()> {
         self.save_key(false)?;
         let token = scan(self)?;
         self.tokens.push_back(token);
@@ -229,7 +226,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Remembers that a key may start here, and says whether one may after this token.
-    fn save_key(&mut self, allowed_after: bool) -> diag::Result<()> {
+    fn save_key(&mut self, allowed_after: bool) -> Result<()> {
         if self.key_allowed {
             self.drop_key()?;
             let column = isize::try_from(self.cursor.at.column).unwrap_or(isize::MAX);
@@ -246,13 +243,13 @@ impl<'a> Scanner<'a> {
     }
 
     /// Forgets the key of this level, which did not become one.
-    fn drop_key(&mut self) -> diag::Result<()> {
+    fn drop_key(&mut self) -> Result<()> {
         if self.keys.last().is_some_and(|key| key.level == self.flow)
             && let Some(key) = self.keys.pop()
             && key.possible
             && key.required
         {
-            return Err(self.missing_colon(key.mark.offset).into());
+            return Err(self.missing_colon(key.mark.offset));
         }
         Ok(())
     }
@@ -264,21 +261,21 @@ impl<'a> Scanner<'a> {
         self.tokens.push_back(Token { span, kind });
     }
 
-    fn flow_start(&mut self, kind: TokenKind<'a>) -> diag::Result<()> {
+    fn flow_start(&mut self, kind: TokenKind<'a>) -> Result<()> {
         self.save_key(true)?;
         self.flow += 1;
         self.indicator(kind);
         Ok(())
     }
 
-    fn flow_entry(&mut self) -> diag::Result<()> {
+    fn flow_entry(&mut self) -> Result<()> {
         self.drop_key()?;
         self.key_allowed = true;
         self.indicator(TokenKind::FlowEntry);
         Ok(())
     }
 
-    fn flow_end(&mut self, kind: TokenKind<'a>) -> diag::Result<()> {
+    fn flow_end(&mut self, kind: TokenKind<'a>) -> Result<()> {
         self.drop_key()?;
         self.flow = self.flow.saturating_sub(1);
         self.key_allowed = false;
@@ -319,7 +316,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn stream_end(&mut self) -> diag::Result<()> {
+    fn stream_end(&mut self) -> Result<()> {
         // As if on a line of its own: no key that is still possible can become one.
         self.cursor.at.line += 1;
         self.close_blocks(-1);
@@ -329,7 +326,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn document(&mut self, kind: TokenKind<'a>) -> diag::Result<()> {
+    fn document(&mut self, kind: TokenKind<'a>) -> Result<()> {
         self.close_blocks(-1);
         self.drop_key()?;
         self.key_allowed = false;
@@ -340,7 +337,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn directive(&mut self) -> diag::Result<()> {
+    fn directive(&mut self) -> Result<()> {
         self.close_blocks(-1);
         self.drop_key()?;
         self.key_allowed = false;
@@ -349,14 +346,11 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn block_entry(&mut self) -> diag::Result<()> {
+    fn block_entry(&mut self) -> Result<()> {
         // In flow context the parser complains about it.
         if self.flow == 0 {
             if !self.key_allowed {
-                return Err(self
-                    .here("a list can't start here")
-                    .hint("put each `- ` on a line of its own, below the key, or the text in quotes")
-                    .into());
+                return Err(self.here(YamlErrorKind::UnexpectedSequence));
             }
             self.open_block(self.cursor.at, None, TokenKind::BlockSeqStart);
         }
@@ -366,13 +360,10 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn explicit_key(&mut self) -> diag::Result<()> {
+    fn explicit_key(&mut self) -> Result<()> {
         if self.flow == 0 {
             if !self.key_allowed {
-                return Err(self
-                    .here("a `?` key can't start here")
-                    .hint("put the text in quotes")
-                    .into());
+                return Err(self.here(YamlErrorKind::UnexpectedKey));
             }
             self.open_block(self.cursor.at, None, TokenKind::BlockMapStart);
         }
@@ -382,7 +373,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn value(&mut self) -> diag::Result<()> {
+    fn value(&mut self) -> Result<()> {
         let last = self.keys.len().wrapping_sub(1);
         let at_level = self.keys.last().is_some_and(|key| key.level == self.flow);
         if at_level
@@ -397,10 +388,7 @@ impl<'a> Scanner<'a> {
         } else {
             if self.flow == 0 {
                 if !self.key_allowed {
-                    return Err(self
-                        .here("a `:` can't stand here")
-                        .hint("put the text in quotes if the `:` belongs to it, or the key on a line of its own")
-                        .into());
+                    return Err(self.here(YamlErrorKind::UnexpectedColon));
                 }
                 self.open_block(self.cursor.at, None, TokenKind::BlockMapStart);
             }
@@ -410,7 +398,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn anchor(&mut self) -> diag::Result<Token<'a>> {
+    fn anchor(&mut self) -> Result<Token<'a>> {
         let start = self.cursor.at.offset;
         let alias = self.cursor.byte(0) == b'*';
         self.cursor.skip();
@@ -426,11 +414,8 @@ impl<'a> Scanner<'a> {
             );
         let span = Span::new(start, self.cursor.at.offset);
         if name.is_empty() || !ends {
-            let what = if alias { "alias" } else { "anchor" };
-            let error = self.context.error(span, format!("not the name of an {what}"));
-            return Err(error
-                .hint("names are letters, digits, `-` and `_`; put the text in quotes if it is one")
-                .into());
+            let named = if alias { Named::Alias } else { Named::Anchor };
+            return Err(self.context.error(span, YamlErrorKind::InvalidName(named)));
         }
         let kind = if alias {
             TokenKind::Alias(name)
@@ -441,33 +426,31 @@ impl<'a> Scanner<'a> {
     }
 
     /// An error at the current character.
-    pub(super) fn here(&self, message: impl Into<String>) -> Diagnostic {
+    pub(super) fn here(&self, kind: YamlErrorKind) -> YamlError {
         let start = self.cursor.at.offset;
         let length = self.cursor.character().map_or(0, char::len_utf8);
-        self.context.error(Span::new(start, start + length), message)
+        self.context.error(Span::new(start, start + length), kind)
     }
 
-    fn missing_colon(&self, start: usize) -> Diagnostic {
+    fn missing_colon(&self, start: usize) -> YamlError {
+        let noticed = self.cursor.at.line + 1;
         let rest = self.cursor.text.get(start..).unwrap_or("");
         let length = rest.find(['\n', '\r']).unwrap_or(rest.len());
-        let error = self
-            .context
-            .error(Span::new(start, start + length), "a key without a `:`");
+        let error = self.context.error(
+            Span::new(start, start + length),
+            YamlErrorKind::MissingColon { noticed },
+        );
         if rest.starts_with("{{") {
-            return error.hint(super::compose::TEMPLATE_HINT);
+            return error.hint(TEMPLATE_HINT);
         }
-        error.hint("write `key: value`, or indent the line if it continues the text before it")
+        error
     }
 
-    fn no_token(&self) -> Diagnostic {
+    fn no_token(&self) -> YamlError {
         match self.cursor.character() {
-            Some('\t') => self
-                .here("a tab can't be used as indentation")
-                .hint("use blanks instead"),
-            Some(character) => self
-                .here(format!("a value can't start with `{character}`"))
-                .hint("put the text in quotes"),
-            None => self.here("the text ends too early"),
+            Some('\t') => self.here(YamlErrorKind::TabIndentation(Tab::BeforeToken)),
+            Some(character) => self.here(YamlErrorKind::InvalidStart(character)),
+            None => self.here(YamlErrorKind::UnexpectedEnd),
         }
     }
 }

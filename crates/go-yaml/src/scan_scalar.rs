@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::cursor::END;
+use super::error::{Result, Tab, YamlError, YamlErrorKind};
 use super::scan::{Scanner, Token, TokenKind};
-use solar_diagnostics::diag;
 use solar_diagnostics::source::Span;
 
 /// Blanks and line breaks between two parts of a flow scalar.
@@ -49,7 +48,7 @@ fn append<'a>(value: &mut Cow<'a, str>, piece: &'a str) {
 
 impl<'a> Scanner<'a> {
     /// Text without quotes, possibly over several lines.
-    pub(super) fn plain(&mut self) -> diag::Result<Token<'a>> {
+    pub(super) fn plain(&mut self) -> Result<Token<'a>> {
         let start = self.cursor.at.offset;
         let mut end = start;
         let mut value = Cow::Borrowed("");
@@ -76,8 +75,7 @@ impl<'a> Scanner<'a> {
             gap = self.gap(false, |scanner| {
                 let column = scanner.cursor.at.column;
                 if scanner.cursor.byte(0) == b'\t' && !inside(column) {
-                    let error = scanner.here("a tab can't be used as indentation");
-                    return Err(error.hint("use blanks instead").into());
+                    return Err(scanner.here(YamlErrorKind::TabIndentation(Tab::InPlain)));
                 }
                 Ok(())
             })?;
@@ -121,7 +119,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Steps over blanks and line breaks; `check` sees each blank after a line break.
-    fn gap(&mut self, broken: bool, check: impl Fn(&Self) -> diag::Result<()>) -> diag::Result<Gap<'a>> {
+    fn gap(&mut self, broken: bool, check: impl Fn(&Self) -> Result<()>) -> Result<Gap<'a>> {
         let mut gap = Gap::default();
         let mut broken = broken;
         let start = self.cursor.at.offset;
@@ -149,16 +147,16 @@ impl<'a> Scanner<'a> {
     }
 
     /// Text in single or double quotes.
-    pub(super) fn quoted(&mut self) -> diag::Result<Token<'a>> {
+    pub(super) fn quoted(&mut self) -> Result<Token<'a>> {
         let start = self.cursor.at.offset;
         let quote = self.cursor.byte(0);
         self.cursor.skip();
         let mut value = Cow::Borrowed("");
         loop {
             if self.cursor.is_document_indicator() || self.cursor.is_end() {
-                return Err(self.unclosed(start).into());
+                return Err(self.unclosed(start));
             }
-            let joined = self.quoted_run(start, quote, &mut value)?;
+            let joined = self.quoted_run(quote, &mut value)?;
             if self.cursor.byte(0) == quote {
                 break;
             }
@@ -178,7 +176,7 @@ impl<'a> Scanner<'a> {
 
     /// Reads up to the blanks at the end of a line, a line break or the closing quote; whether it ended
     /// with an escaped line break, after which blanks don't count.
-    fn quoted_run(&mut self, start: usize, quote: u8, value: &mut Cow<'a, str>) -> diag::Result<bool> {
+    fn quoted_run(&mut self, quote: u8, value: &mut Cow<'a, str>) -> Result<bool> {
         let mut from = self.cursor.at.offset;
         loop {
             if self.cursor.is_blank(0) && self.skip_blanks_within_line() {
@@ -203,7 +201,7 @@ impl<'a> Scanner<'a> {
                 self.cursor.take_break();
                 return Ok(true);
             } else {
-                let character = self.escape(start)?;
+                let character = self.escape()?;
                 value.to_mut().push(character);
             }
             from = self.cursor.at.offset;
@@ -221,15 +219,19 @@ impl<'a> Scanner<'a> {
         within
     }
 
-    fn unclosed(&self, start: usize) -> solar_diagnostics::diag::Diagnostic {
-        let error = self
-            .context
-            .error(Span::new(start, start + 1), "the quote is never closed");
-        error.hint("a quote inside of a text is doubled in single quotes and `\\\"` in double quotes")
+    fn unclosed(&self, start: usize) -> YamlError {
+        let span = Span::new(start, start + 1);
+        let end = Span::new(self.cursor.at.offset, self.cursor.at.offset).end;
+        let kind = if self.cursor.is_end() {
+            YamlErrorKind::UnclosedQuote { end }
+        } else {
+            YamlErrorKind::DocumentInQuotes { end }
+        };
+        self.context.error(span, kind)
     }
 
     /// An escape in double quotes.
-    fn escape(&mut self, start: usize) -> diag::Result<char> {
+    fn escape(&mut self) -> Result<char> {
         let from = self.cursor.at.offset;
         let character = match self.cursor.byte(1) {
             b'0' => '\0',
@@ -253,26 +255,19 @@ impl<'a> Scanner<'a> {
             b'x' => return self.escape_code(from, 2),
             b'u' => return self.escape_code(from, 4),
             b'U' => return self.escape_code(from, 8),
-            END => {
-                self.cursor.skip();
-                return Err(self.unclosed(start).into());
-            }
             _ => {
                 self.cursor.skip();
                 let length = self.cursor.character().map_or(0, char::len_utf8);
                 let span = Span::new(from, self.cursor.at.offset + length);
-                let shown = self.context.source.slice(span);
-                let error = self.context.error(span, format!("`{shown}` is not an escape"));
-                return Err(error
-                    .hint("write `\\\\` for a backslash, or use single quotes")
-                    .into());
+                let shown = self.context.source.slice(span).to_owned();
+                return Err(self.context.error(span, YamlErrorKind::UnknownEscape(shown)));
             }
         };
         self.cursor.skip_many(2);
         Ok(character)
     }
 
-    fn escape_code(&mut self, from: usize, digits: usize) -> diag::Result<char> {
+    fn escape_code(&mut self, from: usize, digits: usize) -> Result<char> {
         let mut code = self.hex(digits)?;
         // JSON writes characters beyond U+FFFF as two escapes; go-yaml refuses those.
         if digits == 4
@@ -287,15 +282,14 @@ impl<'a> Scanner<'a> {
         }
         char::from_u32(code).ok_or_else(|| {
             let span = Span::new(from, self.cursor.at.offset);
-            let shown = self.context.source.slice(span);
+            let shown = self.context.source.slice(span).to_owned();
             self.context
-                .error(span, format!("`{shown}` is not a character"))
-                .into()
+                .error(span, YamlErrorKind::InvalidCharacterCode(shown))
         })
     }
 
     /// The digits after `\x`, `\u` or `\U`, all of which are stepped over.
-    fn hex(&mut self, count: usize) -> diag::Result<u32> {
+    fn hex(&mut self, count: usize) -> Result<u32> {
         let digits = self.cursor.rest().get(2..2 + count).unwrap_or("");
         let valid = digits.len() == count && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
         match u32::from_str_radix(digits, 16) {
@@ -306,14 +300,14 @@ impl<'a> Scanner<'a> {
             _ => {
                 let start = self.cursor.at.offset;
                 let span = Span::new(start, start + 2);
-                let message = format!("this escape takes {count} hexadecimal digits");
-                Err(self.context.error(span, message).into())
+                let kind = YamlErrorKind::InvalidHexadecimal { digits: count };
+                Err(self.context.error(span, kind))
             }
         }
     }
 
     /// `|` and `>`.
-    pub(super) fn block_scalar(&mut self) -> diag::Result<Token<'a>> {
+    pub(super) fn block_scalar(&mut self) -> Result<Token<'a>> {
         let start = self.cursor.at.offset;
         let Header {
             literal,
@@ -360,7 +354,7 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    fn block_header(&mut self) -> diag::Result<Header> {
+    fn block_header(&mut self) -> Result<Header> {
         let literal = self.cursor.byte(0) == b'|';
         self.cursor.skip();
         let (mut chomp, mut increment) = (0, 0);
@@ -368,7 +362,7 @@ impl<'a> Scanner<'a> {
             match self.cursor.byte(0) {
                 sign @ (b'+' | b'-') if chomp == 0 => chomp = sign,
                 b'0' if increment == 0 => {
-                    return Err(self.here("an indentation of 0 is not possible").into());
+                    return Err(self.here(YamlErrorKind::ZeroIndentation));
                 }
                 digit @ b'1'..=b'9' if increment == 0 => increment = usize::from(digit - b'0'),
                 _ => break,
@@ -378,10 +372,7 @@ impl<'a> Scanner<'a> {
         self.cursor.skip_blanks();
         self.cursor.skip_comment();
         if !self.cursor.is_break_or_end() {
-            return Err(self
-                .here("the text of a block starts on the next line")
-                .hint("put the text in quotes if its `|` or `>` belongs to it")
-                .into());
+            return Err(self.here(YamlErrorKind::TextInBlockHeader));
         }
         self.cursor.take_break();
         Ok(Header {
@@ -393,7 +384,7 @@ impl<'a> Scanner<'a> {
 
     /// Steps over indentation and empty lines. The first line with text says how far the
     /// block is indented, where its header does not.
-    fn block_breaks(&mut self, indent: &mut usize) -> diag::Result<String> {
+    fn block_breaks(&mut self, indent: &mut usize) -> Result<String> {
         let mut breaks = String::new();
         let mut widest = 0;
         loop {
@@ -403,8 +394,7 @@ impl<'a> Scanner<'a> {
             }
             widest = widest.max(self.cursor.at.column);
             if (unknown || self.cursor.at.column < *indent) && self.cursor.byte(0) == b'\t' {
-                let error = self.here("a tab can't be used as indentation");
-                return Err(error.hint("use blanks instead").into());
+                return Err(self.here(YamlErrorKind::TabIndentation(Tab::InBlock)));
             }
             if !self.cursor.is_break() {
                 break;

@@ -1,19 +1,19 @@
 //! Tags and directives to tokens.
 
 use super::cursor::is_word;
+use super::error::{Result, YamlErrorKind};
 use super::scan::{Scanner, Token, TokenKind};
-use solar_diagnostics::diag;
 use solar_diagnostics::source::Span;
 
 impl<'a> Scanner<'a> {
     /// `!<uri>`, `!suffix`, `!!suffix`, `!handle!suffix` or `!` alone.
-    pub(super) fn tag(&mut self) -> diag::Result<Token<'a>> {
+    pub(super) fn tag(&mut self) -> Result<Token<'a>> {
         let start = self.cursor.at.offset;
         let (handle, suffix) = if self.cursor.byte(1) == b'<' {
             self.cursor.skip_many(2);
             let uri = self.uri("")?;
             if self.cursor.byte(0) != b'>' {
-                return Err(self.here("the tag lacks its `>`").into());
+                return Err(self.here(YamlErrorKind::UnclosedTag));
             }
             self.cursor.skip();
             (String::new(), uri)
@@ -34,10 +34,7 @@ impl<'a> Scanner<'a> {
             }
         };
         if !self.cursor.is_blank_or_end(0) {
-            return Err(self
-                .here("a blank or a line break must follow a tag")
-                .hint("put the text in quotes if the `!` belongs to it")
-                .into());
+            return Err(self.here(YamlErrorKind::MissingBlankAfterTag));
         }
         let span = Span::new(start, self.cursor.at.offset);
         let kind = TokenKind::Tag { handle, suffix };
@@ -57,11 +54,11 @@ impl<'a> Scanner<'a> {
         self.cursor.since(start).to_owned()
     }
 
-    fn uri(&mut self, begun: &str) -> diag::Result<String> {
+    fn uri(&mut self, begun: &str) -> Result<String> {
         self.uri_after(begun, false)
     }
 
-    fn uri_after(&mut self, begun: &str, may_be_empty: bool) -> diag::Result<String> {
+    fn uri_after(&mut self, begun: &str, may_be_empty: bool) -> Result<String> {
         let start = self.cursor.at.offset;
         let mut bytes = begun.as_bytes().to_vec();
         loop {
@@ -75,30 +72,28 @@ impl<'a> Scanner<'a> {
             }
         }
         if bytes.is_empty() && !may_be_empty {
-            return Err(self.here("a tag's name is missing").into());
+            return Err(self.here(YamlErrorKind::MissingTagName));
         }
         String::from_utf8(bytes).map_err(|_| {
             let span = Span::new(start, self.cursor.at.offset);
-            self.context
-                .error(span, "the tag's `%` escapes are not UTF-8")
-                .into()
+            self.context.error(span, YamlErrorKind::TagNotUtf8)
         })
     }
 
-    fn escaped_octet(&mut self) -> diag::Result<u8> {
+    fn escaped_octet(&mut self) -> Result<u8> {
         let digits = self.cursor.rest().get(1..3);
         let octet = digits
             .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
             .and_then(|digits| u8::from_str_radix(digits, 16).ok());
         let Some(octet) = octet else {
-            return Err(self.here("`%` in a tag takes two hexadecimal digits").into());
+            return Err(self.here(YamlErrorKind::InvalidTagEscape));
         };
         self.cursor.skip_many(3);
         Ok(octet)
     }
 
     /// `%YAML 1.1` or `%TAG !handle! prefix`.
-    pub(super) fn scan_directive(&mut self) -> diag::Result<Token<'a>> {
+    pub(super) fn scan_directive(&mut self) -> Result<Token<'a>> {
         let start = self.cursor.at.offset;
         self.cursor.skip();
         let from = self.cursor.at.offset;
@@ -111,23 +106,24 @@ impl<'a> Scanner<'a> {
             "TAG" if self.cursor.is_blank_or_end(0) => self.tag_directive()?,
             _ => {
                 let span = Span::new(start, self.cursor.at.offset);
-                let error = self.context.error(span, "an unknown directive");
-                return Err(error
-                    .hint("a line that starts with `%` is a directive: put the text in quotes")
-                    .into());
+                let kind = match name {
+                    "" => YamlErrorKind::MissingDirectiveName,
+                    _ => YamlErrorKind::UnknownDirective,
+                };
+                return Err(self.context.error(span, kind));
             }
         };
         let span = Span::new(start, self.cursor.at.offset);
         self.cursor.skip_blanks();
         self.cursor.skip_comment();
         if !self.cursor.is_break_or_end() {
-            return Err(self.here("something follows the directive").into());
+            return Err(self.here(YamlErrorKind::TextAfterDirective));
         }
         self.cursor.take_break();
         Ok(Token { span, kind })
     }
 
-    fn version(&mut self) -> diag::Result<TokenKind<'static>> {
+    fn version(&mut self) -> Result<TokenKind<'static>> {
         self.cursor.skip_blanks();
         let start = self.cursor.at.offset;
         while self.cursor.byte(0).is_ascii_digit() || self.cursor.byte(0) == b'.' {
@@ -136,21 +132,19 @@ impl<'a> Scanner<'a> {
         Ok(TokenKind::VersionDirective(self.cursor.since(start).to_owned()))
     }
 
-    fn tag_directive(&mut self) -> diag::Result<TokenKind<'static>> {
+    fn tag_directive(&mut self) -> Result<TokenKind<'static>> {
         self.cursor.skip_blanks();
         if self.cursor.byte(0) != b'!' {
-            return Err(self.here("`%TAG` takes a handle such as `!e!`").into());
+            return Err(self.here(YamlErrorKind::InvalidTagHandle));
         }
         let handle = self.handle();
         if !handle.ends_with('!') || !self.cursor.is_blank(0) {
-            return Err(self
-                .here("`%TAG` takes a handle such as `!e!` and a prefix")
-                .into());
+            return Err(self.here(YamlErrorKind::MissingTagPrefix));
         }
         self.cursor.skip_blanks();
         let prefix = self.uri("")?;
         if !self.cursor.is_blank_or_end(0) {
-            return Err(self.here("not a tag prefix").into());
+            return Err(self.here(YamlErrorKind::InvalidTagPrefix));
         }
         Ok(TokenKind::TagDirective { handle, prefix })
     }

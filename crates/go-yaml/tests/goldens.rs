@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use solar_diagnostics::diag::{Class, Diagnostics};
+use solar_diagnostics::diag::{Class, Diagnostic};
 use solar_diagnostics::source::Source;
 use solar_diagnostics::value::{Map, Number, Value};
 use solar_go_yaml::{self as yaml, Kind, Limits, Node, Options};
 
-fn read(text: &str) -> Result<Node, Diagnostics> {
+fn read(text: &str) -> yaml::Result<Node> {
     yaml::parse(&Source::new("t.yaml", text), Class::Config, &Limits::default())
 }
 
@@ -220,7 +220,11 @@ mod reading {
             .map(|entry| entry.key.as_str())
             .collect();
         assert_eq!(keys, ["b", "a", "c", "d"]);
-        let warnings: Vec<String> = document.warnings.iter().map(ToString::to_string).collect();
+        let warnings: Vec<String> = document
+            .duplicates
+            .iter()
+            .map(|one| one.to_diagnostic(Class::Config).to_string())
+            .collect();
         assert_eq!(
             warnings,
             ["t:3:1: the key `a` stands twice in a map"],
@@ -520,10 +524,10 @@ mod properties {
             let limits = Limits { bytes: 1 << 20, depth: 50, nodes: 1000 };
             match yaml::parse_all(&source, Class::Config, &limits) {
                 Ok(nodes) => for node in nodes { inside(&source, &node) },
-                Err(errors) => for error in errors.iter() {
-                    let span = error.location.as_ref().unwrap().span;
+                Err(error) => {
+                    let span = error.location().unwrap().span;
                     prop_assert!(span.start <= span.end && span.end as usize <= text.len(), "{error}");
-                },
+                }
             }
         }
     }
@@ -582,13 +586,12 @@ mod mistakes {
             all += &format!("{text:?}\n");
             match result {
                 Ok(nodes) => all += &format!("  read: {}\n", nodes.len()),
-                Err(errors) => {
-                    for error in errors.into_vec() {
-                        let span = error.location.as_ref().unwrap().span;
-                        all += &format!("  {error} [{}]\n", source.slice(span).escape_debug());
-                        for hint in error.hints {
-                            all += &format!("  hint: {hint}\n");
-                        }
+                Err(error) => {
+                    let error = Diagnostic::from(error);
+                    let span = error.location.as_ref().unwrap().span;
+                    all += &format!("  {error} [{}]\n", source.slice(span).escape_debug());
+                    for hint in error.hints {
+                        all += &format!("  hint: {hint}\n");
                     }
                 }
             }

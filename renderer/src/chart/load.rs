@@ -343,10 +343,8 @@ impl Loader {
         };
         let (values, other) = match self.pool.values(&source) {
             Some(values) => (Ok(values), other(self)),
-            None if source.text().len() < SHARED_BYTES => {
-                (values_file::load(&source).map(Arc::new), other(self))
-            }
-            None => both(|| values_file::load(&source).map(Arc::new), || other(self)),
+            None if source.text().len() < SHARED_BYTES => (read_values(&source), other(self)),
+            None => both(|| read_values(&source), || other(self)),
         };
         if let Ok(values) = &values {
             self.pool.keep_values(&source, values);
@@ -472,3 +470,7 @@ fn warnings(parts: &Parts, details: &Details) -> Vec<Diagnostic> {
 #[cfg(test)]
 #[path = "load_tests.rs"]
 mod tests;
+
+fn read_values(source: &Arc<Source>) -> Result<Arc<Map>> {
+    Ok(Arc::new(values_file::load(source)?))
+}

@@ -117,7 +117,7 @@ fn read(source: &Arc<Source>) -> Result<Node> {
         bytes: MAX_METADATA_BYTES,
         ..yaml::Limits::default()
     };
-    yaml::parse(source, Class::Chart, &limits)
+    Ok(yaml::parse(source, Class::Chart, &limits)?)
 }
 
 /// The dependencies of a requirements.yaml; none when it does not name the field.

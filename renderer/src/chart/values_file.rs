@@ -6,10 +6,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::source::{Location, Source, Span};
 use crate::value::{Map, Number, Value};
-use crate::yaml;
+use crate::yaml::{self, YamlError};
 
 /// Maps are merged, everything else is replaced, as Helm's `MergeMaps` does.
 pub fn merge(base: &mut Map, over: Map) {
@@ -24,11 +24,27 @@ pub fn merge(base: &mut Map, over: Map) {
     }
 }
 
+/// What is wrong with a values file; as a diagnostic it is of class values.
+#[derive(Debug)]
+pub enum ValuesFileError {
+    /// Text behind the `---` between two documents.
+    Separator(Box<Diagnostic>),
+    /// A document is no YAML.
+    Syntax(YamlError),
+    /// A document holds something else than a map.
+    NotAMap {
+        /// What it holds; nothing for a number beyond float64.
+        found: Option<Value>,
+        /// Where.
+        location: Location,
+    },
+}
+
 /// A values file: its documents merged, the numbers as float64.
 ///
 /// # Errors
-/// Class values, with the place.
-pub fn load(source: &Arc<Source>) -> Result<Map> {
+/// The first mistake, with its location.
+pub fn load(source: &Arc<Source>) -> Result<Map, ValuesFileError> {
     let mut values = Map::default();
     for range in documents(source)? {
         let start = range.start;
@@ -36,42 +52,58 @@ pub fn load(source: &Arc<Source>) -> Result<Map> {
             true => Arc::clone(source),
             false => Source::new(source.name(), source.text().get(range).unwrap_or("")),
         };
-        let document = load_document(&piece).map_err(|problem| moved(problem, source, start))?;
+        let document = load_document(&piece).map_err(|error| error.within(source, start))?;
         merge(&mut values, document);
     }
     Ok(values)
 }
 
-fn load_document(source: &Arc<Source>) -> Result<Map> {
-    let node = yaml::parse(source, Class::Values, &yaml::Limits::default())?;
+fn load_document(source: &Arc<Source>) -> Result<Map, ValuesFileError> {
+    let node =
+        yaml::parse(source, Class::Values, &yaml::Limits::default()).map_err(ValuesFileError::Syntax)?;
     let span = node.span;
     match floats(node.into_value()) {
         Some(Value::Null) => Ok(Map::default()),
         Some(Value::Map(map)) => Ok(map),
         found => {
-            let kind = found.as_ref().map_or("a number beyond float64", Value::kind);
-            let message = format!("{} must hold a map, not {kind}", source.name());
-            Err(Diagnostic::error(Class::Values, message)
-                .at(Location::new(source, span))
-                .into())
+            let location = Location::new(source, span);
+            Err(ValuesFileError::NotAMap { found, location })
         }
     }
 }
 
-/// Places in a piece of a text, as places in the text.
-fn moved(problem: Diagnostics, whole: &Arc<Source>, by: usize) -> Diagnostics {
-    let list = problem.into_vec().into_iter().map(|mut one| {
-        if let Some(place) = &mut one.location {
-            let Span { start, end } = place.span;
-            *place = Location::new(whole, Span::new(start as usize + by, end as usize + by));
+impl ValuesFileError {
+    /// The same in a file of which a document that starts at an offset was read.
+    fn within(self, whole: &Arc<Source>, offset: usize) -> Self {
+        match self {
+            Self::Syntax(error) => Self::Syntax(error.within(whole, offset)),
+            Self::NotAMap { found, location } => {
+                let Span { start, end } = location.span;
+                let span = Span::new(start as usize + offset, end as usize + offset);
+                let location = Location::new(whole, span);
+                Self::NotAMap { found, location }
+            }
+            Self::Separator(_) => self,
         }
-        one
-    });
-    list.collect()
+    }
+}
+
+impl From<ValuesFileError> for Diagnostics {
+    fn from(error: ValuesFileError) -> Self {
+        match error {
+            ValuesFileError::Separator(one) => (*one).into(),
+            ValuesFileError::Syntax(error) => error.into(),
+            ValuesFileError::NotAMap { found, location } => {
+                let kind = found.as_ref().map_or("a number beyond float64", Value::kind);
+                let message = format!("{} must hold a map, not {kind}", location.source.name());
+                Diagnostic::error(Class::Values, message).at(location).into()
+            }
+        }
+    }
 }
 
 /// The documents of a file, cut at lines that begin with `---`, as Helm cuts values files.
-pub(crate) fn documents(source: &Arc<Source>) -> Result<Vec<Range<usize>>> {
+pub(crate) fn documents(source: &Arc<Source>) -> Result<Vec<Range<usize>>, ValuesFileError> {
     let text = source.text();
     let mut bounds = vec![0];
     let marks = memchr::memmem::find_iter(text.as_bytes(), "\n---").map(|found| found + 1);
@@ -85,9 +117,8 @@ pub(crate) fn documents(source: &Arc<Source>) -> Result<Vec<Range<usize>>> {
                 let message = format!("invalid Yaml document separator: {rest}");
                 let span = Span::new(at, at + line.trim_end().len());
                 let one = Diagnostic::error(Class::Values, message).at(Location::new(source, span));
-                return Err(one
-                    .hint("only a comment may follow `---` in a values file")
-                    .into());
+                let one = one.hint("only a comment may follow `---` in a values file");
+                return Err(ValuesFileError::Separator(Box::new(one)));
             }
             bounds.push(at);
         }
@@ -143,6 +174,7 @@ mod tests {
             ("a: 1\n--- b\n", 2),
         ] {
             let problem = load(&Source::new("t", text)).unwrap_err();
+            let problem = Diagnostics::from(problem);
             let place = problem.iter().next().unwrap().location.clone().unwrap();
             assert!(place.position().line >= line, "{text:?} {problem}");
         }

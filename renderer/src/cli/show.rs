@@ -71,7 +71,8 @@ fn separator(wanted: bool) -> &'static str {
 fn metadata(chart: &Loaded) -> Result<Value> {
     let text = String::from_utf8_lossy(&chart.metadata.config);
     let source = Source::new("Chart.yaml", text);
-    yaml::parse(&source, Class::Internal, &yaml::Limits::default()).map(yaml::Node::into_value)
+    let node = yaml::parse(&source, Class::Internal, &yaml::Limits::default())?;
+    Ok(node.into_value())
 }
 
 fn readme(chart: &Loaded) -> Result<Option<String>> {

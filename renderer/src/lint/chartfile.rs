@@ -1,14 +1,15 @@
 //! The checks of Chart.yaml.
 
 use super::decode::{Decoded, Fields, Shape, decode, list_of, text_of};
-use super::place::{Found, Place};
-use super::words::of_yaml;
+use super::place::{Found, Place, unreadable};
 use super::{Linter, Severity, web};
-use crate::diag::{Class, Diagnostic, Diagnostics};
+use crate::diag::{Class, Diagnostic};
+use crate::go_yaml_errors::go_yaml_message;
 use crate::source::{Location, Source};
 use crate::template::print::quote;
 use crate::value::{Map, Value};
 use crate::version;
+use crate::yaml::YamlError;
 use crate::yaml::{self, Document, Kind, Node};
 
 use std::sync::Arc;
@@ -232,9 +233,9 @@ fn dependencies(list: &[Value]) -> Option<String> {
 
 /// The error is in go-yaml's and Go's words, and in ours.
 fn read(place: &Place) -> Result<Read, (String, Option<Box<Diagnostic>>)> {
-    let converting = |problem: Diagnostics| {
-        let words = format!("error converting YAML to JSON: {}", of_yaml(&problem));
-        (words, problem.into_vec().into_iter().next().map(Box::new))
+    let converting = |error: YamlError| {
+        let message = format!("error converting YAML to JSON: {}", go_yaml_message(&error));
+        (message, Some(Box::new(Diagnostic::from(error))))
     };
     let Some(source) = place.text(FILE, Class::Chart) else {
         return Err((
@@ -242,7 +243,10 @@ fn read(place: &Place) -> Result<Read, (String, Option<Box<Diagnostic>>)> {
             None,
         ));
     };
-    let source = source.map_err(converting)?;
+    let source = source.map_err(|problem| {
+        let message = unreadable(&problem);
+        (message, problem.into_vec().into_iter().next().map(Box::new))
+    })?;
     let document =
         yaml::parse_document(&source, Class::Chart, &yaml::Limits::default()).map_err(converting)?;
     let decoded = decode(&document.root, &METADATA);
@@ -265,12 +269,11 @@ fn unmarshaling(words: &str) -> String {
 /// What the strict YAML reader says of keys that stand twice.
 fn duplicates(document: &Document) -> Option<String> {
     let twice: Vec<String> = document
-        .warnings
+        .duplicates
         .iter()
-        .filter_map(|one| {
-            let key = one.message.strip_prefix("the key `")?.split('`').next()?;
-            let line = one.location.as_ref()?.position().line;
-            Some(format!("\n  line {line}: key {} already set in map", quote(key)))
+        .map(|one| {
+            let line = one.location.position().line;
+            format!("\n  line {line}: key {} already set in map", quote(&one.key))
         })
         .collect();
     let all = twice.concat();

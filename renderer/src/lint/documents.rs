@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use super::words::of_yaml;
 use crate::diag::{Class, Diagnostic};
-use crate::source::{Location, Source, Span};
+use crate::go_yaml_errors::go_yaml_message;
+use crate::source::Source;
 use crate::yaml::{self, Node};
 
 /// Why there is nothing more to read.
@@ -48,16 +48,10 @@ pub(super) fn first(name: &str, text: &str) -> Result<Node, Broken> {
 fn parse(name: &str, text: &str, piece: std::ops::Range<usize>) -> Result<Node, Broken> {
     let start = piece.start;
     let source: Arc<Source> = Source::new(name, text.get(piece).unwrap_or(""));
-    yaml::parse(&source, Class::Template, &yaml::Limits::default()).map_err(|problem| {
-        let words = format!("error converting YAML to JSON: {}", of_yaml(&problem));
-        let diagnostic = problem.into_vec().into_iter().next().map(|mut one| {
-            if let Some(place) = &mut one.location {
-                let whole = Source::new(name, text);
-                let Span { start: from, end: to } = place.span;
-                *place = Location::new(&whole, Span::new(from as usize + start, to as usize + start));
-            }
-            Box::new(one)
-        });
+    yaml::parse(&source, Class::Template, &yaml::Limits::default()).map_err(|error| {
+        let words = format!("error converting YAML to JSON: {}", go_yaml_message(&error));
+        let whole = Source::new(name, text);
+        let diagnostic = Some(Box::new(Diagnostic::from(error.within(&whole, start))));
         Broken { words, diagnostic }
     })
 }

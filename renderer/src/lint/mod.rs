@@ -26,7 +26,6 @@ pub mod undefined;
 mod unit;
 mod values;
 mod web;
-mod words;
 
 use std::path::Path;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::chart::archive;
 use crate::chart::load::{self, Loaded};
-use crate::diag::{Class, Result};
+use crate::diag::{Class, Diagnostics, Result};
 use crate::fsio;
 use crate::source::Source;
 use crate::yaml;
@@ -104,6 +104,12 @@ impl Place {
             }
         }
     }
+}
+
+/// Of a file that can't be read as text: as go-yaml's message would be embedded in Helm's.
+pub(super) fn unreadable(problem: &Diagnostics) -> String {
+    let message = problem.iter().next().map_or("", |one| one.message.as_str());
+    format!("error converting YAML to JSON: yaml: {message}")
 }
 
 fn inside(root: &Path, path: &str) -> Option<PathBuf> {

@@ -1,29 +1,29 @@
 //! What Helm says of values that don't fit a schema.
 
-use crate::diag::Diagnostics;
-use crate::values::schema;
+use crate::values::schema::SchemaViolations;
 
-/// A line for each violation, causes below it; each chart's name before its own when there are names.
-pub(super) fn words(problem: &Diagnostics, of_charts: bool) -> String {
-    let mut all = problem.iter();
+/// Whether a chart alone was checked, or all in its tree.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Checked {
+    Alone,
+    Tree,
+}
+
+/// A line for each violation, causes below it; in a tree each chart's name before its own.
+pub(super) fn helm_message(found: &SchemaViolations, checked: Checked) -> String {
     let mut out = String::new();
-    if let (Some(headline), true) = (all.next(), of_charts) {
-        let text = headline.message.as_str();
-        let end = text
-            .find(schema::HEADLINE)
-            .map_or(0, |at| at + schema::HEADLINE.len());
-        out.push_str(text.get(..end).unwrap_or(text));
+    if checked == Checked::Tree {
+        out.push_str(SchemaViolations::HEADLINE);
         out.push('\n');
     }
     let mut last = None;
-    for one in all {
-        let (chart, message) = one.message.split_once(": ").unwrap_or(("", &one.message));
-        if of_charts && last != Some(chart) {
-            out.push_str(&format!("{chart}:\n"));
-            last = Some(chart);
+    for one in &found.listed {
+        if checked == Checked::Tree && last != Some(&one.chart) {
+            out.push_str(&format!("{}:\n", one.chart));
+            last = Some(&one.chart);
         }
-        out.push_str(&format!("- {message}\n"));
-        for cause in &one.notes {
+        out.push_str(&format!("- {}\n", one.message));
+        for cause in &one.causes {
             out.push_str(&format!("  - {cause}\n"));
         }
     }

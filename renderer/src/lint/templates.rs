@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::objects::YAML_SYNTAX;
 use super::place::{Found, Place};
+use super::schema::{Checked, helm_message};
 use super::unit::prepare_as_found;
 use super::{Finding, Linter, Options, Severity, chartfile, objects, undefined};
 use crate::chart::load::Loaded;
@@ -55,17 +56,14 @@ pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
     let mut helms = true;
     let places = options.places.search();
     if !options.skip_schema
-        && let Err(problem) = schema::validate(&level(&prepared), &prepared.values, &|path| {
+        && let Err(found) = schema::validate(&level(&prepared), &prepared.values, &|path| {
             places.find(path, &defaults(&prepared.root, path))
         })
     {
-        let words = super::schema::words(&problem, true);
-        linter.rule(Severity::Error, FOLDER, "values-schema", Some(words));
-        let placed = problem
-            .into_vec()
-            .into_iter()
-            .filter(|one| one.location.is_some());
-        placed.for_each(|one| linter.own(FOLDER, "values-schema", one));
+        let message = helm_message(&found, Checked::Tree);
+        linter.rule(Severity::Error, FOLDER, "values-schema", Some(message));
+        let placed = found.listed.into_iter().filter(|one| one.location.is_some());
+        placed.for_each(|one| linter.own(FOLDER, "values-schema", one.into_diagnostic()));
         // Helm ends here, and users would come back for what the templates have.
         helms = false;
     }

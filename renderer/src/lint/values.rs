@@ -1,10 +1,12 @@
 //! The checks of values.yaml: that it is there, that it is YAML, and that it fits its schema.
 
+use super::place::unreadable;
 use super::place::{Found, Place};
-use super::words::of_yaml;
+use super::schema::{Checked, helm_message};
 use super::{Linter, Options, Severity};
-use crate::chart::values_file;
-use crate::diag::{Class, Diagnostics};
+use crate::chart::values_file::{self, ValuesFileError};
+use crate::diag::Class;
+use crate::go_yaml_errors::go_yaml_message;
 use crate::source::Location;
 use crate::value::{Map, Value};
 use crate::values::schema::{self, Level};
@@ -26,12 +28,15 @@ pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
         linter.rule(Severity::Error, FILE, "values-syntax", Some(words));
         return;
     };
-    let read = source.and_then(|source| values_file::load(&source));
+    let read = match source {
+        Ok(source) => values_file::load(&source).map_err(|error| (helm_syntax(&error), error.into())),
+        Err(problem) => Err((unreadable(&problem), problem)),
+    };
     let values = match read {
         Ok(values) => values,
-        Err(problem) => {
-            let words = format!("unable to parse YAML: {}", syntax(&problem));
-            linter.rule(Severity::Error, FILE, "values-syntax", Some(words));
+        Err((message, problem)) => {
+            let message = format!("unable to parse YAML: {message}");
+            linter.rule(Severity::Error, FILE, "values-syntax", Some(message));
             if let Some(one) = problem.iter().next() {
                 linter.explain(one.clone());
             }
@@ -51,28 +56,31 @@ pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
         schema: Some(schema.text().as_bytes()),
         children: Vec::new(),
     };
-    if let Err(problem) = schema::validate(&level, &all, &|_| None::<Location>) {
-        let words = super::schema::words(&problem, false);
-        linter.rule(Severity::Error, FILE, "values-schema", Some(words));
+    if let Err(found) = schema::validate(&level, &all, &|_| None::<Location>) {
+        let message = helm_message(&found, Checked::Alone);
+        linter.rule(Severity::Error, FILE, "values-schema", Some(message));
     }
 }
 
-/// go-yaml's words, or Go's for a document that is no map.
-fn syntax(problem: &Diagnostics) -> String {
-    let message = problem.iter().next().map_or("", |one| one.message.as_str());
-    if let Some((_, kind)) = message.split_once(" must hold a map, not ") {
-        let kind = match kind {
-            "a list" => "array",
-            "a boolean" => "bool",
-            "a number" => "number",
-            _ => "string",
-        };
-        return format!(
-            "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type \
-             map[string]interface {{}}"
-        );
-    }
-    format!("error converting YAML to JSON: {}", of_yaml(problem))
+/// go-yaml's message, or that of Go's JSON decoder for a document that is no map.
+fn helm_syntax(error: &ValuesFileError) -> String {
+    let message = match error {
+        ValuesFileError::Syntax(error) => go_yaml_message(error),
+        ValuesFileError::Separator(one) => format!("yaml: {}", one.message),
+        ValuesFileError::NotAMap { found, .. } => {
+            let kind = match found {
+                Some(Value::List(_)) => "array",
+                Some(Value::Bool(_)) => "bool",
+                Some(Value::Number(_)) | None => "number",
+                Some(Value::String(_) | Value::Null | Value::Map(_)) => "string",
+            };
+            return format!(
+                "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type \
+                 map[string]interface {{}}"
+            );
+        }
+    };
+    format!("error converting YAML to JSON: {message}")
 }
 
 /// Helm's `CoalesceTables`: what is there stays, and nulls over the chart's values delete them.

@@ -22,7 +22,7 @@ use super::schema_bounds::{
 };
 use super::schema_cycles::{looked_into, refers_to_itself};
 use super::schema_words::{is_duration, is_semver, is_uuid, quoted, words};
-use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::source::Location;
 use crate::value::{Map, Number, Value};
 
@@ -45,33 +45,90 @@ const MAX_DEPTH: usize = 100;
 /// The most violations that are listed; the others are counted.
 pub const MAX_LISTED: usize = 100;
 
-/// What Helm says before it lists the charts.
-pub const HEADLINE: &str = "values don't meet the specifications of the schema(s) in the following chart(s):";
+/// What is wrong with the values of a chart and its subcharts.
+#[derive(Debug)]
+pub struct SchemaViolations {
+    /// The charts whose values are wrong, in the order of the tree.
+    pub charts: Vec<String>,
+    /// The first [`MAX_LISTED`].
+    pub listed: Vec<SchemaViolation>,
+    /// How many more there are.
+    pub omitted: usize,
+}
+
+/// One thing that is wrong with a chart's values.
+#[derive(Debug)]
+pub struct SchemaViolation {
+    /// The chart's name.
+    pub chart: String,
+    /// What is wrong, as Helm says it.
+    pub message: String,
+    /// What lies behind it (the alternatives of an `anyOf`), a line each.
+    pub causes: Vec<String>,
+    /// Where the value stands, when that is known.
+    pub location: Option<Location>,
+}
+
+impl SchemaViolation {
+    /// As an error of class values.
+    pub fn into_diagnostic(self) -> Diagnostic {
+        let Self {
+            chart,
+            message,
+            causes,
+            location,
+        } = self;
+        Diagnostic {
+            location,
+            notes: causes,
+            ..Diagnostic::error(Class::Values, format!("{chart}: {message}"))
+        }
+    }
+}
+
+impl SchemaViolations {
+    /// What Helm says before it lists the charts.
+    pub const HEADLINE: &str =
+        "values don't meet the specifications of the schema(s) in the following chart(s):";
+
+    /// Helm's line before it lists the violations of each chart.
+    pub fn headline(&self) -> String {
+        format!("{} {}", Self::HEADLINE, self.charts.join(", "))
+    }
+}
+
+impl From<SchemaViolations> for Diagnostics {
+    /// The headline, then each violation.
+    fn from(found: SchemaViolations) -> Self {
+        let headline = Diagnostic::error(Class::Values, found.headline())
+            .hint("--skip-schema-validation renders without these checks");
+        let listed = found.listed.into_iter().map(SchemaViolation::into_diagnostic);
+        std::iter::once(headline).chain(listed).collect()
+    }
+}
 
 /// Holds the values against the schema of each chart; a chart without one costs nothing.
 ///
 /// # Errors
-/// Class values: the headline with the charts' names, then each violation, with its place where
-/// `locate` knows it; [`MAX_LISTED`] of them, and in a note how many more there are.
-pub fn validate(chart: &Level<'_>, values: &Map, locate: &Locate<'_>) -> Result<()> {
+/// Each violation, with its location where `locate` knows it.
+pub fn validate(chart: &Level<'_>, values: &Map, locate: &Locate<'_>) -> Result<(), SchemaViolations> {
     let mut check = Check {
-        found: Vec::new(),
-        omitted: 0,
-        charts: Vec::new(),
+        found: SchemaViolations {
+            charts: Vec::new(),
+            listed: Vec::new(),
+            omitted: 0,
+        },
         locate,
     };
     check.level(chart, values, &mut Vec::new());
-    if check.found.is_empty() {
+    let mut found = check.found;
+    if found.charts.is_empty() {
         return Ok(());
     }
-    if let (Some(last), 1..) = (check.found.last_mut(), check.omitted) {
-        last.notes.push(not_listed(check.omitted, "violations"));
+    if let (Some(last), 1..) = (found.listed.last_mut(), found.omitted) {
+        last.causes.push(not_listed(found.omitted, "violations"));
     }
-    let headline = format!("{HEADLINE} {}", check.charts.join(", "));
-    let headline = Diagnostic::error(Class::Values, headline)
-        .hint("--skip-schema-validation renders without these checks");
-    let all = std::iter::once(headline).chain(check.found);
-    Err(all.collect::<Diagnostics>())
+    Err(found)
 }
 
 /// How many things of a kind a list leaves out.
@@ -80,10 +137,7 @@ pub(super) fn not_listed(count: usize, what: &str) -> String {
 }
 
 struct Check<'l> {
-    found: Vec<Diagnostic>,
-    /// How many violations are not in `found`.
-    omitted: usize,
-    charts: Vec<String>,
+    found: SchemaViolations,
     locate: &'l Locate<'l>,
 }
 
@@ -111,9 +165,9 @@ impl Check<'_> {
     }
 
     fn one(&mut self, chart: &str, schema: &[u8], values: &Map, path: &[String]) {
-        let room = MAX_LISTED - self.found.len();
+        let room = MAX_LISTED - self.found.listed.len();
         let Violations { listed, omitted } = with_room(|| violations(schema, values, room));
-        self.omitted += omitted;
+        self.found.omitted += omitted;
         if omitted > 0 {
             self.name(chart);
         }
@@ -123,33 +177,34 @@ impl Check<'_> {
             causes,
         } in listed
         {
-            let mut one = self.diagnostic(chart, &message, &[path, &segments(&pointer)].concat());
-            one.notes.extend(causes);
-            self.found.push(one);
+            self.list(chart, message, causes, &[path, &segments(&pointer)].concat());
         }
     }
 
-    fn tell(&mut self, chart: &str, message: impl AsRef<str>, path: &[String]) {
-        if self.found.len() >= MAX_LISTED {
-            self.omitted += 1;
-            return self.name(chart);
+    fn tell(&mut self, chart: &str, message: String, path: &[String]) {
+        if self.found.listed.len() < MAX_LISTED {
+            return self.list(chart, message, Vec::new(), path);
         }
-        let one = self.diagnostic(chart, message.as_ref(), path);
-        self.found.push(one);
+        self.found.omitted += 1;
+        self.name(chart);
+    }
+
+    fn list(&mut self, chart: &str, message: String, causes: Vec<String>, path: &[String]) {
+        self.name(chart);
+        self.found.listed.push(SchemaViolation {
+            chart: chart.to_owned(),
+            message,
+            causes,
+            location: (self.locate)(path),
+        });
     }
 
     /// Takes the chart into the headline.
     fn name(&mut self, chart: &str) {
-        if self.charts.last().is_none_or(|last| last != chart) {
-            self.charts.push(chart.to_owned());
+        let charts = &mut self.found.charts;
+        if charts.last().is_none_or(|last| last != chart) {
+            charts.push(chart.to_owned());
         }
-    }
-
-    fn diagnostic(&mut self, chart: &str, message: &str, path: &[String]) -> Diagnostic {
-        self.name(chart);
-        let mut one = Diagnostic::error(Class::Values, format!("{chart}: {message}"));
-        one.location = (self.locate)(path);
-        one
     }
 }
 
@@ -287,7 +342,7 @@ fn segments(pointer: &str) -> Vec<String> {
         .collect()
 }
 
-fn parse(bytes: &[u8]) -> std::result::Result<Json, String> {
+fn parse(bytes: &[u8]) -> Result<Json, String> {
     let mut schema: Json =
         serde_json::from_slice(bytes).map_err(|error| format!("values.schema.json is not JSON: {error}"))?;
     name_draft(&mut schema);
@@ -326,7 +381,7 @@ fn name_draft(schema: &mut Json) {
 fn compile(
     schema: &Json,
     pattern_bytes: usize,
-) -> std::result::Result<jsonschema::Validator, Box<ValidationError<'static>>> {
+) -> Result<jsonschema::Validator, Box<ValidationError<'static>>> {
     let steps = Steps::default();
     let options = jsonschema::options()
         // RE2's family, as Go's patterns are.
@@ -374,10 +429,7 @@ fn refusal(error: &ValidationError<'_>) -> String {
 struct Nowhere;
 
 impl Retrieve for Nowhere {
-    fn retrieve(
-        &self,
-        uri: &Uri<String>,
-    ) -> std::result::Result<Json, Box<dyn std::error::Error + Send + Sync>> {
+    fn retrieve(&self, uri: &Uri<String>) -> Result<Json, Box<dyn std::error::Error + Send + Sync>> {
         match uri.scheme().as_str() {
             "urn" => Ok(Json::Bool(true)),
             "file" => Err("files are not read for a schema: put what is referred to into its `$defs`".into()),

@@ -18,11 +18,10 @@ fn check(schema: &str, values: &str) -> Vec<String> {
     };
     match validate(&level, &values, &|_| None) {
         Ok(()) => Vec::new(),
-        Err(problem) => problem
-            .iter()
-            .skip(1)
-            .flat_map(|one| std::iter::once(&one.message).chain(&one.notes))
-            .map(|line| line.trim_start_matches("c: ").to_owned())
+        Err(found) => found
+            .listed
+            .into_iter()
+            .flat_map(|one| std::iter::once(one.message).chain(one.causes))
             .collect(),
     }
 }
@@ -75,7 +74,7 @@ fn subcharts_are_checked_with_their_own_part() {
         let at = crate::source::Location::new(&source, crate::source::Span::new(9, 10));
         (path == ["sub", "k"]).then_some(at)
     };
-    let problem = validate(&level, &values, &locate).unwrap_err();
+    let problem = crate::diag::Diagnostics::from(validate(&level, &values, &locate).unwrap_err());
     assert_eq!(problem.class(), Class::Values);
     let lines: Vec<String> = problem.iter().map(ToString::to_string).collect();
     assert_eq!(

@@ -1,0 +1,439 @@
+//! What can be wrong with a text: one variant a mistake, its message and its hint.
+//!
+//! Callers that need to know which mistake it is ask for [`YamlError::kind`]; the English is for people, and nothing
+//! may depend on it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use solar_diagnostics::diag::{Class, Diagnostic, Diagnostics};
+use solar_diagnostics::source::{Location, Source, Span};
+
+/// What to do about `{{` in a text that is no template.
+pub(super) const TEMPLATE_HINT: &str =
+    "`{{` belongs to a template: put the value in quotes if it is text, or render the template first";
+
+/// The result of reading.
+pub type Result<T> = std::result::Result<T, YamlError>;
+
+/// Where a tab stands that can't be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tab {
+    /// Where a value or a key could start.
+    BeforeToken,
+    /// In a further line of a plain text.
+    InPlain,
+    /// Before a line of a block of text.
+    InBlock,
+}
+
+/// What of a text has a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// `&name`
+    Anchor,
+    /// `*name`
+    Alias,
+}
+
+/// A collection in brackets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// `[…]`
+    Sequence,
+    /// `{…}`
+    Mapping,
+}
+
+impl Flow {
+    /// The bracket that opens it.
+    pub fn opening(self) -> char {
+        match self {
+            Self::Sequence => '[',
+            Self::Mapping => '{',
+        }
+    }
+
+    /// The bracket that closes it.
+    pub fn closing(self) -> char {
+        match self {
+            Self::Sequence => ']',
+            Self::Mapping => '}',
+        }
+    }
+}
+
+/// What can't be the key of a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InvalidKey {
+    /// `? [a]`
+    Sequence,
+    /// `{a: 1}: b`, or `{{ a }}`
+    Mapping,
+    /// `~: 1`
+    Null,
+    /// A number above int64.
+    Uint,
+}
+
+impl InvalidKey {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Sequence => "a list",
+            Self::Mapping => "a map",
+            Self::Null => "null",
+            Self::Uint => "an integer beyond int64",
+        }
+    }
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum YamlErrorKind {
+    /// The text is larger than [`crate::Limits::bytes`].
+    #[error("the text has {length} bytes, and the limit is {limit}")]
+    TooLong {
+        /// Its bytes.
+        length: usize,
+        /// The bytes it may have.
+        limit: usize,
+    },
+    /// Maps and lists nest deeper than [`crate::Limits::depth`].
+    #[error("more than {limit} maps and lists lie in each other")]
+    TooDeep {
+        /// How deep they may nest.
+        limit: usize,
+    },
+    /// There are more nodes than [`crate::Limits::nodes`].
+    #[error("the text holds more than {limit} values")]
+    TooManyNodes {
+        /// How many there may be.
+        limit: usize,
+    },
+    /// With aliases replaced by what they stand for, the text exceeds [`crate::Limits::bytes`].
+    #[error("the text would grow above {limit} bytes by its aliases")]
+    AliasesTooLarge {
+        /// The bytes it may have.
+        limit: usize,
+    },
+    /// A character that YAML does not allow anywhere.
+    #[error("the character U+{:04X} is not allowed in YAML", u32::from(*.0))]
+    ForbiddenCharacter(char),
+    /// The text ends within a token.
+    #[error("the text ends too early")]
+    UnexpectedEnd,
+    /// `a: - b`
+    #[error("a list can't start here")]
+    UnexpectedSequence,
+    /// `a: ? b`
+    #[error("a `?` key can't start here")]
+    UnexpectedKey,
+    /// `a: b: c`
+    #[error("a `:` can't stand here")]
+    UnexpectedColon,
+    /// A line of its own between keys that has no `:`.
+    #[error("a key without a `:`")]
+    MissingColon {
+        /// The line, from 1, where it is certain that none comes: that of the next token.
+        noticed: usize,
+    },
+    /// `&` or `*` without a name, or with one that holds other characters.
+    #[error("not the name of an {}", match .0 { Named::Anchor => "anchor", Named::Alias => "alias" })]
+    InvalidName(Named),
+    /// A tab that could be indentation.
+    #[error("a tab can't be used as indentation")]
+    TabIndentation(Tab),
+    /// No value starts with this character.
+    #[error("a value can't start with `{0}`")]
+    InvalidStart(char),
+    /// A text in quotes reaches the end of the document.
+    #[error("the quote is never closed")]
+    UnclosedQuote {
+        /// The offset where the text ends.
+        end: u32,
+    },
+    /// `---` or `...` at the start of a line of a text in quotes.
+    #[error("the quote is not closed before the document ends")]
+    DocumentInQuotes {
+        /// The offset where the document ends.
+        end: u32,
+    },
+    /// `"\q"`
+    #[error("`{0}` is not an escape")]
+    UnknownEscape(String),
+    /// `"\ud800"`
+    #[error("`{0}` is not a character")]
+    InvalidCharacterCode(String),
+    /// `"\xg0"`
+    #[error("this escape takes {digits} hexadecimal digits")]
+    InvalidHexadecimal {
+        /// How many the escape takes.
+        digits: usize,
+    },
+    /// `|0`
+    #[error("an indentation of 0 is not possible")]
+    ZeroIndentation,
+    /// `| text`
+    #[error("the text of a block starts on the next line")]
+    TextInBlockHeader,
+    /// `!<tag`
+    #[error("the tag lacks its `>`")]
+    UnclosedTag,
+    /// `!tag"text"`
+    #[error("a blank or a line break must follow a tag")]
+    MissingBlankAfterTag,
+    /// `!!` alone.
+    #[error("a tag's name is missing")]
+    MissingTagName,
+    /// `!%ff`
+    #[error("the tag's `%` escapes are not UTF-8")]
+    TagNotUtf8,
+    /// `!%zz`
+    #[error("`%` in a tag takes two hexadecimal digits")]
+    InvalidTagEscape,
+    /// `!e!tag` without `%TAG !e! …`
+    #[error("the tag handle `{0}` is not defined")]
+    UndefinedTagHandle(String),
+    /// A line that starts with `%`, without a name.
+    #[error("a directive without a name")]
+    MissingDirectiveName,
+    /// A line that starts with `%`.
+    #[error("an unknown directive")]
+    UnknownDirective,
+    /// `%YAML 1.1 more`
+    #[error("something follows the directive")]
+    TextAfterDirective,
+    /// `%TAG e`
+    #[error("`%TAG` takes a handle such as `!e!`")]
+    InvalidTagHandle,
+    /// `%TAG !e!`
+    #[error("`%TAG` takes a handle such as `!e!` and a prefix")]
+    MissingTagPrefix,
+    /// `%TAG !e! "x"`
+    #[error("not a tag prefix")]
+    InvalidTagPrefix,
+    /// `%YAML` twice.
+    #[error("a second `%YAML` directive")]
+    DuplicateVersion,
+    /// `%YAML 1.2`
+    #[error("YAML version `{0}` is not supported")]
+    UnsupportedVersion(String),
+    /// `%TAG` twice for a handle.
+    #[error("a second `%TAG` for this handle")]
+    DuplicateTagHandle,
+    /// Directives without a document.
+    #[error("`---` must follow a directive")]
+    MissingDocumentStart,
+    /// Something behind the root of a document.
+    #[error("the document has ended here")]
+    TextAfterDocument,
+    /// Nothing where a value must be: `[,]`.
+    #[error("a value is missing here")]
+    MissingValue,
+    /// Something else between the items of a list.
+    #[error("an item of the list above starts with `- `")]
+    ExpectedItem,
+    /// Something else between the keys of a map.
+    #[error("a key of the map above is expected here")]
+    ExpectedKey,
+    /// A bracket that is open at the end of the document.
+    #[error("the `{}` is never closed", flow.opening())]
+    Unclosed {
+        /// Which bracket.
+        flow: Flow,
+        /// Whether nothing follows it.
+        empty: bool,
+    },
+    /// Something else between what is in brackets.
+    #[error("`,` or `{}` is expected here", .0.closing())]
+    ExpectedComma(Flow),
+    /// An alias of nothing.
+    #[error("unknown anchor `{0}`")]
+    UnknownAnchor(String),
+    /// An anchor whose value holds an alias of it.
+    #[error("the value of anchor `{0}` contains itself")]
+    RecursiveAnchor(String),
+    /// `<<: 1`
+    #[error("`<<` takes a map or a list of maps")]
+    InvalidMerge,
+    /// A key that is none in JSON.
+    #[error("{} can't be a key", .0.as_str())]
+    InvalidKey(InvalidKey),
+    /// `.inf` and `.nan`
+    #[error("infinities and not-a-number have no place in JSON, which this is read as")]
+    NonFinite,
+    /// `!!int x`
+    #[error("`{value}` is not what its tag `!!{tag}` says")]
+    TagMismatch {
+        /// The text.
+        value: String,
+        /// The tag without its prefix.
+        tag: String,
+    },
+    /// `!!binary` before a text that is not base64.
+    #[error("the value of `!!binary` is not base64")]
+    InvalidBinary,
+    /// An internal error: the tree refers to a node that it does not have.
+    #[error("a node is missing")]
+    MissingNode,
+}
+
+impl YamlErrorKind {
+    /// What to do, where that does not depend on the text around.
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        let hint = match self {
+            Self::ForbiddenCharacter(character) => {
+                let code = u32::from(*character);
+                return Some(format!("in double quotes it can be written as `\\u{code:04x}`").into());
+            }
+            Self::UnexpectedSequence => {
+                "put each `- ` on a line of its own, below the key, or the text in quotes"
+            }
+            Self::UnexpectedKey | Self::InvalidStart(_) => "put the text in quotes",
+            Self::UnexpectedColon => {
+                "put the text in quotes if the `:` belongs to it, or the key on a line of its own"
+            }
+            Self::MissingColon { .. } => {
+                "write `key: value`, or indent the line if it continues the text before it"
+            }
+            Self::InvalidName(_) => {
+                "names are letters, digits, `-` and `_`; put the text in quotes if it is one"
+            }
+            Self::TabIndentation(_) => "use blanks instead",
+            Self::UnclosedQuote { .. } | Self::DocumentInQuotes { .. } => {
+                "a quote inside of a text is doubled in single quotes and `\\\"` in double quotes"
+            }
+            Self::UnknownEscape(_) => "write `\\\\` for a backslash, or use single quotes",
+            Self::TextInBlockHeader => "put the text in quotes if its `|` or `>` belongs to it",
+            Self::MissingBlankAfterTag => "put the text in quotes if the `!` belongs to it",
+            Self::MissingDirectiveName | Self::UnknownDirective => {
+                "a line that starts with `%` is a directive: put the text in quotes"
+            }
+            Self::UnsupportedVersion(_) => "leave out the line",
+            Self::TextAfterDocument => "a further document starts with `---`; check the indentation",
+            Self::ExpectedItem => "check the indentation",
+            Self::ExpectedKey => "check the indentation, and put texts with special characters in quotes",
+            Self::InvalidMerge => "put the key in quotes if `<<` itself is meant",
+            Self::InvalidKey(_) => "put the key in quotes",
+            Self::NonFinite => "put it in quotes to keep it as text",
+            _ => return None,
+        };
+        Some(hint.into())
+    }
+}
+
+/// A text that can't be read: why, and where.
+///
+/// One pointer wide: it passes through every level of the recursion.
+#[derive(Debug, Clone)]
+pub struct YamlError(Box<Inner>);
+
+#[derive(Debug, Clone)]
+struct Inner {
+    kind: YamlErrorKind,
+    class: Class,
+    location: Option<Location>,
+    /// In the place of the kind's own.
+    hint: Option<String>,
+}
+
+impl YamlError {
+    pub(super) fn new(kind: YamlErrorKind, class: Class, location: Option<Location>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            class,
+            location,
+            hint: None,
+        }))
+    }
+
+    #[must_use]
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// What is wrong.
+    pub fn kind(&self) -> &YamlErrorKind {
+        &self.0.kind
+    }
+
+    /// The same in a text of which the one that was read is a part that starts at an offset.
+    #[must_use]
+    pub fn within(mut self, whole: &Arc<Source>, offset: usize) -> Self {
+        if let Some(location) = &mut self.0.location {
+            let Span { start, end } = location.span;
+            *location = Location::new(whole, Span::new(start as usize + offset, end as usize + offset));
+        }
+        self
+    }
+
+    /// Where, but for internal errors.
+    pub fn location(&self) -> Option<&Location> {
+        self.0.location.as_ref()
+    }
+}
+
+impl From<YamlError> for Diagnostic {
+    fn from(error: YamlError) -> Self {
+        let Inner {
+            kind,
+            class,
+            location,
+            hint,
+        } = *error.0;
+        let hint = hint.map(Cow::from).or_else(|| kind.hint());
+        Self {
+            location,
+            hints: hint.into_iter().map(Cow::into_owned).collect(),
+            ..Self::error(class, kind.to_string())
+        }
+    }
+}
+
+impl From<YamlError> for Diagnostics {
+    fn from(error: YamlError) -> Self {
+        Diagnostic::from(error).into()
+    }
+}
+
+impl fmt::Display for YamlError {
+    /// `file:line:column: message`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.location() {
+            Some(location) => write!(f, "{location}: {}", self.0.kind),
+            None => write!(f, "{}", self.0.kind),
+        }
+    }
+}
+
+impl std::error::Error for YamlError {}
+
+/// A key that stands twice in a map, where the last one counts, as in Helm.
+#[derive(Debug, Clone)]
+pub struct DuplicateKey {
+    /// The key.
+    pub key: String,
+    /// Where it stands again.
+    pub location: Location,
+    /// The line of the one before, from 1.
+    pub previous_line: usize,
+}
+
+impl DuplicateKey {
+    /// As a warning.
+    pub fn to_diagnostic(&self, class: Class) -> Diagnostic {
+        let Self {
+            key,
+            location,
+            previous_line,
+        } = self;
+        Diagnostic::warning(class, format!("the key `{key}` stands twice in a map"))
+            .at(location.clone())
+            .note(format!(
+                "the value on line {previous_line} is lost, this one counts"
+            ))
+    }
+}
