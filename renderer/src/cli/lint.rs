@@ -13,12 +13,15 @@ use super::request::{merged, or_default};
 use crate::chart::MAX_CHART_DEPTH;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result, Severity as Grave};
 use crate::engine::capabilities::Capabilities;
-use crate::lint::{self, Finding, Options, Report, UNDEFINED_VALUE};
+use crate::lint::{self, Finding, Options, Report, Rule, rules};
 use crate::report::SCHEMA;
 use crate::value::{Map, Value};
 
 /// `lint`
 pub(crate) fn lint(args: &Lint, context: &Context<'_>) -> Done {
+    if args.rules {
+        return rule_table();
+    }
     let options = match options(args) {
         Ok(options) => options,
         Err(problem) => return Done::One(Box::new(Outcome::failed(problem))),
@@ -35,7 +38,7 @@ pub(crate) fn lint(args: &Lint, context: &Context<'_>) -> Done {
         .collect();
     if args.skip_undefined {
         for report in &mut reports {
-            report.findings.retain(|one| one.rule != UNDEFINED_VALUE);
+            report.findings.retain(|one| one.rule != &rules::UNDEFINED_VALUE);
         }
     }
     let (mut text, end) = lint::print(&reports, args.strict, context.printer.is_quiet());
@@ -68,6 +71,41 @@ pub(crate) fn lint(args: &Lint, context: &Context<'_>) -> Done {
         json,
         text,
         problem: Diagnostics::from_vec(errors).filter(|_| failed),
+    }
+}
+
+/// `lint --rules`
+fn rule_table() -> Done {
+    let mut text = String::new();
+    let rules = rules::RULES.iter().map(|rule| {
+        let Rule {
+            id,
+            severity,
+            origin,
+            check,
+            doc,
+        } = rule;
+        let severity = severity.as_str();
+        text.push_str(&format!("{id:<24} {severity:<8} {doc}\n"));
+        let fields = [
+            ("id", *id),
+            ("severity", severity),
+            ("reportedBy", origin.as_str()),
+            ("check", check.as_str()),
+            ("doc", *doc),
+        ];
+        Value::Map(
+            fields
+                .into_iter()
+                .map(|(key, text)| (key, Value::from(text)))
+                .collect(),
+        )
+    });
+    let rules = Value::List(rules.collect());
+    let fields = [("schema", Value::from(i64::from(SCHEMA))), ("rules", rules)];
+    Done::Document {
+        json: Value::Map(fields.into_iter().collect()).to_json(),
+        text,
     }
 }
 
@@ -142,7 +180,7 @@ fn document(reports: &[Report], strict: bool) -> String {
                 ("severity", one.severity.as_str()),
                 ("path", &one.path),
                 ("message", &one.message),
-                ("rule", one.rule),
+                ("rule", one.rule.id),
             ]);
             fields.push(("helm", Value::Bool(one.is_helms)));
             if let Some(place) = &one.location {

@@ -2,7 +2,7 @@
 
 use super::decode::{Decoded, Fields, Shape, decode, list_of, text_of};
 use super::place::{Found, Place, unreadable};
-use super::{Linter, Severity, web};
+use super::{Linter, Rule, Severity, rules, web};
 use crate::diag::{Class, Diagnostic};
 use crate::go_yaml_errors::go_yaml_message;
 use crate::source::{Location, Source};
@@ -78,31 +78,31 @@ struct Read {
 pub(super) fn check(place: &Place, linter: &mut Linter) {
     if place.find(FILE) == Found::Folder {
         let words = "should be a file, not a directory".to_owned();
-        linter.rule(Severity::Error, FILE, "chart-yaml", Some(words));
+        linter.report(FILE, &rules::CHART_YAML, Some(words));
         let words = format!(
             "unable to parse YAML\n\tread {}/{FILE}: is a directory",
             place.shown
         );
-        linter.rule(Severity::Error, FILE, "chart-yaml-syntax", Some(words));
+        linter.report(FILE, &rules::CHART_YAML_SYNTAX, Some(words));
         return;
     }
     let read = match read(place) {
         Ok(read) => read,
         Err((words, problem)) => {
             let words = format!("unable to parse YAML\n\t{words}");
-            linter.rule(Severity::Error, FILE, "chart-yaml-syntax", Some(words));
+            linter.report(FILE, &rules::CHART_YAML_SYNTAX, Some(words));
             if let Some(one) = problem {
                 linter.explain(*one);
             }
             return;
         }
     };
-    for (severity, rule, field, problem) in identity(&read).into_iter().chain(links(&read)) {
+    for (rule, field, problem) in identity(&read).into_iter().chain(links(&read)) {
         let told = problem.clone();
-        if !linter.rule(severity, FILE, rule, problem)
+        if !linter.report(FILE, rule, problem)
             && let (Some(node), Some(problem)) = (read.root.get(field), told)
         {
-            let one = match severity {
+            let one = match rule.severity {
                 Severity::Error => Diagnostic::error(Class::Chart, problem),
                 Severity::Info | Severity::Warning => Diagnostic::warning(Class::Chart, problem),
             };
@@ -111,11 +111,11 @@ pub(super) fn check(place: &Place, linter: &mut Linter) {
     }
 }
 
-/// How grave, the rule's name, the field it is about, and what is wrong with that.
-type Check = (Severity, &'static str, &'static str, Option<String>);
+/// The rule, the field it is about, and what is wrong with that.
+type Checked = (&'static Rule, &'static str, Option<String>);
 
 /// What the chart is called.
-fn identity(read: &Read) -> Vec<Check> {
+fn identity(read: &Read) -> Vec<Checked> {
     let fields = &read.decoded.fields;
     let strict = read.strict.as_ref();
     let strict = strict.map(|words| format!("failed to strictly parse chart metadata file\n\t{words}"));
@@ -124,19 +124,13 @@ fn identity(read: &Read) -> Vec<Check> {
     let of_version = check_version(text_of(fields, "version"));
     let of_type = |field: &str| is_text(&read.root, field);
     vec![
-        (Severity::Warning, "chart-yaml-strict", "", strict),
-        (Severity::Error, "chart-name", "name", of_name),
-        (Severity::Error, "chart-api-version", "apiVersion", of_api),
+        (&rules::CHART_YAML_STRICT, "", strict),
+        (&rules::CHART_NAME, "name", of_name),
+        (&rules::CHART_API_VERSION, "apiVersion", of_api),
+        (&rules::CHART_VERSION_TYPE, "version", of_type("version")),
+        (&rules::CHART_VERSION, "version", of_version),
         (
-            Severity::Error,
-            "chart-version-type",
-            "version",
-            of_type("version"),
-        ),
-        (Severity::Error, "chart-version", "version", of_version),
-        (
-            Severity::Error,
-            "chart-app-version-type",
+            &rules::CHART_APP_VERSION_TYPE,
             "appVersion",
             of_type("appVersion"),
         ),
@@ -144,7 +138,7 @@ fn identity(read: &Read) -> Vec<Check> {
 }
 
 /// Whom and what it names, and what belongs to its API version.
-fn links(read: &Read) -> Vec<Check> {
+fn links(read: &Read) -> Vec<Checked> {
     let fields = &read.decoded.fields;
     let people = maintainers(list_of(fields, "maintainers"));
     let places = sources(list_of(fields, "sources"));
@@ -166,13 +160,13 @@ fn links(read: &Read) -> Vec<Check> {
     let version = text_of(fields, "version");
     let loose = (!is_strict(version)).then(|| format!("version '{version}' is not a valid SemVerV2"));
     vec![
-        (Severity::Error, "chart-maintainers", "maintainers", people),
-        (Severity::Error, "chart-sources", "sources", places),
-        (Severity::Info, "chart-icon", "icon", absent),
-        (Severity::Error, "chart-icon-url", "icon", bad),
-        (Severity::Error, "chart-type", "type", typed),
-        (Severity::Error, "chart-dependencies", "dependencies", depends),
-        (Severity::Warning, "chart-version-strict", "version", loose),
+        (&rules::CHART_MAINTAINERS, "maintainers", people),
+        (&rules::CHART_SOURCES, "sources", places),
+        (&rules::CHART_ICON, "icon", absent),
+        (&rules::CHART_ICON_URL, "icon", bad),
+        (&rules::CHART_TYPE, "type", typed),
+        (&rules::CHART_DEPENDENCIES, "dependencies", depends),
+        (&rules::CHART_VERSION_STRICT, "version", loose),
     ]
 }
 

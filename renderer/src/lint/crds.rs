@@ -1,7 +1,7 @@
 //! The checks of the manifests in `crds/`, those of subcharts among them.
 
 use super::place::{Found, Place};
-use super::{Linter, Severity, chartfile, objects};
+use super::{Linter, chartfile, objects, rules};
 use crate::chart::load::Loaded;
 
 /// All checks, in Helm's order.
@@ -9,10 +9,9 @@ pub(super) fn check(place: &Place, linter: &mut Linter) {
     match place.find("crds") {
         Found::Nothing => return,
         Found::File => {
-            linter.rule(
-                Severity::Error,
+            linter.report(
                 "crds/",
-                "crds",
+                &rules::CRDS_NOT_A_FOLDER,
                 Some("not a directory".to_owned()),
             );
             return;
@@ -23,11 +22,11 @@ pub(super) fn check(place: &Place, linter: &mut Linter) {
     let loaded = match (&place.loaded, problem) {
         (Ok(loaded), None) => loaded,
         (Err(problem), None) => {
-            linter.rule(Severity::Error, "crds/", "chart", Some(problem.to_string()));
+            linter.report("crds/", &rules::CHART_LOAD, Some(problem.to_string()));
             return;
         }
         (_, words) => {
-            linter.rule(Severity::Error, "crds/", "chart", words);
+            linter.report("crds/", &rules::CHART_LOAD, words);
             return;
         }
     };
@@ -40,17 +39,17 @@ fn of_chart(chart: &Loaded, linter: &mut Linter) -> bool {
         let text = match body.read() {
             Ok(bytes) => String::from_utf8_lossy(bytes),
             Err(problem) => {
-                linter.rule(Severity::Error, path, "file", Some(problem.to_string()));
+                linter.report(path, &rules::CRD_FILE, Some(problem.to_string()));
                 return false;
             }
         };
         let readable = objects::each(linter, path, path, &text, &mut |linter, object| {
             let foreign = !object.api_version.starts_with("apiextensions.k8s.io");
             let words = "apiVersion is not in 'apiextensions.k8s.io'".to_owned();
-            linter.rule(Severity::Error, path, "crd-api-version", foreign.then_some(words));
+            linter.report(path, &rules::CRD_API_VERSION, foreign.then_some(words));
             let other = object.kind != "CustomResourceDefinition";
             let words = "object kind is not 'CustomResourceDefinition'".to_owned();
-            linter.rule(Severity::Error, path, "crd-kind", other.then_some(words));
+            linter.report(path, &rules::CRD_KIND, other.then_some(words));
         });
         if !readable {
             return false;

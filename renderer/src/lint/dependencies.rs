@@ -1,13 +1,13 @@
 //! The checks of what Chart.yaml says about `charts/`, and of what is there.
 
 use super::place::Place;
-use super::{Linter, Severity, chartfile};
+use super::{Linter, chartfile, rules};
 
 /// All checks, in Helm's order.
 pub(super) fn check(place: &Place, linter: &mut Linter) {
     let refused = |linter: &mut Linter, words: &str| {
         let words = format!("unable to load chart\n\t{words}");
-        linter.rule(Severity::Error, "", "chart", Some(words));
+        linter.report("", &rules::CHART_LOAD, Some(words));
     };
     if let Some(words) = chartfile::validate(place) {
         return refused(linter, &words);
@@ -35,7 +35,7 @@ pub(super) fn check(place: &Place, linter: &mut Linter) {
             stray.join(",")
         )
     });
-    linter.rule(Severity::Error, &place.shown, "dependency-undeclared", words);
+    linter.report(&place.shown, &rules::DEPENDENCY_UNDECLARED, words);
     let mut keys: Vec<&str> = Vec::new();
     let mut twice: Vec<&str> = Vec::new();
     for one in declared {
@@ -46,7 +46,7 @@ pub(super) fn check(place: &Place, linter: &mut Linter) {
     }
     let words =
         (!twice.is_empty()).then(|| format!("multiple dependencies with name or alias: {}", twice.join(",")));
-    linter.rule(Severity::Error, &place.shown, "dependency-unique", words);
+    linter.report(&place.shown, &rules::DEPENDENCY_UNIQUE, words);
     let missing: Vec<&str> = declared
         .iter()
         .map(|one| one.name.as_str())
@@ -58,5 +58,5 @@ pub(super) fn check(place: &Place, linter: &mut Linter) {
             missing.join(",")
         )
     });
-    linter.rule(Severity::Warning, &place.shown, "dependency-missing", words);
+    linter.report(&place.shown, &rules::DEPENDENCY_MISSING, words);
 }

@@ -3,7 +3,7 @@
 //! In: a chart's folder or archive, and values ([`Options`]). Out: [`Finding`]s, Helm's in
 //! Helm's order ([`Finding::is_helms`]), and with them our own: every template's failure
 //! where Helm stops at the first, and values that no values.yaml knows
-//! (rule [`UNDEFINED_VALUE`]). [`print()`] gives the lines of `helm lint`.
+//! (rule [`rules::UNDEFINED_VALUE`]). [`print()`] gives the lines of `helm lint`.
 //!
 //! # Where it differs from Helm
 //!
@@ -20,6 +20,7 @@ mod documents;
 mod names;
 mod objects;
 mod place;
+pub mod rules;
 mod schema;
 mod templates;
 pub mod undefined;
@@ -37,7 +38,7 @@ use crate::value::Map;
 use crate::values::Places;
 use place::Place;
 
-pub use undefined::UNDEFINED_VALUE;
+pub use rules::{Check, Rule};
 
 /// How grave a finding is, in Helm's grades.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,8 +79,8 @@ pub struct Finding {
     pub path: String,
     /// What.
     pub message: String,
-    /// The check's name: `chart-name`, `template-render`, `undefined-value`, …
-    pub rule: &'static str,
+    /// Which rule it breaks.
+    pub rule: &'static Rule,
     /// Where in a text, if that is known.
     pub location: Option<Location>,
     /// Whether Helm says it too; else it is ours.
@@ -137,7 +138,21 @@ impl Report {
     }
 }
 
-/// Looks at one chart; `shown` is its name for people.
+/// The checks, in Helm's order.
+#[allow(clippy::type_complexity, reason = "it is written once, here")]
+const CHECKS: &[(Check, fn(&Place, &Options, &mut Linter))] = &[
+    (Check::ChartYaml, |place, _, linter| {
+        chartfile::check(place, linter)
+    }),
+    (Check::Values, values::check),
+    (Check::Templates, templates::check),
+    (Check::Dependencies, |place, _, linter| {
+        dependencies::check(place, linter)
+    }),
+    (Check::Crds, |place, _, linter| crds::check(place, linter)),
+];
+
+/// Checks one chart; `shown` is its name for people.
 pub fn lint(path: &Path, shown: &str, options: &Options) -> Report {
     let mut report = Report {
         chart: shown.to_owned(),
@@ -152,11 +167,9 @@ pub fn lint(path: &Path, shown: &str, options: &Options) -> Report {
         }
     };
     let mut linter = Linter { findings: Vec::new() };
-    chartfile::check(&place, &mut linter);
-    values::check(&place, options, &mut linter);
-    templates::check(&place, options, &mut linter);
-    dependencies::check(&place, &mut linter);
-    crds::check(&place, &mut linter);
+    for (_, check) in CHECKS {
+        check(&place, options, &mut linter);
+    }
     report.findings = linter.findings;
     report
 }
@@ -197,10 +210,10 @@ struct Linter {
 
 impl Linter {
     /// Notes what Helm says, if it says anything; whether it does not.
-    fn rule(&mut self, severity: Severity, path: &str, rule: &'static str, problem: Option<String>) -> bool {
+    fn report(&mut self, path: &str, rule: &'static Rule, problem: Option<String>) -> bool {
         let Some(message) = problem else { return true };
         self.findings.push(Finding {
-            severity,
+            severity: rule.severity,
             path: path.to_owned(),
             message,
             rule,
@@ -220,7 +233,7 @@ impl Linter {
     }
 
     /// Notes what only we say.
-    fn own(&mut self, path: &str, rule: &'static str, diagnostic: Diagnostic) {
+    fn own(&mut self, path: &str, rule: &'static Rule, diagnostic: Diagnostic) {
         self.findings.push(Finding {
             severity: match diagnostic.severity {
                 Grave::Error => Severity::Error,

@@ -1,7 +1,7 @@
 //! What is wrong with a rendered object, and in which order Helm says it.
 
 use super::decode::{Fields, Shape, decode, text_of};
-use super::{Linter, Severity, deprecations, documents, names};
+use super::{Linter, deprecations, documents, names, rules};
 use crate::template::print::quote;
 use crate::value::{Map, Value};
 use crate::yaml::{Kind, Node};
@@ -49,9 +49,6 @@ pub(super) fn object(node: &Node) -> Result<Option<Object>, String> {
     }))
 }
 
-/// The rule of texts that are no YAML.
-pub(super) const YAML_SYNTAX: &str = "yaml-syntax";
-
 pub(super) fn is_yaml(path: &str) -> bool {
     let lower = path.to_lowercase();
     lower.ends_with(".yaml") || lower.ends_with(".yml")
@@ -65,7 +62,7 @@ pub(super) fn unreadable(linter: &mut Linter, path: &str, name: &str, text: &str
     if let Some(Err(broken)) = documents::read(name, text).pop()
         && let Some(one) = broken.diagnostic
     {
-        linter.own(path, YAML_SYNTAX, *one);
+        linter.own(path, &rules::YAML_SYNTAX, *one);
     }
 }
 
@@ -86,7 +83,7 @@ pub(super) fn each(
             Ok(None) => {}
             Err((words, diagnostic)) => {
                 let words = format!("unable to parse YAML: {words}");
-                linter.rule(Severity::Error, path, YAML_SYNTAX, Some(words));
+                linter.report(path, &rules::YAML_SYNTAX, Some(words));
                 if let Some(one) = diagnostic {
                     linter.explain(*one);
                 }
@@ -99,26 +96,15 @@ pub(super) fn each(
 
 /// The checks of one object of a rendered file.
 pub(super) fn check(linter: &mut Linter, path: &str, object: &Object, text: &str, kubernetes: (u64, u64)) {
-    linter.rule(
-        Severity::Warning,
+    linter.report(
         path,
-        "object-name",
+        &rules::OBJECT_NAME,
         names::check(&object.kind, &object.name),
     );
     let deprecated = deprecations::message(&object.api_version, &object.kind, kubernetes);
-    linter.rule(
-        Severity::Warning,
-        path,
-        "deprecated-api",
-        deprecated.map(str::to_owned),
-    );
-    linter.rule(Severity::Error, path, "match-selector", selector(object, text));
-    linter.rule(
-        Severity::Error,
-        path,
-        "list-annotations",
-        annotations(object, path, text),
-    );
+    linter.report(path, &rules::DEPRECATED_API, deprecated.map(str::to_owned));
+    linter.report(path, &rules::MATCH_SELECTOR, selector(object, text));
+    linter.report(path, &rules::LIST_ANNOTATIONS, annotations(object, path, text));
 }
 
 fn selector(object: &Object, text: &str) -> Option<String> {

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::objects::YAML_SYNTAX;
 use super::place::{Found, Place};
 use super::schema::{Checked, helm_message};
 use super::unit::prepare_as_found;
-use super::{Finding, Linter, Options, Severity, chartfile, objects, undefined};
+use super::{Finding, Linter, Options, Rule, chartfile, objects, rules, undefined};
 use crate::chart::load::Loaded;
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::engine::release::Release;
@@ -28,12 +27,12 @@ pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
     match place.find("templates") {
         Found::Nothing => {
             let words = "directory does not exist".to_owned();
-            linter.rule(Severity::Warning, FOLDER, "templates-folder", Some(words));
+            linter.report(FOLDER, &rules::TEMPLATES_FOLDER, Some(words));
             return;
         }
         Found::File => {
             let words = "not a directory".to_owned();
-            linter.rule(Severity::Error, FOLDER, "templates-folder", Some(words));
+            linter.report(FOLDER, &rules::TEMPLATES_NOT_A_FOLDER, Some(words));
             return;
         }
         Found::Folder => {}
@@ -41,11 +40,11 @@ pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
     let chart = match (&place.loaded, chartfile::validate(place)) {
         (Ok(chart), None) => chart,
         (_, Some(words)) => {
-            linter.rule(Severity::Error, FOLDER, "chart", Some(words));
+            linter.report(FOLDER, &rules::CHART_LOAD, Some(words));
             return;
         }
         (Err(problem), None) => {
-            refused(linter, "chart", problem);
+            refused(linter, &rules::CHART_LOAD, problem);
             return;
         }
     };
@@ -61,9 +60,9 @@ pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
         })
     {
         let message = helm_message(&found, Checked::Tree);
-        linter.rule(Severity::Error, FOLDER, "values-schema", Some(message));
+        linter.report(FOLDER, &rules::VALUES_SCHEMA, Some(message));
         let placed = found.listed.into_iter().filter(|one| one.location.is_some());
-        placed.for_each(|one| linter.own(FOLDER, "values-schema", one.into_diagnostic()));
+        placed.for_each(|one| linter.own(FOLDER, &rules::VALUES_SCHEMA, one.into_diagnostic()));
         // Helm ends here, and users would come back for what the templates have.
         helms = false;
     }
@@ -80,8 +79,8 @@ pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
     }
 }
 
-fn refused(linter: &mut Linter, rule: &'static str, problem: &Diagnostics) {
-    linter.rule(Severity::Error, FOLDER, rule, Some(problem.to_string()));
+fn refused(linter: &mut Linter, rule: &'static Rule, problem: &Diagnostics) {
+    linter.report(FOLDER, rule, Some(problem.to_string()));
     if let Some(one) = problem.iter().next() {
         linter.explain(one.clone());
     }
@@ -117,13 +116,13 @@ fn run(prepared: &Prepared, options: &Options, linter: &mut Linter, helms: bool)
     let program = match Program::try_new(root.clone()) {
         Ok(Ok(program)) => program,
         Ok(Err(problems)) => {
-            tell(linter, "template-syntax", &problems, helms, &mut told);
+            tell(linter, &rules::TEMPLATE_SYNTAX, &problems, helms, &mut told);
             is_whole = false;
             leave_out(&mut root, &problems);
             Program::try_new(root).ok()?.ok()?
         }
         Err(problem) => {
-            refused(linter, "template-syntax", &problem);
+            refused(linter, &rules::TEMPLATE_SYNTAX, &problem);
             return None;
         }
     };
@@ -131,7 +130,13 @@ fn run(prepared: &Prepared, options: &Options, linter: &mut Linter, helms: bool)
         Ok((output, mut problems)) => {
             // What is missing may be defined where it can't be read.
             problems.retain(|one| is_whole || !one.is_missing_template());
-            tell(linter, "template-render", &problems, helms && is_whole, &mut told);
+            tell(
+                linter,
+                &rules::TEMPLATE_RENDER,
+                &problems,
+                helms && is_whole,
+                &mut told,
+            );
             Some(Ran {
                 program,
                 output,
@@ -140,7 +145,7 @@ fn run(prepared: &Prepared, options: &Options, linter: &mut Linter, helms: bool)
             })
         }
         Err(problem) if helms && is_whole => {
-            refused(linter, "template-render", &problem);
+            refused(linter, &rules::TEMPLATE_RENDER, &problem);
             None
         }
         Err(_) => None,
@@ -201,7 +206,7 @@ fn blame_templates(
     let mut rendered: Vec<&mut Finding> = linter
         .findings
         .iter_mut()
-        .filter(|one| one.rule == YAML_SYNTAX && one.diagnostic.is_some())
+        .filter(|one| one.rule == &rules::YAML_SYNTAX && one.diagnostic.is_some())
         .collect();
     let full = |path: &str| -> Arc<str> { format!("{}/{path}", chart.name()).into() };
     let traced: BTreeSet<Arc<str>> = rendered.iter().map(|one| full(&one.path)).collect();
@@ -224,7 +229,7 @@ fn blame_templates(
 
 fn tell(
     linter: &mut Linter,
-    rule: &'static str,
+    rule: &'static Rule,
     problems: &[Problem],
     helms: bool,
     told: &mut Vec<Location>,
@@ -233,7 +238,7 @@ fn tell(
         let diagnostic = problem.diagnostic();
         told.extend(diagnostic.location.clone());
         if helms && index == 0 {
-            linter.rule(Severity::Error, FOLDER, rule, Some(problem.helm_text()));
+            linter.report(FOLDER, rule, Some(problem.helm_text()));
             linter.explain(diagnostic);
         } else {
             linter.own(FOLDER, rule, diagnostic);
@@ -262,11 +267,11 @@ fn each_template(chart: &Loaded, output: &Output, options: &Options, linter: &mu
             objects::unreadable(linter, path, &name, text);
             continue;
         }
-        linter.rule(Severity::Error, path, "template-extension", extension(path));
+        linter.report(path, &rules::TEMPLATE_EXTENSION, extension(path));
         if !objects::is_yaml(path) || text.trim().is_empty() {
             continue;
         }
-        linter.rule(Severity::Warning, path, "top-indent", top_indent(text));
+        linter.report(path, &rules::TOP_INDENT, top_indent(text));
         readable = objects::each(linter, path, &name, text, &mut |linter, object| {
             objects::check(linter, path, object, text, kubernetes);
         });
@@ -329,6 +334,6 @@ fn undefined(ran: &Ran, chart: &Loaded, values: &Map, linter: &mut Linter) {
         }
         let name = one.location.source.name();
         let file = name.split_once('/').map_or(name, |(_, rest)| rest).to_owned();
-        linter.own(&file, undefined::UNDEFINED_VALUE, diagnostic);
+        linter.own(&file, &rules::UNDEFINED_VALUE, diagnostic);
     }
 }

@@ -3,7 +3,7 @@
 use super::place::unreadable;
 use super::place::{Found, Place};
 use super::schema::{Checked, helm_message};
-use super::{Linter, Options, Severity};
+use super::{Linter, Options, rules};
 use crate::chart::values_file::{self, ValuesFileError};
 use crate::diag::Class;
 use crate::go_yaml_errors::go_yaml_message;
@@ -17,7 +17,7 @@ const FILE: &str = "values.yaml";
 pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
     if place.find(FILE) == Found::Nothing {
         let words = "file does not exist".to_owned();
-        linter.rule(Severity::Info, FILE, "values-file", Some(words));
+        linter.report(FILE, &rules::VALUES_FILE, Some(words));
         return;
     }
     let Some(source) = place.text(FILE, Class::Values) else {
@@ -25,7 +25,7 @@ pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
             "unable to parse YAML: read {}/{FILE}: is a directory",
             place.shown
         );
-        linter.rule(Severity::Error, FILE, "values-syntax", Some(words));
+        linter.report(FILE, &rules::VALUES_SYNTAX, Some(words));
         return;
     };
     let read = match source {
@@ -36,7 +36,7 @@ pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
         Ok(values) => values,
         Err((message, problem)) => {
             let message = format!("unable to parse YAML: {message}");
-            linter.rule(Severity::Error, FILE, "values-syntax", Some(message));
+            linter.report(FILE, &rules::VALUES_SYNTAX, Some(message));
             if let Some(one) = problem.iter().next() {
                 linter.explain(one.clone());
             }
@@ -58,7 +58,7 @@ pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
     };
     if let Err(found) = schema::validate(&level, &all, &|_| None::<Location>) {
         let message = helm_message(&found, Checked::Alone);
-        linter.rule(Severity::Error, FILE, "values-schema", Some(message));
+        linter.report(FILE, &rules::VALUES_SCHEMA, Some(message));
     }
 }
 

@@ -11,7 +11,7 @@ use super::rendering::ValueFlags;
 #[derive(Args, Debug)]
 pub(crate) struct Lint {
     /// The charts: folders or archives
-    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "PATH", required_unless_present = "rules", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) values: ValueFlags,
@@ -35,4 +35,7 @@ pub(crate) struct Lint {
     /// Do not look for values that no values file knows
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) skip_undefined: bool,
+    /// List the rules, and check nothing
+    #[arg(long)]
+    pub(crate) rules: bool,
 }

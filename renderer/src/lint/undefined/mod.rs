@@ -35,9 +35,6 @@ use crate::engine::{Program, on_large_stack};
 use crate::source::Location;
 use crate::value::{Map, Value};
 
-/// The name of this rule.
-pub const UNDEFINED_VALUE: &str = "undefined-value";
-
 /// A use of a value that nothing defines.
 #[derive(Debug, Clone)]
 pub struct Undefined {
