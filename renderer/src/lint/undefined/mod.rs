@@ -24,7 +24,6 @@
 mod known;
 #[cfg(test)]
 mod tests;
-mod uses;
 mod walk;
 
 use std::sync::Arc;

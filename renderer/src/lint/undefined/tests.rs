@@ -184,3 +184,35 @@ fn a_near_key_is_named() {
     assert_eq!(all[0].near.as_deref(), Some("image.repository"));
     assert_eq!(all[0].location.position().column, 4);
 }
+
+/// A function without a row would be followed as if it took nil; a row without a function would do nothing.
+#[test]
+fn each_function_has_a_row_in_the_table_of_traits() {
+    use crate::funcs::traits::TABLE;
+    let functions: std::collections::BTreeSet<&str> = crate::engine::families()
+        .into_iter()
+        .flat_map(|(_, functions)| functions)
+        .map(|function| function.name)
+        .collect();
+    let rows: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();
+    assert!(rows.is_sorted(), "the table is searched by halving");
+    assert_eq!(rows, functions.into_iter().collect::<Vec<_>>());
+}
+
+/// Sprig has many functions under two names, of which one was once followed and the other was not.
+#[test]
+fn two_names_of_a_function_are_followed_alike() {
+    use crate::funcs::traits::{TABLE, usage};
+    for (name, found) in TABLE {
+        let plain = name.strip_prefix("must").map(|rest| {
+            let mut letters = rest.chars();
+            let first = letters.next().map(|first| first.to_ascii_lowercase());
+            first.into_iter().chain(letters).collect::<String>()
+        });
+        if let Some(plain) = plain.and_then(|plain| usage(&plain)) {
+            assert_eq!(plain, *found, "{name}");
+        }
+    }
+    assert_eq!(usage("trimall"), usage("trimAll"));
+    assert_eq!(usage("nothing"), None);
+}

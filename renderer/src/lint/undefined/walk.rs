@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::known::Known;
-use super::uses::{asks, uses, writes};
 use crate::engine::Program;
+use crate::funcs::traits::{Usage, usage};
 use crate::source::{Location, Source, Span};
 use crate::template::inspect::{self, Branch, Keyword, Pipeline, Step, Term, TermKind};
 
@@ -291,7 +291,7 @@ impl Walker<'_> {
             }
             return Operand::unknown();
         };
-        if matches!(&**name, "and" | "or") {
+        if usage(name) == Some(Usage::ShortCircuits) {
             return self.one_after_another(rest, frame);
         }
         let mut args: Vec<Operand> = rest.iter().map(|word| self.term(word, frame)).collect();
@@ -320,24 +320,26 @@ impl Walker<'_> {
         literals: &[Option<&str>],
         frame: &mut Frame,
     ) -> Operand {
-        match name {
-            "include" => {
+        match usage(name).unwrap_or(Usage::TakesNil) {
+            Usage::Includes => {
                 if let (Some(Some(template)), Some(dot)) = (literals.first(), args.pop()) {
                     let guards = frame.guards.clone();
                     self.call(&Arc::from(*template), dot.value, &guards);
                 }
                 Operand::unknown()
             }
-            "dict" => Operand::of(dict(args, literals)),
-            "deepCopy" | "mustDeepCopy" => args
+            Usage::MakesDict => Operand::of(dict(args, literals)),
+            Usage::Copies => args
                 .pop()
                 .map_or(Operand::unknown(), |one| Operand::of(one.value)),
-            "fail" => {
+            Usage::Fails => {
                 self.fails = true;
                 Operand::unknown()
             }
-            "index" | "get" | "hasKey" => self.member(name, args, literals, frame),
-            "dig" => {
+            lookup @ (Usage::Indexes | Usage::Gets | Usage::AsksForKey) => {
+                self.member(lookup, args, literals, frame)
+            }
+            Usage::Digs => {
                 let keys: Option<Path> = literals
                     .iter()
                     .take(args.len().saturating_sub(2))
@@ -348,7 +350,7 @@ impl Walker<'_> {
                 }
                 Operand::unknown()
             }
-            _ if asks(name) => {
+            Usage::Requires => {
                 let Some(asked) = args.pop() else {
                     return Operand::unknown();
                 };
@@ -360,24 +362,24 @@ impl Walker<'_> {
                 }
                 Operand::of(asked.value)
             }
-            _ if writes(name) => {
+            Usage::Writes => {
                 self.written(&args, literals);
                 Operand::unknown()
             }
-            _ if uses(name) => {
+            Usage::Uses => {
                 for one in args {
                     self.used(one);
                 }
                 Operand::unknown()
             }
-            _ => Operand::unknown(),
+            Usage::TakesNil | Usage::ShortCircuits => Operand::unknown(),
         }
     }
 
     /// What is below a value by a key that is a constant.
     fn member(
         &mut self,
-        name: &str,
+        lookup: Usage,
         mut args: Vec<Operand>,
         literals: &[Option<&str>],
         frame: &Frame,
@@ -396,14 +398,14 @@ impl Walker<'_> {
             _ => return Operand::unknown(),
         };
         self.mention(&path);
-        if name == "index" && base.gap.is_some() {
+        if lookup == Usage::Indexes && base.gap.is_some() {
             self.used(Operand {
                 value: Seen::Unknown,
                 gap: base.gap,
             });
             return Operand::unknown();
         }
-        if name == "hasKey" || self.gap(&path, Span::default(), frame).is_some() {
+        if lookup == Usage::AsksForKey || self.gap(&path, Span::default(), frame).is_some() {
             return Operand::unknown();
         }
         Operand::of(Seen::Values(path))
