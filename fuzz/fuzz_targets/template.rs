@@ -20,10 +20,11 @@ const STEPS: u64 = 20_000;
 
 fuzz_target!(|text: &str| {
     let source = Source::new("fuzz", text);
-    let values = match yaml::parse(&source, Class::Values, &yaml::Limits::default()).map(yaml::Node::into_value) {
-        Ok(Value::Map(map)) => map,
-        _ => Map::default(),
-    };
+    let values =
+        match yaml::parse(&source, Class::Values, &yaml::Limits::default()).map(yaml::Node::into_value) {
+            Ok(Value::Map(map)) => map,
+            _ => Map::default(),
+        };
     let unit = Unit {
         name: "app".to_owned(),
         path: "app".to_owned(),

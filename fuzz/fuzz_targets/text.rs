@@ -33,7 +33,11 @@ fuzz_target!(|text: &str| {
     if let Ok(node) = yaml::parse(&source, Class::Config, &yaml::Limits::default()) {
         let value = node.into_value();
         let written = yaml::write(&value);
-        let back = yaml::parse(&Source::new("back", written.as_str()), Class::Config, &yaml::Limits::default());
+        let back = yaml::parse(
+            &Source::new("back", written.as_str()),
+            Class::Config,
+            &yaml::Limits::default(),
+        );
         assert_eq!(back.map(yaml::Node::into_value).ok(), Some(value), "{written}");
     }
 });

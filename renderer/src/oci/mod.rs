@@ -51,6 +51,8 @@ mod client;
 mod copy;
 mod error;
 mod failure;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod layout;
 mod login;
 mod pull;

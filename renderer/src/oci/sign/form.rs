@@ -103,7 +103,7 @@ pub(super) fn simple(
 
 /// `Ok` when the key signed, in this bundle, that the digest is good. `Err` says why not. The
 /// signature is checked first: what is behind a wrong one is not read.
-pub(super) fn check_bundle(bytes: &[u8], digest: &Digest, key: &VerifyingKey) -> Result<(), String> {
+pub(in crate::oci) fn check_bundle(bytes: &[u8], digest: &Digest, key: &VerifyingKey) -> Result<(), String> {
     let bundle: Bundle =
         serde_json::from_slice(bytes).map_err(|error| format!("it is not a bundle: {error}"))?;
     if !bundle.media_type.starts_with(BUNDLE_PREFIX) {
@@ -139,7 +139,7 @@ pub(super) fn check_bundle(bytes: &[u8], digest: &Digest, key: &VerifyingKey) ->
 }
 
 /// As [`check_bundle`], for a simple signing payload.
-pub(super) fn check_simple(
+pub(in crate::oci) fn check_simple(
     payload: &[u8],
     signature: &str,
     digest: &Digest,

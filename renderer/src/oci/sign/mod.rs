@@ -23,7 +23,7 @@ use crate::reference::{At, Digest, Locator, Place, Repository};
 use crate::report::Outcome;
 use crate::world::World;
 
-mod form;
+pub(in crate::oci) mod form;
 mod key;
 mod signature_lookup;
 
