@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use serde_json::json;
@@ -36,7 +36,7 @@ async fn address(bench: &Bench, number: usize, what: &str) -> String {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn one_works_and_the_next_takes_over_when_it_dies_or_ends() {
+fn one_works_and_the_next_takes_over_when_it_dies() {
     run(async {
         let mut bench = Bench::start("lead", &ELECTION).await;
         bench.logged(0, "controllers started").await;
@@ -49,26 +49,33 @@ fn one_works_and_the_next_takes_over_when_it_dies_or_ends() {
             "one works at a time"
         );
         bench.end(0, false);
-        let died = Instant::now();
         bench.logged(1, "controllers started").await;
-        assert!(died.elapsed() < Duration::from_secs(20), "{:?}", died.elapsed());
         bench.finish("render-shop", 0, &success()).await;
         bench.until_state("shop", "JobSucceeded").await;
-        // One that is told to end gives the lease up: nobody waits for it to run out.
-        bench.operate(&ELECTION);
-        bench.logged(2, "new leader").await;
-        let ended = bench.end(1, true);
+    });
+}
+
+/// The lease is longer than anything here waits: the next one leads in time only when it was given up.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn who_receives_sigterm_gives_the_lease_up() {
+    let election = [
+        "--leader-elect",
+        "--lease-duration=1h",
+        "--renew-deadline=30m",
+        "--retry-period=5s",
+    ];
+    run(async {
+        let mut bench = Bench::start("released", &election).await;
+        bench.logged(0, "controllers started").await;
+        bench.operate(&election);
+        bench.logged(1, "new leader").await;
+        let ended = bench.end(0, true);
         assert!(ended.success());
-        assert!(bench.log(1).contains("released the lease"));
-        let given_up = Instant::now();
-        bench.logged(2, "controllers started").await;
-        assert!(
-            given_up.elapsed() < Duration::from_secs(5),
-            "{:?}",
-            given_up.elapsed()
-        );
+        assert!(bench.log(0).contains("released the lease"));
+        bench.logged(1, "controllers started").await;
         let lease = bench.api::<Lease>().get("solar-operator").await.unwrap();
-        assert_eq!(lease.spec.and_then(|spec| spec.lease_transitions), Some(3));
+        assert_eq!(lease.spec.and_then(|spec| spec.lease_transitions), Some(2));
     });
 }
 
