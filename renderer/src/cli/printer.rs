@@ -3,8 +3,8 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::args::global::{Color, Global, Output};
 use super::draw;
@@ -27,6 +27,7 @@ pub(crate) struct Printer {
     result_file: Option<PathBuf>,
     in_a_pod: bool,
     finished: Arc<AtomicBool>,
+    waiting: Arc<Mutex<Option<String>>>,
 }
 
 /// How the end went.
@@ -59,6 +60,7 @@ impl Printer {
             result_file: global.result_file.clone(),
             in_a_pod,
             finished: Arc::default(),
+            waiting: Arc::default(),
         }
     }
 
@@ -101,6 +103,24 @@ impl Printer {
     /// Whether only errors are wanted.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
+    }
+
+    /// Says what is waited for, unless nothing but errors is wanted; it is known then if the run is interrupted.
+    pub(crate) fn wait(&self, line: &str) {
+        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(line.to_owned());
+        if !self.quiet {
+            // A line of progress may be drawn.
+            let clear = if self.progress { "\r\x1b[K" } else { "" };
+            to_stderr(&format!("{clear}waiting: {line}\n"));
+        }
+    }
+
+    /// What was waited for last.
+    pub(crate) fn waiting(&self) -> Option<String> {
+        self.waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// A warning, unless they are not wanted.

@@ -19,7 +19,7 @@ pub(crate) struct Progress {
     draws: bool,
     verb: &'static str,
     traces: bool,
-    notices: bool,
+    printer: Printer,
     drawn: AtomicBool,
     blob: Mutex<Option<(Digest, u64, u64)>>,
 }
@@ -31,7 +31,7 @@ impl Progress {
             draws: printer.shows_progress(),
             verb,
             traces: printer.is_verbose(),
-            notices: !printer.is_quiet(),
+            printer: printer.clone(),
             drawn: AtomicBool::new(false),
             blob: Mutex::new(None),
         }
@@ -80,10 +80,8 @@ impl oci::Progress for Progress {
     }
 
     fn waiting(&self, line: &str) {
-        if self.notices {
-            self.end();
-            to_stderr(&format!("waiting: {line}\n"));
-        }
+        self.end();
+        self.printer.wait(line);
     }
 
     fn traces(&self) -> bool {

@@ -115,6 +115,9 @@ fn end(printer: &Printer, class: Class, on_its_way: Option<Report>) -> ! {
             .note(format!("{} was on its way", what.join(", ")))
             .note(UNKNOWN);
     }
+    if let Some(line) = printer.waiting() {
+        problem = problem.note(format!("waited for: {line}"));
+    }
     let problem = problem.into();
     let report = Report {
         error: Report::failure(&problem).error,

@@ -410,3 +410,43 @@ fn memory_does_not_grow_with_the_chart() {
     );
     assert!(large < 48 * 1024, "{large} KiB");
 }
+
+/// It once said that it was interrupted, and nothing of the registry that could not be reached.
+#[test]
+fn an_interrupted_push_names_what_it_waited_for() {
+    use std::io::{BufRead as _, BufReader};
+    let mut push = crate::command();
+    push.arg(testdata().join("release.yaml"));
+    // Nobody listens at port 1.
+    push.args(["--url", "oci://127.0.0.1:1/charts", "--plain-http", "-o", "json"]);
+    push.args(["--retries", "100"]);
+    let mut child = push
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
+    let waiting = lines.find(|line| line.starts_with("waiting: ")).unwrap();
+    assert!(
+        waiting.contains("127.0.0.1:1") && waiting.contains("refused"),
+        "{waiting}"
+    );
+    let id = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-TERM", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let rest: Vec<String> = lines.collect();
+    let run = Run::from(child.wait_with_output().unwrap());
+    assert_eq!(run.code, 143, "{rest:?}");
+    let notes = run.json()["error"]["notes"].to_string();
+    assert!(
+        notes.contains("waited for: ") && notes.contains("refused"),
+        "{notes}"
+    );
+}
