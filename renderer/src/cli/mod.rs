@@ -102,6 +102,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let done = catch_unwind(AssertUnwindSafe(|| execute(&cli.command, &matches, &context)));
     let done = done.unwrap_or_else(|panic| Done::One(Box::new(Outcome::failed(internal(panic.as_ref())))));
+    while signals.is_ending() {
+        // A helper that the handler has ended once made a refusal of it. The process ends with the handler's code.
+        std::thread::park();
+    }
     conclude(&printer, done)
 }
 

@@ -48,6 +48,12 @@ impl Signals {
         self.lock().caught
     }
 
+    /// Whether a signal's handler is ending the process: what fails from here on fails because of it.
+    pub(crate) fn is_ending(&self) -> bool {
+        let state = self.lock();
+        state.caught.is_some() && !state.taken_over
+    }
+
     /// From here on a chart may arrive, whatever ends the command: what is known of it.
     pub(crate) fn goes_out(&self, report: &Report) {
         self.lock().on_its_way = Some(report.clone());
