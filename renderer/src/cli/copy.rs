@@ -6,9 +6,10 @@ use super::client::client_options;
 use super::context::{Context, Outcome};
 use super::keys::signer;
 use super::progress::Progress;
-use super::push::{describe, failed, shipped};
+use super::push::outcome;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::{self, ClientOptions, CopyOptions, IfExists, PushOptions};
+use crate::pipeline::{delivered, describe};
 use crate::reference::{Place, Target};
 
 /// `copy`
@@ -54,14 +55,14 @@ pub(crate) fn copy(args: &Copy, context: &Context<'_>) -> Outcome {
         Ok(copied) => {
             let mut report = describe(&copied.artifact);
             report.reference = Some(copied.destination.to_string());
-            let mut outcome = shipped(report, copied.result, false);
+            let mut copied_outcome = outcome(delivered(report, copied.result), false);
             if let Some(count) = copied.referrers {
-                outcome.text.push_str(&format!("Referrers: {count}\n"));
-                outcome.report.referrers = Some(count as u64);
+                copied_outcome.text.push_str(&format!("Referrers: {count}\n"));
+                copied_outcome.report.referrers = Some(count as u64);
             }
-            outcome
+            copied_outcome
         }
-        Err(problem) => failed(crate::report::Report::default(), problem),
+        Err(problem) => Outcome::failed(problem),
     }
 }
 

@@ -1,35 +1,24 @@
 //! `digest`
 
 use super::args::digest::DigestArgs;
-use super::args::versions::PushVersions;
 use super::context::{Context, Outcome};
-use super::input::{prepare_any, warn};
-use super::push::{check_expected, describe, failed};
-use crate::report::{self, Report};
+use super::input::{Source, packer};
+use super::push::deliver;
+use crate::diag::Result;
+use crate::pipeline::Request;
 
 /// `digest`
 pub(crate) fn digest(args: &DigestArgs, context: &Context<'_>) -> Outcome {
-    let versions = PushVersions {
-        version: args.versions.version.clone(),
-        app_version: args.versions.app_version.clone(),
-    };
-    let prepared = match prepare_any(&args.input, &versions, context) {
-        Ok(prepared) => prepared,
-        Err(problem) => return Outcome::failed(problem),
-    };
-    warn(&prepared, context);
-    let artifact = &prepared.artifact;
-    let report = describe(artifact);
-    if let Err(problem) = check_expected(artifact, args.expect_digest.as_ref()) {
-        return failed(report, problem);
+    run(args, context).unwrap_or_else(Outcome::failed)
+}
+
+fn run(args: &DigestArgs, context: &Context<'_>) -> Result<Outcome> {
+    let source = Source::of(&args.input, context)?;
+    let mut request = Request::new(source.input(args.versions.given())?);
+    request.push.expect_digest.clone_from(&args.expect_digest);
+    let mut outcome = deliver(&request, None, &mut packer(), context);
+    if let (None, Some(digest)) = (&outcome.problem, &outcome.report.digest) {
+        outcome.text = format!("{digest}\n");
     }
-    let report = Report {
-        outcome: Some(report::Outcome::Rendered),
-        ..report
-    };
-    Outcome {
-        report,
-        text: format!("{}\n", artifact.digest),
-        problem: None,
-    }
+    Ok(outcome)
 }

@@ -1,35 +1,81 @@
 //! The inputs of commands that make an artifact: a config, a chart folder or an archive.
 
 use std::fs::File;
-use std::io::Read as _;
-use std::path::Path;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
-use super::args::versions::PushVersions;
 use super::context::Context;
-use crate::diag::{Class, Diagnostic, Diagnostics, Result};
-use crate::package::Packer;
-use crate::pipeline::{self, Prepared, Versions};
+use crate::config::{self, Config};
+use crate::diag::{Class, Diagnostic, Result};
+use crate::package::{Packer, Stamp};
+use crate::pipeline::{self, Input, Prepared, Versions};
 
-/// A chart folder, an archive or a config, told apart by what is there.
-pub(crate) fn prepare_any(input: &Path, versions: &PushVersions, context: &Context<'_>) -> Result<Prepared> {
-    let PushVersions { version, app_version } = versions;
-    let given = version.is_some() || app_version.is_some();
-    if input != Path::new("-") && input.is_dir() {
-        let versions = Versions {
-            version: version.as_deref(),
-            app_version: app_version.as_deref(),
-        };
-        return pipeline::from_folder(input, versions, pipeline::stamp(context.world)?, &mut packer());
+/// An input, told apart by what is at its path.
+pub(crate) enum Source {
+    /// A config that was read, and the folder it is in.
+    Config { config: Config, base: PathBuf },
+    /// A chart folder.
+    Folder { path: PathBuf, stamp: Stamp },
+    /// An archive.
+    Archive(PathBuf),
+}
+
+impl Source {
+    /// Of a path; `-` is a config on standard input.
+    pub(crate) fn of(path: &Path, context: &Context<'_>) -> Result<Self> {
+        Self::with_stamp(path, io::stdin(), || pipeline::stamp(context.world))
     }
-    if given {
-        let message = "--version and --app-version go with a chart folder";
-        return Err(Diagnostics::from(Diagnostic::error(Class::Usage, message)));
+
+    /// As [`Self::of`], with the time for folders, and what `-` means.
+    pub(crate) fn with_stamp(
+        path: &Path,
+        stdin: impl Read,
+        stamp: impl FnOnce() -> Result<Stamp>,
+    ) -> Result<Self> {
+        let is_stdin = path == Path::new("-");
+        if !is_stdin && path.is_dir() {
+            let path = path.to_owned();
+            return Ok(Self::Folder {
+                path,
+                stamp: stamp()?,
+            });
+        }
+        if !is_stdin && is_archive(path) {
+            return Ok(Self::Archive(path.to_owned()));
+        }
+        Ok(Self::Config {
+            config: pipeline::read_config(path, stdin)?,
+            base: folder_of(path).to_owned(),
+        })
     }
-    if input != Path::new("-") && is_archive(input) {
-        return pipeline::from_archive(input, &mut packer());
+
+    /// A config, whatever else the path may look like.
+    pub(crate) fn config(path: &Path, context: &Context<'_>) -> Result<Self> {
+        let text = pipeline::read_source(path, io::stdin())?;
+        pipeline::check_expected_config(&text, context.world)?;
+        Ok(Self::Config {
+            config: config::parse(&text)?,
+            base: folder_of(path).to_owned(),
+        })
     }
-    let config = pipeline::read_config(input, std::io::stdin())?;
-    pipeline::from_config(&config, folder_of(input), &mut packer())
+
+    /// For the pipeline; only a folder takes versions.
+    pub(crate) fn input<'a>(&'a self, versions: Versions<'a>) -> Result<Input<'a>> {
+        let given = versions.version.is_some() || versions.app_version.is_some();
+        match self {
+            Self::Folder { path, stamp } => Ok(Input::Folder {
+                path,
+                versions,
+                stamp: *stamp,
+            }),
+            _ if given => {
+                let message = "--version and --app-version require a chart folder";
+                Err(Diagnostic::error(Class::Usage, message).into())
+            }
+            Self::Config { config, base } => Ok(Input::Config { config, base }),
+            Self::Archive(path) => Ok(Input::Archive(path)),
+        }
+    }
 }
 
 /// By name, or by gzip's first bytes.
@@ -47,7 +93,7 @@ pub(crate) fn is_archive(path: &Path) -> bool {
 }
 
 /// The folder that a config's paths are relative to.
-pub(crate) fn folder_of(config: &Path) -> &Path {
+fn folder_of(config: &Path) -> &Path {
     config.parent().unwrap_or(Path::new(""))
 }
 

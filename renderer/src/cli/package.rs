@@ -7,15 +7,13 @@ use super::args::provenance::Provenance;
 use super::client::client_options;
 use super::context::{Context, Done, Outcome};
 use super::dependency::{Wanted, update_first};
-use super::input::{packer, warn};
-use super::push::{check_expected, describe, failed};
+use super::input::packer;
+use super::push::deliver;
 use crate::diag::{Class, Diagnostic, Result};
-use crate::oci::{self, ClientOptions};
+use crate::oci::{ClientOptions, IfExists, PushOptions};
 use crate::package::Packer;
-use crate::package::artifact::Artifact;
-use crate::pipeline::{self, Versions};
+use crate::pipeline::{self, Input, Request};
 use crate::reference::Target;
-use crate::report::Report;
 
 /// `package`
 pub(crate) fn package(args: &Package, context: &Context<'_>) -> Done {
@@ -54,40 +52,16 @@ fn package_one(
     packer: &mut Packer,
     context: &Context<'_>,
 ) -> Outcome {
-    let versions = Versions {
-        version: args.versions.version.as_deref(),
-        app_version: args.versions.app_version.as_deref(),
-    };
-    let prepared = update_dependencies(chart, args, client, context)
-        .and_then(|()| pipeline::stamp(context.world))
-        .and_then(|stamp| pipeline::from_folder(chart, versions, stamp, packer));
-    let prepared = match prepared {
-        Ok(prepared) => prepared,
-        Err(problem) => return Outcome::failed(problem),
-    };
-    warn(&prepared, context);
-    let report = describe(&prepared.artifact);
-    match save(&prepared.artifact, args, context) {
-        Ok(pushed) => {
-            let path = pushed
-                .reference
-                .strip_prefix("file:")
-                .unwrap_or(&pushed.reference);
-            let digest = &prepared.artifact.digest;
-            let text = format!("Successfully packaged chart and saved it to: {path}\nDigest: {digest}\n");
-            let report = Report {
-                outcome: Some(pushed.outcome),
-                reference: Some(pushed.reference),
-                ..report
-            };
-            Outcome {
-                report,
-                text,
-                problem: None,
-            }
-        }
-        Err(problem) => failed(report, problem),
+    let delivered =
+        update_dependencies(chart, args, client, context).and_then(|()| save(chart, args, packer, context));
+    let mut outcome = delivered.unwrap_or_else(Outcome::failed);
+    if outcome.problem.is_none() {
+        let reference = outcome.report.reference.as_deref().unwrap_or_default();
+        let path = reference.strip_prefix("file:").unwrap_or(reference);
+        let digest = outcome.report.digest.as_deref().unwrap_or_default();
+        outcome.text = format!("Successfully packaged chart and saved it to: {path}\nDigest: {digest}\n");
     }
+    outcome
 }
 
 fn update_dependencies(
@@ -106,24 +80,23 @@ fn update_dependencies(
 }
 
 /// As with Helm, a package that is there is replaced: it is what the folder makes.
-fn save(artifact: &Artifact, args: &Package, context: &Context<'_>) -> Result<oci::Pushed> {
-    check_expected(artifact, args.expect_digest.as_ref())?;
+fn save(chart: &Path, args: &Package, packer: &mut Packer, context: &Context<'_>) -> Result<Outcome> {
+    let input = Input::Folder {
+        path: chart,
+        versions: args.versions.given(),
+        stamp: pipeline::stamp(context.world)?,
+    };
     let target = Target::File {
         dir: args.destination.clone(),
     };
-    let destination = oci::resolve(&target, artifact, false)?;
-    let options = oci::PushOptions {
-        if_exists: oci::IfExists::Replace,
-        ..oci::PushOptions::default()
+    let options = PushOptions {
+        if_exists: IfExists::Replace,
+        expect_digest: args.expect_digest.clone(),
+        ..PushOptions::default()
     };
-    let client = oci::ClientOptions::default();
-    oci::push(
-        artifact,
-        &destination,
-        &options,
-        &client,
-        context.world,
-        &oci::Silent,
-    )
-    .map_err(|failure| failure.diagnostic().into())
+    let request = Request::new(input).to(target).push(options);
+    let mut outcome = deliver(&request, None, packer, context);
+    // What was there before is of no interest.
+    outcome.report.existing_digest = None;
+    Ok(outcome)
 }

@@ -10,7 +10,7 @@ use super::args::publish::Publish;
 use super::ci;
 use super::client::client_options;
 use super::context::{Context, Done, Outcome};
-use super::input::{folder_of, is_archive};
+use super::input::Source;
 use super::keys::signer;
 use super::printer::to_stderr;
 use super::progress::Progress;
@@ -98,14 +98,8 @@ fn bar(count: usize, all: usize) -> String {
 }
 
 fn make_one(input: &Path, target: &Target, stamp: Stamp, packer: &mut Packer) -> Result<Ready> {
-    let prepared = if input.is_dir() {
-        pipeline::from_folder(input, Versions::default(), stamp, packer)?
-    } else if is_archive(input) {
-        pipeline::from_archive(input, packer)?
-    } else {
-        let config = pipeline::read_config(input, io::empty())?;
-        pipeline::from_config(&config, folder_of(input), packer)?
-    };
+    let source = Source::with_stamp(input, io::empty(), || Ok(stamp))?;
+    let prepared = pipeline::prepare(source.input(Versions::default())?, packer)?;
     let destination = oci::resolve(target, &prepared.artifact, false)?;
     let warnings = prepared.chart.map_or(Vec::new(), |chart| chart.warnings.clone());
     Ok(Ready {

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::context::{Context, Outcome};
-use super::push::{describe, failed, shipped};
+use super::push::outcome;
 use super::{ci, signals};
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::oci::{Finished, Going};
+use crate::pipeline::{Delivered, delivered, describe};
 use crate::report::{self, Report};
 
 /// One row of the table.
@@ -71,7 +72,7 @@ impl<'a> Rows<'a> {
             Finished::Unmade(problem) => {
                 let named = problem.into_vec().into_iter().map(|one| name_input(one, input));
                 let problem = Diagnostics::from_vec(named.collect());
-                let outcome = problem.map_or_else(|| failed(Report::default(), internal()), Outcome::failed);
+                let outcome = problem.map_or_else(|| Outcome::failed(internal()), Outcome::failed);
                 return Row::new(input, None, outcome, None);
             }
             Finished::Stopped { going } => {
@@ -85,7 +86,7 @@ impl<'a> Rows<'a> {
                 }
                 let mut report = describe(&ready.artifact);
                 report.reference = Some(ready.destination.to_string());
-                let mut outcome = shipped(report, result, false);
+                let mut outcome = outcome(delivered(report, result), false);
                 if self.check {
                     outcome.report.would = outcome.report.outcome.take();
                 }
@@ -101,7 +102,7 @@ impl<'a> Rows<'a> {
                         problem: None,
                     }
                 } else {
-                    failed(report, self.clash(input, by, &ready.destination.to_string()))
+                    failed_with(report, self.clash(input, by, &ready.destination.to_string()))
                 };
                 (ready, outcome, same.then_some(by))
             }
@@ -142,7 +143,7 @@ impl<'a> Rows<'a> {
         };
         Outcome {
             problem: None,
-            ..failed(report.with_digest(&going.digest, going.size), one.into())
+            ..failed_with(report.with_digest(&going.digest, going.size), one.into())
         }
     }
 }
@@ -218,6 +219,11 @@ fn say_stopped(rows: &mut [Row], class: Class) {
         problem.extend(own);
     }
     first.outcome.problem = Some(problem);
+}
+
+/// A failure with what is known of the chart.
+fn failed_with(report: Report, problem: Diagnostics) -> Outcome {
+    outcome(Delivered::failed(report, problem), false)
 }
 
 fn internal() -> Diagnostics {

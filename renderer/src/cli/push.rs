@@ -1,38 +1,28 @@
-//! `push`, and how an artifact gets to its target for the other commands.
+//! `push`, and how the commands that make an artifact run the pipeline.
+
+use std::path::Path;
 
 use super::args::policy::{Exists, Policy};
 use super::args::push::Push;
 use super::args::registry::Registry;
+use super::chart_files;
 use super::client::client_options;
 use super::context::{Context, Outcome};
-use super::input::{is_archive, prepare_any, warn};
+use super::input::{Source, is_archive, packer, warn};
 use super::keys::signer;
 use super::progress::Progress;
-use crate::diag::{Class, Diagnostic, Diagnostics, Result};
-use crate::oci::{self, ClientOptions, IfExists, PushOptions};
+use crate::diag::{Class, Diagnostic, Result};
+use crate::oci::{self, IfExists, PushOptions};
 use crate::package::Packer;
-use crate::package::artifact::Artifact;
-use crate::pipeline::{self, Prepared};
-use crate::reference::{Digest, Target};
+use crate::pipeline::{self, Delivered, Observer, Prepared, Request};
 use crate::report::{self, Report};
 
 /// `push`
 pub(crate) fn push(args: &Push, context: &Context<'_>) -> Outcome {
-    let prepared = match prepare_push(args, context) {
-        Ok(prepared) => prepared,
-        Err(problem) => return Outcome::failed(problem),
-    };
-    warn(&prepared, context);
-    ship(
-        &prepared.artifact,
-        &args.target,
-        &args.policy,
-        &args.registry,
-        context,
-    )
+    run(args, context).unwrap_or_else(Outcome::failed)
 }
 
-fn prepare_push(args: &Push, context: &Context<'_>) -> Result<Prepared> {
+fn run(args: &Push, context: &Context<'_>) -> Result<Outcome> {
     if !args.chart.is_dir() && !is_archive(&args.chart) {
         let problem = if args.chart.exists() {
             "is neither a chart folder nor an archive"
@@ -44,190 +34,97 @@ fn prepare_push(args: &Push, context: &Context<'_>) -> Result<Prepared> {
             .hint("a config is pushed by `solar-render CONFIG --url TARGET`")
             .into());
     }
-    prepare_any(&args.chart, &args.versions, context)
+    let source = Source::of(&args.chart, context)?;
+    let request = Request::new(source.input(args.versions.given())?).to(args.target.clone());
+    let request = with_policy(request, &args.policy, &args.registry, context)?;
+    Ok(deliver(&request, None, &mut packer(), context))
 }
 
-/// A report of what is known of an artifact before it is shipped.
-pub(crate) fn describe(artifact: &Artifact) -> Report {
-    let layer = artifact.layer().map(|blob| report::Blob {
-        digest: blob.digest.to_string(),
-        size: blob.size,
-    });
-    Report {
-        layer,
-        ..Report::default()
-    }
-    .with_digest(&artifact.digest, artifact.size())
-}
-
-/// A failure with all that is known of the artifact.
-pub(crate) fn failed(report: Report, problem: Diagnostics) -> Outcome {
-    let report = Report {
-        error: Report::failure(&problem).error,
-        ..report
-    };
-    Outcome {
-        report,
-        text: String::new(),
-        problem: Some(problem),
-    }
-}
-
-/// Fails when the digest is not the expected one.
-pub(crate) fn check_expected(artifact: &Artifact, expected: Option<&Digest>) -> Result<()> {
-    match expected {
-        Some(expected) if *expected != artifact.digest => {
-            let message = format!("the digest is {}, but {expected} was expected", artifact.digest);
-            Err(Diagnostic::error(Class::Digest, message)
-                .note("nothing was sent")
-                .into())
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Takes an artifact to a target.
-pub(crate) fn ship(
-    artifact: &Artifact,
-    target: &Target,
+/// What the command line says about the target. Reads the password if it is on standard input, and the key that
+/// signs.
+pub(crate) fn with_policy<'a>(
+    mut request: Request<'a>,
     policy: &Policy,
     registry: &Registry,
     context: &Context<'_>,
-) -> Outcome {
-    let mut report = describe(artifact);
-    let prepared = prepare(artifact, target, policy, registry)
-        .and_then(|both| Ok((both, signer(&policy.signing, registry.password_stdin, context)?)));
-    let ((destination, client), signer) = match prepared {
-        Ok(prepared) => prepared,
-        Err(problem) => return failed(report, problem),
-    };
-    report.reference = Some(destination.to_string());
+) -> Result<Request<'a>> {
     let default = if context.as_solar {
         Exists::Skip
     } else {
         Exists::Fail
     };
-    let if_exists = IfExists::from(policy.if_exists.unwrap_or(default));
-    let options = PushOptions {
-        if_exists,
+    request.allow_mismatch = policy.allow_mismatch;
+    request.push = PushOptions {
+        if_exists: IfExists::from(policy.if_exists.unwrap_or(default)),
         expect_digest: policy.expect_digest.clone(),
         tags: policy.tag.clone(),
         moved_tags: policy.move_tag.clone(),
-        signer,
         ..PushOptions::default()
     };
-    let before = archive_digest(&destination);
-    context.signals.goes_out(&report);
-    let progress = Progress::new(context.printer, "pushing");
-    let pushed = oci::push(
-        artifact,
-        &destination,
-        &options,
-        &client,
-        context.world,
-        &progress,
-    );
-    progress.end();
-    let mut outcome = shipped(report, pushed, context.as_solar);
-    let ours = Some(artifact.digest.to_string());
-    outcome.report.existing_digest = outcome
-        .report
-        .existing_digest
-        .or(before)
-        .filter(|other| Some(other) != ours.as_ref());
-    outcome
+    if !request.skip_push && request.target.is_some() {
+        request.client = client_options(registry)?;
+        request.push.signer = signer(&policy.signing, registry.password_stdin, context)?;
+    }
+    Ok(request)
 }
 
-/// The digest of the chart whose archive is at the destination: a folder keeps no digests.
-fn archive_digest(destination: &oci::Destination) -> Option<String> {
-    let oci::Destination::File { path } = destination else {
-        return None;
-    };
-    // What can't be read as a chart has no digest to report; the push says what is wrong.
-    let existing = pipeline::from_archive(path, &mut Packer::new(1)).ok()?;
-    Some(existing.artifact.digest.to_string())
-}
-
-/// What a push came to, with what was known before.
-pub(crate) fn shipped(
-    mut report: Report,
-    pushed: std::result::Result<oci::Pushed, oci::Failure>,
-    as_solar: bool,
+/// Runs the pipeline, and says what became of it.
+pub(crate) fn deliver(
+    request: &Request<'_>,
+    keep: Option<&Path>,
+    packer: &mut Packer,
+    context: &Context<'_>,
 ) -> Outcome {
-    match pushed {
-        Ok(pushed) => {
-            report.outcome = Some(pushed.outcome);
-            report.existing_digest = pushed.existing_digest.as_ref().map(ToString::to_string);
-            report.reference = Some(pushed.reference);
-            report.signature = pushed.signature;
-            report.tags = pushed.tags.into_iter().map(tag_report).collect();
-            if let Some(equivalent) = pushed.equivalent {
-                report = keep_equivalent(report, &equivalent);
-            }
-            let text = shipped_text(&report, as_solar);
-            Outcome {
-                report,
-                text,
-                problem: None,
-            }
+    let watched = Watched {
+        progress: Progress::new(context.printer, "pushing"),
+        keep,
+        context,
+    };
+    let delivered = pipeline::run(request, packer, context.world, &watched);
+    watched.progress.end();
+    outcome(delivered, context.as_solar)
+}
+
+/// For people and machines.
+pub(crate) fn outcome(delivered: Delivered, as_solar: bool) -> Outcome {
+    let Delivered { report, problem } = delivered;
+    let text = match problem {
+        None => pushed_text(&report, as_solar),
+        Some(_) => String::new(),
+    };
+    Outcome {
+        report,
+        text,
+        problem,
+    }
+}
+
+/// What a run of the pipeline tells the command line.
+struct Watched<'a> {
+    progress: Progress,
+    keep: Option<&'a Path>,
+    context: &'a Context<'a>,
+}
+
+impl Observer for Watched<'_> {
+    fn prepared(&self, prepared: &Prepared) -> Result<()> {
+        warn(prepared, self.context);
+        match (self.keep, &prepared.chart) {
+            (Some(folder), Some(chart)) => chart_files::write_chart(chart, folder),
+            _ => Ok(()),
         }
-        Err(failure) => {
-            report.existing_digest = failure.existing_digest().map(ToString::to_string);
-            // Of several tags the one that the digest was found at.
-            if let Some(reference) = failure.reference() {
-                report.reference = Some(reference.to_owned());
-            }
-            failed(report, failure.diagnostic().into())
-        }
+    }
+
+    fn sending(&self, report: &Report) {
+        self.context.signals.goes_out(report);
+    }
+
+    fn progress(&self) -> &dyn oci::Progress {
+        &self.progress
     }
 }
 
-/// What is at the tag is the chart's digest from now on, though not the one made here.
-fn keep_equivalent(report: Report, equivalent: &oci::Equivalent) -> Report {
-    let (layer, size) = &equivalent.layer;
-    Report {
-        layer: Some(report::Blob {
-            digest: layer.to_string(),
-            size: *size,
-        }),
-        note: Some(equivalent.sameness.note().to_owned()),
-        ..report.with_digest(&equivalent.digest, equivalent.size)
-    }
-}
-
-/// Everything that can be wrong before the network is used.
-fn prepare(
-    artifact: &Artifact,
-    target: &Target,
-    policy: &Policy,
-    registry: &Registry,
-) -> Result<(oci::Destination, ClientOptions)> {
-    let destination = oci::resolve(target, artifact, policy.allow_mismatch)?;
-    let has_tags = !policy.tag.is_empty() || !policy.move_tag.is_empty();
-    if has_tags && matches!(destination, oci::Destination::File { .. }) {
-        let one = Diagnostic::error(Class::Usage, "--tag and --move-tag require oci:// or oci-layout:");
-        return Err(one.note("an archive in a folder has no tags").into());
-    }
-    if policy.signing.sign_by.is_some() && !matches!(destination, oci::Destination::Registry(_)) {
-        return Err(oci::Failure::NoSignatures(destination.to_string()).into());
-    }
-    Ok((destination, client_options(registry)?))
-}
-
-fn tag_report(tagged: oci::Tagged) -> report::Tagged {
-    let oci::Tagged {
-        tag,
-        outcome,
-        existing_digest,
-    } = tagged;
-    report::Tagged {
-        tag: tag.to_string(),
-        outcome,
-        existing_digest: existing_digest.map(|digest| digest.to_string()),
-    }
-}
-
-fn shipped_text(report: &Report, as_solar: bool) -> String {
+fn pushed_text(report: &Report, as_solar: bool) -> String {
     let reference = report.reference.as_deref().unwrap_or_default();
     let digest = report.digest.as_deref().unwrap_or_default();
     let outcome = report.outcome.map_or("", report::Outcome::as_str);

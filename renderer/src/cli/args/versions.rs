@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use crate::pipeline;
+
 /// In place of what Chart.yaml says.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct Versions {
@@ -22,4 +24,24 @@ pub(crate) struct PushVersions {
     /// Give a chart folder this appVersion
     #[arg(long, value_name = "VERSION")]
     pub(crate) app_version: Option<String>,
+}
+
+impl Versions {
+    /// For the pipeline.
+    pub(crate) fn given(&self) -> pipeline::Versions<'_> {
+        pipeline::Versions {
+            version: self.version.as_deref(),
+            app_version: self.app_version.as_deref(),
+        }
+    }
+}
+
+impl PushVersions {
+    /// For the pipeline.
+    pub(crate) fn given(&self) -> pipeline::Versions<'_> {
+        pipeline::Versions {
+            version: self.version.as_deref(),
+            app_version: self.app_version.as_deref(),
+        }
+    }
 }

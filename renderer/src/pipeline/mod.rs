@@ -1,7 +1,11 @@
 //! Input to artifact: config, folder or archive, rendered and packed, every digest known.
 //!
-//! What this returns is a function of the files named and of the [`Stamp`]; nothing is
-//! written and no network is used. Shipping the artifact is the `oci` module's.
+//! What the functions here return is a function of the files named and of the [`Stamp`]; nothing is
+//! written and no network is used. [`run`] goes the whole way, to a pushed chart and its result: how bytes get
+//! to a registry is the `oci` module's.
+
+#[cfg(feature = "oci")]
+mod run;
 
 use std::io::Read;
 use std::path::Path;
@@ -10,6 +14,8 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
+#[cfg(feature = "oci")]
+pub use self::run::{Delivered, Input, Observer, Request, delivered, describe, prepare, run};
 use crate::blueprint;
 use crate::chart::{Chart, folder};
 use crate::config::{self, Config, MAX_CONFIG_BYTES};
@@ -25,6 +31,7 @@ use crate::world::World;
 pub const MAX_EPOCH: u64 = 0o77_777_777_777;
 
 /// A chart with its artifact.
+#[derive(Debug)]
 pub struct Prepared {
     /// The chart; an archive's is not unpacked.
     pub chart: Option<Arc<Chart>>,
@@ -49,24 +56,25 @@ pub fn read_config(path: &Path, stdin: impl Read) -> Result<Config> {
     config::parse(&read_source(path, stdin)?)
 }
 
-/// As [`read_config`], and refuses another config than the environment asks for: in a Job, a node may hold what
-/// a namesake that is gone has left. That passes, so the class is one that is retried.
-pub fn read_expected_config(path: &Path, stdin: impl Read, world: &dyn World) -> Result<Config> {
-    let source = read_source(path, stdin)?;
-    if let Some(expected) = world.env(CONFIG_SHA256) {
-        let digest = Digest::from_sha256(&Sha256::digest(source.text().as_bytes()).into());
-        if digest.hex() != expected.to_ascii_lowercase() {
-            let message = format!("{} is not the config that {CONFIG_SHA256} names", source.name());
-            return Err(Diagnostic::error(Class::Io, message)
-                .note(format!("expected sha256:{expected}, found {digest}"))
-                .hint("the mounted Secret may still hold an older content: try again")
-                .into());
-        }
+/// Refuses another config than the environment asks for: in a Job, a node may hold what a namesake that is gone
+/// has left. That passes, so the class is one that is retried.
+pub fn check_expected_config(source: &Source, world: &dyn World) -> Result<()> {
+    let Some(expected) = world.env(CONFIG_SHA256) else {
+        return Ok(());
+    };
+    let digest = Digest::from_sha256(&Sha256::digest(source.text().as_bytes()).into());
+    if digest.hex() == expected.to_ascii_lowercase() {
+        return Ok(());
     }
-    config::parse(&source)
+    let message = format!("{} is not the config that {CONFIG_SHA256} names", source.name());
+    Err(Diagnostic::error(Class::Io, message)
+        .note(format!("expected sha256:{expected}, found {digest}"))
+        .hint("the mounted Secret may still hold an older content: try again")
+        .into())
 }
 
-fn read_source(path: &Path, stdin: impl Read) -> Result<Arc<Source>> {
+/// The text of a config file, or of standard input for `-`.
+pub fn read_source(path: &Path, stdin: impl Read) -> Result<Arc<Source>> {
     if path == Path::new("-") {
         fsio::read_text_from(stdin, "<stdin>", MAX_CONFIG_BYTES, Class::Config)
     } else {
@@ -138,7 +146,7 @@ pub fn stamp(world: &dyn World) -> Result<Stamp> {
         _ => {
             let message = format!("SOURCE_DATE_EPOCH is {text:?}");
             Err(Diagnostic::error(Class::Usage, message)
-                .note("seconds since 1970 are wanted, as in 1700000000")
+                .note("expected seconds since 1970, such as 1700000000")
                 .into())
         }
     }
