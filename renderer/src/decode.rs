@@ -192,7 +192,7 @@ impl<'n> Object<'n> {
             let near = did_you_mean(written, known.iter().copied());
             decoder.report(entry.key_span, message, |one| match near {
                 Some(name) => one.hint(format!("did you mean `{name}`?")),
-                None => one.note(format!("{} knows {}", name_or_top(&self.path), known.join(", "))),
+                None => one.note(format!("expected one of: {}", known.join(", "))),
             });
         }
     }

@@ -75,13 +75,13 @@ pub enum Target {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
     /// Not `sha256:` and 64 hex digits.
-    #[error("{0:?} is not a digest: `sha256:` and 64 lower-case hex digits are wanted")]
+    #[error("{0:?} is not a digest: expected `sha256:` and 64 lower-case hex digits")]
     Digest(String),
     /// Not a tag.
     #[error("{0:?} is not a tag: up to 128 letters, digits, `_`, `.` and `-`, not starting with `.` or `-`")]
     Tag(String),
     /// Not a host.
-    #[error("{0:?} is not a registry host: `name`, `name:port`, an IPv4 address or `[IPv6]` is wanted")]
+    #[error("{0:?} is not a registry host: expected `name`, `name:port`, an IPv4 address or `[IPv6]`")]
     Host(String),
     /// Not a repository path.
     #[error(
@@ -98,11 +98,11 @@ pub enum ReferenceError {
     Credentials,
     /// Neither of the two forms.
     #[error(
-        "{0:?} names no chart: `oci://host/path[:tag][@digest]` or `oci-layout:DIR[:tag][@digest]` is wanted"
+        "{0:?} names no chart: expected `oci://host/path[:tag][@digest]` or `oci-layout:DIR[:tag][@digest]`"
     )]
     Locator(String),
     /// Neither of the three forms.
-    #[error("{0:?} is not a target: `oci://host/path[:tag]`, `oci-layout:DIR[:tag]` or `file:DIR` is wanted")]
+    #[error("{0:?} is not a target: expected `oci://host/path[:tag]`, `oci-layout:DIR[:tag]` or `file:DIR`")]
     Target(String),
 }
 

@@ -5,8 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::diag::{Class, Diagnostics};
+use crate::diag::{Class, Diagnostic, Diagnostics, Severity};
 use crate::reference::Digest;
+use crate::source::Location;
 
 /// The version of the schema.
 pub const SCHEMA: u32 = 1;
@@ -25,6 +26,12 @@ pub struct Report {
     /// Of several: the folder, config or archive that this one is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
+    /// The chart's name, once it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The chart's version, once it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// What would be done, where it was only asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would: Option<Outcome>,
@@ -153,6 +160,33 @@ pub struct Failure {
     /// What to do; each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
+    /// Each mistake by itself, when there are several or when one is in a file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<Mistake>,
+}
+
+/// One mistake, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mistake {
+    /// The class, as of the failure.
+    pub class: String,
+    /// One line for people, without the location.
+    pub message: String,
+    /// The file, or the flag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// The column, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What to do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -223,6 +257,7 @@ impl Report {
                 message: diagnostics.to_string(),
                 notes: each_once(diagnostics.iter().flat_map(|one| &one.notes)),
                 hints: each_once(diagnostics.iter().flat_map(|one| &one.hints)),
+                errors: mistakes(diagnostics),
             }),
             ..Self::default()
         }
@@ -236,8 +271,16 @@ impl Report {
         self
     }
 
+    /// The document without a limit to its length, for standard output and files.
+    pub fn to_whole_json(&self) -> String {
+        encode(&Document {
+            schema: SCHEMA,
+            report: self,
+        })
+    }
+
     /// The document: compact JSON of at most [`MAX_DOCUMENT`] bytes, one line, no newline.
-    /// Notes give way first, then hints; then the message is cut at a character, and marked `…`, until it
+    /// The single mistakes give way first, then notes, then hints; then the message is cut at a character, and marked `…`, until it
     /// fits.
     pub fn to_json(&self) -> String {
         let text = encode(&Document {
@@ -249,7 +292,7 @@ impl Report {
         }
         let mut short = self.clone();
         while let Some(error) = &mut short.error
-            && error.notes.pop().or_else(|| error.hints.pop()).is_some()
+            && (error.errors.pop().is_some() || error.notes.pop().or_else(|| error.hints.pop()).is_some())
         {
             let text = encode(&Document {
                 schema: SCHEMA,
@@ -292,7 +335,7 @@ pub fn list_to_bounded_json(reports: &[Report]) -> String {
     let mut results = reports.to_vec();
     results.sort_by_key(|report| report.error.is_none());
     for error in results.iter_mut().filter_map(|report| report.error.as_mut()) {
-        (error.notes, error.hints) = (Vec::new(), Vec::new());
+        (error.notes, error.hints, error.errors) = (Vec::new(), Vec::new(), Vec::new());
         if error.message.len() > MAX_LISTED_MESSAGE {
             error.message = cut(&error.message, MAX_LISTED_MESSAGE);
         }
@@ -353,6 +396,7 @@ pub fn with_loss(json: &str, message: &str) -> String {
         message: message.to_owned(),
         notes: Vec::new(),
         hints: Vec::new(),
+        errors: Vec::new(),
     };
     let open = json.strip_suffix('}').unwrap_or(json);
     format!("{open},\"error\":{}}}", encode(&error))
@@ -361,6 +405,34 @@ pub fn with_loss(json: &str, message: &str) -> String {
 fn encode(document: &impl Serialize) -> String {
     // These types hold nothing that JSON can't: no maps with odd keys, no failing writers.
     serde_json::to_string(document).unwrap_or_default()
+}
+
+/// A single mistake without a location says no more than the failure itself.
+fn mistakes(diagnostics: &Diagnostics) -> Vec<Mistake> {
+    let errors: Vec<&Diagnostic> = diagnostics
+        .iter()
+        .filter(|one| one.severity == Severity::Error)
+        .collect();
+    match errors.as_slice() {
+        [one] if one.location.is_none() => Vec::new(),
+        errors => errors.iter().map(|one| Mistake::of(one)).collect(),
+    }
+}
+
+impl Mistake {
+    /// What a diagnostic says.
+    pub fn of(one: &Diagnostic) -> Self {
+        let position = one.location.as_ref().map(Location::position);
+        Self {
+            class: one.class.as_str().to_owned(),
+            message: one.message.clone(),
+            file: one.location.as_ref().map(|place| place.source.name().to_owned()),
+            line: position.map(|position| position.line),
+            column: position.map(|position| position.column),
+            notes: one.notes.clone(),
+            hints: one.hints.clone(),
+        }
+    }
 }
 
 fn each_once<'t>(texts: impl Iterator<Item = &'t String>) -> Vec<String> {
@@ -381,7 +453,6 @@ fn cut(text: &str, keep: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diag::Diagnostic;
 
     #[test]
     fn a_success_has_the_documented_form() {
@@ -428,7 +499,7 @@ mod tests {
         let both: Diagnostics = [one(1), one(1)].into_iter().collect();
         assert_eq!(
             Report::failure(&both).to_json(),
-            r#"{"schema":1,"error":{"class":"network","transient":true,"message":"x; x","notes":["why"],"hints":["what to do"]}}"#
+            r#"{"schema":1,"error":{"class":"network","transient":true,"message":"x; x","notes":["why"],"hints":["what to do"],"errors":[{"class":"network","message":"x","notes":["why"],"hints":["what to do"]},{"class":"network","message":"x","notes":["why"],"hints":["what to do"]}]}}"#
         );
         let text = Report::failure(&one(MAX_DOCUMENT - 100).into()).to_json();
         assert!(!text.contains("notes") && text.contains("hints"), "{text}");

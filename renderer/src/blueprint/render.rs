@@ -172,7 +172,15 @@ fn environment() -> Result<Environment<'static>> {
 
 fn message(error: &Error) -> String {
     let what = match error.kind() {
-        ErrorKind::UndefinedError => "this is not defined".to_owned(),
+        ErrorKind::UndefinedError => {
+            let detail = error
+                .detail()
+                .and_then(|detail| detail.strip_suffix(" is undefined"));
+            return detail.map_or_else(
+                || "undefined value".to_owned(),
+                |detail| format!("{detail} is not defined"),
+            );
+        }
         ErrorKind::OutOfFuel => "the template takes too long".to_owned(),
         kind => kind.to_string(),
     };

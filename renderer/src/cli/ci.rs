@@ -1,11 +1,11 @@
 //! What is said about many charts: a table for people, and what GitHub and GitLab read.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::printer::to_stderr;
 use crate::diag::{Class, Diagnostic};
 use crate::fsio;
 use crate::report::{Report, list_to_json};
@@ -18,9 +18,6 @@ pub(crate) struct Cells {
     pub(crate) outcome: String,
     pub(crate) digest: Option<String>,
     pub(crate) error: Option<String>,
-    pub(crate) input: String,
-    /// Whether the error is this chart's own, and to be told for it.
-    pub(crate) is_told: bool,
 }
 
 impl Cells {
@@ -68,22 +65,33 @@ pub(crate) fn table(cells: &[Cells]) -> String {
     text
 }
 
-/// GITHUB_OUTPUT, GITHUB_STEP_SUMMARY and annotations, where they are set. What can't be written
+/// The most bytes of the output `results`: what a step can hand on in an environment variable. Above it there is
+/// `results-file` alone.
+const MAX_RESULTS: usize = 100_000;
+
+/// GITHUB_OUTPUT and GITHUB_STEP_SUMMARY, where they are set; `given` is the result file. What can't be written
 /// is worth a warning: the charts are published.
-pub(crate) fn tell_github(cells: &[Cells], reports: &[Report], world: &dyn World) -> Vec<Diagnostic> {
-    if world.env("GITHUB_ACTIONS").as_deref() == Some("true") {
-        // Standard output is the result's; the runner reads both streams.
-        for one in cells.iter().filter(|one| one.is_told) {
-            if let Some(error) = &one.error {
-                let (title, error) = (escaped(&one.input, true), escaped(error, false));
-                to_stderr(&format!("::error title={title}::{error}\n"));
-            }
+pub(crate) fn write_github_files(
+    cells: &[Cells],
+    reports: &[Report],
+    given: Option<&Path>,
+    world: &dyn World,
+) -> Vec<Diagnostic> {
+    let (changed, unchanged, failed) = counts(cells);
+    let mut output = format!("changed={changed}\nunchanged={unchanged}\nfailed={failed}\n");
+    let results = list_to_json(reports);
+    let mut problems = Vec::new();
+    if world.env("GITHUB_OUTPUT").is_some() {
+        match results_file(given, &results, world) {
+            Ok(Some(path)) => output.push_str(&format!("results-file={}\n", path.display())),
+            Ok(None) => {}
+            Err(problem) => problems.push(problem),
         }
     }
-    let (changed, unchanged, failed) = counts(cells);
-    let results = list_to_json(reports);
-    let output = format!("changed={changed}\nunchanged={unchanged}\nfailed={failed}\nresults={results}\n");
-    [("GITHUB_OUTPUT", output), ("GITHUB_STEP_SUMMARY", summary(cells))]
+    if results.len() <= MAX_RESULTS {
+        output.push_str(&format!("results={results}\n"));
+    }
+    let written = [("GITHUB_OUTPUT", output), ("GITHUB_STEP_SUMMARY", summary(cells))]
         .into_iter()
         .filter_map(|(name, text)| {
             let path = world.env(name)?;
@@ -93,8 +101,42 @@ pub(crate) fn tell_github(cells: &[Cells], reports: &[Report], world: &dyn World
                 fsio::reason(&error)
             );
             Some(Diagnostic::warning(Class::Io, message))
-        })
-        .collect()
+        });
+    problems.extend(written);
+    problems
+}
+
+/// The file that has the results: that of `--result-file`, else one that lasts as long as the job.
+fn results_file(
+    given: Option<&Path>,
+    results: &str,
+    world: &dyn World,
+) -> Result<Option<PathBuf>, Diagnostic> {
+    if let Some(given) = given {
+        return Ok(Some(
+            std::path::absolute(given).unwrap_or_else(|_| given.to_owned()),
+        ));
+    }
+    let Some(folder) = world.env("RUNNER_TEMP") else {
+        return Ok(None);
+    };
+    let write = || {
+        let mut file = tempfile::Builder::new()
+            .prefix("solar-render-results-")
+            .suffix(".json")
+            .tempfile_in(&folder)?;
+        file.write_all(format!("{results}\n").as_bytes())?;
+        let (_, path) = file.keep().map_err(|error| error.error)?;
+        Ok(path)
+    };
+    let written: io::Result<PathBuf> = write();
+    written.map(Some).map_err(|error| {
+        let message = format!(
+            "can't write to {folder}, which RUNNER_TEMP names: {}",
+            fsio::reason(&error)
+        );
+        Diagnostic::warning(Class::Io, message)
+    })
 }
 
 /// Adds lines to a file, and an end to the line that an earlier step may have left open there.
@@ -113,16 +155,6 @@ fn is_open(path: &Path) -> bool {
         file.read_exact(&mut last).ok().map(|()| last)
     };
     path.is_file() && last().is_some_and(|last| last != [b'\n'])
-}
-
-/// As GitHub's runner reads the words of a command.
-fn escaped(text: &str, is_property: bool) -> String {
-    let text = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
-    if is_property {
-        text.replace(':', "%3A").replace(',', "%2C")
-    } else {
-        text
-    }
 }
 
 fn summary(cells: &[Cells]) -> String {
@@ -174,8 +206,28 @@ pub(crate) fn dotenv(cells: &[Cells], variables: usize) -> (String, usize) {
     (text, omitted)
 }
 
+/// Charts whose digests would be in one variable, of which GitLab keeps the last.
+pub(crate) fn ambiguous(cells: &[Cells]) -> Vec<Diagnostic> {
+    let mut names: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for one in cells.iter().filter(|one| one.error.is_none()) {
+        names.entry(variable(one)).or_default().insert(&one.chart);
+    }
+    let shared = names.into_iter().filter(|(_, charts)| charts.len() > 1);
+    shared
+        .map(|(name, charts)| {
+            let charts: Vec<&str> = charts.into_iter().collect();
+            let message = format!("{} share the variable {name}", charts.join(" and "));
+            Diagnostic::warning(Class::Io, message).note("GitLab keeps the last of them")
+        })
+        .collect()
+}
+
 fn digest_line(one: &Cells) -> Option<String> {
     let digest = one.digest.as_ref()?;
+    Some(format!("{}={digest}\n", variable(one)))
+}
+
+fn variable(one: &Cells) -> String {
     let plain = |character: char| {
         if character.is_ascii_alphanumeric() {
             character.to_ascii_uppercase()
@@ -184,7 +236,7 @@ fn digest_line(one: &Cells) -> Option<String> {
         }
     };
     let name: String = one.chart.chars().map(plain).collect();
-    Some(format!("DIGEST_{name}={digest}\n"))
+    format!("DIGEST_{name}")
 }
 
 #[cfg(test)]
@@ -204,8 +256,6 @@ mod tests {
                 .to_owned(),
                 digest: Some(format!("sha256:{}", "a".repeat(64))),
                 error: None,
-                input: String::new(),
-                is_told: false,
             })
             .collect()
     }

@@ -39,7 +39,7 @@ pub(crate) fn client_options(registry: &Registry) -> Result<ClientOptions> {
             } else {
                 ("--password", "--username")
             };
-            return Err(Diagnostic::error(Class::Usage, format!("{given} needs {missing}")).into());
+            return Err(Diagnostic::error(Class::Usage, format!("{given} requires {missing}")).into());
         }
     };
     Ok(ClientOptions {

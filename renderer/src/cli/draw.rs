@@ -14,7 +14,9 @@ pub(crate) fn draw(one: &Diagnostic, color: bool) -> String {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let message = printable(&one.message);
+    // Helm's own text of some warnings has the word, too.
+    let message = one.message.strip_prefix("warning: ").unwrap_or(&one.message);
+    let message = printable(message);
     let mut group = Group::with_title(level.primary_title(message.as_str()));
     let excerpt = one.location.as_ref().map(Excerpt::of);
     let label = one.label.as_deref().unwrap_or("");

@@ -29,7 +29,7 @@ pub(crate) fn conclude(printer: &Printer, done: Done) -> u8 {
     let reports: Vec<Report> = outcomes.iter().map(|one| one.report.clone()).collect();
     let text: String = outcomes.iter().map(|one| one.text.as_str()).collect();
     let (json, short) = match reports.as_slice() {
-        [one] if !list => (one.to_json(), one.to_json()),
+        [one] if !list => (one.to_whole_json(), one.to_json()),
         many => (list_to_json(many), list_to_bounded_json(many)),
     };
     finish(printer, &json, &short, &text, &problems)
@@ -57,10 +57,7 @@ pub(crate) fn internal(panic: &(dyn std::any::Any + Send)) -> Diagnostics {
         .downcast_ref::<String>()
         .map(String::as_str)
         .or(panic.downcast_ref::<&str>().copied());
-    let message = format!(
-        "this is a fault of solar-render: {}",
-        text.unwrap_or("no reason is known")
-    );
+    let message = format!("internal error (a bug): {}", text.unwrap_or("no reason is known"));
     Diagnostic::error(Class::Internal, message)
         .hint("please report it with the input that led here")
         .into()

@@ -1,14 +1,17 @@
 //! Charts for the commands that look into one: from disk, or from elsewhere.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::args::fetch::Fetch;
 use super::client::client_options;
 use super::context::Context;
+use super::input::{chart_of_config, is_config};
 use super::source::{self, Choice, Source};
+use crate::chart::Content;
 use crate::chart::load::{self, Loaded};
-use crate::diag::{Class, Diagnostic, Result};
+use crate::diag::{Class, Result};
 use crate::fsio;
 use crate::oci::{ClientOptions, PullOptions};
 
@@ -22,6 +25,21 @@ impl Fetch {
     }
 }
 
+/// The chart that a config becomes, as if it had been packaged.
+fn load_config(config: &Path) -> Result<Arc<Loaded>> {
+    let chart = chart_of_config(config)?;
+    let read = |file: crate::chart::File| {
+        let bytes = match file.content {
+            Content::Memory(bytes) => bytes,
+            Content::Disk { path, .. } => {
+                fs::read(&path).map_err(|error| fsio::cannot("read", &path, &error, Class::Io))?
+            }
+        };
+        Ok((file.path, bytes))
+    };
+    load::load_files(chart.files.into_iter().map(read).collect::<Result<_>>()?)
+}
+
 /// A chart that is named by a path, a reference, a URL or a repository's name for it.
 pub(crate) fn load(chart: &Path, fetch: &Fetch, context: &Context<'_>) -> Result<Arc<Loaded>> {
     let keyring = fetch.provenance.keyring(context)?;
@@ -31,14 +49,14 @@ pub(crate) fn load(chart: &Path, fetch: &Fetch, context: &Context<'_>) -> Result
         None => Source::Disk,
     };
     if source == Source::Disk {
-        if fetch.version.is_some() {
-            let one = Diagnostic::error(Class::Usage, "--version goes with a chart from elsewhere");
-            return Err(one.hint("a folder or an archive is one version").into());
-        }
+        // As in Helm, --version says nothing about a folder or an archive.
         if let Some(keyring) = keyring {
             super::provenance::check_file(chart, &keyring, context)?;
         }
-        return load::load(chart);
+        return match is_config(chart) {
+            true => load_config(chart),
+            false => load::load(chart),
+        };
     }
     let client = fetch.client(context)?;
     let folder = tempfile::tempdir()

@@ -2,6 +2,7 @@
 
 use super::args::images::Images;
 use super::context::{Context, Done, Outcome};
+use super::real_paths::{with_real_path, with_real_paths};
 use super::request::request_of;
 use crate::diag::Result;
 use crate::engine::images::{Image, images};
@@ -9,6 +10,7 @@ use crate::engine::manifest::{Choice, Manifest, Manifests};
 use crate::engine::{Chart, Request};
 use crate::report::SCHEMA;
 use crate::value::Value;
+use std::sync::Arc;
 
 /// `images`
 pub(crate) fn list(args: &Images, context: &Context<'_>) -> Done {
@@ -19,24 +21,29 @@ pub(crate) fn list(args: &Images, context: &Context<'_>) -> Done {
 }
 
 fn run(args: &Images, context: &Context<'_>) -> Result<Done> {
-    let (chart, request) = request_of(
+    let (path, request) = request_of(
         &args.name_and_chart,
         &args.values,
         &args.release,
         &args.cluster,
         args.frozen,
+        context,
     )?;
-    let chart = Chart::new(super::fetch::load(&chart, &args.fetch, context)?);
+    let loaded = super::fetch::load(&path, &args.fetch, context)?;
+    let located = |problem| with_real_paths(problem, &path);
+    let chart = Chart::new(Arc::clone(&loaded));
     let request = Request {
         skip_schema: args.skip_schema_validation,
         ..request
     };
-    let rendered = chart.render(&request)?;
+    let rendered = chart.render(&request).map_err(located)?;
     for warning in &rendered.warnings {
-        context.printer.warn(warning);
+        context
+            .printer
+            .warn(&with_real_path(warning.clone(), &path));
     }
     let all = Manifests::new(&rendered.chart, rendered.texts, false)
-        .map_err(|problem| chart.blame(&request, problem))?;
+        .map_err(|problem| located(chart.blame(&request, problem)))?;
     let choice = Choice {
         no_hooks: args.no_hooks,
         skip_tests: args.skip_tests,

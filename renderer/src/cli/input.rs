@@ -5,6 +5,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::context::Context;
+use super::wrong_kind::read_config_text;
+use crate::blueprint;
+use crate::chart::Chart;
 use crate::config::{self, Config};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::package::{Packer, Stamp};
@@ -44,18 +47,26 @@ impl Source {
             return Ok(Self::Archive(path.to_owned()));
         }
         Ok(Self::Config {
-            config: pipeline::read_config(path, stdin)?,
+            config: config::parse(&read_config_text(path, stdin)?)?,
             base: folder_of(path).to_owned(),
         })
     }
 
     /// A config, whatever else the path may look like.
     pub(crate) fn config(path: &Path, context: &Context<'_>) -> Result<Self> {
-        let text = pipeline::read_source(path, io::stdin())?;
+        let text = read_config_text(path, io::stdin())?;
         pipeline::check_expected_config(&text, context.world)?;
         Ok(Self::Config {
             config: config::parse(&text)?,
             base: folder_of(path).to_owned(),
+        })
+    }
+
+    /// A chart folder, whatever is at the path.
+    pub(crate) fn folder(path: &Path, context: &Context<'_>) -> Result<Self> {
+        Ok(Self::Folder {
+            path: path.to_owned(),
+            stamp: pipeline::stamp(context.world)?,
         })
     }
 
@@ -76,6 +87,17 @@ impl Source {
             Self::Archive(path) => Ok(Input::Archive(path)),
         }
     }
+}
+
+/// Whether a command that takes charts was given a config: a file that is no archive.
+pub(crate) fn is_config(path: &Path) -> bool {
+    path.is_file() && !is_archive(path)
+}
+
+/// The chart that a config becomes.
+pub(crate) fn chart_of_config(path: &Path) -> Result<Chart> {
+    let config = config::parse(&read_config_text(path, io::empty())?)?;
+    blueprint::render(&config, folder_of(path))
 }
 
 /// By name, or by gzip's first bytes.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::args::sign::{KeyOptions, SignatureForm, Signing};
 use super::context::Context;
+use super::printer::to_stderr;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
 use crate::oci::{Form, KeyError, MAX_KEY_FILE, Secret, Signer, SigningKey, VerifyingKey};
@@ -121,4 +122,16 @@ pub(crate) fn ask(prompt: &str) -> Result<Option<Secret>> {
     let answer =
         answer.map_err(|error| fsio::cannot("read", Path::new("the terminal"), &error, Class::Usage))?;
     Ok(Some(Secret::new(answer)))
+}
+
+/// As [`ask`], for what need not be hidden.
+pub(crate) fn ask_openly(prompt: &str) -> Result<Option<String>> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Ok(None);
+    }
+    to_stderr(prompt);
+    let mut answer = String::new();
+    let read = io::BufRead::read_line(&mut io::stdin().lock(), &mut answer);
+    read.map_err(|error| fsio::cannot("read", Path::new("the terminal"), &error, Class::Usage))?;
+    Ok(Some(answer.trim_end_matches(['\r', '\n']).to_owned()).filter(|answer| !answer.is_empty()))
 }

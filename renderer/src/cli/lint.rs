@@ -8,12 +8,19 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::args::lint::Lint;
+use super::chart_files::write_chart;
 use super::context::{Context, Done, Outcome};
-use super::request::{merged, or_default};
+use super::input::{chart_of_config, is_config};
+use super::namespace::namespace;
+use super::printer::to_stderr;
+use super::progress::{CLEARED, bar};
+use super::real_paths::{with_real_location, with_real_path};
+use super::request::merged;
 use crate::chart::MAX_CHART_DEPTH;
-use crate::diag::{Class, Diagnostic, Diagnostics, Result, Severity as Grave};
+use crate::diag::{Class, Diagnostic, Result, Severity as Grave};
 use crate::engine::capabilities::Capabilities;
-use crate::lint::{self, Finding, Options, Report, Rule, rules};
+use crate::fsio;
+use crate::lint::{self, Finding, Options, Report, Rule, Severity, rules};
 use crate::report::SCHEMA;
 use crate::value::{Map, Value};
 
@@ -22,7 +29,7 @@ pub(crate) fn lint(args: &Lint, context: &Context<'_>) -> Done {
     if args.rules {
         return rule_table();
     }
-    let options = match options(args) {
+    let options = match options(args, context) {
         Ok(options) => options,
         Err(problem) => return Done::One(Box::new(Outcome::failed(problem))),
     };
@@ -32,45 +39,108 @@ pub(crate) fn lint(args: &Lint, context: &Context<'_>) -> Done {
             subcharts(&clean(&path.join("charts")), 0, &mut paths);
         }
     }
-    let mut reports: Vec<Report> = paths
-        .iter()
-        .map(|path| lint::lint(path, &path.display().to_string(), &options))
-        .collect();
+    let mut reports = lint_all(&paths, &options, context);
     if args.skip_undefined {
         for report in &mut reports {
             report.findings.retain(|one| one.rule != &rules::UNDEFINED_VALUE);
         }
     }
     let (mut text, end) = lint::print(&reports, args.strict, context.printer.is_quiet());
-    let (mut errors, mut told) = (Vec::new(), BTreeSet::new());
-    for one in reports
-        .iter()
-        .flat_map(|report| &report.findings)
-        .filter(|one| is_drawn(one))
-    {
-        let drawn = one.to_diagnostic();
-        // Helm says of several files what is wrong with one.
-        if let Some(place) = &drawn.location
-            && !told.insert((place.to_string(), drawn.message.clone()))
-        {
-            continue;
-        }
-        match drawn.severity {
-            Grave::Error => errors.push(drawn),
-            Grave::Warning => context.printer.warn(&drawn),
-        }
-    }
+    draw(&reports, context);
     let json = document(&reports, args.strict);
     let failed = reports.iter().any(|one| one.fails(args.strict));
-    if failed {
-        errors.push(Diagnostic::error(Class::Chart, end));
-    } else if !context.printer.is_quiet() || reports.iter().any(Report::has_warnings) {
+    if !failed && (!context.printer.is_quiet() || reports.iter().any(Report::has_warnings)) {
         text.push_str(&format!("{end}\n"));
     }
     Done::Findings {
         json,
         text,
-        problem: Diagnostics::from_vec(errors).filter(|_| failed),
+        problem: failed.then(|| Diagnostic::error(Class::Chart, end).into()),
+    }
+}
+
+fn lint_all(paths: &[PathBuf], options: &Options, context: &Context<'_>) -> Vec<Report> {
+    let shows = context.printer.shows_progress() && paths.len() > 1;
+    let lint_one = |(number, path): (usize, &PathBuf)| {
+        if shows {
+            to_stderr(&bar(number, paths.len()));
+        }
+        let shown = path.display().to_string();
+        match is_config(path) {
+            true => lint_config(path, &shown, options),
+            false => located(lint::lint(path, &shown, options), path),
+        }
+    };
+    let reports = paths.iter().enumerate().map(lint_one).collect();
+    if shows {
+        to_stderr(CLEARED);
+    }
+    reports
+}
+
+/// With the paths of the files that are meant.
+fn located(mut report: Report, root: &Path) -> Report {
+    for one in &mut report.findings {
+        one.location = one.location.take().map(|place| with_real_location(place, root));
+        one.diagnostic = one.diagnostic.take().map(|drawn| with_real_path(drawn, root));
+    }
+    report
+}
+
+/// Lints the chart that a config becomes.
+fn lint_config(config: &Path, shown: &str, options: &Options) -> Report {
+    let linted = chart_of_config(config).and_then(|chart| {
+        let folder = tempfile::tempdir()
+            .map_err(|error| fsio::cannot("make", Path::new("a temporary folder"), &error, Class::Io))?;
+        write_chart(&chart, folder.path())?;
+        Ok(lint::lint(folder.path(), shown, options))
+    });
+    linted.unwrap_or_else(|problem| Report {
+        chart: shown.to_owned(),
+        findings: problem.iter().map(unreadable).collect(),
+        refused: None,
+    })
+}
+
+fn unreadable(problem: &Diagnostic) -> Finding {
+    Finding {
+        severity: Severity::Error,
+        path: "config".to_owned(),
+        message: problem.message.clone(),
+        rule: &rules::CHART_LOAD,
+        location: problem.location.clone(),
+        is_helms: true,
+        diagnostic: Some(problem.clone()),
+    }
+}
+
+/// What is found, with excerpts; of several charts below the chart's path.
+fn draw(reports: &[Report], context: &Context<'_>) {
+    let mut known = BTreeSet::new();
+    for report in reports {
+        let mut is_named = reports.len() == 1 || context.printer.is_quiet();
+        for one in &report.findings {
+            let drawn = one.to_diagnostic();
+            if !is_drawn(one) {
+                if one.severity != Severity::Info {
+                    context.printer.annotate(&drawn, Some(&report.chart));
+                }
+                continue;
+            }
+            // Helm says of several files what is wrong with one.
+            if let Some(place) = &drawn.location
+                && !known.insert((place.to_string(), drawn.message.clone()))
+            {
+                continue;
+            }
+            if !std::mem::replace(&mut is_named, true) {
+                to_stderr(&format!("==> {}\n", report.chart));
+            }
+            match drawn.severity {
+                Grave::Error => context.printer.error(&drawn),
+                Grave::Warning => context.printer.warn(&drawn),
+            }
+        }
     }
 }
 
@@ -118,13 +188,13 @@ fn is_drawn(one: &Finding) -> bool {
             .is_some_and(|drawn| drawn.location.is_some())
 }
 
-fn options(args: &Lint) -> Result<Options> {
+fn options(args: &Lint, context: &Context<'_>) -> Result<Options> {
     let capabilities = Capabilities::with(Some(&args.kube_version), &[])?;
     let (values, places) = merged(&args.values)?;
     Ok(Options {
         values,
         places,
-        namespace: or_default(&args.namespace),
+        namespace: namespace(&args.namespace, context),
         capabilities,
         skip_schema: args.skip_schema_validation,
         limits: args.limits.limits(),
@@ -183,6 +253,13 @@ fn document(reports: &[Report], strict: bool) -> String {
                 ("rule", one.rule.id),
             ]);
             fields.push(("helm", Value::Bool(one.is_helms)));
+            let drawn = one.to_diagnostic();
+            for (key, list) in [("notes", &drawn.notes), ("hints", &drawn.hints)] {
+                if !list.is_empty() {
+                    let list = list.iter().map(|text| Value::from(text.as_str())).collect();
+                    fields.push((key, Value::List(list)));
+                }
+            }
             if let Some(place) = &one.location {
                 let position = place.position();
                 let number = |at: usize| Value::from(i64::try_from(at).unwrap_or(i64::MAX));

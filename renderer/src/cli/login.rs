@@ -1,8 +1,10 @@
 //! `login` and `logout`
 
 use super::args::login::{Login, Logout};
+use super::args::registry::{Hidden, Registry};
 use super::client::client_options;
 use super::context::{Context, Outcome};
+use super::keys::{ask, ask_openly};
 use super::progress::Progress;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::oci::{self, ClientOptions, Credentials, Kept, Secret};
@@ -10,10 +12,12 @@ use crate::report::{self, Report};
 
 /// `login`
 pub(crate) fn login(args: &Login, context: &Context<'_>) -> Outcome {
-    let prepared = client_options(&args.registry).and_then(|client| {
-        let given = given(&client, context)?;
-        Ok((client, given))
-    });
+    let prepared = registry(args)
+        .and_then(|registry| client_options(&registry))
+        .and_then(|client| {
+            let given = given(&client, context)?;
+            Ok((client, given))
+        });
     let (client, given) = match prepared {
         Ok(prepared) => prepared,
         Err(problem) => return Outcome::failed(problem),
@@ -30,6 +34,15 @@ pub(crate) fn login(args: &Login, context: &Context<'_>) -> Outcome {
         }
         Err(error) => Outcome::failed(error.diagnostic().into()),
     }
+}
+
+/// The flags, with the password that a person was asked for when only the user is given.
+fn registry(args: &Login) -> Result<Registry> {
+    let mut registry = args.registry.clone();
+    if registry.username.is_some() && registry.password.is_none() && !registry.password_stdin {
+        registry.password = ask("Password: ")?.map(Hidden);
+    }
+    Ok(registry)
 }
 
 /// `logout`
@@ -67,11 +80,22 @@ fn given(client: &ClientOptions, context: &Context<'_>) -> Result<Credentials> {
             username,
             password: Secret::new(password),
         }),
-        _ => Err(Diagnostics::from(
-            Diagnostic::error(Class::Usage, "no credentials are given")
-                .hint("--username NAME --password-stdin, or REGISTRY_USERNAME and REGISTRY_PASSWORD"),
-        )),
+        _ => ask_both()?.ok_or_else(|| {
+            Diagnostics::from(
+                Diagnostic::error(Class::Usage, "no credentials are given")
+                    .hint("--username NAME --password-stdin, or REGISTRY_USERNAME and REGISTRY_PASSWORD"),
+            )
+        }),
     }
+}
+
+/// Asks a person, if there is one.
+fn ask_both() -> Result<Option<Credentials>> {
+    let Some(username) = ask_openly("Username: ")? else {
+        return Ok(None);
+    };
+    let password = ask("Password: ")?;
+    Ok(password.map(|password| Credentials::Basic { username, password }))
 }
 
 fn done(outcome: report::Outcome, host: &str, kept: Kept, text: String) -> Outcome {

@@ -11,7 +11,13 @@ use crate::fsio;
 pub(crate) fn completion(shell: clap_complete::Shell) -> String {
     let mut bytes = Vec::new();
     clap_complete::generate(shell, &mut definition(), "solar-render", &mut bytes);
-    String::from_utf8_lossy(&bytes).into_owned()
+    let script = String::from_utf8_lossy(&bytes).into_owned();
+    match shell {
+        // clap_complete's bash script names the states of a command whose name has a dash in two ways: those it
+        // sets differ from those it matches, and nothing is completed after a subcommand.
+        clap_complete::Shell::Bash => script.replace("solar__subcmd__render", "solar__render"),
+        _ => script,
+    }
 }
 
 /// Writes the manual pages of all commands.

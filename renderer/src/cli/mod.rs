@@ -6,6 +6,7 @@
 //! `args` is the command line as data, a file for each command; the file of the same name here
 //! is what the command does. Imports lead from the commands to what they share, and never back.
 
+mod annotation;
 mod args;
 mod cache;
 mod chart_files;
@@ -27,6 +28,7 @@ mod keys;
 mod lint;
 mod login;
 mod manual;
+mod namespace;
 mod package;
 mod printer;
 mod progress;
@@ -35,6 +37,7 @@ mod publish;
 mod publish_rows;
 mod pull;
 mod push;
+mod real_paths;
 mod render;
 mod request;
 mod show;
@@ -45,7 +48,9 @@ mod tags;
 mod template;
 mod template_files;
 mod verify;
+mod version;
 mod words;
+mod wrong_kind;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -61,7 +66,9 @@ use args::{definition, helm};
 use context::{Context, Done, Outcome};
 use exit::{conclude, internal};
 use printer::Printer;
-use words::{early_printer, mistyped_command, usage, with_default_command};
+use words::{
+    early_printer, mistyped_command, usage, with_default_command, with_help_command, with_leading_flags,
+};
 
 /// Runs the command line and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -71,6 +78,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         .first()
         .is_some_and(|name| Path::new(name).file_stem() == Some("solar-renderer".as_ref()));
     let definition = definition::definition();
+    let arguments = if as_solar {
+        arguments
+    } else {
+        with_leading_flags(&definition, with_help_command(arguments))
+    };
     if let Some(problem) = mistyped_command(&definition, &arguments).filter(|_| !as_solar) {
         return conclude(
             &early_printer(&arguments, &world),
@@ -86,7 +98,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &arguments, &world),
     };
-    let printer = Printer::new(&cli.global, &world);
+    let mut global = cli.global.clone();
+    global.verbose |= helm::is_debug(&matches) && !global.quiet;
+    let printer = Printer::new(&global, &world);
     if let Err(problem) = printer.check_result_file() {
         let failed = Done::One(Box::new(Outcome::failed(problem)));
         return conclude(&printer.without_result_file(), failed);
@@ -136,6 +150,7 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Do
         Command::Lint(args) => lint::lint(args, context),
         Command::Images(args) => images::list(args, context),
         Command::Show(args) => show::show(args, context),
+        Command::Version(args) => version::version(args),
         Command::Completion { shell } => {
             let text = manual::completion(*shell);
             let json = report::text_to_json(&[("shell", &shell.to_string()), ("script", &text)]);

@@ -7,18 +7,18 @@ use super::args::provenance::Provenance;
 use super::client::client_options;
 use super::context::{Context, Done, Outcome};
 use super::dependency::{Wanted, update_first};
-use super::input::packer;
+use super::input::{Source, is_config, packer};
 use super::push::deliver;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::{ClientOptions, IfExists, PushOptions};
 use crate::package::Packer;
-use crate::pipeline::{self, Input, Request};
+use crate::pipeline::Request;
 use crate::reference::Target;
 
 /// `package`
 pub(crate) fn package(args: &Package, context: &Context<'_>) -> Done {
     if args.expect_digest.is_some() && args.charts.len() > 1 {
-        let one = Diagnostic::error(Class::Usage, "--expect-digest goes with one chart");
+        let one = Diagnostic::error(Class::Usage, "--expect-digest requires a single chart");
         return Done::One(Box::new(Outcome::failed(one.into())));
     }
     // The password may come from standard input, which is read once.
@@ -70,7 +70,9 @@ fn update_dependencies(
     client: Option<&ClientOptions>,
     context: &Context<'_>,
 ) -> Result<()> {
-    let Some(client) = client else { return Ok(()) };
+    let Some(client) = client.filter(|_| !is_config(chart)) else {
+        return Ok(());
+    };
     let wanted = Wanted {
         chart,
         known: &args.known,
@@ -81,11 +83,11 @@ fn update_dependencies(
 
 /// As with Helm, a package that is there is replaced: it is what the folder makes.
 fn save(chart: &Path, args: &Package, packer: &mut Packer, context: &Context<'_>) -> Result<Outcome> {
-    let input = Input::Folder {
-        path: chart,
-        versions: args.versions.given(),
-        stamp: pipeline::stamp(context.world)?,
+    let source = match is_config(chart) {
+        true => Source::config(chart, context)?,
+        false => Source::folder(chart, context)?,
     };
+    let input = source.input(args.versions.given())?;
     let target = Target::File {
         dir: args.destination.clone(),
     };

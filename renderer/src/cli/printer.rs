@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::args::global::{Color, Global, Output};
-use super::draw;
+use super::{annotation, draw};
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::fsio;
 use crate::report;
@@ -26,6 +26,9 @@ pub(crate) struct Printer {
     progress: bool,
     result_file: Option<PathBuf>,
     in_a_pod: bool,
+    /// In a step of GitHub Actions.
+    in_github: bool,
+    annotated: Arc<AtomicBool>,
     finished: Arc<AtomicBool>,
     waiting: Arc<Mutex<Option<String>>>,
 }
@@ -48,7 +51,7 @@ impl Printer {
         let color = match global.color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => terminal && world.env("NO_COLOR").is_none(),
+            Color::Auto => has_colors(terminal, world),
         };
         let in_a_pod = world.env("POD_NAME").is_some() && Path::new(TERMINATION_LOG).exists();
         Self {
@@ -59,6 +62,8 @@ impl Printer {
             progress: terminal && !global.quiet,
             result_file: global.result_file.clone(),
             in_a_pod,
+            in_github: world.env("GITHUB_ACTIONS").as_deref() == Some("true"),
+            annotated: Arc::default(),
             finished: Arc::default(),
             waiting: Arc::default(),
         }
@@ -100,6 +105,11 @@ impl Printer {
         self.output == Output::Json || self.result_file.is_some()
     }
 
+    /// The file that gets the result, too.
+    pub(crate) fn result_file(&self) -> Option<&Path> {
+        self.result_file.as_deref()
+    }
+
     /// Whether only errors are wanted.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
@@ -127,7 +137,27 @@ impl Printer {
     pub(crate) fn warn(&self, warning: &Diagnostic) {
         if !self.quiet {
             to_stderr(&draw::draw(warning, self.color));
+            self.annotate(warning, None);
         }
+    }
+
+    /// An error that is reported before the end; the result says so again, in short.
+    pub(crate) fn error(&self, error: &Diagnostic) {
+        to_stderr(&draw::draw(error, self.color));
+        self.annotate(error, None);
+    }
+
+    /// An annotation at the file and line, where GitHub's runner shows one. It reads both streams; standard output is
+    /// the result's.
+    pub(crate) fn annotate(&self, one: &Diagnostic, title: Option<&str>) {
+        if self.in_github {
+            to_stderr(&annotation::annotation(one, title));
+        }
+    }
+
+    /// The errors of the result have their annotations already.
+    pub(crate) fn errors_are_annotated(&self) {
+        self.annotated.store(true, Ordering::SeqCst);
     }
 
     /// The end: errors, then the result in its form, wherever it is wanted; `short` where its
@@ -138,6 +168,9 @@ impl Printer {
         }
         for one in problems.iter().flat_map(|problems| problems.iter()) {
             to_stderr(&draw::draw(one, self.color));
+            if !self.annotated.load(Ordering::SeqCst) {
+                self.annotate(one, None);
+            }
         }
         let mut lost = false;
         if let Some(path) = &self.result_file {
@@ -191,5 +224,14 @@ pub(crate) fn to_stderr(text: &str) {
 
 /// Whether help and usage errors are colored, before the command line is understood.
 pub(crate) fn is_colored(world: &dyn World) -> bool {
-    io::stderr().is_terminal() && io::stdout().is_terminal() && world.env("NO_COLOR").is_none()
+    has_colors(io::stderr().is_terminal() && io::stdout().is_terminal(), world)
+}
+
+/// NO_COLOR, then FORCE_COLOR and CLICOLOR_FORCE, then the terminal.
+fn has_colors(is_terminal: bool, world: &dyn World) -> bool {
+    let forced = ["FORCE_COLOR", "CLICOLOR_FORCE"];
+    let is_forced = forced
+        .iter()
+        .any(|name| world.env(name).is_some_and(|value| value != "0"));
+    world.env("NO_COLOR").is_none() && (is_forced || is_terminal)
 }

@@ -14,6 +14,20 @@ const SHOWN_FROM: u64 = 1024 * 1024;
 /// Between two drawings at least this much has been sent, in bytes.
 const STEP: u64 = 256 * 1024;
 
+/// Takes the line away.
+pub(crate) const CLEARED: &str = "\r\x1b[K";
+
+/// How many of many are done.
+pub(crate) fn bar(count: usize, all: usize) -> String {
+    const WIDTH: usize = 30;
+    let full = WIDTH * count / all.max(1);
+    format!(
+        "{CLEARED}[{}{}] {count}/{all}",
+        "=".repeat(full),
+        " ".repeat(WIDTH - full)
+    )
+}
+
 /// Draws for one transfer.
 pub(crate) struct Progress {
     draws: bool,
@@ -40,7 +54,7 @@ impl Progress {
     /// Takes the line away.
     pub(crate) fn end(&self) {
         if self.drawn.swap(false, Ordering::Relaxed) {
-            to_stderr("\r\x1b[K");
+            to_stderr(CLEARED);
         }
     }
 }

@@ -13,8 +13,8 @@ use super::context::{Context, Done, Outcome};
 use super::input::Source;
 use super::keys::signer;
 use super::printer::to_stderr;
-use super::progress::Progress;
-use super::publish_rows::{Row, Rows};
+use super::progress::{CLEARED, Progress, bar};
+use super::publish_rows::{Row, Rows, annotate};
 use crate::chart::MAX_CHART_DEPTH;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
@@ -82,19 +82,9 @@ fn run(args: &Publish, context: &Context<'_>) -> Result<Vec<Row>> {
     };
     oci::publish(batch, &client, context.world, &progress, &mut finished)?;
     if context.printer.shows_progress() {
-        to_stderr("\r\x1b[K");
+        to_stderr(CLEARED);
     }
     Ok(rows.finish())
-}
-
-fn bar(count: usize, all: usize) -> String {
-    const WIDTH: usize = 30;
-    let full = WIDTH * count / all.max(1);
-    format!(
-        "\r\x1b[K[{}{}] {count}/{all}",
-        "=".repeat(full),
-        " ".repeat(WIDTH - full)
-    )
 }
 
 fn make_one(input: &Path, target: &Target, stamp: Stamp, packer: &mut Packer) -> Result<Ready> {
@@ -161,7 +151,7 @@ fn find_all(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
             all.push(input.clone());
         } else {
             let message = format!("{} does not exist", input.display());
-            problems.push(Diagnostic::error(Class::Usage, message));
+            problems.push(Diagnostic::error(Class::Chart, message));
         }
     }
     // Patterns may overlap.
@@ -201,8 +191,11 @@ fn find(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) -> Result<()> {
 fn done(mut rows: Vec<Row>, args: &Publish, context: &Context<'_>) -> Done {
     let cells: Vec<ci::Cells> = rows.iter().map(Row::cells).collect();
     let reports: Vec<Report> = rows.iter().map(|row| row.outcome.report.clone()).collect();
-    let mut problems = ci::tell_github(&cells, &reports, context.world);
+    annotate(&rows, context.printer);
+    let result_file = context.printer.result_file();
+    let mut problems = ci::write_github_files(&cells, &reports, result_file, context.world);
     if let Some(path) = &args.dotenv {
+        problems.extend(ci::ambiguous(&cells));
         let (text, omitted) = ci::dotenv(&cells, usize::from(args.dotenv_variables));
         if let Err(error) = fsio::write_over(path, text.as_bytes()) {
             problems.extend(fsio::cannot("write", path, &error, Class::Usage).into_vec());

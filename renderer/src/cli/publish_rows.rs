@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::context::{Context, Outcome};
+use super::printer::Printer;
 use super::push::outcome;
 use super::{ci, signals};
 use crate::diag::{Class, Diagnostic, Diagnostics};
@@ -177,11 +178,19 @@ impl Row {
             outcome,
             digest: report.digest.clone(),
             error: report.error.as_ref().map(|error| error.message.clone()),
-            input: self.input.display().to_string(),
-            // Those are told once, together.
-            is_told: self.outcome.problem.is_some(),
         }
     }
+}
+
+/// Annotations for the errors, each with the chart's path.
+pub(super) fn annotate(rows: &[Row], printer: &Printer) {
+    for row in rows {
+        let title = row.input.display().to_string();
+        for one in row.outcome.problem.iter().flat_map(Diagnostics::iter) {
+            printer.annotate(one, Some(&title));
+        }
+    }
+    printer.errors_are_annotated();
 }
 
 /// The report of a chart that is the same as the one that this became of: there is nothing left to do for it.

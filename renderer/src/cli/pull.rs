@@ -13,7 +13,7 @@ use crate::report::{self, Report};
 /// `pull`
 pub(crate) fn pull(args: &Pull, context: &Context<'_>) -> Done {
     if args.charts.len() > 1 && args.expect_digest.is_some() {
-        let one = Diagnostic::error(Class::Usage, "--expect-digest goes with one chart");
+        let one = Diagnostic::error(Class::Usage, "--expect-digest requires a single chart");
         return Done::One(Box::new(Outcome::failed(one.into())));
     }
     // The password may come from standard input, which is read once.

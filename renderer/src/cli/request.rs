@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::args::rendering::{ClusterFlags, ReleaseFlags, ValueFlags};
+use super::context::Context;
 use super::csv;
+use super::namespace::namespace;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::engine::capabilities::Capabilities;
 use crate::engine::release::{DEFAULT_NAME, Release, check_name, name_from_template};
@@ -27,6 +29,7 @@ pub(crate) fn request_of(
     release: &ReleaseFlags,
     cluster: &ClusterFlags,
     frozen: bool,
+    context: &Context<'_>,
 ) -> Result<(PathBuf, Request)> {
     let api_versions = csv::fields("--api-versions", &cluster.api_versions)?;
     let capabilities = Capabilities::with(Some(&cluster.kube_version), &api_versions)?;
@@ -47,7 +50,7 @@ pub(crate) fn request_of(
         places,
         release: Release {
             name,
-            namespace: or_default(&release.namespace),
+            namespace: namespace(&release.namespace, context),
             is_upgrade: release.is_upgrade,
             revision: 1,
         },
@@ -59,15 +62,6 @@ pub(crate) fn request_of(
         limits: Limits::default(),
     };
     Ok((PathBuf::from(chart), request))
-}
-
-/// An empty namespace is none to Helm: `-n "$UNSET"` means the default.
-pub(crate) fn or_default(namespace: &str) -> String {
-    match namespace {
-        "" => "default",
-        given => given,
-    }
-    .to_owned()
 }
 
 /// The values of all flags together, and where they stand.

@@ -8,7 +8,7 @@ use url::Url;
 use super::args::repositories::Repositories;
 use super::context::Context;
 use super::progress::Progress;
-use crate::diag::{Class, Diagnostic, Result};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::oci::fetch::WebUser;
 use crate::oci::{self, ClientOptions, Credentials, PullOptions, Pulled};
 use crate::reference::{Locator, Tag};
@@ -16,6 +16,9 @@ use crate::repositories::pull as web;
 use crate::repositories::web::{Wanted, Web};
 use crate::semver::Constraint;
 use crate::version;
+
+/// The most versions that a message lists.
+const MAX_SHOWN: usize = 10;
 
 /// Where a chart is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +91,7 @@ pub(crate) fn pull(
         Source::Place(locator) => locate(locator, choice.version).and_then(|(locator, range)| {
             let options = PullOptions { range, ..options };
             oci::pull(&locator, &options, client, context.world, &progress)
+                .map_err(|problem| no_such_version(problem, &locator, client, context, &progress))
         }),
         other => from_web(other, choice, &options, client, context, &progress),
     };
@@ -131,6 +135,42 @@ fn locate(chart: &Locator, version: Option<&str>) -> Result<(Locator, Option<Con
     }
 }
 
+/// Of a tag that is not there: which ones are.
+fn no_such_version(
+    problem: Diagnostics,
+    locator: &Locator,
+    client: &ClientOptions,
+    context: &Context<'_>,
+    progress: &Progress,
+) -> Diagnostics {
+    let (Class::Refused, Some(tag)) = (problem.class(), &locator.tag) else {
+        return problem;
+    };
+    // Where there is no list either, the registry's own answer says most.
+    let Ok(tags) = oci::tags(&locator.place, client, context.world, progress) else {
+        return problem;
+    };
+    if tags.is_empty() || tags.iter().any(|one| one.tag == *tag) {
+        return problem;
+    }
+    let repository = locator.place.to_string();
+    let name = repository.rsplit('/').next().unwrap_or(&repository);
+    let shown: Vec<String> = tags
+        .iter()
+        .take(MAX_SHOWN)
+        .map(|one| one.tag.to_string())
+        .collect();
+    let rest = if tags.len() > MAX_SHOWN { ", …" } else { "" };
+    let message = format!(
+        "{name} has no {}; there are {}{rest}",
+        tag.as_str(),
+        shown.join(", ")
+    );
+    Diagnostic::error(Class::Refused, message)
+        .hint(format!("`solar-render tags oci://{repository}` lists all"))
+        .into()
+}
+
 fn from_web(
     source: &Source,
     choice: &Choice<'_>,
@@ -147,7 +187,10 @@ fn from_web(
     let (repository, name) = match source {
         Source::Archive(url) => {
             if choice.version.is_some() {
-                let one = Diagnostic::error(Class::Usage, "--version goes with a chart that has several");
+                let one = Diagnostic::error(
+                    Class::Usage,
+                    "--version requires a chart that has several versions",
+                );
                 return Err(one.note(format!("{url} is one archive")).into());
             }
             return web::pull(&web::Source::Archive(url), options, &web, now);
@@ -191,7 +234,7 @@ fn refuse_what_registries_have(options: &PullOptions) -> Result<()> {
     } else {
         return Ok(());
     };
-    let message = format!("{given} goes with oci:// and oci-layout:");
+    let message = format!("{given} requires oci:// or oci-layout:");
     Err(Diagnostic::error(Class::Usage, message)
         .note("an archive of a web server has no manifest, and cosign does not sign it")
         .hint("--verify asks for a provenance file")

@@ -8,6 +8,7 @@ use super::args::template::Template;
 use super::context::{Context, Done, Outcome};
 use super::dependency::{Wanted, update_first};
 use super::fetch;
+use super::real_paths::{with_real_path, with_real_paths};
 use super::request::request_of;
 use super::template_files::write_files;
 use crate::chart::load::Loaded;
@@ -39,17 +40,21 @@ fn failed(problem: Diagnostics, text: String) -> Done {
 }
 
 fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
-    let (chart, request) = request(args)?;
+    let (chart, request) = request(args, context)?;
     // The process ends soon: to take a large chart apart piece by piece would only cost time.
-    let sources = ManuallyDrop::new(Chart::new(load(&chart, args, context)?));
-    let rendered = sources.render(&request)?;
+    let loaded = load(&chart, args, context)?;
+    let located = |problem| with_real_paths(problem, &chart);
+    let sources = ManuallyDrop::new(Chart::new(Arc::clone(&loaded)));
+    let rendered = sources.render(&request).map_err(located)?;
     for warning in &rendered.warnings {
-        context.printer.warn(warning);
+        context
+            .printer
+            .warn(&with_real_path(warning.clone(), &chart));
     }
     warn_of_impure(&rendered, context);
     let choice = choice(args);
     let Rendered {
-        chart,
+        chart: name,
         texts,
         crds,
         impure,
@@ -57,10 +62,10 @@ fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
         ..
     } = rendered;
     let kept = args.debug.then(|| print_texts(&texts));
-    let manifests = match Manifests::new(&chart, texts, args.shown.render_subchart_notes) {
+    let manifests = match Manifests::new(&name, texts, args.shown.render_subchart_notes) {
         Ok(manifests) => manifests,
         Err(problem) => {
-            let problem = explained(sources.blame(&request, problem), args.debug);
+            let problem = explained(located(sources.blame(&request, problem)), args.debug);
             return Ok(failed(problem, kept.unwrap_or_default()));
         }
     };
@@ -124,7 +129,7 @@ fn load(chart: &Path, args: &Template, context: &Context<'_>) -> Result<Arc<Load
 }
 
 /// What is to be rendered, from the command line.
-fn request(args: &Template) -> Result<(PathBuf, Request)> {
+fn request(args: &Template, context: &Context<'_>) -> Result<(PathBuf, Request)> {
     refuse_a_cluster(args)?;
     let (chart, request) = request_of(
         &args.name_and_chart,
@@ -132,6 +137,7 @@ fn request(args: &Template) -> Result<(PathBuf, Request)> {
         &args.release,
         &args.cluster,
         args.frozen,
+        context,
     )?;
     let request = Request {
         skip_schema: args.skip_schema_validation,
@@ -151,7 +157,7 @@ fn refuse_a_cluster(args: &Template) -> Result<()> {
     }
     let one = Diagnostic::error(Class::Usage, format!("invalid dry-run value (\"{given}\")"));
     Err(one
-        .note("no cluster is spoken to here: only `client` can be done")
+        .note("solar-render never contacts a cluster: only `client` is possible")
         .into())
 }
 

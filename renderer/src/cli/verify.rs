@@ -64,7 +64,7 @@ fn locator(chart: &str) -> Result<Locator> {
 /// What `helm verify` does, and its lines.
 fn on_disk(args: &Verify, context: &Context<'_>) -> Result<Outcome> {
     if args.expect_digest.is_some() {
-        let one = Diagnostic::error(Class::Usage, "--expect-digest goes with oci:// and oci-layout:");
+        let one = Diagnostic::error(Class::Usage, "--expect-digest requires oci:// or oci-layout:");
         return Err(one
             .hint("`digest` prints what an archive would have there")
             .into());
@@ -72,8 +72,8 @@ fn on_disk(args: &Verify, context: &Context<'_>) -> Result<Outcome> {
     let path = Path::new(&args.chart);
     if !path.exists() && args.keyring.keyring.is_none() {
         return Err(
-            Diagnostic::error(Class::Usage, format!("{} does not exist", args.chart))
-                .hint("an archive is wanted, or oci://HOST/PATH:TAG with --key or --keyring")
+            Diagnostic::error(Class::Chart, format!("{} does not exist", args.chart))
+                .hint("expected an archive, or oci://HOST/PATH:TAG with --key or --keyring")
                 .into(),
         );
     }
@@ -95,15 +95,14 @@ fn on_disk(args: &Verify, context: &Context<'_>) -> Result<Outcome> {
 }
 
 fn no_key(chart: &str) -> Diagnostic {
-    Diagnostic::error(Class::Usage, format!("by which key is {chart} to be signed?")).hint(
-        "--key cosign.pub asks for a signature of cosign's, --keyring FILE for a provenance file of Helm's",
-    )
+    Diagnostic::error(Class::Usage, format!("no key is given to verify {chart}"))
+        .hint("--key cosign.pub verifies a cosign signature, --keyring FILE a Helm provenance file")
 }
 
 fn only_there(chart: &str) -> Diagnostic {
     Diagnostic::error(
         Class::Usage,
-        format!("--key goes with oci://, and {chart} is none"),
+        format!("--key requires oci://, and {chart} is not such a reference"),
     )
     .note("cosign signs what is in a registry")
     .hint("--keyring asks for a provenance file beside an archive")

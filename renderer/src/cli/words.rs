@@ -5,8 +5,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args as _;
+use clap::error::ErrorKind;
 
+use super::args::elsewhere::elsewhere;
 use super::args::global::{Global, Output};
+use super::args::helm;
 use super::args::render::Render;
 use super::printer::{self, Printer};
 use crate::diag::{Class, Diagnostic, Diagnostics, did_you_mean};
@@ -38,24 +41,37 @@ pub(crate) fn usage(error: &clap::Error, arguments: &[OsString], world: &dyn Wor
         };
         return written(printer::to_stdout(&text));
     }
-    let colored = printer::is_colored(world);
-    let shown = if colored {
-        error.render().ansi().to_string()
-    } else {
-        error.render().to_string()
-    };
-    printer::to_stderr(&without_credentials(&shown));
-    let text = without_credentials(&error.render().to_string());
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let message = lines
-        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
-        .collect::<Vec<_>>()
-        .join(" ");
-    let message = message.trim_start_matches("error: ").to_owned();
-    let problem = Diagnostics::from(Diagnostic::error(Class::Usage, message));
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        printer::to_stderr(&error.render().to_string());
+        return Class::Usage.exit_code();
+    }
+    let problem = Diagnostics::from(diagnosed(&without_credentials(&error.render().to_string())));
     let json = Report::failure(&problem).to_json();
-    early_printer(arguments, world).finish(&json, &json, "", &[]);
+    early_printer(arguments, world).finish(&json, &json, "", &[&problem]);
     problem.class().exit_code()
+}
+
+/// Clap's message in our own form: what is wrong, how the command is used, and what may have been meant.
+fn diagnosed(text: &str) -> Diagnostic {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let (mut message, mut hints, mut usage) = (Vec::new(), Vec::new(), Vec::new());
+    for line in lines {
+        if let Some(tip) = line.strip_prefix("tip: ") {
+            hints.push(tip);
+        } else if line.starts_with("For more information") {
+            break;
+        } else if !usage.is_empty() || line.starts_with("Usage:") {
+            usage.push(line);
+        } else {
+            message.push(line);
+        }
+    }
+    let message = message.join(" ").trim_start_matches("error: ").to_owned();
+    let mut one = Diagnostic::error(Class::Usage, message);
+    if !usage.is_empty() {
+        one = one.note(usage.join(" ").replacen("Usage:", "usage:", 1));
+    }
+    hints.into_iter().fold(one, Diagnostic::hint)
 }
 
 /// A printer for a command line that could not be understood.
@@ -81,6 +97,9 @@ pub(crate) fn mistyped_command(definition: &clap::Command, arguments: &[OsString
     let bare = word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') && !word.starts_with('-');
     if !bare || word.is_empty() || known(word) || Path::new(word).exists() {
         return None;
+    }
+    if let Some(one) = elsewhere(word) {
+        return Some(one.into());
     }
     let one = Diagnostic::error(Class::Usage, format!("`{word}` is neither a command nor a file"));
     Some(match did_you_mean(word, commands()) {
@@ -115,6 +134,61 @@ fn wanted_file(arguments: &[OsString]) -> Option<PathBuf> {
         })?;
     apart.or_else(|| words.next().map(|path| PathBuf::from(path.as_ref())))
 }
+
+/// `help COMMAND` means `COMMAND --help`.
+pub(crate) fn with_help_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let is_help = arguments.get(1).is_some_and(|word| word == "help");
+    if is_help && !Path::new("help").exists() {
+        arguments.remove(1);
+        arguments.push("--help".into());
+    }
+    arguments
+}
+
+/// Helm takes its global flags in front of the command, too: they go behind it.
+pub(crate) fn with_leading_flags(definition: &clap::Command, arguments: Vec<OsString>) -> Vec<OsString> {
+    let takes_value = |word: &str| {
+        let names = |arg: &clap::Arg| {
+            let long = arg.get_long().map(|name| format!("--{name}"));
+            let short = arg.get_short().map(|name| format!("-{name}"));
+            arg.get_action().takes_values() && [long, short].iter().flatten().any(|name| name == word)
+        };
+        definition.get_arguments().any(names)
+    };
+    let (mut front, mut moved) = (Vec::new(), Vec::new());
+    let mut words = arguments.iter();
+    front.extend(words.next());
+    let command = loop {
+        let Some(word) = words.next() else {
+            return arguments;
+        };
+        let text = word.to_str().unwrap_or("");
+        if text == "-" || !text.starts_with('-') {
+            break word;
+        }
+        let (target, takes_next) = match helm::global_flag(text) {
+            Some(flag) => (&mut moved, flag.takes_next),
+            None => (&mut front, takes_value(text)),
+        };
+        target.push(word);
+        if takes_next {
+            target.extend(words.next());
+        }
+    };
+    let known = command.to_str().and_then(|name| definition.find_subcommand(name));
+    let Some(known) = known.filter(|_| !moved.is_empty()) else {
+        return arguments;
+    };
+    front.push(command);
+    // The commands below a command take the flags, not the one above.
+    if BELOW.contains(&known.get_name()) {
+        front.extend(words.next());
+    }
+    front.into_iter().chain(moved).chain(words).cloned().collect()
+}
+
+/// The commands with commands below them.
+const BELOW: &[&str] = &["cache", "dependency", "registry", "repo", "show"];
 
 /// `solar-render CONFIG` means `solar-render render CONFIG`: the first word that is no
 /// option and no option's value decides.

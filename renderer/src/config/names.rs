@@ -83,7 +83,7 @@ pub(super) fn repository(text: &str) -> Result<(), String> {
     }
     let rest = text.strip_prefix("oci://").unwrap_or(text);
     if rest.is_empty() || rest.contains("://") {
-        return Err(format!("{text:?} is not a repository: `host/path` is wanted"));
+        return Err(format!("{text:?} is not a repository: expected `host/path`"));
     }
     Ok(())
 }

@@ -268,7 +268,7 @@ fn each_resource(
         let resource = match &entry.value.kind {
             Kind::Null => {
                 decoder.report(entry.key_span, format!("{path} is empty"), |one| {
-                    one.note("a repository and a tag are wanted")
+                    one.note("expected a repository and a tag")
                 });
                 None
             }

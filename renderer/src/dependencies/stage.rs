@@ -274,8 +274,7 @@ fn none_fits(dependency: &Dependency, place: &str) -> Diagnostic {
         "{place} has no version of {} that fits {:?}",
         dependency.name, dependency.version
     );
-    Diagnostic::error(Class::Refused, message)
-        .note("versions before a release fit only a range that names one")
+    Diagnostic::error(Class::Refused, message).note("pre-releases match only ranges that name one (^1.2.0-0)")
 }
 
 /// Another archive than the lock's: said so.

@@ -32,7 +32,7 @@ fn moved(mut one: Diagnostic, origins: &Traced) -> Diagnostic {
         line.trim()
     ));
     one.location = Some(word_at(origin.location));
-    one.label = Some("this gives the text that is no YAML".to_owned());
+    one.label = Some("this produces the invalid YAML".to_owned());
     let trace = origin.trace.into_iter();
     one.trace
         .extend(trace.map(|(name, location)| (format!("included as {name:?}"), Some(location))));

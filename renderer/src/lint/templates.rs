@@ -321,7 +321,7 @@ fn undefined(ran: &Ran, chart: &Loaded, values: &Map, linter: &mut Linter) {
                 "`.Values.{parent}` is in no values file, so `.Values.{path}` is an error where it is reached"
             )
         } else {
-            format!("`.Values.{path}` is in no values file, and nothing stands in for it")
+            format!("`.Values.{path}` is not set in any values file and has no default")
         };
         let place = Location::new(&one.location.source, one.location.span);
         let mut diagnostic = Diagnostic::warning(Class::Values, message)

@@ -59,7 +59,7 @@ pub enum Failure {
         reason: String,
     },
     /// Neither tag nor digest was given, and no tag is a version.
-    #[error("{place} has no version that fits: none of its {tags} tags is one that is asked for")]
+    #[error("{place} has no matching version among its {tags} tags")]
     NoVersion {
         /// Where.
         place: String,

@@ -307,6 +307,8 @@ pub fn describe(artifact: &Artifact) -> Report {
         size: blob.size,
     });
     Report {
+        name: Some(artifact.name.clone()),
+        version: Some(artifact.version.clone()),
         layer,
         ..Report::default()
     }

@@ -303,7 +303,7 @@ fn none_fits(repository: &str, name: &str, wanted: &Wanted<'_>, unusable: &[Stri
     let (message, note) = match wanted {
         Wanted::Newest(_, range) => (
             format!("{repository} has no version of {name} that fits {range:?}"),
-            "versions before a release fit only a range that names one",
+            "pre-releases match only ranges that name one (^1.2.0-0)",
         ),
         Wanted::Exact(version) => (
             format!("{repository} has no version {version} of {name}"),

@@ -49,11 +49,11 @@ fn what_is_no_yaml_is_shown_in_the_template_that_printed_it() {
         ("templates/c.yaml", "kind: ConfigMap\ndata: {{ \"a: b: c\" }}\n"),
     ]);
     let places = [
-        "shop/templates/_labels.tpl:3:1",
-        "included as \"labels\" at shop/templates/a.yaml:4:9",
+        "templates/_labels.tpl:3:1",
+        "included as \"labels\" at ./templates/a.yaml:4:9",
         "line 5 of what it renders to: `tier: front: back`",
-        "shop/templates/b.yaml:5:",
-        "shop/templates/c.yaml:2:10",
+        "templates/b.yaml:5:",
+        "templates/c.yaml:2:10",
     ];
     assert_says(&run("template", folder.path(), &[]), &places);
     // Helm's linter stops at the first file.
@@ -80,11 +80,11 @@ fn every_text_that_is_no_template_is_told_of() {
         assert_says(
             &run,
             &[
-                "shop/templates/a.yaml:1:",
+                "templates/a.yaml:1:",
                 "missing value for if",
-                "shop/templates/b.yaml:2:16",
+                "templates/b.yaml:2:16",
                 "did you mean `quote`?",
-                "shop/templates/c.yaml:2:1",
+                "templates/c.yaml:2:1",
             ],
         );
     }
@@ -200,13 +200,13 @@ fn lint_tells_every_mistake_at_once() {
         ("templates/tab.yaml", "x: {{ include \"lost\" . }}\n"),
     ];
     let common = [
-        "`.Values.none` is in no values file",
-        "shop/templates/nil.yaml:1:7",
-        "shop/templates/yaml.yaml:1:4",
+        "`.Values.none` is not set in any values file",
+        "templates/nil.yaml:1:7",
+        "templates/yaml.yaml:1:4",
     ];
     let broken = run("lint", chart(&files).path(), &[]);
     assert_says(&broken, &common);
-    assert_says(&broken, &["shop/templates/parse.yaml:1:7"]);
+    assert_says(&broken, &["templates/parse.yaml:1:7"]);
     // It may be defined in the file that is no template.
     assert!(!broken.stderr.contains("lost"), "{}", broken.stderr);
     let whole: Vec<(&str, &str)> = files
@@ -215,15 +215,12 @@ fn lint_tells_every_mistake_at_once() {
         .collect();
     let failing = run("lint", chart(&whole).path(), &[]);
     assert_says(&failing, &common);
-    assert_says(&failing, &["shop/templates/tab.yaml:1:7"]);
+    assert_says(&failing, &["templates/tab.yaml:1:7"]);
     assert!(!failing.stderr.contains("`.Values.deep.y`"), "{}", failing.stderr);
     let refused = chart(&[&files[..], &[("values.schema.json", schema)]].concat());
     let refused = run("lint", refused.path(), &[]);
     assert_says(&refused, &common);
-    assert_says(
-        &refused,
-        &["shop/templates/parse.yaml:1:7", "got number, want string"],
-    );
+    assert_says(&refused, &["templates/parse.yaml:1:7", "got number, want string"]);
     // Helm's two, of values.yaml and of templates/.
     assert_eq!(refused.stdout.matches("[ERROR]").count(), 2, "{}", refused.stdout);
 }

@@ -384,7 +384,7 @@ fn what_can_not_be_meant_is_said_before_any_network() {
         ),
         (
             vec!["publish", "nothing", "oci://127.0.0.1:1/a"],
-            2,
+            1,
             "does not exist",
         ),
         (vec!["publish", "oci://127.0.0.1:1/a"], 2, "TARGET"),

@@ -244,7 +244,7 @@ fn what_is_not_there_or_can_not_be_meant_is_said() {
                 format!("sha256:{}", "a".repeat(64)),
             ],
             2,
-            "goes with oci://",
+            "requires oci://",
         ),
     ] {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();

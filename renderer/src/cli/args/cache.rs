@@ -8,9 +8,9 @@ use clap::{Args, Subcommand, ValueHint};
 /// `cache`
 #[derive(Subcommand, Debug)]
 pub(crate) enum CacheCommand {
-    /// Say where the cache is, and what it holds
+    /// Show the cache's location and size
     Info(CachePlace),
-    /// Remove what was not used for a while
+    /// Remove entries that were not used for a while
     Prune(Prune),
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct CachePlace {
 pub(crate) struct CacheOptions {
     #[command(flatten)]
     pub(crate) place: CachePlace,
-    /// Neither look into the cache nor keep anything
+    /// Neither read nor write the cache
     #[arg(long, conflicts_with = "cache_dir")]
     pub(crate) no_cache: bool,
 }
@@ -56,7 +56,7 @@ fn age(text: &str) -> Result<Duration, String> {
         &[("s", 1), ("m", 60), ("h", 3600), ("d", 86_400), ("w", 7 * 86_400)],
     )
     .map(Duration::from_secs)
-    .ok_or_else(|| "a time is wanted, as in 90m, 12h or 30d".to_owned())
+    .ok_or_else(|| "expected a duration such as 90m, 12h or 30d".to_owned())
 }
 
 /// `1000`, `64KiB`, `500MiB`, `2GiB`
@@ -72,7 +72,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
             ("TiB", 1 << 40),
         ],
     )
-    .ok_or_else(|| "a size is wanted, as in 500MiB or 2GiB".to_owned())
+    .ok_or_else(|| "expected a size such as 500MiB or 2GiB".to_owned())
 }
 
 fn number(text: &str, units: &[(&str, u64)]) -> Option<u64> {

@@ -22,6 +22,7 @@ use super::sign::{GenerateKeyPair, Sign};
 use super::tags::Tags;
 use super::template::Template;
 use super::verify::Verify;
+use super::version::VersionArgs;
 
 /// Version and commit, for `--version`.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("SOLAR_COMMIT"), ")");
@@ -34,7 +35,7 @@ Exit codes:
   3    another digest is at the tag, the digest is not the expected one, or no signature is good
   4    the registry refuses: credentials, another 4xx, or a contradictory answer
   5    the registry, the network or the disk failed, after retries
-  70   a fault of this program
+  70   internal error (a bug)
   130  interrupted; 143 terminated";
 
 /// Config to OCI Helm chart: render, package, digest, push.
@@ -79,15 +80,15 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Make a key pair in cosign's format
     GenerateKeyPair(GenerateKeyPair),
-    /// Put into charts/ what a chart depends on
+    /// Manage a chart's dependencies
     #[command(subcommand, alias = "dep", alias = "dependencies")]
     Dependency(DependencyCommand),
-    /// Look after what is kept of earlier downloads
+    /// Manage the download cache
     #[command(subcommand)]
     Cache(CacheCommand),
-    /// Log in to a registry: try the credentials, and keep them where Docker and Helm look
+    /// Log in to a registry: check the credentials, and store them where Docker and Helm read them
     Login(Login),
-    /// Forget the credentials kept for a registry
+    /// Remove the stored credentials of a registry
     Logout(Logout),
     /// List the functions that templates can call
     Functions,
@@ -96,10 +97,12 @@ pub(crate) enum Command {
     /// Show what is in a chart, as `helm show` does
     #[command(alias = "inspect")]
     Show(Show),
-    /// Look for what is wrong with charts, as `helm lint` does and beyond
+    /// Find problems in charts, as `helm lint` does and beyond
     Lint(Box<Lint>),
     /// List the container images that a chart uses
     Images(Box<Images>),
+    /// Print the version
+    Version(VersionArgs),
     /// Print a completion script for a shell
     Completion {
         /// The shell

@@ -4,7 +4,7 @@
 //! longer than to render a release.
 
 use clap::builder::Resettable;
-use clap::{Args, Command, CommandFactory as _};
+use clap::{Arg, Args, Command, CommandFactory as _};
 
 use super::cli::Cli;
 use super::copy::Copy;
@@ -24,6 +24,7 @@ use super::sign::{GenerateKeyPair, Sign};
 use super::tags::Tags;
 use super::template::Template;
 use super::verify::Verify;
+use super::version::VersionArgs;
 
 /// How a command gets its options.
 type Define = fn(Command) -> Command;
@@ -43,6 +44,7 @@ const COMMANDS: &[(&str, Define)] = &[
     ("login", as_in_helm::<Login>),
     ("logout", as_in_helm::<Logout>),
     ("template", as_in_helm::<Box<Template>>),
+    ("version", as_in_helm::<VersionArgs>),
     ("show", |command| add_refused_below(options::<Show>(command))),
     ("lint", as_in_helm::<Box<Lint>>),
     ("images", options::<Box<Images>>),
@@ -70,10 +72,26 @@ fn deferred(command: Command, commands: &[(&'static str, Define)]) -> Command {
 fn options<T: Args>(command: Command) -> Command {
     let about = command.get_about().cloned();
     let long_about = command.get_long_about().cloned();
-    let command = T::augment_args(command);
+    let command = T::augment_args(command).mut_args(without_noise);
     command
         .about(Resettable::from(about))
         .long_about(Resettable::from(long_about))
+}
+
+/// `--flag[=BOOL]` says what it takes; that a text is empty by default says nothing.
+fn without_noise(arg: Arg) -> Arg {
+    let is_bool = arg.is_require_equals_set();
+    let is_empty = arg.get_default_values() == [""];
+    let arg = if is_bool {
+        arg.hide_possible_values(true)
+    } else {
+        arg
+    };
+    if is_bool || is_empty {
+        arg.hide_default_value(true)
+    } else {
+        arg
+    }
 }
 
 fn as_in_helm<T: Args>(command: Command) -> Command {

@@ -16,7 +16,7 @@ pub(crate) enum DependencyCommand {
     /// List what Chart.yaml declares, and whether it is in charts/
     #[command(visible_alias = "ls")]
     List(DependencyList),
-    /// Put into charts/ what Chart.lock says; without a lock as `update`
+    /// Download to charts/ what Chart.lock says; without a lock as `update`
     Build(Dependencies),
     /// Choose the newest versions that fit, put them into charts/, and write Chart.lock
     #[command(alias = "up")]
@@ -29,12 +29,12 @@ pub(crate) struct Dependencies {
     /// The chart folder
     #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) chart: PathBuf,
-    #[command(flatten)]
-    pub(crate) known: KnownRepositories,
     /// Nothing: indexes of repositories are always fetched, and nothing is when the lock and the cache
     /// have it all
     #[arg(long)]
     pub(crate) skip_refresh: bool,
+    #[command(flatten)]
+    pub(crate) known: KnownRepositories,
     #[command(flatten)]
     pub(crate) provenance: Provenance,
     #[command(flatten)]

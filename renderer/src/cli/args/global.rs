@@ -6,6 +6,7 @@ use clap::{ArgAction, Args, ValueEnum, ValueHint};
 
 /// What every command takes.
 #[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// How the result is printed on standard output
     #[arg(short, long, global = true, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
@@ -16,11 +17,11 @@ pub(crate) struct Global {
     /// Print errors only, no warnings and no progress
     #[arg(short, long, global = true, action = ArgAction::SetTrue)]
     pub(crate) quiet: bool,
-    /// Say what is done: requests, and where credentials were looked for, never a secret
+    /// Log requests, and where credentials come from; never a secret
     #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
     /// When to use colors
-    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    #[arg(long, alias = "colour", global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub(crate) color: Color,
 }
 

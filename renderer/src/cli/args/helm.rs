@@ -34,9 +34,6 @@ const fn value(name: &'static str, reason: &'static str) -> Refused {
     }
 }
 
-const NO_CLUSTER: &str = "no cluster is spoken to here";
-const NO_REPOSITORIES: &str = "this command uses no chart repositories";
-const NO_REPOSITORY_CACHE: &str = "indexes of repositories are not kept; --cache-dir says where archives are";
 const NO_SIGNING: &str = "signing with PGP is not supported; `helm package --sign` on the folder makes a .prov \
                           file, which `push` sends along";
 /// Flags of `helm package` alone.
@@ -47,14 +44,6 @@ const PACKAGE: &[Refused] = &[
     value("passphrase-file", NO_SIGNING),
 ];
 
-/// Flags of `helm pull` alone.
-const PULL: &[Refused] = &[flag("pass-credentials", NO_PASSING)];
-
-/// Flags of `helm lint` alone.
-const LINT: &[Refused] = &[value("registry-config", FROM_DISK)];
-
-const NO_PASSING: &str = "credentials never go to another host than the one they are for";
-const FROM_DISK: &str = "charts are read from disk here; `solar-render pull` fetches one";
 const NO_PLUGINS: &str = "nothing is run on what was rendered; send it through a pipe instead";
 const NO_DNS: &str = "what is rendered must not depend on a network: getHostByName gives \"\"";
 
@@ -63,11 +52,10 @@ const TEMPLATE: &[Refused] = &[
     flag("enable-dns", NO_DNS),
     flag(
         "validate",
-        "no cluster is spoken to here; send the output to `kubectl apply --dry-run=server -f -`",
+        "solar-render never contacts a cluster; send the output to `kubectl apply --dry-run=server -f -`",
     ),
     value("post-renderer", NO_PLUGINS),
     value("post-renderer-args", NO_PLUGINS),
-    flag("pass-credentials", NO_PASSING),
 ];
 
 /// What `helm template` takes for the sake of `helm install`, and does nothing about: the name, whether a value
@@ -99,11 +87,17 @@ enum Value {
     Next,
 }
 
-/// Adds [`WITHOUT_EFFECT`], hidden.
-fn add_without_effect(command: Command) -> Command {
-    command.args(WITHOUT_EFFECT.iter().map(|(name, value)| {
+/// Adds flags that are accepted and change nothing, hidden, unless the command has them.
+fn add_without_effect(command: Command, flags: &'static [(&'static str, Value)]) -> Command {
+    let has = |name: &str| command.get_arguments().any(|arg| arg.get_long() == Some(name));
+    let missing: Vec<_> = flags.iter().filter(|(name, _)| !has(name)).collect();
+    command.args(missing.into_iter().map(|(name, value)| {
         let arg = Arg::new(*name).long(*name).hide(true).action(ArgAction::Append);
-        let arg = if *name == "labels" { arg.short('l') } else { arg };
+        let arg = match *name {
+            "labels" => arg.short('l'),
+            "namespace" => arg.short('n'),
+            _ => arg,
+        };
         match value {
             Value::Switch => arg
                 .num_args(0..=1)
@@ -117,47 +111,78 @@ fn add_without_effect(command: Command) -> Command {
 const NO_JSONPATH: &str = "send `-o json` through a tool that knows paths instead";
 
 /// Flags of all of `helm show`'s commands.
-const SHOW: &[Refused] = &[
-    flag("pass-credentials", NO_PASSING),
-    value("jsonpath", NO_JSONPATH),
+const SHOW: &[Refused] = &[value("jsonpath", NO_JSONPATH)];
+
+/// Helm's global flags that change nothing here: no cluster is contacted, and indexes of repositories are not kept.
+const GLOBAL: &[(&str, Value)] = &[
+    ("burst-limit", Value::Next),
+    ("qps", Value::Next),
+    ("kube-apiserver", Value::Next),
+    ("kube-as-group", Value::Next),
+    ("kube-as-user", Value::Next),
+    ("kube-ca-file", Value::Next),
+    ("kube-context", Value::Next),
+    ("kube-insecure-skip-tls-verify", Value::Switch),
+    ("kube-tls-server-name", Value::Next),
+    ("kube-token", Value::Next),
+    ("kubeconfig", Value::Next),
+    ("namespace", Value::Next),
+    ("content-cache", Value::Next),
+    ("registry-config", Value::Next),
+    ("repository-cache", Value::Next),
+    ("repository-config", Value::Next),
+    ("pass-credentials", Value::Switch),
+    ("debug", Value::Switch),
 ];
 
-/// Flags of `helm dependency list` alone.
-const LISTED: &[Refused] = &[value("registry-config", FROM_DISK)];
+/// Whether a flag is one of Helm's global flags, with what it takes: `-n`, `--namespace`, `--namespace=x`.
+pub(crate) fn global_flag(word: &str) -> Option<GlobalFlag> {
+    let name = word.strip_prefix("--").unwrap_or("");
+    let name = if word.starts_with("-n") && !word.starts_with("--") {
+        "namespace"
+    } else {
+        name
+    };
+    let (name, joined) = match name.split_once('=') {
+        Some((name, _)) => (name, true),
+        None => (name, word.len() > 2 && !word.starts_with("--")),
+    };
+    let (_, value) = GLOBAL.iter().find(|(known, _)| *known == name)?;
+    Some(GlobalFlag {
+        takes_next: matches!(value, Value::Next) && !joined,
+    })
+}
 
-/// Helm's global flags.
-const GLOBAL: &[Refused] = &[
-    value("burst-limit", NO_CLUSTER),
-    value("qps", NO_CLUSTER),
-    value("kube-apiserver", NO_CLUSTER),
-    value("kube-as-group", NO_CLUSTER),
-    value("kube-as-user", NO_CLUSTER),
-    value("kube-ca-file", NO_CLUSTER),
-    value("kube-context", NO_CLUSTER),
-    flag("kube-insecure-skip-tls-verify", NO_CLUSTER),
-    value("kube-tls-server-name", NO_CLUSTER),
-    value("kube-token", NO_CLUSTER),
-    value("kubeconfig", NO_CLUSTER),
-    Refused {
-        name: "namespace",
-        takes_value: true,
-        short: Some('n'),
-        reason: NO_CLUSTER,
-    },
-    value("content-cache", NO_REPOSITORY_CACHE),
-    value("repository-cache", NO_REPOSITORY_CACHE),
-    value("repository-config", NO_REPOSITORIES),
-    value("colour", "it is called --color here"),
-    flag("debug", "it is called --verbose here"),
-];
+/// One of Helm's global flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GlobalFlag {
+    /// Whether the next word is its value.
+    pub(crate) takes_next: bool,
+}
+
+/// Whether Helm's `--debug` was given to a command that has no such flag of its own: it means `--verbose`.
+pub(crate) fn is_debug(matches: &ArgMatches) -> bool {
+    let Some((_, matches)) = matches.subcommand() else {
+        return false;
+    };
+    let last = matches
+        .try_get_many::<String>("debug")
+        .ok()
+        .flatten()
+        .and_then(Iterator::last);
+    last.is_some_and(|value| value == "true") || is_debug(matches)
+}
+
+/// Flags of `helm version` alone.
+const VERSION: &[Refused] = &[value(
+    "template",
+    "use `-o json`, or --short for the version alone",
+)];
 
 /// The commands that have Helm's names; `login` and `logout` are below `registry` there.
 const SHARED: &[&str] = &[
-    "package", "push", "pull", "login", "logout", "verify", "template", "lint",
+    "package", "push", "pull", "login", "logout", "verify", "template", "lint", "version",
 ];
-
-/// Global flags of Helm that commands of ours have.
-const OWN: &[(&str, &[&str])] = &[("template", &["namespace", "debug"]), ("lint", &["namespace"])];
 
 /// The commands with Helm's names that are below `dependency`.
 const DEPENDENCY: &[&str] = &["build", "update", "list"];
@@ -165,20 +190,14 @@ const DEPENDENCY: &[&str] = &["build", "update", "list"];
 /// The commands with Helm's names that are below `show`.
 const PARTS: &[&str] = &["all", "chart", "crds", "readme", "values"];
 
-fn refused(command: &str) -> impl Iterator<Item = &'static Refused> {
-    let has = OWN.iter().find(|(name, _)| *name == command);
-    let has = has.map_or(&[] as &[&str], |(_, flags)| flags);
-    let own = match command {
+fn refused(command: &str) -> &'static [Refused] {
+    match command {
         "template" => TEMPLATE,
-        "lint" => LINT,
         "package" => PACKAGE,
-        "pull" => PULL,
+        "version" => VERSION,
         "all" | "chart" | "crds" | "readme" | "values" => SHOW,
-        "list" => LISTED,
         _ => &[],
-    };
-    let global = GLOBAL.iter().filter(move |one| !has.contains(&one.name));
-    own.iter().chain(global)
+    }
 }
 
 /// Adds the refused flags, hidden, to a command that has Helm's name, and Helm's short forms.
@@ -186,7 +205,7 @@ pub(crate) fn add_refused(command: Command) -> Command {
     let name = command.get_name().to_owned();
     let command = match name.as_str() {
         "login" => login(command),
-        "template" => add_without_effect(command),
+        "template" => add_without_effect(command, WITHOUT_EFFECT),
         _ => command,
     };
     let here = |one: &&Refused| {
@@ -194,8 +213,9 @@ pub(crate) fn add_refused(command: Command) -> Command {
             .get_arguments()
             .any(|arg| arg.get_long() == Some(one.name))
     };
-    let missing: Vec<&Refused> = refused(&name).filter(|one| !here(one)).collect();
-    command.args(missing.into_iter().map(hidden)).mut_args(last_wins)
+    let missing: Vec<&Refused> = refused(&name).iter().filter(|one| !here(one)).collect();
+    let command = command.args(missing.into_iter().map(hidden));
+    add_without_effect(command, GLOBAL).mut_args(last_wins)
 }
 
 /// As [`add_refused`], to the commands of [`PARTS`] below one.
@@ -257,6 +277,7 @@ fn refused_by(command: &str, above: &str, names: &[&str], matches: &ArgMatches) 
             && matches.value_source(one.name) == Some(clap::parser::ValueSource::CommandLine)
     };
     refused(command)
+        .iter()
         .filter(given)
         .map(|one| {
             let command = format!("{above} {command}");

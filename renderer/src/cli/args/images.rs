@@ -11,6 +11,18 @@ pub(crate) struct Images {
     /// A name for the release, and the chart: a folder, an archive, oci://HOST/PATH[:TAG] or oci-layout:DIR[:TAG]
     #[arg(value_name = "[NAME] CHART", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) name_and_chart: Vec<String>,
+    /// Leave out hooks
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) no_hooks: bool,
+    /// Leave out tests
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) skip_tests: bool,
+    /// Seed randomness and stop the clock: the same output in every run
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) frozen: bool,
+    /// Skip JSON Schema validation of values
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) skip_schema_validation: bool,
     #[command(flatten)]
     pub(crate) values: ValueFlags,
     #[command(flatten)]
@@ -19,16 +31,4 @@ pub(crate) struct Images {
     pub(crate) cluster: ClusterFlags,
     #[command(flatten)]
     pub(crate) fetch: Fetch,
-    /// Leave out hooks
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub(crate) no_hooks: bool,
-    /// Leave out tests
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub(crate) skip_tests: bool,
-    /// Seed what is random and stop the clock: the same bytes in every run
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub(crate) frozen: bool,
-    /// Do not hold the values against the charts' schemas
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub(crate) skip_schema_validation: bool,
 }

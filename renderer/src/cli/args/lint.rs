@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::limits::LimitFlags;
+use super::namespace::NamespaceFlags;
 use super::rendering::ValueFlags;
 
 /// `lint`
@@ -13,29 +14,28 @@ pub(crate) struct Lint {
     /// The charts: folders or archives
     #[arg(value_name = "PATH", required_unless_present = "rules", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) values: ValueFlags,
-    #[command(flatten)]
-    pub(crate) limits: LimitFlags,
-    /// Fail on warnings of Helm's, too
+    /// Fail on Helm's warnings, too
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) strict: bool,
-    /// Look at the charts in the charts' charts folders, too
+    /// Lint the charts in the charts' charts folders, too
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) with_subcharts: bool,
-    /// Do not hold the values against the charts' schemas
+    /// Skip JSON Schema validation of values
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) skip_schema_validation: bool,
     /// The cluster's version, for .Capabilities and for what is deprecated
     #[arg(long, value_name = "VERSION", default_value = "")]
     pub(crate) kube_version: String,
-    /// The release's namespace
-    #[arg(short = 'n', long, value_name = "NAME", default_value = "default")]
-    pub(crate) namespace: String,
-    /// Do not look for values that no values file knows
+    #[command(flatten)]
+    pub(crate) namespace: NamespaceFlags,
+    /// Skip the check for values that no values file sets
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) skip_undefined: bool,
     /// List the rules, and check nothing
     #[arg(long)]
     pub(crate) rules: bool,
+    #[command(flatten)]
+    pub(crate) values: ValueFlags,
+    #[command(flatten)]
+    pub(crate) limits: LimitFlags,
 }

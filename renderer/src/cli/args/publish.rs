@@ -21,7 +21,7 @@ pub(crate) struct Publish {
     pub(crate) target: Target,
     /// Push nothing: say what would happen, and fail when a chart changed without a new version, unless
     /// `--if-exists` says that it may
-    #[arg(long)]
+    #[arg(long, visible_alias = "dry-run")]
     pub(crate) check: bool,
     /// What to do when another digest is at a chart's version [default: fail]
     #[arg(long, value_enum, value_name = "WHAT")]

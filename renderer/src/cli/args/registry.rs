@@ -15,7 +15,7 @@ pub(crate) struct Registry {
     /// The user; else REGISTRY_USERNAME, else the credential files
     #[arg(long, value_name = "NAME")]
     pub(crate) username: Option<String>,
-    /// The password, which other users of the machine can see here: rather --password-stdin or
+    /// The password, which other users of the machine can see here: prefer --password-stdin or
     /// REGISTRY_PASSWORD
     #[arg(long, value_name = "PASSWORD", hide_possible_values = true)]
     pub(crate) password: Option<Hidden>,
@@ -37,13 +37,13 @@ pub(crate) struct Registry {
     /// Do not verify the registry's certificate
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) insecure_skip_tls_verify: bool,
-    /// Time out a request that makes no progress for this long: 500ms, 30s, 2m
+    /// Time out a request that makes no progress for this long: 500ms, 30s, 5m0s
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) timeout: Duration,
     /// Give up after this long altogether, retries included: 90s, 5m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) deadline: Option<Duration>,
-    /// How often a failed request is tried again
+    /// How often a failed request is retried, with backoff
     #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) retries: u32,
 }
@@ -65,22 +65,45 @@ impl std::fmt::Debug for Hidden {
     }
 }
 
-/// `500ms`, `30s`, `2m`, `1h`; a bare number is seconds.
+/// `500ms`, `30s`, `5m0s`, `1.5h` as in Go; a bare number is seconds.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
-    let wanted = || "a time is wanted, as in 500ms, 30s, 2m or 1h".to_owned();
-    let count: u64 = digits.parse().map_err(|_| wanted())?;
-    let millis = match text.get(digits.len()..).unwrap_or("") {
-        "ms" => 1,
-        "" | "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return Err(wanted()),
+    let expected = || "expected a duration such as 500ms, 30s, 2m or 5m0s".to_owned();
+    let sum = match text.parse::<u64>() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => go_duration(text),
     };
-    match count.checked_mul(millis) {
-        Some(millis) if millis > 0 => Ok(Duration::from_millis(millis)),
-        _ => Err("the time must be more than zero".to_owned()),
+    let sum = sum.ok_or_else(expected)?;
+    if sum < Duration::from_millis(1) {
+        return Err("the duration must be at least 1ms".to_owned());
     }
+    Ok(sum)
+}
+
+/// A sum of decimal numbers with units.
+fn go_duration(text: &str) -> Option<Duration> {
+    let mut rest = text;
+    let mut sum = Duration::ZERO;
+    while !rest.is_empty() {
+        let number_end = rest.find(|character: char| !character.is_ascii_digit() && character != '.')?;
+        let (number, behind) = rest.split_at(number_end);
+        let unit_end = behind
+            .find(|character: char| character.is_ascii_digit() || character == '.')
+            .unwrap_or(behind.len());
+        let (unit, behind) = behind.split_at(unit_end);
+        let seconds = match unit {
+            "ns" => 1e-9,
+            "us" | "µs" | "μs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
+        let part = number.parse::<f64>().ok()? * seconds;
+        sum = sum.checked_add(Duration::try_from_secs_f64(part).ok()?)?;
+        rest = behind;
+    }
+    (!text.is_empty()).then_some(sum)
 }
 
 #[cfg(test)]
@@ -95,13 +118,19 @@ mod tests {
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("30"), Ok(Duration::from_secs(30)));
         assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(duration("5m0s"), Ok(Duration::from_secs(300)));
+        assert_eq!(duration("1h2m3s4ms"), Ok(Duration::from_millis(3_723_004)));
+        assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
         for bad in [
             "",
             "0",
             "s",
             "1d",
             "-1s",
-            "1.5s",
+            "5m0",
+            "1.2.3s",
+            "0s",
+            "1ns",
             "99999999999999999999s",
             "18446744073709551615h",
         ] {

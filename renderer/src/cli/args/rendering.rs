@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueHint};
 
+use super::namespace::NamespaceFlags;
+
 /// The values.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Values")]
@@ -12,16 +14,16 @@ pub(crate) struct ValueFlags {
     /// Set values: a.b=1,c[0]=x,d={x,y}; null deletes the chart's
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     pub(crate) set: Vec<String>,
-    /// Set texts: a=1 is "1"
+    /// Set string values: a=1 becomes "1"
     #[arg(long, value_name = "KEY=TEXT", allow_hyphen_values = true)]
     pub(crate) set_string: Vec<String>,
     /// Set JSON: a=[1,2],b={"c":1}, or a whole map in braces
     #[arg(long, value_name = "KEY=JSON", allow_hyphen_values = true)]
     pub(crate) set_json: Vec<String>,
-    /// Set texts from files
+    /// Set string values from files
     #[arg(long, value_name = "KEY=FILE", allow_hyphen_values = true)]
     pub(crate) set_file: Vec<String>,
-    /// Set one text as it is, commas and all
+    /// Set one string value literally, commas and all
     #[arg(long, value_name = "KEY=TEXT", allow_hyphen_values = true)]
     pub(crate) set_literal: Vec<String>,
 }
@@ -30,9 +32,8 @@ pub(crate) struct ValueFlags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Release")]
 pub(crate) struct ReleaseFlags {
-    /// The release's namespace
-    #[arg(short = 'n', long, value_name = "NAME", default_value = "default")]
-    pub(crate) namespace: String,
+    #[command(flatten)]
+    pub(crate) namespace: NamespaceFlags,
     /// Accepted as in Helm, where the name is `release-name` anyway
     #[arg(short = 'g', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) generate_name: bool,

@@ -14,6 +14,21 @@ pub(crate) struct Template {
     /// A name for the release, and the chart: a folder, an archive, oci://HOST/PATH[:TAG] or oci-layout:DIR[:TAG]
     #[arg(value_name = "[NAME] CHART", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) name_and_chart: Vec<String>,
+    /// When dependencies of a chart folder are missing, choose the newest that fit, as `dependency update` does
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) dependency_update: bool,
+    /// Seed randomness and stop the clock: the same output in every run, and so the same secrets for everybody
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) frozen: bool,
+    /// Skip JSON Schema validation of values
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) skip_schema_validation: bool,
+    /// Print what was rendered even where it is not valid YAML
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) debug: bool,
+    /// Helm's `client` is what is always done here
+    #[arg(long, hide = true, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_value = "client", default_missing_value = "unset")]
+    pub(crate) dry_run: String,
     #[command(flatten)]
     pub(crate) values: ValueFlags,
     #[command(flatten)]
@@ -26,21 +41,6 @@ pub(crate) struct Template {
     pub(crate) limits: LimitFlags,
     #[command(flatten)]
     pub(crate) fetch: Fetch,
-    /// When dependencies of a chart folder are missing, choose the newest that fit, as `dependency update` does
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub(crate) dependency_update: bool,
-    /// Seed what is random and stop the clock: the same bytes in every run, and so the same secrets for everybody
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub(crate) frozen: bool,
-    /// Do not hold the values against the charts' schemas
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub(crate) skip_schema_validation: bool,
-    /// Print what was rendered even where it is not valid YAML
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub(crate) debug: bool,
-    /// Helm's `client` is what is always done here
-    #[arg(long, hide = true, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_value = "client", default_missing_value = "unset")]
-    pub(crate) dry_run: String,
 }
 
 /// What is printed, and where.

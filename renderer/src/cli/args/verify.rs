@@ -16,11 +16,11 @@ pub(crate) struct Verify {
     /// Fail unless this public key in cosign's format signed the chart in its registry: a file, or env://NAME
     #[arg(long, value_name = "KEY", conflicts_with = "keyring")]
     pub(crate) key: Option<String>,
-    #[command(flatten)]
-    pub(crate) keyring: KeyringFile,
     /// Fail unless the chart has this digest
     #[arg(long, value_name = "DIGEST")]
     pub(crate) expect_digest: Option<Digest>,
+    #[command(flatten)]
+    pub(crate) keyring: KeyringFile,
     #[command(flatten)]
     pub(crate) registry: Registry,
 }

@@ -68,7 +68,7 @@ pub fn copy(
     progress: &dyn Progress,
 ) -> Result<Copied> {
     if let (Target::File { .. }, true) = (target, options.referrers) {
-        let one = Diagnostic::error(Class::Usage, "--referrers goes with oci:// and oci-layout:");
+        let one = Diagnostic::error(Class::Usage, "--referrers requires oci:// or oci-layout:");
         return Err(one.note("nothing can refer to an archive in a folder").into());
     }
     let runtime = crate::oci::runtime().map_err(Failure::from)?;

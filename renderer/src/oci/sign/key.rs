@@ -47,10 +47,10 @@ const POINT: usize = 65;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// No PEM block of a kind that fits.
-    #[error("it is no key in cosign's format: a PEM block {0:?} is wanted")]
+    #[error("not a key in cosign's format: expected a PEM block {0:?}")]
     Pem(&'static str),
     /// A private key where a public one is wanted.
-    #[error("it is a private key, and a public one is wanted")]
+    #[error("it is a private key, expected a public one")]
     Private,
     /// The document in the PEM block.
     #[error("its document is not one that cosign writes")]

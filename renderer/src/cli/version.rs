@@ -1,0 +1,23 @@
+//! `version`
+
+use super::args::version::VersionArgs;
+use super::context::Done;
+use crate::report;
+
+/// The package's.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The commit it was built from.
+const COMMIT: &str = env!("SOLAR_COMMIT");
+
+/// `version`
+pub(crate) fn version(args: &VersionArgs) -> Done {
+    let text = if args.short {
+        format!("v{VERSION}\n")
+    } else {
+        format!("solar-render {VERSION} (commit {COMMIT})\n")
+    };
+    Done::Document {
+        json: report::text_to_json(&[("version", VERSION), ("commit", COMMIT)]),
+        text,
+    }
+}
