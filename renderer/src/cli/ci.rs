@@ -85,7 +85,7 @@ pub(crate) fn write_github_files(
         match results_file(given, &results, world) {
             Ok(Some(path)) => output.push_str(&format!("results-file={}\n", path.display())),
             Ok(None) => {}
-            Err(problem) => problems.push(problem),
+            Err(problem) => problems.push(*problem),
         }
     }
     if results.len() <= MAX_RESULTS {
@@ -111,7 +111,7 @@ fn results_file(
     given: Option<&Path>,
     results: &str,
     world: &dyn World,
-) -> Result<Option<PathBuf>, Diagnostic> {
+) -> Result<Option<PathBuf>, Box<Diagnostic>> {
     if let Some(given) = given {
         return Ok(Some(
             std::path::absolute(given).unwrap_or_else(|_| given.to_owned()),
@@ -135,7 +135,7 @@ fn results_file(
             "can't write to {folder}, which RUNNER_TEMP names: {}",
             fsio::reason(&error)
         );
-        Diagnostic::warning(Class::Io, message)
+        Box::new(Diagnostic::warning(Class::Io, message))
     })
 }
 

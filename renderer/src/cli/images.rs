@@ -38,9 +38,7 @@ fn run(args: &Images, context: &Context<'_>) -> Result<Done> {
     };
     let rendered = chart.render(&request).map_err(located)?;
     for warning in &rendered.warnings {
-        context
-            .printer
-            .warn(&with_real_path(warning.clone(), &path));
+        context.printer.warn(&with_real_path(warning.clone(), &path));
     }
     let all = Manifests::new(&rendered.chart, rendered.texts, false)
         .map_err(|problem| located(chart.blame(&request, problem)))?;

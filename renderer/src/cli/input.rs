@@ -16,7 +16,7 @@ use crate::pipeline::{self, Input, Prepared, Versions};
 /// An input, told apart by what is at its path.
 pub(crate) enum Source {
     /// A config that was read, and the folder it is in.
-    Config { config: Config, base: PathBuf },
+    Config { config: Box<Config>, base: PathBuf },
     /// A chart folder.
     Folder { path: PathBuf, stamp: Stamp },
     /// An archive.
@@ -47,7 +47,7 @@ impl Source {
             return Ok(Self::Archive(path.to_owned()));
         }
         Ok(Self::Config {
-            config: config::parse(&read_config_text(path, stdin)?)?,
+            config: Box::new(config::parse(&read_config_text(path, stdin)?)?),
             base: folder_of(path).to_owned(),
         })
     }
@@ -57,7 +57,7 @@ impl Source {
         let text = read_config_text(path, io::stdin())?;
         pipeline::check_expected_config(&text, context.world)?;
         Ok(Self::Config {
-            config: config::parse(&text)?,
+            config: Box::new(config::parse(&text)?),
             base: folder_of(path).to_owned(),
         })
     }

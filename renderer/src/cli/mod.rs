@@ -38,6 +38,7 @@ mod publish_rows;
 mod pull;
 mod push;
 mod real_paths;
+mod reference;
 mod render;
 mod request;
 mod show;
@@ -150,6 +151,11 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Do
         Command::Lint(args) => lint::lint(args, context),
         Command::Images(args) => images::list(args, context),
         Command::Show(args) => show::show(args, context),
+        Command::Reference => {
+            let text = reference::markdown();
+            let json = report::text_to_json(&[("reference", &text)]);
+            Done::Document { json, text }
+        }
         Command::Version(args) => version::version(args),
         Command::Completion { shell } => {
             let text = manual::completion(*shell);

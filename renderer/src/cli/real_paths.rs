@@ -35,11 +35,7 @@ pub(crate) fn with_real_location(place: Location, root: &Path) -> Location {
 
 /// The file in the chart folder that holds the very text: the first part of the name is the chart's.
 fn file(place: &Location, root: &Path) -> Option<PathBuf> {
-    let below = place
-        .source
-        .name()
-        .strip_prefix(chart.name())?
-        .strip_prefix('/')?;
+    let (_, below) = place.source.name().split_once('/')?;
     let path = root.join(below);
     let text = std::fs::read(&path).ok()?;
     (text == place.source.text().as_bytes()).then_some(path)

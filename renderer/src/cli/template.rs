@@ -47,9 +47,7 @@ fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
     let sources = ManuallyDrop::new(Chart::new(Arc::clone(&loaded)));
     let rendered = sources.render(&request).map_err(located)?;
     for warning in &rendered.warnings {
-        context
-            .printer
-            .warn(&with_real_path(warning.clone(), &chart));
+        context.printer.warn(&with_real_path(warning.clone(), &chart));
     }
     warn_of_impure(&rendered, context);
     let choice = choice(args);

@@ -39,6 +39,7 @@ mod publish;
 mod publish_ends;
 mod pull;
 mod pull_lies;
+mod reference;
 mod results;
 mod secrets;
 mod show;

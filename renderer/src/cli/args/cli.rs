@@ -108,6 +108,9 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Print the reference of the command line as Markdown
+    #[command(hide = true)]
+    Reference,
     /// Write the manual pages
     Man {
         /// The folder that gets them
