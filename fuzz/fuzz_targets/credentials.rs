@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use libfuzzer_sys::fuzz_target;
-use solar_render::oci::credentials::find;
+use solar_render::oci::AmbientHost;
+use solar_render::oci::credentials::{Sources, find};
 use solar_render::world::World;
 use tempfile::TempDir;
 
@@ -24,6 +25,10 @@ impl World for Empty {
 
     fn now(&self) -> SystemTime {
         UNIX_EPOCH
+    }
+
+    fn uptime(&self) -> Duration {
+        Duration::ZERO
     }
 
     fn entropy(&self) -> u64 {
@@ -47,13 +52,12 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     if fs::write(&file, bytes).is_ok() {
-        let _ = find(
-            "example.com:5000",
-            "team/app",
-            None,
-            Some(&file),
-            Duration::from_secs(1),
-            &Empty,
-        );
+        let sources = Sources {
+            explicit: None,
+            ambient_host: &AmbientHost::default(),
+            registry_config: Some(&file),
+            limit: Duration::from_secs(1),
+        };
+        let _ = find("example.com:5000", "team/app", sources, &Empty);
     }
 });
