@@ -78,3 +78,8 @@ pub use solar_go_template as template;
 #[cfg(feature = "render")]
 pub use solar_go_template::gotext;
 pub use solar_go_yaml as yaml;
+
+/// The programs of the page about the library are compiled as tests.
+#[cfg(all(doctest, feature = "oci"))]
+#[doc = include_str!("../../docs/library.md")]
+mod library_page {}
