@@ -1,7 +1,7 @@
 //! How much memory a thread's values take: [`limit`].
 //!
 //! In: what values say when they are made and dropped. Texts count with their length, lists and maps with their
-//! items; texts up to [`SMALL_TEXT`] are part of what is counted for an item. So the count is a little above what is
+//! items; texts up to `SMALL_TEXT` are part of what is counted for an item. So the count is a little above what is
 //! really used, the same on every machine, and costs two additions for a value. It belongs to the thread, as values
 //! do.
 

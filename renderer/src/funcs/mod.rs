@@ -3,7 +3,7 @@
 //!
 //! One file a family; each ends in a table that declares name, parameter types and a line
 //! of documentation, so that the evaluator, `solar-render functions` and the tests read
-//! one list. What lint knows of each function is in the table of [`traits`], which a new function has to be added to. What depends on more than the arguments (clock, randomness) goes through
+//! one list. What lint knows of each function is in the table of `traits`, which a new function has to be added to. What depends on more than the arguments (clock, randomness) goes through
 //! [`Context`], which also notes that it was asked.
 //!
 //! `include`, `tpl` and `lookup` need the engine and are not here.
