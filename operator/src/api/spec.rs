@@ -94,7 +94,7 @@ pub enum IfExists {
     Fail,
     /// The other chart stays.
     Skip,
-    /// The other chart gives way.
+    /// The existing chart is replaced.
     Replace,
 }
 

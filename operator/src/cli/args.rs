@@ -69,7 +69,7 @@ pub(super) struct Run {
         help_heading = "Jobs"
     )]
     pub(super) renderer_image: String,
-    /// The command, when it isn't the image's own; words are divided by commas
+    /// The command, when it isn't the image's own; words are separated by commas
     #[arg(
         long,
         value_name = "WORDS",
@@ -79,7 +79,7 @@ pub(super) struct Run {
         help_heading = "Jobs"
     )]
     pub(super) renderer_command: Vec<String>,
-    /// Arguments before those of the task, divided by commas
+    /// Arguments before those of the task, separated by commas
     #[arg(
         long,
         value_name = "WORDS",
@@ -135,7 +135,7 @@ pub(super) struct Run {
         help_heading = "Jobs"
     )]
     pub(super) job_deadline: String,
-    /// The renderer's exit codes after which no other pod is tried; empty for other renderers
+    /// The renderer's exit codes that are not retried; empty for other renderers
     #[arg(
         long,
         value_name = "CODES",
@@ -204,7 +204,7 @@ pub(super) struct Run {
         help_heading = "Leader election"
     )]
     pub(super) lease_name: String,
-    /// After how long without a renewal others take over
+    /// Lease duration: other replicas take over after this long without a renewal
     #[arg(
         long,
         value_name = "DURATION",
@@ -213,7 +213,7 @@ pub(super) struct Run {
         help_heading = "Leader election"
     )]
     pub(super) lease_duration: String,
-    /// After how long without a renewal the leader gives up
+    /// Renew deadline: the leader steps down after this long without a renewal
     #[arg(
         long,
         value_name = "DURATION",
@@ -241,7 +241,7 @@ pub(super) struct Run {
         help_heading = "Work"
     )]
     pub(super) concurrency: String,
-    /// How soon after an error a task is requeued
+    /// Minimum backoff after an error
     #[arg(
         long,
         value_name = "DURATION",
@@ -250,7 +250,7 @@ pub(super) struct Run {
         help_heading = "Work"
     )]
     pub(super) error_min_requeue: String,
-    /// How late at most; the time doubles with each error in a row
+    /// Maximum backoff; the time doubles with each consecutive error
     #[arg(
         long,
         value_name = "DURATION",
@@ -307,13 +307,13 @@ pub(super) enum LogFormat {
 /// How much is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum LogLevel {
-    /// What failed
+    /// Errors
     Error,
-    /// What is odd
+    /// Warnings too
     Warn,
-    /// What happened
+    /// Changes of state too
     Info,
-    /// What was decided
+    /// Decisions too
     Debug,
     /// Everything
     Trace,
@@ -373,7 +373,7 @@ pub(super) enum Policy {
     Fail,
     /// The other chart stays
     Skip,
-    /// The other chart gives way
+    /// The existing chart is replaced
     Replace,
 }
 

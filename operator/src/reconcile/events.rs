@@ -46,7 +46,7 @@ pub(super) async fn publish(context: &Context, found: &Found, next: &TaskStatus,
                 .to_owned(),
             Ended::Failed(reason) => reason.to_owned(),
         };
-        tracing::info!(outcome, digest = next.digest, "task ended");
+        tracing::info!(outcome, digest = next.digest, "task finished");
         context.metrics.ended(found.key.scope, &outcome);
     }
     let now = context.now();
@@ -94,7 +94,7 @@ fn notices(found: &Found, next: &TaskStatus, applied: &Applied) -> Vec<Notice> {
     }
     if applied.created_job {
         let name = next.job_ref.as_ref().map_or("", |job| job.name.as_str());
-        tell(false, "JobCreated", "Create", format!("made Job {name}"));
+        tell(false, "JobCreated", "Create", format!("created Job {name}"));
     }
     if let Done::Blocked { blocked, .. } = &applied.done {
         let was = find(&before.conditions, kinds::JOB_SCHEDULED).map(|one| one.reason.as_str());

@@ -24,9 +24,9 @@ pub struct LeaderSettings {
     pub name: String,
     /// Who this one is.
     pub identity: String,
-    /// After how long without a renewal others take over.
+    /// Lease duration: other replicas take over after this long without a renewal.
     pub lease_duration: Duration,
-    /// After how long without a renewal the leader gives up.
+    /// Renew deadline: the leader steps down after this long without a renewal.
     pub renew_deadline: Duration,
     /// How often it is tried.
     pub retry_period: Duration,

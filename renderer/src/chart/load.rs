@@ -259,8 +259,7 @@ impl Loader {
     /// `place` is what stands before a file's path in messages.
     fn chart(&mut self, files: Vec<(String, Body)>, place: &str, depth: usize) -> Result<Arc<Loaded>> {
         if depth > MAX_SUBCHART_DEPTH {
-            let message =
-                format!("{place} is a chart in more than {MAX_SUBCHART_DEPTH} charts that lie in each other");
+            let message = format!("{place} is a chart in more than {MAX_SUBCHART_DEPTH} nested charts");
             return Err(Diagnostic::error(Class::Chart, message).into());
         }
         let mut parts = Parts::default();

@@ -379,7 +379,7 @@ fn check_version(decoder: &mut Decoder, top: &Object<'_>, text: &str) {
         text => format!("`{text}` is not a version that Helm takes"),
     };
     decoder.report(place(top, "version"), problem, |one| {
-        one.note("SemVer is wanted, as in 1.2.3 or v0.1.0-rc.1")
+        one.note("expected SemVer, as in 1.2.3 or v0.1.0-rc.1")
     });
 }
 

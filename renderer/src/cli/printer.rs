@@ -188,7 +188,7 @@ impl Printer {
         let written = match self.output {
             // Whoever reads only this must not take it for a success that the exit code denies.
             Output::Json if lost && problems.is_empty() => {
-                let message = "the result could not be written everywhere it was wanted";
+                let message = "the result could not be written to every requested output";
                 to_stdout(&format!("{}\n", report::with_loss(json, message)))
             }
             Output::Json => to_stdout(&format!("{json}\n")),

@@ -111,7 +111,7 @@ pub(crate) fn watch(printer: Printer) -> Arc<Signals> {
 }
 
 /// What has gone out and may have arrived.
-pub(crate) const UNKNOWN: &str = "whether it has arrived is not known: look for the digest there";
+pub(crate) const UNKNOWN: &str = "its status is unknown: check the registry for the digest";
 
 fn end(printer: &Printer, class: Class, on_its_way: Option<Report>) -> ! {
     let mut problem = Diagnostic::error(class, format!("{} by a signal", verb(class)));

@@ -11,7 +11,7 @@ use super::progress::Progress;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::oci::fetch::WebUser;
 use crate::oci::{self, ClientOptions, Credentials, PullOptions, Pulled};
-use crate::reference::{Locator, Tag};
+use crate::reference::{Locator, Place, Tag};
 use crate::repositories::pull as web;
 use crate::repositories::web::{Wanted, Web};
 use crate::semver::Constraint;
@@ -166,8 +166,12 @@ fn no_such_version(
         tag.as_str(),
         shown.join(", ")
     );
+    let scheme = match locator.place {
+        Place::Registry(_) => "oci://",
+        Place::Layout(_) => "",
+    };
     Diagnostic::error(Class::Refused, message)
-        .hint(format!("`solar-render tags oci://{repository}` lists all"))
+        .hint(format!("`solar-render tags {scheme}{repository}` lists all"))
         .into()
 }
 

@@ -79,7 +79,7 @@ fn other_yaml(path: &Path, source: &Arc<Source>) -> Option<Diagnostic> {
         return Some(one.hint(format!("name the folder: `solar-render push {folder} TARGET`")));
     }
     looks_like_values(map).then(|| {
-        wrong(path, "a file of values by its looks")
+        wrong(path, "what looks like a values file")
             .note("none of `type`, `release`, `bootstrap` and `blueprint` is at its top")
             .hint(format!(
                 "`solar-render template CHART -f {shown}` renders a chart with them"

@@ -184,6 +184,6 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Strin
         serde_json::Value::Null => Ok(String::new()),
         serde_json::Value::String(text) => Ok(text),
         other @ (serde_json::Value::Bool(_) | serde_json::Value::Number(_)) => Ok(other.to_string()),
-        _ => Err(D::Error::custom("a text is wanted")),
+        _ => Err(D::Error::custom("expected a string")),
     }
 }

@@ -227,7 +227,7 @@ fn local(chart: &Path, dependency: &Dependency, pick: &Pick) -> Result<Staged> {
     let fits = Version::parse(&found.version).is_ok_and(|version| constraint.check(&version));
     if !fits {
         let message = format!(
-            "charts/{} has version {}, wanted is {}",
+            "charts/{} has version {}, expected {}",
             dependency.name, found.version, dependency.version
         );
         return Err(Diagnostic::error(Class::Chart, message).into());
@@ -244,10 +244,7 @@ fn local(chart: &Path, dependency: &Dependency, pick: &Pick) -> Result<Staged> {
 fn check_found(dependency: &Dependency, pick: &Pick, found: &Metadata, place: &str) -> Result<()> {
     let Metadata { name, version, .. } = found;
     if *name != dependency.name {
-        let message = format!(
-            "{place} holds the chart {name:?}, wanted is {:?}",
-            dependency.name
-        );
+        let message = format!("{place} holds the chart {name:?}, expected {:?}", dependency.name);
         return Err(Diagnostic::error(Class::Chart, message).into());
     }
     let parsed = Version::parse(version).ok();
@@ -265,7 +262,7 @@ fn check_found(dependency: &Dependency, pick: &Pick, found: &Metadata, place: &s
     if fits {
         return Ok(());
     }
-    let message = format!("{place} has version {version}, wanted is {}", dependency.version);
+    let message = format!("{place} has version {version}, expected {}", dependency.version);
     Err(Diagnostic::error(Class::Chart, message).into())
 }
 

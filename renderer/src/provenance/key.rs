@@ -92,7 +92,7 @@ impl<'b> PublicKey<'b> {
         match self.material {
             Material::Unusable(reason) => Some(reason),
             Material::Rsa { n, .. } if significant(n).len() < MIN_RSA => {
-                Some("RSA keys of less than 2,048 bits are not taken")
+                Some("RSA keys of less than 2,048 bits are not accepted")
             }
             _ => None,
         }
@@ -144,7 +144,7 @@ impl<'b> Material<'b> {
                 e: reader.integer()?,
             },
             16 => Self::after(reader, 3, "ElGamal keys don't sign")?,
-            17 => Self::after(reader, 4, "DSA keys are not taken: they are too old")?,
+            17 => Self::after(reader, 4, "DSA keys are not accepted: they are too old")?,
             18 => {
                 let (_curve, _point, _derivation) =
                     (reader.counted(1)?, reader.integer()?, reader.counted(1)?);

@@ -110,7 +110,7 @@ pub fn verify(claim: &Claim<'_>, keyring: &Keyring, now: SystemTime) -> Result<S
             .map(|(name, _)| name.as_str())
             .take(MAX_SIGNATURES)
             .collect();
-        let one = Diagnostic::error(Class::Signature, format!("{place} says nothing of {file}"));
+        let one = Diagnostic::error(Class::Signature, format!("{place} does not list {file}"));
         return Err(one
             .note(format!("it is about {}", about.join(", ")))
             .hint("a signed archive keeps its file name")

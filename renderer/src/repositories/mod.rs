@@ -120,7 +120,7 @@ impl Entry {
                 self.version
             );
             Diagnostic::error(Class::Protocol, message)
-                .note("wanted are the 64 hexadecimal digits of a SHA-256")
+                .note("expected the 64 hexadecimal digits of a SHA-256")
         })?;
         Ok(Some(digest))
     }

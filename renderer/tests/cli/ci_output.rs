@@ -168,12 +168,12 @@ fn the_wrong_kind_of_file_is_named_with_the_command_that_takes_it() {
     for (words, what, hint) in [
         (
             &["values.yaml"] as &[&str],
-            "values.yaml is a file of values by its looks, not a config",
+            "values.yaml is what looks like a values file, not a config",
             "template CHART -f values.yaml",
         ),
         (
             &["template", "values.yaml"],
-            "values.yaml is a file of values by its looks, not a config",
+            "values.yaml is what looks like a values file, not a config",
             "-f values.yaml",
         ),
         (

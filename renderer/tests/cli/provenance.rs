@@ -127,7 +127,7 @@ fn what_is_not_signed_well_is_refused_with_its_reason() {
         ("tampered", "keyring.gpg", "the text or the signature was changed"),
         ("rsa", "ed25519.gpg", "signed by no key of the keyring"),
         ("expired", "keyring.gpg", "its key expired on 2024-12-31"),
-        ("other-name", "keyring.gpg", "says nothing of demo-1.0.0.tgz"),
+        ("other-name", "keyring.gpg", "does not list demo-1.0.0.tgz"),
         ("no-message", "keyring.gpg", "is not a provenance file"),
         ("rsa-sha1", "keyring.gpg", "SHA-1"),
     ] {
@@ -147,7 +147,7 @@ fn what_is_not_signed_well_is_refused_with_its_reason() {
         renamed.to_str().unwrap(),
         "keyring.gpg",
         3,
-        "says nothing of renamed.tgz",
+        "does not list renamed.tgz",
     );
     refused(
         folder.path().to_str().unwrap(),

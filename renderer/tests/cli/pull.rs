@@ -213,7 +213,8 @@ fn every_kind_of_registry_and_a_layout_give_the_same_bytes() {
         std::fs::read(&archive).unwrap()
     );
     for (name, code, words) in [
-        (format!("{from}:9.9.9"), 4, "the tag 9.9.9"),
+        (format!("{from}:9.9.9"), 4, "demo has no 9.9.9; there are "),
+        (format!("{from}:9.9.9"), 4, "`solar-render tags oci-layout:"),
         (
             format!("{from}@sha256:{}", "0".repeat(64)),
             4,

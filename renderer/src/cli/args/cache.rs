@@ -17,10 +17,10 @@ pub(crate) enum CacheCommand {
 /// `cache prune`
 #[derive(Args, Debug)]
 pub(crate) struct Prune {
-    /// Retention what was used within this time: 12h, 30d [default: 30d, unless --max-size or --all is given]
+    /// Keep entries used within this time: 12h, 30d [default: 30d, unless --max-size or --all is given]
     #[arg(long, value_name = "TIME", value_parser = age)]
     pub(crate) max_age: Option<Duration>,
-    /// Retention at most this much, the last used first: 500MiB, 2GiB
+    /// Keep at most this much, evicting the least recently used first: 500MiB, 2GiB
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub(crate) max_size: Option<u64>,
     /// Remove everything

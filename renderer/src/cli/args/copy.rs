@@ -22,7 +22,7 @@ pub(crate) struct Copy {
     /// are appended; file:DIR gets the archive alone
     #[arg(value_name = "DST")]
     pub(crate) target: Target,
-    /// Take along what refers to the chart: signatures, attestations, and what refers to those
+    /// Also copy referrers: signatures, attestations, and what refers to those
     #[arg(short = 'r', long, visible_alias = "recursive", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) referrers: bool,
     /// Use HTTP for SRC alone

@@ -14,7 +14,7 @@ pub(crate) struct Fetch {
     /// The version of a chart that has several, or a range of versions; else its tag, else the newest release
     #[arg(long, value_name = "VERSION")]
     pub(crate) version: Option<String>,
-    /// Take versions before a release, too
+    /// Include pre-release versions
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) devel: bool,
     #[command(flatten)]

@@ -17,7 +17,7 @@ pub(crate) struct Images {
     /// Leave out tests
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) skip_tests: bool,
-    /// Seed randomness and stop the clock: the same output in every run
+    /// Seed randomness and use a fixed time: the same output in every run
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) frozen: bool,
     /// Skip JSON Schema validation of values

@@ -26,7 +26,7 @@ pub(crate) struct Publish {
     /// What to do when another digest is at a chart's version [default: fail]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) if_exists: Option<Exists>,
-    /// How many requests are on their way at once: registries lose sessions under many
+    /// Maximum concurrent requests: registries lose sessions under many
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) connections: u16,
     /// Write digests as variables to this file, which GitLab reads as a dotenv report

@@ -20,7 +20,7 @@ pub(crate) struct Pull {
     /// The chart's version in place of a tag, or a range, of which the newest is taken: 1.2.3, ^1.2, '>=1 <3'
     #[arg(long, value_name = "VERSION")]
     pub(crate) version: Option<String>,
-    /// Without a version, take one before a release, too
+    /// Without a version, allow a pre-release
     #[arg(long)]
     pub(crate) devel: bool,
     /// The folder that gets the archive
@@ -29,7 +29,7 @@ pub(crate) struct Pull {
     /// Unpack the chart, and keep no archive
     #[arg(long)]
     pub(crate) untar: bool,
-    /// The folder, relative to the destination, in which the chart's own folder comes to lie
+    /// The folder, relative to the destination, that the chart is unpacked into
     #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) untardir: PathBuf,
     /// Also get the provenance file, where there is one

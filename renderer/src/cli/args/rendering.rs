@@ -11,7 +11,7 @@ pub(crate) struct ValueFlags {
     /// A file of values, `-` for standard input; may be repeated, or several separated by commas
     #[arg(short = 'f', long = "values", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) values: Vec<String>,
-    /// Set values: a.b=1,c[0]=x,d={x,y}; null deletes the chart's
+    /// Set values: a.b=1,c[0]=x,d={x,y}; null removes the chart's default
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     pub(crate) set: Vec<String>,
     /// Set string values: a=1 becomes "1"

@@ -17,7 +17,7 @@ pub(crate) struct Template {
     /// When dependencies of a chart folder are missing, choose the newest that fit, as `dependency update` does
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) dependency_update: bool,
-    /// Seed randomness and stop the clock: the same output in every run, and so the same secrets for everybody
+    /// Seed randomness and use a fixed time: the same output in every run, and so the same secrets for everybody
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) frozen: bool,
     /// Skip JSON Schema validation of values
@@ -47,7 +47,7 @@ pub(crate) struct Template {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Shown")]
 pub(crate) struct ShownFlags {
-    /// Only what these templates give: templates/x.yaml, or a pattern; may be repeated
+    /// Only show the output of these templates: templates/x.yaml, or a pattern; may be repeated
     #[arg(short = 's', long, value_name = "PATH")]
     pub(crate) show_only: Vec<String>,
     /// Print the CRDs of the charts' crds folders first

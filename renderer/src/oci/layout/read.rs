@@ -127,7 +127,7 @@ pub(in crate::oci) fn blob<W: Write>(
     let size = (blob.size + 1).saturating_sub(file.limit());
     if found != blob.digest || size != blob.size {
         let reason = format!(
-            "{found} with {size} bytes is read there, {} with {} is wanted",
+            "it holds {found} with {size} bytes, expected {} with {}",
             blob.digest, blob.size
         );
         return Err(LayoutError::foreign(&path, reason).into());
