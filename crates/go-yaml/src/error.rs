@@ -101,7 +101,7 @@ pub enum YamlErrorKind {
         limit: usize,
     },
     /// Maps and lists nest deeper than [`crate::Limits::depth`].
-    #[error("more than {limit} maps and lists lie in each other")]
+    #[error("maps and lists nest more than {limit} deep")]
     TooDeep {
         /// How deep they may nest.
         limit: usize,
@@ -113,7 +113,7 @@ pub enum YamlErrorKind {
         limit: usize,
     },
     /// With aliases replaced by what they stand for, the text exceeds [`crate::Limits::bytes`].
-    #[error("the text would grow above {limit} bytes by its aliases")]
+    #[error("aliases expand the text beyond {limit} bytes")]
     AliasesTooLarge {
         /// The bytes it may have.
         limit: usize,
@@ -122,124 +122,124 @@ pub enum YamlErrorKind {
     #[error("the character U+{:04X} is not allowed in YAML", u32::from(*.0))]
     ForbiddenCharacter(char),
     /// The text ends within a token.
-    #[error("the text ends too early")]
+    #[error("unexpected end of the text")]
     UnexpectedEnd,
     /// `a: - b`
-    #[error("a list can't start here")]
+    #[error("unexpected `-`: a list cannot start on this line")]
     UnexpectedSequence,
     /// `a: ? b`
-    #[error("a `?` key can't start here")]
+    #[error("unexpected `?`: a key cannot start here")]
     UnexpectedKey,
     /// `a: b: c`
-    #[error("a `:` can't stand here")]
+    #[error("unexpected `:`")]
     UnexpectedColon,
     /// A line of its own between keys that has no `:`.
-    #[error("a key without a `:`")]
+    #[error("expected `:` after this key")]
     MissingColon {
         /// The line, from 1, where it is certain that none comes: that of the next token.
         noticed: usize,
     },
     /// `&` or `*` without a name, or with one that holds other characters.
-    #[error("not the name of an {}", match .0 { Named::Anchor => "anchor", Named::Alias => "alias" })]
+    #[error("invalid name of an {}", match .0 { Named::Anchor => "anchor", Named::Alias => "alias" })]
     InvalidName(Named),
     /// A tab that could be indentation.
-    #[error("a tab can't be used as indentation")]
+    #[error("tabs are not allowed as indentation")]
     TabIndentation(Tab),
     /// No value starts with this character.
-    #[error("a value can't start with `{0}`")]
+    #[error("unexpected `{0}`: no value starts with it")]
     InvalidStart(char),
     /// A text in quotes reaches the end of the document.
-    #[error("the quote is never closed")]
+    #[error("unclosed quote")]
     UnclosedQuote {
         /// The offset where the text ends.
         end: u32,
     },
     /// `---` or `...` at the start of a line of a text in quotes.
-    #[error("the quote is not closed before the document ends")]
+    #[error("unclosed quote at the end of the document")]
     DocumentInQuotes {
         /// The offset where the document ends.
         end: u32,
     },
     /// `"\q"`
-    #[error("`{0}` is not an escape")]
+    #[error("unknown escape `{0}`")]
     UnknownEscape(String),
     /// `"\ud800"`
-    #[error("`{0}` is not a character")]
+    #[error("`{0}` is not a valid character code")]
     InvalidCharacterCode(String),
     /// `"\xg0"`
-    #[error("this escape takes {digits} hexadecimal digits")]
+    #[error("expected {digits} hexadecimal digits")]
     InvalidHexadecimal {
         /// How many the escape takes.
         digits: usize,
     },
     /// `|0`
-    #[error("an indentation of 0 is not possible")]
+    #[error("invalid indentation indicator 0")]
     ZeroIndentation,
     /// `| text`
-    #[error("the text of a block starts on the next line")]
+    #[error("unexpected text after the header of a block scalar")]
     TextInBlockHeader,
     /// `!<tag`
-    #[error("the tag lacks its `>`")]
+    #[error("expected `>` at the end of the tag")]
     UnclosedTag,
     /// `!tag"text"`
-    #[error("a blank or a line break must follow a tag")]
+    #[error("expected a space or a line break after the tag")]
     MissingBlankAfterTag,
     /// `!!` alone.
-    #[error("a tag's name is missing")]
+    #[error("expected a tag name")]
     MissingTagName,
     /// `!%ff`
     #[error("the tag's `%` escapes are not UTF-8")]
     TagNotUtf8,
     /// `!%zz`
-    #[error("`%` in a tag takes two hexadecimal digits")]
+    #[error("expected two hexadecimal digits after `%` in a tag")]
     InvalidTagEscape,
     /// `!e!tag` without `%TAG !e! …`
     #[error("the tag handle `{0}` is not defined")]
     UndefinedTagHandle(String),
     /// A line that starts with `%`, without a name.
-    #[error("a directive without a name")]
+    #[error("expected a directive name")]
     MissingDirectiveName,
     /// A line that starts with `%`.
-    #[error("an unknown directive")]
+    #[error("unknown directive")]
     UnknownDirective,
     /// `%YAML 1.1 more`
-    #[error("something follows the directive")]
+    #[error("unexpected text after the directive")]
     TextAfterDirective,
     /// `%TAG e`
-    #[error("`%TAG` takes a handle such as `!e!`")]
+    #[error("expected a tag handle such as `!e!`")]
     InvalidTagHandle,
     /// `%TAG !e!`
-    #[error("`%TAG` takes a handle such as `!e!` and a prefix")]
+    #[error("expected a tag handle such as `!e!` and a prefix")]
     MissingTagPrefix,
     /// `%TAG !e! "x"`
-    #[error("not a tag prefix")]
+    #[error("invalid tag prefix")]
     InvalidTagPrefix,
     /// `%YAML` twice.
-    #[error("a second `%YAML` directive")]
+    #[error("duplicate `%YAML` directive")]
     DuplicateVersion,
     /// `%YAML 1.2`
     #[error("YAML version `{0}` is not supported")]
     UnsupportedVersion(String),
     /// `%TAG` twice for a handle.
-    #[error("a second `%TAG` for this handle")]
+    #[error("duplicate `%TAG` directive for this handle")]
     DuplicateTagHandle,
     /// Directives without a document.
-    #[error("`---` must follow a directive")]
+    #[error("expected `---` after the directives")]
     MissingDocumentStart,
     /// Something behind the root of a document.
-    #[error("the document has ended here")]
+    #[error("unexpected text after the end of the document")]
     TextAfterDocument,
     /// Nothing where a value must be: `[,]`.
-    #[error("a value is missing here")]
+    #[error("expected a value")]
     MissingValue,
     /// Something else between the items of a list.
-    #[error("an item of the list above starts with `- `")]
+    #[error("expected an item of the enclosing list")]
     ExpectedItem,
     /// Something else between the keys of a map.
-    #[error("a key of the map above is expected here")]
+    #[error("expected a key of the enclosing map")]
     ExpectedKey,
     /// A bracket that is open at the end of the document.
-    #[error("the `{}` is never closed", flow.opening())]
+    #[error("unclosed `{}`", flow.opening())]
     Unclosed {
         /// Which bracket.
         flow: Flow,
@@ -247,7 +247,7 @@ pub enum YamlErrorKind {
         empty: bool,
     },
     /// Something else between what is in brackets.
-    #[error("`,` or `{}` is expected here", .0.closing())]
+    #[error("expected `,` or `{}`", .0.closing())]
     ExpectedComma(Flow),
     /// An alias of nothing.
     #[error("unknown anchor `{0}`")]
@@ -256,16 +256,16 @@ pub enum YamlErrorKind {
     #[error("the value of anchor `{0}` contains itself")]
     RecursiveAnchor(String),
     /// `<<: 1`
-    #[error("`<<` takes a map or a list of maps")]
+    #[error("`<<` requires a map or a list of maps")]
     InvalidMerge,
     /// A key that is none in JSON.
-    #[error("{} can't be a key", .0.as_str())]
+    #[error("{} cannot be a key of a map", .0.as_str())]
     InvalidKey(InvalidKey),
     /// `.inf` and `.nan`
-    #[error("infinities and not-a-number have no place in JSON, which this is read as")]
+    #[error("infinity and NaN are not supported")]
     NonFinite,
     /// `!!int x`
-    #[error("`{value}` is not what its tag `!!{tag}` says")]
+    #[error("`{value}` is not a valid `!!{tag}`")]
     TagMismatch {
         /// The text.
         value: String,
@@ -273,7 +273,7 @@ pub enum YamlErrorKind {
         tag: String,
     },
     /// `!!binary` before a text that is not base64.
-    #[error("the value of `!!binary` is not base64")]
+    #[error("the value of `!!binary` is not valid base64")]
     InvalidBinary,
     /// An internal error: the tree refers to a node that it does not have.
     #[error("a node is missing")]
@@ -301,9 +301,9 @@ impl YamlErrorKind {
             Self::InvalidName(_) => {
                 "names are letters, digits, `-` and `_`; put the text in quotes if it is one"
             }
-            Self::TabIndentation(_) => "use blanks instead",
+            Self::TabIndentation(_) => "use spaces instead",
             Self::UnclosedQuote { .. } | Self::DocumentInQuotes { .. } => {
-                "a quote inside of a text is doubled in single quotes and `\\\"` in double quotes"
+                "inside single quotes write `''` for a quote, inside double quotes `\\\"`"
             }
             Self::UnknownEscape(_) => "write `\\\\` for a backslash, or use single quotes",
             Self::TextInBlockHeader => "put the text in quotes if its `|` or `>` belongs to it",
@@ -313,11 +313,13 @@ impl YamlErrorKind {
             }
             Self::UnsupportedVersion(_) => "leave out the line",
             Self::TextAfterDocument => "a further document starts with `---`; check the indentation",
-            Self::ExpectedItem => "check the indentation",
+            Self::ExpectedItem => "each item starts with `- ` in the same column: check the indentation",
             Self::ExpectedKey => "check the indentation, and put texts with special characters in quotes",
             Self::InvalidMerge => "put the key in quotes if `<<` itself is meant",
             Self::InvalidKey(_) => "put the key in quotes",
-            Self::NonFinite => "put it in quotes to keep it as text",
+            Self::NonFinite => {
+                "YAML is read as JSON here, which has no such numbers: put it in quotes to keep it as text"
+            }
             _ => return None,
         };
         Some(hint.into())
@@ -430,10 +432,10 @@ impl DuplicateKey {
             location,
             previous_line,
         } = self;
-        Diagnostic::warning(class, format!("the key `{key}` stands twice in a map"))
+        Diagnostic::warning(class, format!("duplicate key `{key}`"))
             .at(location.clone())
             .note(format!(
-                "the value on line {previous_line} is lost, this one counts"
+                "the value on line {previous_line} is ignored: the last one counts"
             ))
     }
 }

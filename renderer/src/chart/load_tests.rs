@@ -191,7 +191,7 @@ fn charts_in_charts_have_a_limit() {
         load_files(files)
     };
     assert!(deep(MAX_SUBCHART_DEPTH).is_ok());
-    assert!(message(deep(MAX_SUBCHART_DEPTH + 1)).contains("that lie in each other"));
+    assert!(message(deep(MAX_SUBCHART_DEPTH + 1)).contains("nested charts"));
 }
 
 #[test]
