@@ -1,33 +1,33 @@
 //! Config to OCI Helm chart: render, package, digest, push.
 //!
-//! The library behind the `solar-render` command. Modules import downward only, in
-//! the order of this list; `template`, `gotext`, `yaml`, `value`, `diag` and `source` are the crates below `crates/`:
+//! The library behind the `solar-render` command. Modules import downward only, in the order of this list (a test
+//! holds it); `template`, `gotext`, `yaml`, `value`, `diag` and `source` are crates below `crates/`:
 //!
 //! - [`cli`][]: the command line
-//! - [`pipeline`][]: input to artifact
 //! - [`dependencies`][]: what goes into a chart's `charts/`, and its lock
 //! - `repositories`: charts on web servers
+//! - [`pipeline`][]: render, package, digest and push as one call
 //! - [`oci`][]: registries, layouts and folders, and the push policy
-//! - [`blueprint`][]: config to chart
-//! - [`values`][]: the values users give, merging, schemas
-//! - [`package`][]: chart files to a deterministic archive
-//! - [`chart`][]: a chart's metadata and files
-//! - [`config`][]: the input
-//! - [`provenance`][]: Helm's signed provenance files
-//! - [`report`][]: the result of a run, its exit code
-//! - [`mod@reference`], [`version`][]: digests, tags, repositories, targets; chart versions
 //! - [`lint`][]: what is wrong with a chart, as `helm lint` says it, and more
 //! - [`engine`][]: charts' templates with values
+//! - [`blueprint`][]: config to chart
+//! - [`package`][]: chart files to a deterministic archive
+//! - [`provenance`][]: Helm's signed provenance files
+//! - [`values`][]: the values users give, merging, schemas
+//! - [`chart`][]: a chart's metadata and files
 //! - [`funcs`][]: the functions Helm's templates call
-//! - [`mod@semver`][]: versions and constraints as Helm compares them
-//! - [`template`][]: Go's text/template
-//! - [`gotext`][]: Go's quoting, numbers and character classes
-//! - `go_yaml_errors`: what go-yaml says of texts that are no YAML
+//! - `go_yaml_errors`: go-yaml's messages for texts that are not YAML
+//! - [`config`][]: the input
 //! - [`decode`][]: YAML nodes to typed fields
-//! - [`yaml`][]: YAML 1.1 as Helm's readers read it and its writers write it
-//! - [`value`][]: data
-//! - [`fsio`][], [`world`][], `parallel`: files; environment, clock, entropy; a second
-//!   processor
+//! - [`report`][]: the result of a run, its exit code
+//! - [`fsio`][]: files
+//! - [`mod@reference`]: digests, tags, repositories, targets
+//! - [`mod@semver`], [`version`]: versions and constraints as Helm compares them; chart versions
+//! - `printable`: metadata as Helm keeps it
+//! - `parallel`: work on a second processor
+//! - [`world`][]: environment, clock and entropy
+//! - [`template`][], [`gotext`][]: Go's text/template; its quoting, numbers and character classes
+//! - [`yaml`][], [`value`][]: YAML 1.1 as Helm's readers read it and its writers write it; data
 //! - [`diag`][], [`source`][]: what users did wrong, and where
 
 #[cfg(feature = "render")]

@@ -10,6 +10,7 @@
 mod commands;
 mod links;
 mod markdown;
+mod module_order;
 mod tutorial;
 
 use std::fs;
