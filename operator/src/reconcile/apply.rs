@@ -27,7 +27,7 @@ use crate::observe::{JobView, Observation, PodView, Previous, ended, observe};
 /// How soon to look again at a task in line; who gets a slot is told before.
 const QUEUED_INTERVAL: Duration = Duration::from_secs(600);
 
-/// How late at most what somebody else must mend is looked at again.
+/// The longest backoff of a task that waits for something outside of it.
 const BLOCKED_INTERVAL: Duration = Duration::from_secs(300);
 /// How soon to look again at a Job that no watch shows.
 const UNWATCHED_INTERVAL: Duration = Duration::from_secs(10);

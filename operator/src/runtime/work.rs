@@ -16,7 +16,7 @@ use crate::reconcile::{Action, Context, Error, reconcile, stall};
 
 /// How long one look may take: an API server that never answers must not hold a worker for ever.
 const LOOK_LIMIT: Duration = Duration::from_secs(60);
-/// How soon a task is looked at again that somebody else has changed meanwhile.
+/// The delay before a task is reconciled again after somebody else changed it meanwhile.
 const CHANGED_DELAY: Duration = Duration::from_millis(200);
 
 /// One worker, until it is to stop; it then finishes what it has begun.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::diag::{Class, Diagnostic};
 use crate::oci::auth::credentials::CredentialsError;
+use crate::oci::client::retry::is_transient_status;
 use crate::oci::client::tls::TlsError;
 use crate::reference::Digest;
 
@@ -165,12 +166,12 @@ impl ClientError {
             },
             Self::Status { status, .. } => match status {
                 401 | 403 => Class::Auth,
-                408 | 429 | 500..=599 => Class::Registry,
+                status if is_transient_status(*status) => Class::Registry,
                 _ => Class::Refused,
             },
             Self::Proxy { status, .. } => match status {
                 401 | 407 => Class::Auth,
-                408 | 429 | 500..=599 => Class::Registry,
+                status if is_transient_status(*status) => Class::Registry,
                 _ => Class::Refused,
             },
             Self::Protocol { .. } => Class::Protocol,

@@ -96,8 +96,13 @@ pub fn is_transient(cause: Cause) -> bool {
         | Cause::SessionLost
         | Cause::BlobUnseen => true,
         Cause::Status(501) => false,
-        Cause::Status(status) => matches!(status, 408 | 429 | 500..=599),
+        Cause::Status(status) => is_transient_status(status),
     }
+}
+
+/// Whether a status is about the server's state, not about the request.
+pub(in crate::oci) fn is_transient_status(status: u16) -> bool {
+    matches!(status, 408 | 429 | 500..=599)
 }
 
 /// Between half of the exponential wait and all of it.
