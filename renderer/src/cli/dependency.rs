@@ -1,17 +1,18 @@
 //! `dependency build` and `dependency update`; `dependency list` is next door.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::args::dependency::{Dependencies, DependencyCommand};
 use super::args::provenance::Provenance;
 use super::args::repositories::KnownRepositories;
 use super::client::client_options;
 use super::context::{Context, Done, Outcome};
+use super::input::name_input;
 use super::printer::to_stderr;
-use super::progress::Progress;
+use super::progress::{CLEARED, Progress, bar};
 use crate::dependencies::{self, Change, Mode, Placed, Reach};
-use crate::diag::{Class, Diagnostic, Result};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::oci::ClientOptions;
 use crate::report::{self, Report};
 
@@ -26,15 +27,18 @@ pub(crate) fn dependency(command: &DependencyCommand, context: &Context<'_>) -> 
         cache: args.cache.find(context),
         ..client
     });
-    match client.and_then(|client| run(args.wanted(), &client, mode, context)) {
-        Ok(outcomes) => Done::Many(outcomes),
+    match client.and_then(|client| run(&args.charts, args.wanted(), &client, mode, context)) {
+        Ok(charts) => {
+            let charts = charts.into_iter();
+            Done::Many(charts.flat_map(|one| one.unwrap_or_else(failed)).collect())
+        }
         Err(problem) => Done::One(Box::new(Outcome::failed(problem))),
     }
 }
 
-/// Whose dependencies, and from where.
+/// From where dependencies come.
+#[derive(Clone, Copy)]
 pub(crate) struct Wanted<'w> {
-    pub(crate) chart: &'w Path,
     pub(crate) known: &'w KnownRepositories,
     pub(crate) provenance: &'w Provenance,
 }
@@ -42,20 +46,25 @@ pub(crate) struct Wanted<'w> {
 impl Dependencies {
     fn wanted(&self) -> Wanted<'_> {
         Wanted {
-            chart: &self.chart,
             known: &self.known,
             provenance: &self.provenance,
         }
     }
 }
 
+fn failed(problem: Diagnostics) -> Vec<Outcome> {
+    vec![Outcome::failed(problem)]
+}
+
+/// One result for each chart; among several, failures name theirs.
 fn run(
+    charts: &[PathBuf],
     wanted: Wanted<'_>,
     client: &ClientOptions,
     mode: Mode,
     context: &Context<'_>,
-) -> Result<Vec<Outcome>> {
-    check_credentials(wanted.chart, client)?;
+) -> Result<Vec<Result<Vec<Outcome>>>> {
+    check_credentials(charts, client)?;
     let keyring = wanted.provenance.keyring(context)?;
     let progress = Progress::new(context.printer, "pulling");
     let reach = Reach {
@@ -65,9 +74,29 @@ fn run(
         world: context.world,
         progress: &progress,
     };
-    let done = dependencies::run(wanted.chart, mode, reach);
+    let shows = context.printer.shows_progress() && charts.len() > 1;
+    let begins = |number| {
+        if shows {
+            to_stderr(&bar(number, charts.len()));
+        }
+    };
+    let done = dependencies::run_each(charts, mode, reach, &begins);
     progress.end();
-    let done = done?;
+    if shows {
+        to_stderr(CLEARED);
+    }
+    let named = |(done, chart): (Result<_>, &PathBuf)| match done {
+        Ok(done) => Ok(outcomes(done, context)),
+        Err(problem) if charts.len() > 1 => {
+            let all = problem.into_vec().into_iter();
+            Err(all.map(|one| name_input(one, chart)).collect())
+        }
+        Err(problem) => Err(problem),
+    };
+    Ok(done?.into_iter().zip(charts).map(named).collect())
+}
+
+fn outcomes(done: Vec<dependencies::Done>, context: &Context<'_>) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     for chart in done {
         for warning in &chart.warnings {
@@ -87,17 +116,38 @@ fn run(
             });
         }
     }
-    Ok(outcomes)
+    outcomes
 }
 
-/// What `dependency update` does, before something else is done with the chart: it says so with -v only.
-pub(crate) fn update_first(wanted: Wanted<'_>, client: &ClientOptions, context: &Context<'_>) -> Result<()> {
-    for outcome in run(wanted, client, Mode::Update, context)? {
-        if context.printer.is_verbose() {
-            to_stderr(&outcome.text);
+/// What `dependency update` does, before something else is done with the chart: it reports what it did with -v only.
+pub(crate) fn update_first(
+    chart: &Path,
+    wanted: Wanted<'_>,
+    client: &ClientOptions,
+    context: &Context<'_>,
+) -> Result<()> {
+    update_each(&[chart.to_owned()], wanted, client, context)?
+        .into_iter()
+        .collect()
+}
+
+/// As [`update_first`], for several charts, each with a result of its own.
+pub(crate) fn update_each(
+    charts: &[PathBuf],
+    wanted: Wanted<'_>,
+    client: &ClientOptions,
+    context: &Context<'_>,
+) -> Result<Vec<Result<()>>> {
+    let reported = |done: Result<Vec<Outcome>>| {
+        for outcome in done? {
+            if context.printer.is_verbose() {
+                to_stderr(&outcome.text);
+            }
         }
-    }
-    Ok(())
+        Ok(())
+    };
+    let charts = run(charts, wanted, client, Mode::Update, context)?;
+    Ok(charts.into_iter().map(reported).collect())
 }
 
 fn outcome(placed: Placed) -> Outcome {
@@ -146,16 +196,19 @@ fn reference(repository: &str, name: &str, version: &str) -> Option<String> {
 }
 
 /// One password for several registries would show it to the wrong ones.
-fn check_credentials(chart: &Path, client: &ClientOptions) -> Result<()> {
+fn check_credentials(charts: &[PathBuf], client: &ClientOptions) -> Result<()> {
     if client.credentials.is_none() {
         return Ok(());
     }
-    let metadata = crate::chart::folder::chart_yaml(chart)?;
-    let hosts: BTreeSet<String> = dependencies::wanted(&metadata)
-        .iter()
-        .filter_map(|one| one.repository.strip_prefix("oci://"))
-        .map(|rest| rest.split('/').next().unwrap_or(rest).to_owned())
-        .collect();
+    let mut hosts = BTreeSet::new();
+    for chart in charts {
+        let metadata = crate::chart::folder::chart_yaml(chart)?;
+        let wanted = dependencies::wanted(&metadata);
+        let places = wanted
+            .iter()
+            .filter_map(|one| one.repository.strip_prefix("oci://"));
+        hosts.extend(places.map(|rest| rest.split('/').next().unwrap_or(rest).to_owned()));
+    }
     if hosts.len() < 2 {
         return Ok(());
     }

@@ -128,3 +128,12 @@ pub(crate) fn warn(prepared: &Prepared, context: &Context<'_>) {
         context.printer.warn(warning);
     }
 }
+
+/// Among many charts a diagnostic names its own.
+pub(crate) fn name_input(one: Diagnostic, input: &Path) -> Diagnostic {
+    let shown = input.display().to_string();
+    if one.location.is_some() || one.message.contains(&shown) {
+        return one;
+    }
+    one.note(format!("in {shown}"))
+}

@@ -26,6 +26,7 @@ mod images;
 mod input;
 mod keys;
 mod lint;
+mod lint_gate;
 mod login;
 mod manual;
 mod namespace;

@@ -74,11 +74,10 @@ fn update_dependencies(
         return Ok(());
     };
     let wanted = Wanted {
-        chart,
         known: &args.known,
         provenance: &Provenance::default(),
     };
-    update_first(wanted, client, context)
+    update_first(chart, wanted, client, context)
 }
 
 /// As with Helm, a package that is there is replaced: it is what the folder makes.

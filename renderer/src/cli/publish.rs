@@ -1,24 +1,27 @@
 //! `publish`: many charts, of which only those that changed are pushed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::args::policy::Exists;
+use super::args::provenance::Provenance;
 use super::args::publish::Publish;
 use super::ci;
 use super::client::client_options;
 use super::context::{Context, Done, Outcome};
+use super::dependency::{Wanted, update_each};
 use super::input::Source;
 use super::keys::signer;
+use super::lint_gate::LintGate;
 use super::printer::to_stderr;
 use super::progress::{CLEARED, Progress, bar};
 use super::publish_rows::{Row, Rows, annotate};
 use crate::chart::MAX_CHART_DEPTH;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
-use crate::oci::{self, Batch, IfExists, PushOptions, Ready};
+use crate::oci::{self, Batch, ClientOptions, IfExists, PushOptions, Ready};
 use crate::package::{Packer, Stamp};
 use crate::pipeline::{self, Versions};
 use crate::reference::Target;
@@ -52,9 +55,16 @@ fn run(args: &Publish, context: &Context<'_>) -> Result<Vec<Row>> {
     }
     let client = client_options(&args.registry)?;
     let stamp = pipeline::stamp(context.world)?;
-    let make = |number: usize, packer: &mut Packer| match inputs.get(number) {
-        Some(input) => make_one(input, &args.target, stamp, packer),
-        None => Err(Diagnostic::error(Class::Internal, "there is no such chart").into()),
+    let refused = update_dependencies(&inputs, args, &client, context)?;
+    let making = Making {
+        target: &args.target,
+        stamp,
+        gate: (!args.no_lint).then(LintGate::new).transpose()?,
+    };
+    let make = |number: usize, packer: &mut Packer| match (inputs.get(number), refused.get(&number)) {
+        (_, Some(problem)) => Err(problem.clone()),
+        (Some(input), None) => making.one(input, packer),
+        (None, None) => Err(Diagnostic::error(Class::Internal, "there is no such chart").into()),
     };
     let options = PushOptions {
         if_exists: IfExists::from(args.if_exists.unwrap_or(Exists::Fail)),
@@ -87,16 +97,56 @@ fn run(args: &Publish, context: &Context<'_>) -> Result<Vec<Row>> {
     Ok(rows.finish())
 }
 
-fn make_one(input: &Path, target: &Target, stamp: Stamp, packer: &mut Packer) -> Result<Ready> {
-    let source = Source::with_stamp(input, io::empty(), || Ok(stamp))?;
-    let prepared = pipeline::prepare(source.input(Versions::default())?, packer)?;
-    let destination = oci::resolve(target, &prepared.artifact, false)?;
-    let warnings = prepared.chart.map_or(Vec::new(), |chart| chart.warnings.clone());
-    Ok(Ready {
-        artifact: prepared.artifact,
-        destination,
-        warnings,
-    })
+/// `-u`: the charts whose dependencies can't be had, by number. `--username` and `--password` are the target's.
+fn update_dependencies(
+    inputs: &[PathBuf],
+    args: &Publish,
+    client: &ClientOptions,
+    context: &Context<'_>,
+) -> Result<BTreeMap<usize, Diagnostics>> {
+    if !args.dependency_update {
+        return Ok(BTreeMap::new());
+    }
+    let client = ClientOptions {
+        credentials: None,
+        cache: args.cache.find(context),
+        ..client.clone()
+    };
+    let wanted = Wanted {
+        known: &args.known,
+        provenance: &Provenance::default(),
+    };
+    let folders = inputs.iter().enumerate().filter(|(_, input)| input.is_dir());
+    let (numbers, folders): (Vec<usize>, Vec<PathBuf>) =
+        folders.map(|(number, input)| (number, input.clone())).unzip();
+    let updated = update_each(&folders, wanted, &client, context)?;
+    let failed = |(number, updated): (usize, Result<()>)| Some((number, updated.err()?));
+    Ok(numbers.into_iter().zip(updated).filter_map(failed).collect())
+}
+
+/// How a chart is made.
+struct Making<'m> {
+    target: &'m Target,
+    stamp: Stamp,
+    /// What chart folders must pass.
+    gate: Option<LintGate>,
+}
+
+impl Making<'_> {
+    fn one(&self, input: &Path, packer: &mut Packer) -> Result<Ready> {
+        let source = Source::with_stamp(input, io::empty(), || Ok(self.stamp))?;
+        let prepared = pipeline::prepare(source.input(Versions::default())?, packer)?;
+        let destination = oci::resolve(self.target, &prepared.artifact, false)?;
+        if let (Some(gate), Source::Folder { path, .. }) = (&self.gate, &source) {
+            gate.check(path)?;
+        }
+        let warnings = prepared.chart.map_or(Vec::new(), |chart| chart.warnings.clone());
+        Ok(Ready {
+            artifact: prepared.artifact,
+            destination,
+            warnings,
+        })
+    }
 }
 
 /// Patterns that no shell has expanded become what they match, sorted.

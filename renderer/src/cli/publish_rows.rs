@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::context::{Context, Outcome};
+use super::input::name_input;
 use super::printer::Printer;
 use super::push::outcome;
 use super::{ci, signals};
@@ -237,13 +238,4 @@ fn failed_with(report: Report, problem: Diagnostics) -> Outcome {
 
 fn internal() -> Diagnostics {
     Diagnostic::error(Class::Internal, "a failure without a reason").into()
-}
-
-/// Among many charts it must be said which one is meant.
-fn name_input(one: Diagnostic, input: &Path) -> Diagnostic {
-    let shown = input.display().to_string();
-    if one.location.is_some() || one.message.contains(&shown) {
-        return one;
-    }
-    one.note(format!("in {shown}"))
 }

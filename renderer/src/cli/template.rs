@@ -118,11 +118,10 @@ fn load(chart: &Path, args: &Template, context: &Context<'_>) -> Result<Arc<Load
         return Ok(loaded);
     }
     let wanted = Wanted {
-        chart,
         known: &fetch.repositories.known,
         provenance: &fetch.provenance,
     };
-    update_first(wanted, &fetch.client(context)?, context)?;
+    update_first(chart, wanted, &fetch.client(context)?, context)?;
     fetch::load(chart, fetch, context)
 }
 

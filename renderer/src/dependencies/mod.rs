@@ -97,6 +97,21 @@ pub struct Done {
 /// A chart or a lock that is wrong; a dependency that is not found, not reached or not what the lock
 /// holds it to. `charts/` and the lock are as they were then.
 pub fn run(chart: &Path, mode: Mode, reach: Reach<'_>) -> Result<Vec<Done>> {
+    let mut all = run_each(&[chart.to_owned()], mode, reach, &|_| ())?;
+    all.pop().unwrap_or(Ok(Vec::new()))
+}
+
+/// As [`run`], for several charts, which share indexes of repositories; one that fails stops no other. `begins` is
+/// called with each chart's number before it. What two charts name by `file://` is in the first one's result.
+///
+/// # Errors
+/// Only when nothing at all can be done; else each chart has a result of its own, in their order.
+pub fn run_each(
+    charts: &[PathBuf],
+    mode: Mode,
+    reach: Reach<'_>,
+    begins: &dyn Fn(usize),
+) -> Result<Vec<Result<Vec<Done>>>> {
     let client = match reach.client.ambient_host {
         AmbientHost::Target => &ClientOptions {
             ambient_host: AmbientHost::Nobody,
@@ -116,8 +131,13 @@ pub fn run(chart: &Path, mode: Mode, reach: Reach<'_>) -> Result<Vec<Done>> {
         reach,
         done: RefCell::default(),
     };
-    manager.chart(chart, mode, &mut Vec::new())?;
-    Ok(manager.done.into_inner())
+    let one = |(number, chart): (usize, &PathBuf)| {
+        begins(number);
+        let before = manager.done.borrow().len();
+        manager.chart(chart, mode, &mut Vec::new())?;
+        Ok(manager.done.borrow().iter().skip(before).cloned().collect())
+    };
+    Ok(charts.iter().enumerate().map(one).collect())
 }
 
 struct Manager<'a> {

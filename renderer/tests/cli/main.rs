@@ -37,6 +37,7 @@ mod places;
 mod provenance;
 mod publish;
 mod publish_ends;
+mod publish_gate;
 mod pull;
 mod pull_lies;
 mod reference;

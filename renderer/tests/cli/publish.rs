@@ -12,7 +12,9 @@ pub(crate) fn write_charts(folder: &Path, count: usize, version: &str) {
     for number in 0..count {
         let chart = folder.join(format!("charts/group-{}/c{number}", number % 3));
         std::fs::create_dir_all(chart.join("charts/sub")).unwrap();
-        let text = format!("apiVersion: v2\nname: c{number}\nversion: {version}\n");
+        let text = format!(
+            "apiVersion: v2\nname: c{number}\nversion: {version}\ndependencies:\n- {{name: sub, version: 1.0.0}}\n"
+        );
         std::fs::write(chart.join("Chart.yaml"), text).unwrap();
         std::fs::write(
             chart.join("charts/sub/Chart.yaml"),

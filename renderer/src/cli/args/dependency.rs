@@ -26,9 +26,9 @@ pub(crate) enum DependencyCommand {
 /// `dependency build` and `dependency update`
 #[derive(Args, Debug)]
 pub(crate) struct Dependencies {
-    /// The chart folder
+    /// The chart folders
     #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
-    pub(crate) chart: PathBuf,
+    pub(crate) charts: Vec<PathBuf>,
     /// Nothing: indexes of repositories are always fetched, and nothing is when the lock and the cache
     /// have it all
     #[arg(long)]

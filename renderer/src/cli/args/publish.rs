@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use super::cache::CacheOptions;
 use super::policy::Exists;
 use super::registry::Registry;
+use super::repositories::KnownRepositories;
 use super::sign::Signing;
 use crate::reference::Target;
 
@@ -26,6 +28,12 @@ pub(crate) struct Publish {
     /// What to do when another digest is at a chart's version [default: fail]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) if_exists: Option<Exists>,
+    /// Publish chart folders also when `lint` fails them
+    #[arg(long)]
+    pub(crate) no_lint: bool,
+    /// Choose the newest dependencies that fit before, as `dependency update` does in each chart folder
+    #[arg(short = 'u', long)]
+    pub(crate) dependency_update: bool,
     /// Maximum concurrent requests: registries lose sessions under many
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) connections: u16,
@@ -38,6 +46,10 @@ pub(crate) struct Publish {
     pub(crate) dotenv_variables: u16,
     #[command(flatten)]
     pub(crate) signing: Signing,
+    #[command(flatten)]
+    pub(crate) known: KnownRepositories,
+    #[command(flatten)]
+    pub(crate) cache: CacheOptions,
     #[command(flatten)]
     pub(crate) registry: Registry,
 }

@@ -1,0 +1,67 @@
+//! The lint gate of `publish`: a chart folder that `lint` fails is not sent.
+//!
+//! As `lint` without flags: the chart's own values, and only what Helm reports as an error fails a chart.
+
+use std::path::Path;
+
+use super::real_paths::with_real_path;
+use crate::diag::{Class, Diagnostic, Diagnostics, Result, Severity as Grave};
+use crate::engine::Limits;
+use crate::engine::capabilities::Capabilities;
+use crate::lint::{self, Options};
+use crate::value::Map;
+use crate::values::Places;
+
+/// The namespace of charts that are rendered for nobody.
+const NAMESPACE: &str = "default";
+
+/// What charts are linted with.
+pub(crate) struct LintGate(Options);
+
+impl LintGate {
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self(Options {
+            values: Map::default(),
+            places: Places::default(),
+            namespace: NAMESPACE.to_owned(),
+            capabilities: Capabilities::with(None, &[])?,
+            skip_schema: false,
+            limits: Limits::default(),
+        }))
+    }
+
+    /// Refuses a chart folder that `lint` fails.
+    pub(crate) fn check(&self, folder: &Path) -> Result<()> {
+        let report = lint::lint(folder, &folder.display().to_string(), &self.0);
+        if !report.fails(false) {
+            return Ok(());
+        }
+        let mut problems: Vec<Diagnostic> = Vec::new();
+        if let Some(refused) = &report.refused {
+            problems.push(Diagnostic::error(Class::Chart, refused.clone()));
+        }
+        for one in report
+            .findings
+            .iter()
+            .filter(|one| one.severity == lint::Severity::Error)
+        {
+            let drawn = with_real_path(one.to_diagnostic(), folder);
+            // Helm says of several files what is wrong with one.
+            let is_known = |other: &Diagnostic| {
+                let same_location = match (&other.location, &drawn.location) {
+                    (Some(other), Some(one)) => other.to_string() == one.to_string(),
+                    (None, None) => true,
+                    _ => false,
+                };
+                same_location && other.message == drawn.message
+            };
+            if drawn.severity == Grave::Error && !problems.iter().any(is_known) {
+                problems.push(drawn);
+            }
+        }
+        if let Some(last) = problems.pop() {
+            problems.push(last.hint("--no-lint publishes the chart all the same"));
+        }
+        Diagnostics::or(problems, ())
+    }
+}
