@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use solar_render::engine::{Chart, Request};
+use solar_render::engine::{ParsedChart, RenderRequest};
 use solar_render::value::Value;
 
 /// Renderings in all.
@@ -57,12 +57,12 @@ fn main() {
     );
 }
 
-fn load(path: &Path) -> Chart {
-    Chart::load(path).unwrap_or_else(|_| panic!("{} does not load", path.display()))
+fn load(path: &Path) -> ParsedChart {
+    ParsedChart::load(path).unwrap_or_else(|_| panic!("{} does not load", path.display()))
 }
 
 /// All of them, shared between so many threads; the bytes they made.
-fn renderings(chart: &Chart, threads: usize) -> usize {
+fn renderings(chart: &ParsedChart, threads: usize) -> usize {
     thread::scope(|scope| {
         let run = |first: usize| {
             move || {
@@ -78,8 +78,8 @@ fn renderings(chart: &Chart, threads: usize) -> usize {
 }
 
 /// One, with values of its own: what a fleet's clusters differ in.
-fn render(chart: &Chart, number: usize) -> usize {
-    let mut request = Request::new("monitoring");
+fn render(chart: &ParsedChart, number: usize) -> usize {
+    let mut request = RenderRequest::new("monitoring");
     request.values.insert(
         "fullnameOverride".to_owned(),
         Value::String(format!("cluster-{number}")),

@@ -24,7 +24,7 @@ const RUNS: usize = 31;
 const WARM: usize = 3;
 
 /// What a command costs.
-struct Cost {
+struct ProcessCost {
     median: Duration,
     /// KiB
     peak: u64,
@@ -128,7 +128,7 @@ fn text(path: &Path) -> String {
 }
 
 /// Runs the commands in turn.
-fn measure<const N: usize>(commands: [&dyn Fn() -> Command; N]) -> [Cost; N] {
+fn measure<const N: usize>(commands: [&dyn Fn() -> Command; N]) -> [ProcessCost; N] {
     let mut times: [Vec<Duration>; N] = std::array::from_fn(|_| Vec::new());
     for run in 0..RUNS + WARM {
         for (command, times) in commands.iter().zip(&mut times) {
@@ -147,7 +147,7 @@ fn measure<const N: usize>(commands: [&dyn Fn() -> Command; N]) -> [Cost; N] {
     commands.map(|command| {
         let mut times = times.next().unwrap_or_default();
         times.sort();
-        Cost {
+        ProcessCost {
             median: times[times.len() / 2],
             peak: (0..5).map(|_| peak(&command())).max().unwrap_or(0),
         }
@@ -178,14 +178,14 @@ fn peak(command: &Command) -> u64 {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "shown with one digit")]
-impl Cost {
+impl ProcessCost {
     /// Milliseconds and MiB.
     fn figures(&self) -> (f64, f64) {
         (self.median.as_secs_f64() * 1000.0, self.peak as f64 / 1024.0)
     }
 }
 
-fn row(work: &str, peer: &str, (wall, peak): (f64, f64), cost: &Cost) {
+fn row(work: &str, peer: &str, (wall, peak): (f64, f64), cost: &ProcessCost) {
     let (ours_wall, ours_peak) = cost.figures();
     println!(
         "| {work} | {peer} | {wall:.1} ms | {peak:.0} MiB | {ours_wall:.1} ms | {ours_peak:.1} MiB | {:.1} |",

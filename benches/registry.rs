@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use nix::sys::resource::{UsageWho, getrusage};
 use solar_render::chart::Chart;
 use solar_render::oci::{self, Batch, Cancellation, ClientOptions, Finished, PushOptions, Ready, Silent};
-use solar_render::package::artifact::{Artifact, Content};
+use solar_render::package::artifact::{Artifact, BlobContent};
 use solar_render::package::{Packer, Stamp};
 use solar_render::report::Outcome;
 use solar_render::world::System;
@@ -163,7 +163,7 @@ fn processes(registry: &Registry) {
     for run in 0..12 {
         let archive = folder.path().join(format!("p-1.0.{run}.tgz"));
         let chart = artifact("p", &run.to_string());
-        let Content::Memory(bytes) = &chart.layer().unwrap().content else {
+        let BlobContent::Memory(bytes) = &chart.layer().unwrap().content else {
             unreachable!()
         };
         std::fs::write(&archive, bytes).unwrap();
@@ -320,7 +320,7 @@ impl Bare {
         let manifest = format!("{repository}/manifests/{}", artifact.version);
         self.send("HEAD", &manifest, "", &[], 404);
         for blob in &artifact.blobs {
-            let Content::Memory(bytes) = &blob.content else {
+            let BlobContent::Memory(bytes) = &blob.content else {
                 unreachable!()
             };
             self.send(

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use divan::Bencher;
 use divan::counter::BytesCount;
 use solar_render::chart::load::load_files;
-use solar_render::engine::{Chart, Input, Limits, Program, Request, Unit, functions};
+use solar_render::engine::{
+    Limits, ParsedChart, Program, ProgramUnit, RenderInput, RenderRequest, functions,
+};
 use solar_render::source::Source;
 use solar_render::template::Val;
 use solar_render::value::{Map, Value};
@@ -78,12 +80,12 @@ fn values() -> Map {
     }
 }
 
-fn unit(copies: usize) -> Unit {
+fn unit(copies: usize) -> ProgramUnit {
     let mut templates = vec![("templates/_helpers.tpl".to_owned(), Source::new("h", HELPERS))];
     templates.extend(
         (0..copies).map(|number| (format!("templates/d{number}.yaml"), Source::new("d", DEPLOYMENT))),
     );
-    Unit {
+    ProgramUnit {
         name: "app".to_owned(),
         path: "app".to_owned(),
         metadata: Map::default(),
@@ -110,7 +112,7 @@ fn execute(bencher: Bencher<'_, '_>, copies: usize) {
         values(),
         [("Name", Value::from("rel"))].into_iter().collect::<Map>(),
     );
-    let input = Input {
+    let input = RenderInput {
         values: &values,
         release: &release,
         capabilities: &|| Val::Nil,
@@ -173,9 +175,9 @@ fn coalesce(bencher: Bencher<'_, '_>, subcharts: usize) {
 #[divan::bench(args = [1, 8, 64])]
 fn whole_chart(bencher: Bencher<'_, '_>, subcharts: usize) {
     bencher.with_inputs(|| files(subcharts)).bench_values(|files| {
-        Chart::from_files(files)
+        ParsedChart::from_files(files)
             .unwrap()
-            .render(&Request::new("rel"))
+            .render(&RenderRequest::new("rel"))
             .unwrap()
     });
 }

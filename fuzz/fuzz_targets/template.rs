@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use solar_render::diag::Class;
-use solar_render::engine::{Input, Limits, Program, Unit};
+use solar_render::engine::{Limits, Program, ProgramUnit, RenderInput};
 use solar_render::source::Source;
 use solar_render::template::Val;
 use solar_render::value::{Map, Value};
@@ -25,7 +25,7 @@ fuzz_target!(|text: &str| {
             Ok(Value::Map(map)) => map,
             _ => Map::default(),
         };
-    let unit = Unit {
+    let unit = ProgramUnit {
         name: "app".to_owned(),
         path: "app".to_owned(),
         metadata: Map::default(),
@@ -35,7 +35,7 @@ fuzz_target!(|text: &str| {
         children: Vec::new(),
     };
     let Ok(program) = Program::new(unit) else { return };
-    let input = Input {
+    let input = RenderInput {
         values: &values,
         release: &Map::default(),
         capabilities: &|| Val::Nil,

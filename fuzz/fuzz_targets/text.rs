@@ -11,7 +11,7 @@ use solar_render::diag::Class;
 use solar_render::reference::{Digest, Reference, Tag, Target};
 use solar_render::source::Source;
 use solar_render::value::Map;
-use solar_render::values::set::{Budget, Meaning, set};
+use solar_render::values::set::{Meaning, PaddingBudget, set};
 use solar_render::{blueprint, config, semver, yaml};
 
 fuzz_target!(|text: &str| {
@@ -24,7 +24,7 @@ fuzz_target!(|text: &str| {
     let _ = metadata::parse(&source);
     let _ = semver::Constraint::parse(text);
     for meaning in [Meaning::Typed, Meaning::Text, Meaning::Json, Meaning::Literal] {
-        let _ = set(text, meaning, &mut Map::default(), &mut Budget::default());
+        let _ = set(text, meaning, &mut Map::default(), &mut PaddingBudget::default());
     }
     if let Ok(config) = config::parse(&source) {
         let _ = blueprint::render(&config, Path::new("/nonexistent"));

@@ -18,7 +18,7 @@ pub struct Decoder {
 
 /// A map of the text, with its dotted path for messages (`release.chart`).
 #[derive(Clone)]
-pub struct Object<'n> {
+pub struct ObjectNode<'n> {
     /// The map.
     pub node: &'n Node,
     /// Where it is, in the user's words; empty at the top.
@@ -78,10 +78,10 @@ impl Decoder {
     }
 
     /// The node as a map. Anything else is a mistake; so is null, unless the caller has dealt with it.
-    pub fn object<'n>(&mut self, node: &'n Node, path: impl Into<String>) -> Option<Object<'n>> {
+    pub fn object<'n>(&mut self, node: &'n Node, path: impl Into<String>) -> Option<ObjectNode<'n>> {
         let path = path.into();
         if let Kind::Map(_) = node.kind {
-            return Some(Object { node, path });
+            return Some(ObjectNode { node, path });
         }
         self.wrong_type(node, &path, "a map");
         None
@@ -120,7 +120,7 @@ impl Decoder {
     }
 }
 
-impl<'n> Object<'n> {
+impl<'n> ObjectNode<'n> {
     /// A field's node; null counts as absent.
     pub fn get(&self, name: &str) -> Option<&'n Node> {
         self.node
@@ -156,7 +156,7 @@ impl<'n> Object<'n> {
     }
 
     /// A map that must be there.
-    pub fn required_object(&self, decoder: &mut Decoder, name: &str) -> Option<Object<'n>> {
+    pub fn required_object(&self, decoder: &mut Decoder, name: &str) -> Option<ObjectNode<'n>> {
         let node = self.required(decoder, name)?;
         decoder.object(node, self.field(name))
     }

@@ -23,7 +23,7 @@
 //! - [`fsio`][]: files
 //! - [`mod@reference`]: digests, tags, repositories, targets
 //! - [`mod@semver`], [`version`]: versions and constraints as Helm compares them; chart versions
-//! - `printable`: metadata as Helm keeps it
+//! - `metadata_text`: metadata as Helm keeps it
 //! - `parallel`: work on a second processor
 //! - [`world`][]: environment, clock and entropy
 //! - [`template`][], [`gotext`][]: Go's text/template; its quoting, numbers and character classes
@@ -50,6 +50,7 @@ pub mod funcs;
 mod go_yaml_errors;
 #[cfg(feature = "render")]
 pub mod lint;
+mod metadata_text;
 #[cfg(feature = "oci")]
 pub mod oci;
 #[cfg(feature = "render")]
@@ -58,7 +59,6 @@ pub mod package;
 mod parallel;
 #[cfg(feature = "render")]
 pub mod pipeline;
-mod printable;
 #[cfg(feature = "render")]
 pub mod provenance;
 pub mod reference;

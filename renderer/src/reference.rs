@@ -8,11 +8,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+mod chart_naming;
 mod locator;
-mod rule;
 
-pub use locator::{At, Locator, Place};
-pub use rule::{WHY as WHY_CHARTS_ARE_NAMED, mismatches};
+pub use chart_naming::{WHY as WHY_CHARTS_ARE_NAMED, mismatches};
+pub use locator::{ArtifactStore, At, Locator};
 
 /// The longest repository path (`name`) that registries accept, in bytes.
 pub const MAX_REPOSITORY_LENGTH: usize = 255;

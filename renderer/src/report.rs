@@ -46,7 +46,7 @@ pub struct Report {
     pub size: Option<u64>,
     /// The archive.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub layer: Option<Blob>,
+    pub layer: Option<BlobReport>,
     /// The digest found at the tag, when it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub existing_digest: Option<String>,
@@ -55,7 +55,7 @@ pub struct Report {
     pub note: Option<String>,
     /// What became of the other tags that were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<Tagged>,
+    pub tags: Vec<TagReport>,
     /// Beside a push: `signed`, or `unchanged` when this key had signed it before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<Outcome>,
@@ -73,7 +73,7 @@ pub struct Report {
     pub private_key: Option<String>,
     /// What went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
+    pub error: Option<ErrorReport>,
 }
 
 /// Whose key signed an archive, by Helm's provenance file.
@@ -88,7 +88,7 @@ pub struct Provenance {
 
 /// A digest with its size in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Blob {
+pub struct BlobReport {
     /// Of the bytes.
     pub digest: String,
     /// In bytes.
@@ -125,7 +125,7 @@ pub enum Outcome {
 /// What became of one of several tags.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Tagged {
+pub struct TagReport {
     /// The tag.
     pub tag: String,
     /// What was done.
@@ -147,7 +147,7 @@ pub struct TagEntry {
 
 /// What went wrong, for machines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct ErrorReport {
     /// The class, as in DESIGN's table.
     pub class: String,
     /// Whether trying again later may help.
@@ -190,7 +190,7 @@ pub struct Mistake {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct ResultDocument<'a> {
     schema: u32,
     #[serde(flatten)]
     report: &'a Report,
@@ -251,7 +251,7 @@ impl Report {
     pub fn failure(diagnostics: &Diagnostics) -> Self {
         let class = diagnostics.class();
         Self {
-            error: Some(Failure {
+            error: Some(ErrorReport {
                 class: class.as_str().to_owned(),
                 transient: class.is_transient(),
                 message: diagnostics.to_string(),
@@ -273,7 +273,7 @@ impl Report {
 
     /// The document without a limit to its length, for standard output and files.
     pub fn to_whole_json(&self) -> String {
-        encode(&Document {
+        encode(&ResultDocument {
             schema: SCHEMA,
             report: self,
         })
@@ -283,7 +283,7 @@ impl Report {
     /// The single mistakes give way first, then notes, then hints; then the message is cut at a character, and marked `…`, until it
     /// fits.
     pub fn to_json(&self) -> String {
-        let text = encode(&Document {
+        let text = encode(&ResultDocument {
             schema: SCHEMA,
             report: self,
         });
@@ -294,7 +294,7 @@ impl Report {
         while let Some(error) = &mut short.error
             && (error.errors.pop().is_some() || error.notes.pop().or_else(|| error.hints.pop()).is_some())
         {
-            let text = encode(&Document {
+            let text = encode(&ResultDocument {
                 schema: SCHEMA,
                 report: &short,
             });
@@ -308,7 +308,7 @@ impl Report {
             if let (Some(error), Some(whole)) = (&mut short.error, &self.error) {
                 error.message = cut(&whole.message, keep);
             }
-            let text = encode(&Document {
+            let text = encode(&ResultDocument {
                 schema: SCHEMA,
                 report: &short,
             });
@@ -390,7 +390,7 @@ pub fn text_to_json(pairs: &[(&str, &str)]) -> String {
 /// A success that could not be delivered everywhere: the document with an error in it.
 pub fn with_loss(json: &str, message: &str) -> String {
     let class = Class::Io;
-    let error = Failure {
+    let error = ErrorReport {
         class: class.as_str().to_owned(),
         transient: class.is_transient(),
         message: message.to_owned(),
@@ -461,7 +461,7 @@ mod tests {
             reference: Some("h/r/n:1.0.0".into()),
             digest: Some("sha256:aa".into()),
             size: Some(512),
-            layer: Some(Blob {
+            layer: Some(BlobReport {
                 digest: "sha256:bb".into(),
                 size: 1234,
             }),

@@ -32,13 +32,13 @@ pub fn is_valid(version: &str) -> bool {
 
 /// A version in SemVer's order; what SemVer holds for equal is ordered as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Version<'a> {
+pub struct ChartVersion<'a> {
     text: &'a str,
     numbers: [u64; 3],
     pre: Option<&'a str>,
 }
 
-impl<'a> Version<'a> {
+impl<'a> ChartVersion<'a> {
     /// `None` when it is none by [`is_valid`].
     pub fn parse(text: &'a str) -> Option<Self> {
         if !is_valid(text) {
@@ -65,7 +65,7 @@ impl<'a> Version<'a> {
     }
 }
 
-impl Ord for Version<'_> {
+impl Ord for ChartVersion<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         let pre = match (self.pre, other.pre) {
             (None, None) => Ordering::Equal,
@@ -80,7 +80,7 @@ impl Ord for Version<'_> {
     }
 }
 
-impl PartialOrd for Version<'_> {
+impl PartialOrd for ChartVersion<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -191,11 +191,11 @@ mod tests {
         ];
         let versions: Vec<_> = ascending
             .iter()
-            .map(|text| Version::parse(text).unwrap())
+            .map(|text| ChartVersion::parse(text).unwrap())
             .collect();
         assert!(versions.is_sorted());
-        assert!(Version::parse("1-rc").unwrap().is_prerelease());
-        assert!(!Version::parse("1+a-b").unwrap().is_prerelease());
-        assert_eq!(Version::parse("latest"), None);
+        assert!(ChartVersion::parse("1-rc").unwrap().is_prerelease());
+        assert!(!ChartVersion::parse("1+a-b").unwrap().is_prerelease());
+        assert_eq!(ChartVersion::parse("latest"), None);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use sha2::Digest as _;
 use solar_render::oci::{ClientOptions, PullOptions, PushOptions, Silent, pull, push, resolve};
-use solar_render::package::artifact::{Artifact, Blob, BlobSource, Content};
+use solar_render::package::artifact::{Artifact, ArtifactBlob, BlobContent, BlobSource};
 use solar_render::reference::Digest;
 use solar_render::world::Fixed;
 use testbed::Registry;
@@ -92,20 +92,20 @@ fn fetch(registry: &Registry, dir: &Path, client: &ClientOptions) {
 fn a_chart_of_200_mib_goes_to_a_registry_and_a_layout_and_back_without_being_held() {
     let mut sum = Sum(sha2::Sha256::new(), 0);
     Chart.write_to(&mut sum).unwrap();
-    let layer = Blob {
+    let layer = ArtifactBlob {
         media_type: Artifact::LAYER_TYPE,
         digest: digest(sum.0),
         size: sum.1,
-        content: Content::Stream(Arc::new(Chart)),
+        content: BlobContent::Stream(Arc::new(Chart)),
     };
     let text = br#"{"name":"big","version":"1.0.0"}"#;
-    let config = Blob {
+    let config = ArtifactBlob {
         media_type: Artifact::CONFIG_TYPE,
         digest: digest(sha2::Sha256::new_with_prefix(text)),
         size: text.len() as u64,
-        content: Content::Memory(Arc::from(text.as_slice())),
+        content: BlobContent::Memory(Arc::from(text.as_slice())),
     };
-    let describe = |blob: &Blob| {
+    let describe = |blob: &ArtifactBlob| {
         let (kind, digest) = (blob.media_type, blob.digest.as_str());
         serde_json::json!({"mediaType": kind, "digest": digest, "size": blob.size})
     };

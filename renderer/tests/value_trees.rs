@@ -13,8 +13,8 @@ use solar_render::chart::load::{Loaded, load_files};
 use solar_render::diag::{Class, Diagnostics};
 use solar_render::source::Source;
 use solar_render::value::{Map, Number, Value};
-use solar_render::values::set::{Budget, Meaning, set};
-use solar_render::values::{Enabled, Prepared, prepare};
+use solar_render::values::set::{Meaning, PaddingBudget, set};
+use solar_render::values::{Enabled, PreparedValues, prepare};
 use solar_render::yaml::{self, Limits};
 
 #[test]
@@ -145,7 +145,7 @@ fn described(one: &Enabled) -> Value {
     ]))
 }
 
-fn run(case: &Value) -> Result<Prepared, Diagnostics> {
+fn run(case: &Value) -> Result<PreparedValues, Diagnostics> {
     let mut files = Vec::new();
     write(&mut files, "", "root", field(case, "chart").unwrap());
     let chart: Arc<Loaded> = load_files(files)?;
@@ -159,7 +159,7 @@ fn run(case: &Value) -> Result<Prepared, Diagnostics> {
                 one.as_str().unwrap(),
                 Meaning::Typed,
                 &mut user,
-                &mut Budget::default(),
+                &mut PaddingBudget::default(),
             )?;
         }
     }
@@ -219,7 +219,7 @@ fn write(files: &mut Vec<(String, Vec<u8>)>, folder: &str, name: &str, chart: &V
     }
 }
 
-fn prepared(files: &[(&str, String)]) -> Result<Prepared, Diagnostics> {
+fn prepared(files: &[(&str, String)]) -> Result<PreparedValues, Diagnostics> {
     let files = files
         .iter()
         .map(|(path, text)| ((*path).to_owned(), text.clone().into_bytes()))
@@ -227,7 +227,7 @@ fn prepared(files: &[(&str, String)]) -> Result<Prepared, Diagnostics> {
     prepare(&load_files(files)?, &Map::default())
 }
 
-fn importing(imports: &str, values: String) -> Result<Prepared, Diagnostics> {
+fn importing(imports: &str, values: String) -> Result<PreparedValues, Diagnostics> {
     let dependency = format!("{{name: sub, version: '*', import-values: [{imports}]}}");
     prepared(&[
         (

@@ -19,7 +19,7 @@ pub struct Tree {
     pub source: Arc<Source>,
     /// Shared by the templates of a text, and by texts that are the same.
     pub(super) code: Arc<Code>,
-    pub(super) root: List<Node>,
+    pub(super) root: NodeList<Node>,
 }
 
 /// A number of [`super::Functions`].
@@ -41,27 +41,27 @@ pub(super) struct Code {
 
 /// Where in its table a list lies.
 #[derive(Debug)]
-pub(super) struct List<T> {
+pub(super) struct NodeList<T> {
     start: u32,
     end: u32,
     of: std::marker::PhantomData<fn() -> T>,
 }
 
-impl<T> Clone for List<T> {
+impl<T> Clone for NodeList<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for List<T> {}
+impl<T> Copy for NodeList<T> {}
 
-impl<T> Default for List<T> {
+impl<T> Default for NodeList<T> {
     fn default() -> Self {
         Self::new(0, 0)
     }
 }
 
-impl<T> List<T> {
+impl<T> NodeList<T> {
     fn new(start: usize, end: usize) -> Self {
         // There are fewer things than bytes of text, and those are counted in 32 bits.
         let index = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
@@ -146,8 +146,8 @@ pub(super) enum Node {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Branch {
     pub(super) pipe: Id<Pipe>,
-    pub(super) list: List<Node>,
-    pub(super) otherwise: Option<List<Node>>,
+    pub(super) list: NodeList<Node>,
+    pub(super) otherwise: Option<NodeList<Node>>,
 }
 
 /// `{{template "name" pipe}}`
@@ -164,9 +164,9 @@ pub(super) struct Pipe {
     /// Whether the variables are there already.
     pub(super) assigns: bool,
     /// The variables, with their dollar signs.
-    pub(super) declared: List<Arc<str>>,
+    pub(super) declared: NodeList<Arc<str>>,
     /// Those of all its commands; see [`Code::commands`].
-    pub(super) words: List<Expr>,
+    pub(super) words: NodeList<Expr>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -222,13 +222,13 @@ pub(super) struct Number {
 /// Which node an error is about: its offset, and what is there, because a pipe, its first
 /// command and that command's first word begin at one offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Place {
+pub(super) struct NodePosition {
     pub(super) pos: u32,
-    pub(super) kind: PlaceKind,
+    pub(super) kind: NodeKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum PlaceKind {
+pub(super) enum NodeKind {
     /// Nothing has been run yet.
     #[default]
     None,
@@ -256,29 +256,29 @@ impl Code {
         pipe.words.of(&self.words).chunk_by(|_, next| !next.first)
     }
 
-    pub(super) fn place(&self, node: &Node) -> Place {
+    pub(super) fn place(&self, node: &Node) -> NodePosition {
         let branch = |id: &Id<Branch>| {
             id.find(&self.branches)
                 .map_or(0, |branch| self.pipe(branch.pipe).pos)
         };
         let (pos, kind) = match node {
-            Node::Text(span) => (span.start, PlaceKind::Text),
-            Node::Action(pipe) => (self.pipe(*pipe).pos, PlaceKind::Action),
-            Node::If(id) => (branch(id), PlaceKind::If),
-            Node::With(id) => (branch(id), PlaceKind::With),
-            Node::Range(id) => (branch(id), PlaceKind::Range),
+            Node::Text(span) => (span.start, NodeKind::Text),
+            Node::Action(pipe) => (self.pipe(*pipe).pos, NodeKind::Action),
+            Node::If(id) => (branch(id), NodeKind::If),
+            Node::With(id) => (branch(id), NodeKind::With),
+            Node::Range(id) => (branch(id), NodeKind::Range),
             Node::Template(id) => (
                 id.find(&self.invocations).map_or(0, |one| one.pos),
-                PlaceKind::Template,
+                NodeKind::Template,
             ),
-            Node::Break => (0, PlaceKind::Break),
-            Node::Continue => (0, PlaceKind::Continue),
+            Node::Break => (0, NodeKind::Break),
+            Node::Continue => (0, NodeKind::Continue),
         };
-        Place { pos, kind }
+        NodePosition { pos, kind }
     }
 
     /// Whether nodes are nothing but white space.
-    pub(super) fn is_blank(&self, nodes: List<Node>, source: &Source) -> bool {
+    pub(super) fn is_blank(&self, nodes: NodeList<Node>, source: &Source) -> bool {
         nodes.of(&self.nodes).iter().all(|node| match node {
             Node::Text(span) => source.slice(*span).trim().is_empty(),
             _ => false,
@@ -319,7 +319,7 @@ impl Tree {
             name: Arc::clone(name),
             source: Source::new(&**name, ""),
             code: Arc::default(),
-            root: List::default(),
+            root: NodeList::default(),
         }
     }
 

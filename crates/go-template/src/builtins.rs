@@ -1,6 +1,6 @@
 //! Go's own functions: comparison, indexing, printing, escaping.
 
-use super::func::{Fault, Type};
+use super::func::{FuncError, Type};
 use super::print::{display, is_printable, sprint, sprint_all, sprint_as, sprintf, sprintln};
 use super::text::Str;
 use super::value::{Kind, List, Map, UintType, Val};
@@ -23,7 +23,7 @@ pub(super) enum Special {
     Or,
     /// No value here is a function, so it can only fail; it needs the name written.
     Call,
-    Plain(fn(&[Val]) -> Result<Val, Fault>),
+    Plain(fn(&[Val]) -> Result<Val, FuncError>),
 }
 
 const fn plain(
@@ -31,7 +31,7 @@ const fn plain(
     params: &'static [Type],
     variadic: bool,
     doc: &'static str,
-    call: fn(&[Val]) -> Result<Val, Fault>,
+    call: fn(&[Val]) -> Result<Val, FuncError>,
 ) -> Builtin {
     Builtin {
         name,
@@ -198,8 +198,8 @@ fn basic(value: &Val) -> Option<Basic> {
     })
 }
 
-fn incompatible(a: &Val, b: &Val) -> Fault {
-    Fault::new(format!(
+fn incompatible(a: &Val, b: &Val) -> FuncError {
+    FuncError::new(format!(
         "incompatible types for comparison: {} and {}",
         a.type_name(),
         b.type_name()
@@ -207,7 +207,7 @@ fn incompatible(a: &Val, b: &Val) -> Fault {
 }
 
 /// Whether the first is equal to one of the others.
-fn eq(args: &[Val]) -> Result<bool, Fault> {
+fn eq(args: &[Val]) -> Result<bool, FuncError> {
     let [first, rest @ ..] = args else {
         return Err("missing argument for comparison".into());
     };
@@ -222,7 +222,7 @@ fn eq(args: &[Val]) -> Result<bool, Fault> {
     Ok(false)
 }
 
-fn equal(a: &Val, b: &Val) -> Result<bool, Fault> {
+fn equal(a: &Val, b: &Val) -> Result<bool, FuncError> {
     let (kind_a, kind_b) = (basic(a), basic(b));
     if kind_a != kind_b {
         return match (a, b) {
@@ -247,7 +247,7 @@ fn equal(a: &Val, b: &Val) -> Result<bool, Fault> {
 }
 
 /// Nils, and what can't be compared at all.
-fn equal_other(a: &Val, b: &Val) -> Result<bool, Fault> {
+fn equal_other(a: &Val, b: &Val) -> Result<bool, FuncError> {
     if a.is_nil() || b.is_nil() {
         return Ok(a.is_nil() && b.is_nil());
     }
@@ -269,11 +269,11 @@ fn equal_other(a: &Val, b: &Val) -> Result<bool, Fault> {
     }
 }
 
-fn lt(args: &[Val]) -> Result<bool, Fault> {
+fn lt(args: &[Val]) -> Result<bool, FuncError> {
     let [a, b] = args else {
         return Err("missing argument for comparison".into());
     };
-    let bad = || Fault::from("invalid type for comparison");
+    let bad = || FuncError::from("invalid type for comparison");
     let (kind_a, kind_b) = (basic(a).ok_or_else(bad)?, basic(b).ok_or_else(bad)?);
     match (a, b) {
         (Val::Int(a, _), Val::Uint(b, _)) => Ok(u64::try_from(*a).is_ok_and(|a| a < *b) || *a < 0),
@@ -287,12 +287,12 @@ fn lt(args: &[Val]) -> Result<bool, Fault> {
     }
 }
 
-fn le(args: &[Val]) -> Result<bool, Fault> {
+fn le(args: &[Val]) -> Result<bool, FuncError> {
     Ok(lt(args)? || eq(args)?)
 }
 
 /// An index, which may be as large as the length when a slice ends there.
-fn index_arg(index: &Val, largest: usize) -> Result<usize, Fault> {
+fn index_arg(index: &Val, largest: usize) -> Result<usize, FuncError> {
     let number = match index {
         Val::Int(number, _) => *number,
         Val::Uint(number, _) => number.cast_signed(),
@@ -309,11 +309,11 @@ fn index_arg(index: &Val, largest: usize) -> Result<usize, Fault> {
 }
 
 /// The words of Go's panic when an index is the length.
-fn beyond(kind: &str) -> Fault {
-    Fault::new(format!("reflect: {kind} index out of range"))
+fn beyond(kind: &str) -> FuncError {
+    FuncError::new(format!("reflect: {kind} index out of range"))
 }
 
-fn index(args: &[Val]) -> Result<Val, Fault> {
+fn index(args: &[Val]) -> Result<Val, FuncError> {
     let [item, indexes @ ..] = args else {
         return Err("index of untyped nil".into());
     };
@@ -327,7 +327,7 @@ fn index(args: &[Val]) -> Result<Val, Fault> {
     Ok(item)
 }
 
-fn index_one(item: &Val, index: &Val) -> Result<Val, Fault> {
+fn index_one(item: &Val, index: &Val) -> Result<Val, FuncError> {
     let boxed = |item: Val| if item.is_nil() { Val::Null } else { item };
     match item {
         Val::Nil | Val::Null => Err("index of nil pointer".into()),
@@ -380,7 +380,7 @@ pub(super) fn missing_item(map: &Map) -> Val {
     }
 }
 
-fn key_arg(index: &Val) -> Result<Str, Fault> {
+fn key_arg(index: &Val) -> Result<Str, FuncError> {
     match index {
         Val::Str(key) => Ok(key.clone()),
         Val::Nil | Val::Null => Err("value is nil; should be of type string".into()),
@@ -388,7 +388,7 @@ fn key_arg(index: &Val) -> Result<Str, Fault> {
     }
 }
 
-fn slice(args: &[Val]) -> Result<Val, Fault> {
+fn slice(args: &[Val]) -> Result<Val, FuncError> {
     let [item, indexes @ ..] = args else {
         return Err("slice of untyped nil".into());
     };
@@ -426,7 +426,7 @@ fn slice(args: &[Val]) -> Result<Val, Fault> {
     })
 }
 
-fn len(args: &[Val]) -> Result<usize, Fault> {
+fn len(args: &[Val]) -> Result<usize, FuncError> {
     match args.first() {
         Some(Val::Str(text)) => Ok(text.len()),
         Some(Val::List(list)) => Ok(list.len()),

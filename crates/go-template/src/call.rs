@@ -1,11 +1,11 @@
 //! Calls: arguments checked against declared types, then the function.
 
-use super::ast::{Expr, ExprKind, FuncId, Place};
+use super::ast::{Expr, ExprKind, FuncId, NodePosition};
 use super::builtins::{Builtin, Special};
 use super::error::{Detail, Failure};
 use super::eval::Arguments;
 use super::exec::{Frame, Ran};
-use super::func::{Call, Fault, Type};
+use super::func::{Call, FuncError, Type};
 use super::print::quote;
 use super::run::{BYTES_OF_A_STEP, ITEMS_OF_A_STEP, MAX_LIST_ITEMS, MAX_TEXT_BYTES, Slot};
 use super::set::Callee;
@@ -76,7 +76,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         &mut self,
         id: FuncId,
         name: &str,
-        place: Place,
+        place: NodePosition,
         arguments: Arguments<'r>,
         dot: &Slot,
     ) -> Ran<Val> {
@@ -140,7 +140,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
     fn failure(&self, name: &str, failure: Failure) -> Box<super::Error> {
         let calling = format!("error calling {name}: ");
         match failure {
-            Failure::Fault(Fault { message, asked_for }) => {
+            Failure::Fault(FuncError { message, asked_for }) => {
                 let mut error = self.error(format!("{calling}{message}"));
                 error.by_function = true;
                 if asked_for {
@@ -218,7 +218,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
             Some(value) if !value.is_nil() => format!("non-function {written} of type {}", value.type_name()),
             _ => "call of nil".to_owned(),
         };
-        Ok(Err(Failure::Fault(Fault::new(message))))
+        Ok(Err(Failure::Fault(FuncError::new(message))))
     }
 
     fn check_count(&self, declared: usize, variadic: bool, name: &str, arguments: &Arguments<'_>) -> Ran<()> {

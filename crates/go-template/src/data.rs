@@ -53,7 +53,7 @@ impl Walk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooDeep;
 
-impl From<TooDeep> for super::Fault {
+impl From<TooDeep> for super::FuncError {
     fn from(_: TooDeep) -> Self {
         Self::new(format!(
             "the value is nested more than {MAX_NESTING} deep, holds itself, or has more than {MAX_PARTS} parts"

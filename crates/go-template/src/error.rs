@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::ast::{Place, PlaceKind, Tree};
-use super::func::Fault;
+use super::ast::{NodeKind, NodePosition, Tree};
+use super::func::FuncError;
 use super::print::quote;
 use solar_diagnostics::source::{Location, Span};
 
@@ -70,7 +70,7 @@ pub enum Detail {
 #[derive(Debug, Clone)]
 pub enum Failure {
     /// In words.
-    Fault(Fault),
+    Fault(FuncError),
     /// A limit of ours was reached.
     Limit(String),
     /// No template has this name.
@@ -84,15 +84,15 @@ pub enum Failure {
     },
 }
 
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
+impl From<FuncError> for Failure {
+    fn from(fault: FuncError) -> Self {
         Self::Fault(fault)
     }
 }
 
 impl Error {
-    pub(super) fn new(tree: &Tree, place: Place, message: impl Into<String>) -> Box<Self> {
-        let expression = (place.kind != PlaceKind::None).then(|| tree.quote(place).unwrap_or_default());
+    pub(super) fn new(tree: &Tree, place: NodePosition, message: impl Into<String>) -> Box<Self> {
+        let expression = (place.kind != NodeKind::None).then(|| tree.quote(place).unwrap_or_default());
         Box::new(Self {
             template: Arc::clone(&tree.name),
             location: Location::new(

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::ast::{Expr, ExprKind, Id, Number, Place, PlaceKind, names};
+use super::ast::{Expr, ExprKind, Id, NodeKind, NodePosition, Number, names};
 use super::builtins::missing_item;
 use super::error::Detail;
 use super::exec::{Frame, Ran};
-use super::func::Fault;
+use super::func::FuncError;
 use super::run::Slot;
 use super::value::{Kind, MapType, Object, Val};
 use solar_diagnostics::source::Span;
@@ -32,9 +32,9 @@ impl Arguments<'_> {
 
 impl<'r, C: 'static> Frame<'r, '_, C> {
     pub(super) fn at_expr(&mut self, expr: &Expr) {
-        self.at = Place {
+        self.at = NodePosition {
             pos: expr.pos,
-            kind: PlaceKind::Expr,
+            kind: NodeKind::Expr,
         };
     }
 
@@ -57,9 +57,9 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
             ExprKind::Chain { node, fields } => self.chain_on(first, node, fields, dot, arguments),
             ExprKind::Function { id, end } => {
                 self.at_expr(first);
-                let place = Place {
+                let place = NodePosition {
                     pos: first.pos,
-                    kind: PlaceKind::Command,
+                    kind: NodeKind::Command,
                 };
                 self.call(id, self.function_name(first, end), place, arguments, dot)
             }
@@ -172,9 +172,9 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
             _ => self.constant(node, dot)?,
         };
         let boxed = matches!(value, Val::Null);
-        let place = Place {
+        let place = NodePosition {
             pos: expr.pos,
-            kind: PlaceKind::Expr,
+            kind: NodeKind::Expr,
         };
         self.chain_at(dot, Slot { value, boxed }, fields, arguments, place)
     }
@@ -198,7 +198,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         mut receiver: Slot,
         fields: Span,
         arguments: Arguments<'r>,
-        place: Place,
+        place: NodePosition,
     ) -> Ran<Val> {
         let mut arguments = Some(arguments);
         let fields = self.tree.written(fields);
@@ -230,7 +230,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         receiver: Slot,
         name: &str,
         arguments: Arguments<'r>,
-        place: Place,
+        place: NodePosition,
     ) -> Ran<Slot> {
         let Slot { value, boxed } = receiver;
         match &value {
@@ -279,7 +279,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         object: &dyn Object,
         name: &str,
         arguments: Arguments<'r>,
-        place: Place,
+        place: NodePosition,
         boxed: bool,
     ) -> Ran<Slot> {
         if let Some(method) = object.methods().iter().find(|method| method.name == name) {
@@ -312,7 +312,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
     }
 
     /// What a method gave; `place` is what its error is about.
-    fn called(&mut self, name: &str, result: Result<Val, Fault>, place: Place) -> Ran<Slot> {
+    fn called(&mut self, name: &str, result: Result<Val, FuncError>, place: NodePosition) -> Ran<Slot> {
         match result {
             Ok(value) => Ok(Slot::plain(value)),
             Err(fault) => {

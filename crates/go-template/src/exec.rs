@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::ast::{Branch, Expr, Id, Invocation, List, Node, Pipe, Place, PlaceKind, Tree};
+use super::ast::{Branch, Expr, Id, Invocation, Node, NodeKind, NodeList, NodePosition, Pipe, Tree};
 use super::error::{Detail, Error};
 use super::memory;
 use super::print::{display, quote, sprint};
@@ -26,7 +26,7 @@ pub(super) struct Frame<'r, 's, C: 'static> {
     pub(super) run: &'r mut Run<'s, C>,
     pub(super) tree: &'r Tree,
     /// The node that errors are about.
-    pub(super) at: Place,
+    pub(super) at: NodePosition,
     base: usize,
 }
 
@@ -38,7 +38,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         let mut frame = Frame {
             run,
             tree,
-            at: Place::default(),
+            at: NodePosition::default(),
             base,
         };
         let ran = if frame.run.depth > MAX_CALL_DEPTH {
@@ -125,7 +125,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         }
     }
 
-    fn list(&mut self, nodes: List<Node>, dot: &Slot) -> Ran<Flow> {
+    fn list(&mut self, nodes: NodeList<Node>, dot: &Slot) -> Ran<Flow> {
         for node in nodes.of(&self.tree.code.nodes) {
             let flow = self.node(node, dot)?;
             if flow != Flow::On {
@@ -378,9 +378,9 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
     pub(super) fn pipeline(&mut self, id: Id<Pipe>, dot: &Slot) -> Ran<Val> {
         let code = &self.tree.code;
         let pipe = code.pipe(id);
-        self.at = Place {
+        self.at = NodePosition {
             pos: pipe.pos,
-            kind: PlaceKind::Pipe,
+            kind: NodeKind::Pipe,
         };
         let mut value: Option<Val> = None;
         for command in code.commands(pipe) {

@@ -50,7 +50,7 @@ pub struct Func<C> {
     /// One line: what it gives.
     pub doc: &'static str,
     /// The function.
-    pub call: fn(&mut Call<'_, C>) -> Result<Val, Fault>,
+    pub call: fn(&mut Call<'_, C>) -> Result<Val, FuncError>,
 }
 
 /// A method of maps of a type with a name.
@@ -60,7 +60,7 @@ pub struct MapMethod {
     /// What it takes.
     pub params: &'static [Type],
     /// The method.
-    pub call: fn(&Map, &[Val]) -> Result<Val, Fault>,
+    pub call: fn(&Map, &[Val]) -> Result<Val, FuncError>,
 }
 
 /// One call: the arguments, checked against the signature, and the table's context.
@@ -73,14 +73,14 @@ pub struct Call<'a, C> {
 
 /// Why a function failed, in the words of Go's error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct FuncError {
     /// The words.
     pub message: String,
     /// Whether the template itself asked for this failure, and these are its own words.
     pub asked_for: bool,
 }
 
-impl Fault {
+impl FuncError {
     /// From the words of Go's error.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
@@ -98,13 +98,13 @@ impl Fault {
     }
 }
 
-impl From<String> for Fault {
+impl From<String> for FuncError {
     fn from(message: String) -> Self {
         Self::new(message)
     }
 }
 
-impl From<&str> for Fault {
+impl From<&str> for FuncError {
     fn from(message: &str) -> Self {
         Self::new(message)
     }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::ast::{Branch as AstBranch, Expr, ExprKind, Id, List, Node, Pipe, Tree, names};
+use super::ast::{Branch as AstBranch, Expr, ExprKind, Id, Node, NodeList, Pipe, Tree, names};
 use solar_diagnostics::source::Span;
 
 /// What a template does, one after the other.
@@ -14,7 +14,7 @@ pub enum Step {
     /// `{{pipeline}}`: prints, declares or assigns.
     Action(Pipeline),
     /// `if`, `with` or `range`.
-    Branch(Branch),
+    Branch(ControlStep),
     /// `{{template "name" pipeline}}`
     Template {
         /// The template's name.
@@ -26,9 +26,9 @@ pub enum Step {
 
 /// `if`, `with` or `range`, with both of its ways.
 #[derive(Debug, Clone)]
-pub struct Branch {
+pub struct ControlStep {
     /// Which of them.
-    pub keyword: Keyword,
+    pub keyword: ControlKeyword,
     /// What decides.
     pub condition: Pipeline,
     /// The way when there is something.
@@ -37,9 +37,9 @@ pub struct Branch {
     pub otherwise: Vec<Step>,
 }
 
-/// What a [`Branch`] is.
+/// What a [`ControlStep`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keyword {
+pub enum ControlKeyword {
     /// `if`
     If,
     /// `with`
@@ -104,7 +104,7 @@ pub fn steps(tree: &Tree) -> Vec<Step> {
     list(tree, tree.root)
 }
 
-fn list(tree: &Tree, nodes: List<Node>) -> Vec<Step> {
+fn list(tree: &Tree, nodes: NodeList<Node>) -> Vec<Step> {
     let nodes = nodes.of(&tree.code.nodes).iter();
     nodes.filter_map(|node| step(tree, node)).collect()
 }
@@ -113,9 +113,9 @@ fn step(tree: &Tree, node: &Node) -> Option<Step> {
     match node {
         Node::Text(_) | Node::Break | Node::Continue => None,
         Node::Action(pipe) => Some(Step::Action(pipeline(tree, *pipe))),
-        Node::If(id) => branch(tree, Keyword::If, *id),
-        Node::With(id) => branch(tree, Keyword::With, *id),
-        Node::Range(id) => branch(tree, Keyword::Range, *id),
+        Node::If(id) => branch(tree, ControlKeyword::If, *id),
+        Node::With(id) => branch(tree, ControlKeyword::With, *id),
+        Node::Range(id) => branch(tree, ControlKeyword::Range, *id),
         Node::Template(id) => id.find(&tree.code.invocations).map(|invocation| Step::Template {
             name: Arc::clone(&invocation.name),
             argument: invocation.pipe.map(|pipe| pipeline(tree, pipe)),
@@ -123,9 +123,9 @@ fn step(tree: &Tree, node: &Node) -> Option<Step> {
     }
 }
 
-fn branch(tree: &Tree, keyword: Keyword, id: Id<AstBranch>) -> Option<Step> {
+fn branch(tree: &Tree, keyword: ControlKeyword, id: Id<AstBranch>) -> Option<Step> {
     let inner = id.find(&tree.code.branches)?;
-    Some(Step::Branch(Branch {
+    Some(Step::Branch(ControlStep {
         keyword,
         condition: pipeline(tree, inner.pipe),
         body: list(tree, inner.list),

@@ -41,7 +41,7 @@ mod value;
 pub use ast::Tree;
 pub use data::{MAX_NESTING, MAX_PARTS, TooDeep, Walk};
 pub use error::{Detail, Error, Failure};
-pub use func::{Call, Fault, Func, MapMethod, Type};
+pub use func::{Call, Func, FuncError, MapMethod, Type};
 pub use origins::{Origin, Origins};
 pub use parse::{MAX_PARSE_DEPTH, ParseError, Unknown};
 pub use room::Room;

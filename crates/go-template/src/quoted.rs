@@ -1,22 +1,22 @@
 //! Nodes as Go's error messages quote them.
 
 use super::ast::{Branch, Code};
-use super::ast::{Expr, ExprKind, Id, Invocation, List, Node, Pipe, Place, PlaceKind, Tree};
+use super::ast::{Expr, ExprKind, Id, Invocation, Node, NodeKind, NodeList, NodePosition, Pipe, Tree};
 use super::print::quote;
 use solar_diagnostics::source::Span;
 
 impl Tree {
     /// The node at a place.
-    pub(super) fn quote(&self, place: Place) -> Option<String> {
+    pub(super) fn quote(&self, place: NodePosition) -> Option<String> {
         let code = &self.code;
         let mut out = String::new();
         match place.kind {
-            PlaceKind::None => return None,
-            PlaceKind::Pipe => {
+            NodeKind::None => return None,
+            NodeKind::Pipe => {
                 let pipe = code.pipes.iter().find(|pipe| pipe.pos == place.pos)?;
                 self.pipe(*pipe, &mut out);
             }
-            PlaceKind::Command => {
+            NodeKind::Command => {
                 let mut commands = code.pipes.iter().flat_map(|pipe| code.commands(*pipe));
                 let here = |command: &&[Expr]| {
                     let first = command.first();
@@ -24,7 +24,7 @@ impl Tree {
                 };
                 self.command(commands.find(here)?, &mut out);
             }
-            PlaceKind::Expr => {
+            NodeKind::Expr => {
                 let here = |word: &&Expr| word.pos == place.pos && !matches!(word.kind, ExprKind::Pipe(_));
                 self.word(code.words.iter().find(here)?, &mut out);
             }
@@ -90,7 +90,7 @@ impl Tree {
         out.push_str("{{end}}");
     }
 
-    fn list(&self, list: List<Node>, out: &mut String) {
+    fn list(&self, list: NodeList<Node>, out: &mut String) {
         for node in list.of(&self.code.nodes) {
             self.node(node, out);
         }

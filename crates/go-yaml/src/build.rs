@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::compose::{Arena, Context, Raw, RawKind};
+use super::compose::{Arena, Raw, RawKind, ReadContext};
 use super::error::{Result, TEMPLATE_HINT, YamlError, YamlErrorKind};
 use super::scan::{Scanner, Token, TokenKind};
 use solar_diagnostics::diag;
 use solar_diagnostics::source::Span;
 
 pub(super) struct Builder<'a> {
-    context: Context<'a>,
+    context: ReadContext<'a>,
     pub(super) scanner: Scanner<'a>,
     pub(super) arena: Arena<'a>,
     anchors: BTreeMap<String, usize>,
@@ -50,7 +50,7 @@ enum Opened {
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(context: Context<'a>, scanner: Scanner<'a>) -> Self {
+    pub(super) fn new(context: ReadContext<'a>, scanner: Scanner<'a>) -> Self {
         Self {
             context,
             scanner,

@@ -123,7 +123,7 @@ pub(super) struct Arena<'a> {
 }
 
 struct Reader<'a> {
-    context: Context<'a>,
+    context: ReadContext<'a>,
     builder: Builder<'a>,
     duplicates: Vec<DuplicateKey>,
     /// Nodes made so far, over all documents.
@@ -132,13 +132,13 @@ struct Reader<'a> {
 
 /// What every step needs to know, and to make an error.
 #[derive(Clone, Copy)]
-pub(super) struct Context<'a> {
+pub(super) struct ReadContext<'a> {
     pub(super) source: &'a Arc<Source>,
     pub(super) class: Class,
     pub(super) limits: &'a Limits,
 }
 
-impl Context<'_> {
+impl ReadContext<'_> {
     pub(super) fn error(&self, span: Span, kind: YamlErrorKind) -> YamlError {
         YamlError::new(kind, self.class, Some(Location::new(self.source, span)))
     }
@@ -161,7 +161,7 @@ impl Context<'_> {
 
 impl<'a> Reader<'a> {
     fn new(source: &'a Arc<Source>, class: Class, limits: &'a Limits) -> Result<Self> {
-        let context = Context {
+        let context = ReadContext {
             source,
             class,
             limits,

@@ -1,6 +1,6 @@
 //! The lower half of writing: nodes to characters, with columns, quotes and folds.
 
-use super::style::{self, Place, Style};
+use super::style::{self, ScalarPosition, Style};
 use super::write::{Dialect, Options, needs_brace_escapes, needs_hint};
 
 /// After this column go-yaml breaks a text at the next blank.
@@ -100,13 +100,13 @@ impl Emitter {
         self.line();
         let traits = style::examine(key, self.dialect);
         if !traits.multiline && key.len() <= SIMPLE_KEY {
-            self.styled(key, traits, Place::SimpleKey);
+            self.styled(key, traits, ScalarPosition::SimpleKey);
             self.put_ascii(":");
             self.whitespace = false;
             self.indention = false;
         } else {
             self.indicator("?", true);
-            self.styled(key, traits, Place::LongKey);
+            self.styled(key, traits, ScalarPosition::LongKey);
             self.line();
             self.indicator(":", true);
         }
@@ -141,11 +141,11 @@ impl Emitter {
         self.end_word(start);
     }
 
-    pub(super) fn text(&mut self, text: &str, place: Place) {
+    pub(super) fn text(&mut self, text: &str, place: ScalarPosition) {
         self.styled(text, style::examine(text, self.dialect), place);
     }
 
-    fn style(&mut self, text: &str, traits: style::Traits, place: Place) -> Style {
+    fn style(&mut self, text: &str, traits: style::Traits, place: ScalarPosition) -> Style {
         let style = style::choose(text, traits, place, self.dialect);
         if self.template_safe && needs_brace_escapes(text) {
             return Style::Double;
@@ -165,12 +165,12 @@ impl Emitter {
         }
     }
 
-    fn styled(&mut self, text: &str, traits: style::Traits, place: Place) {
+    fn styled(&mut self, text: &str, traits: style::Traits, place: ScalarPosition) {
         let style = self.style(text, traits, place);
         self.ends_in_block = style == Style::Literal;
         let outer = self.indent;
         self.deepen(false, INDENT);
-        let fold = place != Place::SimpleKey && self.dialect != Dialect::GoYaml3;
+        let fold = place != ScalarPosition::SimpleKey && self.dialect != Dialect::GoYaml3;
         match style {
             Style::Plain => {
                 self.separate();

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::compose::{Arena, Context, RawKind};
+use super::compose::{Arena, RawKind, ReadContext};
 use super::error::{DuplicateKey, InvalidKey, Result, TEMPLATE_HINT, YamlError, YamlErrorKind};
 use super::node::{Entry, Kind, Node};
 use super::resolve::{self, Resolved};
@@ -13,7 +13,7 @@ use solar_diagnostics::source::{Location, Span};
 use solar_diagnostics::value::Number;
 
 pub(super) struct Expander<'a> {
-    context: Context<'a>,
+    context: ReadContext<'a>,
     arena: Arena<'a>,
     /// Anchored nodes that are being expanded by way of an alias.
     open: Vec<bool>,
@@ -24,7 +24,7 @@ pub(super) struct Expander<'a> {
 }
 
 /// An entry and whether it came in by `<<`, where overriding is meant.
-struct Found {
+struct ExpandedEntry {
     entry: Entry,
     merged: bool,
 }
@@ -42,7 +42,7 @@ enum Step {
 }
 
 impl<'a> Expander<'a> {
-    pub(super) fn new(context: Context<'a>, arena: Arena<'a>, made: usize) -> Self {
+    pub(super) fn new(context: ReadContext<'a>, arena: Arena<'a>, made: usize) -> Self {
         let open = vec![false; if arena.aliased { arena.nodes.len() } else { 0 }];
         Self {
             context,
@@ -177,7 +177,7 @@ impl<'a> Expander<'a> {
         entries: &[(usize, usize)],
         depth: usize,
         merged: bool,
-        found: &mut Vec<Found>,
+        found: &mut Vec<ExpandedEntry>,
     ) -> Result<()> {
         for &(key, value) in entries {
             if self.is_merge(key) {
@@ -187,7 +187,7 @@ impl<'a> Expander<'a> {
             let (key, key_span) = self.key(key)?;
             let value = self.node(value, depth)?;
             let entry = Entry { key, key_span, value };
-            found.push(Found { entry, merged });
+            found.push(ExpandedEntry { entry, merged });
         }
         Ok(())
     }
@@ -202,7 +202,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn merge(&mut self, id: usize, depth: usize, found: &mut Vec<Found>) -> Result<()> {
+    fn merge(&mut self, id: usize, depth: usize, found: &mut Vec<ExpandedEntry>) -> Result<()> {
         let maps = match self.arena.nodes.get(id).map(|raw| &raw.kind) {
             // Backwards: of the maps in a list the earlier ones win.
             Some(RawKind::Seq(items)) => items.iter().rev().copied().collect(),
@@ -289,7 +289,7 @@ impl<'a> Expander<'a> {
     }
 
     /// Keeps the last entry of each key; the others are worth a warning.
-    fn last_of_each(&mut self, found: Vec<Found>) -> Vec<Entry> {
+    fn last_of_each(&mut self, found: Vec<ExpandedEntry>) -> Vec<Entry> {
         if are_few_and_distinct(&found) {
             return found.into_iter().map(|one| one.entry).collect();
         }
@@ -325,7 +325,7 @@ impl<'a> Expander<'a> {
             .collect()
     }
 
-    fn duplicate(&self, old: &Found, new: &Found) -> DuplicateKey {
+    fn duplicate(&self, old: &ExpandedEntry, new: &ExpandedEntry) -> DuplicateKey {
         DuplicateKey {
             key: new.entry.key.clone(),
             location: Location::new(self.context.source, new.entry.key_span),
@@ -364,9 +364,9 @@ impl<'a> Expander<'a> {
 }
 
 /// Most maps are small; they are looked through without sorting.
-fn are_few_and_distinct(found: &[Found]) -> bool {
+fn are_few_and_distinct(found: &[ExpandedEntry]) -> bool {
     const FEW: usize = 12;
-    let repeats = |(index, one): (usize, &Found)| {
+    let repeats = |(index, one): (usize, &ExpandedEntry)| {
         let before = found.get(..index).unwrap_or(&[]);
         before.iter().any(|earlier| earlier.entry.key == one.entry.key)
     };

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use super::compose::Context;
+use super::compose::ReadContext;
 use super::cursor::{Cursor, END, Mark, forbidden, is_word};
 use super::error::{Named, Result, TEMPLATE_HINT, Tab, YamlError, YamlErrorKind};
 use solar_diagnostics::source::Span;
@@ -67,7 +67,7 @@ struct SimpleKey {
 }
 
 pub(super) struct Scanner<'a> {
-    pub(super) context: Context<'a>,
+    pub(super) context: ReadContext<'a>,
     pub(super) cursor: Cursor<'a>,
     tokens: VecDeque<Token<'a>>,
     /// How many tokens have been handed out.
@@ -83,7 +83,7 @@ pub(super) struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    pub(super) fn new(context: Context<'a>) -> Result<Self> {
+    pub(super) fn new(context: ReadContext<'a>) -> Result<Self> {
         let text = context.source.text();
         if let Some((offset, character)) = forbidden(text) {
             let span = Span::new(offset, offset + character.len_utf8());

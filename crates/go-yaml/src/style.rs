@@ -15,7 +15,7 @@ pub(super) enum Style {
 
 /// Where a scalar goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ScalarPosition {
     /// A key on one line with its value.
     SimpleKey,
     /// A key after `? `.
@@ -192,7 +192,7 @@ struct Seen {
 }
 
 /// The style go-yaml takes for a text.
-pub(super) fn choose(text: &str, traits: Traits, place: Place, dialect: Dialect) -> Style {
+pub(super) fn choose(text: &str, traits: Traits, place: ScalarPosition, dialect: Dialect) -> Style {
     let wanted = if traits.multiline && text.contains('\n') {
         Style::Literal
     } else if resolve::plain(text) == Resolved::Text && !is_base60(text) {
@@ -202,12 +202,12 @@ pub(super) fn choose(text: &str, traits: Traits, place: Place, dialect: Dialect)
     };
     match wanted {
         // A departure: go-yaml writes the key `<<` plain, and reads it back as a merge.
-        Style::Plain if text == "<<" && place != Place::Value && dialect == Dialect::Readable => {
+        Style::Plain if text == "<<" && place != ScalarPosition::Value && dialect == Dialect::Readable => {
             Style::Double
         }
         Style::Plain if traits.plain => Style::Plain,
         Style::Plain if traits.single => Style::Single,
-        Style::Literal if traits.literal && place != Place::SimpleKey => Style::Literal,
+        Style::Literal if traits.literal && place != ScalarPosition::SimpleKey => Style::Literal,
         _ => Style::Double,
     }
 }

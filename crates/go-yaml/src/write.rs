@@ -15,7 +15,7 @@ use std::convert::Infallible;
 use std::fmt::Write as _;
 
 use super::emit::Emitter;
-use super::style::{self, Place};
+use super::style::{self, ScalarPosition};
 use super::{float, order};
 use solar_diagnostics::value::{Number, Value};
 
@@ -61,7 +61,7 @@ pub trait Tree {
 /// Takes a [`Tree`], node by node.
 pub struct Writer {
     emitter: Emitter,
-    place: Context,
+    place: WritePosition,
 }
 
 /// What Helm's `toYaml` prints, with the line break at the end that Helm's trims.
@@ -123,7 +123,7 @@ impl Tree for Value {
 
 /// Where the next node stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Context {
+enum WritePosition {
     Root,
     Item,
     /// A value of a map, or a key after `? `.
@@ -134,7 +134,7 @@ impl Writer {
     fn new(options: &Options) -> Self {
         Self {
             emitter: Emitter::new(options),
-            place: Context::Root,
+            place: WritePosition::Root,
         }
     }
 
@@ -165,7 +165,7 @@ impl Writer {
     pub fn binary(&mut self, base64: &str) {
         self.emitter.word("!!binary");
         if base64.contains('\n') {
-            self.emitter.text(base64, Place::Value);
+            self.emitter.text(base64, ScalarPosition::Value);
         } else {
             self.emitter.word(base64);
         }
@@ -173,7 +173,7 @@ impl Writer {
 
     /// A text.
     pub fn text(&mut self, text: &str) {
-        self.emitter.text(text, Place::Value);
+        self.emitter.text(text, ScalarPosition::Value);
     }
 
     /// How many bytes were written.
@@ -196,10 +196,10 @@ impl Writer {
             self.emitter.empty("[]");
             return Ok(());
         }
-        let outer = self.emitter.open_list(self.place == Context::Entry);
+        let outer = self.emitter.open_list(self.place == WritePosition::Entry);
         for item in items {
             self.emitter.item();
-            self.place = Context::Item;
+            self.place = WritePosition::Item;
             item.write(self)?;
         }
         self.emitter.close(outer);
@@ -265,7 +265,7 @@ impl Writer {
 
     fn entry<T: Tree>(&mut self, key: &str, item: &T) -> Result<(), T::Error> {
         self.emitter.key(key);
-        self.place = Context::Entry;
+        self.place = WritePosition::Entry;
         item.write(self)
     }
 }

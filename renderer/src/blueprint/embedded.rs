@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::render::Blueprint;
+use super::render::CompiledBlueprint;
 use crate::diag::Result;
 
 macro_rules! blueprint {
@@ -20,8 +20,8 @@ const BOOTSTRAP: Embedded =
     blueprint!("bootstrap": "Chart.yaml.jinja", "values.yaml.jinja", "templates/releases.yaml.jinja");
 
 /// `type: release`
-pub(super) fn release() -> Result<&'static Blueprint> {
-    static COMPILED: OnceLock<Result<Blueprint>> = OnceLock::new();
+pub(super) fn release() -> Result<&'static CompiledBlueprint> {
+    static COMPILED: OnceLock<Result<CompiledBlueprint>> = OnceLock::new();
     COMPILED
         .get_or_init(|| compile(RELEASE))
         .as_ref()
@@ -29,18 +29,18 @@ pub(super) fn release() -> Result<&'static Blueprint> {
 }
 
 /// `type: bootstrap`
-pub(super) fn bootstrap() -> Result<&'static Blueprint> {
-    static COMPILED: OnceLock<Result<Blueprint>> = OnceLock::new();
+pub(super) fn bootstrap() -> Result<&'static CompiledBlueprint> {
+    static COMPILED: OnceLock<Result<CompiledBlueprint>> = OnceLock::new();
     COMPILED
         .get_or_init(|| compile(BOOTSTRAP))
         .as_ref()
         .map_err(Clone::clone)
 }
 
-fn compile((name, files): Embedded) -> Result<Blueprint> {
+fn compile((name, files): Embedded) -> Result<CompiledBlueprint> {
     let files = files
         .iter()
         .map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()))
         .collect();
-    Blueprint::compile(name, files)
+    CompiledBlueprint::compile(name, files)
 }

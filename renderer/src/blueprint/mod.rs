@@ -44,7 +44,7 @@ pub fn render_within(config: &Config, base: &Path, time: Duration) -> Result<Cha
             let (name, chart) = (folder.display().to_string(), config.chart().clone());
             let files = folder::read(&folder)?;
             guard::run(time, move || {
-                render::Blueprint::compile(&name, files)?.render(&chart, &input)
+                render::CompiledBlueprint::compile(&name, files)?.render(&chart, &input)
             })?
         }
     };
@@ -64,7 +64,7 @@ pub fn render_text(text: &str, input: &crate::value::Value) -> Result<String> {
     let files = vec![("text.jinja".to_owned(), text.as_bytes().to_vec())];
     let input = input.clone();
     let rendered = guard::run(DEFAULT_TIME, move || {
-        render::Blueprint::compile("<template>", files)?.render(&chart, &input)
+        render::CompiledBlueprint::compile("<template>", files)?.render(&chart, &input)
     })?;
     let bytes = rendered
         .into_iter()

@@ -21,7 +21,7 @@ pub const MAX_STEPS: u64 = 1_000_000;
 pub const MAX_OUTPUT_BYTES: usize = 16 * 1024 * 1024;
 
 /// A blueprint whose templates are compiled.
-pub(super) struct Blueprint {
+pub(super) struct CompiledBlueprint {
     environment: Environment<'static>,
     /// By path in the chart, with the template's name.
     templates: Vec<(String, String)>,
@@ -29,7 +29,7 @@ pub(super) struct Blueprint {
     sources: BTreeMap<String, Arc<Source>>,
 }
 
-impl Blueprint {
+impl CompiledBlueprint {
     /// Compiles every template; all that fail are reported together.
     pub(super) fn compile(name: &str, files: Files) -> Result<Self> {
         let mut blueprint = Self {

@@ -12,7 +12,7 @@ use flate2::bufread::GzDecoder;
 
 use super::folder::MAX_VALUES_BYTES;
 use super::metadata::{self, MAX_METADATA_BYTES, Metadata};
-use super::{Budget, MAX_CHART_BYTES, check_schema, check_values};
+use super::{LoadBudget, MAX_CHART_BYTES, check_schema, check_values};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
 
@@ -79,7 +79,7 @@ type Visit<'v> = dyn FnMut(&str, &mut dyn Read) -> Result<()> + 'v;
 fn walk(reader: impl Read, name: &str, visit: &mut Visit<'_>) -> Result<Inspected> {
     let mut chart_yaml = None;
     let mut older = None;
-    let mut budget = Budget::default();
+    let mut budget = LoadBudget::default();
     each_file(
         reader,
         name,
@@ -119,7 +119,7 @@ pub(super) fn each_file(
     reader: impl Read,
     name: &str,
     limit: u64,
-    budget: &mut Budget,
+    budget: &mut LoadBudget,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
     // One byte more than the limit, so that a chart of exactly that size still reads whole.
@@ -194,7 +194,7 @@ impl<R: BufRead> Read for Members<R> {
 /// Class chart: it is no archive, or one that no chart may be.
 pub fn read_files(reader: impl Read, name: &str) -> Result<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
-    let mut budget = Budget::default();
+    let mut budget = LoadBudget::default();
     each_file(
         reader,
         name,

@@ -14,9 +14,9 @@ use crate::fsio;
 
 /// The bytes of a chart's file, without a byte order mark. Cheap to clone; the clones share what was read.
 #[derive(Clone)]
-pub struct Body(Arc<Place>);
+pub struct Body(Arc<BodyStorage>);
 
-enum Place {
+enum BodyStorage {
     Memory(Vec<u8>),
     Disk {
         path: PathBuf,
@@ -29,13 +29,13 @@ enum Place {
 impl Body {
     /// What is in memory already.
     pub fn new(bytes: Vec<u8>) -> Self {
-        Self(Arc::new(Place::Memory(without_mark(bytes))))
+        Self(Arc::new(BodyStorage::Memory(without_mark(bytes))))
     }
 
     /// A file that had so many bytes.
     pub(super) fn on_disk(path: PathBuf, size: u64) -> Self {
         let read = OnceLock::new();
-        Self(Arc::new(Place::Disk { path, size, read }))
+        Self(Arc::new(BodyStorage::Disk { path, size, read }))
     }
 
     /// The bytes.
@@ -44,8 +44,8 @@ impl Body {
     /// Class chart or io: the file can't be read. It is the same error every time.
     pub fn read(&self) -> Result<&[u8]> {
         match &*self.0 {
-            Place::Memory(bytes) => Ok(bytes),
-            Place::Disk { path, size, read } => match read.get_or_init(|| from_disk(path, *size)) {
+            BodyStorage::Memory(bytes) => Ok(bytes),
+            BodyStorage::Disk { path, size, read } => match read.get_or_init(|| from_disk(path, *size)) {
                 Ok(bytes) => Ok(bytes),
                 Err(problem) => Err(problem.clone()),
             },
@@ -65,16 +65,16 @@ impl Body {
     /// Why the bytes that were asked for could not be read.
     pub fn problem(&self) -> Option<Diagnostics> {
         match &*self.0 {
-            Place::Memory(_) => None,
-            Place::Disk { read, .. } => read.get()?.as_ref().err().cloned(),
+            BodyStorage::Memory(_) => None,
+            BodyStorage::Disk { read, .. } => read.get()?.as_ref().err().cloned(),
         }
     }
 
     /// The bytes, to be kept by the caller alone: those of a file are not kept here.
     pub(super) fn into_bytes(self) -> Result<Vec<u8>> {
         match Arc::try_unwrap(self.0) {
-            Ok(Place::Memory(bytes)) => Ok(bytes),
-            Ok(Place::Disk { path, size, read }) => {
+            Ok(BodyStorage::Memory(bytes)) => Ok(bytes),
+            Ok(BodyStorage::Disk { path, size, read }) => {
                 read.into_inner().unwrap_or_else(|| from_disk(&path, size))
             }
             Err(shared) => Self(shared).read().map(<[u8]>::to_vec),

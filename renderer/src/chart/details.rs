@@ -44,7 +44,7 @@ pub struct Details {
     pub kube_version: String,
     /// `dependencies`, of Chart.yaml or of requirements.yaml; `None` when neither has the field.
     /// An empty list is not the same: with it Helm looks at what is in `charts/`.
-    pub dependencies: Option<Vec<Dependency>>,
+    pub dependencies: Option<Vec<DependencyDetails>>,
     /// `type`
     pub kind: String,
 }
@@ -62,7 +62,7 @@ pub struct Maintainer {
 
 /// A chart that another one wants.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Dependency {
+pub struct DependencyDetails {
     /// `name`; once dependencies are processed, the alias when there is one.
     pub name: String,
     /// `version`: a constraint.
@@ -122,7 +122,7 @@ impl Details {
             deprecated: flag(fields, "deprecated"),
             annotations: annotations(fields),
             kube_version: text("kubeVersion"),
-            dependencies: dependencies.map(|list| list.iter().map(Dependency::new).collect()),
+            dependencies: dependencies.map(|list| list.iter().map(DependencyDetails::new).collect()),
             kind: text("type"),
         }
     }
@@ -133,7 +133,7 @@ impl Details {
     }
 
     /// The dependencies, none when the field is absent.
-    pub fn dependencies(&self) -> &[Dependency] {
+    pub fn dependencies(&self) -> &[DependencyDetails] {
         self.dependencies.as_deref().unwrap_or_default()
     }
 }
@@ -172,7 +172,7 @@ impl Import {
     }
 }
 
-impl Dependency {
+impl DependencyDetails {
     fn new(fields: &Struct) -> Self {
         let import_values: Vec<Value> = match value_of(fields, "import-values") {
             Some(Value::List(items)) => items.iter().cloned().filter_map(floats).collect(),

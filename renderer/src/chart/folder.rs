@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::ignore::Ignore;
 use super::metadata::{self, MAX_METADATA_BYTES, Metadata};
-use super::{Budget, Chart, Content, File, HELM_CHART_BYTES, HELM_FILE_BYTES, MAX_CHART_DEPTH, archive};
+use super::{Chart, Content, File, HELM_CHART_BYTES, HELM_FILE_BYTES, LoadBudget, MAX_CHART_DEPTH, archive};
 use super::{check_schema, check_values};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
@@ -52,7 +52,7 @@ pub(super) fn walk(folder: &Path) -> Result<(Vec<File>, u64)> {
         root: &root,
         shown: folder,
         ignore,
-        budget: Budget::default(),
+        budget: LoadBudget::default(),
         files: Vec::new(),
     };
     walk.folder("", &root, &mut vec![root.clone()])?;
@@ -120,7 +120,7 @@ struct Walk<'a> {
     /// As the user named it.
     shown: &'a Path,
     ignore: Ignore,
-    budget: Budget,
+    budget: LoadBudget,
     files: Vec<File>,
 }
 

@@ -13,11 +13,11 @@ use crate::source::{Location, Source, Span};
 /// The rules of one `.helmignore`, with Helm's own.
 #[derive(Debug, Clone)]
 pub struct Ignore {
-    rules: Vec<Rule>,
+    rules: Vec<IgnoreRule>,
 }
 
 #[derive(Debug, Clone)]
-struct Rule {
+struct IgnoreRule {
     pattern: Pattern,
     /// Starts with `!`.
     negated: bool,
@@ -94,7 +94,7 @@ impl Ignore {
     }
 }
 
-impl Rule {
+impl IgnoreRule {
     /// `name` is the last element of the path.
     fn matches(&self, path: &str, name: &str) -> bool {
         let name = if self.whole_path { path } else { name };
@@ -107,7 +107,7 @@ impl Rule {
     }
 }
 
-fn parse_rule(line: &str) -> Option<Rule> {
+fn parse_rule(line: &str) -> Option<IgnoreRule> {
     if line.is_empty() || line.starts_with('#') {
         return None;
     }
@@ -115,7 +115,7 @@ fn parse_rule(line: &str) -> Option<Rule> {
     let (folders_only, line) = line.strip_suffix('/').map_or((false, line), |rest| (true, rest));
     let (rooted, pattern) = line.strip_prefix('/').map_or((false, line), |rest| (true, rest));
     let whole_path = rooted || pattern.contains('/');
-    Some(Rule {
+    Some(IgnoreRule {
         pattern: Pattern::parse(pattern, whole_path),
         negated,
         folders_only,
@@ -243,7 +243,7 @@ mod tests {
     /// As Go: the whole pattern is checked even when the name can't match any more.
     fn matches(name: &str, pattern: &str) -> Option<bool> {
         let held = |whole_path| {
-            let rule = Rule {
+            let rule = IgnoreRule {
                 pattern: Pattern::parse(pattern, whole_path),
                 negated: false,
                 folders_only: false,

@@ -23,8 +23,8 @@ use std::sync::Arc;
 use super::body::Body;
 use super::details::Details;
 use super::metadata::{self, MAX_METADATA_BYTES, Metadata};
-use super::pool::Pool;
-use super::{Budget, Content, HELM_CHART_BYTES, archive, folder, values_file};
+use super::pool::ContentPool;
+use super::{Content, HELM_CHART_BYTES, LoadBudget, archive, folder, values_file};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
 use crate::parallel::both;
@@ -167,13 +167,13 @@ fn load_folder(path: &Path) -> Result<Arc<Loaded>> {
 
 #[derive(Default)]
 struct Loader {
-    pool: Pool,
-    budget: Budget,
+    pool: ContentPool,
+    budget: LoadBudget,
 }
 
 /// A chart's files told apart.
 #[derive(Default)]
-struct Parts {
+struct ChartParts {
     chart_yaml: Option<Vec<u8>>,
     requirements: Option<Vec<u8>>,
     lock: Option<(String, Vec<u8>)>,
@@ -196,7 +196,7 @@ struct Rest {
     templates: Vec<Template>,
 }
 
-impl Parts {
+impl ChartParts {
     fn add(&mut self, path: String, body: Body) -> Result<()> {
         match path.as_str() {
             "Chart.yaml" => self.chart_yaml = Some(body.into_bytes()?),
@@ -262,7 +262,7 @@ impl Loader {
             let message = format!("{place} is a chart in more than {MAX_SUBCHART_DEPTH} nested charts");
             return Err(Diagnostic::error(Class::Chart, message).into());
         }
-        let mut parts = Parts::default();
+        let mut parts = ChartParts::default();
         for (path, body) in files {
             parts.add(path, body)?;
         }
@@ -301,7 +301,7 @@ impl Loader {
         Diagnostics::or(problems, Arc::new(loaded))
     }
 
-    fn metadata(&mut self, parts: &Parts, place: &str) -> Result<(Arc<Source>, Arc<Metadata>)> {
+    fn metadata(&mut self, parts: &ChartParts, place: &str) -> Result<(Arc<Source>, Arc<Metadata>)> {
         let Some(bytes) = &parts.chart_yaml else {
             let shown = place.trim_end_matches(['/', ':']);
             let shown = if shown.is_empty() { "the chart" } else { shown };
@@ -352,7 +352,13 @@ impl Loader {
     }
 
     /// What has to be read of a chart beside its values.
-    fn rest(&mut self, parts: &mut Parts, place: &str, depth: usize, problems: &mut Vec<Diagnostic>) -> Rest {
+    fn rest(
+        &mut self,
+        parts: &mut ChartParts,
+        place: &str,
+        depth: usize,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Rest {
         let older = parts.older_lock.take();
         let older = older.map(|bytes| ("requirements.lock".to_owned(), bytes));
         let lock = keep(self.lock(parts.lock.take().or(older), place), problems);
@@ -448,7 +454,7 @@ fn keep<T>(result: Result<T>, problems: &mut Vec<Diagnostic>) -> Option<T> {
 }
 
 /// In Helm's words.
-fn warnings(parts: &Parts, details: &Details) -> Vec<Diagnostic> {
+fn warnings(parts: &ChartParts, details: &Details) -> Vec<Diagnostic> {
     if details.api_version == "v1" {
         return Vec::new();
     }

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use super::details::Details;
-use crate::decode::{Decoder, Object};
+use crate::decode::{Decoder, ObjectNode};
 use crate::diag::{Class, Result};
-use crate::printable::printable;
+use crate::metadata_text::printable;
 use crate::source::{Source, Span};
 use crate::value::{Map, Number, Value, write_json_string};
 use crate::version;
@@ -218,7 +218,7 @@ fn decode(decoder: &mut Decoder, node: &Node, older: Option<Vec<Struct>>) -> Opt
 }
 
 /// A field's node: its exact name first, else one that differs in case, as Go's decoder takes it.
-fn lookup<'n>(object: &Object<'n>, name: &str) -> Option<&'n Node> {
+fn lookup<'n>(object: &ObjectNode<'n>, name: &str) -> Option<&'n Node> {
     object.get(name).or_else(|| {
         let Kind::Map(entries) = &object.node.kind else {
             return None;
@@ -230,7 +230,7 @@ fn lookup<'n>(object: &Object<'n>, name: &str) -> Option<&'n Node> {
     })
 }
 
-fn field(decoder: &mut Decoder, object: &Object<'_>, name: &str, kind: Field) -> Option<Value> {
+fn field(decoder: &mut Decoder, object: &ObjectNode<'_>, name: &str, kind: Field) -> Option<Value> {
     let node = lookup(object, name)?;
     let path = object.field(name);
     match kind {
@@ -295,7 +295,7 @@ fn items<'n>(decoder: &mut Decoder, node: &'n Node, path: &str) -> Option<&'n [N
 /// The maps of a list, each as a struct. `None` only when the list is malformed.
 fn objects(
     decoder: &mut Decoder,
-    top: &Object<'_>,
+    top: &ObjectNode<'_>,
     name: &str,
     known: &[(&'static str, Field)],
 ) -> Option<Vec<Struct>> {
@@ -348,11 +348,11 @@ pub(super) fn value_of<'f>(fields: &'f Struct, name: &str) -> Option<&'f Value> 
     })
 }
 
-fn place(top: &Object<'_>, name: &str) -> Span {
+fn place(top: &ObjectNode<'_>, name: &str) -> Span {
     lookup(top, name).map_or(Span::new(0, 0), |node| node.span)
 }
 
-fn check_api_version(decoder: &mut Decoder, top: &Object<'_>, text: &str) {
+fn check_api_version(decoder: &mut Decoder, top: &ObjectNode<'_>, text: &str) {
     if !matches!(text, "v1" | "v2") {
         decoder.report(
             place(top, "apiVersion"),
@@ -362,7 +362,7 @@ fn check_api_version(decoder: &mut Decoder, top: &Object<'_>, text: &str) {
     }
 }
 
-fn check_name(decoder: &mut Decoder, top: &Object<'_>, name: &str) {
+fn check_name(decoder: &mut Decoder, top: &ObjectNode<'_>, name: &str) {
     let problem = match name {
         "" => "the chart's name is missing".to_owned(),
         "." | ".." => format!("`{name}` can't be a chart's name"),
@@ -372,7 +372,7 @@ fn check_name(decoder: &mut Decoder, top: &Object<'_>, name: &str) {
     decoder.report(place(top, "name"), problem, |one| one);
 }
 
-fn check_version(decoder: &mut Decoder, top: &Object<'_>, text: &str) {
+fn check_version(decoder: &mut Decoder, top: &ObjectNode<'_>, text: &str) {
     let problem = match text {
         "" => "the chart's version is missing".to_owned(),
         text if version::is_valid(text) => return,
@@ -383,7 +383,7 @@ fn check_version(decoder: &mut Decoder, top: &Object<'_>, text: &str) {
     });
 }
 
-fn check_type(decoder: &mut Decoder, top: &Object<'_>, text: &str) {
+fn check_type(decoder: &mut Decoder, top: &ObjectNode<'_>, text: &str) {
     if !matches!(text, "" | "application" | "library") {
         decoder.report(
             place(top, "type"),
@@ -393,7 +393,7 @@ fn check_type(decoder: &mut Decoder, top: &Object<'_>, text: &str) {
     }
 }
 
-fn check_dependencies(decoder: &mut Decoder, top: &Object<'_>, dependencies: &[Struct]) {
+fn check_dependencies(decoder: &mut Decoder, top: &ObjectNode<'_>, dependencies: &[Struct]) {
     let items = lookup(top, "dependencies").map_or(&[][..], Node::items);
     let mut seen = std::collections::BTreeSet::new();
     for (index, one) in dependencies.iter().enumerate() {

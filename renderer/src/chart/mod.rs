@@ -172,12 +172,12 @@ impl Content {
 
 /// Counts against the limits while a chart is loaded.
 #[derive(Default)]
-pub(crate) struct Budget {
+pub(crate) struct LoadBudget {
     bytes: u64,
     files: usize,
 }
 
-impl Budget {
+impl LoadBudget {
     pub(crate) fn add(&mut self, bytes: u64, chart: &str) -> Result<()> {
         self.bytes = self.bytes.saturating_add(bytes);
         self.files += 1;

@@ -14,7 +14,7 @@ type Texts = Vec<(String, Arc<Source>)>;
 
 /// Texts by path and content, and what was made of them.
 #[derive(Default)]
-pub(super) struct Pool {
+pub(super) struct ContentPool {
     /// By length and checksum.
     texts: BTreeMap<(usize, u32), Texts>,
     values: BTreeMap<usize, Arc<Map>>,
@@ -22,7 +22,7 @@ pub(super) struct Pool {
     locks: BTreeMap<usize, ()>,
 }
 
-impl Pool {
+impl ContentPool {
     /// The first text given with the same path and content.
     pub(super) fn share(&mut self, path: &str, source: Arc<Source>) -> Arc<Source> {
         // A checksum is ten times as fast as a hash, and texts that were made to collide are only

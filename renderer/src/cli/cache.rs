@@ -3,37 +3,37 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::args::cache::{CacheCommand, CacheOptions, CachePlace, Prune};
-use super::context::{Context, Done, Outcome};
+use super::args::cache::{CacheCommand, CacheFlags, CacheFolderFlag, PruneArgs};
+use super::context::{CommandOutcome, CommandResult, Context};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
-use crate::oci::{Cache, Retention, Usage};
+use crate::oci::{BlobCache, CacheUsage, Retention};
 use crate::report;
 
-impl CachePlace {
-    fn find(&self, context: &Context<'_>) -> Option<Cache> {
-        let given = self.cache_dir.clone().map(Cache::at);
-        given.or_else(|| Cache::of(context.world))
+impl CacheFolderFlag {
+    fn find(&self, context: &Context<'_>) -> Option<BlobCache> {
+        let given = self.cache_dir.clone().map(BlobCache::at);
+        given.or_else(|| BlobCache::of(context.world))
     }
 }
 
-impl CacheOptions {
+impl CacheFlags {
     /// The cache to use.
-    pub(crate) fn find(&self, context: &Context<'_>) -> Option<Cache> {
+    pub(crate) fn find(&self, context: &Context<'_>) -> Option<BlobCache> {
         self.place.find(context).filter(|_| !self.no_cache)
     }
 }
 
 /// `cache`
-pub(crate) fn cache(command: &CacheCommand, context: &Context<'_>) -> Done {
+pub(crate) fn cache(command: &CacheCommand, context: &Context<'_>) -> CommandResult {
     let result = match command {
         CacheCommand::Info(place) => info(place, context),
         CacheCommand::Prune(args) => prune(args, context),
     };
-    result.unwrap_or_else(|problem| Done::One(Box::new(Outcome::failed(problem))))
+    result.unwrap_or_else(|problem| CommandResult::One(Box::new(CommandOutcome::failed(problem))))
 }
 
-fn find(place: &CachePlace, context: &Context<'_>) -> Result<Cache> {
+fn find(place: &CacheFolderFlag, context: &Context<'_>) -> Result<BlobCache> {
     let none = || {
         Diagnostic::error(
             Class::Usage,
@@ -43,17 +43,17 @@ fn find(place: &CachePlace, context: &Context<'_>) -> Result<Cache> {
     Ok(place.find(context).ok_or_else(none)?)
 }
 
-fn info(place: &CachePlace, context: &Context<'_>) -> Result<Done> {
+fn info(place: &CacheFolderFlag, context: &Context<'_>) -> Result<CommandResult> {
     let cache = find(place, context)?;
     let usage = cache.usage().map_err(|error| cannot(cache.dir(), &error))?;
     let dir = cache.dir().display().to_string();
-    Ok(Done::Document {
+    Ok(CommandResult::Document {
         json: report::cache_to_json(&dir, (usage.files, usage.bytes), None),
         text: format!("{dir}: {}\n", shown(usage)),
     })
 }
 
-fn prune(args: &Prune, context: &Context<'_>) -> Result<Done> {
+fn prune(args: &PruneArgs, context: &Context<'_>) -> Result<CommandResult> {
     const DEFAULT_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
     let cache = find(&args.place, context)?;
     let default = (!args.all && args.max_size.is_none()).then_some(DEFAULT_AGE);
@@ -66,7 +66,7 @@ fn prune(args: &Prune, context: &Context<'_>) -> Result<Done> {
         .map_err(|error| cannot(cache.dir(), &error))?;
     let left = cache.usage().map_err(|error| cannot(cache.dir(), &error))?;
     let dir = cache.dir().display().to_string();
-    Ok(Done::Document {
+    Ok(CommandResult::Document {
         json: report::cache_to_json(
             &dir,
             (left.files, left.bytes),
@@ -76,7 +76,7 @@ fn prune(args: &Prune, context: &Context<'_>) -> Result<Done> {
     })
 }
 
-fn shown(usage: Usage) -> String {
+fn shown(usage: CacheUsage) -> String {
     format!("{} blobs, {}", usage.files, fsio::size(usage.bytes))
 }
 

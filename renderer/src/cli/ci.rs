@@ -12,7 +12,7 @@ use crate::report::{Report, list_to_json};
 use crate::world::World;
 
 /// One chart, for people.
-pub(crate) struct Cells {
+pub(crate) struct ChartRow {
     pub(crate) chart: String,
     pub(crate) version: String,
     pub(crate) outcome: String,
@@ -20,7 +20,7 @@ pub(crate) struct Cells {
     pub(crate) error: Option<String>,
 }
 
-impl Cells {
+impl ChartRow {
     /// Whether there is something new in the registry, or would be.
     fn is_changed(&self) -> bool {
         self.outcome.ends_with("created") || self.outcome.ends_with("replaced")
@@ -32,14 +32,14 @@ impl Cells {
 }
 
 /// `changed`, `unchanged` and `failed` as counts.
-fn counts(cells: &[Cells]) -> (usize, usize, usize) {
+fn counts(cells: &[ChartRow]) -> (usize, usize, usize) {
     let failed = cells.iter().filter(|one| one.error.is_some()).count();
     let changed = cells.iter().filter(|one| one.is_changed()).count();
     (changed, cells.len() - failed - changed, failed)
 }
 
 /// A head line, and a line for each chart.
-pub(crate) fn table(cells: &[Cells]) -> String {
+pub(crate) fn table(cells: &[ChartRow]) -> String {
     let head = ["CHART", "VERSION", "OUTCOME", "DIGEST"];
     let rows: Vec<[&str; 4]> = std::iter::once(head)
         .chain(
@@ -72,7 +72,7 @@ const MAX_RESULTS: usize = 100_000;
 /// GITHUB_OUTPUT and GITHUB_STEP_SUMMARY, where they are set; `given` is the result file. What can't be written
 /// is worth a warning: the charts are published.
 pub(crate) fn write_github_files(
-    cells: &[Cells],
+    cells: &[ChartRow],
     reports: &[Report],
     given: Option<&Path>,
     world: &dyn World,
@@ -157,7 +157,7 @@ fn is_open(path: &Path) -> bool {
     path.is_file() && last().is_some_and(|last| last != [b'\n'])
 }
 
-fn summary(cells: &[Cells]) -> String {
+fn summary(cells: &[ChartRow]) -> String {
     let (changed, unchanged, failed) = counts(cells);
     let mut text = format!(
         "### Charts: {changed} changed, {unchanged} unchanged, {failed} failed\n\n| chart | version | outcome | digest |\n|---|---|---|---|\n"
@@ -185,11 +185,11 @@ const MAX_DOTENV: usize = 5 * 1024;
 /// GitLab's dotenv report: counts, and `DIGEST_<CHART>` for each chart that has one, changed ones first.
 /// GitLab refuses a report that is too long as a whole, so what does not fit is counted in
 /// `CHARTS_OMITTED` instead; how many that are comes second.
-pub(crate) fn dotenv(cells: &[Cells], variables: usize) -> (String, usize) {
+pub(crate) fn dotenv(cells: &[ChartRow], variables: usize) -> (String, usize) {
     let (changed, unchanged, failed) = counts(cells);
     let mut text =
         format!("CHARTS_CHANGED={changed}\nCHARTS_UNCHANGED={unchanged}\nCHARTS_FAILED={failed}\n");
-    let mut good: Vec<&Cells> = cells.iter().filter(|one| one.error.is_none()).collect();
+    let mut good: Vec<&ChartRow> = cells.iter().filter(|one| one.error.is_none()).collect();
     good.sort_by_key(|one| !one.is_changed());
     let lines: Vec<String> = good.into_iter().filter_map(digest_line).collect();
     let fits = |count: usize| {
@@ -207,7 +207,7 @@ pub(crate) fn dotenv(cells: &[Cells], variables: usize) -> (String, usize) {
 }
 
 /// Charts whose digests would be in one variable, of which GitLab keeps the last.
-pub(crate) fn ambiguous(cells: &[Cells]) -> Vec<Diagnostic> {
+pub(crate) fn ambiguous(cells: &[ChartRow]) -> Vec<Diagnostic> {
     let mut names: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for one in cells.iter().filter(|one| one.error.is_none()) {
         names.entry(variable(one)).or_default().insert(&one.chart);
@@ -222,12 +222,12 @@ pub(crate) fn ambiguous(cells: &[Cells]) -> Vec<Diagnostic> {
         .collect()
 }
 
-fn digest_line(one: &Cells) -> Option<String> {
+fn digest_line(one: &ChartRow) -> Option<String> {
     let digest = one.digest.as_ref()?;
     Some(format!("{}={digest}\n", variable(one)))
 }
 
-fn variable(one: &Cells) -> String {
+fn variable(one: &ChartRow) -> String {
     let plain = |character: char| {
         if character.is_ascii_alphanumeric() {
             character.to_ascii_uppercase()
@@ -243,9 +243,9 @@ fn variable(one: &Cells) -> String {
 mod tests {
     use super::*;
 
-    fn cells(count: usize, name: &str) -> Vec<Cells> {
+    fn cells(count: usize, name: &str) -> Vec<ChartRow> {
         (0..count)
-            .map(|number| Cells {
+            .map(|number| ChartRow {
                 chart: format!("{name}-{number}"),
                 version: "1.0.0".to_owned(),
                 outcome: if number + 1 == count {

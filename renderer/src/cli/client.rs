@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use super::args::registry::Registry;
+use super::args::registry::RegistryFlags;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::{ClientOptions, Credentials, RetryPolicy, Secret, TlsOptions};
 
@@ -10,8 +10,8 @@ use crate::oci::{ClientOptions, Credentials, RetryPolicy, Secret, TlsOptions};
 const MAX_PASSWORD: u64 = 64 * 1024;
 
 /// What the command line says about registries. Reads the password if it is on standard input.
-pub(crate) fn client_options(registry: &Registry) -> Result<ClientOptions> {
-    let Registry {
+pub(crate) fn client_options(registry: &RegistryFlags) -> Result<ClientOptions> {
+    let RegistryFlags {
         plain_http,
         username,
         password,

@@ -7,7 +7,7 @@ use crate::report::Report;
 use crate::world::World;
 
 /// What a command did for one chart.
-pub(crate) struct Outcome {
+pub(crate) struct CommandOutcome {
     /// For machines.
     pub(crate) report: Report,
     /// For people: what standard output says.
@@ -17,11 +17,11 @@ pub(crate) struct Outcome {
 }
 
 /// What a command did.
-pub(crate) enum Done {
+pub(crate) enum CommandResult {
     /// One result.
-    One(Box<Outcome>),
+    One(Box<CommandOutcome>),
     /// A list of results, also when it has one element.
-    Many(Vec<Outcome>),
+    Many(Vec<CommandOutcome>),
     /// A result of another form.
     Document {
         /// For machines: one line.
@@ -49,7 +49,7 @@ pub(crate) struct Context<'a> {
     pub(crate) as_solar: bool,
 }
 
-impl Outcome {
+impl CommandOutcome {
     /// A failure of which nothing more is known.
     pub(crate) fn failed(problem: Diagnostics) -> Self {
         Self {

@@ -1,19 +1,19 @@
 //! `copy`.
 
-use super::args::copy::Copy;
-use super::args::policy::Exists;
+use super::args::copy::CopyArgs;
+use super::args::policy::IfExistsChoice;
 use super::client::client_options;
-use super::context::{Context, Outcome};
+use super::context::{CommandOutcome, Context};
 use super::keys::signer;
-use super::progress::Progress;
+use super::progress::TerminalProgress;
 use super::push::outcome;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::{self, ClientOptions, CopyOptions, IfExists, PushOptions};
 use crate::pipeline::{delivered, describe};
-use crate::reference::{Place, Target};
+use crate::reference::{ArtifactStore, Target};
 
 /// `copy`
-pub(crate) fn copy(args: &Copy, context: &Context<'_>) -> Outcome {
+pub(crate) fn copy(args: &CopyArgs, context: &Context<'_>) -> CommandOutcome {
     let clients = client_options(&args.registry).and_then(|client| {
         check_credentials(args, &client, context)?;
         let with = |plain: bool| ClientOptions {
@@ -25,12 +25,12 @@ pub(crate) fn copy(args: &Copy, context: &Context<'_>) -> Outcome {
     });
     let (from, to, signer) = match clients {
         Ok(clients) => clients,
-        Err(problem) => return Outcome::failed(problem),
+        Err(problem) => return CommandOutcome::failed(problem),
     };
     let policy = &args.policy;
     let options = CopyOptions {
         push: PushOptions {
-            if_exists: IfExists::from(policy.if_exists.unwrap_or(Exists::Fail)),
+            if_exists: IfExists::from(policy.if_exists.unwrap_or(IfExistsChoice::Fail)),
             expect_digest: policy.expect_digest.clone(),
             tags: policy.tag.clone(),
             moved_tags: policy.move_tag.clone(),
@@ -41,7 +41,7 @@ pub(crate) fn copy(args: &Copy, context: &Context<'_>) -> Outcome {
         devel: false,
         referrers: args.referrers,
     };
-    let progress = Progress::new(context.printer, "copying");
+    let progress = TerminalProgress::new(context.printer, "copying");
     let copied = oci::copy(
         &args.source,
         &args.target,
@@ -62,13 +62,14 @@ pub(crate) fn copy(args: &Copy, context: &Context<'_>) -> Outcome {
             }
             copied_outcome
         }
-        Err(problem) => Outcome::failed(problem),
+        Err(problem) => CommandOutcome::failed(problem),
     }
 }
 
 /// One password for two registries would show it to the wrong one.
-fn check_credentials(args: &Copy, client: &ClientOptions, context: &Context<'_>) -> Result<()> {
-    let (Place::Registry(source), Target::Registry { base, .. }) = (&args.source.place, &args.target) else {
+fn check_credentials(args: &CopyArgs, client: &ClientOptions, context: &Context<'_>) -> Result<()> {
+    let (ArtifactStore::Registry(source), Target::Registry { base, .. }) = (&args.source.place, &args.target)
+    else {
         return Ok(());
     };
     let env = |name| context.world.env(name).is_some();

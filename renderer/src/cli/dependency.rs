@@ -3,21 +3,21 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::args::dependency::{Dependencies, DependencyCommand};
-use super::args::provenance::Provenance;
-use super::args::repositories::KnownRepositories;
+use super::args::dependency::{DependencyArgs, DependencyCommand};
+use super::args::provenance::ProvenanceFlags;
+use super::args::repositories::RepositoryFileFlags;
 use super::client::client_options;
-use super::context::{Context, Done, Outcome};
+use super::context::{CommandOutcome, CommandResult, Context};
 use super::input::name_input;
 use super::printer::to_stderr;
-use super::progress::{CLEARED, Progress, bar};
+use super::progress::{CLEARED, TerminalProgress, bar};
 use crate::dependencies::{self, Change, Mode, Placed, Reach};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::oci::ClientOptions;
 use crate::report::{self, Report};
 
 /// `dependency`
-pub(crate) fn dependency(command: &DependencyCommand, context: &Context<'_>) -> Done {
+pub(crate) fn dependency(command: &DependencyCommand, context: &Context<'_>) -> CommandResult {
     let (args, mode) = match command {
         DependencyCommand::List(args) => return super::dependency_list::list(args, context),
         DependencyCommand::Build(args) => (args, Mode::Build),
@@ -30,43 +30,43 @@ pub(crate) fn dependency(command: &DependencyCommand, context: &Context<'_>) -> 
     match client.and_then(|client| run(&args.charts, args.wanted(), &client, mode, context)) {
         Ok(charts) => {
             let charts = charts.into_iter();
-            Done::Many(charts.flat_map(|one| one.unwrap_or_else(failed)).collect())
+            CommandResult::Many(charts.flat_map(|one| one.unwrap_or_else(failed)).collect())
         }
-        Err(problem) => Done::One(Box::new(Outcome::failed(problem))),
+        Err(problem) => CommandResult::One(Box::new(CommandOutcome::failed(problem))),
     }
 }
 
 /// From where dependencies come.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted<'w> {
-    pub(crate) known: &'w KnownRepositories,
-    pub(crate) provenance: &'w Provenance,
+pub(crate) struct DependencyInputs<'w> {
+    pub(crate) known: &'w RepositoryFileFlags,
+    pub(crate) provenance: &'w ProvenanceFlags,
 }
 
-impl Dependencies {
-    fn wanted(&self) -> Wanted<'_> {
-        Wanted {
+impl DependencyArgs {
+    fn wanted(&self) -> DependencyInputs<'_> {
+        DependencyInputs {
             known: &self.known,
             provenance: &self.provenance,
         }
     }
 }
 
-fn failed(problem: Diagnostics) -> Vec<Outcome> {
-    vec![Outcome::failed(problem)]
+fn failed(problem: Diagnostics) -> Vec<CommandOutcome> {
+    vec![CommandOutcome::failed(problem)]
 }
 
 /// One result for each chart; among several, failures name theirs.
 fn run(
     charts: &[PathBuf],
-    wanted: Wanted<'_>,
+    wanted: DependencyInputs<'_>,
     client: &ClientOptions,
     mode: Mode,
     context: &Context<'_>,
-) -> Result<Vec<Result<Vec<Outcome>>>> {
+) -> Result<Vec<Result<Vec<CommandOutcome>>>> {
     check_credentials(charts, client)?;
     let keyring = wanted.provenance.keyring(context)?;
-    let progress = Progress::new(context.printer, "pulling");
+    let progress = TerminalProgress::new(context.printer, "pulling");
     let reach = Reach {
         client,
         repositories: wanted.known.repository_config.as_deref(),
@@ -96,7 +96,7 @@ fn run(
     Ok(done?.into_iter().zip(charts).map(named).collect())
 }
 
-fn outcomes(done: Vec<dependencies::Done>, context: &Context<'_>) -> Vec<Outcome> {
+fn outcomes(done: Vec<dependencies::BuiltDependencies>, context: &Context<'_>) -> Vec<CommandOutcome> {
     let mut outcomes = Vec::new();
     for chart in done {
         for warning in &chart.warnings {
@@ -105,7 +105,7 @@ fn outcomes(done: Vec<dependencies::Done>, context: &Context<'_>) -> Vec<Outcome
         outcomes.extend(chart.archives.into_iter().map(outcome));
         if let Some(lock) = chart.lock {
             let path = lock.display().to_string();
-            outcomes.push(Outcome {
+            outcomes.push(CommandOutcome {
                 text: format!("Wrote: {path}\n"),
                 report: Report {
                     outcome: Some(report::Outcome::Saved),
@@ -122,7 +122,7 @@ fn outcomes(done: Vec<dependencies::Done>, context: &Context<'_>) -> Vec<Outcome
 /// What `dependency update` does, before something else is done with the chart: it reports what it did with -v only.
 pub(crate) fn update_first(
     chart: &Path,
-    wanted: Wanted<'_>,
+    wanted: DependencyInputs<'_>,
     client: &ClientOptions,
     context: &Context<'_>,
 ) -> Result<()> {
@@ -134,11 +134,11 @@ pub(crate) fn update_first(
 /// As [`update_first`], for several charts, each with a result of its own.
 pub(crate) fn update_each(
     charts: &[PathBuf],
-    wanted: Wanted<'_>,
+    wanted: DependencyInputs<'_>,
     client: &ClientOptions,
     context: &Context<'_>,
 ) -> Result<Vec<Result<()>>> {
-    let reported = |done: Result<Vec<Outcome>>| {
+    let reported = |done: Result<Vec<CommandOutcome>>| {
         for outcome in done? {
             if context.printer.is_verbose() {
                 to_stderr(&outcome.text);
@@ -150,7 +150,7 @@ pub(crate) fn update_each(
     Ok(charts.into_iter().map(reported).collect())
 }
 
-fn outcome(placed: Placed) -> Outcome {
+fn outcome(placed: Placed) -> CommandOutcome {
     let Placed {
         path,
         chart: (name, version, repository),
@@ -169,12 +169,12 @@ fn outcome(placed: Placed) -> Outcome {
     } else {
         format!(" from {repository}")
     };
-    Outcome {
+    CommandOutcome {
         text: format!("{verb}: {name} {version}{from}\n"),
         report: Report {
             outcome: Some(outcome),
             reference: reference(&repository, &name, &version),
-            layer: Some(report::Blob {
+            layer: Some(report::BlobReport {
                 digest: digest.to_string(),
                 size,
             }),

@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::args::dependency::DependencyList;
-use super::context::{Context, Done, Outcome};
-use crate::chart::details::Dependency;
+use super::args::dependency::DependencyListArgs;
+use super::context::{CommandOutcome, CommandResult, Context};
+use crate::chart::details::DependencyDetails;
 use crate::chart::load::{Loaded, load};
 use crate::diag::Result;
 use crate::oci::without_credentials;
@@ -17,14 +17,14 @@ use crate::value::{Map, Value};
 use crate::version;
 
 /// `dependency list`
-pub(crate) fn list(args: &DependencyList, context: &Context<'_>) -> Done {
+pub(crate) fn list(args: &DependencyListArgs, context: &Context<'_>) -> CommandResult {
     match run(args, context) {
         Ok(done) => done,
-        Err(problem) => Done::One(Box::new(Outcome::failed(problem))),
+        Err(problem) => CommandResult::One(Box::new(CommandOutcome::failed(problem))),
     }
 }
 
-fn run(args: &DependencyList, context: &Context<'_>) -> Result<Done> {
+fn run(args: &DependencyListArgs, context: &Context<'_>) -> Result<CommandResult> {
     let path = cleaned(&args.chart);
     let chart = load(&path)?;
     for warning in chart.all_warnings() {
@@ -36,9 +36,9 @@ fn run(args: &DependencyList, context: &Context<'_>) -> Result<Done> {
         return Ok(done(&[], &[&warning], &format!("WARNING: {warning}\n")));
     };
     let found = archives_and_folders(&charts);
-    let rows: Vec<Row> = declared
+    let rows: Vec<DependencyRow> = declared
         .iter()
-        .map(|one| Row {
+        .map(|one| DependencyRow {
             dependency: one,
             repository: without_credentials(&one.repository),
             status: status(one, &found, &chart),
@@ -54,14 +54,14 @@ fn run(args: &DependencyList, context: &Context<'_>) -> Result<Done> {
     Ok(done(&rows, &warnings, &text))
 }
 
-struct Row<'c> {
-    dependency: &'c Dependency,
+struct DependencyRow<'c> {
+    dependency: &'c DependencyDetails,
     /// For people and logs.
     repository: String,
     status: &'static str,
 }
 
-fn done(rows: &[Row<'_>], warnings: &[&str], text: &str) -> Done {
+fn done(rows: &[DependencyRow<'_>], warnings: &[&str], text: &str) -> CommandResult {
     let rows = rows.iter().map(|row| {
         let fields: Map = [
             ("name", row.dependency.name.as_str()),
@@ -84,7 +84,7 @@ fn done(rows: &[Row<'_>], warnings: &[&str], text: &str) -> Done {
     ]
     .into_iter()
     .collect();
-    Done::Document {
+    CommandResult::Document {
         json: Value::Map(document).to_json(),
         text: text.to_owned(),
     }
@@ -130,7 +130,7 @@ fn is_archive(path: &Path) -> bool {
 
 /// Whether a declared dependency is there, in Helm's words. Archives are looked at first, by
 /// their names, then whatever was loaded.
-fn status(wanted: &Dependency, found: &[PathBuf], chart: &Loaded) -> &'static str {
+fn status(wanted: &DependencyDetails, found: &[PathBuf], chart: &Loaded) -> &'static str {
     let prefix = format!("{}-", wanted.name);
     let version = |path: &PathBuf| {
         let name = path.file_name()?.to_str()?.strip_suffix(".tgz")?;
@@ -157,7 +157,7 @@ fn status(wanted: &Dependency, found: &[PathBuf], chart: &Loaded) -> &'static st
     }
 }
 
-fn mismatch(wanted: &Dependency, found: &Loaded) -> Option<&'static str> {
+fn mismatch(wanted: &DependencyDetails, found: &Loaded) -> Option<&'static str> {
     if found.details.version == wanted.version {
         return None;
     }
@@ -181,7 +181,7 @@ fn is_strict(text: &str) -> bool {
 }
 
 /// What is to be said of something in `charts/`.
-fn unwanted(path: &Path, declared: &[Dependency]) -> Option<String> {
+fn unwanted(path: &Path, declared: &[DependencyDetails]) -> Option<String> {
     let shown = quote(&path.display().to_string());
     match load(path) {
         Err(_) => Some(format!("{shown} is not a chart.")),
@@ -191,10 +191,10 @@ fn unwanted(path: &Path, declared: &[Dependency]) -> Option<String> {
 }
 
 /// Columns padded to their widest cell, tabs between.
-fn table(rows: &[Row<'_>], most: usize) -> String {
+fn table(rows: &[DependencyRow<'_>], most: usize) -> String {
     let heads = ["NAME", "VERSION", "REPOSITORY", "STATUS"];
     let cells = rows.iter().map(|row| {
-        let Dependency { name, version, .. } = row.dependency;
+        let DependencyDetails { name, version, .. } = row.dependency;
         [
             name.as_str(),
             version.as_str(),

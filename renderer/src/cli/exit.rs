@@ -1,16 +1,16 @@
 //! How a run ends: its result in the form asked for, and its exit code.
 
-use super::context::Done;
+use super::context::CommandResult;
 use super::printer::{Finish, Printer};
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::report::{MAX_DOCUMENT, Report, list_to_bounded_json, list_to_json};
 
 /// Prints the result; the exit code is that of the failure that [`Class::weight`] puts first.
-pub(crate) fn conclude(printer: &Printer, done: Done) -> u8 {
+pub(crate) fn conclude(printer: &Printer, done: CommandResult) -> u8 {
     let (outcomes, list) = match done {
-        Done::One(outcome) => (vec![*outcome], false),
-        Done::Many(outcomes) => (outcomes, true),
-        Done::Document { json, text } => {
+        CommandResult::One(outcome) => (vec![*outcome], false),
+        CommandResult::Many(outcomes) => (outcomes, true),
+        CommandResult::Document { json, text } => {
             let short = if json.len() > MAX_DOCUMENT {
                 Report::default().to_json()
             } else {
@@ -18,7 +18,7 @@ pub(crate) fn conclude(printer: &Printer, done: Done) -> u8 {
             };
             return finish(printer, &json, &short, &text, &[]);
         }
-        Done::Findings { json, text, problem } => {
+        CommandResult::Findings { json, text, problem } => {
             let report = problem.as_ref().map_or_else(Report::default, Report::failure);
             let short = report.to_json();
             let problems: Vec<&Diagnostics> = problem.iter().collect();

@@ -4,18 +4,18 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::args::fetch::Fetch;
+use super::args::fetch::FetchFlags;
+use super::chart_location::{self, ChartLocation, VersionChoice};
 use super::client::client_options;
 use super::context::Context;
 use super::input::{chart_of_config, is_config};
-use super::source::{self, Choice, Source};
 use crate::chart::Content;
 use crate::chart::load::{self, Loaded};
 use crate::diag::{Class, Result};
 use crate::fsio;
 use crate::oci::{ClientOptions, PullOptions};
 
-impl Fetch {
+impl FetchFlags {
     /// How it is fetched; reads the password if it is on standard input.
     pub(crate) fn client(&self, context: &Context<'_>) -> Result<ClientOptions> {
         Ok(ClientOptions {
@@ -41,14 +41,14 @@ fn load_config(config: &Path) -> Result<Arc<Loaded>> {
 }
 
 /// A chart that is named by a path, a reference, a URL or a repository's name for it.
-pub(crate) fn load(chart: &Path, fetch: &Fetch, context: &Context<'_>) -> Result<Arc<Loaded>> {
+pub(crate) fn load(chart: &Path, fetch: &FetchFlags, context: &Context<'_>) -> Result<Arc<Loaded>> {
     let keyring = fetch.provenance.keyring(context)?;
     // A path that is not UTF-8 can only be one on disk.
     let source = match chart.to_str() {
-        Some(name) => Source::of(name, &fetch.repositories)?,
-        None => Source::Disk,
+        Some(name) => ChartLocation::of(name, &fetch.repositories)?,
+        None => ChartLocation::Disk,
     };
-    if source == Source::Disk {
+    if source == ChartLocation::Disk {
         // As in Helm, --version says nothing about a folder or an archive.
         if let Some(keyring) = keyring {
             super::provenance::check_file(chart, &keyring, context)?;
@@ -67,9 +67,9 @@ pub(crate) fn load(chart: &Path, fetch: &Fetch, context: &Context<'_>) -> Result
         keyring,
         ..PullOptions::default()
     };
-    let choice = Choice {
+    let choice = VersionChoice {
         version: fetch.version.as_deref(),
         repositories: &fetch.repositories,
     };
-    load::load(&source::pull(&source, &choice, options, &client, context)?.path)
+    load::load(&chart_location::pull(&source, &choice, options, &client, context)?.path)
 }

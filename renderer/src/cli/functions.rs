@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::context::Done;
+use super::context::CommandResult;
 use crate::engine::families;
 use crate::value::{Map, Value};
 
 /// By family, in the order of the tables.
-pub(crate) fn list() -> Done {
+pub(crate) fn list() -> CommandResult {
     let families = families();
     let mut text = String::new();
     let mut items = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn list() -> Done {
     let document: Map = [("schema", Value::from(1)), ("functions", Value::List(items))]
         .into_iter()
         .collect();
-    Done::Document {
+    CommandResult::Document {
         json: Value::Map(document).to_json(),
         text,
     }

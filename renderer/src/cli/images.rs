@@ -1,26 +1,26 @@
 //! `images`: the container images that a rendered chart uses.
 
-use super::args::images::Images;
-use super::context::{Context, Done, Outcome};
+use super::args::images::ImagesArgs;
+use super::context::{CommandOutcome, CommandResult, Context};
 use super::real_paths::{with_real_path, with_real_paths};
 use super::request::request_of;
 use crate::diag::Result;
-use crate::engine::images::{Image, images};
-use crate::engine::manifest::{Choice, Manifest, Manifests};
-use crate::engine::{Chart, Request};
+use crate::engine::images::{ImageReference, images};
+use crate::engine::manifest::{Manifest, ManifestFilter, Manifests};
+use crate::engine::{ParsedChart, RenderRequest};
 use crate::report::SCHEMA;
 use crate::value::Value;
 use std::sync::Arc;
 
 /// `images`
-pub(crate) fn list(args: &Images, context: &Context<'_>) -> Done {
+pub(crate) fn list(args: &ImagesArgs, context: &Context<'_>) -> CommandResult {
     match run(args, context) {
         Ok(done) => done,
-        Err(problem) => Done::One(Box::new(Outcome::failed(problem))),
+        Err(problem) => CommandResult::One(Box::new(CommandOutcome::failed(problem))),
     }
 }
 
-fn run(args: &Images, context: &Context<'_>) -> Result<Done> {
+fn run(args: &ImagesArgs, context: &Context<'_>) -> Result<CommandResult> {
     let (path, request) = request_of(
         &args.name_and_chart,
         &args.values,
@@ -31,8 +31,8 @@ fn run(args: &Images, context: &Context<'_>) -> Result<Done> {
     )?;
     let loaded = super::fetch::load(&path, &args.fetch, context)?;
     let located = |problem| with_real_paths(problem, &path);
-    let chart = Chart::new(Arc::clone(&loaded));
-    let request = Request {
+    let chart = ParsedChart::new(Arc::clone(&loaded));
+    let request = RenderRequest {
         skip_schema: args.skip_schema_validation,
         ..request
     };
@@ -42,7 +42,7 @@ fn run(args: &Images, context: &Context<'_>) -> Result<Done> {
     }
     let all = Manifests::new(&rendered.chart, rendered.texts, false)
         .map_err(|problem| located(chart.blame(&request, problem)))?;
-    let choice = Choice {
+    let choice = ManifestFilter {
         no_hooks: args.no_hooks,
         skip_tests: args.skip_tests,
     };
@@ -54,13 +54,13 @@ fn run(args: &Images, context: &Context<'_>) -> Result<Done> {
             .map(|(manifest, object)| (&*manifest.source, object)),
     );
     let text = found.iter().map(|image| format!("{}\n", image.name)).collect();
-    Ok(Done::Document {
+    Ok(CommandResult::Document {
         json: document(&found),
         text,
     })
 }
 
-fn document(found: &[Image]) -> String {
+fn document(found: &[ImageReference]) -> String {
     let images = found.iter().map(|image| {
         let uses = image.uses.iter().map(|one| {
             let texts = [

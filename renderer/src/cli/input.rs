@@ -11,10 +11,10 @@ use crate::chart::Chart;
 use crate::config::{self, Config};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::package::{Packer, Stamp};
-use crate::pipeline::{self, Input, Prepared, Versions};
+use crate::pipeline::{self, Input, PreparedArtifact, VersionOverrides};
 
 /// An input, told apart by what is at its path.
-pub(crate) enum Source {
+pub(crate) enum ArtifactSource {
     /// A config that was read, and the folder it is in.
     Config { config: Box<Config>, base: PathBuf },
     /// A chart folder.
@@ -23,7 +23,7 @@ pub(crate) enum Source {
     Archive(PathBuf),
 }
 
-impl Source {
+impl ArtifactSource {
     /// Of a path; `-` is a config on standard input.
     pub(crate) fn of(path: &Path, context: &Context<'_>) -> Result<Self> {
         Self::with_stamp(path, io::stdin(), || pipeline::stamp(context.world))
@@ -71,7 +71,7 @@ impl Source {
     }
 
     /// For the pipeline; only a folder takes versions.
-    pub(crate) fn input<'a>(&'a self, versions: Versions<'a>) -> Result<Input<'a>> {
+    pub(crate) fn input<'a>(&'a self, versions: VersionOverrides<'a>) -> Result<Input<'a>> {
         let given = versions.version.is_some() || versions.app_version.is_some();
         match self {
             Self::Folder { path, stamp } => Ok(Input::Folder {
@@ -123,7 +123,7 @@ pub(crate) fn packer() -> Packer {
     Packer::new(crate::parallel::processors())
 }
 
-pub(crate) fn warn(prepared: &Prepared, context: &Context<'_>) {
+pub(crate) fn warn(prepared: &PreparedArtifact, context: &Context<'_>) {
     for warning in prepared.chart.iter().flat_map(|chart| &chart.warnings) {
         context.printer.warn(warning);
     }

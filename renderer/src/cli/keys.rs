@@ -4,12 +4,12 @@ use std::io::{self, IsTerminal as _, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::args::sign::{KeyOptions, SignatureForm, Signing};
+use super::args::sign::{KeyFlags, SignatureFormatChoice, SigningFlags};
 use super::context::Context;
 use super::printer::to_stderr;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
-use crate::oci::{Form, KeyError, MAX_KEY_FILE, Secret, Signer, SigningKey, VerifyingKey};
+use crate::oci::{CosignSigner, KeyError, MAX_KEY_FILE, Secret, SignatureFormat, SigningKey, VerifyingKey};
 use crate::world::World;
 
 /// Where cosign reads a key's password.
@@ -18,7 +18,11 @@ pub(crate) const PASSWORD: &str = "COSIGN_PASSWORD";
 const MAX_PASSWORD: usize = 64 << 10;
 
 /// The signer that `--sign-by` names, if it does.
-pub(crate) fn signer(signing: &Signing, from_stdin: bool, context: &Context<'_>) -> Result<Option<Signer>> {
+pub(crate) fn signer(
+    signing: &SigningFlags,
+    from_stdin: bool,
+    context: &Context<'_>,
+) -> Result<Option<CosignSigner>> {
     let Some(key) = &signing.sign_by else {
         return Ok(None);
     };
@@ -27,10 +31,10 @@ pub(crate) fn signer(signing: &Signing, from_stdin: bool, context: &Context<'_>)
 
 pub(crate) fn load_signer(
     place: &str,
-    keys: &KeyOptions,
+    keys: &KeyFlags,
     from_stdin: bool,
     context: &Context<'_>,
-) -> Result<Signer> {
+) -> Result<CosignSigner> {
     let text = read_key(place, context.world)?;
     let given = given_password(keys.key_password_file.as_deref(), from_stdin, context.world)?;
     let is_given = given.is_some();
@@ -43,11 +47,11 @@ pub(crate) fn load_signer(
         },
         first => first,
     };
-    Ok(Signer {
+    Ok(CosignSigner {
         key: Arc::new(key.map_err(|error| error.diagnostic(place))?),
         form: match keys.signature_form {
-            SignatureForm::Bundle => Form::Bundle,
-            SignatureForm::Simple => Form::Simple,
+            SignatureFormatChoice::Bundle => SignatureFormat::Bundle,
+            SignatureFormatChoice::Simple => SignatureFormat::Simple,
         },
     })
 }

@@ -7,9 +7,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::args::lint::Lint;
+use super::args::lint::LintArgs;
 use super::chart_files::write_chart;
-use super::context::{Context, Done, Outcome};
+use super::context::{CommandOutcome, CommandResult, Context};
 use super::input::{chart_of_config, is_config};
 use super::namespace::namespace;
 use super::printer::to_stderr;
@@ -20,18 +20,18 @@ use crate::chart::MAX_CHART_DEPTH;
 use crate::diag::{Class, Diagnostic, Result, Severity as Grave};
 use crate::engine::capabilities::Capabilities;
 use crate::fsio;
-use crate::lint::{self, Finding, Options, Report, Rule, Severity, rules};
+use crate::lint::{self, Finding, LintOptions, LintReport, Rule, Severity, rules};
 use crate::report::SCHEMA;
 use crate::value::{Map, Value};
 
 /// `lint`
-pub(crate) fn lint(args: &Lint, context: &Context<'_>) -> Done {
+pub(crate) fn lint(args: &LintArgs, context: &Context<'_>) -> CommandResult {
     if args.rules {
         return rule_table();
     }
     let options = match options(args, context) {
         Ok(options) => options,
-        Err(problem) => return Done::One(Box::new(Outcome::failed(problem))),
+        Err(problem) => return CommandResult::One(Box::new(CommandOutcome::failed(problem))),
     };
     let mut paths = args.paths.clone();
     if args.with_subcharts {
@@ -46,20 +46,20 @@ pub(crate) fn lint(args: &Lint, context: &Context<'_>) -> Done {
         }
     }
     let (mut text, end) = lint::print(&reports, args.strict, context.printer.is_quiet());
-    draw(&reports, context);
+    print_findings(&reports, context);
     let json = document(&reports, args.strict);
     let failed = reports.iter().any(|one| one.fails(args.strict));
-    if !failed && (!context.printer.is_quiet() || reports.iter().any(Report::has_warnings)) {
+    if !failed && (!context.printer.is_quiet() || reports.iter().any(LintReport::has_warnings)) {
         text.push_str(&format!("{end}\n"));
     }
-    Done::Findings {
+    CommandResult::Findings {
         json,
         text,
         problem: failed.then(|| Diagnostic::error(Class::Chart, end).into()),
     }
 }
 
-fn lint_all(paths: &[PathBuf], options: &Options, context: &Context<'_>) -> Vec<Report> {
+fn lint_all(paths: &[PathBuf], options: &LintOptions, context: &Context<'_>) -> Vec<LintReport> {
     let shows = context.printer.shows_progress() && paths.len() > 1;
     let lint_one = |(number, path): (usize, &PathBuf)| {
         if shows {
@@ -79,7 +79,7 @@ fn lint_all(paths: &[PathBuf], options: &Options, context: &Context<'_>) -> Vec<
 }
 
 /// With the paths of the files that are meant.
-fn located(mut report: Report, root: &Path) -> Report {
+fn located(mut report: LintReport, root: &Path) -> LintReport {
     for one in &mut report.findings {
         one.location = one.location.take().map(|place| with_real_location(place, root));
         one.diagnostic = one.diagnostic.take().map(|drawn| with_real_path(drawn, root));
@@ -88,14 +88,14 @@ fn located(mut report: Report, root: &Path) -> Report {
 }
 
 /// Lints the chart that a config becomes.
-fn lint_config(config: &Path, shown: &str, options: &Options) -> Report {
+fn lint_config(config: &Path, shown: &str, options: &LintOptions) -> LintReport {
     let linted = chart_of_config(config).and_then(|chart| {
         let folder = tempfile::tempdir()
             .map_err(|error| fsio::cannot("make", Path::new("a temporary folder"), &error, Class::Io))?;
         write_chart(&chart, folder.path())?;
         Ok(lint::lint(folder.path(), shown, options))
     });
-    linted.unwrap_or_else(|problem| Report {
+    linted.unwrap_or_else(|problem| LintReport {
         chart: shown.to_owned(),
         findings: problem.iter().map(unreadable).collect(),
         refused: None,
@@ -115,7 +115,7 @@ fn unreadable(problem: &Diagnostic) -> Finding {
 }
 
 /// What is found, with excerpts; of several charts below the chart's path.
-fn draw(reports: &[Report], context: &Context<'_>) {
+fn print_findings(reports: &[LintReport], context: &Context<'_>) {
     let mut known = BTreeSet::new();
     for report in reports {
         let mut is_named = reports.len() == 1 || context.printer.is_quiet();
@@ -145,7 +145,7 @@ fn draw(reports: &[Report], context: &Context<'_>) {
 }
 
 /// `lint --rules`
-fn rule_table() -> Done {
+fn rule_table() -> CommandResult {
     let mut text = String::new();
     let rules = rules::RULES.iter().map(|rule| {
         let Rule {
@@ -173,7 +173,7 @@ fn rule_table() -> Done {
     });
     let rules = Value::List(rules.collect());
     let fields = [("schema", Value::from(i64::from(SCHEMA))), ("rules", rules)];
-    Done::Document {
+    CommandResult::Document {
         json: Value::Map(fields.into_iter().collect()).to_json(),
         text,
     }
@@ -188,10 +188,10 @@ fn is_drawn(one: &Finding) -> bool {
             .is_some_and(|drawn| drawn.location.is_some())
 }
 
-fn options(args: &Lint, context: &Context<'_>) -> Result<Options> {
+fn options(args: &LintArgs, context: &Context<'_>) -> Result<LintOptions> {
     let capabilities = Capabilities::with(Some(&args.kube_version), &[])?;
     let (values, places) = merged(&args.values)?;
-    Ok(Options {
+    Ok(LintOptions {
         values,
         places,
         namespace: namespace(&args.namespace, context),
@@ -228,7 +228,7 @@ fn clean(path: &Path) -> PathBuf {
         .collect()
 }
 
-fn document(reports: &[Report], strict: bool) -> String {
+fn document(reports: &[LintReport], strict: bool) -> String {
     let texts = |pairs: &[(&'static str, &str)]| -> Vec<(&'static str, Value)> {
         pairs
             .iter()

@@ -8,21 +8,21 @@ use super::real_paths::with_real_path;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result, Severity as Grave};
 use crate::engine::Limits;
 use crate::engine::capabilities::Capabilities;
-use crate::lint::{self, Options};
+use crate::lint::{self, LintOptions};
 use crate::value::Map;
-use crate::values::Places;
+use crate::values::ValueOrigins;
 
 /// The namespace of charts that are rendered for nobody.
 const NAMESPACE: &str = "default";
 
 /// What charts are linted with.
-pub(crate) struct LintGate(Options);
+pub(crate) struct LintGate(LintOptions);
 
 impl LintGate {
     pub(crate) fn new() -> Result<Self> {
-        Ok(Self(Options {
+        Ok(Self(LintOptions {
             values: Map::default(),
-            places: Places::default(),
+            places: ValueOrigins::default(),
             namespace: NAMESPACE.to_owned(),
             capabilities: Capabilities::with(None, &[])?,
             skip_schema: false,

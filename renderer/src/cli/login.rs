@@ -1,17 +1,17 @@
 //! `login` and `logout`
 
-use super::args::login::{Login, Logout};
-use super::args::registry::{Hidden, Registry};
+use super::args::login::{LoginArgs, LogoutArgs};
+use super::args::registry::{HiddenSecret, RegistryFlags};
 use super::client::client_options;
-use super::context::{Context, Outcome};
+use super::context::{CommandOutcome, Context};
 use super::keys::{ask, ask_openly};
-use super::progress::Progress;
+use super::progress::TerminalProgress;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::oci::{self, ClientOptions, Credentials, Kept, Secret};
 use crate::report::{self, Report};
 
 /// `login`
-pub(crate) fn login(args: &Login, context: &Context<'_>) -> Outcome {
+pub(crate) fn login(args: &LoginArgs, context: &Context<'_>) -> CommandOutcome {
     let prepared = registry(args)
         .and_then(|registry| client_options(&registry))
         .and_then(|client| {
@@ -20,9 +20,9 @@ pub(crate) fn login(args: &Login, context: &Context<'_>) -> Outcome {
         });
     let (client, given) = match prepared {
         Ok(prepared) => prepared,
-        Err(problem) => return Outcome::failed(problem),
+        Err(problem) => return CommandOutcome::failed(problem),
     };
-    let progress = Progress::new(context.printer, "pushing");
+    let progress = TerminalProgress::new(context.printer, "pushing");
     match oci::login(&args.host, &given, &client, context.world, &progress) {
         Ok(kept) => {
             if !kept.known {
@@ -32,21 +32,21 @@ pub(crate) fn login(args: &Login, context: &Context<'_>) -> Outcome {
             let text = "Login Succeeded\n".to_owned();
             done(report::Outcome::Saved, args.host.as_str(), kept, text)
         }
-        Err(error) => Outcome::failed(error.diagnostic().into()),
+        Err(error) => CommandOutcome::failed(error.diagnostic().into()),
     }
 }
 
 /// The flags, with the password that a person was asked for when only the user is given.
-fn registry(args: &Login) -> Result<Registry> {
+fn registry(args: &LoginArgs) -> Result<RegistryFlags> {
     let mut registry = args.registry.clone();
     if registry.username.is_some() && registry.password.is_none() && !registry.password_stdin {
-        registry.password = ask("Password: ")?.map(Hidden);
+        registry.password = ask("Password: ")?.map(HiddenSecret);
     }
     Ok(registry)
 }
 
 /// `logout`
-pub(crate) fn logout(args: &Logout, context: &Context<'_>) -> Outcome {
+pub(crate) fn logout(args: &LogoutArgs, context: &Context<'_>) -> CommandOutcome {
     let client = ClientOptions {
         registry_config: args.registry_config.clone(),
         ..ClientOptions::default()
@@ -65,7 +65,7 @@ pub(crate) fn logout(args: &Logout, context: &Context<'_>) -> Outcome {
             };
             done(outcome, args.host.as_str(), kept, text)
         }
-        Err(error) => Outcome::failed(error.diagnostic().into()),
+        Err(error) => CommandOutcome::failed(error.diagnostic().into()),
     }
 }
 
@@ -98,10 +98,10 @@ fn ask_both() -> Result<Option<Credentials>> {
     Ok(password.map(|password| Credentials::Basic { username, password }))
 }
 
-fn done(outcome: report::Outcome, host: &str, kept: Kept, text: String) -> Outcome {
+fn done(outcome: report::Outcome, host: &str, kept: Kept, text: String) -> CommandOutcome {
     // A helper keeps them where only it knows.
     let file = kept.helper.is_none().then(|| kept.file.display().to_string());
-    Outcome {
+    CommandOutcome {
         report: Report {
             outcome: Some(outcome),
             reference: Some(host.to_owned()),

@@ -8,8 +8,10 @@
 
 mod annotation;
 mod args;
+mod argv;
 mod cache;
 mod chart_files;
+mod chart_location;
 mod ci;
 mod client;
 mod context;
@@ -18,7 +20,6 @@ mod csv;
 mod dependency;
 mod dependency_list;
 mod digest;
-mod draw;
 mod exit;
 mod fetch;
 mod functions;
@@ -41,17 +42,16 @@ mod push;
 mod real_paths;
 mod reference;
 mod render;
+mod render_diagnostic;
 mod request;
 mod show;
 mod sign;
 mod signals;
-mod source;
 mod tags;
 mod template;
 mod template_files;
 mod verify;
 mod version;
-mod words;
 mod wrong_kind;
 
 use std::ffi::OsString;
@@ -65,12 +65,12 @@ use crate::report;
 use crate::world::System;
 use args::cli::{Cli, Command};
 use args::{definition, helm};
-use context::{Context, Done, Outcome};
-use exit::{conclude, internal};
-use printer::Printer;
-use words::{
+use argv::{
     early_printer, mistyped_command, usage, with_default_command, with_help_command, with_leading_flags,
 };
+use context::{CommandOutcome, CommandResult, Context};
+use exit::{conclude, internal};
+use printer::Printer;
 
 /// Runs the command line and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -88,7 +88,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     if let Some(problem) = mistyped_command(&definition, &arguments).filter(|_| !as_solar) {
         return conclude(
             &early_printer(&arguments, &world),
-            Done::One(Box::new(Outcome::failed(problem))),
+            CommandResult::One(Box::new(CommandOutcome::failed(problem))),
         );
     }
     let arguments = with_default_command(&definition, arguments, as_solar);
@@ -104,7 +104,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     global.verbose |= helm::is_debug(&matches) && !global.quiet;
     let printer = Printer::new(&global, &world);
     if let Err(problem) = printer.check_result_file() {
-        let failed = Done::One(Box::new(Outcome::failed(problem)));
+        let failed = CommandResult::One(Box::new(CommandOutcome::failed(problem)));
         return conclude(&printer.without_result_file(), failed);
     }
     let signals = signals::watch(printer.clone());
@@ -117,7 +117,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         as_solar,
     };
     let done = catch_unwind(AssertUnwindSafe(|| execute(&cli.command, &matches, &context)));
-    let done = done.unwrap_or_else(|panic| Done::One(Box::new(Outcome::failed(internal(panic.as_ref())))));
+    let done = done.unwrap_or_else(|panic| {
+        CommandResult::One(Box::new(CommandOutcome::failed(internal(panic.as_ref()))))
+    });
     while signals.is_ending() {
         // A helper that the handler has ended once made a refusal of it. The process ends with the handler's code.
         std::thread::park();
@@ -125,28 +127,30 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     conclude(&printer, done)
 }
 
-fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Done {
+fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> CommandResult {
     if let Some((name, matches)) = matches.subcommand()
         && let Some(refused) = Diagnostics::from_vec(helm::refusals(name, matches))
     {
-        return Done::One(Box::new(Outcome::failed(refused)));
+        return CommandResult::One(Box::new(CommandOutcome::failed(refused)));
     }
     match command {
-        Command::Render(args) => Done::One(Box::new(render::render(args, context))),
+        Command::Render(args) => CommandResult::One(Box::new(render::render(args, context))),
         Command::Package(args) => package::package(args, context),
-        Command::Digest(args) => Done::One(Box::new(digest::digest(args, context))),
-        Command::Push(args) => Done::One(Box::new(push::push(args, context))),
+        Command::Digest(args) => CommandResult::One(Box::new(digest::digest(args, context))),
+        Command::Push(args) => CommandResult::One(Box::new(push::push(args, context))),
         Command::Publish(args) => publish::publish(args, context),
         Command::Pull(args) => pull::pull(args, context),
-        Command::Copy(args) => Done::One(Box::new(copy::copy(args, context))),
+        Command::Copy(args) => CommandResult::One(Box::new(copy::copy(args, context))),
         Command::Tags(args) => tags::tags(args, context),
-        Command::Sign(args) => Done::One(Box::new(sign::sign(args, context))),
-        Command::Verify(args) => Done::One(Box::new(verify::verify(args, context))),
-        Command::GenerateKeyPair(args) => Done::One(Box::new(sign::generate_key_pair(args, context))),
+        Command::Sign(args) => CommandResult::One(Box::new(sign::sign(args, context))),
+        Command::Verify(args) => CommandResult::One(Box::new(verify::verify(args, context))),
+        Command::GenerateKeyPair(args) => {
+            CommandResult::One(Box::new(sign::generate_key_pair(args, context)))
+        }
         Command::Dependency(command) => dependency::dependency(command, context),
         Command::Cache(command) => cache::cache(command, context),
-        Command::Login(args) => Done::One(Box::new(login::login(args, context))),
-        Command::Logout(args) => Done::One(Box::new(login::logout(args, context))),
+        Command::Login(args) => CommandResult::One(Box::new(login::login(args, context))),
+        Command::Logout(args) => CommandResult::One(Box::new(login::logout(args, context))),
         Command::Functions => functions::list(),
         Command::Template(args) => template::template(args, context),
         Command::Lint(args) => lint::lint(args, context),
@@ -155,23 +159,23 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Do
         Command::Reference => {
             let text = reference::markdown();
             let json = report::text_to_json(&[("reference", &text)]);
-            Done::Document { json, text }
+            CommandResult::Document { json, text }
         }
         Command::Version(args) => version::version(args),
         Command::Completion { shell } => {
             let text = manual::completion(*shell);
             let json = report::text_to_json(&[("shell", &shell.to_string()), ("script", &text)]);
-            Done::Document { json, text }
+            CommandResult::Document { json, text }
         }
         Command::Man { dir } => match manual::man(dir) {
             Ok(()) => {
                 let dir = dir.display().to_string();
-                Done::Document {
+                CommandResult::Document {
                     json: report::text_to_json(&[("file", &dir)]),
                     text: format!("Manual pages: {dir}\n"),
                 }
             }
-            Err(problem) => Done::One(Box::new(Outcome::failed(problem))),
+            Err(problem) => CommandResult::One(Box::new(CommandOutcome::failed(problem))),
         },
     }
 }

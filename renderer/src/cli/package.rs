@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::args::package::Package;
-use super::args::provenance::Provenance;
+use super::args::package::PackageArgs;
+use super::args::provenance::ProvenanceFlags;
 use super::client::client_options;
-use super::context::{Context, Done, Outcome};
-use super::dependency::{Wanted, update_first};
-use super::input::{Source, is_config, packer};
+use super::context::{CommandOutcome, CommandResult, Context};
+use super::dependency::{DependencyInputs, update_first};
+use super::input::{ArtifactSource, is_config, packer};
 use super::push::deliver;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::{ClientOptions, IfExists, PushOptions};
@@ -16,10 +16,10 @@ use crate::pipeline::Request;
 use crate::reference::Target;
 
 /// `package`
-pub(crate) fn package(args: &Package, context: &Context<'_>) -> Done {
+pub(crate) fn package(args: &PackageArgs, context: &Context<'_>) -> CommandResult {
     if args.expect_digest.is_some() && args.charts.len() > 1 {
         let one = Diagnostic::error(Class::Usage, "--expect-digest requires a single chart");
-        return Done::One(Box::new(Outcome::failed(one.into())));
+        return CommandResult::One(Box::new(CommandOutcome::failed(one.into())));
     }
     // The password may come from standard input, which is read once.
     let client = args
@@ -31,30 +31,30 @@ pub(crate) fn package(args: &Package, context: &Context<'_>) -> Done {
             cache: args.cache.find(context),
             ..client
         }),
-        Err(problem) => return Done::One(Box::new(Outcome::failed(problem))),
+        Err(problem) => return CommandResult::One(Box::new(CommandOutcome::failed(problem))),
     };
     let mut packer = packer();
-    let mut outcomes: Vec<Outcome> = args
+    let mut outcomes: Vec<CommandOutcome> = args
         .charts
         .iter()
         .map(|chart| package_one(chart, args, client.as_ref(), &mut packer, context))
         .collect();
     match outcomes.pop() {
-        Some(one) if outcomes.is_empty() => Done::One(Box::new(one)),
-        last => Done::Many(outcomes.into_iter().chain(last).collect()),
+        Some(one) if outcomes.is_empty() => CommandResult::One(Box::new(one)),
+        last => CommandResult::Many(outcomes.into_iter().chain(last).collect()),
     }
 }
 
 fn package_one(
     chart: &Path,
-    args: &Package,
+    args: &PackageArgs,
     client: Option<&ClientOptions>,
     packer: &mut Packer,
     context: &Context<'_>,
-) -> Outcome {
+) -> CommandOutcome {
     let delivered =
         update_dependencies(chart, args, client, context).and_then(|()| save(chart, args, packer, context));
-    let mut outcome = delivered.unwrap_or_else(Outcome::failed);
+    let mut outcome = delivered.unwrap_or_else(CommandOutcome::failed);
     if outcome.problem.is_none() {
         let reference = outcome.report.reference.as_deref().unwrap_or_default();
         let path = reference.strip_prefix("file:").unwrap_or(reference);
@@ -66,25 +66,30 @@ fn package_one(
 
 fn update_dependencies(
     chart: &Path,
-    args: &Package,
+    args: &PackageArgs,
     client: Option<&ClientOptions>,
     context: &Context<'_>,
 ) -> Result<()> {
     let Some(client) = client.filter(|_| !is_config(chart)) else {
         return Ok(());
     };
-    let wanted = Wanted {
+    let wanted = DependencyInputs {
         known: &args.known,
-        provenance: &Provenance::default(),
+        provenance: &ProvenanceFlags::default(),
     };
     update_first(chart, wanted, client, context)
 }
 
 /// As with Helm, a package that is there is replaced: it is what the folder makes.
-fn save(chart: &Path, args: &Package, packer: &mut Packer, context: &Context<'_>) -> Result<Outcome> {
+fn save(
+    chart: &Path,
+    args: &PackageArgs,
+    packer: &mut Packer,
+    context: &Context<'_>,
+) -> Result<CommandOutcome> {
     let source = match is_config(chart) {
-        true => Source::config(chart, context)?,
-        false => Source::folder(chart, context)?,
+        true => ArtifactSource::config(chart, context)?,
+        false => ArtifactSource::folder(chart, context)?,
     };
     let input = source.input(args.versions.given())?;
     let target = Target::File {

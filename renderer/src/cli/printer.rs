@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::args::global::{Color, Global, Output};
-use super::{annotation, draw};
+use super::annotation;
+use super::args::global::{ColorChoice, GlobalFlags, OutputFormat};
+use super::render_diagnostic::render_diagnostic;
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::fsio;
 use crate::report;
@@ -19,7 +20,7 @@ const TERMINATION_LOG: &str = "/dev/termination-log";
 /// Prints. Cheap to clone; the copies share that the result is printed once.
 #[derive(Clone)]
 pub(crate) struct Printer {
-    output: Output,
+    output: OutputFormat,
     color: bool,
     quiet: bool,
     verbose: bool,
@@ -46,12 +47,12 @@ pub(crate) enum Finish {
 
 impl Printer {
     /// From what the user asked for and where the output goes.
-    pub(crate) fn new(global: &Global, world: &dyn World) -> Self {
+    pub(crate) fn new(global: &GlobalFlags, world: &dyn World) -> Self {
         let terminal = io::stderr().is_terminal();
         let color = match global.color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => has_colors(terminal, world),
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => has_colors(terminal, world),
         };
         let in_a_pod = world.env("POD_NAME").is_some() && Path::new(TERMINATION_LOG).exists();
         Self {
@@ -102,7 +103,7 @@ impl Printer {
 
     /// Whether the result is wanted as JSON anywhere but in the termination message.
     pub(crate) fn wants_json(&self) -> bool {
-        self.output == Output::Json || self.result_file.is_some()
+        self.output == OutputFormat::Json || self.result_file.is_some()
     }
 
     /// The file that gets the result, too.
@@ -136,14 +137,14 @@ impl Printer {
     /// A warning, unless they are not wanted.
     pub(crate) fn warn(&self, warning: &Diagnostic) {
         if !self.quiet {
-            to_stderr(&draw::draw(warning, self.color));
+            to_stderr(&render_diagnostic(warning, self.color));
             self.annotate(warning, None);
         }
     }
 
     /// An error that is reported before the end; the result says so again, in short.
     pub(crate) fn error(&self, error: &Diagnostic) {
-        to_stderr(&draw::draw(error, self.color));
+        to_stderr(&render_diagnostic(error, self.color));
         self.annotate(error, None);
     }
 
@@ -167,7 +168,7 @@ impl Printer {
             return Finish::Before;
         }
         for one in problems.iter().flat_map(|problems| problems.iter()) {
-            to_stderr(&draw::draw(one, self.color));
+            to_stderr(&render_diagnostic(one, self.color));
             if !self.annotated.load(Ordering::SeqCst) {
                 self.annotate(one, None);
             }
@@ -187,12 +188,12 @@ impl Printer {
         }
         let written = match self.output {
             // Whoever reads only this must not take it for a success that the exit code denies.
-            Output::Json if lost && problems.is_empty() => {
+            OutputFormat::Json if lost && problems.is_empty() => {
                 let message = "the result could not be written to every requested output";
                 to_stdout(&format!("{}\n", report::with_loss(json, message)))
             }
-            Output::Json => to_stdout(&format!("{json}\n")),
-            Output::Text => to_stdout(text),
+            OutputFormat::Json => to_stdout(&format!("{json}\n")),
+            OutputFormat::Text => to_stdout(text),
         };
         lost |= self.complain("write to", Path::new("standard output"), written);
         if lost { Finish::Lost } else { Finish::Done }
@@ -202,7 +203,7 @@ impl Printer {
     fn complain(&self, verb: &str, path: &Path, written: io::Result<()>) -> bool {
         let Err(error) = written else { return false };
         for one in fsio::cannot(verb, path, &error, Class::Io).iter() {
-            to_stderr(&draw::draw(one, self.color));
+            to_stderr(&render_diagnostic(one, self.color));
         }
         true
     }

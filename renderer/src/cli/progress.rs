@@ -29,7 +29,7 @@ pub(crate) fn bar(count: usize, all: usize) -> String {
 }
 
 /// Draws for one transfer.
-pub(crate) struct Progress {
+pub(crate) struct TerminalProgress {
     draws: bool,
     verb: &'static str,
     traces: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Progress {
     blob: Mutex<Option<(Digest, u64, u64)>>,
 }
 
-impl Progress {
+impl TerminalProgress {
     /// As the printer allows; `verb` as in `pushing`.
     pub(crate) fn new(printer: &Printer, verb: &'static str) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Progress {
     }
 }
 
-impl oci::Progress for Progress {
+impl oci::Progress for TerminalProgress {
     fn blob_started(&self, digest: &Digest, size: u64) {
         if self.draws && size >= SHOWN_FROM {
             *self.blob.lock().unwrap_or_else(PoisonError::into_inner) = Some((digest.clone(), size, 0));

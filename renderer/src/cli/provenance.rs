@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::args::provenance::{KeyringFile, Provenance};
+use super::args::provenance::{KeyringFlag, ProvenanceFlags};
 use super::context::Context;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
@@ -12,14 +12,14 @@ use crate::provenance::{self, Claim, Keyring, MAX_PROVENANCE, Signer};
 use crate::reference::Digest;
 use crate::report;
 
-impl Provenance {
+impl ProvenanceFlags {
     /// The keyring, when it is needed.
     pub(crate) fn keyring(&self, context: &Context<'_>) -> Result<Option<Arc<Keyring>>> {
         self.verify.then(|| self.keys.load(context)).transpose()
     }
 }
 
-impl KeyringFile {
+impl KeyringFlag {
     /// Reads it.
     pub(crate) fn load(&self, context: &Context<'_>) -> Result<Arc<Keyring>> {
         let path = self.keyring.clone();
@@ -83,8 +83,8 @@ pub(crate) fn signed_report(signer: Signer) -> report::Provenance {
     }
 }
 
-pub(crate) fn blob((digest, size): &(Digest, u64)) -> report::Blob {
-    report::Blob {
+pub(crate) fn blob((digest, size): &(Digest, u64)) -> report::BlobReport {
+    report::BlobReport {
         digest: digest.to_string(),
         size: *size,
     }

@@ -5,25 +5,25 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::args::policy::Exists;
-use super::args::provenance::Provenance;
-use super::args::publish::Publish;
+use super::args::policy::IfExistsChoice;
+use super::args::provenance::ProvenanceFlags;
+use super::args::publish::PublishArgs;
 use super::ci;
 use super::client::client_options;
-use super::context::{Context, Done, Outcome};
-use super::dependency::{Wanted, update_each};
-use super::input::Source;
+use super::context::{CommandOutcome, CommandResult, Context};
+use super::dependency::{DependencyInputs, update_each};
+use super::input::ArtifactSource;
 use super::keys::signer;
 use super::lint_gate::LintGate;
 use super::printer::to_stderr;
-use super::progress::{CLEARED, Progress, bar};
-use super::publish_rows::{Row, Rows, annotate};
+use super::progress::{CLEARED, TerminalProgress, bar};
+use super::publish_rows::{PublishRow, PublishRows, annotate};
 use crate::chart::MAX_CHART_DEPTH;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
 use crate::oci::{self, Batch, ClientOptions, IfExists, PushOptions, Ready};
 use crate::package::{Packer, Stamp};
-use crate::pipeline::{self, Versions};
+use crate::pipeline::{self, VersionOverrides};
 use crate::reference::Target;
 use crate::report::Report;
 
@@ -34,14 +34,14 @@ const MAX_CHARTS: usize = 100_000;
 const CHART_FILE: &str = "Chart.yaml";
 
 /// `publish`
-pub(crate) fn publish(args: &Publish, context: &Context<'_>) -> Done {
+pub(crate) fn publish(args: &PublishArgs, context: &Context<'_>) -> CommandResult {
     match run(args, context) {
         Ok(rows) => done(rows, args, context),
-        Err(problem) => Done::One(Box::new(Outcome::failed(problem))),
+        Err(problem) => CommandResult::One(Box::new(CommandOutcome::failed(problem))),
     }
 }
 
-fn run(args: &Publish, context: &Context<'_>) -> Result<Vec<Row>> {
+fn run(args: &PublishArgs, context: &Context<'_>) -> Result<Vec<PublishRow>> {
     if let Target::Registry { tag: Some(_), .. } | Target::Layout { tag: Some(_), .. } = args.target {
         let one = Diagnostic::error(Class::Usage, "many charts can't go to one tag");
         return Err(one
@@ -67,7 +67,7 @@ fn run(args: &Publish, context: &Context<'_>) -> Result<Vec<Row>> {
         (None, None) => Err(Diagnostic::error(Class::Internal, "there is no such chart").into()),
     };
     let options = PushOptions {
-        if_exists: IfExists::from(args.if_exists.unwrap_or(Exists::Fail)),
+        if_exists: IfExists::from(args.if_exists.unwrap_or(IfExistsChoice::Fail)),
         check: args.check,
         signer: signer(&args.signing, args.registry.password_stdin, context)?,
         ..PushOptions::default()
@@ -80,8 +80,8 @@ fn run(args: &Publish, context: &Context<'_>) -> Result<Vec<Row>> {
         options: &options,
         cancellation: context.signals.take_over(),
     };
-    let mut rows = Rows::new(&inputs, args.check, context);
-    let progress = Progress::new(context.printer, "pushing");
+    let mut rows = PublishRows::new(&inputs, args.check, context);
+    let progress = TerminalProgress::new(context.printer, "pushing");
     let mut count = 0;
     let mut finished = |number, finished| {
         count += 1;
@@ -100,7 +100,7 @@ fn run(args: &Publish, context: &Context<'_>) -> Result<Vec<Row>> {
 /// `-u`: the charts whose dependencies can't be had, by number. `--username` and `--password` are the target's.
 fn update_dependencies(
     inputs: &[PathBuf],
-    args: &Publish,
+    args: &PublishArgs,
     client: &ClientOptions,
     context: &Context<'_>,
 ) -> Result<BTreeMap<usize, Diagnostics>> {
@@ -112,9 +112,9 @@ fn update_dependencies(
         cache: args.cache.find(context),
         ..client.clone()
     };
-    let wanted = Wanted {
+    let wanted = DependencyInputs {
         known: &args.known,
-        provenance: &Provenance::default(),
+        provenance: &ProvenanceFlags::default(),
     };
     let folders = inputs.iter().enumerate().filter(|(_, input)| input.is_dir());
     let (numbers, folders): (Vec<usize>, Vec<PathBuf>) =
@@ -134,10 +134,10 @@ struct Making<'m> {
 
 impl Making<'_> {
     fn one(&self, input: &Path, packer: &mut Packer) -> Result<Ready> {
-        let source = Source::with_stamp(input, io::empty(), || Ok(self.stamp))?;
-        let prepared = pipeline::prepare(source.input(Versions::default())?, packer)?;
+        let source = ArtifactSource::with_stamp(input, io::empty(), || Ok(self.stamp))?;
+        let prepared = pipeline::prepare(source.input(VersionOverrides::default())?, packer)?;
         let destination = oci::resolve(self.target, &prepared.artifact, false)?;
-        if let (Some(gate), Source::Folder { path, .. }) = (&self.gate, &source) {
+        if let (Some(gate), ArtifactSource::Folder { path, .. }) = (&self.gate, &source) {
             gate.check(path)?;
         }
         let warnings = prepared.chart.map_or(Vec::new(), |chart| chart.warnings.clone());
@@ -238,8 +238,8 @@ fn find(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) -> Result<()> {
 }
 
 /// The table, and what CI wants to know.
-fn done(mut rows: Vec<Row>, args: &Publish, context: &Context<'_>) -> Done {
-    let cells: Vec<ci::Cells> = rows.iter().map(Row::cells).collect();
+fn done(mut rows: Vec<PublishRow>, args: &PublishArgs, context: &Context<'_>) -> CommandResult {
+    let cells: Vec<ci::ChartRow> = rows.iter().map(PublishRow::cells).collect();
     let reports: Vec<Report> = rows.iter().map(|row| row.outcome.report.clone()).collect();
     annotate(&rows, context.printer);
     let result_file = context.printer.result_file();
@@ -268,5 +268,5 @@ fn done(mut rows: Vec<Row>, args: &Publish, context: &Context<'_>) -> Done {
     if let (Some(row), Some(head)) = (rows.first_mut(), table.lines().next()) {
         row.outcome.text = format!("{head}\n{}", row.outcome.text);
     }
-    Done::Many(rows.into_iter().map(|row| row.outcome).collect())
+    CommandResult::Many(rows.into_iter().map(|row| row.outcome).collect())
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::context::{Context, Outcome};
+use super::context::{CommandOutcome, Context};
 use super::input::name_input;
 use super::printer::Printer;
 use super::push::outcome;
@@ -13,25 +13,25 @@ use crate::pipeline::{Delivered, delivered, describe};
 use crate::report::{self, Report};
 
 /// One row of the table.
-pub(super) struct Row {
+pub(super) struct PublishRow {
     /// Where it comes from.
     input: PathBuf,
     /// The chart's name and version, once they are known.
     chart: Option<(String, String)>,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: CommandOutcome,
     /// The row of the very same chart, which was sent instead.
     twin: Option<usize>,
 }
 
 /// All rows.
-pub(super) struct Rows<'a> {
+pub(super) struct PublishRows<'a> {
     inputs: &'a [PathBuf],
     check: bool,
     context: &'a Context<'a>,
-    rows: Vec<Option<Row>>,
+    rows: Vec<Option<PublishRow>>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> PublishRows<'a> {
     pub(super) fn new(inputs: &'a [PathBuf], check: bool, context: &'a Context<'a>) -> Self {
         Self {
             inputs,
@@ -54,8 +54,8 @@ impl<'a> Rows<'a> {
     }
 
     /// All of them, when nothing more becomes of any.
-    pub(super) fn finish(self) -> Vec<Row> {
-        let mut rows: Vec<Row> = self.rows.into_iter().flatten().collect();
+    pub(super) fn finish(self) -> Vec<PublishRow> {
+        let mut rows: Vec<PublishRow> = self.rows.into_iter().flatten().collect();
         for number in 0..rows.len() {
             let first = rows.get(number).and_then(|row| rows.get(row.twin?));
             let became = first.map(|first| first.outcome.report.clone());
@@ -69,18 +69,19 @@ impl<'a> Rows<'a> {
         rows
     }
 
-    fn row_of(&self, input: &Path, finished: Finished) -> Row {
+    fn row_of(&self, input: &Path, finished: Finished) -> PublishRow {
         let (chart, outcome, twin) = match finished {
             Finished::Unmade(problem) => {
                 let named = problem.into_vec().into_iter().map(|one| name_input(one, input));
                 let problem = Diagnostics::from_vec(named.collect());
-                let outcome = problem.map_or_else(|| Outcome::failed(internal()), Outcome::failed);
-                return Row::new(input, None, outcome, None);
+                let outcome =
+                    problem.map_or_else(|| CommandOutcome::failed(internal()), CommandOutcome::failed);
+                return PublishRow::new(input, None, outcome, None);
             }
             Finished::Stopped { going } => {
                 let outcome = self.stopped(going.as_deref());
                 let chart = going.map(|going| (going.name, going.version));
-                return Row::new(input, chart, outcome, None);
+                return PublishRow::new(input, chart, outcome, None);
             }
             Finished::Sent(ready, result) => {
                 for warning in &ready.warnings {
@@ -98,7 +99,7 @@ impl<'a> Rows<'a> {
                 let mut report = describe(&ready.artifact);
                 report.reference = Some(ready.destination.to_string());
                 let outcome = if same {
-                    Outcome {
+                    CommandOutcome {
                         report,
                         text: String::new(),
                         problem: None,
@@ -110,7 +111,7 @@ impl<'a> Rows<'a> {
             }
         };
         let chart = (chart.artifact.name.clone(), chart.artifact.version.clone());
-        Row::new(input, Some(chart), outcome, twin)
+        PublishRow::new(input, Some(chart), outcome, twin)
     }
 
     fn clash(&self, input: &Path, by: usize, destination: &str) -> Diagnostics {
@@ -127,14 +128,14 @@ impl<'a> Rows<'a> {
     }
 
     /// It is told for all together why: see [`say_stopped`].
-    fn stopped(&self, going: Option<&Going>) -> Outcome {
+    fn stopped(&self, going: Option<&Going>) -> CommandOutcome {
         let class = self.context.signals.caught().unwrap_or(Class::Terminated);
         let verb = signals::verb(class);
         let Some(going) = going else {
             let one = Diagnostic::error(class, format!("{verb} by a signal before it was sent"));
-            return Outcome {
+            return CommandOutcome {
                 problem: None,
-                ..Outcome::failed(one.into())
+                ..CommandOutcome::failed(one.into())
             };
         };
         let one = Diagnostic::error(class, format!("{verb} by a signal while it was on its way"))
@@ -143,15 +144,20 @@ impl<'a> Rows<'a> {
             reference: Some(going.destination.clone()),
             ..Report::default()
         };
-        Outcome {
+        CommandOutcome {
             problem: None,
             ..failed_with(report.with_digest(&going.digest, going.size), one.into())
         }
     }
 }
 
-impl Row {
-    fn new(input: &Path, chart: Option<(String, String)>, outcome: Outcome, twin: Option<usize>) -> Self {
+impl PublishRow {
+    fn new(
+        input: &Path,
+        chart: Option<(String, String)>,
+        outcome: CommandOutcome,
+        twin: Option<usize>,
+    ) -> Self {
         Self {
             input: input.to_owned(),
             chart,
@@ -160,7 +166,7 @@ impl Row {
         }
     }
 
-    pub(super) fn cells(&self) -> ci::Cells {
+    pub(super) fn cells(&self) -> ci::ChartRow {
         let report = &self.outcome.report;
         let (chart, version) = self
             .chart
@@ -173,7 +179,7 @@ impl Row {
             (None, None, Some(would)) => format!("would be {}", would.as_str()),
             (None, None, None) => "-".to_owned(),
         };
-        ci::Cells {
+        ci::ChartRow {
             chart,
             version,
             outcome,
@@ -184,7 +190,7 @@ impl Row {
 }
 
 /// Annotations for the errors, each with the chart's path.
-pub(super) fn annotate(rows: &[Row], printer: &Printer) {
+pub(super) fn annotate(rows: &[PublishRow], printer: &Printer) {
     for row in rows {
         let title = row.input.display().to_string();
         for one in row.outcome.problem.iter().flat_map(Diagnostics::iter) {
@@ -209,7 +215,7 @@ fn like(became: Report, input: Option<String>) -> Report {
 }
 
 /// Once, with the first chart that is not done.
-fn say_stopped(rows: &mut [Row], class: Class) {
+fn say_stopped(rows: &mut [PublishRow], class: Class) {
     let all = rows.len();
     let done = rows
         .iter()
@@ -232,7 +238,7 @@ fn say_stopped(rows: &mut [Row], class: Class) {
 }
 
 /// A failure with what is known of the chart.
-fn failed_with(report: Report, problem: Diagnostics) -> Outcome {
+fn failed_with(report: Report, problem: Diagnostics) -> CommandOutcome {
     outcome(Delivered::failed(report, problem), false)
 }
 

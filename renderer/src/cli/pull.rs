@@ -1,38 +1,38 @@
 //! `pull`
 
-use super::args::pull::Pull;
+use super::args::pull::PullArgs;
+use super::chart_location::{self, ChartLocation, VersionChoice};
 use super::client::client_options;
-use super::context::{Context, Done, Outcome};
+use super::context::{CommandOutcome, CommandResult, Context};
 use super::keys::load_public;
 use super::provenance::{signed_report, signed_text};
-use super::source::{self, Choice, Source};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::{self, ClientOptions, PullOptions, Pulled};
 use crate::report::{self, Report};
 
 /// `pull`
-pub(crate) fn pull(args: &Pull, context: &Context<'_>) -> Done {
+pub(crate) fn pull(args: &PullArgs, context: &Context<'_>) -> CommandResult {
     if args.charts.len() > 1 && args.expect_digest.is_some() {
         let one = Diagnostic::error(Class::Usage, "--expect-digest requires a single chart");
-        return Done::One(Box::new(Outcome::failed(one.into())));
+        return CommandResult::One(Box::new(CommandOutcome::failed(one.into())));
     }
     // The password may come from standard input, which is read once.
     let (client, options) = match prepare(args, context) {
         Ok(prepared) => prepared,
-        Err(problem) => return Done::One(Box::new(Outcome::failed(problem))),
+        Err(problem) => return CommandResult::One(Box::new(CommandOutcome::failed(problem))),
     };
-    let mut outcomes: Vec<Outcome> = args
+    let mut outcomes: Vec<CommandOutcome> = args
         .charts
         .iter()
         .map(|chart| pull_one(chart, args, &client, options.clone(), context))
         .collect();
     match outcomes.pop() {
-        Some(one) if outcomes.is_empty() => Done::One(Box::new(one)),
-        last => Done::Many(outcomes.into_iter().chain(last).collect()),
+        Some(one) if outcomes.is_empty() => CommandResult::One(Box::new(one)),
+        last => CommandResult::Many(outcomes.into_iter().chain(last).collect()),
     }
 }
 
-fn prepare(args: &Pull, context: &Context<'_>) -> Result<(ClientOptions, PullOptions)> {
+fn prepare(args: &PullArgs, context: &Context<'_>) -> Result<(ClientOptions, PullOptions)> {
     let client = oci::ClientOptions {
         cache: args.cache.find(context),
         ..client_options(&args.registry)?
@@ -57,18 +57,18 @@ fn prepare(args: &Pull, context: &Context<'_>) -> Result<(ClientOptions, PullOpt
 
 fn pull_one(
     chart: &str,
-    args: &Pull,
+    args: &PullArgs,
     client: &ClientOptions,
     options: PullOptions,
     context: &Context<'_>,
-) -> Outcome {
-    let choice = Choice {
+) -> CommandOutcome {
+    let choice = VersionChoice {
         version: args.version.as_deref(),
         repositories: &args.repositories,
     };
-    let pulled = Source::of(chart, &args.repositories).and_then(|source| match source {
-        Source::Disk => Err(nowhere(chart)),
-        source => source::pull(&source, &choice, options, client, context),
+    let pulled = ChartLocation::of(chart, &args.repositories).and_then(|source| match source {
+        ChartLocation::Disk => Err(nowhere(chart)),
+        source => chart_location::pull(&source, &choice, options, client, context),
     });
     match pulled {
         Ok(pulled) => {
@@ -78,7 +78,7 @@ fn pull_one(
             }
             done(pulled)
         }
-        Err(problem) => Outcome::failed(problem),
+        Err(problem) => CommandOutcome::failed(problem),
     }
 }
 
@@ -89,7 +89,7 @@ fn nowhere(chart: &str) -> crate::diag::Diagnostics {
         .into()
 }
 
-fn done(pulled: Pulled) -> Outcome {
+fn done(pulled: Pulled) -> CommandOutcome {
     let Pulled {
         reference,
         manifest,
@@ -110,7 +110,7 @@ fn done(pulled: Pulled) -> Outcome {
     let report = Report {
         outcome: Some(report::Outcome::Pulled),
         reference: Some(reference),
-        layer: Some(report::Blob {
+        layer: Some(report::BlobReport {
             digest: layer.0.to_string(),
             size: layer.1,
         }),
@@ -122,7 +122,7 @@ fn done(pulled: Pulled) -> Outcome {
         Some((digest, size)) => report.with_digest(&digest, size),
         None => report,
     };
-    Outcome {
+    CommandOutcome {
         report,
         text,
         problem: None,

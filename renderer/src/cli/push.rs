@@ -2,27 +2,27 @@
 
 use std::path::Path;
 
-use super::args::policy::{Exists, Policy};
-use super::args::push::Push;
-use super::args::registry::Registry;
+use super::args::policy::{IfExistsChoice, PolicyFlags};
+use super::args::push::PushArgs;
+use super::args::registry::RegistryFlags;
 use super::chart_files;
 use super::client::client_options;
-use super::context::{Context, Outcome};
-use super::input::{Source, is_archive, packer, warn};
+use super::context::{CommandOutcome, Context};
+use super::input::{ArtifactSource, is_archive, packer, warn};
 use super::keys::signer;
-use super::progress::Progress;
+use super::progress::TerminalProgress;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::{self, IfExists, PushOptions};
 use crate::package::Packer;
-use crate::pipeline::{self, Delivered, Observer, Prepared, Request};
+use crate::pipeline::{self, Delivered, Observer, PreparedArtifact, Request};
 use crate::report::{self, Report};
 
 /// `push`
-pub(crate) fn push(args: &Push, context: &Context<'_>) -> Outcome {
-    run(args, context).unwrap_or_else(Outcome::failed)
+pub(crate) fn push(args: &PushArgs, context: &Context<'_>) -> CommandOutcome {
+    run(args, context).unwrap_or_else(CommandOutcome::failed)
 }
 
-fn run(args: &Push, context: &Context<'_>) -> Result<Outcome> {
+fn run(args: &PushArgs, context: &Context<'_>) -> Result<CommandOutcome> {
     if !args.chart.is_dir() && !is_archive(&args.chart) {
         let problem = if args.chart.exists() {
             "is neither a chart folder nor an archive"
@@ -34,7 +34,7 @@ fn run(args: &Push, context: &Context<'_>) -> Result<Outcome> {
             .hint("a config is pushed by `solar-render CONFIG --url TARGET`")
             .into());
     }
-    let source = Source::of(&args.chart, context)?;
+    let source = ArtifactSource::of(&args.chart, context)?;
     let request = Request::new(source.input(args.versions.given())?).to(args.target.clone());
     let request = with_policy(request, &args.policy, &args.registry, context)?;
     Ok(deliver(&request, None, &mut packer(), context))
@@ -44,14 +44,14 @@ fn run(args: &Push, context: &Context<'_>) -> Result<Outcome> {
 /// signs.
 pub(crate) fn with_policy<'a>(
     mut request: Request<'a>,
-    policy: &Policy,
-    registry: &Registry,
+    policy: &PolicyFlags,
+    registry: &RegistryFlags,
     context: &Context<'_>,
 ) -> Result<Request<'a>> {
     let default = if context.as_solar {
-        Exists::Skip
+        IfExistsChoice::Skip
     } else {
-        Exists::Fail
+        IfExistsChoice::Fail
     };
     request.allow_mismatch = policy.allow_mismatch;
     request.push = PushOptions {
@@ -74,9 +74,9 @@ pub(crate) fn deliver(
     keep: Option<&Path>,
     packer: &mut Packer,
     context: &Context<'_>,
-) -> Outcome {
-    let watched = Watched {
-        progress: Progress::new(context.printer, "pushing"),
+) -> CommandOutcome {
+    let watched = ObservedPush {
+        progress: TerminalProgress::new(context.printer, "pushing"),
         keep,
         context,
     };
@@ -86,13 +86,13 @@ pub(crate) fn deliver(
 }
 
 /// For people and machines.
-pub(crate) fn outcome(delivered: Delivered, as_solar: bool) -> Outcome {
+pub(crate) fn outcome(delivered: Delivered, as_solar: bool) -> CommandOutcome {
     let Delivered { report, problem } = delivered;
     let text = match problem {
         None => pushed_text(&report, as_solar),
         Some(_) => String::new(),
     };
-    Outcome {
+    CommandOutcome {
         report,
         text,
         problem,
@@ -100,14 +100,14 @@ pub(crate) fn outcome(delivered: Delivered, as_solar: bool) -> Outcome {
 }
 
 /// What a run of the pipeline tells the command line.
-struct Watched<'a> {
-    progress: Progress,
+struct ObservedPush<'a> {
+    progress: TerminalProgress,
     keep: Option<&'a Path>,
     context: &'a Context<'a>,
 }
 
-impl Observer for Watched<'_> {
-    fn prepared(&self, prepared: &Prepared) -> Result<()> {
+impl Observer for ObservedPush<'_> {
+    fn prepared(&self, prepared: &PreparedArtifact) -> Result<()> {
         warn(prepared, self.context);
         match (self.keep, &prepared.chart) {
             (Some(folder), Some(chart)) => chart_files::write_chart(chart, folder),
@@ -137,7 +137,7 @@ fn pushed_text(report: &Report, as_solar: bool) -> String {
         .note
         .as_ref()
         .map_or(String::new(), |note| format!("Note: {note}\n"));
-    let line = |one: &report::Tagged| format!("Tag: {} ({})\n", one.tag, one.outcome.as_str());
+    let line = |one: &report::TagReport| format!("Tag: {} ({})\n", one.tag, one.outcome.as_str());
     let tags: String = report.tags.iter().map(line).collect();
     let signed = match report.signature {
         Some(report::Outcome::Signed) => "Signed\n",

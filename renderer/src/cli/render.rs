@@ -2,30 +2,30 @@
 
 use std::path::Path;
 
-use super::args::render::Render;
-use super::context::{Context, Outcome};
-use super::input::{Source, packer};
+use super::args::render::RenderArgs;
+use super::context::{CommandOutcome, Context};
+use super::input::{ArtifactSource, packer};
 use super::push::{deliver, with_policy};
 use crate::config::Config;
 use crate::diag::{Class, Diagnostic, Result};
-use crate::pipeline::{Request, Versions};
+use crate::pipeline::{Request, VersionOverrides};
 
 /// `render`
-pub(crate) fn render(args: &Render, context: &Context<'_>) -> Outcome {
-    run(args, context).unwrap_or_else(Outcome::failed)
+pub(crate) fn render(args: &RenderArgs, context: &Context<'_>) -> CommandOutcome {
+    run(args, context).unwrap_or_else(CommandOutcome::failed)
 }
 
-fn run(args: &Render, context: &Context<'_>) -> Result<Outcome> {
+fn run(args: &RenderArgs, context: &Context<'_>) -> Result<CommandOutcome> {
     check(args, context)?;
-    let source = Source::config(&args.config, context)?;
-    let mut request = Request::new(source.input(Versions::default())?);
+    let source = ArtifactSource::config(&args.config, context)?;
+    let mut request = Request::new(source.input(VersionOverrides::default())?);
     request.target.clone_from(&args.url);
     request.skip_push = skips_push(args);
     request.render_timeout = args.time.render_timeout;
     let request = with_policy(request, &args.policy, &args.registry, context)?;
     let mut outcome = deliver(&request, args.output_dir.as_deref(), &mut packer(), context);
     let is_pushed = request.target.is_some() && !request.skip_push;
-    if let (Source::Config { config, .. }, None) = (&source, &outcome.problem) {
+    if let (ArtifactSource::Config { config, .. }, None) = (&source, &outcome.problem) {
         let rendered = rendered_text(args, config, context.as_solar);
         let digest = outcome.report.digest.as_deref().unwrap_or_default();
         outcome.text = match (is_pushed, context.as_solar) {
@@ -37,7 +37,7 @@ fn run(args: &Render, context: &Context<'_>) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn check(args: &Render, context: &Context<'_>) -> Result<()> {
+fn check(args: &RenderArgs, context: &Context<'_>) -> Result<()> {
     if context.as_solar && args.url.is_none() && !skips_push(args) {
         let one = Diagnostic::error(Class::Usage, "--url is missing");
         return Err(one.hint("say where the chart goes, or --skip-push").into());
@@ -49,11 +49,11 @@ fn check(args: &Render, context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-fn skips_push(args: &Render) -> bool {
+fn skips_push(args: &RenderArgs) -> bool {
     args.skip_push || !args.push
 }
 
-fn rendered_text(args: &Render, config: &Config, as_solar: bool) -> String {
+fn rendered_text(args: &RenderArgs, config: &Config, as_solar: bool) -> String {
     let folder = args
         .output_dir
         .as_ref()

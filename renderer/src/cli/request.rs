@@ -11,10 +11,10 @@ use super::namespace::namespace;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::engine::capabilities::Capabilities;
 use crate::engine::release::{DEFAULT_NAME, Release, check_name, name_from_template};
-use crate::engine::{Limits, Request};
+use crate::engine::{Limits, RenderRequest};
 use crate::value::Map;
-use crate::values::Places;
-use crate::values::options::Options;
+use crate::values::ValueOrigins;
+use crate::values::options::ValuesOptions;
 use crate::world::{Fixed, System, World};
 
 /// What --frozen's clock shows, in seconds: 1980, as in archives.
@@ -30,7 +30,7 @@ pub(crate) fn request_of(
     cluster: &ClusterFlags,
     frozen: bool,
     context: &Context<'_>,
-) -> Result<(PathBuf, Request)> {
+) -> Result<(PathBuf, RenderRequest)> {
     let api_versions = csv::fields("--api-versions", &cluster.api_versions)?;
     let capabilities = Capabilities::with(Some(&cluster.kube_version), &api_versions)?;
     let (world, seed): (Arc<dyn World>, _) = if frozen {
@@ -45,7 +45,7 @@ pub(crate) fn request_of(
     let (name, chart) = name_and_chart(words, release, &world, seed)?;
     let (values, places) = merged(values)?;
     check_name(&name)?;
-    let request = Request {
+    let request = RenderRequest {
         values,
         places,
         release: Release {
@@ -65,8 +65,8 @@ pub(crate) fn request_of(
 }
 
 /// The values of all flags together, and where they stand.
-pub(crate) fn merged(values: &ValueFlags) -> Result<(Map, Places)> {
-    let options = Options {
+pub(crate) fn merged(values: &ValueFlags) -> Result<(Map, ValueOrigins)> {
+    let options = ValuesOptions {
         files: csv::fields("--values", &values.values)?,
         json: values.set_json.clone(),
         typed: values.set.clone(),

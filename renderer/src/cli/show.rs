@@ -1,7 +1,7 @@
 //! `show`: what is in a chart, as `helm show` prints it.
 
-use super::args::show::{Part, Show};
-use super::context::{Context, Done, Outcome};
+use super::args::show::{ShowArgs, ShowPart};
+use super::context::{CommandOutcome, CommandResult, Context};
 use crate::chart::load::Loaded;
 use crate::diag::{Class, Result};
 use crate::fsio;
@@ -14,42 +14,45 @@ use crate::yaml;
 const READMES: [&str; 3] = ["readme.md", "readme.txt", "readme"];
 
 /// `show`
-pub(crate) fn show(args: &Show, context: &Context<'_>) -> Done {
+pub(crate) fn show(args: &ShowArgs, context: &Context<'_>) -> CommandResult {
     match run(&args.part, context) {
         Ok(done) => done,
-        Err(problem) => Done::One(Box::new(Outcome::failed(problem))),
+        Err(problem) => CommandResult::One(Box::new(CommandOutcome::failed(problem))),
     }
 }
 
-fn run(part: &Part, context: &Context<'_>) -> Result<Done> {
-    let (Part::All(args) | Part::Chart(args) | Part::Crds(args) | Part::Readme(args) | Part::Values(args)) =
-        part;
+fn run(part: &ShowPart, context: &Context<'_>) -> Result<CommandResult> {
+    let (ShowPart::All(args)
+    | ShowPart::Chart(args)
+    | ShowPart::Crds(args)
+    | ShowPart::Readme(args)
+    | ShowPart::Values(args)) = part;
     let chart = super::fetch::load(&args.chart, &args.fetch, context)?;
     for warning in chart.all_warnings() {
         context.printer.warn(warning);
     }
-    let all = matches!(part, Part::All(_));
+    let all = matches!(part, ShowPart::All(_));
     let mut text = String::new();
     let mut fields = vec![("schema", Value::from(i64::from(SCHEMA)))];
-    if all || matches!(part, Part::Chart(_)) {
+    if all || matches!(part, ShowPart::Chart(_)) {
         let metadata = metadata(&chart)?;
         text.push_str(&format!("{}\n", yaml::write(&metadata)));
         fields.push(("chart", metadata));
     }
-    if all || matches!(part, Part::Values(_)) {
+    if all || matches!(part, ShowPart::Values(_)) {
         if let Some(source) = &chart.values_source {
             text.push_str(&format!("{}{}\n", separator(all), source.text()));
         }
         fields.push(("values", Value::Map((*chart.values).clone())));
     }
-    if all || matches!(part, Part::Readme(_)) {
+    if all || matches!(part, ShowPart::Readme(_)) {
         let readme = readme(&chart)?;
         if let Some(readme) = &readme {
             text.push_str(&format!("{}{readme}\n", separator(all)));
         }
         fields.push(("readme", readme.map_or(Value::Null, Value::from)));
     }
-    if all || matches!(part, Part::Crds(_)) {
+    if all || matches!(part, ShowPart::Crds(_)) {
         let crds = crds(&chart, &chart.details.name)?;
         for (_, crd) in &crds {
             text.push_str(&format!("{}{crd}\n", separator(!crd.starts_with("---"))));
@@ -57,7 +60,7 @@ fn run(part: &Part, context: &Context<'_>) -> Result<Done> {
         fields.push(("crds", Value::List(crds.into_iter().map(crd).collect())));
     }
     let document: Map = fields.into_iter().collect();
-    Ok(Done::Document {
+    Ok(CommandResult::Document {
         json: Value::Map(document).to_json(),
         text,
     })

@@ -2,26 +2,26 @@
 
 use std::path::Path;
 
-use super::args::sign::{GenerateKeyPair, Sign};
+use super::args::sign::{GenerateKeyPairArgs, SignArgs};
 use super::client::client_options;
-use super::context::{Context, Outcome};
+use super::context::{CommandOutcome, Context};
 use super::keys::{PASSWORD, ask, given_password, load_signer};
-use super::progress::Progress;
+use super::progress::TerminalProgress;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio::{self, AtomicFile};
 use crate::oci::{self, SigningKey, Subjected};
 use crate::report::{self, Report};
 
 /// `sign`
-pub(crate) fn sign(args: &Sign, context: &Context<'_>) -> Outcome {
+pub(crate) fn sign(args: &SignArgs, context: &Context<'_>) -> CommandOutcome {
     let from_stdin = args.registry.password_stdin;
     let prepared = load_signer(&args.key, &args.keys, from_stdin, context)
         .and_then(|signer| Ok((signer, client_options(&args.registry)?)));
     let (signer, client) = match prepared {
         Ok(prepared) => prepared,
-        Err(problem) => return Outcome::failed(problem),
+        Err(problem) => return CommandOutcome::failed(problem),
     };
-    let progress = Progress::new(context.printer, "signing");
+    let progress = TerminalProgress::new(context.printer, "signing");
     let expected = args.expect_digest.as_ref();
     match oci::sign(&args.chart, &signer, expected, &client, context.world, &progress) {
         Ok(signed) => {
@@ -31,12 +31,12 @@ pub(crate) fn sign(args: &Sign, context: &Context<'_>) -> Outcome {
             };
             done(signed, verb)
         }
-        Err(problem) => Outcome::failed(problem),
+        Err(problem) => CommandOutcome::failed(problem),
     }
 }
 
 /// What was signed or verified.
-pub(crate) fn done(subjected: Subjected, verb: &str) -> Outcome {
+pub(crate) fn done(subjected: Subjected, verb: &str) -> CommandOutcome {
     let Subjected {
         reference,
         digest,
@@ -49,7 +49,7 @@ pub(crate) fn done(subjected: Subjected, verb: &str) -> Outcome {
         reference: Some(reference),
         ..Report::default()
     };
-    Outcome {
+    CommandOutcome {
         report: report.with_digest(&digest, size),
         text,
         problem: None,
@@ -57,7 +57,7 @@ pub(crate) fn done(subjected: Subjected, verb: &str) -> Outcome {
 }
 
 /// `generate-key-pair`
-pub(crate) fn generate_key_pair(args: &GenerateKeyPair, context: &Context<'_>) -> Outcome {
+pub(crate) fn generate_key_pair(args: &GenerateKeyPairArgs, context: &Context<'_>) -> CommandOutcome {
     let prefix = &args.output_key_prefix;
     match write_pair(prefix, args, context) {
         Ok(()) => {
@@ -68,18 +68,18 @@ pub(crate) fn generate_key_pair(args: &GenerateKeyPair, context: &Context<'_>) -
                 private_key: Some(format!("{prefix}.key")),
                 ..Report::default()
             };
-            Outcome {
+            CommandOutcome {
                 report,
                 text,
                 problem: None,
             }
         }
-        Err(problem) => Outcome::failed(problem),
+        Err(problem) => CommandOutcome::failed(problem),
     }
 }
 
 /// The private key comes first: a public one alone would be trusted for nothing.
-fn write_pair(prefix: &str, args: &GenerateKeyPair, context: &Context<'_>) -> Result<()> {
+fn write_pair(prefix: &str, args: &GenerateKeyPairArgs, context: &Context<'_>) -> Result<()> {
     let (private, public) = (format!("{prefix}.key"), format!("{prefix}.pub"));
     for path in [&private, &public] {
         if Path::new(path).symlink_metadata().is_ok() {

@@ -25,12 +25,12 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 /// What is known of signals.
 #[derive(Debug, Default)]
 pub(crate) struct Signals {
-    state: Mutex<State>,
+    state: Mutex<SignalState>,
     stop: Cancellation,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SignalState {
     taken_over: bool,
     caught: Option<Class>,
     on_its_way: Option<Report>,
@@ -59,7 +59,7 @@ impl Signals {
         self.lock().on_its_way = Some(report.clone());
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SignalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,22 +1,22 @@
 //! `tags`
 
-use super::args::tags::Tags;
+use super::args::tags::TagsArgs;
 use super::client::client_options;
-use super::context::{Context, Done, Outcome};
-use super::progress::Progress;
+use super::context::{CommandOutcome, CommandResult, Context};
+use super::progress::TerminalProgress;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci;
 use crate::report::{self, TagEntry};
 
 /// `tags`
-pub(crate) fn tags(args: &Tags, context: &Context<'_>) -> Done {
+pub(crate) fn tags(args: &TagsArgs, context: &Context<'_>) -> CommandResult {
     match list(args, context) {
         Ok(done) => done,
-        Err(problem) => Done::One(Box::new(Outcome::failed(problem))),
+        Err(problem) => CommandResult::One(Box::new(CommandOutcome::failed(problem))),
     }
 }
 
-fn list(args: &Tags, context: &Context<'_>) -> Result<Done> {
+fn list(args: &TagsArgs, context: &Context<'_>) -> Result<CommandResult> {
     let place = &args.place.place;
     if args.place.at().is_some() {
         let one = Diagnostic::error(
@@ -26,7 +26,7 @@ fn list(args: &Tags, context: &Context<'_>) -> Result<Done> {
         return Err(one.hint(format!("{place} is the repository")).into());
     }
     let client = client_options(&args.registry)?;
-    let progress = Progress::new(context.printer, "reading");
+    let progress = TerminalProgress::new(context.printer, "reading");
     let tags = oci::tags(place, &client, context.world, &progress)?;
     let entries: Vec<TagEntry> = tags
         .into_iter()
@@ -36,7 +36,7 @@ fn list(args: &Tags, context: &Context<'_>) -> Result<Done> {
         })
         .collect();
     let line = |entry: &TagEntry| format!("{}\n", entry.version.as_ref().unwrap_or(&entry.tag));
-    Ok(Done::Document {
+    Ok(CommandResult::Document {
         text: entries.iter().map(line).collect(),
         json: report::tags_to_json(&place.to_string(), &entries),
     })

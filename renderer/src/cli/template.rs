@@ -4,54 +4,54 @@ use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::args::template::Template;
-use super::context::{Context, Done, Outcome};
-use super::dependency::{Wanted, update_first};
+use super::args::template::TemplateArgs;
+use super::context::{CommandOutcome, CommandResult, Context};
+use super::dependency::{DependencyInputs, update_first};
 use super::fetch;
 use super::real_paths::{with_real_path, with_real_paths};
 use super::request::request_of;
 use super::template_files::write_files;
 use crate::chart::load::Loaded;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
-use crate::engine::manifest::{Choice, Crd, Manifest, Manifests, print_texts};
+use crate::engine::manifest::{Crd, Manifest, ManifestFilter, Manifests, print_texts};
 use crate::engine::release::Release;
 use crate::engine::show::show_only;
-use crate::engine::{Chart, Rendered, Request};
+use crate::engine::{ParsedChart, RenderRequest, RenderedChart};
 use crate::fsio;
 use crate::report::{Report, SCHEMA};
 use crate::value::{Map, Value};
 use crate::values::dependencies::missing_charts;
 
 /// `template`
-pub(crate) fn template(args: &Template, context: &Context<'_>) -> Done {
+pub(crate) fn template(args: &TemplateArgs, context: &Context<'_>) -> CommandResult {
     match run(args, context) {
         Ok(done) => done,
         Err(problem) => failed(problem, String::new()),
     }
 }
 
-fn failed(problem: Diagnostics, text: String) -> Done {
+fn failed(problem: Diagnostics, text: String) -> CommandResult {
     let report = Report::failure(&problem);
-    Done::One(Box::new(Outcome {
+    CommandResult::One(Box::new(CommandOutcome {
         report,
         text,
         problem: Some(problem),
     }))
 }
 
-fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
+fn run(args: &TemplateArgs, context: &Context<'_>) -> Result<CommandResult> {
     let (chart, request) = request(args, context)?;
     // The process ends soon: to take a large chart apart piece by piece would only cost time.
     let loaded = load(&chart, args, context)?;
     let located = |problem| with_real_paths(problem, &chart);
-    let sources = ManuallyDrop::new(Chart::new(Arc::clone(&loaded)));
+    let sources = ManuallyDrop::new(ParsedChart::new(Arc::clone(&loaded)));
     let rendered = sources.render(&request).map_err(located)?;
     for warning in &rendered.warnings {
         context.printer.warn(&with_real_path(warning.clone(), &chart));
     }
     warn_of_impure(&rendered, context);
     let choice = choice(args);
-    let Rendered {
+    let RenderedChart {
         chart: name,
         texts,
         crds,
@@ -101,23 +101,23 @@ fn run(args: &Template, context: &Context<'_>) -> Result<Done> {
     } else {
         String::new()
     };
-    Ok(Done::Document { json, text })
+    Ok(CommandResult::Document { json, text })
 }
 
-fn choice(args: &Template) -> Choice {
-    Choice {
+fn choice(args: &TemplateArgs) -> ManifestFilter {
+    ManifestFilter {
         no_hooks: args.shown.no_hooks,
         skip_tests: args.shown.skip_tests,
     }
 }
 
-fn load(chart: &Path, args: &Template, context: &Context<'_>) -> Result<Arc<Loaded>> {
+fn load(chart: &Path, args: &TemplateArgs, context: &Context<'_>) -> Result<Arc<Loaded>> {
     let fetch = &args.fetch;
     let loaded = fetch::load(chart, fetch, context)?;
     if !args.dependency_update || !chart.is_dir() || missing_charts(&loaded).is_empty() {
         return Ok(loaded);
     }
-    let wanted = Wanted {
+    let wanted = DependencyInputs {
         known: &fetch.repositories.known,
         provenance: &fetch.provenance,
     };
@@ -126,7 +126,7 @@ fn load(chart: &Path, args: &Template, context: &Context<'_>) -> Result<Arc<Load
 }
 
 /// What is to be rendered, from the command line.
-fn request(args: &Template, context: &Context<'_>) -> Result<(PathBuf, Request)> {
+fn request(args: &TemplateArgs, context: &Context<'_>) -> Result<(PathBuf, RenderRequest)> {
     refuse_a_cluster(args)?;
     let (chart, request) = request_of(
         &args.name_and_chart,
@@ -136,7 +136,7 @@ fn request(args: &Template, context: &Context<'_>) -> Result<(PathBuf, Request)>
         args.frozen,
         context,
     )?;
-    let request = Request {
+    let request = RenderRequest {
         skip_schema: args.skip_schema_validation,
         limits: args.limits.limits(),
         ..request
@@ -144,7 +144,7 @@ fn request(args: &Template, context: &Context<'_>) -> Result<(PathBuf, Request)>
     Ok((chart, request))
 }
 
-fn refuse_a_cluster(args: &Template) -> Result<()> {
+fn refuse_a_cluster(args: &TemplateArgs) -> Result<()> {
     let given = args.dry_run.as_str();
     if matches!(
         given,
@@ -167,13 +167,13 @@ fn explained(problem: Diagnostics, debug: bool) -> Diagnostics {
 }
 
 /// Which functions give other results in every run, and which secrets `--frozen` gives to everybody.
-fn warn_of_impure(rendered: &Rendered, context: &Context<'_>) {
+fn warn_of_impure(rendered: &RenderedChart, context: &Context<'_>) {
     let warn = |message: String, hints: &[&str]| {
         let one = Diagnostic::warning(Class::Template, message);
         let one = hints.iter().fold(one, |one, hint| one.hint(*hint));
         context.printer.warn(&one);
     };
-    let Rendered {
+    let RenderedChart {
         impure, predictable, ..
     } = rendered;
     if !impure.is_empty() && context.printer.is_verbose() {
@@ -198,7 +198,13 @@ fn warn_of_impure(rendered: &Rendered, context: &Context<'_>) {
 }
 
 /// For machines: the objects in the order in which they are printed.
-fn document(release: &Release, all: &Manifests, crds: &[Crd], choice: Choice, noted: [&[&str]; 2]) -> String {
+fn document(
+    release: &Release,
+    all: &Manifests,
+    crds: &[Crd],
+    choice: ManifestFilter,
+    noted: [&[&str]; 2],
+) -> String {
     let crds = crds.iter().flat_map(|crd| {
         let texts = vec![(Arc::from(crd.name.as_str()), crd.body.text().into_owned())];
         Manifests::new("", texts, false).map_or_else(|_| Vec::new(), |all| all.manifests)

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 
 use crate::diag::{Class, Diagnostic, Result};
-use crate::engine::manifest::{Choice, Crd, Manifests};
+use crate::engine::manifest::{Crd, ManifestFilter, Manifests};
 use crate::fsio;
 
 /// Writes the files; what Helm prints about them.
@@ -17,7 +17,7 @@ use crate::fsio;
 pub(crate) fn write_files(
     manifests: &Manifests,
     crds: &[Crd],
-    choice: Choice,
+    choice: ManifestFilter,
     folder: &Path,
     release: Option<&str>,
 ) -> Result<String> {
@@ -32,7 +32,7 @@ pub(crate) fn write_files(
         None => folder.to_owned(),
     };
     let below = below.display().to_string();
-    let mut folder = Folder {
+    let mut folder = OutputFolder {
         told: String::new(),
         written: BTreeSet::new(),
     };
@@ -52,12 +52,12 @@ pub(crate) fn write_files(
     Ok(folder.told)
 }
 
-struct Folder {
+struct OutputFolder {
     told: String,
     written: BTreeSet<String>,
 }
 
-impl Folder {
+impl OutputFolder {
     fn write(&mut self, folder: &str, name: &str, text: &str, append: bool) -> Result<()> {
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
         if !Path::new(name).components().all(plain) {

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::args::verify::Verify;
+use super::args::verify::VerifyArgs;
 use super::client::client_options;
-use super::context::{Context, Outcome};
+use super::context::{CommandOutcome, Context};
 use super::keys::load_public;
-use super::progress::Progress;
+use super::progress::TerminalProgress;
 use super::provenance::{blob, check_file, signed_report, signed_text};
 use super::sign::done;
 use crate::diag::{Class, Diagnostic, Result};
@@ -15,7 +15,7 @@ use crate::reference::Locator;
 use crate::report::{self, Report};
 
 /// `verify`
-pub(crate) fn verify(args: &Verify, context: &Context<'_>) -> Outcome {
+pub(crate) fn verify(args: &VerifyArgs, context: &Context<'_>) -> CommandOutcome {
     let remote = ["oci://", "oci-layout:"]
         .iter()
         .any(|scheme| args.chart.starts_with(scheme));
@@ -26,25 +26,25 @@ pub(crate) fn verify(args: &Verify, context: &Context<'_>) -> Outcome {
         (Some(_), false) => Err(only_there(&args.chart).into()),
         (None, false) => on_disk(args, context),
     };
-    result.unwrap_or_else(Outcome::failed)
+    result.unwrap_or_else(CommandOutcome::failed)
 }
 
-fn by_cosign(args: &Verify, key: &str, context: &Context<'_>) -> Result<Outcome> {
+fn by_cosign(args: &VerifyArgs, key: &str, context: &Context<'_>) -> Result<CommandOutcome> {
     let chart = locator(&args.chart)?;
     let key = load_public(key, context.world)?;
     let client = client_options(&args.registry)?;
-    let progress = Progress::new(context.printer, "reading");
+    let progress = TerminalProgress::new(context.printer, "reading");
     let expected = args.expect_digest.as_ref();
     let verified = oci::verify(&chart, &key, expected, &client, context.world, &progress)?;
     Ok(done(verified, "Verified"))
 }
 
 /// The provenance file that a registry or a layout has beside the chart's archive.
-fn there(args: &Verify, context: &Context<'_>) -> Result<Outcome> {
+fn there(args: &VerifyArgs, context: &Context<'_>) -> Result<CommandOutcome> {
     let chart = locator(&args.chart)?;
     let keyring = args.keyring.load(context)?;
     let client = client_options(&args.registry)?;
-    let progress = Progress::new(context.printer, "reading");
+    let progress = TerminalProgress::new(context.printer, "reading");
     let expected = args.expect_digest.as_ref();
     let found = oci::verify_provenance(&chart, &keyring, expected, &client, context.world, &progress)?;
     let signed = signed_text(&found.signer, &found.layer.0);
@@ -62,7 +62,7 @@ fn locator(chart: &str) -> Result<Locator> {
 }
 
 /// What `helm verify` does, and its lines.
-fn on_disk(args: &Verify, context: &Context<'_>) -> Result<Outcome> {
+fn on_disk(args: &VerifyArgs, context: &Context<'_>) -> Result<CommandOutcome> {
     if args.expect_digest.is_some() {
         let one = Diagnostic::error(Class::Usage, "--expect-digest requires oci:// or oci-layout:");
         return Err(one
@@ -87,7 +87,7 @@ fn on_disk(args: &Verify, context: &Context<'_>) -> Result<Outcome> {
         provenance: Some(signed_report(signer)),
         ..Report::default()
     };
-    Ok(Outcome {
+    Ok(CommandOutcome {
         report,
         text,
         problem: None,

@@ -1,7 +1,7 @@
 //! `version`
 
 use super::args::version::VersionArgs;
-use super::context::Done;
+use super::context::CommandResult;
 use crate::report;
 
 /// The package's.
@@ -10,13 +10,13 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const COMMIT: &str = env!("SOLAR_COMMIT");
 
 /// `version`
-pub(crate) fn version(args: &VersionArgs) -> Done {
+pub(crate) fn version(args: &VersionArgs) -> CommandResult {
     let text = if args.short {
         format!("v{VERSION}\n")
     } else {
         format!("solar-render {VERSION} (commit {COMMIT})\n")
     };
-    Done::Document {
+    CommandResult::Document {
         json: report::text_to_json(&[("version", VERSION), ("commit", COMMIT)]),
         text,
     }

@@ -20,11 +20,11 @@ pub use parse::{MAX_CONFIG_BYTES, MAX_CONFIG_DEPTH, MAX_CONFIG_NODES, parse};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Config {
     /// A component as Flux objects.
-    Release(Release),
+    Release(ReleaseConfig),
     /// Many releases as Flux objects.
-    Bootstrap(Bootstrap),
+    Bootstrap(BootstrapConfig),
     /// The user's own chart templates.
-    Blueprint(Blueprint),
+    Blueprint(BlueprintConfig),
 }
 
 /// What Chart.yaml says.
@@ -42,7 +42,7 @@ pub struct ChartInfo {
 
 /// `type: release`
 #[derive(Debug, Clone, PartialEq)]
-pub struct Release {
+pub struct ReleaseConfig {
     /// What Chart.yaml says.
     pub chart: ChartInfo,
     /// The component's name; fits Kubernetes object names.
@@ -59,7 +59,7 @@ pub struct Release {
 
 /// `type: bootstrap`
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bootstrap {
+pub struct BootstrapConfig {
     /// What Chart.yaml says.
     pub chart: ChartInfo,
     /// By key; keys fit Kubernetes object names.
@@ -70,7 +70,7 @@ pub struct Bootstrap {
 
 /// `type: blueprint`
 #[derive(Debug, Clone, PartialEq)]
-pub struct Blueprint {
+pub struct BlueprintConfig {
     /// What Chart.yaml says.
     pub chart: ChartInfo,
     /// The folder of templates, relative to the config file.
@@ -156,7 +156,7 @@ impl ChartInfo {
     }
 }
 
-impl Release {
+impl ReleaseConfig {
     /// `defaults`: what goes to values.yaml; the rest is for the template alone.
     fn input(&self) -> Value {
         let Self {
@@ -190,7 +190,7 @@ impl Release {
     }
 }
 
-impl Bootstrap {
+impl BootstrapConfig {
     fn input(&self) -> Value {
         let Self {
             chart: _,

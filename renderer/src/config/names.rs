@@ -2,7 +2,7 @@
 //!
 //! Each returns the reason for a refusal, in words that follow the field's name.
 
-use crate::printable::printable;
+use crate::metadata_text::printable;
 use crate::reference::{Digest, Tag};
 use crate::version;
 

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Blueprint, Bootstrap, ChartInfo, Config, Entrypoint, Release, Resource, names};
-use crate::decode::{Decoder, Object};
+use super::{
+    BlueprintConfig, BootstrapConfig, ChartInfo, Config, Entrypoint, ReleaseConfig, Resource, names,
+};
+use crate::decode::{Decoder, ObjectNode};
 use crate::diag::{Class, Diagnostic, Result, did_you_mean};
 use crate::source::{Location, Source, Span};
 use crate::value::{Map, Number, Value};
@@ -88,7 +90,7 @@ fn top(decoder: &mut Decoder, node: &Node) -> Option<Config> {
     }
 }
 
-fn release(decoder: &mut Decoder, block: &Object<'_>) -> Option<Release> {
+fn release(decoder: &mut Decoder, block: &ObjectNode<'_>) -> Option<ReleaseConfig> {
     block.only(decoder, &["chart", "input", "targetNamespace", "values"]);
     let chart = chart_info(decoder, block);
     let target_namespace = match block.get("targetNamespace") {
@@ -112,7 +114,7 @@ fn release(decoder: &mut Decoder, block: &Object<'_>) -> Option<Release> {
     let component = component(decoder, &input);
     let resources = resources(decoder, &input);
     let entrypoint = entrypoint(decoder, &input, resources.as_ref());
-    Some(Release {
+    Some(ReleaseConfig {
         chart: chart?,
         component: component?,
         resources: resources?,
@@ -122,13 +124,13 @@ fn release(decoder: &mut Decoder, block: &Object<'_>) -> Option<Release> {
     })
 }
 
-fn component(decoder: &mut Decoder, input: &Object<'_>) -> Option<String> {
+fn component(decoder: &mut Decoder, input: &ObjectNode<'_>) -> Option<String> {
     let component = input.required_object(decoder, "component")?;
     component.only(decoder, &["name"]);
     required_name(decoder, &component, "name", names::object_name)
 }
 
-fn resources(decoder: &mut Decoder, input: &Object<'_>) -> Option<BTreeMap<String, Resource>> {
+fn resources(decoder: &mut Decoder, input: &ObjectNode<'_>) -> Option<BTreeMap<String, Resource>> {
     let block = input.required_object(decoder, "resources")?;
     let known = ["repository", "insecure", "tag", "helm", "pullSecretName"];
     each_resource(decoder, &block, &known, names::release_tag, |_| Ok(()))
@@ -136,7 +138,7 @@ fn resources(decoder: &mut Decoder, input: &Object<'_>) -> Option<BTreeMap<Strin
 
 fn entrypoint(
     decoder: &mut Decoder,
-    input: &Object<'_>,
+    input: &ObjectNode<'_>,
     resources: Option<&BTreeMap<String, Resource>>,
 ) -> Option<Entrypoint> {
     let block = input.required_object(decoder, "entrypoint")?;
@@ -162,7 +164,7 @@ fn entrypoint(
     })
 }
 
-fn entrypoint_type(decoder: &mut Decoder, block: &Object<'_>) -> Option<String> {
+fn entrypoint_type(decoder: &mut Decoder, block: &ObjectNode<'_>) -> Option<String> {
     let kind = block.required_string(decoder, "type")?;
     if !kind.eq_ignore_ascii_case("helm") {
         let span = block.get("type").map_or(block.node.span, |node| node.span);
@@ -176,7 +178,7 @@ fn entrypoint_type(decoder: &mut Decoder, block: &Object<'_>) -> Option<String> 
     Some(kind)
 }
 
-fn bootstrap(decoder: &mut Decoder, block: &Object<'_>) -> Option<Bootstrap> {
+fn bootstrap(decoder: &mut Decoder, block: &ObjectNode<'_>) -> Option<BootstrapConfig> {
     block.only(decoder, &["chart", "input"]);
     let chart = chart_info(decoder, block);
     let input = block.required_object(decoder, "input")?;
@@ -192,14 +194,14 @@ fn bootstrap(decoder: &mut Decoder, block: &Object<'_>) -> Option<Bootstrap> {
         }
     };
     let userdata = data_map(decoder, &input, "userdata", Precision::Float64);
-    Some(Bootstrap {
+    Some(BootstrapConfig {
         chart: chart?,
         releases: releases?,
         userdata: userdata?,
     })
 }
 
-fn blueprint(decoder: &mut Decoder, block: &Object<'_>) -> Option<Blueprint> {
+fn blueprint(decoder: &mut Decoder, block: &ObjectNode<'_>) -> Option<BlueprintConfig> {
     block.only(decoder, &["path", "chart", "input"]);
     let chart = chart_info(decoder, block);
     let path = block.required_string(decoder, "path");
@@ -216,14 +218,14 @@ fn blueprint(decoder: &mut Decoder, block: &Object<'_>) -> Option<Blueprint> {
         None => Some(Value::empty_map()),
         Some(node) => data(decoder, node, &block.field("input"), Precision::Text),
     };
-    Some(Blueprint {
+    Some(BlueprintConfig {
         chart: chart?,
         path: path?,
         input: input?,
     })
 }
 
-fn chart_info(decoder: &mut Decoder, block: &Object<'_>) -> Option<ChartInfo> {
+fn chart_info(decoder: &mut Decoder, block: &ObjectNode<'_>) -> Option<ChartInfo> {
     let chart = block.required_object(decoder, "chart")?;
     chart.only(decoder, &["name", "description", "version", "appVersion"]);
     let name = required_name(decoder, &chart, "name", names::chart_name);
@@ -245,7 +247,7 @@ type Rule = fn(&str) -> std::result::Result<(), String>;
 
 fn each_resource(
     decoder: &mut Decoder,
-    block: &Object<'_>,
+    block: &ObjectNode<'_>,
     known: &[&str],
     tag_rule: Rule,
     key_rule: Rule,
@@ -282,7 +284,12 @@ fn each_resource(
     complete.then_some(found)
 }
 
-fn resource(decoder: &mut Decoder, block: &Object<'_>, known: &[&str], tag_rule: Rule) -> Option<Resource> {
+fn resource(
+    decoder: &mut Decoder,
+    block: &ObjectNode<'_>,
+    known: &[&str],
+    tag_rule: Rule,
+) -> Option<Resource> {
     block.only(decoder, known);
     let repository = required_name(decoder, block, "repository", names::repository)
         // SolAr's older files carry the scheme, which the chart adds again.
@@ -319,7 +326,7 @@ fn resource(decoder: &mut Decoder, block: &Object<'_>, known: &[&str], tag_rule:
     })
 }
 
-fn pull_secret(decoder: &mut Decoder, block: &Object<'_>, node: &Node) -> Option<Option<String>> {
+fn pull_secret(decoder: &mut Decoder, block: &ObjectNode<'_>, node: &Node) -> Option<Option<String>> {
     let path = block.field("pullSecretName");
     let name = decoder.string(node, &path)?;
     if name.is_empty() {
@@ -328,7 +335,7 @@ fn pull_secret(decoder: &mut Decoder, block: &Object<'_>, node: &Node) -> Option
     checked(decoder, node, &path, name, names::object_name).map(Some)
 }
 
-fn required_name(decoder: &mut Decoder, block: &Object<'_>, field: &str, rule: Rule) -> Option<String> {
+fn required_name(decoder: &mut Decoder, block: &ObjectNode<'_>, field: &str, rule: Rule) -> Option<String> {
     let text = block.required_string(decoder, field)?;
     let node = block.get(field)?;
     checked(decoder, node, &block.field(field), text, rule)
@@ -359,7 +366,7 @@ enum Precision {
     Float64,
 }
 
-fn data_map(decoder: &mut Decoder, block: &Object<'_>, field: &str, precision: Precision) -> Option<Map> {
+fn data_map(decoder: &mut Decoder, block: &ObjectNode<'_>, field: &str, precision: Precision) -> Option<Map> {
     let Some(node) = block.get(field) else {
         return Some(Map::default());
     };

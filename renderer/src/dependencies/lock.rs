@@ -83,12 +83,13 @@ impl Dependency {
 /// What a chart depends on.
 pub fn wanted(metadata: &Metadata) -> Vec<Dependency> {
     #[derive(Deserialize)]
-    struct Config {
+    struct DeclaredDependencies {
         #[serde(default, deserialize_with = "or_default")]
         dependencies: Vec<Dependency>,
     }
     // The config blob is Helm's struct; it was checked when it was made.
-    serde_json::from_slice(&metadata.config).map_or_else(|_| Vec::new(), |config: Config| config.dependencies)
+    serde_json::from_slice(&metadata.config)
+        .map_or_else(|_| Vec::new(), |config: DeclaredDependencies| config.dependencies)
 }
 
 /// The hash by which Helm knows that a lock belongs to these dependencies.

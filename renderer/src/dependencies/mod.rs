@@ -21,8 +21,8 @@ use crate::repositories::web::Web;
 use crate::semver::Constraint;
 use crate::world::World;
 
+mod install;
 mod lock;
-mod place;
 mod stage;
 
 /// What is to be done.
@@ -77,7 +77,7 @@ pub enum Change {
 
 /// A chart whose dependencies are in place.
 #[derive(Debug, Clone)]
-pub struct Done {
+pub struct BuiltDependencies {
     /// The chart's folder.
     pub chart: PathBuf,
     /// Its archives; those of charts it names by `file://` are in results of their own, before.
@@ -96,7 +96,7 @@ pub struct Done {
 /// # Errors
 /// A chart or a lock that is wrong; a dependency that is not found, not reached or not what the lock
 /// holds it to. `charts/` and the lock are as they were then.
-pub fn run(chart: &Path, mode: Mode, reach: Reach<'_>) -> Result<Vec<Done>> {
+pub fn run(chart: &Path, mode: Mode, reach: Reach<'_>) -> Result<Vec<BuiltDependencies>> {
     let mut all = run_each(&[chart.to_owned()], mode, reach, &|_| ())?;
     all.pop().unwrap_or(Ok(Vec::new()))
 }
@@ -111,7 +111,7 @@ pub fn run_each(
     mode: Mode,
     reach: Reach<'_>,
     begins: &dyn Fn(usize),
-) -> Result<Vec<Result<Vec<Done>>>> {
+) -> Result<Vec<Result<Vec<BuiltDependencies>>>> {
     let client = match reach.client.ambient_host {
         AmbientHost::Target => &ClientOptions {
             ambient_host: AmbientHost::Nobody,
@@ -143,7 +143,7 @@ pub fn run_each(
 struct Manager<'a> {
     reach: Reach<'a>,
     web: Web<'a>,
-    done: RefCell<Vec<Done>>,
+    done: RefCell<Vec<BuiltDependencies>>,
 }
 
 /// An archive that waits to be put in place.
@@ -231,7 +231,7 @@ impl Manager<'_> {
             }
         }
         Diagnostics::or(problems, ())?;
-        let mut done = place::place(chart, draft, &staged)?;
+        let mut done = install::place(chart, draft, &staged)?;
         let locked: Vec<Dependency> = staged.into_iter().map(|one| one.locked).collect();
         if mode == Mode::Update || old.is_none() {
             done.lock = self.write_lock(&lock_path, old, &wanted, locked)?;
@@ -282,7 +282,7 @@ impl Manager<'_> {
             return Err(Diagnostic::error(Class::Chart, message).into());
         }
         let lock = Lock {
-            generated: place::timestamp(self.reach.world)?,
+            generated: install::timestamp(self.reach.world)?,
             digest,
             dependencies: locked,
         };

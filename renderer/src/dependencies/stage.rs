@@ -12,7 +12,7 @@ use crate::package::Packer;
 use crate::pipeline;
 use crate::provenance::{self, Claim};
 use crate::reference::{Digest, Repository, Tag};
-use crate::repositories::web::{Order, Wanted};
+use crate::repositories::web::{Order, VersionRequest};
 use crate::repositories::{check_listed, is_version, newest};
 use crate::semver::{Constraint, Version};
 
@@ -86,7 +86,7 @@ impl Manager<'_> {
         let threads = crate::parallel::processors();
         let prepared = pipeline::from_folder(
             &folder,
-            pipeline::Versions::default(),
+            pipeline::VersionOverrides::default(),
             stamp,
             &mut Packer::new(threads),
         )?;
@@ -161,8 +161,8 @@ impl Manager<'_> {
 
     fn of_web(&self, repository: &str, dependency: &Dependency, pick: &Pick, to: &Path) -> Result<Fetched> {
         let (wanted, expected) = match pick {
-            Pick::Newest(constraint) => (Wanted::Newest(constraint, &dependency.version), None),
-            Pick::Locked(version, expected) => (Wanted::Exact(version), expected.as_ref()),
+            Pick::Newest(constraint) => (VersionRequest::Newest(constraint, &dependency.version), None),
+            Pick::Locked(version, expected) => (VersionRequest::Exact(version), expected.as_ref()),
         };
         let listed = |version: &str| (dependency.name.clone(), version.to_owned());
         let signed = self.reach.keyring.is_some();

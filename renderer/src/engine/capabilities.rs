@@ -8,7 +8,7 @@ use std::rc::Rc;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::source::{Location, Source, Span};
 use crate::template::print::quote;
-use crate::template::{Fault, Kind, Method, Object, Type, Val};
+use crate::template::{FuncError, Kind, Method, Object, Type, Val};
 
 /// What Helm 4.3.1 knows, in its order.
 const API_VERSIONS: &[&str] = &[
@@ -314,7 +314,7 @@ impl Object for KubeVersion {
         METHODS
     }
 
-    fn call(&self, name: &str, _args: &[Val]) -> std::result::Result<Val, Fault> {
+    fn call(&self, name: &str, _args: &[Val]) -> std::result::Result<Val, FuncError> {
         match name {
             "GitVersion" => Ok(Val::str(self.version.as_str())),
             _ => Ok(Val::str(self.normalized.as_str())),
@@ -371,7 +371,7 @@ impl Object for VersionSet {
         METHODS
     }
 
-    fn call(&self, _name: &str, args: &[Val]) -> std::result::Result<Val, Fault> {
+    fn call(&self, _name: &str, args: &[Val]) -> std::result::Result<Val, FuncError> {
         let wanted = args.first().and_then(Val::as_str);
         let has = wanted.is_some_and(|wanted| self.0.iter().any(|name| *wanted == name.as_str()));
         Ok(Val::Bool(has))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::glob::Glob;
 use crate::chart::body::Body;
-use crate::template::{Fault, Kind, Map, Method, Object, Str, Type, Val};
+use crate::template::{FuncError, Kind, Map, Method, Object, Str, Type, Val};
 use crate::yaml;
 
 /// Files by path. Cheap to clone.
@@ -122,7 +122,7 @@ impl Object for Files {
         METHODS
     }
 
-    fn call(&self, name: &str, args: &[Val]) -> Result<Val, Fault> {
+    fn call(&self, name: &str, args: &[Val]) -> Result<Val, FuncError> {
         let path = match args.first() {
             Some(Val::Str(path)) => path.to_text().into_owned(),
             _ => String::new(),
@@ -142,7 +142,7 @@ impl Object for Files {
                         .unwrap_or_default(),
                 )
             })),
-            other => return Err(Fault::new(format!("no method {other}"))),
+            other => return Err(FuncError::new(format!("no method {other}"))),
         })
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::values_methods::{METHODS, VALUES};
 use crate::funcs::{Context, FAMILIES, WORK};
 use crate::template::{
-    Call, EngineFunc, Failure, Fault, Func, Functions, ParseError, Run, Signature, Str, Type, Val, print,
+    Call, EngineFunc, Failure, Func, FuncError, Functions, ParseError, Run, Signature, Str, Type, Val, print,
 };
 
 /// How often templates may include one name within itself, as in Helm.
@@ -89,7 +89,7 @@ fn include(run: &mut Run<'_, Context>, args: &[Val]) -> Result<Val, Failure> {
     if *count > MAX_INCLUDES {
         let message =
             format!("rendering template has a nested reference name: {name}: unable to execute template");
-        return Err(Failure::Fault(Fault::new(message)));
+        return Err(Failure::Fault(FuncError::new(message)));
     }
     *count += 1;
     let printed = run.include(&name, dot.clone());
@@ -121,8 +121,8 @@ fn tpl(run: &mut Run<'_, Context>, args: &[Val]) -> Result<Val, Failure> {
     }
 }
 
-fn cannot_parse(text: &Str, error: &ParseError) -> Fault {
-    Fault::new(format!(
+fn cannot_parse(text: &Str, error: &ParseError) -> FuncError {
+    FuncError::new(format!(
         "cannot parse template {}: template: {ROOT}:{}: {}",
         print::quote_bytes(text.as_bytes()),
         error.line,
@@ -155,7 +155,7 @@ fn find(bytes: &[u8], from: usize) -> Option<usize> {
     Some(from + found)
 }
 
-fn lookup(_: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn lookup(_: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Map(crate::template::Map::default()))
 }
 

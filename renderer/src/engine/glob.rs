@@ -9,10 +9,10 @@ const MAX_PATTERN_DEPTH: usize = 32;
 
 /// A pattern that can be matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Glob(Vec<Part>);
+pub(super) struct Glob(Vec<GlobPart>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum GlobPart {
     Char(char),
     /// `?`
     One,
@@ -24,7 +24,7 @@ enum Part {
         negated: bool,
         ranges: Vec<(char, char)>,
     },
-    Either(Vec<Vec<Part>>),
+    Either(Vec<Vec<GlobPart>>),
 }
 
 impl Glob {
@@ -38,19 +38,19 @@ impl Glob {
 
     /// Matches everything.
     pub(super) fn all() -> Self {
-        Self(vec![Part::All])
+        Self(vec![GlobPart::All])
     }
 
     pub(super) fn matches(&self, name: &str) -> bool {
         let name: Vec<char> = name.chars().collect();
-        let parts: Vec<&Part> = self.0.iter().collect();
+        let parts: Vec<&GlobPart> = self.0.iter().collect();
         let mut steps = 0;
         matches(&parts, &name, &mut steps)
     }
 }
 
 /// Parts up to the end, or to what ends an alternative.
-fn sequence(pattern: &[char], position: &mut usize, depth: usize) -> Option<Vec<Part>> {
+fn sequence(pattern: &[char], position: &mut usize, depth: usize) -> Option<Vec<GlobPart>> {
     if depth > MAX_PATTERN_DEPTH {
         return None;
     }
@@ -63,24 +63,24 @@ fn sequence(pattern: &[char], position: &mut usize, depth: usize) -> Option<Vec<
         parts.push(match character {
             '*' if pattern.get(*position) == Some(&'*') => {
                 *position += 1;
-                Part::All
+                GlobPart::All
             }
-            '*' => Part::Many,
-            '?' => Part::One,
+            '*' => GlobPart::Many,
+            '?' => GlobPart::One,
             '\\' => {
                 let escaped = pattern.get(*position)?;
                 *position += 1;
-                Part::Char(*escaped)
+                GlobPart::Char(*escaped)
             }
             '[' => set(pattern, position)?,
             '{' => alternatives(pattern, position, depth)?,
-            other => Part::Char(*other),
+            other => GlobPart::Char(*other),
         });
     }
     Some(parts)
 }
 
-fn set(pattern: &[char], position: &mut usize) -> Option<Part> {
+fn set(pattern: &[char], position: &mut usize) -> Option<GlobPart> {
     let negated = pattern.get(*position) == Some(&'!');
     *position += usize::from(negated);
     let mut ranges = Vec::new();
@@ -107,10 +107,10 @@ fn set(pattern: &[char], position: &mut usize) -> Option<Part> {
             ranges.push((from, from));
         }
     }
-    (!ranges.is_empty()).then_some(Part::Set { negated, ranges })
+    (!ranges.is_empty()).then_some(GlobPart::Set { negated, ranges })
 }
 
-fn alternatives(pattern: &[char], position: &mut usize, depth: usize) -> Option<Part> {
+fn alternatives(pattern: &[char], position: &mut usize, depth: usize) -> Option<GlobPart> {
     let mut list = Vec::new();
     loop {
         list.push(sequence(pattern, position, depth + 1)?);
@@ -118,12 +118,12 @@ fn alternatives(pattern: &[char], position: &mut usize, depth: usize) -> Option<
         let end = pattern.get(*position).copied().unwrap_or('}');
         *position += 1;
         if end == '}' {
-            return Some(Part::Either(list));
+            return Some(GlobPart::Either(list));
         }
     }
 }
 
-fn matches(parts: &[&Part], name: &[char], steps: &mut usize) -> bool {
+fn matches(parts: &[&GlobPart], name: &[char], steps: &mut usize) -> bool {
     *steps += 1;
     if *steps > MAX_MATCH_STEPS {
         return false;
@@ -136,19 +136,19 @@ fn matches(parts: &[&Part], name: &[char], steps: &mut usize) -> bool {
         None => false,
     };
     match part {
-        Part::Char(wanted) => one(&|found| found == *wanted, steps),
-        Part::One => one(&|found| found != '/', steps),
-        Part::Set { negated, ranges } => {
+        GlobPart::Char(wanted) => one(&|found| found == *wanted, steps),
+        GlobPart::One => one(&|found| found != '/', steps),
+        GlobPart::Set { negated, ranges } => {
             let inside = |found| ranges.iter().any(|(from, to)| (*from..=*to).contains(&found));
             one(&|found| inside(found) != *negated, steps)
         }
-        Part::Many | Part::All => {
-            let stops = matches!(part, Part::Many);
+        GlobPart::Many | GlobPart::All => {
+            let stops = matches!(part, GlobPart::Many);
             let reach = name.iter().take_while(|found| !stops || **found != '/').count();
             (0..=reach).any(|taken| matches(rest, name.get(taken..).unwrap_or_default(), steps))
         }
-        Part::Either(list) => list.iter().any(|alternative| {
-            let parts: Vec<&Part> = alternative.iter().chain(rest.iter().copied()).collect();
+        GlobPart::Either(list) => list.iter().any(|alternative| {
+            let parts: Vec<&GlobPart> = alternative.iter().chain(rest.iter().copied()).collect();
             matches(&parts, name, steps)
         }),
     }

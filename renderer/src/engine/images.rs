@@ -1,6 +1,6 @@
 //! The container images that objects use.
 //!
-//! In: rendered objects. Out: [`Image`]s, each once, in order, with the fields that name it.
+//! In: rendered objects. Out: [`ImageReference`]s, each once, in order, with the fields that name it.
 //!
 //! # Where images are looked for
 //!
@@ -23,7 +23,7 @@ const MAX_DEPTH: usize = 100;
 
 /// An image, and what uses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Image {
+pub struct ImageReference {
     /// As it is written: `registry/repository:tag`.
     pub name: String,
     /// Every field that names it.
@@ -50,14 +50,14 @@ pub struct Use {
 }
 
 /// The images of objects, given with the templates they come from.
-pub fn images<'o>(objects: impl IntoIterator<Item = (&'o str, &'o Value)>) -> Vec<Image> {
+pub fn images<'o>(objects: impl IntoIterator<Item = (&'o str, &'o Value)>) -> Vec<ImageReference> {
     let mut found: BTreeMap<String, Vec<Use>> = BTreeMap::new();
     for (source, object) in objects {
         look(source, object, 0, &mut found);
     }
     found
         .into_iter()
-        .map(|(name, uses)| Image { name, uses })
+        .map(|(name, uses)| ImageReference { name, uses })
         .collect()
 }
 

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::blame::RENDERED_LINES;
+use super::locate_error::RENDERED_LINES;
 use super::manifest_head::Head;
 use crate::chart::body::Body;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
@@ -124,7 +124,7 @@ pub struct Crd {
 
 /// What of it is printed.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Choice {
+pub struct ManifestFilter {
     /// `--no-hooks`
     pub no_hooks: bool,
     /// `--skip-tests`
@@ -236,13 +236,13 @@ impl Manifests {
     }
 
     /// The hooks that a choice leaves.
-    pub fn chosen_hooks(&self, choice: Choice) -> impl Iterator<Item = &Manifest> {
+    pub fn chosen_hooks(&self, choice: ManifestFilter) -> impl Iterator<Item = &Manifest> {
         let hooks = self.hooks.iter();
         hooks.filter(move |hook| !(choice.no_hooks || choice.skip_tests && hook.is_test()))
     }
 
     /// What `helm template` prints: CRDs, manifests, hooks.
-    pub fn print(&self, crds: &[Crd], choice: Choice) -> String {
+    pub fn print(&self, crds: &[Crd], choice: ManifestFilter) -> String {
         let hooks = self.chosen_hooks(choice);
         let printed = self.manifests.iter().chain(hooks).map(Manifest::room);
         // Large outputs would be copied as they grow.

@@ -50,7 +50,7 @@ impl Head {
     /// booleans become texts.
     pub(super) fn of(node: &Node, source: &Arc<Source>) -> Result<Self> {
         let mut head = Self::default();
-        let reader = Reader { source };
+        let reader = HeadReader { source };
         if !node.is_null() && !matches!(node.kind, Kind::Map(_)) {
             return Err(reader.refuse(node, "value", "util.SimpleHead"));
         }
@@ -73,11 +73,11 @@ fn sorted(node: &Node) -> Vec<&Entry> {
     entries
 }
 
-struct Reader<'s> {
+struct HeadReader<'s> {
     source: &'s Arc<Source>,
 }
 
-impl Reader<'_> {
+impl HeadReader<'_> {
     fn metadata(&self, node: &Node, head: &mut Head) -> Result<()> {
         if !node.is_null() && !matches!(node.kind, Kind::Map(_)) {
             let wanted = "struct { Name string \"json:\\\"name\\\"\"; Annotations map[string]string \

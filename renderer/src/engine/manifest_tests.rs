@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::manifest::{Choice, Crd, Manifests, split};
+use super::manifest::{Crd, ManifestFilter, Manifests, split};
 use crate::chart::body::Body;
 use crate::diag::Class;
 
@@ -74,17 +74,17 @@ fn manifests_come_in_install_order_and_hooks_behind_them() {
     let expected = "---\n# Source: c/templates/z.yaml\nkind: Namespace\n\n---\n# Source: c/templates/a.yaml\nkind: \
                     Service\nmetadata: {name: s}\n\n\n---\n# Source: c/templates/a.yaml\n# only a comment\n\n---\n# \
                     Source: c/templates/z.yaml\nkind: Able\n\n---\n# Source: c/templates/z.yaml\nkind: Zed\n";
-    let no_hooks = Choice {
+    let no_hooks = ManifestFilter {
         no_hooks: true,
         skip_tests: false,
     };
     assert_eq!(all.print(&[], no_hooks), expected);
-    let skip_tests = Choice {
+    let skip_tests = ManifestFilter {
         no_hooks: false,
         skip_tests: true,
     };
     assert_eq!(all.print(&[], skip_tests), expected);
-    let whole = all.print(&[], Choice::default());
+    let whole = all.print(&[], ManifestFilter::default());
     assert_eq!(
         whole,
         format!(
@@ -101,10 +101,10 @@ fn crds_come_first_and_nothing_is_a_line_break() {
     };
     let all = Manifests::default();
     assert_eq!(
-        all.print(&[crd], Choice::default()),
+        all.print(&[crd], ManifestFilter::default()),
         "---\n# Source: c/crds/x.yaml\nkind: X\n"
     );
-    assert_eq!(all.print(&[], Choice::default()), "\n");
+    assert_eq!(all.print(&[], ManifestFilter::default()), "\n");
 }
 
 #[test]

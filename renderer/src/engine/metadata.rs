@@ -3,7 +3,7 @@
 //! Helm 4.3.1 makes a map of its struct: every field is there, absent ones as the zero of
 //! their type, and a name that is no field is nil like any missing key.
 
-use crate::chart::details::{Dependency, Details, Maintainer};
+use crate::chart::details::{DependencyDetails, Details, Maintainer};
 use crate::value::{Map, Value};
 
 /// The map, without `IsRoot`.
@@ -63,8 +63,8 @@ fn maintainer(one: &Maintainer) -> Value {
     Value::Map(fields.into_iter().collect())
 }
 
-fn dependency(one: &Dependency) -> Value {
-    let Dependency {
+fn dependency(one: &DependencyDetails) -> Value {
+    let DependencyDetails {
         name,
         version,
         repository,

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::functions::functions;
-use super::problem::Problem;
 use super::stack::on_large_stack;
+use super::template_error::TemplateError;
 use crate::chart::body::Body;
 use crate::diag::Result;
 use crate::parallel::both;
@@ -21,7 +21,7 @@ const SHARED_BYTES: usize = 128 << 10;
 
 /// One chart of a release, by itself or within others: what the engine needs of it.
 #[derive(Debug, Clone)]
-pub struct Unit {
+pub struct ProgramUnit {
     /// Its name, or the alias under which its parent uses it: where its values are.
     pub name: String,
     /// Its path from the root chart, as `parent/charts/child`.
@@ -35,12 +35,12 @@ pub struct Unit {
     /// `.Files`.
     pub files: Vec<(Arc<str>, Body)>,
     /// The charts it uses.
-    pub children: Vec<Unit>,
+    pub children: Vec<ProgramUnit>,
 }
 
 /// A template file that is to be run.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct RunnableTemplate {
     /// Its full name, as in `# Source:`.
     pub(super) name: Arc<str>,
     /// Which unit it belongs to: the place in a walk, parents first.
@@ -50,10 +50,10 @@ pub(super) struct Entry {
 /// Every template of a chart and its dependencies, parsed. Shared between threads.
 #[derive(Debug)]
 pub struct Program {
-    pub(super) root: Unit,
+    pub(super) root: ProgramUnit,
     pub(super) set: Set,
     /// In the order in which Helm runs them: deepest folders first, names descending.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<RunnableTemplate>,
 }
 
 /// Texts that have been parsed, by the place of their source in memory: charts that hold
@@ -84,17 +84,20 @@ fn key(source: &Arc<Source>) -> usize {
 
 impl Program {
     /// Parses the templates of a chart and its dependencies.
-    pub fn new(root: Unit) -> Result<Self> {
-        Self::try_new(root)?.map_err(|problems| problems.iter().map(Problem::diagnostic).collect())
+    pub fn new(root: ProgramUnit) -> Result<Self> {
+        Self::try_new(root)?.map_err(|problems| problems.iter().map(TemplateError::diagnostic).collect())
     }
 
     /// As [`Program::new`]; the inner errors have Go's words too, and Helm names the first.
-    pub fn try_new(root: Unit) -> Result<std::result::Result<Self, Vec<Problem>>> {
+    pub fn try_new(root: ProgramUnit) -> Result<std::result::Result<Self, Vec<TemplateError>>> {
         Self::with(root, &Parsed::default())
     }
 
     /// As [`Program::try_new`], without parsing again what is known.
-    pub(super) fn with(root: Unit, known: &Parsed) -> Result<std::result::Result<Self, Vec<Problem>>> {
+    pub(super) fn with(
+        root: ProgramUnit,
+        known: &Parsed,
+    ) -> Result<std::result::Result<Self, Vec<TemplateError>>> {
         let mut files = Vec::new();
         collect(&root, &mut 0, &mut files);
         files.sort_by_cached_key(|(name, ..)| {
@@ -102,7 +105,9 @@ impl Program {
             Reverse((depth, Arc::clone(name)))
         });
         let set = parse(&files, known)?;
-        let entries = files.into_iter().map(|(name, unit, _)| Entry { name, unit });
+        let entries = files
+            .into_iter()
+            .map(|(name, unit, _)| RunnableTemplate { name, unit });
         Ok(set.map(|set| Self {
             root,
             set,
@@ -115,7 +120,7 @@ impl Program {
 type TextFile = (Arc<str>, usize, Arc<Source>);
 
 /// Every text that is no template is a problem.
-fn parse(files: &[TextFile], known: &Parsed) -> Result<std::result::Result<Set, Vec<Problem>>> {
+fn parse(files: &[TextFile], known: &Parsed) -> Result<std::result::Result<Set, Vec<TemplateError>>> {
     let mut parses = match parse_each(files, known) {
         Some(parses) => parses,
         None => on_large_stack(|| rest(files, &AtomicUsize::new(0), known, &Room::unlimited()))?
@@ -143,7 +148,7 @@ fn bytes(files: &[TextFile]) -> usize {
 }
 
 /// A text's place, and what it defines or what is wrong with it.
-type Parse = (usize, std::result::Result<Vec<Arc<Tree>>, Problem>);
+type Parse = (usize, std::result::Result<Vec<Arc<Tree>>, TemplateError>);
 
 /// In any order. None when a text nests too deep for the stack that there is: threads of their own are for
 /// these rare texts, as trees that are made on this thread lie where its memory is.
@@ -179,7 +184,7 @@ fn trees(
     source: &Arc<Source>,
     known: &Parsed,
     room: &Room,
-) -> std::result::Result<Vec<Arc<Tree>>, Problem> {
+) -> std::result::Result<Vec<Arc<Tree>>, TemplateError> {
     let own = source.renamed(&**name);
     if let Some((first, trees)) = known.get(source) {
         return Ok(trees
@@ -189,7 +194,7 @@ fn trees(
     }
     let trees = functions()
         .parse_within(name, &own, room)
-        .map_err(Problem::Parse)?;
+        .map_err(TemplateError::Parse)?;
     known.keep(source, name, &trees.as_slice().into());
     Ok(trees)
 }
@@ -220,7 +225,7 @@ fn renamed(tree: &Arc<Tree>, first: &Arc<str>, name: &Arc<str>, source: &Arc<Sou
 }
 
 /// Units in the order of a walk.
-fn collect(unit: &Unit, next: &mut usize, out: &mut Vec<TextFile>) {
+fn collect(unit: &ProgramUnit, next: &mut usize, out: &mut Vec<TextFile>) {
     let own = *next;
     *next += 1;
     for (path, source) in &unit.templates {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::functions::functions;
 use super::limits::Limits;
-use super::problem::Problem;
 use super::stack::on_large_stack;
+use super::template_error::TemplateError;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::funcs::Context;
 use crate::source::{Location, Source, Span};
@@ -84,7 +84,7 @@ pub fn name_from_template(text: &str, world: &Arc<dyn World>, seed: Option<u64>)
         let source = Source::new("--name-template", text);
         let trees = functions()
             .parse(&Arc::from(NAME), &source)
-            .map_err(Problem::Parse)?;
+            .map_err(TemplateError::Parse)?;
         let mut set = Set::default();
         for tree in trees {
             set.add(tree);
@@ -96,7 +96,7 @@ pub fn name_from_template(text: &str, world: &Arc<dyn World>, seed: Option<u64>)
         let Some(tree) = run.find(NAME) else {
             return Ok(String::new());
         };
-        let bytes = run.execute(&tree, Val::Nil).map_err(|error| Problem::Run {
+        let bytes = run.execute(&tree, Val::Nil).map_err(|error| TemplateError::Run {
             error,
             names: run.template_names(),
         })?;

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::blame::Traced;
 use super::files::Files;
 use super::functions::{functions, without_no_value};
 use super::limits::Limits;
-use super::problem::Problem;
-use super::program::{Program, Unit};
+use super::locate_error::Traced;
+use super::program::{Program, ProgramUnit};
 use super::stack::on_large_stack;
+use super::template_error::TemplateError;
 use super::values_methods::VALUES;
 use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::funcs::Context;
@@ -21,7 +21,7 @@ use crate::value as data;
 use crate::world::World;
 
 /// What a rendering is made with beside the chart.
-pub struct Input<'a> {
+pub struct RenderInput<'a> {
     /// The root chart's values, with those of its dependencies in them.
     pub values: &'a data::Map,
     /// `.Release`.
@@ -42,27 +42,31 @@ pub struct Input<'a> {
 
 /// What came out.
 #[derive(Debug, Default)]
-pub struct Output {
+pub struct RenderOutput {
     /// The text of each template that is no partial, by full name, in the order they ran.
     pub texts: Vec<(Arc<str>, String)>,
     /// The functions called whose result differs from run to run.
     pub impure: Vec<&'static str>,
-    /// The functions called whose random results come from [`Input::seed`].
+    /// The functions called whose random results come from [`RenderInput::seed`].
     pub predictable: Vec<&'static str>,
-    /// What [`Input::traced`] asks for.
+    /// What [`RenderInput::traced`] asks for.
     pub origins: Traced,
 }
 
 impl Program {
     /// Runs every template that is no partial. The first failure ends it, as in Helm.
-    pub fn render(&self, input: &Input<'_>) -> Result<Output> {
+    pub fn render(&self, input: &RenderInput<'_>) -> Result<RenderOutput> {
         let (output, problems) = self.run(input, true)?;
-        let problems = problems.iter().map(Problem::diagnostic).collect();
+        let problems = problems.iter().map(TemplateError::diagnostic).collect();
         Diagnostics::or(problems, output)
     }
 
     /// What could be rendered, and every failure, or the first alone.
-    pub fn run(&self, input: &Input<'_>, first_ends: bool) -> Result<(Output, Vec<Problem>)> {
+    pub fn run(
+        &self,
+        input: &RenderInput<'_>,
+        first_ends: bool,
+    ) -> Result<(RenderOutput, Vec<TemplateError>)> {
         let ran = on_large_stack(|| self.run_here(input, first_ends))?;
         // Templates see nothing of a file that can't be read, so this counts more than their words.
         Diagnostics::or(unread(&self.root), ran)
@@ -77,19 +81,19 @@ impl Program {
         })
     }
 
-    fn run_here(&self, input: &Input<'_>, first_ends: bool) -> (Output, Vec<Problem>) {
+    fn run_here(&self, input: &RenderInput<'_>, first_ends: bool) -> (RenderOutput, Vec<TemplateError>) {
         // First, so that it ends when all values are gone.
         let _limited = input.limits.hold();
         let values = Map::with(MapType::Named(VALUES), entries(input.values));
         let mut scopes = Vec::new();
-        let shared = Shared {
+        let shared = SharedScope {
             release: release(input.release),
             capabilities: (input.capabilities)(),
         };
         scope(&self.root, true, values, &shared, &mut scopes);
         let context = Context::new(Arc::clone(&input.world), input.seed, input.lint);
         let mut run = input.limits.on(Run::new(functions(), &self.set, context));
-        let (mut output, mut problems) = (Output::default(), Vec::new());
+        let (mut output, mut problems) = (RenderOutput::default(), Vec::new());
         let mut texts = Vec::new();
         for entry in &self.entries {
             let base = entry.name.rsplit('/').next().unwrap_or(&entry.name);
@@ -103,11 +107,11 @@ impl Program {
                     output.texts.push((Arc::clone(&entry.name), text));
                     continue;
                 }
-                Ok(Err(_)) => Problem::NotText {
+                Ok(Err(_)) => TemplateError::NotText {
                     name: Arc::clone(&entry.name),
                     place: self.not_utf8(&entry.name),
                 },
-                Err(error) => Problem::Run {
+                Err(error) => TemplateError::Run {
                     error,
                     names: run.template_names(),
                 },
@@ -121,7 +125,7 @@ impl Program {
         output.impure = run.context.impure.iter().copied().collect();
         output.predictable = run.context.predictable.iter().copied().collect();
         // A chart can make maps that hold themselves; what is left of them would stay for ever.
-        for Scope { dot, .. } in scopes {
+        for TemplateScope { dot, .. } in scopes {
             for (key, _) in dot.entries() {
                 dot.remove(&key);
             }
@@ -131,7 +135,7 @@ impl Program {
 }
 
 /// Why files could not be read that templates asked for.
-fn unread(unit: &Unit) -> Vec<Diagnostic> {
+fn unread(unit: &ProgramUnit) -> Vec<Diagnostic> {
     let own = unit.files.iter().filter_map(|(_, body)| body.problem());
     let own = own.flat_map(Diagnostics::into_vec);
     own.chain(unit.children.iter().flat_map(unread)).collect()
@@ -139,7 +143,7 @@ fn unread(unit: &Unit) -> Vec<Diagnostic> {
 
 fn run_one(
     run: &mut Run<'_, Context>,
-    scope: &Scope,
+    scope: &TemplateScope,
     name: &Arc<str>,
     traced: Option<&mut Traced>,
 ) -> std::result::Result<Vec<u8>, Box<Error>> {
@@ -163,20 +167,26 @@ fn run_one(
 }
 
 /// What a chart's templates see.
-struct Scope {
+struct TemplateScope {
     path: String,
     dot: Map,
 }
 
-struct Shared {
+struct SharedScope {
     release: Val,
     capabilities: Val,
 }
 
 /// The scopes of a chart and those it uses, parents first; the chart's own.
-fn scope(unit: &Unit, root: bool, values: Map, shared: &Shared, out: &mut Vec<Scope>) -> Map {
+fn scope(
+    unit: &ProgramUnit,
+    root: bool,
+    values: Map,
+    shared: &SharedScope,
+    out: &mut Vec<TemplateScope>,
+) -> Map {
     let dot = Map::typed(MapType::Named(VALUES));
-    out.push(Scope {
+    out.push(TemplateScope {
         path: unit.path.clone(),
         dot: dot.clone(),
     });

@@ -8,15 +8,15 @@ use super::manifest::Crd;
 use super::release::Release;
 use crate::diag::Diagnostic;
 use crate::value::Map;
-use crate::values::Places;
+use crate::values::ValueOrigins;
 use crate::world::{System, World};
 
 /// What is to be rendered.
-pub struct Request {
+pub struct RenderRequest {
     /// What the user's flags say.
     pub values: Map,
     /// Where they stand, as far as that is known: for errors about them.
-    pub places: Places,
+    pub places: ValueOrigins,
     /// `.Release`
     pub release: Release,
     /// `.Capabilities`
@@ -33,12 +33,12 @@ pub struct Request {
     pub limits: Limits,
 }
 
-impl Request {
+impl RenderRequest {
     /// Helm's defaults: namespace `default`, no values, an installation, this machine's clock.
     pub fn new(name: &str) -> Self {
         Self {
             values: Map::default(),
-            places: Places::default(),
+            places: ValueOrigins::default(),
             release: Release {
                 name: name.to_owned(),
                 namespace: "default".to_owned(),
@@ -56,7 +56,7 @@ impl Request {
 }
 
 /// What came out.
-pub struct Rendered {
+pub struct RenderedChart {
     /// The root chart's name.
     pub chart: String,
     /// The text of each template by its full name.
@@ -65,7 +65,7 @@ pub struct Rendered {
     pub crds: Vec<Crd>,
     /// The functions called whose result differs from run to run.
     pub impure: Vec<&'static str>,
-    /// The functions called whose random results come from [`Request::seed`]: whoever knows the seed has the
+    /// The functions called whose random results come from [`RenderRequest::seed`]: whoever knows the seed has the
     /// same keys and passwords.
     pub predictable: Vec<&'static str>,
     /// What the user should know of the chart.

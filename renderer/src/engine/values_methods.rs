@@ -1,6 +1,6 @@
 //! The methods of `.Values` (Helm's `common.Values`), which keys of the same names hide behind.
 
-use crate::template::{Fault, Map, MapMethod, MapType, Type, Val, print};
+use crate::template::{FuncError, Map, MapMethod, MapType, Type, Val, print};
 use crate::yaml;
 
 /// The type's name in Go.
@@ -35,25 +35,25 @@ fn path(args: &[Val]) -> String {
 }
 
 /// The table at a path of keys with dots between.
-fn table(map: &Map, path: &str) -> Result<Map, Fault> {
+fn table(map: &Map, path: &str) -> Result<Map, FuncError> {
     path.split('.')
         .try_fold(map.as_type(MapType::Named(VALUES)), |table, key| {
             match table.get(key) {
                 Some(Val::Map(inner)) => Ok(inner.as_type(MapType::Named(VALUES))),
-                _ => Err(Fault::new(format!("{} is not a table", print::quote(key)))),
+                _ => Err(FuncError::new(format!("{} is not a table", print::quote(key)))),
             }
         })
 }
 
 /// What is at a path of keys and is no table.
-fn value(map: &Map, path: &str) -> Result<Val, Fault> {
+fn value(map: &Map, path: &str) -> Result<Val, FuncError> {
     if path.is_empty() {
         return Err("YAML path cannot be empty".into());
     }
     let (tables, key) = path
         .rsplit_once('.')
         .map_or((None, path), |(tables, key)| (Some(tables), key));
-    let missing = || Fault::new(format!("{} is not a value", print::quote(key)));
+    let missing = || FuncError::new(format!("{} is not a value", print::quote(key)));
     let found = match tables {
         Some(tables) => table(map, tables).map_err(|_| missing())?,
         None => map.clone(),

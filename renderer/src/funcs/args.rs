@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::Context;
 use crate::template::print::sprint;
-use crate::template::{Call, Fault, Func, Kind, Str, Type, Val, memory};
+use crate::template::{Call, Func, FuncError, Kind, Str, Type, Val, memory};
 
 /// The longest text a function may make, in bytes.
 pub const MAX_TEXT: usize = 64 << 20;
@@ -16,7 +16,7 @@ pub const MAX_ITEMS: usize = 1_000_000;
 pub(super) const NIL_POINTER: &str = "runtime error: invalid memory address or nil pointer dereference";
 
 /// The body of a function.
-pub(super) type Body = fn(&mut Call<'_, Context>) -> Result<Val, Fault>;
+pub(super) type Body = fn(&mut Call<'_, Context>) -> Result<Val, FuncError>;
 
 /// A row of a table.
 pub(super) const fn func(
@@ -83,7 +83,7 @@ pub(super) fn items(value: &Val) -> Option<Cow<'_, [Val]>> {
 }
 
 /// The items, or the words of sprig's error, which end in the kind.
-pub(super) fn items_or<'a>(value: &'a Val, error: &str) -> Result<Cow<'a, [Val]>, Fault> {
+pub(super) fn items_or<'a>(value: &'a Val, error: &str) -> Result<Cow<'a, [Val]>, FuncError> {
     match items(value) {
         Some(items) => Ok(items),
         None if value.is_nil() => Err(NIL_POINTER.into()),
@@ -92,7 +92,7 @@ pub(super) fn items_or<'a>(value: &'a Val, error: &str) -> Result<Cow<'a, [Val]>
 }
 
 /// Refuses a text too long to be meant.
-pub(super) fn check_text(length: usize) -> Result<(), Fault> {
+pub(super) fn check_text(length: usize) -> Result<(), FuncError> {
     if length > MAX_TEXT {
         return Err(format!("the result would be longer than {MAX_TEXT} bytes").into());
     }
@@ -100,7 +100,7 @@ pub(super) fn check_text(length: usize) -> Result<(), Fault> {
 }
 
 /// Refuses a list too long to be meant.
-pub(super) fn check_items(length: usize) -> Result<(), Fault> {
+pub(super) fn check_items(length: usize) -> Result<(), FuncError> {
     if length > MAX_ITEMS {
         return Err(format!("the result would have more than {MAX_ITEMS} items").into());
     }
@@ -108,7 +108,7 @@ pub(super) fn check_items(length: usize) -> Result<(), Fault> {
 }
 
 /// Refuses what would take more memory than the rendering may; the run ends with its own words.
-fn check_memory(bytes: usize) -> Result<(), Fault> {
+fn check_memory(bytes: usize) -> Result<(), FuncError> {
     if memory::fits(bytes) {
         return Ok(());
     }

@@ -5,7 +5,7 @@ use super::Context;
 use crate::gotext::runes::{
     is_lower, is_name, is_number, is_punct, is_space, is_title, is_upper, to_lower, to_title, to_upper,
 };
-use crate::template::{Call, Fault, Str, Val};
+use crate::template::{Call, FuncError, Str, Val};
 
 /// The characters with their bytes; each byte that is not UTF-8 is a U+FFFD.
 pub(super) fn runes(text: &Str) -> Vec<(char, &[u8])> {
@@ -21,11 +21,11 @@ pub(super) fn runes(text: &Str) -> Vec<(char, &[u8])> {
     out
 }
 
-pub(super) fn upper(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn upper(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(mapped(&call.str(0), to_upper))
 }
 
-pub(super) fn lower(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn lower(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(mapped(&call.str(0), to_lower))
 }
 
@@ -38,7 +38,7 @@ fn mapped(text: &Str, map: impl Fn(char) -> char) -> Val {
 
 /// Go's `strings.Title`: a word starts where something other than a letter, a digit or an
 /// underscore ends; beyond ASCII only where white space ends.
-pub(super) fn title(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn title(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let mut before = ' ';
     let parts = |c: char| {
         if c.is_ascii() {
@@ -62,7 +62,7 @@ pub(super) fn title(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::str(out))
 }
 
-pub(super) fn untitle(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn untitle(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let mut starts = true;
     let text = call.str(0);
     let out: String = text
@@ -76,7 +76,7 @@ pub(super) fn untitle(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::str(out))
 }
 
-pub(super) fn swapcase(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn swapcase(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let mut starts = true;
     let text = call.str(0);
     let swap = |c: char| {
@@ -98,7 +98,7 @@ pub(super) fn swapcase(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
 }
 
 /// goutils takes each byte for a character of Latin-1, and so spoils other characters.
-pub(super) fn nospace(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn nospace(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = call.str(0);
     if !text.as_bytes().iter().any(|byte| is_space(char::from(*byte))) {
         return Ok(Val::Str(text));
@@ -108,7 +108,7 @@ pub(super) fn nospace(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
 }
 
 /// goutils takes each byte for a character of Latin-1 here too.
-pub(super) fn initials(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn initials(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = call.str(0);
     let mut gap = true;
     let first = latin(&text).filter(|c| {
@@ -127,7 +127,7 @@ fn is_connector(c: char) -> bool {
 }
 
 /// Leading connectors stay, and of several in a row all but the last.
-pub(super) fn camelcase(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn camelcase(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = call.str(0);
     let text = text.to_text();
     let Some(start) = text.find(|c| !is_connector(c)) else {
@@ -165,11 +165,11 @@ pub(super) fn camelcase(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::str(out))
 }
 
-pub(super) fn snakecase(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn snakecase(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Str(Words::new(&call.str(0), b'_').joined()))
 }
 
-pub(super) fn kebabcase(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn kebabcase(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Str(Words::new(&call.str(0), b'-').joined()))
 }
 
@@ -188,7 +188,7 @@ enum Word {
 }
 
 /// A word and where it is.
-struct Found(Word, std::ops::Range<usize>);
+struct LocatedWord(Word, std::ops::Range<usize>);
 
 /// A text taken apart into words and put together again in lower case.
 struct Words<'a> {
@@ -223,7 +223,7 @@ impl<'a> Words<'a> {
             if word.0 != Word::Connector {
                 self.push(&word);
             }
-            let last = std::mem::replace(&mut word, Found(Word::None, 0..0));
+            let last = std::mem::replace(&mut word, LocatedWord(Word::None, 0..0));
             word = self.next();
             match last.0 {
                 Word::Number => word = self.behind_number(word),
@@ -238,7 +238,7 @@ impl<'a> Words<'a> {
     }
 
     /// A number takes the lower case letters behind it: `2xx` is one word.
-    fn behind_number(&mut self, mut word: Found) -> Found {
+    fn behind_number(&mut self, mut word: LocatedWord) -> LocatedWord {
         while matches!(word.0, Word::Letters | Word::Number) {
             self.push(&word);
             word = self.next();
@@ -251,7 +251,7 @@ impl<'a> Words<'a> {
 
     /// A number belongs to the word before it (`bld4_floor`), except before lower case
     /// letters (`http_2xx`).
-    fn number_behind_word(&mut self, number: Found) -> Found {
+    fn number_behind_word(&mut self, number: LocatedWord) -> LocatedWord {
         if self.place >= self.chars.len() {
             return number;
         }
@@ -267,13 +267,13 @@ impl<'a> Words<'a> {
     }
 
     /// The connector, before a word that needs one.
-    fn connect(&mut self, word: &Found) {
+    fn connect(&mut self, word: &LocatedWord) {
         if !matches!(word.0, Word::Connector | Word::Punct) {
             self.out.push(self.connector);
         }
     }
 
-    fn push(&mut self, word: &Found) {
+    fn push(&mut self, word: &LocatedWord) {
         let cased = matches!(word.0, Word::Upper | Word::Connector);
         for (c, bytes) in self.chars.get(word.1.clone()).unwrap_or_default() {
             if cased && is_connector(*c) {
@@ -288,7 +288,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    fn next(&mut self) -> Found {
+    fn next(&mut self) -> LocatedWord {
         let start = self.place;
         let (first, size) = self.peek('\u{fffd}');
         self.place += size;
@@ -315,7 +315,7 @@ impl<'a> Words<'a> {
             });
             Word::Other
         };
-        Found(kind, start..self.place)
+        LocatedWord(kind, start..self.place)
     }
 
     /// `HTTPServer` is `HTTP` and `Server`; `Server` is one word.

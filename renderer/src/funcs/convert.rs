@@ -4,7 +4,7 @@ use super::Context;
 use super::args::func;
 use crate::gotext::number::{NumberError, parse_float, parse_int};
 use crate::template::print::sprint;
-use crate::template::{Call, Fault, Func, IntType, Type, Val};
+use crate::template::{Call, Func, FuncError, IntType, Type, Val};
 
 /// cast's `ToInt64`, and `ToInt`: both have 64 bits.
 pub(super) fn to_int64(value: &Val) -> i64 {
@@ -57,7 +57,7 @@ fn without_zero_decimals(text: &str) -> &str {
     }
 }
 
-fn atoi(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn atoi(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = call.str(0);
     let number = match text.as_str().map(|text| parse_int(text, 10)) {
         Some(Ok(number) | Err(NumberError::Range(number))) => number,
@@ -66,20 +66,20 @@ fn atoi(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::int(number))
 }
 
-fn int(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn int(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::int(to_int64(&call.arg(0))))
 }
 
-fn int64(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn int64(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::int64(to_int64(&call.arg(0))))
 }
 
-fn float64(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn float64(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Float(to_float64(&call.arg(0))))
 }
 
 /// The text of the value, read as octal.
-fn to_decimal(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn to_decimal(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = sprint(&call.arg(0));
     let number = text.as_str().and_then(|text| parse_int(text, 8).ok());
     Ok(Val::int64(number.unwrap_or(0)))

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::Context;
 use super::encode::{Illegal, decode64};
-use crate::template::{Call, Fault, Func, Str, Type, Val};
+use crate::template::{Call, Func, FuncError, Str, Type, Val};
 
 /// How much work bcrypt does, as a power of two: Go's default.
 const BCRYPT_COST: u32 = 10;
@@ -19,7 +19,7 @@ const BCRYPT_BYTES: usize = 72;
 /// AES's block.
 const BLOCK: usize = 16;
 
-type Answer = Result<Val, Fault>;
+type Answer = Result<Val, FuncError>;
 
 fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -51,7 +51,7 @@ fn adler32(bytes: &[u8]) -> u32 {
 }
 
 /// The hash of a password, or the words of the error.
-fn bcrypt(context: &mut Context, password: &[u8]) -> Result<String, Fault> {
+fn bcrypt(context: &mut Context, password: &[u8]) -> Result<String, FuncError> {
     if password.len() > BCRYPT_BYTES {
         return Ok(
             "failed to encrypt string with bcrypt: bcrypt: password length exceeds 72 bytes".to_owned(),
@@ -180,7 +180,7 @@ fn derive_password(call: &mut Call<'_, Context>) -> Answer {
 }
 
 /// A password as AES's key: cut, or filled up with zeros.
-fn aes_key(password: &Str) -> Result<UnboundCipherKey, Fault> {
+fn aes_key(password: &Str) -> Result<UnboundCipherKey, FuncError> {
     let mut key = [0; 32];
     for (to, from) in key.iter_mut().zip(password.as_bytes()) {
         *to = *from;
@@ -188,8 +188,8 @@ fn aes_key(password: &Str) -> Result<UnboundCipherKey, Fault> {
     UnboundCipherKey::new(&AES_256, &key).map_err(|_| cipher_failed())
 }
 
-fn cipher_failed() -> Fault {
-    Fault::new("the cipher failed")
+fn cipher_failed() -> FuncError {
+    FuncError::new("the cipher failed")
 }
 
 fn encrypt_aes(call: &mut Call<'_, Context>) -> Answer {
@@ -216,9 +216,9 @@ fn decrypt_aes(call: &mut Call<'_, Context>) -> Answer {
         return Ok(Val::str(""));
     }
     let bytes = decode64(text.as_bytes())
-        .map_err(|Illegal(at)| Fault::new(format!("illegal base64 data at input byte {at}")))?;
+        .map_err(|Illegal(at)| FuncError::new(format!("illegal base64 data at input byte {at}")))?;
     let Some((iv, content)) = bytes.split_first_chunk::<BLOCK>() else {
-        return Err(Fault::new(format!(
+        return Err(FuncError::new(format!(
             "runtime error: slice bounds out of range [:{BLOCK}] with capacity {}",
             bytes.len()
         )));
@@ -236,7 +236,7 @@ fn decrypt_aes(call: &mut Call<'_, Context>) -> Answer {
     };
     match plain.len().checked_sub(usize::from(*padding)) {
         Some(end) => Ok(Val::str(Str::from_bytes(plain.get(..end).unwrap_or_default()))),
-        None => Err(Fault::new(format!(
+        None => Err(FuncError::new(format!(
             "runtime error: slice bounds out of range [:-{}]",
             usize::from(*padding) - plain.len()
         ))),

@@ -5,7 +5,7 @@ use num_bigint::{BigInt, Sign};
 
 use super::Context;
 use super::convert::to_float64;
-use crate::template::{Call, Fault, Val};
+use crate::template::{Call, FuncError, Val};
 
 /// Places a quotient has.
 const DIVISION_PLACES: i64 = 16;
@@ -18,7 +18,7 @@ struct Decimal {
 
 impl Decimal {
     /// By the shortest digits that give the float back.
-    fn from_float(value: f64) -> Result<Self, Fault> {
+    fn from_float(value: f64) -> Result<Self, FuncError> {
         if !value.is_finite() {
             let name = match value {
                 value if value.is_nan() => "NaN",
@@ -65,7 +65,7 @@ impl Decimal {
     }
 
     /// Halves are rounded away from zero.
-    fn divided_by(&self, other: &Self) -> Result<Self, Fault> {
+    fn divided_by(&self, other: &Self) -> Result<Self, FuncError> {
         if other.digits.sign() == Sign::NoSign {
             return Err("decimal division by 0".into());
         }
@@ -92,9 +92,9 @@ fn ten_to(exponent: i64) -> BigInt {
     BigInt::from(10).pow(u32::try_from(exponent).unwrap_or(0))
 }
 
-type Op = fn(&Decimal, &Decimal) -> Result<Decimal, Fault>;
+type Op = fn(&Decimal, &Decimal) -> Result<Decimal, FuncError>;
 
-fn over(start: f64, rest: &[Val], op: Op) -> Result<Val, Fault> {
+fn over(start: f64, rest: &[Val], op: Op) -> Result<Val, FuncError> {
     let mut sum = Decimal::from_float(start)?;
     for value in rest {
         sum = op(&sum, &Decimal::from_float(to_float64(value))?)?;
@@ -109,34 +109,34 @@ fn over(start: f64, rest: &[Val], op: Op) -> Result<Val, Fault> {
 /// The largest exponent between two steps.
 const MAX_EXPONENT: u64 = 20_000;
 
-fn plus(a: &Decimal, b: &Decimal) -> Result<Decimal, Fault> {
+fn plus(a: &Decimal, b: &Decimal) -> Result<Decimal, FuncError> {
     Ok(a.combine(b, |a, b| a + b))
 }
 
-fn minus(a: &Decimal, b: &Decimal) -> Result<Decimal, Fault> {
+fn minus(a: &Decimal, b: &Decimal) -> Result<Decimal, FuncError> {
     Ok(a.combine(b, |a, b| a - b))
 }
 
-fn times(a: &Decimal, b: &Decimal) -> Result<Decimal, Fault> {
+fn times(a: &Decimal, b: &Decimal) -> Result<Decimal, FuncError> {
     Ok(a.times(b))
 }
 
-pub(super) fn add1f(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn add1f(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     over(to_float64(&call.arg(0)), &[Val::int(1)], plus)
 }
 
-pub(super) fn addf(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn addf(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     over(0.0, call.args, plus)
 }
 
-pub(super) fn subf(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn subf(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     over(to_float64(&call.arg(0)), call.rest(1), minus)
 }
 
-pub(super) fn mulf(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn mulf(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     over(to_float64(&call.arg(0)), call.rest(1), times)
 }
 
-pub(super) fn divf(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn divf(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     over(to_float64(&call.arg(0)), call.rest(1), Decimal::divided_by)
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::Context;
 use super::args::{check_items, func, strval, variadic};
 use super::merge::{merge, merge_overwrite, must_merge, must_merge_overwrite};
-use crate::template::{Call, Fault, Func, List, Map, MapType, TooDeep, Type, Val, Walk};
+use crate::template::{Call, Func, FuncError, List, Map, MapType, TooDeep, Type, Val, Walk};
 
-fn dict(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn dict(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let map = Map::default();
     for pair in call.args.chunks(2) {
         let [key, value] = pair else {
@@ -20,13 +20,13 @@ fn dict(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::Map(map))
 }
 
-fn get(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn get(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let key = call.str(1);
     let found = call.map(0).and_then(|map| map.get(&key.to_text()));
     Ok(found.unwrap_or_else(|| Val::str("")))
 }
 
-fn set(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn set(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let Some(map) = call.map(0) else {
         return Err("assignment to entry in nil map".into());
     };
@@ -34,20 +34,20 @@ fn set(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::Map(map))
 }
 
-fn unset(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn unset(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     if let Some(map) = call.map(0) {
         map.remove(&call.str(1).to_text());
     }
     Ok(call.arg(0))
 }
 
-fn has_key(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn has_key(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let key = call.str(1);
     let has = call.map(0).is_some_and(|map| map.contains(&key.to_text()));
     Ok(Val::Bool(has))
 }
 
-fn keys(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn keys(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let mut out = Vec::new();
     for map in call.args.iter().filter_map(Val::as_map) {
         check_items(out.len() + map.len())?;
@@ -56,12 +56,12 @@ fn keys(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::List(List::typed(crate::template::ListType::Strings, out)))
 }
 
-fn values(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn values(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let values = call.map(0).map(|map| map.borrow().values().cloned().collect());
     Ok(Val::list(values.unwrap_or_default()))
 }
 
-fn pick(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn pick(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let out = Map::default();
     if let Some(map) = call.map(0) {
         for key in call.rest(1).iter().filter_map(Val::as_str) {
@@ -73,7 +73,7 @@ fn pick(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::Map(out))
 }
 
-fn omit(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn omit(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let omitted: BTreeSet<&[u8]> = call
         .rest(1)
         .iter()
@@ -84,7 +84,7 @@ fn omit(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::from_entries(entries))
 }
 
-fn deep_copy(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn deep_copy(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let value = call.arg(0);
     if value.is_nil() {
         return Err("reflect: call of reflect.Value.Type on zero Value".into());
@@ -120,7 +120,7 @@ fn copied_map(map: &Map, walk: &mut Walk, depth: usize) -> Result<Val, TooDeep> 
 }
 
 /// `dig KEY … DEFAULT MAP`: Go asserts the types, and what fails is its panic.
-fn dig(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn dig(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let [keys @ .., default, value] = call.args else {
         return Err("dig needs at least three arguments".into());
     };
@@ -128,7 +128,7 @@ fn dig(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
         return Err("dig needs at least three arguments".into());
     }
     let mut map = plain_map(value)?;
-    let texts: Result<Vec<_>, Fault> = keys
+    let texts: Result<Vec<_>, FuncError> = keys
         .iter()
         .map(|key| {
             let text = key.as_str().ok_or_else(|| conversion(key, "string"))?;
@@ -148,7 +148,7 @@ fn dig(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(map.get(last).unwrap_or_else(|| default.clone()))
 }
 
-fn plain_map(value: &Val) -> Result<Map, Fault> {
+fn plain_map(value: &Val) -> Result<Map, FuncError> {
     match value {
         Val::Map(map) if map.kind() == MapType::Any => Ok(map.clone()),
         other => Err(conversion(other, "map[string]interface {}")),
@@ -156,7 +156,7 @@ fn plain_map(value: &Val) -> Result<Map, Fault> {
 }
 
 /// What Go says of a failed assertion on an interface{}.
-fn conversion(value: &Val, wanted: &str) -> Fault {
+fn conversion(value: &Val, wanted: &str) -> FuncError {
     let what = if value.is_nil() { "nil" } else { value.type_name() };
     format!("interface conversion: interface {{}} is {what}, not {wanted}").into()
 }

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::Context;
-use crate::template::{Fault, Func, Str, Type, Val};
+use crate::template::{Func, FuncError, Str, Type, Val};
 
 /// Where a text stops to be in an encoding.
 #[derive(Debug, PartialEq, Eq)]
@@ -154,7 +154,7 @@ fn value32(byte: u8) -> Option<u64> {
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "the shape of every function")]
-fn decoded(result: Result<Vec<u8>, Illegal>, encoding: &str) -> Result<Val, Fault> {
+fn decoded(result: Result<Vec<u8>, Illegal>, encoding: &str) -> Result<Val, FuncError> {
     Ok(Val::str(match result {
         Ok(bytes) => Str::from_bytes(bytes),
         Err(Illegal(at)) => Str::from(format!("illegal {encoding} data at input byte {at}")),

@@ -4,17 +4,17 @@ use std::rc::Rc;
 
 use super::Context;
 use super::args::func;
-use crate::template::{Call, Fault, Func, List, Map, Object, TooDeep, Type, Val, Walk};
+use crate::template::{Call, Func, FuncError, List, Map, Object, TooDeep, Type, Val, Walk};
 
-fn type_of(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn type_of(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::str(call.arg(0).type_name()))
 }
 
-fn type_is(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn type_is(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Bool(call.str(0) == *call.arg(1).type_name()))
 }
 
-fn type_is_like(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn type_is_like(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let (target, value) = (call.str(0), call.arg(1));
     let name = value.type_name();
     Ok(Val::Bool(
@@ -22,15 +22,15 @@ fn type_is_like(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     ))
 }
 
-fn kind_of(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn kind_of(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::str(call.arg(0).kind().name()))
 }
 
-fn kind_is(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn kind_is(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Bool(call.str(0) == *call.arg(1).kind().name()))
 }
 
-fn equal(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn equal(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Bool(deep_equal(&call.arg(0), &call.arg(1))?))
 }
 

@@ -6,23 +6,23 @@ use super::Context;
 use super::args::{NIL_POINTER, check_items, func, items, items_or, variadic};
 use super::convert::to_int64;
 use super::kinds::deep_equal;
-use crate::template::{Call, Fault, Func, List, ListType, Type, Val};
+use crate::template::{Call, Func, FuncError, List, ListType, Type, Val};
 
-fn list(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn list(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::list(call.args.to_vec()))
 }
 
-fn append(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn append(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let list = items_or(call.args.first().unwrap_or(&Val::Nil), "Cannot push on type")?;
     Ok(Val::list(with_one_more(&list, None, Some(call.arg(1)))?))
 }
 
-fn prepend(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn prepend(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let list = items_or(call.args.first().unwrap_or(&Val::Nil), "Cannot prepend on type")?;
     Ok(Val::list(with_one_more(&list, Some(call.arg(1)), None)?))
 }
 
-fn with_one_more(list: &[Val], before: Option<Val>, behind: Option<Val>) -> Result<Vec<Val>, Fault> {
+fn with_one_more(list: &[Val], before: Option<Val>, behind: Option<Val>) -> Result<Vec<Val>, FuncError> {
     check_items(list.len() + 1)?;
     let mut out = Vec::with_capacity(list.len() + 1);
     out.extend(before);
@@ -31,7 +31,7 @@ fn with_one_more(list: &[Val], before: Option<Val>, behind: Option<Val>) -> Resu
     Ok(out)
 }
 
-fn first(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn first(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let list = items_or(
         call.args.first().unwrap_or(&Val::Nil),
         "Cannot find first on type",
@@ -39,17 +39,17 @@ fn first(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(list.first().cloned().unwrap_or_default())
 }
 
-fn last(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn last(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let list = items_or(call.args.first().unwrap_or(&Val::Nil), "Cannot find last on type")?;
     Ok(list.last().cloned().unwrap_or_default())
 }
 
-fn rest(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn rest(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let list = items_or(call.args.first().unwrap_or(&Val::Nil), "Cannot find rest on type")?;
     Ok(part_or_nil(list.get(1..)))
 }
 
-fn initial(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn initial(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let list = items_or(
         call.args.first().unwrap_or(&Val::Nil),
         "Cannot find initial on type",
@@ -64,7 +64,7 @@ fn part_or_nil(items: Option<&[Val]>) -> Val {
     }
 }
 
-fn reverse(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn reverse(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let list = items_or(
         call.args.first().unwrap_or(&Val::Nil),
         "Cannot find reverse on type",
@@ -72,7 +72,7 @@ fn reverse(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::list(list.iter().rev().cloned().collect()))
 }
 
-fn compact(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn compact(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let list = items_or(call.args.first().unwrap_or(&Val::Nil), "Cannot compact on type")?;
     Ok(Val::list(
         list.iter().filter(|item| item.truth()).cloned().collect(),
@@ -82,7 +82,7 @@ fn compact(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
 /// After so many comparisons a function asks for the time.
 const COMPARED: usize = 100_000;
 
-fn uniq(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn uniq(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let list = items_or(call.args.first().unwrap_or(&Val::Nil), "Cannot find uniq on type")?;
     let (mut texts, mut numbers) = (BTreeSet::new(), BTreeSet::new());
     let mut others: Vec<&Val> = Vec::new();
@@ -109,7 +109,7 @@ fn uniq(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::list(out))
 }
 
-fn holds(list: &[&Val], item: &Val) -> Result<bool, Fault> {
+fn holds(list: &[&Val], item: &Val) -> Result<bool, FuncError> {
     for other in list {
         if deep_equal(item, other)? {
             return Ok(true);
@@ -118,7 +118,7 @@ fn holds(list: &[&Val], item: &Val) -> Result<bool, Fault> {
     Ok(false)
 }
 
-fn without(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn without(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let list = items_or(
         call.args.first().unwrap_or(&Val::Nil),
         "Cannot find without on type",
@@ -136,7 +136,7 @@ fn without(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::list(out))
 }
 
-fn has(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn has(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let haystack = call.arg(1);
     if haystack.is_nil() {
         return Ok(Val::Bool(false));
@@ -151,7 +151,7 @@ fn has(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::Bool(false))
 }
 
-fn slice(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn slice(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let value = call.arg(0);
     let list = items_or(&value, "list should be type of slice or array but")?;
     if list.is_empty() {
@@ -178,7 +178,7 @@ fn index(value: &Val) -> Option<usize> {
     usize::try_from(to_int64(value)).ok()
 }
 
-fn concat(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn concat(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let mut out = Vec::new();
     for list in call.args {
         let Some(items) = items(list) else {
@@ -198,7 +198,7 @@ fn concat(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
 }
 
 /// sprig counts the chunks in floats: `floor((length - 1) / size) + 1`.
-fn chunk(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn chunk(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     const TOO_LONG: &str = "runtime error: makeslice: len out of range";
     let value = call.arg(1);
     let list = items_or(&value, "Cannot chunk type")?;
@@ -219,29 +219,29 @@ fn chunk(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     }
 }
 
-fn pluck(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn pluck(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let key = call.str(0);
     let key = key.to_text();
     let found = call.rest(1).iter().filter_map(|map| map.as_map()?.get(&key));
     Ok(Val::list(found.collect()))
 }
 
-fn until(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn until(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let count = call.int(0);
     ints(steps(0, count, if count < 0 { -1 } else { 1 })?)
 }
 
-fn until_step(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn until_step(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     ints(steps(call.int(0), call.int(1), call.int(2))?)
 }
 
-fn ints(numbers: Vec<i64>) -> Result<Val, Fault> {
+fn ints(numbers: Vec<i64>) -> Result<Val, FuncError> {
     let numbers = numbers.into_iter().map(Val::int).collect();
     Ok(Val::List(List::typed(ListType::Ints, numbers)))
 }
 
 /// From the start on, up to but without the end.
-fn steps(start: i64, end: i64, step: i64) -> Result<Vec<i64>, Fault> {
+fn steps(start: i64, end: i64, step: i64) -> Result<Vec<i64>, FuncError> {
     let mut out = Vec::new();
     let mut next = Some(start);
     while let Some(number) = next {
@@ -260,7 +260,7 @@ fn steps(start: i64, end: i64, step: i64) -> Result<Vec<i64>, Fault> {
     Ok(out)
 }
 
-fn seq(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn seq(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let (start, step, end) = match *call.args {
         [_] => (1, None, call.int(0)),
         [_, _] => (call.int(0), None, call.int(1)),

@@ -2,41 +2,41 @@
 
 use super::Context;
 use super::args::{func, variadic};
-use crate::template::{Call, Fault, Func, Type, Val};
+use crate::template::{Call, Func, FuncError, Type, Val};
 
-fn default(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn default(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(match call.args.get(1) {
         Some(given) if given.truth() => given.clone(),
         _ => call.arg(0),
     })
 }
 
-fn empty(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn empty(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Bool(!call.arg(0).truth()))
 }
 
-fn coalesce(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn coalesce(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let found = call.args.iter().find(|value| value.truth());
     Ok(found.cloned().unwrap_or_default())
 }
 
-fn all(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn all(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Bool(call.args.iter().all(Val::truth)))
 }
 
-fn any(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn any(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Bool(call.args.iter().any(Val::truth)))
 }
 
-fn ternary(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn ternary(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(call.arg(usize::from(!call.bool(2))))
 }
 
-fn fail(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn fail(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     warned(call)
 }
 
-fn required(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn required(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let value = call.arg(1);
     if value.is_nil() || value.as_str().is_some_and(|text| text.is_empty()) {
         return warned(call);
@@ -44,14 +44,14 @@ fn required(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(value)
 }
 
-fn warned(call: &Call<'_, Context>) -> Result<Val, Fault> {
+fn warned(call: &Call<'_, Context>) -> Result<Val, FuncError> {
     if call.context.lint {
         return Ok(Val::str(""));
     }
-    Err(Fault::asked_for(call.str(0).to_text()))
+    Err(FuncError::asked_for(call.str(0).to_text()))
 }
 
-fn hello(_: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn hello(_: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::str("Hello!"))
 }
 

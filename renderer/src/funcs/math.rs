@@ -4,7 +4,7 @@ use super::Context;
 use super::args::{func, variadic};
 use super::convert::{to_float64, to_int64};
 use super::decimal::{add1f, addf, divf, mulf, subf};
-use crate::template::{Call, Fault, Func, Type, Val};
+use crate::template::{Call, Func, FuncError, Type, Val};
 
 const DIVIDE_BY_ZERO: &str = "runtime error: integer divide by zero";
 
@@ -17,51 +17,51 @@ fn reduce(call: &Call<'_, Context>, step: impl Fn(i64, i64) -> i64) -> Val {
     Val::int64(call.args.iter().map(to_int64).reduce(step).unwrap_or(0))
 }
 
-fn add(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn add(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(fold(call, 0, i64::wrapping_add))
 }
 
-fn add1(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn add1(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(fold(call, 1, i64::wrapping_add))
 }
 
-fn sub(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn sub(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(reduce(call, i64::wrapping_sub))
 }
 
-fn mul(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn mul(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(reduce(call, i64::wrapping_mul))
 }
 
-fn div(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn div(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     match (to_int64(&call.arg(0)), to_int64(&call.arg(1))) {
         (_, 0) => Err(DIVIDE_BY_ZERO.into()),
         (a, b) => Ok(Val::int64(a.wrapping_div(b))),
     }
 }
 
-fn modulo(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn modulo(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     match (to_int64(&call.arg(0)), to_int64(&call.arg(1))) {
         (_, 0) => Err(DIVIDE_BY_ZERO.into()),
         (a, b) => Ok(Val::int64(a.wrapping_rem(b))),
     }
 }
 
-fn max(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn max(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(reduce(call, i64::max))
 }
 
-fn min(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn min(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(reduce(call, i64::min))
 }
 
-fn maxf(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn maxf(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(extreme(call, f64::INFINITY, |a, b| {
         a > b || a == b && b.is_sign_negative()
     }))
 }
 
-fn minf(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn minf(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(extreme(call, f64::NEG_INFINITY, |a, b| {
         a < b || a == b && a.is_sign_negative()
     }))
@@ -84,17 +84,17 @@ fn extreme(call: &Call<'_, Context>, infinity: f64, first_wins: impl Fn(f64, f64
     Val::Float(call.args.iter().map(to_float64).reduce(pick).unwrap_or(0.0))
 }
 
-fn ceil(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn ceil(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Float(to_float64(&call.arg(0)).ceil()))
 }
 
-fn floor(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn floor(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Float(to_float64(&call.arg(0)).floor()))
 }
 
 /// sprig's: the fraction of the shifted number decides, and that of a negative one is
 /// negative, so those are rounded down.
-fn round(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn round(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let limit = if call.args.len() > 2 { call.float(2) } else { 0.5 };
     let power = power_of_ten(call.int(1));
     let shifted = power * to_float64(&call.arg(0));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Context;
-use crate::template::{Call, Fault, Kind, Map, MapType, Val, Walk};
+use crate::template::{Call, FuncError, Kind, Map, MapType, Val, Walk};
 
 /// Which side wins where both have something.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,31 +15,31 @@ enum Winner {
 /// mergo's error when a pointer meets another type.
 const TYPES_DIFFER: &str = "src and dst must be of same type";
 
-pub(super) fn must_merge(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn must_merge(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     merged(call, Winner::Target)
 }
 
-pub(super) fn must_merge_overwrite(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn must_merge_overwrite(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     merged(call, Winner::Source)
 }
 
-pub(super) fn merge(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn merge(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     swallowed(merged(call, Winner::Target))
 }
 
-pub(super) fn merge_overwrite(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn merge_overwrite(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     swallowed(merged(call, Winner::Source))
 }
 
 /// sprig hides mergo's errors behind an empty text.
-fn swallowed(result: Result<Val, Fault>) -> Result<Val, Fault> {
+fn swallowed(result: Result<Val, FuncError>) -> Result<Val, FuncError> {
     match result {
         Err(fault) if fault.message == TYPES_DIFFER => Ok(Val::str("")),
         other => other,
     }
 }
 
-fn merged(call: &Call<'_, Context>, winner: Winner) -> Result<Val, Fault> {
+fn merged(call: &Call<'_, Context>, winner: Winner) -> Result<Val, FuncError> {
     let target = call.map(0).unwrap_or_default();
     for source in call.rest(1).iter().filter_map(Val::as_map) {
         merge_into(&target, source, winner)?;
@@ -48,7 +48,7 @@ fn merged(call: &Call<'_, Context>, winner: Winner) -> Result<Val, Fault> {
 }
 
 /// Maps within maps are merged from a list of what is open: a map can hold itself.
-fn merge_into(target: &Map, source: &Map, winner: Winner) -> Result<(), Fault> {
+fn merge_into(target: &Map, source: &Map, winner: Winner) -> Result<(), FuncError> {
     let mut open = vec![(target.clone(), source.clone(), 0)];
     let mut walk = Walk::default();
     while let Some((target, source, depth)) = open.pop() {
@@ -69,7 +69,7 @@ fn merge_entry(
     key: Arc<str>,
     value: Val,
     winner: Winner,
-) -> Result<Option<(Map, Map)>, Fault> {
+) -> Result<Option<(Map, Map)>, FuncError> {
     if value.is_nil() {
         if winner == Winner::Source {
             store(target, from, key, Val::Nil)?;
@@ -98,7 +98,7 @@ fn merge_entry(
 }
 
 /// Go refuses to put an interface{} into a map[string]string.
-fn store(target: &Map, from: MapType, key: Arc<str>, value: Val) -> Result<(), Fault> {
+fn store(target: &Map, from: MapType, key: Arc<str>, value: Val) -> Result<(), FuncError> {
     if target.kind() == MapType::Strings && from != MapType::Strings {
         let message =
             "reflect.Value.SetMapIndex: value of type interface {} is not assignable to type string";

@@ -18,6 +18,7 @@ mod dates;
 mod decimal;
 mod dicts;
 mod encode;
+mod go_url;
 mod kinds;
 mod lists;
 mod logic;
@@ -35,7 +36,6 @@ mod tests;
 #[cfg(test)]
 mod texts_tests;
 pub(crate) mod traits;
-mod url;
 mod urls;
 mod wrap;
 
@@ -43,8 +43,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use self::args::{MAX_ITEMS, MAX_TEXT};
-pub use self::regex::Cache as RegexCache;
-use crate::template::{Fault, Func};
+pub use self::regex::RegexCache;
+use crate::template::{Func, FuncError};
 use crate::world::{Deadline, World};
 
 /// Every family's table.
@@ -101,7 +101,7 @@ pub struct Context {
     /// When the rendering must be done; `None` at first.
     pub deadline: Option<Deadline>,
     /// How far the seed's randomness is used.
-    pub stream: random::Stream,
+    pub stream: random::RandomStream,
     /// Keys made ahead; none at first.
     key_pool: certs::KeyPool,
 }
@@ -118,7 +118,7 @@ impl Context {
             predictable: BTreeSet::new(),
             regexes: RegexCache::default(),
             deadline: None,
-            stream: random::Stream::default(),
+            stream: random::RandomStream::default(),
             key_pool: certs::KeyPool::default(),
         }
     }
@@ -137,7 +137,7 @@ impl Context {
     }
 
     /// For functions that compare or search for long: between its pieces, each of some thousand steps.
-    pub(crate) fn check_time(&self) -> Result<(), Fault> {
+    pub(crate) fn check_time(&self) -> Result<(), FuncError> {
         self.is_late().map_or(Ok(()), |words| Err(words.into()))
     }
 }

@@ -2,9 +2,9 @@
 
 use super::Context;
 use super::args::func;
-use crate::template::{Call, Fault, Func, Str, Type, Val};
+use crate::template::{Call, Func, FuncError, Str, Type, Val};
 
-fn base(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn base(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = call.str(0);
     let path = text.as_bytes();
     let Some(last) = path.iter().rposition(|byte| *byte != b'/') else {
@@ -23,13 +23,13 @@ fn slash_before(path: &[u8], end: usize) -> usize {
         .map_or(0, |slash| slash + 1)
 }
 
-fn dir(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn dir(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = call.str(0);
     let end = slash_before(text.as_bytes(), text.len());
     Ok(Val::Str(cleaned(&text.slice(0, end))))
 }
 
-fn ext(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn ext(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = call.str(0);
     let start = slash_before(text.as_bytes(), text.len());
     let name = text.as_bytes().get(start..).unwrap_or_default();
@@ -39,11 +39,11 @@ fn ext(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     })
 }
 
-fn clean(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn clean(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Str(cleaned(&call.str(0))))
 }
 
-fn is_abs(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn is_abs(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Bool(call.str(0).as_bytes().starts_with(b"/")))
 }
 

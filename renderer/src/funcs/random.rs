@@ -6,7 +6,7 @@
 use sha2::{Digest as _, Sha256};
 
 use super::Context;
-use crate::template::{Call, Fault, Func, Str, Type, Val};
+use crate::template::{Call, Func, FuncError, Str, Type, Val};
 
 /// The longest random text.
 const MAX_COUNT: usize = 16 << 20;
@@ -15,13 +15,13 @@ const DOMAIN: &[u8] = b"solar-render random stream";
 
 /// How much of a seed's stream was used.
 #[derive(Debug, Clone, Default)]
-pub struct Stream {
+pub struct RandomStream {
     counter: u64,
     /// What is left of the last block.
     left: Vec<u8>,
 }
 
-impl Stream {
+impl RandomStream {
     fn fill(&mut self, seed: u64, out: &mut [u8]) {
         for byte in out {
             if self.left.is_empty() {
@@ -42,16 +42,16 @@ impl Context {
     ///
     /// # Errors
     /// When the system has no randomness.
-    pub fn random_bytes(&mut self, out: &mut [u8]) -> Result<(), Fault> {
+    pub fn random_bytes(&mut self, out: &mut [u8]) -> Result<(), FuncError> {
         match self.seed {
             Some(seed) => self.stream.fill(seed, out),
-            None => getrandom::fill(out).map_err(|error| Fault::new(error.to_string()))?,
+            None => getrandom::fill(out).map_err(|error| FuncError::new(error.to_string()))?,
         }
         Ok(())
     }
 
     /// A number below a limit, each equally likely. A limit of 0 gives 0.
-    pub(super) fn random_below(&mut self, limit: u64) -> Result<u64, Fault> {
+    pub(super) fn random_below(&mut self, limit: u64) -> Result<u64, FuncError> {
         if limit < 2 {
             return Ok(0);
         }
@@ -73,7 +73,7 @@ const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const BOTH: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 /// A text of characters, each equally likely.
-fn text(call: &mut Call<'_, Context>, name: &'static str, characters: &[u8]) -> Result<Val, Fault> {
+fn text(call: &mut Call<'_, Context>, name: &'static str, characters: &[u8]) -> Result<Val, FuncError> {
     call.context.note_random(name);
     let count = usize::try_from(call.int(0)).unwrap_or(0);
     if count > MAX_COUNT {
@@ -95,16 +95,16 @@ fn text(call: &mut Call<'_, Context>, name: &'static str, characters: &[u8]) -> 
     Ok(Val::str(out))
 }
 
-fn too_long(count: usize) -> Fault {
-    Fault::new(format!("{count} random characters are more than {MAX_COUNT}"))
+fn too_long(count: usize) -> FuncError {
+    FuncError::new(format!("{count} random characters are more than {MAX_COUNT}"))
 }
 
-fn ascii(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn ascii(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let characters: Vec<u8> = (b' '..=b'~').collect();
     text(call, "randAscii", &characters)
 }
 
-fn bytes(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn bytes(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     call.context.note_random("randBytes");
     let Ok(count) = usize::try_from(call.int(0)) else {
         return Err("runtime error: makeslice: len out of range".into());
@@ -120,7 +120,7 @@ fn bytes(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     ))
 }
 
-fn integer(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn integer(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     call.context.note_random("randInt");
     let (from, to) = (call.int(0), call.int(1));
     let Some(range) = u64::try_from(to.wrapping_sub(from))
@@ -133,7 +133,7 @@ fn integer(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::int(from.wrapping_add_unsigned(number)))
 }
 
-fn shuffle(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn shuffle(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     call.context.note_random("shuffle");
     let mut characters: Vec<char> = call.str(0).to_text().chars().collect();
     for index in (1..characters.len()).rev() {
@@ -143,7 +143,7 @@ fn shuffle(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::str(Str::from(characters.into_iter().collect::<String>())))
 }
 
-fn uuid(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn uuid(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     call.context.note_random("uuidv4");
     let mut bytes = [0; 16];
     call.context.random_bytes(&mut bytes)?;
@@ -160,7 +160,7 @@ const fn func(
     name: &'static str,
     params: &'static [Type],
     doc: &'static str,
-    call: fn(&mut Call<'_, Context>) -> Result<Val, Fault>,
+    call: fn(&mut Call<'_, Context>) -> Result<Val, FuncError>,
 ) -> Func<Context> {
     Func {
         name,

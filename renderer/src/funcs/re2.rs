@@ -39,7 +39,7 @@ pub(super) struct Expression {
 
 /// An expression and the text it is searched in: which engine fits the text is decided once, as that reads
 /// the whole text.
-pub(super) struct Search<'e, 't> {
+pub(super) struct RegexSearch<'e, 't> {
     engine: Engine<'e>,
     text: &'t str,
 }
@@ -67,13 +67,13 @@ impl Groups {
 
 impl Expression {
     /// Prepares searching a text.
-    pub(super) fn search<'e, 't>(&'e self, text: &'t str) -> Result<Search<'e, 't>, &'e str> {
+    pub(super) fn search<'e, 't>(&'e self, text: &'t str) -> Result<RegexSearch<'e, 't>, &'e str> {
         let ascii = self.ascii.as_ref().filter(|_| text.is_ascii());
         let engine = match ascii {
             Some(ascii) => Engine::Ascii(ascii),
             None => Engine::Unicode(self.unicode()?),
         };
-        Ok(Search { engine, text })
+        Ok(RegexSearch { engine, text })
     }
 
     fn unicode(&self) -> Result<&Regex, &str> {
@@ -86,7 +86,7 @@ impl Expression {
     }
 }
 
-impl Search<'_, '_> {
+impl RegexSearch<'_, '_> {
     pub(super) fn is_match(&self) -> bool {
         match self.engine {
             Engine::Ascii(regex) => regex.is_match(self.text.as_bytes()),
@@ -114,7 +114,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// As [`Search::find_at`], with the groups, which must come from [`Search::groups`].
+    /// As [`RegexSearch::find_at`], with the groups, which must come from [`RegexSearch::groups`].
     pub(super) fn groups_at(&self, offset: usize, groups: &mut Groups) -> Option<(usize, usize)> {
         match (&self.engine, groups) {
             (Engine::Ascii(regex), Groups::Ascii(groups)) => regex
@@ -139,7 +139,7 @@ pub(super) fn compile(text: &Str) -> Result<Expression, String> {
         let rest = text.slice(valid, text.len());
         return Err(error("invalid UTF-8", &rest.to_text()));
     };
-    let mut reader = Reader {
+    let mut reader = PatternReader {
         text: plain,
         place: 0,
         out: String::with_capacity(plain.len() + 16),
@@ -215,7 +215,7 @@ struct Group {
     repeats: i64,
 }
 
-struct Reader<'a> {
+struct PatternReader<'a> {
     text: &'a str,
     place: usize,
     out: String,
@@ -225,7 +225,7 @@ struct Reader<'a> {
     repeat_from: Option<usize>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PatternReader<'a> {
     fn rest(&self) -> &'a str {
         self.text.get(self.place..).unwrap_or_default()
     }

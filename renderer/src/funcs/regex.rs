@@ -8,18 +8,18 @@ use super::args::{check_items, check_text, func};
 use super::re2::{self, Expression, Groups};
 use crate::gotext::quote::backquote;
 use crate::gotext::runes::is_name;
-use crate::template::{Call, Fault, Func, List, ListType, Str, Type, Val};
+use crate::template::{Call, Func, FuncError, List, ListType, Str, Type, Val};
 
 /// How many expressions are kept compiled.
 const MAX_CACHED: usize = 256;
 
 /// Compiled expressions by their text.
 #[derive(Default)]
-pub struct Cache(BTreeMap<Str, Rc<Compiled>>);
+pub struct RegexCache(BTreeMap<Str, Rc<Compiled>>);
 
 type Compiled = Result<Expression, String>;
 
-impl Cache {
+impl RegexCache {
     fn get(&mut self, text: &Str) -> Rc<Compiled> {
         if let Some(found) = self.0.get(text) {
             return Rc::clone(found);
@@ -96,7 +96,7 @@ impl<'a> Haystack<'a> {
 }
 
 /// Go's matches one after the other: an empty one right behind another does not count.
-fn matches(pattern: &Expression, text: &Haystack<'_>, most: usize) -> Result<Vec<(usize, usize)>, Fault> {
+fn matches(pattern: &Expression, text: &Haystack<'_>, most: usize) -> Result<Vec<(usize, usize)>, FuncError> {
     let mut found = Vec::new();
     let search = pattern.search(&text.decoded)?;
     let (mut place, mut last_end) = (0, None);
@@ -125,7 +125,7 @@ fn replaced(
     pattern: &Expression,
     text: &Str,
     write: impl Fn(&Haystack<'_>, &Groups, &mut Vec<u8>),
-) -> Result<Val, Fault> {
+) -> Result<Val, FuncError> {
     let hay = Haystack::new(text);
     let search = pattern.search(&hay.decoded)?;
     let (mut out, mut groups) = (Vec::new(), search.groups());
@@ -210,43 +210,43 @@ fn group_number(name: &str) -> Option<usize> {
 
 /// Whether the function returns an error, or panics as Go's `MustCompile` does.
 #[derive(Clone, Copy)]
-enum Style {
+enum ReplacementStyle {
     Must,
     Panics,
 }
 
 fn with_pattern<T>(
     call: &mut Call<'_, Context>,
-    style: Style,
-    run: impl FnOnce(&Expression) -> Result<T, Fault>,
-) -> Result<T, Fault> {
+    style: ReplacementStyle,
+    run: impl FnOnce(&Expression) -> Result<T, FuncError>,
+) -> Result<T, FuncError> {
     let text = call.str(0);
     let compiled = call.context.regexes.get(&text);
     match (compiled.as_ref(), style) {
         (Ok(pattern), _) => run(pattern),
-        (Err(error), Style::Must) => Err(error.as_str().into()),
-        (Err(error), Style::Panics) => {
+        (Err(error), ReplacementStyle::Must) => Err(error.as_str().into()),
+        (Err(error), ReplacementStyle::Panics) => {
             Err(format!("regexp: Compile({}): {error}", backquote(text.as_bytes())).into())
         }
     }
 }
 
-fn is_match(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn is_match(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = call.str(1);
-    let found = with_pattern(call, Style::Must, |pattern| {
+    let found = with_pattern(call, ReplacementStyle::Must, |pattern| {
         Ok(pattern.search(&text.to_text())?.is_match())
     });
     Ok(Val::Bool(found.unwrap_or(false)))
 }
 
-fn must_match(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn must_match(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = call.str(1);
-    with_pattern(call, Style::Must, |pattern| {
+    with_pattern(call, ReplacementStyle::Must, |pattern| {
         Ok(Val::Bool(pattern.search(&text.to_text())?.is_match()))
     })
 }
 
-fn find_with(call: &mut Call<'_, Context>, style: Style) -> Result<Val, Fault> {
+fn find_with(call: &mut Call<'_, Context>, style: ReplacementStyle) -> Result<Val, FuncError> {
     let text = call.str(1);
     with_pattern(call, style, |pattern| {
         let hay = Haystack::new(&text);
@@ -258,12 +258,12 @@ fn find_with(call: &mut Call<'_, Context>, style: Style) -> Result<Val, Fault> {
     })
 }
 
-fn find(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
-    find_with(call, Style::Panics)
+fn find(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
+    find_with(call, ReplacementStyle::Panics)
 }
 
-fn must_find(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
-    find_with(call, Style::Must)
+fn must_find(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
+    find_with(call, ReplacementStyle::Must)
 }
 
 /// Below 0: no limit.
@@ -271,7 +271,7 @@ fn limit(count: i64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-fn find_all_with(call: &mut Call<'_, Context>, style: Style) -> Result<Val, Fault> {
+fn find_all_with(call: &mut Call<'_, Context>, style: ReplacementStyle) -> Result<Val, FuncError> {
     let (text, most) = (call.str(1), limit(call.int(2)));
     with_pattern(call, style, |pattern| {
         let hay = Haystack::new(&text);
@@ -285,15 +285,15 @@ fn find_all_with(call: &mut Call<'_, Context>, style: Style) -> Result<Val, Faul
     })
 }
 
-fn find_all(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
-    find_all_with(call, Style::Panics)
+fn find_all(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
+    find_all_with(call, ReplacementStyle::Panics)
 }
 
-fn must_find_all(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
-    find_all_with(call, Style::Must)
+fn must_find_all(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
+    find_all_with(call, ReplacementStyle::Must)
 }
 
-fn replace_with(call: &mut Call<'_, Context>, style: Style) -> Result<Val, Fault> {
+fn replace_with(call: &mut Call<'_, Context>, style: ReplacementStyle) -> Result<Val, FuncError> {
     let (text, template) = (call.str(1), call.str(2));
     with_pattern(call, style, |pattern| {
         replaced(pattern, &text, |hay, groups, out| {
@@ -302,30 +302,30 @@ fn replace_with(call: &mut Call<'_, Context>, style: Style) -> Result<Val, Fault
     })
 }
 
-fn replace(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
-    replace_with(call, Style::Panics)
+fn replace(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
+    replace_with(call, ReplacementStyle::Panics)
 }
 
-fn must_replace(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
-    replace_with(call, Style::Must)
+fn must_replace(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
+    replace_with(call, ReplacementStyle::Must)
 }
 
-fn replace_literal_with(call: &mut Call<'_, Context>, style: Style) -> Result<Val, Fault> {
+fn replace_literal_with(call: &mut Call<'_, Context>, style: ReplacementStyle) -> Result<Val, FuncError> {
     let (text, new) = (call.str(1), call.str(2));
     with_pattern(call, style, |pattern| {
         replaced(pattern, &text, |_, _, out| out.extend_from_slice(new.as_bytes()))
     })
 }
 
-fn replace_literal(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
-    replace_literal_with(call, Style::Panics)
+fn replace_literal(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
+    replace_literal_with(call, ReplacementStyle::Panics)
 }
 
-fn must_replace_literal(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
-    replace_literal_with(call, Style::Must)
+fn must_replace_literal(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
+    replace_literal_with(call, ReplacementStyle::Must)
 }
 
-fn split_with(call: &mut Call<'_, Context>, style: Style) -> Result<Val, Fault> {
+fn split_with(call: &mut Call<'_, Context>, style: ReplacementStyle) -> Result<Val, FuncError> {
     let (expression, text, count) = (call.str(0), call.str(1), call.int(2));
     with_pattern(call, style, |pattern| {
         if count == 0 {
@@ -354,15 +354,15 @@ fn split_with(call: &mut Call<'_, Context>, style: Style) -> Result<Val, Fault> 
     })
 }
 
-fn split(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
-    split_with(call, Style::Panics)
+fn split(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
+    split_with(call, ReplacementStyle::Panics)
 }
 
-fn must_split(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
-    split_with(call, Style::Must)
+fn must_split(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
+    split_with(call, ReplacementStyle::Must)
 }
 
-fn quote_meta(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn quote_meta(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = call.str(0);
     let mut out = Vec::with_capacity(text.len());
     for byte in text.as_bytes() {

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use super::Context;
 use super::args::func;
 use crate::semver::{Constraint, SemverError, Version};
-use crate::template::{Call, Fault, Func, Kind, Method, Object, Str, Type, UintType, Val};
+use crate::template::{Call, Func, FuncError, Kind, Method, Object, Str, Type, UintType, Val};
 
-impl From<SemverError> for Fault {
+impl From<SemverError> for FuncError {
     fn from(error: SemverError) -> Self {
         Self::new(error.to_string())
     }
@@ -90,11 +90,11 @@ impl Object for VersionObject {
         }
     }
 
-    fn call(&self, name: &str, args: &[Val]) -> Result<Val, Fault> {
+    fn call(&self, name: &str, args: &[Val]) -> Result<Val, FuncError> {
         let version = &self.version;
         let number = |number| Val::Uint(number, UintType::Uint64);
         let next = |next: Option<Version>, part: &str| {
-            let overflow = || Fault::new(format!("{part} version increment would overflow uint64"));
+            let overflow = || FuncError::new(format!("{part} version increment would overflow uint64"));
             next.map(|next| Self::val(next, false)).ok_or_else(overflow)
         };
         let text = || {
@@ -136,7 +136,7 @@ impl Object for VersionObject {
 }
 
 impl VersionObject {
-    fn compare(&self, name: &str, args: &[Val]) -> Result<Val, Fault> {
+    fn compare(&self, name: &str, args: &[Val]) -> Result<Val, FuncError> {
         let other = match args.first() {
             Some(Val::Object(object)) => object.as_any().downcast_ref::<Self>(),
             _ => None,
@@ -160,12 +160,12 @@ impl VersionObject {
     }
 }
 
-fn semver(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn semver(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let version = Version::parse(&call.str(0).to_text())?;
     Ok(VersionObject::val(version, true))
 }
 
-fn compare(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn compare(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let constraint = Constraint::parse(&call.str(0).to_text())?;
     let version = Version::parse(&call.str(1).to_text())?;
     Ok(Val::Bool(constraint.check(&version)))

@@ -6,9 +6,9 @@ use super::args::{MAX_ITEMS, check_items, check_text, func, items, part, strval,
 use super::{case, wrap};
 use crate::gotext::quote;
 use crate::template::print::sprint;
-use crate::template::{Call, Fault, Func, List, ListType, Map, MapType, Str, Type, Val, memory};
+use crate::template::{Call, Func, FuncError, List, ListType, Map, MapType, Str, Type, Val, memory};
 
-fn trunc(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn trunc(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let (count, text) = (call.int(0), call.str(1));
     let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
     let from_end = count.saturating_add(length);
@@ -22,7 +22,7 @@ fn trunc(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     }))
 }
 
-fn substr(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn substr(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let (start, end, text) = (call.int(0), call.int(1), call.str(2));
     let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
     let bounds = if start < 0 {
@@ -50,7 +50,7 @@ fn substr(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::Str(text.slice(place(bounds.0), place(bounds.1))))
 }
 
-fn abbrev(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn abbrev(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let (width, text) = (call.int(0), call.str(1));
     Ok(Val::Str(if width < 4 {
         text
@@ -59,7 +59,7 @@ fn abbrev(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     }))
 }
 
-fn abbrevboth(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn abbrevboth(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let (left, right, text) = (call.int(0), call.int(1), call.str(2));
     if right < 4 || left > 0 && right < 7 {
         return Ok(Val::Str(text));
@@ -95,7 +95,7 @@ fn abbreviated(text: &Str, offset: i64, width: i64) -> Str {
     Str::from_bytes([b"...", cut(text.len() - room, text.len())].concat())
 }
 
-fn trim(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn trim(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = call.str(0);
     if let Some(plain) = text.as_str() {
         return Ok(Val::Str(part(&text, plain.trim().as_bytes())));
@@ -103,7 +103,7 @@ fn trim(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::Str(trimmed(&text, char::is_whitespace)))
 }
 
-fn trim_all(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn trim_all(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let (set, text) = (call.str(0), call.str(1));
     let set = set.to_text();
     if let Some(plain) = text.as_str() {
@@ -127,29 +127,29 @@ fn trimmed(text: &Str, drop: impl Fn(char) -> bool) -> Str {
     text.slice(start, end)
 }
 
-fn trim_prefix(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn trim_prefix(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let (prefix, text) = (call.str(0), call.str(1));
     let rest = text.as_bytes().strip_prefix(prefix.as_bytes());
     Ok(Val::Str(part(&text, rest.unwrap_or(text.as_bytes()))))
 }
 
-fn trim_suffix(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn trim_suffix(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let (suffix, text) = (call.str(0), call.str(1));
     let rest = text.as_bytes().strip_suffix(suffix.as_bytes());
     Ok(Val::Str(part(&text, rest.unwrap_or(text.as_bytes()))))
 }
 
-fn has_prefix(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn has_prefix(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let (prefix, text) = (call.str(0), call.str(1));
     Ok(Val::Bool(text.as_bytes().starts_with(prefix.as_bytes())))
 }
 
-fn has_suffix(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn has_suffix(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let (suffix, text) = (call.str(0), call.str(1));
     Ok(Val::Bool(text.as_bytes().ends_with(suffix.as_bytes())))
 }
 
-fn contains(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn contains(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let (needle, text) = (call.str(0), call.str(1));
     Ok(Val::Bool(match (needle.as_str(), text.as_str()) {
         (Some(needle), Some(text)) => text.contains(needle),
@@ -165,12 +165,12 @@ fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
     text.windows(needle.len()).position(|window| window == needle)
 }
 
-fn repeat(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn repeat(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = call.str(1);
     repeated(&text, call.int(0)).map(Val::Str)
 }
 
-fn repeated(text: &Str, count: i64) -> Result<Str, Fault> {
+fn repeated(text: &Str, count: i64) -> Result<Str, FuncError> {
     let count = usize::try_from(count).map_err(|_| "strings: negative Repeat count")?;
     check_text(text.len().saturating_mul(count))?;
     Ok(match text.as_str() {
@@ -179,15 +179,15 @@ fn repeated(text: &Str, count: i64) -> Result<Str, Fault> {
     })
 }
 
-fn indent(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn indent(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     indented(call, "")
 }
 
-fn nindent(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn nindent(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     indented(call, "\n")
 }
 
-fn indented(call: &Call<'_, Context>, before: &str) -> Result<Val, Fault> {
+fn indented(call: &Call<'_, Context>, before: &str) -> Result<Val, FuncError> {
     let text = call.str(1);
     let spaces = usize::try_from(call.int(0)).map_err(|_| "strings: negative Repeat count")?;
     let breaks = text.as_bytes().iter().filter(|byte| **byte == b'\n').count();
@@ -219,7 +219,7 @@ fn indented(call: &Call<'_, Context>, before: &str) -> Result<Val, Fault> {
     Ok(Val::str(out))
 }
 
-fn replace(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn replace(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let (old, new, text) = (call.str(0), call.str(1), call.str(2));
     let growth = new.len().saturating_sub(old.len());
     if growth > 0 {
@@ -247,7 +247,7 @@ fn replace(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
 
 /// Go's `strings.SplitN`: at most `most` pieces, all of them below 0; characters for an
 /// empty separator.
-fn split_bytes<'a>(text: &'a Str, separator: &Str, most: i64) -> Result<Vec<&'a [u8]>, Fault> {
+fn split_bytes<'a>(text: &'a Str, separator: &Str, most: i64) -> Result<Vec<&'a [u8]>, FuncError> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let mut rest = text.as_bytes();
     let mut pieces = Vec::new();
@@ -279,7 +279,7 @@ fn split_bytes<'a>(text: &'a Str, separator: &Str, most: i64) -> Result<Vec<&'a 
     Ok(pieces)
 }
 
-fn split_list(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn split_list(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let (separator, text) = (call.str(0), call.str(1));
     if let (Some(plain), Some(separator)) =
         (text.as_str(), separator.as_str().filter(|text| !text.is_empty()))
@@ -292,12 +292,12 @@ fn split_list(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::strings(pieces.into_iter().map(Str::copy_of)))
 }
 
-fn split(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn split(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let (separator, text) = (call.str(0), call.str(1));
     Ok(numbered(split_bytes(&text, &separator, -1)?))
 }
 
-fn splitn(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn splitn(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let (separator, most, text) = (call.str(0), call.int(1), call.str(2));
     Ok(numbered(split_bytes(&text, &separator, most)?))
 }
@@ -312,7 +312,7 @@ fn numbered(pieces: Vec<&[u8]>) -> Val {
     Val::Map(Map::with(MapType::Strings, entries))
 }
 
-fn plural(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn plural(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Str(if call.int(2) == 1 {
         call.str(0)
     } else {
@@ -320,20 +320,20 @@ fn plural(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     }))
 }
 
-fn quote_all(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn quote_all(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Str(joined(call, |value| {
         quote::quote(strval(value).as_bytes()).into_bytes()
     })?))
 }
 
-fn squote_all(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn squote_all(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Str(joined(call, |value| {
         [b"'", sprint(value).as_bytes(), b"'"].concat()
     })?))
 }
 
 /// The arguments that are not nil, with spaces between.
-fn joined(call: &Call<'_, Context>, show: impl Fn(&Val) -> Vec<u8>) -> Result<Str, Fault> {
+fn joined(call: &Call<'_, Context>, show: impl Fn(&Val) -> Vec<u8>) -> Result<Str, FuncError> {
     let mut out = Vec::new();
     for (index, value) in call.args.iter().filter(|value| !value.is_nil()).enumerate() {
         if index > 0 {
@@ -345,13 +345,13 @@ fn joined(call: &Call<'_, Context>, show: impl Fn(&Val) -> Vec<u8>) -> Result<St
     Ok(Str::from_bytes(out))
 }
 
-fn cat(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn cat(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let values = call.args.iter().filter(|value| !value.is_nil());
     let shown: Vec<Str> = values.map(sprint).collect();
     Ok(Val::Str(join_texts(&shown, &Str::from(" "))?))
 }
 
-fn join_texts(texts: &[Str], separator: &Str) -> Result<Str, Fault> {
+fn join_texts(texts: &[Str], separator: &Str) -> Result<Str, FuncError> {
     let separators = separator.len().saturating_mul(texts.len());
     check_text(
         texts
@@ -383,7 +383,7 @@ pub(super) fn texts(value: &Val) -> Vec<Str> {
     }
 }
 
-fn to_strings(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn to_strings(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let value = call.arg(0);
     match &value {
         Val::List(list) if list.kind() == ListType::Strings => Ok(value),
@@ -391,12 +391,12 @@ fn to_strings(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     }
 }
 
-fn join(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn join(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let texts = texts(&call.arg(1));
     Ok(Val::Str(join_texts(&texts, &call.str(0))?))
 }
 
-fn sort_alpha(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn sort_alpha(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let value = call.arg(0);
     if items(&value).is_none() {
         return Ok(Val::strings([strval(&value)]));
@@ -413,7 +413,7 @@ fn sort_alpha(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     Ok(Val::strings(texts))
 }
 
-fn to_string(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn to_string(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Str(call.args.first().map(strval).unwrap_or_default()))
 }
 

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Context, FAMILIES, MAX_ITEMS};
-use crate::template::{Call, Fault, List, ListType, Map, Str, Val};
+use crate::template::{Call, FuncError, List, ListType, Map, Str, Val};
 use crate::world::System;
 
 fn context() -> Context {
     Context::new(Arc::new(System), None, false)
 }
 
-fn call(name: &str, args: &[Val]) -> Result<Val, Fault> {
+fn call(name: &str, args: &[Val]) -> Result<Val, FuncError> {
     let found = FAMILIES
         .iter()
         .flat_map(|(_, table)| *table)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::{Context, FAMILIES};
-use crate::template::{Call, Fault, IntType, Val};
+use crate::template::{Call, FuncError, IntType, Val};
 use crate::world::Fixed;
 
 fn context(seed: Option<u64>) -> Context {
@@ -16,7 +16,7 @@ fn context(seed: Option<u64>) -> Context {
     Context::new(Arc::new(world), seed, false)
 }
 
-fn call_in(context: &mut Context, name: &str, args: &[Val]) -> Result<Val, Fault> {
+fn call_in(context: &mut Context, name: &str, args: &[Val]) -> Result<Val, FuncError> {
     let mut all = FAMILIES.iter().flat_map(|(_, table)| *table);
     let found = all.find(|func| func.name == name);
     (found.expect(name).call)(&mut Call { args, context })

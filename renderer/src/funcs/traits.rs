@@ -5,7 +5,7 @@
 
 /// What a function does with its arguments, as far as values that no values file sets are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Usage {
+pub(crate) enum NilUsage {
     /// Anything else: nil is taken to be expected.
     TakesNil,
     /// Makes text or an error of nil: what it is given is used, and should be set.
@@ -34,19 +34,19 @@ pub(crate) enum Usage {
     ShortCircuits,
 }
 
-use Usage::{
+use NilUsage::{
     AsksForKey, Copies, Digs, Fails, Gets, Includes, Indexes, MakesDict, Requires, ShortCircuits, TakesNil,
     Uses, Writes,
 };
 
 /// What a function does with its arguments; nothing for a name that is no function.
-pub(crate) fn usage(function: &str) -> Option<Usage> {
+pub(crate) fn usage(function: &str) -> Option<NilUsage> {
     let index = TABLE.binary_search_by_key(&function, |(name, _)| name).ok()?;
     TABLE.get(index).map(|(_, usage)| *usage)
 }
 
 /// Every function by name.
-pub(crate) const TABLE: &[(&str, Usage)] = &[
+pub(crate) const TABLE: &[(&str, NilUsage)] = &[
     ("abbrev", Uses),
     ("abbrevboth", TakesNil),
     ("add", TakesNil),

@@ -2,10 +2,10 @@
 
 use super::Context;
 use super::args::{NIL_POINTER, func};
-use super::url::{Url, UserInfo};
-use crate::template::{Call, Fault, Func, Map, Type, Val};
+use super::go_url::{Url, UserInfo};
+use crate::template::{Call, Func, FuncError, Map, Type, Val};
 
-fn url_parse(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn url_parse(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = call.str(0);
     let url = Url::parse(text.as_bytes()).map_err(|error| format!("unable to parse url: {error}"))?;
     let user = url.user.as_ref().map(UserInfo::to_bytes).unwrap_or_default();
@@ -22,7 +22,7 @@ fn url_parse(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     ]))
 }
 
-fn url_join(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn url_join(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let map = call.map(0).unwrap_or_default();
     let mut url = Url {
         scheme: entry(&map, "scheme")?,
@@ -44,7 +44,7 @@ fn url_join(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
 }
 
 /// A key's text; none is empty.
-fn entry(map: &Map, key: &str) -> Result<Vec<u8>, Fault> {
+fn entry(map: &Map, key: &str) -> Result<Vec<u8>, FuncError> {
     match map.get(key) {
         None => Ok(Vec::new()),
         Some(Val::Str(text)) => Ok(text.as_bytes().to_vec()),
@@ -57,7 +57,7 @@ fn entry(map: &Map, key: &str) -> Result<Vec<u8>, Fault> {
 }
 
 /// Helm resolves no names unless told to.
-fn get_host_by_name(_: &mut Call<'_, Context>) -> Result<Val, Fault> {
+fn get_host_by_name(_: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::str(""))
 }
 

@@ -2,15 +2,15 @@
 
 use super::Context;
 use super::args::check_text;
-use crate::template::{Call, Fault, Str, Val};
+use crate::template::{Call, FuncError, Str, Val};
 
 /// `wrap WIDTH TEXT`: words longer than the width stay whole.
-pub(super) fn wrap(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn wrap(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     wrapped(&call.str(1), call.int(0), b"\n", false).map(Val::Str)
 }
 
 /// `wrapWith WIDTH BREAK TEXT`: words longer than the width are cut.
-pub(super) fn wrap_with(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
+pub(super) fn wrap_with(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let line_break = call.str(1);
     let line_break = match line_break.as_bytes() {
         b"" => b"\n",
@@ -19,7 +19,7 @@ pub(super) fn wrap_with(call: &mut Call<'_, Context>) -> Result<Val, Fault> {
     wrapped(&call.str(2), call.int(0), line_break, true).map(Val::Str)
 }
 
-fn wrapped(text: &Str, width: i64, line_break: &[u8], cut_words: bool) -> Result<Str, Fault> {
+fn wrapped(text: &Str, width: i64, line_break: &[u8], cut_words: bool) -> Result<Str, FuncError> {
     let width = usize::try_from(width.max(1)).unwrap_or(usize::MAX);
     let mut rest = text.as_bytes();
     if rest.len() <= width {

@@ -1,8 +1,8 @@
 //! The checks of Chart.yaml.
 
-use super::decode::{Decoded, Fields, Shape, decode, list_of, text_of};
-use super::place::{Found, Place, unreadable};
-use super::{Linter, Rule, Severity, rules, web};
+use super::decode::{Decoded, FieldType, StructType, decode, list_of, text_of};
+use super::linted_chart::{EntryKind, LintedChart, unreadable};
+use super::{Linter, Rule, Severity, rules, url_validation};
 use crate::diag::{Class, Diagnostic};
 use crate::go_yaml_errors::go_yaml_message;
 use crate::source::{Location, Source};
@@ -16,57 +16,57 @@ use std::sync::Arc;
 
 const FILE: &str = "Chart.yaml";
 
-static MAINTAINER: Fields = Fields {
+static MAINTAINER: StructType = StructType {
     name: "Maintainer",
     full_name: "v2.Maintainer",
     fields: &[
-        ("name", Shape::Text),
-        ("email", Shape::Text),
-        ("url", Shape::Text),
+        ("name", FieldType::Text),
+        ("email", FieldType::Text),
+        ("url", FieldType::Text),
     ],
 };
 
-static DEPENDENCY: Fields = Fields {
+static DEPENDENCY: StructType = StructType {
     name: "Dependency",
     full_name: "v2.Dependency",
     fields: &[
-        ("name", Shape::Text),
-        ("version", Shape::Text),
-        ("repository", Shape::Text),
-        ("condition", Shape::Text),
-        ("tags", Shape::Texts),
-        ("enabled", Shape::Flag),
-        ("import-values", Shape::List),
-        ("alias", Shape::Text),
+        ("name", FieldType::Text),
+        ("version", FieldType::Text),
+        ("repository", FieldType::Text),
+        ("condition", FieldType::Text),
+        ("tags", FieldType::Texts),
+        ("enabled", FieldType::Flag),
+        ("import-values", FieldType::List),
+        ("alias", FieldType::Text),
     ],
 };
 
-static METADATA: Fields = Fields {
+static METADATA: StructType = StructType {
     name: "Metadata",
     full_name: "v2.Metadata",
     fields: &[
-        ("name", Shape::Text),
-        ("home", Shape::Text),
-        ("sources", Shape::Texts),
-        ("version", Shape::Text),
-        ("description", Shape::Text),
-        ("keywords", Shape::Texts),
-        ("maintainers", Shape::Structs(&MAINTAINER)),
-        ("icon", Shape::Text),
-        ("apiVersion", Shape::Text),
-        ("condition", Shape::Text),
-        ("tags", Shape::Text),
-        ("appVersion", Shape::Text),
-        ("deprecated", Shape::Flag),
-        ("annotations", Shape::TextMap),
-        ("kubeVersion", Shape::Text),
-        ("dependencies", Shape::Structs(&DEPENDENCY)),
-        ("type", Shape::Text),
+        ("name", FieldType::Text),
+        ("home", FieldType::Text),
+        ("sources", FieldType::Texts),
+        ("version", FieldType::Text),
+        ("description", FieldType::Text),
+        ("keywords", FieldType::Texts),
+        ("maintainers", FieldType::Structs(&MAINTAINER)),
+        ("icon", FieldType::Text),
+        ("apiVersion", FieldType::Text),
+        ("condition", FieldType::Text),
+        ("tags", FieldType::Text),
+        ("appVersion", FieldType::Text),
+        ("deprecated", FieldType::Flag),
+        ("annotations", FieldType::TextMap),
+        ("kubeVersion", FieldType::Text),
+        ("dependencies", FieldType::Structs(&DEPENDENCY)),
+        ("type", FieldType::Text),
     ],
 };
 
 /// Chart.yaml as Helm reads it, with the text it was read from.
-struct Read {
+struct ReadChartYaml {
     source: Arc<Source>,
     root: Node,
     decoded: Decoded,
@@ -75,8 +75,8 @@ struct Read {
 }
 
 /// All checks of Chart.yaml, in Helm's order.
-pub(super) fn check(place: &Place, linter: &mut Linter) {
-    if place.find(FILE) == Found::Folder {
+pub(super) fn check(place: &LintedChart, linter: &mut Linter) {
+    if place.find(FILE) == EntryKind::Folder {
         let words = "should be a file, not a directory".to_owned();
         linter.report(FILE, &rules::CHART_YAML, Some(words));
         let words = format!(
@@ -115,7 +115,7 @@ pub(super) fn check(place: &Place, linter: &mut Linter) {
 type Checked = (&'static Rule, &'static str, Option<String>);
 
 /// What the chart is called.
-fn identity(read: &Read) -> Vec<Checked> {
+fn identity(read: &ReadChartYaml) -> Vec<Checked> {
     let fields = &read.decoded.fields;
     let strict = read.strict.as_ref();
     let strict = strict.map(|words| format!("failed to strictly parse chart metadata file\n\t{words}"));
@@ -138,13 +138,13 @@ fn identity(read: &Read) -> Vec<Checked> {
 }
 
 /// Whom and what it names, and what belongs to its API version.
-fn links(read: &Read) -> Vec<Checked> {
+fn links(read: &ReadChartYaml) -> Vec<Checked> {
     let fields = &read.decoded.fields;
     let people = maintainers(list_of(fields, "maintainers"));
     let places = sources(list_of(fields, "sources"));
     let icon = text_of(fields, "icon");
     let absent = icon.is_empty().then(|| "icon is recommended".to_owned());
-    let bad = !icon.is_empty() && !web::is_request_url(icon);
+    let bad = !icon.is_empty() && !url_validation::is_request_url(icon);
     let bad = bad.then(|| format!("invalid icon URL '{icon}'"));
     let api = text_of(fields, "apiVersion");
     let typed = !text_of(fields, "type").is_empty() && api != "v2";
@@ -171,7 +171,7 @@ fn links(read: &Read) -> Vec<Checked> {
 }
 
 /// Why Helm's loader refuses the chart, in its words; nothing when Chart.yaml is fine.
-pub(super) fn validate(place: &Place) -> Option<String> {
+pub(super) fn validate(place: &LintedChart) -> Option<String> {
     let read = match read(place) {
         Ok(read) => read,
         Err((words, _)) => return Some(format!("cannot load Chart.yaml: {words}")),
@@ -226,7 +226,7 @@ fn dependencies(list: &[Value]) -> Option<String> {
 }
 
 /// The error is in go-yaml's and Go's words, and in ours.
-fn read(place: &Place) -> Result<Read, (String, Option<Box<Diagnostic>>)> {
+fn read(place: &LintedChart) -> Result<ReadChartYaml, (String, Option<Box<Diagnostic>>)> {
     let converting = |error: YamlError| {
         let message = format!("error converting YAML to JSON: {}", go_yaml_message(&error));
         (message, Some(Box::new(Diagnostic::from(error))))
@@ -248,7 +248,7 @@ fn read(place: &Place) -> Result<Read, (String, Option<Box<Diagnostic>>)> {
         return Err((unmarshaling(&words), None));
     }
     let strict = duplicates(&document).or_else(|| decoded.unknown.as_deref().map(unmarshaling));
-    Ok(Read {
+    Ok(ReadChartYaml {
         source,
         root: document.root,
         decoded,
@@ -307,11 +307,11 @@ fn check_version(given: &str) -> Option<String> {
     if given.is_empty() {
         return Some("version is required".to_owned());
     }
-    let Some(parsed) = version::Version::parse(given) else {
+    let Some(parsed) = version::ChartVersion::parse(given) else {
         return Some(format!("version '{given}' is not a valid SemVer"));
     };
     // Helm wants more than the least version there is.
-    let least = version::Version::parse("0.0.0-0")?;
+    let least = version::ChartVersion::parse("0.0.0-0")?;
     (parsed <= least).then(|| format!("version {} is less than or equal to \"0.0.0-0\"", quote(given)))
 }
 
@@ -349,9 +349,9 @@ fn maintainers(list: &[Value]) -> Option<String> {
         let (name, email, url) = (text_of(one, "name"), text_of(one, "email"), text_of(one, "url"));
         if name.is_empty() {
             Some("each maintainer requires a name".to_owned())
-        } else if !email.is_empty() && !web::is_email(email) {
+        } else if !email.is_empty() && !url_validation::is_email(email) {
             Some(format!("invalid email '{email}' for maintainer '{name}'"))
-        } else if !url.is_empty() && !web::is_url(url) {
+        } else if !url.is_empty() && !url_validation::is_url(url) {
             Some(format!("invalid url '{url}' for maintainer '{name}'"))
         } else {
             None
@@ -361,6 +361,6 @@ fn maintainers(list: &[Value]) -> Option<String> {
 
 fn sources(list: &[Value]) -> Option<String> {
     let mut texts = list.iter().filter_map(Value::as_str);
-    let bad = texts.find(|source| !web::is_request_url(source))?;
+    let bad = texts.find(|source| !url_validation::is_request_url(source))?;
     Some(format!("invalid source URL '{bad}'"))
 }

@@ -1,14 +1,14 @@
 //! The checks of the manifests in `crds/`, those of subcharts among them.
 
-use super::place::{Found, Place};
+use super::linted_chart::{EntryKind, LintedChart};
 use super::{Linter, chartfile, objects, rules};
 use crate::chart::load::Loaded;
 
 /// All checks, in Helm's order.
-pub(super) fn check(place: &Place, linter: &mut Linter) {
+pub(super) fn check(place: &LintedChart, linter: &mut Linter) {
     match place.find("crds") {
-        Found::Nothing => return,
-        Found::File => {
+        EntryKind::Nothing => return,
+        EntryKind::File => {
             linter.report(
                 "crds/",
                 &rules::CRDS_NOT_A_FOLDER,
@@ -16,7 +16,7 @@ pub(super) fn check(place: &Place, linter: &mut Linter) {
             );
             return;
         }
-        Found::Folder => {}
+        EntryKind::Folder => {}
     }
     let problem = chartfile::validate(place);
     let loaded = match (&place.loaded, problem) {

@@ -9,7 +9,7 @@ use crate::yaml::{Kind, Node};
 
 /// What a field holds.
 #[derive(Clone, Copy)]
-pub(super) enum Shape {
+pub(super) enum FieldType {
     Text,
     Flag,
     Texts,
@@ -17,19 +17,19 @@ pub(super) enum Shape {
     /// `[]interface {}`
     List,
     /// A struct by value.
-    Struct(&'static Fields),
+    Struct(&'static StructType),
     /// A list of structs.
-    Structs(&'static Fields),
+    Structs(&'static StructType),
 }
 
 /// A Go struct.
-pub(super) struct Fields {
+pub(super) struct StructType {
     /// Its name within its package.
     pub(super) name: &'static str,
     /// With the package's name.
     pub(super) full_name: &'static str,
     /// Names as in JSON, and what they hold.
-    pub(super) fields: &'static [(&'static str, Shape)],
+    pub(super) fields: &'static [(&'static str, FieldType)],
 }
 
 /// What came of decoding.
@@ -44,8 +44,8 @@ pub(super) struct Decoded {
 }
 
 /// Decodes a document; null and nothing give an empty struct.
-pub(super) fn decode(node: &Node, fields: &'static Fields) -> Decoded {
-    let mut state = State::default();
+pub(super) fn decode(node: &Node, fields: &'static StructType) -> Decoded {
+    let mut state = StructDecoder::default();
     let mut decoded = Decoded::default();
     match &node.kind {
         Kind::Map(_) => decoded.fields = state.fields(node, fields, &mut Vec::new()),
@@ -65,13 +65,13 @@ pub(super) fn decode(node: &Node, fields: &'static Fields) -> Decoded {
 }
 
 #[derive(Default)]
-struct State {
+struct StructDecoder {
     problem: Option<String>,
     unknown: Option<String>,
 }
 
-impl State {
-    fn fields(&mut self, node: &Node, shape: &'static Fields, path: &mut Vec<&'static str>) -> Map {
+impl StructDecoder {
+    fn fields(&mut self, node: &Node, shape: &'static StructType, path: &mut Vec<&'static str>) -> Map {
         let mut entries: Vec<_> = node.entries().iter().collect();
         entries.sort_by(|a, b| a.key.cmp(&b.key));
         let mut out = Map::default();
@@ -105,8 +105,8 @@ impl State {
     fn value(
         &mut self,
         node: &Node,
-        shape: Shape,
-        within: &'static Fields,
+        shape: FieldType,
+        within: &'static StructType,
         path: &mut Vec<&'static str>,
     ) -> Option<Value> {
         if node.is_null() {
@@ -125,17 +125,17 @@ impl State {
             None
         };
         match (shape, &node.kind) {
-            (Shape::List, Kind::Seq(_)) | (Shape::Flag, Kind::Bool(_)) => Some(node.to_value()),
-            (Shape::Text, _) => match text(node) {
+            (FieldType::List, Kind::Seq(_)) | (FieldType::Flag, Kind::Bool(_)) => Some(node.to_value()),
+            (FieldType::Text, _) => match text(node) {
                 Some(text) => Some(Value::from(text)),
                 None => wrong(node, "string"),
             },
-            (Shape::Texts, Kind::Seq(items)) => {
+            (FieldType::Texts, Kind::Seq(items)) => {
                 let mut one = |item: &Node| zero_text(item).or_else(|| wrong(item, "string"));
                 let texts = items.iter().map(|item| one(item).unwrap_or_default());
                 Some(Value::List(texts.collect()))
             }
-            (Shape::TextMap, Kind::Map(entries)) => {
+            (FieldType::TextMap, Kind::Map(entries)) => {
                 let mut one = |item: &Node| zero_text(item).or_else(|| wrong(item, "string"));
                 let mut entries: Vec<_> = entries.iter().collect();
                 entries.sort_by(|a, b| a.key.cmp(&b.key));
@@ -144,22 +144,22 @@ impl State {
                     .map(|entry| (entry.key.clone(), one(&entry.value).unwrap_or_default()));
                 Some(Value::Map(texts.collect()))
             }
-            (Shape::Struct(inner), Kind::Map(_)) => Some(Value::Map(self.fields(node, inner, path))),
-            (Shape::Struct(inner), _) => wrong(node, inner.full_name),
-            (Shape::Structs(inner), Kind::Seq(items)) => {
+            (FieldType::Struct(inner), Kind::Map(_)) => Some(Value::Map(self.fields(node, inner, path))),
+            (FieldType::Struct(inner), _) => wrong(node, inner.full_name),
+            (FieldType::Structs(inner), Kind::Seq(items)) => {
                 let mut one = |item: &Node| match &item.kind {
                     Kind::Map(_) => Some(Value::Map(self.fields(item, inner, path))),
-                    _ => self.value(item, Shape::Struct(inner), within, path),
+                    _ => self.value(item, FieldType::Struct(inner), within, path),
                 };
                 Some(Value::List(
                     items.iter().map(|item| one(item).unwrap_or_default()).collect(),
                 ))
             }
-            (Shape::Structs(inner), _) => wrong(node, &format!("[]*{}", inner.full_name)),
-            (Shape::Texts, _) => wrong(node, "[]string"),
-            (Shape::TextMap, _) => wrong(node, "map[string]string"),
-            (Shape::List, _) => wrong(node, "[]interface {}"),
-            (Shape::Flag, _) => wrong(node, "bool"),
+            (FieldType::Structs(inner), _) => wrong(node, &format!("[]*{}", inner.full_name)),
+            (FieldType::Texts, _) => wrong(node, "[]string"),
+            (FieldType::TextMap, _) => wrong(node, "map[string]string"),
+            (FieldType::List, _) => wrong(node, "[]interface {}"),
+            (FieldType::Flag, _) => wrong(node, "bool"),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The checks of what Chart.yaml says about `charts/`, and of what is there.
 
-use super::place::Place;
+use super::linted_chart::LintedChart;
 use super::{Linter, chartfile, rules};
 
 /// All checks, in Helm's order.
-pub(super) fn check(place: &Place, linter: &mut Linter) {
+pub(super) fn check(place: &LintedChart, linter: &mut Linter) {
     let refused = |linter: &mut Linter, words: &str| {
         let words = format!("unable to load chart\n\t{words}");
         linter.report("", &rules::CHART_LOAD, Some(words));

@@ -9,7 +9,7 @@ use crate::source::Source;
 use crate::yaml::{self, Node};
 
 /// Why there is nothing more to read.
-pub(super) struct Broken {
+pub(super) struct UnreadableDocument {
     /// In Go's words.
     pub(super) words: String,
     /// In ours, with the place in what was rendered.
@@ -17,16 +17,16 @@ pub(super) struct Broken {
 }
 
 /// The documents, the last of which may be broken.
-pub(super) fn read(name: &str, text: &str) -> Vec<Result<Node, Broken>> {
+pub(super) fn read(name: &str, text: &str) -> Vec<Result<Node, UnreadableDocument>> {
     let mut out = Vec::new();
     let is_json = text.trim_start().starts_with('{');
     for piece in pieces(text) {
         let read = match piece {
             Ok(piece) => parse(name, text, piece).map_err(|broken| match json_words(text) {
-                Some(words) if is_json && out.is_empty() => Broken { words, ..broken },
+                Some(words) if is_json && out.is_empty() => UnreadableDocument { words, ..broken },
                 _ => broken,
             }),
-            Err(words) => Err(Broken {
+            Err(words) => Err(UnreadableDocument {
                 words,
                 diagnostic: None,
             }),
@@ -41,18 +41,18 @@ pub(super) fn read(name: &str, text: &str) -> Vec<Result<Node, Broken>> {
 }
 
 /// The first document of a whole text.
-pub(super) fn first(name: &str, text: &str) -> Result<Node, Broken> {
+pub(super) fn first(name: &str, text: &str) -> Result<Node, UnreadableDocument> {
     parse(name, text, 0..text.len())
 }
 
-fn parse(name: &str, text: &str, piece: std::ops::Range<usize>) -> Result<Node, Broken> {
+fn parse(name: &str, text: &str, piece: std::ops::Range<usize>) -> Result<Node, UnreadableDocument> {
     let start = piece.start;
     let source: Arc<Source> = Source::new(name, text.get(piece).unwrap_or(""));
     yaml::parse(&source, Class::Template, &yaml::Limits::default()).map_err(|error| {
         let words = format!("error converting YAML to JSON: {}", go_yaml_message(&error));
         let whole = Source::new(name, text);
         let diagnostic = Some(Box::new(Diagnostic::from(error.within(&whole, start))));
-        Broken { words, diagnostic }
+        UnreadableDocument { words, diagnostic }
     })
 }
 

@@ -1,6 +1,6 @@
 //! What is wrong with a chart: Helm 4.3.1's checks in Helm's words, and more.
 //!
-//! In: a chart's folder or archive, and values ([`Options`]). Out: [`Finding`]s, Helm's in
+//! In: a chart's folder or archive, and values ([`LintOptions`]). Out: [`Finding`]s, Helm's in
 //! Helm's order ([`Finding::is_helms`]), and with them our own: every template's failure
 //! where Helm stops at the first, and values that no values.yaml knows
 //! (rule [`rules::UNDEFINED_VALUE`]). [`print()`] gives the lines of `helm lint`.
@@ -17,16 +17,16 @@ mod decode;
 mod dependencies;
 mod deprecations;
 mod documents;
+mod lenient_values;
+mod linted_chart;
 mod names;
 mod objects;
-mod place;
 pub mod rules;
 mod schema;
 mod templates;
 pub mod undefined;
-mod unit;
+mod url_validation;
 mod values;
-mod web;
 
 use std::path::Path;
 
@@ -35,8 +35,8 @@ use crate::engine::Limits;
 use crate::engine::capabilities::Capabilities;
 use crate::source::Location;
 use crate::value::Map;
-use crate::values::Places;
-use place::Place;
+use crate::values::ValueOrigins;
+use linted_chart::LintedChart;
 
 pub use rules::{Check, Rule};
 
@@ -91,11 +91,11 @@ pub struct Finding {
 
 /// What charts are held against.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct LintOptions {
     /// What the user gives.
     pub values: Map,
     /// Where they stand, as far as that is known.
-    pub places: Places,
+    pub places: ValueOrigins,
     /// `.Release.Namespace`
     pub namespace: String,
     /// `.Capabilities`; its version decides what is deprecated.
@@ -108,7 +108,7 @@ pub struct Options {
 
 /// What was found in one chart.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct LintReport {
     /// The chart, as the user named it.
     pub chart: String,
     /// Everything, in order.
@@ -117,7 +117,7 @@ pub struct Report {
     pub refused: Option<String>,
 }
 
-impl Report {
+impl LintReport {
     /// Whether there is a warning or worse; our own don't count.
     pub fn has_warnings(&self) -> bool {
         self.refused.is_some() || self.helms().any(|one| one.severity > Severity::Info)
@@ -140,7 +140,7 @@ impl Report {
 
 /// The checks, in Helm's order.
 #[allow(clippy::type_complexity, reason = "it is written once, here")]
-const CHECKS: &[(Check, fn(&Place, &Options, &mut Linter))] = &[
+const CHECKS: &[(Check, fn(&LintedChart, &LintOptions, &mut Linter))] = &[
     (Check::ChartYaml, |place, _, linter| {
         chartfile::check(place, linter)
     }),
@@ -153,13 +153,13 @@ const CHECKS: &[(Check, fn(&Place, &Options, &mut Linter))] = &[
 ];
 
 /// Checks one chart; `shown` is its name for people.
-pub fn lint(path: &Path, shown: &str, options: &Options) -> Report {
-    let mut report = Report {
+pub fn lint(path: &Path, shown: &str, options: &LintOptions) -> LintReport {
+    let mut report = LintReport {
         chart: shown.to_owned(),
         findings: Vec::new(),
         refused: None,
     };
-    let place = match Place::open(path) {
+    let place = match LintedChart::open(path) {
         Ok(place) => place,
         Err(problem) => {
             report.refused = Some(problem);
@@ -175,7 +175,7 @@ pub fn lint(path: &Path, shown: &str, options: &Options) -> Report {
 }
 
 /// What `helm lint` prints on standard output, and what it says in the end.
-pub fn print(reports: &[Report], strict: bool, quiet: bool) -> (String, String) {
+pub fn print(reports: &[LintReport], strict: bool, quiet: bool) -> (String, String) {
     let mut out = String::new();
     for report in reports {
         if quiet && !report.has_warnings() {

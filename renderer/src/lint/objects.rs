@@ -1,36 +1,36 @@
 //! What is wrong with a rendered object, and in which order Helm says it.
 
-use super::decode::{Fields, Shape, decode, text_of};
+use super::decode::{FieldType, StructType, decode, text_of};
 use super::{Linter, deprecations, documents, names, rules};
 use crate::template::print::quote;
 use crate::value::{Map, Value};
 use crate::yaml::{Kind, Node};
 
-static METADATA: Fields = Fields {
+static METADATA: StructType = StructType {
     name: "k8sYamlMetadata",
     full_name: "rules.k8sYamlMetadata",
-    fields: &[("Namespace", Shape::Text), ("Name", Shape::Text)],
+    fields: &[("Namespace", FieldType::Text), ("Name", FieldType::Text)],
 };
 
-static OBJECT: Fields = Fields {
+static OBJECT: StructType = StructType {
     name: "k8sYamlStruct",
     full_name: "rules.k8sYamlStruct",
     fields: &[
-        ("apiVersion", Shape::Text),
-        ("Kind", Shape::Text),
-        ("Metadata", Shape::Struct(&METADATA)),
+        ("apiVersion", FieldType::Text),
+        ("Kind", FieldType::Text),
+        ("Metadata", FieldType::Struct(&METADATA)),
     ],
 };
 
 /// The fields of an object that the checks look at.
-pub(super) struct Object {
+pub(super) struct ObjectHeader {
     pub(super) api_version: String,
     pub(super) kind: String,
     pub(super) name: String,
 }
 
 /// A document as an object; nothing for an empty one. The error is in Go's words.
-pub(super) fn object(node: &Node) -> Result<Option<Object>, String> {
+pub(super) fn object(node: &Node) -> Result<Option<ObjectHeader>, String> {
     if node.is_null() {
         return Ok(None);
     }
@@ -42,7 +42,7 @@ pub(super) fn object(node: &Node) -> Result<Option<Object>, String> {
         Some(Value::Map(map)) => map.clone(),
         _ => Map::default(),
     };
-    Ok(Some(Object {
+    Ok(Some(ObjectHeader {
         api_version: text_of(&decoded.fields, "apiVersion").to_owned(),
         kind: text_of(&decoded.fields, "Kind").to_owned(),
         name: text_of(&metadata, "Name").to_owned(),
@@ -73,7 +73,7 @@ pub(super) fn each(
     path: &str,
     name: &str,
     text: &str,
-    visit: &mut dyn FnMut(&mut Linter, &Object),
+    visit: &mut dyn FnMut(&mut Linter, &ObjectHeader),
 ) -> bool {
     for document in documents::read(name, text) {
         let read = document.map_err(|broken| (broken.words, broken.diagnostic));
@@ -95,7 +95,13 @@ pub(super) fn each(
 }
 
 /// The checks of one object of a rendered file.
-pub(super) fn check(linter: &mut Linter, path: &str, object: &Object, text: &str, kubernetes: (u64, u64)) {
+pub(super) fn check(
+    linter: &mut Linter,
+    path: &str,
+    object: &ObjectHeader,
+    text: &str,
+    kubernetes: (u64, u64),
+) {
     linter.report(
         path,
         &rules::OBJECT_NAME,
@@ -107,7 +113,7 @@ pub(super) fn check(linter: &mut Linter, path: &str, object: &Object, text: &str
     linter.report(path, &rules::LIST_ANNOTATIONS, annotations(object, path, text));
 }
 
-fn selector(object: &Object, text: &str) -> Option<String> {
+fn selector(object: &ObjectHeader, text: &str) -> Option<String> {
     let kind = object.kind.as_str();
     let selects = matches!(kind, "Deployment" | "ReplicaSet" | "DaemonSet" | "StatefulSet");
     let missing = selects && !text.contains("matchLabels") && !text.contains("matchExpressions");
@@ -121,7 +127,7 @@ fn selector(object: &Object, text: &str) -> Option<String> {
 }
 
 /// Helm looks at the first document of the file, whichever holds the list.
-fn annotations(object: &Object, path: &str, text: &str) -> Option<String> {
+fn annotations(object: &ObjectHeader, path: &str, text: &str) -> Option<String> {
     if object.kind != "List" {
         return None;
     }

@@ -46,7 +46,7 @@ impl Check {
 
 /// Who reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum RuleOrigin {
     /// `helm lint` 4.3.1, and so do we, with the same message.
     Helm,
     /// Helm, up to the first finding that ends its run; we report the others, too.
@@ -55,7 +55,7 @@ pub enum Origin {
     Ours,
 }
 
-impl Origin {
+impl RuleOrigin {
     /// As in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ pub struct Rule {
     /// How grave a finding is.
     pub severity: Severity,
     /// Who reports it.
-    pub origin: Origin,
+    pub origin: RuleOrigin,
     /// The check that finds it.
     pub check: Check,
     /// What is wrong when it is reported, in a sentence.
@@ -89,7 +89,7 @@ macro_rules! rules {
             pub static $name: Rule = Rule {
                 id: $id,
                 severity: Severity::$severity,
-                origin: Origin::$origin,
+                origin: RuleOrigin::$origin,
                 check: Check::$check,
                 doc: $doc,
             };

@@ -3,18 +3,20 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::place::{Found, Place};
+use super::lenient_values::prepare_as_found;
+use super::linted_chart::{EntryKind, LintedChart};
 use super::schema::{Checked, helm_message};
-use super::unit::prepare_as_found;
-use super::{Finding, Linter, Options, Rule, chartfile, objects, rules, undefined};
+use super::{Finding, LintOptions, Linter, Rule, chartfile, objects, rules, undefined};
 use crate::chart::load::Loaded;
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::engine::release::Release;
-use crate::engine::{Input, Output, Problem, Program, RENDERED_LINES, Unit, blame, defaults, unit};
+use crate::engine::{
+    Program, ProgramUnit, RENDERED_LINES, RenderInput, RenderOutput, TemplateError, blame, defaults, unit,
+};
 use crate::source::Location;
 use crate::template::print::quote;
 use crate::value::Map;
-use crate::values::dependencies::{Enabled, Prepared};
+use crate::values::dependencies::{Enabled, PreparedValues};
 use crate::values::schema::{self, Level};
 use crate::world::System;
 
@@ -23,19 +25,19 @@ const FOLDER: &str = "templates/";
 const RELEASE: &str = "test-release";
 
 /// All checks, in Helm's order, and our own.
-pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
+pub(super) fn check(place: &LintedChart, options: &LintOptions, linter: &mut Linter) {
     match place.find("templates") {
-        Found::Nothing => {
+        EntryKind::Nothing => {
             let words = "directory does not exist".to_owned();
             linter.report(FOLDER, &rules::TEMPLATES_FOLDER, Some(words));
             return;
         }
-        Found::File => {
+        EntryKind::File => {
             let words = "not a directory".to_owned();
             linter.report(FOLDER, &rules::TEMPLATES_NOT_A_FOLDER, Some(words));
             return;
         }
-        Found::Folder => {}
+        EntryKind::Folder => {}
     }
     let chart = match (&place.loaded, chartfile::validate(place)) {
         (Ok(chart), None) => chart,
@@ -86,7 +88,7 @@ fn refused(linter: &mut Linter, rule: &'static Rule, problem: &Diagnostics) {
     }
 }
 
-fn level(prepared: &Prepared) -> Level<'_> {
+fn level(prepared: &PreparedValues) -> Level<'_> {
     fn of(one: &Enabled) -> Level<'_> {
         Level {
             chart: one.name(),
@@ -101,7 +103,7 @@ fn level(prepared: &Prepared) -> Level<'_> {
 /// What came of running the templates, as far as they could be run.
 struct Ran {
     program: Program,
-    output: Output,
+    output: RenderOutput,
     /// Whether all could be run.
     is_whole: bool,
     /// Where the failures are that were told.
@@ -110,7 +112,7 @@ struct Ran {
 
 /// Runs every template, but for those that are none: a diagnostic for each failure, and Helm's words for the first
 /// where it comes to them.
-fn run(prepared: &Prepared, options: &Options, linter: &mut Linter, helms: bool) -> Option<Ran> {
+fn run(prepared: &PreparedValues, options: &LintOptions, linter: &mut Linter, helms: bool) -> Option<Ran> {
     let (mut told, mut is_whole) = (Vec::new(), true);
     let mut root = unit(&prepared.root);
     let program = match Program::try_new(root.clone()) {
@@ -153,13 +155,13 @@ fn run(prepared: &Prepared, options: &Options, linter: &mut Linter, helms: bool)
 }
 
 /// Takes the texts that are no templates out of a chart and those in it.
-fn leave_out(unit: &mut Unit, problems: &[Problem]) {
+fn leave_out(unit: &mut ProgramUnit, problems: &[TemplateError]) {
     let path = unit.path.clone();
     unit.templates.retain(|(name, _)| {
         let name = format!("{path}/{name}");
         !problems
             .iter()
-            .any(|one| matches!(one, Problem::Parse(error) if error.location.source.name() == name))
+            .any(|one| matches!(one, TemplateError::Parse(error) if error.location.source.name() == name))
     });
     for child in &mut unit.children {
         leave_out(child, problems);
@@ -168,10 +170,10 @@ fn leave_out(unit: &mut Unit, problems: &[Problem]) {
 
 fn run_program(
     program: &Program,
-    prepared: &Prepared,
-    options: &Options,
+    prepared: &PreparedValues,
+    options: &LintOptions,
     traced: BTreeSet<Arc<str>>,
-) -> Result<(Output, Vec<Problem>), Diagnostics> {
+) -> Result<(RenderOutput, Vec<TemplateError>), Diagnostics> {
     let release = Release {
         name: RELEASE.to_owned(),
         namespace: options.namespace.clone(),
@@ -182,7 +184,7 @@ fn run_program(
     let mut release = release.to_map();
     release.insert("IsInstall", false.into());
     let capabilities = || options.capabilities.to_val();
-    let input = Input {
+    let input = RenderInput {
         values: &prepared.values,
         release: &release,
         capabilities: &capabilities,
@@ -198,9 +200,9 @@ fn run_program(
 /// Points what stands in rendered texts at the templates that printed it.
 fn blame_templates(
     chart: &Loaded,
-    prepared: &Prepared,
+    prepared: &PreparedValues,
     program: &Program,
-    options: &Options,
+    options: &LintOptions,
     linter: &mut Linter,
 ) {
     let mut rendered: Vec<&mut Finding> = linter
@@ -230,7 +232,7 @@ fn blame_templates(
 fn tell(
     linter: &mut Linter,
     rule: &'static Rule,
-    problems: &[Problem],
+    problems: &[TemplateError],
     helms: bool,
     told: &mut Vec<Location>,
 ) {
@@ -247,7 +249,10 @@ fn tell(
 }
 
 /// Each template of the chart itself: its path, its full name, and what it printed.
-fn texts<'c>(chart: &'c Loaded, output: &'c Output) -> impl Iterator<Item = (&'c str, String, &'c str)> {
+fn texts<'c>(
+    chart: &'c Loaded,
+    output: &'c RenderOutput,
+) -> impl Iterator<Item = (&'c str, String, &'c str)> {
     chart.templates.iter().map(|template| {
         let name = format!("{}/{}", chart.name(), template.name);
         let found = output.texts.iter().find(|(known, _)| **known == *name);
@@ -257,7 +262,7 @@ fn texts<'c>(chart: &'c Loaded, output: &'c Output) -> impl Iterator<Item = (&'c
 }
 
 /// The checks of each template of the chart itself; the first file that is no YAML ends Helm's.
-fn each_template(chart: &Loaded, output: &Output, options: &Options, linter: &mut Linter) {
+fn each_template(chart: &Loaded, output: &RenderOutput, options: &LintOptions, linter: &mut Linter) {
     let kubernetes = &options.capabilities.kube_version;
     let number = |text: &str| text.parse().unwrap_or(0);
     let kubernetes = (number(&kubernetes.major), number(&kubernetes.minor));

@@ -1,9 +1,9 @@
 //! The checks of values.yaml: that it is there, that it is YAML, and that it fits its schema.
 
-use super::place::unreadable;
-use super::place::{Found, Place};
+use super::linted_chart::unreadable;
+use super::linted_chart::{EntryKind, LintedChart};
 use super::schema::{Checked, helm_message};
-use super::{Linter, Options, rules};
+use super::{LintOptions, Linter, rules};
 use crate::chart::values_file::{self, ValuesFileError};
 use crate::diag::Class;
 use crate::go_yaml_errors::go_yaml_message;
@@ -14,8 +14,8 @@ use crate::values::schema::{self, Level};
 const FILE: &str = "values.yaml";
 
 /// All checks, in Helm's order.
-pub(super) fn check(place: &Place, options: &Options, linter: &mut Linter) {
-    if place.find(FILE) == Found::Nothing {
+pub(super) fn check(place: &LintedChart, options: &LintOptions, linter: &mut Linter) {
+    if place.find(FILE) == EntryKind::Nothing {
         let words = "file does not exist".to_owned();
         linter.report(FILE, &rules::VALUES_FILE, Some(words));
         return;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::layout::read;
 use super::sign::VerifyingKey;
-use super::sign::form::{check_bundle, check_simple};
+use super::sign::formats::{check_bundle, check_simple};
 use crate::reference::{At, Digest};
 
 /// A signature of cosign's: a bundle, or a payload with a signature.

@@ -15,7 +15,7 @@ use crate::fsio::{self, AtomicFile, reason};
 use crate::oci::auth::credentials::{self, Credentials, MAX_FILE};
 use crate::oci::auth::helper;
 use crate::oci::auth::json_file::Entries;
-use crate::oci::client::{Client, Subject};
+use crate::oci::client::{AccessScope, Client};
 use crate::oci::error::ClientError;
 use crate::oci::{ClientOptions, Progress};
 use crate::reference::Host;
@@ -125,7 +125,7 @@ pub fn login(
         ..options.clone()
     };
     let known = runtime.block_on(async {
-        let client = Client::new(Subject::Host(host), &options, world, progress)?;
+        let client = Client::new(AccessScope::Host(host), &options, world, progress)?;
         client.ping().await
     });
     runtime.shutdown_background();

@@ -18,7 +18,7 @@ pub use self::auth::credentials;
 pub use self::auth::credentials::{AmbientHost, Credentials, HOST_VARIABLE, Secret};
 pub use self::auth::helper::end_helpers;
 pub use self::auth::secret::without_credentials;
-pub use self::cache::{Cache, Retention, Usage, VARIABLE as CACHE_VARIABLE};
+pub use self::cache::{BlobCache, CacheUsage, Retention, VARIABLE as CACHE_VARIABLE};
 pub use self::client::cancellation::Cancellation;
 pub use self::client::retry;
 pub use self::client::retry::RetryPolicy;
@@ -35,10 +35,11 @@ pub use self::pull::tags::{Listed, tags};
 pub use self::pull::{PullOptions, Pulled, Vouched, pull, verify_provenance};
 pub(crate) use self::pull::{check_provenance, taken};
 pub use self::push::equivalence::{Equivalent, Sameness};
-pub use self::push::policy::{IfExists, PushOptions, Pushed, Tagged};
+pub use self::push::policy::{IfExists, PushOptions, Pushed, TagResult};
 pub use self::push::publish::{Batch, Finished, Going, Ready, publish};
 pub use self::sign::{
-    Form, KeyError, MAX_KEY_FILE, NewPair, Signer, SigningKey, Subjected, VerifyingKey, sign, verify,
+    CosignSigner, KeyError, MAX_KEY_FILE, NewPair, SignatureFormat, SigningKey, Subjected, VerifyingKey,
+    sign, verify,
 };
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::package::artifact::Artifact;
@@ -100,7 +101,7 @@ pub struct ClientOptions {
     /// How often, and after which waits, a request is sent again.
     pub retry: RetryPolicy,
     /// Where blobs that are read are kept, and searched for.
-    pub cache: Option<Cache>,
+    pub cache: Option<BlobCache>,
     /// As it goes into the header.
     pub user_agent: String,
 }

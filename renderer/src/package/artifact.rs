@@ -1,8 +1,12 @@
 //! A chart ready to be shipped: its manifest and its blobs, every digest known.
 
 use std::fmt;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
 
 use crate::reference::Digest;
 
@@ -18,12 +22,12 @@ pub struct Artifact {
     /// The manifest's digest: the digest of the chart.
     pub digest: Digest,
     /// Config first, then layer and, where there is one, provenance, in the manifest's order: by digest, as Helm has them.
-    pub blobs: Vec<Blob>,
+    pub blobs: Vec<ArtifactBlob>,
 }
 
 /// One blob of an artifact.
 #[derive(Debug, Clone)]
-pub struct Blob {
+pub struct ArtifactBlob {
     /// As in the manifest.
     pub media_type: &'static str,
     /// Of the bytes.
@@ -31,12 +35,12 @@ pub struct Blob {
     /// In bytes.
     pub size: u64,
     /// The bytes, or where to get them.
-    pub content: Content,
+    pub content: BlobContent,
 }
 
 /// The bytes of a blob.
 #[derive(Clone)]
-pub enum Content {
+pub enum BlobContent {
     /// Small enough to hold.
     Memory(Arc<[u8]>),
     /// Made again for each reader.
@@ -46,7 +50,7 @@ pub enum Content {
 /// Makes the same bytes each time, in pieces.
 pub trait BlobSource: Send + Sync {
     /// Writes all bytes. Fails when the files behind them changed since the digest was made.
-    fn write_to(&self, out: &mut dyn io::Write) -> io::Result<()>;
+    fn write_to(&self, out: &mut dyn Write) -> io::Result<()>;
 }
 
 impl Artifact {
@@ -65,16 +69,45 @@ impl Artifact {
     }
 
     /// The archive.
-    pub fn layer(&self) -> Option<&Blob> {
+    pub fn layer(&self) -> Option<&ArtifactBlob> {
         self.blobs.iter().find(|blob| blob.media_type == Self::LAYER_TYPE)
     }
 }
 
-impl fmt::Debug for Content {
+impl fmt::Debug for BlobContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Memory(_) => "Memory",
             Self::Stream(_) => "Stream",
         })
+    }
+}
+
+/// A blob that lies in a file.
+pub(crate) struct FileSource {
+    pub(crate) path: PathBuf,
+}
+
+impl BlobSource for FileSource {
+    fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
+        io::copy(&mut File::open(&self.path)?, out).map(|_| ())
+    }
+}
+
+/// Writes to another writer, and hashes what was written.
+pub(crate) struct HashingWriter<'o> {
+    pub(crate) out: &'o mut dyn Write,
+    pub(crate) hash: Sha256,
+}
+
+impl Write for HashingWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hash.update(bytes.get(..written).unwrap_or_default());
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }

@@ -93,7 +93,7 @@ pub struct GzipWriter<W: Write> {
 
 enum Backend {
     Here(Box<Deflater>),
-    Threads(Pool),
+    Threads(WorkerPool),
 }
 
 impl<W: Write> GzipWriter<W> {
@@ -135,7 +135,7 @@ impl<W: Write> GzipWriter<W> {
 
     fn end_block(&mut self, last: bool) -> io::Result<()> {
         if !last && self.threads > 1 && matches!(self.backend, Backend::Here(_)) {
-            self.backend = Backend::Threads(Pool::start(self.threads));
+            self.backend = Backend::Threads(WorkerPool::start(self.threads));
         }
         let (window, data) = self.buffer.split_at(self.window);
         match &mut self.backend {
@@ -197,15 +197,15 @@ struct Worker {
 }
 
 /// Threads that deflate in turn; block `n` is thread `n % threads`'s, so the order is
-/// kept without sorting. At most [`Pool::IN_FLIGHT`] blocks a thread are under way,
+/// kept without sorting. At most [`WorkerPool::IN_FLIGHT`] blocks a thread are under way,
 /// which bounds memory.
-struct Pool {
+struct WorkerPool {
     workers: Vec<Worker>,
     submitted: usize,
     collected: usize,
 }
 
-impl Pool {
+impl WorkerPool {
     const IN_FLIGHT: usize = 2;
 
     fn start(threads: usize) -> Self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use super::artifact::{Artifact, Blob, Content};
+use super::artifact::{Artifact, ArtifactBlob, BlobContent};
 use crate::chart::metadata::Metadata;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::reference::Digest;
@@ -14,7 +14,7 @@ use crate::value::{Value, write_json_string};
 /// Metadata and archive to an artifact. `created` is in seconds since 1970.
 pub(super) fn artifact(
     metadata: &Metadata,
-    layer: Blob,
+    layer: ArtifactBlob,
     provenance: Option<Vec<u8>>,
     created: Option<u64>,
 ) -> Result<Artifact> {
@@ -47,17 +47,17 @@ pub(super) fn artifact(
     })
 }
 
-fn in_memory(media_type: &'static str, bytes: Vec<u8>) -> Blob {
+fn in_memory(media_type: &'static str, bytes: Vec<u8>) -> ArtifactBlob {
     let digest = Digest::from_sha256(&Sha256::digest(&bytes).into());
-    Blob {
+    ArtifactBlob {
         media_type,
         digest,
         size: bytes.len() as u64,
-        content: Content::Memory(Arc::from(bytes)),
+        content: BlobContent::Memory(Arc::from(bytes)),
     }
 }
 
-fn manifest(blobs: &[Blob], annotations: &Value) -> String {
+fn manifest(blobs: &[ArtifactBlob], annotations: &Value) -> String {
     let mut out = String::from(r#"{"schemaVersion":2,"config":"#);
     for (index, blob) in blobs.iter().enumerate() {
         match index {
@@ -73,7 +73,7 @@ fn manifest(blobs: &[Blob], annotations: &Value) -> String {
     out
 }
 
-fn write_descriptor(blob: &Blob, out: &mut String) {
+fn write_descriptor(blob: &ArtifactBlob, out: &mut String) {
     out.push_str(r#"{"mediaType":"#);
     write_json_string(blob.media_type, out);
     out.push_str(&format!(r#","digest":"{}","size":{}}}"#, blob.digest, blob.size));

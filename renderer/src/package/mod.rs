@@ -10,7 +10,6 @@ mod manifest;
 mod spool;
 pub mod tar;
 
-use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +20,7 @@ use crate::chart::{Chart, Content, File, archive};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
 use crate::reference::Digest;
-use artifact::{Artifact, Blob, BlobSource};
+use artifact::{Artifact, ArtifactBlob, BlobSource, FileSource, HashingWriter};
 use gzip::{Deflater, GzipWriter};
 use spool::{Spool, SpoolBytes, SpooledArchive};
 
@@ -75,16 +74,16 @@ impl Packer {
         self.deflater = Some(deflater);
         let SpooledArchive { digest, size, bytes } = spool.finish();
         let content = match bytes {
-            SpoolBytes::Memory(bytes) => artifact::Content::Memory(bytes.into()),
-            SpoolBytes::Disk(file) => artifact::Content::Stream(Arc::new(file)),
-            SpoolBytes::Nowhere => artifact::Content::Stream(Arc::new(Repack {
+            SpoolBytes::Memory(bytes) => artifact::BlobContent::Memory(bytes.into()),
+            SpoolBytes::Disk(file) => artifact::BlobContent::Stream(Arc::new(file)),
+            SpoolBytes::Nowhere => artifact::BlobContent::Stream(Arc::new(Repack {
                 chart: Arc::clone(&chart),
                 mtime: stamp.mtime,
                 threads: self.threads,
                 digest: digest.clone(),
             })),
         };
-        let layer = Blob {
+        let layer = ArtifactBlob {
             media_type: Artifact::LAYER_TYPE,
             digest,
             size,
@@ -96,7 +95,7 @@ impl Packer {
     /// An existing archive as it is, with the `.prov` file beside it when there is one.
     pub fn wrap(&mut self, path: &Path) -> Result<Artifact> {
         let inspected = archive::inspect(path)?;
-        let source = Arc::new(OnDisk {
+        let source = Arc::new(FileSource {
             path: path.to_owned(),
         });
         // It is in a file already.
@@ -104,10 +103,10 @@ impl Packer {
         source.write_to(&mut spool).map_err(unreadable)?;
         let SpooledArchive { digest, size, bytes } = spool.finish();
         let content = match bytes {
-            SpoolBytes::Memory(bytes) => artifact::Content::Memory(bytes.into()),
-            SpoolBytes::Disk(_) | SpoolBytes::Nowhere => artifact::Content::Stream(source),
+            SpoolBytes::Memory(bytes) => artifact::BlobContent::Memory(bytes.into()),
+            SpoolBytes::Disk(_) | SpoolBytes::Nowhere => artifact::BlobContent::Stream(source),
         };
-        let layer = Blob {
+        let layer = ArtifactBlob {
             media_type: Artifact::LAYER_TYPE,
             digest,
             size,
@@ -201,7 +200,7 @@ struct Repack {
 
 impl BlobSource for Repack {
     fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut hashing = Hashing {
+        let mut hashing = HashingWriter {
             out,
             hash: Sha256::new(),
         };
@@ -219,33 +218,5 @@ impl BlobSource for Repack {
         Err(io::Error::other(
             "the chart's files changed after its digest was made",
         ))
-    }
-}
-
-struct Hashing<'a> {
-    out: &'a mut dyn Write,
-    hash: Sha256,
-}
-
-impl Write for Hashing<'_> {
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(data)?;
-        self.hash.update(data.get(..written).unwrap_or_default());
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
-/// An archive that lies on disk.
-struct OnDisk {
-    path: std::path::PathBuf,
-}
-
-impl BlobSource for OnDisk {
-    fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
-        io::copy(&mut fs::File::open(&self.path)?, out).map(|_| ())
     }
 }

@@ -32,7 +32,7 @@ pub const MAX_EPOCH: u64 = 0o77_777_777_777;
 
 /// A chart with its artifact.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedArtifact {
     /// The chart; an archive's is not unpacked.
     pub chart: Option<Arc<Chart>>,
     /// The chart as a registry stores it.
@@ -44,7 +44,7 @@ const CONFIG_SHA256: &str = "SOLAR_CONFIG_SHA256";
 
 /// Versions given on the command line.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Versions<'a> {
+pub struct VersionOverrides<'a> {
     /// In place of Chart.yaml's version.
     pub version: Option<&'a str>,
     /// In place of Chart.yaml's appVersion.
@@ -85,7 +85,7 @@ pub fn read_source(path: &Path, stdin: impl Read) -> Result<Arc<Source>> {
 /// Renders and packs a config. `base` is the config's folder.
 ///
 /// The archive's times are fixed: a Job and a laptop must agree whatever their environment.
-pub fn from_config(config: &Config, base: &Path, packer: &mut Packer) -> Result<Prepared> {
+pub fn from_config(config: &Config, base: &Path, packer: &mut Packer) -> Result<PreparedArtifact> {
     from_config_within(config, base, blueprint::DEFAULT_TIME, packer)
 }
 
@@ -95,42 +95,42 @@ pub fn from_config_within(
     base: &Path,
     time: Duration,
     packer: &mut Packer,
-) -> Result<Prepared> {
+) -> Result<PreparedArtifact> {
     let chart = Arc::new(blueprint::render_within(config, base, time)?);
     let artifact = packer.pack(Arc::clone(&chart), Stamp::default())?;
-    Ok(Prepared {
+    Ok(PreparedArtifact {
         chart: Some(chart),
         artifact,
     })
 }
 
 /// As [`from_config`], from a text.
-pub fn from_text(source: &Arc<Source>, base: &Path, packer: &mut Packer) -> Result<Prepared> {
+pub fn from_text(source: &Arc<Source>, base: &Path, packer: &mut Packer) -> Result<PreparedArtifact> {
     from_config(&config::parse(source)?, base, packer)
 }
 
 /// Packs a chart folder.
 pub fn from_folder(
     path: &Path,
-    versions: Versions<'_>,
+    versions: VersionOverrides<'_>,
     stamp: Stamp,
     packer: &mut Packer,
-) -> Result<Prepared> {
+) -> Result<PreparedArtifact> {
     let mut chart = folder::load(path)?;
     if versions.version.is_some() || versions.app_version.is_some() {
         chart.set_versions(versions.version, versions.app_version)?;
     }
     let chart = Arc::new(chart);
     let artifact = packer.pack(Arc::clone(&chart), stamp)?;
-    Ok(Prepared {
+    Ok(PreparedArtifact {
         chart: Some(chart),
         artifact,
     })
 }
 
 /// Takes an archive as it is.
-pub fn from_archive(path: &Path, packer: &mut Packer) -> Result<Prepared> {
-    Ok(Prepared {
+pub fn from_archive(path: &Path, packer: &mut Packer) -> Result<PreparedArtifact> {
+    Ok(PreparedArtifact {
         chart: None,
         artifact: packer.wrap(path)?,
     })

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Prepared, Versions, from_archive, from_config_within, from_folder};
+use super::{PreparedArtifact, VersionOverrides, from_archive, from_config_within, from_folder};
 use crate::blueprint;
 use crate::config::Config;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
@@ -32,7 +32,7 @@ pub enum Input<'a> {
         /// The folder that holds Chart.yaml.
         path: &'a Path,
         /// In place of what Chart.yaml says.
-        versions: Versions<'a>,
+        versions: VersionOverrides<'a>,
         /// The time of the archive's files: [`super::stamp`] takes it from SOURCE_DATE_EPOCH.
         stamp: Stamp,
     },
@@ -102,7 +102,7 @@ pub trait Observer {
     ///
     /// # Errors
     /// An error ends the run.
-    fn prepared(&self, _prepared: &Prepared) -> Result<()> {
+    fn prepared(&self, _prepared: &PreparedArtifact) -> Result<()> {
         Ok(())
     }
 
@@ -227,11 +227,11 @@ pub fn run(
 ///
 /// # Errors
 /// What is wrong with the input.
-pub fn prepare(input: Input<'_>, packer: &mut Packer) -> Result<Prepared> {
+pub fn prepare(input: Input<'_>, packer: &mut Packer) -> Result<PreparedArtifact> {
     prepare_within(input, blueprint::DEFAULT_TIME, packer)
 }
 
-fn prepare_within(input: Input<'_>, time: Duration, packer: &mut Packer) -> Result<Prepared> {
+fn prepare_within(input: Input<'_>, time: Duration, packer: &mut Packer) -> Result<PreparedArtifact> {
     match input {
         Input::Config { config, base } => from_config_within(config, base, time, packer),
         Input::Folder {
@@ -302,7 +302,7 @@ fn archive_digest(destination: &Destination) -> Option<String> {
 
 /// A report of what is known of an artifact before it is sent.
 pub fn describe(artifact: &Artifact) -> Report {
-    let layer = artifact.layer().map(|blob| report::Blob {
+    let layer = artifact.layer().map(|blob| report::BlobReport {
         digest: blob.digest.to_string(),
         size: blob.size,
     });
@@ -347,7 +347,7 @@ pub fn delivered(mut report: Report, pushed: std::result::Result<oci::Pushed, oc
 fn keep_equivalent(report: Report, equivalent: &oci::Equivalent) -> Report {
     let (layer, size) = &equivalent.layer;
     Report {
-        layer: Some(report::Blob {
+        layer: Some(report::BlobReport {
             digest: layer.to_string(),
             size: *size,
         }),
@@ -356,13 +356,13 @@ fn keep_equivalent(report: Report, equivalent: &oci::Equivalent) -> Report {
     }
 }
 
-fn tag_report(tagged: oci::Tagged) -> report::Tagged {
-    let oci::Tagged {
+fn tag_report(tagged: oci::TagResult) -> report::TagReport {
+    let oci::TagResult {
         tag,
         outcome,
         existing_digest,
     } = tagged;
-    report::Tagged {
+    report::TagReport {
         tag: tag.to_string(),
         outcome,
         existing_digest: existing_digest.map(|digest| digest.to_string()),

@@ -10,7 +10,7 @@ use super::{Digest, ReferenceError, Repository, Tag, split_tag};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Locator {
     /// Which repository.
-    pub place: Place,
+    pub place: ArtifactStore,
     /// Which tag; beside a digest it is only a name.
     pub tag: Option<Tag>,
     /// Exactly which manifest.
@@ -19,7 +19,7 @@ pub struct Locator {
 
 /// What has tags: a repository of a registry, or a layout on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum ArtifactStore {
     /// `oci://host/path`
     Registry(Repository),
     /// `oci-layout:DIR`
@@ -43,7 +43,7 @@ impl Locator {
     }
 }
 
-impl Place {
+impl ArtifactStore {
     /// As in the report, with what is asked for there.
     pub fn with(&self, at: &At) -> String {
         match at {
@@ -69,18 +69,18 @@ impl FromStr for Locator {
         };
         let (name, tag) = split_tag(rest);
         let place = if registry.is_some() {
-            Place::Registry(name.parse()?)
+            ArtifactStore::Registry(name.parse()?)
         } else if name.is_empty() {
             return Err(ReferenceError::Locator(text.to_owned()));
         } else {
-            Place::Layout(PathBuf::from(name))
+            ArtifactStore::Layout(PathBuf::from(name))
         };
         let tag = tag.map(str::parse).transpose()?;
         Ok(Self { place, tag, digest })
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ArtifactStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Registry(repository) => repository.fmt(f),

@@ -49,32 +49,32 @@ pub(crate) struct RepositoryEntry {
 }
 
 #[derive(Deserialize)]
-struct File {
+struct RepositoriesFile {
     #[serde(default)]
     repositories: Option<Vec<RepositoryEntry>>,
 }
 
 /// A version in an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct IndexEntry {
     pub(crate) version: String,
     pub(crate) url: Url,
-    /// As it is written: see [`Entry::digest`].
+    /// As it is written: see [`IndexEntry::digest`].
     digest: Option<String>,
 }
 
 /// What an index has of a chart.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Versions {
+pub(crate) struct ChartVersions {
     /// Newest first.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<IndexEntry>,
     /// What is wrong with those that can't be used, of each in a few words.
     pub(crate) unusable: Vec<String>,
 }
 
 /// An entry as it is written.
 #[derive(Deserialize)]
-struct Raw {
+struct RawIndexEntry {
     version: String,
     #[serde(default)]
     urls: Option<Vec<String>>,
@@ -82,16 +82,16 @@ struct Raw {
     digest: Option<String>,
 }
 
-impl Raw {
+impl RawIndexEntry {
     /// `None` when nothing can be fetched from there.
-    fn resolved(self, base: &Url, query: Option<&str>) -> Option<Entry> {
+    fn resolved(self, base: &Url, query: Option<&str>) -> Option<IndexEntry> {
         let reference = self.urls?.into_iter().next()?;
         let url = Url::parse(&reference).ok().or_else(|| {
             let mut url = base.join(&reference).ok()?;
             url.set_query(query);
             Some(url)
         })?;
-        Some(Entry {
+        Some(IndexEntry {
             version: self.version,
             url,
             digest: self.digest,
@@ -99,7 +99,7 @@ impl Raw {
     }
 }
 
-impl Entry {
+impl IndexEntry {
     /// The archive's digest, where the index has one: 64 hexadecimal digits of either case, with or without
     /// `sha256:`. Helm takes no others.
     pub(crate) fn digest(&self) -> Result<Option<Digest>> {
@@ -163,7 +163,7 @@ pub(crate) fn known(given: Option<&Path>, world: &dyn World) -> Result<Vec<Repos
     };
     let json = yaml::parse(&source, Class::Config, &limits)?.to_value().to_json();
     // The reason could quote a password: it is not told.
-    let file: File = serde_json::from_str(&json).map_err(|_| {
+    let file: RepositoriesFile = serde_json::from_str(&json).map_err(|_| {
         let message = format!("{} is not Helm's list of repositories", path.display());
         Diagnostic::error(Class::Config, message)
     })?;
@@ -201,7 +201,7 @@ fn no_url(repository: &str) -> Diagnostic {
 }
 
 /// The versions of a chart in an index.
-pub(crate) fn versions(index: Vec<u8>, repository: &str, chart: &str) -> Result<Versions> {
+pub(crate) fn versions(index: Vec<u8>, repository: &str, chart: &str) -> Result<ChartVersions> {
     let name = format!("{repository}'s index.yaml");
     let source: std::sync::Arc<Source> = fsio::text_of(&name, index, Class::Protocol)?;
     let limits = yaml::Limits::default();
@@ -232,7 +232,7 @@ pub(crate) fn versions(index: Vec<u8>, repository: &str, chart: &str) -> Result<
         }
     }
     all.sort_by(|a, b| b.0.precedence(&a.0));
-    Ok(Versions {
+    Ok(ChartVersions {
         entries: all.into_iter().map(|(_, entry)| entry).collect(),
         unusable,
     })
@@ -243,8 +243,8 @@ fn usable(
     entry: serde_json::Value,
     base: &Url,
     query: Option<&str>,
-) -> std::result::Result<(Version, Entry), String> {
-    let raw: Raw = serde_json::from_value(entry).map_err(|error| error.to_string())?;
+) -> std::result::Result<(Version, IndexEntry), String> {
+    let raw: RawIndexEntry = serde_json::from_value(entry).map_err(|error| error.to_string())?;
     let version = Version::parse(&raw.version).map_err(|error| format!("{:?}: {error}", raw.version))?;
     let text = raw.version.clone();
     let entry = raw
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn a_digest_is_64_hexadecimal_digits_or_the_entry_is_refused() {
         let hex = "0123456789abcdefABCDEF0123456789abcdef0123456789abcdef0123456789";
-        let entry = |digest: &str| Entry {
+        let entry = |digest: &str| IndexEntry {
             version: "1.0.0".to_owned(),
             url: Url::parse("https://h/x").unwrap(),
             digest: Some(digest.to_owned()),

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use url::Url;
 
-use super::web::{FetchedArchive, Order, Wanted, Web};
+use super::web::{FetchedArchive, Order, VersionRequest, Web};
 use crate::chart::archive;
 use crate::diag::{Class, Result};
 use crate::fsio::{self, AtomicDir};
@@ -16,7 +16,7 @@ use crate::oci::{PullOptions, Pulled, check_provenance, provenance_of, taken};
 
 /// Which chart.
 #[derive(Debug, Clone)]
-pub(crate) enum Source<'s> {
+pub(crate) enum RemoteChart<'s> {
     /// The archive at a URL.
     Archive(&'s Url),
     /// A chart of a repository.
@@ -26,7 +26,7 @@ pub(crate) enum Source<'s> {
         /// The chart's name.
         name: &'s str,
         /// Its version.
-        wanted: Wanted<'s>,
+        wanted: VersionRequest<'s>,
     },
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Source<'s> {
 /// # Errors
 /// Nothing is at its final name then, except the provenance file when the disk failed after it.
 pub(crate) fn pull(
-    source: &Source<'_>,
+    source: &RemoteChart<'_>,
     options: &PullOptions,
     web: &Web<'_>,
     now: SystemTime,
@@ -51,8 +51,8 @@ pub(crate) fn pull(
         provenance: options.wants_provenance(),
     };
     let got = match source {
-        Source::Archive(url) => web.at(url, order)?,
-        Source::Chart {
+        RemoteChart::Archive(url) => web.at(url, order)?,
+        RemoteChart::Chart {
             repository,
             name,
             wanted,

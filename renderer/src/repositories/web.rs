@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use url::Url;
 
-use super::{Entry, RepositoryEntry, Versions};
+use super::{ChartVersions, IndexEntry, RepositoryEntry};
 use crate::chart::metadata::Metadata;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::oci::fetch::{Fetcher, WebUser};
@@ -34,11 +34,11 @@ pub(crate) struct Web<'a> {
 }
 
 /// The versions of charts, by repository and chart.
-type Indexes = BTreeMap<(String, String), Rc<Versions>>;
+type Indexes = BTreeMap<(String, String), Rc<ChartVersions>>;
 
 /// Which of a chart's versions is meant.
 #[derive(Debug, Clone)]
-pub(crate) enum Wanted<'w> {
+pub(crate) enum VersionRequest<'w> {
     /// The newest that fits, and what the range is in words.
     Newest(&'w Constraint, &'w str),
     /// This one.
@@ -106,7 +106,7 @@ impl<'a> Web<'a> {
         &self,
         repository: &str,
         name: &str,
-        wanted: &Wanted<'_>,
+        wanted: &VersionRequest<'_>,
         order: Order<'_>,
     ) -> Result<FetchedArchive> {
         let home = super::index_url(repository)?;
@@ -199,7 +199,7 @@ impl<'a> Web<'a> {
         url: &Url,
         chart: &str,
         user: Option<&WebUser>,
-    ) -> Result<Rc<Versions>> {
+    ) -> Result<Rc<ChartVersions>> {
         let key = (repository.to_owned(), chart.to_owned());
         if let Some(versions) = self.indexes.borrow().get(&key) {
             return Ok(Rc::clone(versions));
@@ -281,13 +281,13 @@ fn check_scheme(url: &Url) -> Result<()> {
         .into())
 }
 
-fn choose<'e>(entries: &'e [Entry], wanted: &Wanted<'_>) -> Option<&'e Entry> {
+fn choose<'e>(entries: &'e [IndexEntry], wanted: &VersionRequest<'_>) -> Option<&'e IndexEntry> {
     match wanted {
-        Wanted::Newest(constraint, _) => {
+        VersionRequest::Newest(constraint, _) => {
             let newest = super::newest(entries.iter().map(|one| one.version.as_str()), constraint);
             entries.iter().find(|one| Some(one.version.as_str()) == newest)
         }
-        Wanted::Exact(version) => entries
+        VersionRequest::Exact(version) => entries
             .iter()
             .find(|one| super::is_version(&one.version, version)),
     }
@@ -299,13 +299,13 @@ fn in_index(problem: Diagnostics, repository: &str) -> Diagnostics {
         .collect()
 }
 
-fn none_fits(repository: &str, name: &str, wanted: &Wanted<'_>, unusable: &[String]) -> Diagnostic {
+fn none_fits(repository: &str, name: &str, wanted: &VersionRequest<'_>, unusable: &[String]) -> Diagnostic {
     let (message, note) = match wanted {
-        Wanted::Newest(_, range) => (
+        VersionRequest::Newest(_, range) => (
             format!("{repository} has no version of {name} that fits {range:?}"),
             "pre-releases match only ranges that name one (^1.2.0-0)",
         ),
-        Wanted::Exact(version) => (
+        VersionRequest::Exact(version) => (
             format!("{repository} has no version {version} of {name}"),
             "an index lists the versions that there are",
         ),

@@ -1,6 +1,6 @@
 //! Constraints: which versions satisfy them.
 
-use super::{MAX_CONSTRAINT, MAX_GROUPS, Scan, SemverError, Shape, Version, compare_prereleases};
+use super::{MAX_CONSTRAINT, MAX_GROUPS, Scan, SemverError, Version, VersionParts, compare_prereleases};
 
 /// How one range compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,7 +143,7 @@ fn group(text: &str) -> Result<Vec<Range>, SemverError> {
 }
 
 impl Range {
-    fn new(op: Op, shape: &Shape<'_>) -> Result<Self, SemverError> {
+    fn new(op: Op, shape: &VersionParts<'_>) -> Result<Self, SemverError> {
         let is_open = |number: &str| matches!(number, "" | "x" | "X" | "*");
         let [major, minor, patch] = shape.numbers;
         let pre = if shape.prerelease.is_empty() {

@@ -223,7 +223,7 @@ fn compare_prereleases(a: &str, b: &str) -> Ordering {
 }
 
 /// A version's parts as they stand in a text.
-struct Shape<'a> {
+struct VersionParts<'a> {
     whole: &'a str,
     numbers: [&'a str; 3],
     prerelease: &'a str,
@@ -270,7 +270,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Numbers of the bytes given, then a pre-release and metadata; as much as fits.
-    fn version(&mut self, digit: fn(u8) -> bool) -> Option<Shape<'a>> {
+    fn version(&mut self, digit: fn(u8) -> bool) -> Option<VersionParts<'a>> {
         let start = self.place;
         self.skip("v");
         let mut numbers = [self.take(digit), "", ""];
@@ -291,7 +291,7 @@ impl<'a> Scan<'a> {
         let prerelease = self.identifiers("-");
         let metadata = self.identifiers("+");
         let whole = self.text.get(start..self.place).unwrap_or_default();
-        Some(Shape {
+        Some(VersionParts {
             whole,
             numbers,
             prerelease,

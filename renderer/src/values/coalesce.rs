@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use super::dependencies::{MAX_INSTANCES, Part};
+use super::dependencies::{ChartNode, MAX_INSTANCES};
 use super::tree::{Node, Table, TooDeep};
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::template::print::{quote, sprint, sprintf};
@@ -25,7 +25,7 @@ pub(super) enum Nulls {
 
 /// Why values can't be put together.
 #[derive(Debug, Clone)]
-pub(super) enum Fault {
+pub(super) enum CoalesceError {
     /// See [`TooDeep`].
     TooDeep,
     /// More than [`MAX_INSTANCES`].
@@ -34,28 +34,28 @@ pub(super) enum Fault {
     Mismatch(String, String),
 }
 
-impl From<TooDeep> for Fault {
+impl From<TooDeep> for CoalesceError {
     fn from(_: TooDeep) -> Self {
         Self::TooDeep
     }
 }
 
-impl From<Fault> for Diagnostics {
-    fn from(fault: Fault) -> Self {
+impl From<CoalesceError> for Diagnostics {
+    fn from(fault: CoalesceError) -> Self {
         match fault {
-            Fault::TooDeep => {
+            CoalesceError::TooDeep => {
                 let limit = super::tree::MAX_NESTING;
                 let message = format!("the values nest more than {limit} deep, or hold themselves");
                 Diagnostic::error(Class::Values, message).into()
             }
-            Fault::TooManyCharts => {
+            CoalesceError::TooManyCharts => {
                 let message = format!("the chart consists of more than {MAX_INSTANCES} charts");
                 let one = Diagnostic::error(Class::Chart, message);
                 one.note("a dependency counts as often as it is used: under each alias, with all its own dependencies")
                     .hint("declare fewer aliases")
                     .into()
             }
-            Fault::Mismatch(name, found) => {
+            CoalesceError::Mismatch(name, found) => {
                 let message = format!("type mismatch on {name}: {found}");
                 let one = Diagnostic::error(Class::Values, message);
                 one.note(format!(
@@ -92,10 +92,10 @@ impl Coalescer {
     /// The values of a chart and of all charts in it, under `given`, which wins and must be frozen.
     pub(super) fn chart<'a>(
         &mut self,
-        part: &Part<'a>,
+        part: &ChartNode<'a>,
         given: &Node<'a>,
         nulls: Nulls,
-    ) -> Result<Table<'a>, Fault> {
+    ) -> Result<Table<'a>, CoalesceError> {
         let values = Table::of(given);
         self.level(part, &values, "", nulls)?;
         Ok(values)
@@ -103,11 +103,11 @@ impl Coalescer {
 
     fn level<'a>(
         &mut self,
-        part: &Part<'a>,
+        part: &ChartNode<'a>,
         values: &Table<'a>,
         prefix: &str,
         nulls: Nulls,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CoalesceError> {
         let place = join(prefix, part.name);
         self.defaults(part, values, &place, nulls)?;
         for below in &part.children {
@@ -128,11 +128,11 @@ impl Coalescer {
     /// The chart's own values under those that are there.
     fn defaults<'a>(
         &mut self,
-        part: &Part<'a>,
+        part: &ChartNode<'a>,
         values: &Table<'a>,
         place: &str,
         nulls: Nulls,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CoalesceError> {
         for (key, default) in part.values.entries() {
             let Some(value) = values.get(key) else {
                 if nulls == Nulls::Keep {
@@ -164,7 +164,7 @@ impl Coalescer {
     }
 
     /// What a chart's globals are to a chart in it. Both may have their own; the parent's win.
-    fn globals<'a>(&mut self, to: &Table<'a>, from: &Table<'a>, prefix: &str) -> Result<(), Fault> {
+    fn globals<'a>(&mut self, to: &Table<'a>, from: &Table<'a>, prefix: &str) -> Result<(), CoalesceError> {
         let not_a_table =
             |which| format!("warning: skipping globals because {which} {GLOBAL} is not a table.");
         let own = match to.get(GLOBAL) {
@@ -216,7 +216,7 @@ impl Coalescer {
     }
 
     /// Merges a table under another one, which wins.
-    pub(super) fn merge<'a>(&mut self, over: &Table<'a>, under: &Node<'a>) -> Result<(), Fault> {
+    pub(super) fn merge<'a>(&mut self, over: &Table<'a>, under: &Node<'a>) -> Result<(), CoalesceError> {
         self.tables(over, under, "", Nulls::Keep, 0)
     }
 
@@ -228,7 +228,7 @@ impl Coalescer {
         place: &str,
         nulls: Nulls,
         depth: usize,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CoalesceError> {
         match over.table(key) {
             Some(table) => self.tables(&table, under, place, nulls, depth),
             None => Ok(()),
@@ -242,9 +242,9 @@ impl Coalescer {
         prefix: &str,
         nulls: Nulls,
         depth: usize,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CoalesceError> {
         if depth > super::tree::MAX_NESTING {
-            return Err(Fault::TooDeep);
+            return Err(CoalesceError::TooDeep);
         }
         if let Node::Live(table) = under
             && table.is(over)
@@ -291,8 +291,8 @@ impl Coalescer {
     }
 }
 
-fn mismatch(name: &str, found: &Node<'_>) -> Result<Fault, TooDeep> {
-    Ok(Fault::Mismatch(name.to_owned(), go_text("%t", found)?))
+fn mismatch(name: &str, found: &Node<'_>) -> Result<CoalesceError, TooDeep> {
+    Ok(CoalesceError::Mismatch(name.to_owned(), go_text("%t", found)?))
 }
 
 /// What Go's `fmt` makes of a value.

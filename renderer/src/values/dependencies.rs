@@ -1,7 +1,7 @@
 //! Which charts of a tree are used, under which names, and with which values: what Helm 4.3.1
 //! does between loading a chart and rendering it.
 //!
-//! In: a chart as it was loaded, and the user's values. Out: [`Prepared`]: the tree of charts
+//! In: a chart as it was loaded, and the user's values. Out: [`PreparedValues`]: the tree of charts
 //! that are used, and the values of the whole tree, in which those of a subchart lie under its
 //! name.
 //!
@@ -18,11 +18,11 @@
 
 use std::sync::Arc;
 
-use super::coalesce::{Coalescer, Fault, Nulls};
+use super::coalesce::{CoalesceError, Coalescer, Nulls};
 use super::conditions::{by_condition, by_tags, is_compatible};
 use super::tree::{MAX_NESTING, Node, Table};
 use crate::chart::body::Body;
-use crate::chart::details::{Dependency, Details, Import};
+use crate::chart::details::{DependencyDetails, Details, Import};
 use crate::chart::load::Loaded;
 use crate::diag::{self, Class, Diagnostic, Diagnostics};
 use crate::source::{Location, Source};
@@ -35,7 +35,7 @@ pub const MAX_INSTANCES: usize = 10_000;
 
 /// A chart ready to be rendered.
 #[derive(Debug, Clone)]
-pub struct Prepared {
+pub struct PreparedValues {
     /// The chart, and below it the subcharts that are used.
     pub root: Enabled,
     /// The root's `.Values`; those of a subchart are the map under its name.
@@ -96,9 +96,9 @@ impl Enabled {
 ///
 /// # Errors
 /// Class chart: a declared dependency is not there. Class values: the values can't be put together.
-pub fn prepare(chart: &Arc<Loaded>, user: &Map) -> diag::Result<Prepared> {
+pub fn prepare(chart: &Arc<Loaded>, user: &Map) -> diag::Result<PreparedValues> {
     check(chart)?;
-    let mut root = Part::new(chart);
+    let mut root = ChartNode::new(chart);
     let user = Node::Given(user);
     let mut coalescer = Coalescer::default();
     let mut run = || {
@@ -108,11 +108,11 @@ pub fn prepare(chart: &Arc<Loaded>, user: &Map) -> diag::Result<Prepared> {
         let values = coalescer.chart(&root, &user, Nulls::Delete)?;
         Ok(Node::Live(values).to_value()?)
     };
-    let values = run().map_err(|fault: Fault| Diagnostics::from(fault))?;
+    let values = run().map_err(|fault: CoalesceError| Diagnostics::from(fault))?;
     let Value::Map(values) = values else {
         return Err(Diagnostic::error(Class::Internal, "the values are no map").into());
     };
-    Ok(Prepared {
+    Ok(PreparedValues {
         root: root.enabled("", true),
         values,
         warnings: coalescer.into_warnings(),
@@ -161,19 +161,19 @@ fn declaration(chart: &Loaded, name: &str) -> Option<Location> {
 
 /// A chart of the tree while it is decided.
 #[derive(Clone)]
-pub(super) struct Part<'a> {
+pub(super) struct ChartNode<'a> {
     chart: &'a Arc<Loaded>,
     pub(super) name: &'a str,
     /// `None` is not the same as none: see [`Details::dependencies`].
     declared: Option<Vec<Declared<'a>>>,
-    pub(super) children: Vec<Part<'a>>,
+    pub(super) children: Vec<ChartNode<'a>>,
     /// Frozen.
     pub(super) values: Node<'a>,
 }
 
 #[derive(Clone)]
 struct Declared<'a> {
-    dependency: &'a Dependency,
+    dependency: &'a DependencyDetails,
     /// The alias, once it was given.
     name: &'a str,
     enabled: bool,
@@ -181,7 +181,7 @@ struct Declared<'a> {
     imported: bool,
 }
 
-impl<'a> Part<'a> {
+impl<'a> ChartNode<'a> {
     fn new(chart: &'a Arc<Loaded>) -> Self {
         let declared = chart.details.dependencies.as_ref().map(|list| {
             list.iter()
@@ -210,7 +210,7 @@ impl<'a> Part<'a> {
         path: &str,
         coalescer: &mut Coalescer,
         instances: &mut usize,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CoalesceError> {
         let Some(mut declared) = self.declared.take() else {
             return Ok(());
         };
@@ -219,7 +219,7 @@ impl<'a> Part<'a> {
         *instances -= count(&mut self.children.iter());
         *instances += count(&mut named.iter().map(|(_, child)| *child));
         if *instances > MAX_INSTANCES {
-            return Err(Fault::TooManyCharts);
+            return Err(CoalesceError::TooManyCharts);
         }
         let clones = named.into_iter().map(|(name, child)| Self {
             name,
@@ -259,7 +259,7 @@ impl<'a> Part<'a> {
 
     /// The undeclared charts, then a chart for each declared dependency that one fits, by their names.
     fn named(&self, declared: &[Declared<'a>]) -> Vec<(&'a str, &Self)> {
-        let fits = |child: &Self, wanted: &Dependency| {
+        let fits = |child: &Self, wanted: &DependencyDetails| {
             child.name == wanted.name && is_compatible(&wanted.version, &child.chart.details.version)
         };
         let undeclared = self
@@ -275,7 +275,7 @@ impl<'a> Part<'a> {
 
     /// Imports values from subcharts, the innermost first; the chart's values become those of its
     /// tree.
-    fn import(&mut self, coalescer: &mut Coalescer) -> Result<(), Fault> {
+    fn import(&mut self, coalescer: &mut Coalescer) -> Result<(), CoalesceError> {
         for child in &mut self.children {
             child.import(coalescer)?;
         }
@@ -333,7 +333,7 @@ impl<'a> Part<'a> {
 }
 
 impl Declared<'_> {
-    fn processed(&self) -> Dependency {
+    fn processed(&self) -> DependencyDetails {
         let texts = |import: &Import| {
             let pairs = [("child", &import.child), ("parent", &import.parent)];
             Value::Map(
@@ -348,7 +348,7 @@ impl Declared<'_> {
         } else {
             self.dependency.import_values.clone()
         };
-        Dependency {
+        DependencyDetails {
             name: self.name.to_owned(),
             enabled: self.enabled,
             import_values,
@@ -364,7 +364,7 @@ fn apply<'a>(
     values: &Table<'a>,
     imported: &Table<'a>,
     coalescer: &mut Coalescer,
-) -> Result<(), Fault> {
+) -> Result<(), CoalesceError> {
     let path = format!("{chart}.{}", import.child);
     let table = match values.table_at(path.split('.')) {
         // Helm takes a new one for an empty one.
@@ -383,7 +383,7 @@ fn apply<'a>(
     let mut node = Node::Live(table);
     if import.parent != "." {
         if import.parent.split('.').count() > MAX_NESTING {
-            return Err(Fault::TooDeep);
+            return Err(CoalesceError::TooDeep);
         }
         for key in import.parent.split('.').rev() {
             let table = Table::default();

@@ -4,17 +4,17 @@ mod coalesce;
 mod conditions;
 pub mod dependencies;
 pub mod options;
-mod places;
 pub mod schema;
 mod schema_bounds;
 mod schema_cycles;
+mod schema_messages;
 #[cfg(test)]
 mod schema_tests;
-mod schema_words;
 pub mod set;
 #[cfg(test)]
 mod set_tests;
 mod tree;
+mod value_origins;
 
-pub use dependencies::{Enabled, Prepared, prepare};
-pub use places::{Defaults, Places};
+pub use dependencies::{Enabled, PreparedValues, prepare};
+pub use value_origins::{Defaults, ValueOrigins};

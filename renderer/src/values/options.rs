@@ -8,8 +8,8 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::places::Places;
-use super::set::{Budget, Meaning, floats, set};
+use super::set::{Meaning, PaddingBudget, floats, set};
+use super::value_origins::ValueOrigins;
 pub use crate::chart::values_file::{load, merge};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
@@ -22,7 +22,7 @@ pub const MAX_FILE: usize = yaml::Limits::BYTES;
 
 /// What the flags say.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct ValuesOptions {
     /// `-f`, `--values`: paths, or `-`.
     pub files: Vec<String>,
     /// `--set-json`
@@ -37,13 +37,13 @@ pub struct Options {
     pub literal: Vec<String>,
 }
 
-impl Options {
+impl ValuesOptions {
     /// All of them in one map, and where they stand. Numbers of files and of JSON are float64,
     /// those of `--set` int64.
     ///
     /// # Errors
     /// Class values: what is wrong in a file or in a flag's text, with its place. Class io: a disk's fault.
-    pub fn merge(&self, stdin: &mut dyn Read) -> Result<(Map, Places)> {
+    pub fn merge(&self, stdin: &mut dyn Read) -> Result<(Map, ValueOrigins)> {
         let Self {
             files,
             json,
@@ -52,13 +52,13 @@ impl Options {
             from_file,
             literal,
         } = self;
-        let (mut values, mut places) = (Map::default(), Places::default());
+        let (mut values, mut places) = (Map::default(), ValueOrigins::default());
         for path in files {
             let source = read(path, stdin)?;
             merge(&mut values, load(&source)?);
             places.file(&source);
         }
-        let budget = &mut Budget::default();
+        let budget = &mut PaddingBudget::default();
         for given in json {
             set_json(given, &mut values, budget)?;
         }
@@ -89,7 +89,7 @@ impl Options {
 }
 
 /// A map in braces is merged; anything else is read as `key=JSON`.
-fn set_json(given: &str, values: &mut Map, budget: &mut Budget) -> Result<()> {
+fn set_json(given: &str, values: &mut Map, budget: &mut PaddingBudget) -> Result<()> {
     let trimmed = given.trim();
     if !trimmed.starts_with('{') {
         return set(given, Meaning::Json, values, budget);
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn flags_are_merged_in_helms_order() {
-        let options = Options {
+        let options = ValuesOptions {
             files: vec!["-".to_owned()],
             json: vec![r#" {"a":{"json":1,"set":1}} "#.to_owned()],
             typed: vec!["a.set=2,a.text=2,a.gone=null".to_owned()],
@@ -150,9 +150,9 @@ mod tests {
 
     #[test]
     fn urls_are_refused_with_a_hint() {
-        let options = Options {
+        let options = ValuesOptions {
             files: vec!["https://example.org/values.yaml".to_owned()],
-            ..Options::default()
+            ..ValuesOptions::default()
         };
         let problem = options.merge(&mut std::io::empty()).unwrap_err();
         assert!(problem.iter().all(|one| !one.hints.is_empty()), "{problem}");

@@ -21,7 +21,7 @@ use super::schema_bounds::{
     KEYWORD, MAX_LOOKED_INTO, MAX_PATTERN_BYTES, MAX_STEPS, Steps, TooManySteps, prepare,
 };
 use super::schema_cycles::{looked_into, refers_to_itself};
-use super::schema_words::{is_duration, is_semver, is_uuid, quoted, words};
+use super::schema_messages::{is_duration, is_semver, is_uuid, quoted, words};
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::source::Location;
 use crate::value::{Map, Number, Value};
@@ -112,7 +112,7 @@ impl From<SchemaViolations> for Diagnostics {
 /// # Errors
 /// Each violation, with its location where `locate` knows it.
 pub fn validate(chart: &Level<'_>, values: &Map, locate: &Locate<'_>) -> Result<(), SchemaViolations> {
-    let mut check = Check {
+    let mut check = SchemaCheck {
         found: SchemaViolations {
             charts: Vec::new(),
             listed: Vec::new(),
@@ -136,12 +136,12 @@ pub(super) fn not_listed(count: usize, what: &str) -> String {
     format!("{count} more {what} are not listed")
 }
 
-struct Check<'l> {
+struct SchemaCheck<'l> {
     found: SchemaViolations,
     locate: &'l Locate<'l>,
 }
 
-impl Check<'_> {
+impl SchemaCheck<'_> {
     fn level(&mut self, level: &Level<'_>, values: &Map, path: &mut Vec<String>) {
         if let Some(schema) = level.schema {
             self.one(level.chart, schema, values, path);

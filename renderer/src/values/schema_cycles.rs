@@ -13,7 +13,7 @@ const REFERENCES: &[&str] = &["$ref", "$recursiveRef", "$dynamicRef"];
 
 /// Whether some schema in it comes to itself by references alone.
 pub(super) fn refers_to_itself(root: &Json) -> bool {
-    let mut search = Search {
+    let mut search = CycleSearch {
         root,
         open: BTreeSet::new(),
         closed: BTreeSet::new(),
@@ -41,7 +41,7 @@ const UNEVALUATED: &[&str] = &["unevaluatedItems", "unevaluatedProperties"];
 /// How many schemas all keywords look into together that ask what others have left: each as often as a way leads to
 /// it. No schema may come to itself by references alone.
 pub(super) fn looked_into(root: &Json) -> usize {
-    let search = Search {
+    let search = CycleSearch {
         root,
         open: BTreeSet::new(),
         closed: BTreeSet::new(),
@@ -63,14 +63,14 @@ pub(super) fn looked_into(root: &Json) -> usize {
     total
 }
 
-struct Search<'s> {
+struct CycleSearch<'s> {
     root: &'s Json,
     /// The schemas on the way, by address: one schema is one place in the tree.
     open: BTreeSet<usize>,
     closed: BTreeSet<usize>,
 }
 
-impl<'s> Search<'s> {
+impl<'s> CycleSearch<'s> {
     fn cycles(&mut self, start: &'s Json) -> bool {
         // What is still to be looked at, and with `true` what is left behind again.
         let mut left = vec![(start, false)];

@@ -53,9 +53,9 @@ impl Meaning<'_> {
 
 /// What is left of [`MAX_PADDING`].
 #[derive(Debug)]
-pub struct Budget(usize);
+pub struct PaddingBudget(usize);
 
-impl Default for Budget {
+impl Default for PaddingBudget {
     fn default() -> Self {
         Self(MAX_PADDING)
     }
@@ -65,7 +65,7 @@ impl Default for Budget {
 ///
 /// # Errors
 /// One diagnostic of class values with a place in the text. `values` may then hold a part of it.
-pub fn set(text: &str, meaning: Meaning<'_>, values: &mut Map, budget: &mut Budget) -> Result<()> {
+pub fn set(text: &str, meaning: Meaning<'_>, values: &mut Map, budget: &mut PaddingBudget) -> Result<()> {
     let mut parser = Parser {
         text,
         at: 0,
@@ -98,7 +98,7 @@ struct Parser<'t, 'r, 'b> {
     text: &'t str,
     at: usize,
     meaning: Meaning<'r>,
-    budget: &'b mut Budget,
+    budget: &'b mut PaddingBudget,
     nesting: usize,
 }
 

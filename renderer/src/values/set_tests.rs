@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::set::{Budget, MAX_NESTING, Meaning, set};
+use super::set::{MAX_NESTING, Meaning, PaddingBudget, set};
 use crate::diag::{Class, Result};
 use crate::source::Source;
 use crate::value::{Map, Number, Value};
@@ -49,7 +49,7 @@ fn apply(flag: &str, text: &str, values: &mut Map) -> Result<()> {
         "--set-file" => Meaning::File(&mut file),
         _ => Meaning::Literal,
     };
-    set(text, meaning, values, &mut Budget::default())
+    set(text, meaning, values, &mut PaddingBudget::default())
 }
 
 #[test]

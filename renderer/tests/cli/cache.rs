@@ -6,14 +6,14 @@ use testbed::{Registry, Server, forward};
 
 use crate::{Run, command, tree};
 
-struct Place {
+struct ArtifactStore {
     _registry: Registry,
     front: Server,
     folder: tempfile::TempDir,
 }
 
 /// A chart in a real registry, behind a server that counts.
-fn place() -> Place {
+fn place() -> ArtifactStore {
     let registry = Registry::start();
     let folder = tempfile::tempdir().unwrap();
     let chart = folder.path().join("demo");
@@ -30,14 +30,14 @@ fn place() -> Place {
     assert_eq!(Run::of(push.arg("--plain-http")).code, 0);
     let upstream = registry.host().to_owned();
     let front = Server::start(move |request| forward(request, &upstream).into());
-    Place {
+    ArtifactStore {
         _registry: registry,
         front,
         folder,
     }
 }
 
-impl Place {
+impl ArtifactStore {
     fn pull(&self, to: &str, env: &[(&str, &Path)], rest: &[&str]) -> (Run, PathBuf) {
         let to = self.folder.path().join(to);
         let mut pull = command();

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use solar_render::chart::load::{self, Loaded, Template};
-use solar_render::engine::{Chart, Request};
+use solar_render::engine::{ParsedChart, RenderRequest};
 use solar_render::source::Source;
-use solar_render::values::options::Options;
+use solar_render::values::options::ValuesOptions;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/helm")
@@ -57,17 +57,17 @@ fn cases(file: &Path) -> Vec<Case> {
 /// The chart around each case.
 struct Stage {
     chart: Arc<Loaded>,
-    request: Request,
+    request: RenderRequest,
 }
 
 impl Stage {
     fn new() -> Self {
         let sets = std::fs::read_to_string(folder().join("set.txt")).unwrap();
-        let options = Options {
+        let options = ValuesOptions {
             typed: sets.lines().map(str::to_owned).collect(),
-            ..Options::default()
+            ..ValuesOptions::default()
         };
-        let mut request = Request::new("rel");
+        let mut request = RenderRequest::new("rel");
         "ns".clone_into(&mut request.release.namespace);
         (request.values, request.places) = options.merge(&mut std::io::empty()).unwrap();
         request.seed = Some(1);
@@ -80,7 +80,9 @@ impl Stage {
         let name = "templates/t.yaml".to_owned();
         let source = Source::new(name.clone(), template);
         chart.templates.push(Template { name, source });
-        let (rendered, problems) = Chart::new(Arc::new(chart)).run(&self.request, true).unwrap();
+        let (rendered, problems) = ParsedChart::new(Arc::new(chart))
+            .run(&self.request, true)
+            .unwrap();
         match problems.first() {
             Some(first) => Err(first.helm_text().into_bytes()),
             None => Ok(rendered.texts.into_iter().next().unwrap().1.into_bytes()),

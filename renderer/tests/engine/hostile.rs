@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use solar_render::diag::Class;
-use solar_render::engine::{Chart, Limits, Request};
+use solar_render::engine::{Limits, ParsedChart, RenderRequest};
 use solar_render::value::Value;
 use solar_render::world::World;
 
@@ -111,7 +111,7 @@ fn values_that_hold_others_twice_are_refused_where_they_would_be_walked_over() {
 }
 
 /// Charts that use the next one four times each, so many of them in each other.
-fn aliased(levels: usize) -> Chart {
+fn aliased(levels: usize) -> ParsedChart {
     let files = (0..=levels).map(|level| {
         let folder = (1..=level).fold(String::new(), |folder, level| format!("{folder}charts/c{level}/"));
         let next = level + 1;
@@ -122,14 +122,14 @@ fn aliased(levels: usize) -> Chart {
         let yaml = format!("apiVersion: v2\nname: c{level}\nversion: 1.0.0\ndependencies:\n{uses}");
         (format!("{folder}Chart.yaml"), yaml.into_bytes())
     });
-    Chart::from_files(files.collect()).unwrap()
+    ParsedChart::from_files(files.collect()).unwrap()
 }
 
 /// Nine levels once took 4.8 GiB.
 #[test]
 fn subcharts_under_many_aliases_are_counted() {
-    assert!(aliased(5).render(&Request::new("r")).is_ok());
-    let problem = aliased(12).render(&Request::new("r")).err().unwrap();
+    assert!(aliased(5).render(&RenderRequest::new("r")).is_ok());
+    let problem = aliased(12).render(&RenderRequest::new("r")).err().unwrap();
     assert!(
         problem.to_string().contains("more than 10000 charts"),
         "{problem}"

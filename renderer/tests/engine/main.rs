@@ -7,7 +7,7 @@
 
 mod goldens;
 mod hostile;
-mod large;
+mod parallel_parsing;
 mod random;
 mod support;
-mod unclosed;
+mod unclosed_blocks;

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use solar_render::diag::Diagnostics;
-use solar_render::engine::{Input, Limits, Program, Unit};
+use solar_render::engine::{Limits, Program, ProgramUnit, RenderInput};
 use solar_render::source::Source;
 use solar_render::template::Val;
 use solar_render::value::{Map, Value};
 use solar_render::world::Fixed;
 
 /// A chart `c` with one template `templates/t.yaml`.
-fn unit(text: &str) -> Unit {
-    Unit {
+fn unit(text: &str) -> ProgramUnit {
+    ProgramUnit {
         name: "c".to_owned(),
         path: "c".to_owned(),
         metadata: Map::default(),
@@ -44,7 +44,7 @@ pub(crate) fn render_limited(text: &str, limits: Limits) -> Result<String, Diagn
 fn render(text: &str, values: &Value, limits: Limits) -> Result<String, Diagnostics> {
     let empty = Map::default();
     let program = Program::new(unit(text))?;
-    let output = program.render(&Input {
+    let output = program.render(&RenderInput {
         values: values.as_map().unwrap_or(&empty),
         release: &empty,
         capabilities: &|| Val::Nil,

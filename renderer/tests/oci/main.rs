@@ -6,15 +6,15 @@
 )]
 
 mod auth;
-mod faults;
-mod file;
-mod layout;
-mod lies;
-mod many;
+mod concurrent_signing;
+mod flaky_registry;
+mod folder_target;
+mod layout_target;
+mod protocol_violations;
 mod proxies;
 mod redirects;
 mod registry;
-mod signers;
+mod retries;
 mod support;
 mod tls;
 mod uploads;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use solar_render::diag::Class;
 use solar_render::oci::{IfExists, PushOptions, push, resolve};
-use solar_render::package::artifact::{Artifact, Blob, BlobSource, Content};
+use solar_render::package::artifact::{Artifact, ArtifactBlob, BlobContent, BlobSource};
 use solar_render::reference::Digest;
 use solar_render::report::Outcome;
 use testbed::{Registry, Response, Server, Setup, Tool, forward, run};
@@ -187,11 +187,11 @@ fn streamed(size: usize, promised: u64) -> (Artifact, Arc<Pattern>) {
         runs: AtomicUsize::new(0),
     });
     let whole: Vec<u8> = source.bytes().flatten().collect();
-    let layer = Blob {
+    let layer = ArtifactBlob {
         media_type: Artifact::LAYER_TYPE,
         digest: sha256(&whole),
         size: promised,
-        content: Content::Stream(Arc::clone(&source) as Arc<dyn BlobSource>),
+        content: BlobContent::Stream(Arc::clone(&source) as Arc<dyn BlobSource>),
     };
     let blobs = vec![blob(Artifact::CONFIG_TYPE, b"{}"), layer];
     (artifact("big", "1.0.0", blobs), source)

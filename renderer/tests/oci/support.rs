@@ -12,7 +12,7 @@ use solar_render::oci::{
     ClientOptions, Credentials, Failure, IfExists, Progress, PushOptions, Pushed, RetryPolicy, Secret, push,
     resolve,
 };
-use solar_render::package::artifact::{Artifact, Blob, Content};
+use solar_render::package::artifact::{Artifact, ArtifactBlob, BlobContent};
 use solar_render::reference::Digest;
 use solar_render::world::Fixed;
 use testbed::{Answer, Registry, Request, Response, Server, forward};
@@ -60,8 +60,8 @@ pub(crate) fn with_layer(
 }
 
 /// The manifest for these blobs: config first.
-pub(crate) fn artifact(name: &str, version: &str, blobs: Vec<Blob>) -> Artifact {
-    let descriptor = |blob: &Blob| {
+pub(crate) fn artifact(name: &str, version: &str, blobs: Vec<ArtifactBlob>) -> Artifact {
+    let descriptor = |blob: &ArtifactBlob| {
         serde_json::json!({
             "mediaType": blob.media_type, "digest": blob.digest.as_str(), "size": blob.size,
         })
@@ -83,12 +83,12 @@ pub(crate) fn artifact(name: &str, version: &str, blobs: Vec<Blob>) -> Artifact 
     }
 }
 
-pub(crate) fn blob(media_type: &'static str, bytes: &[u8]) -> Blob {
-    Blob {
+pub(crate) fn blob(media_type: &'static str, bytes: &[u8]) -> ArtifactBlob {
+    ArtifactBlob {
         media_type,
         digest: sha256(bytes),
         size: bytes.len() as u64,
-        content: Content::Memory(Arc::from(bytes)),
+        content: BlobContent::Memory(Arc::from(bytes)),
     }
 }
 

@@ -9,7 +9,7 @@ mod tokens;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::ast::{Branch, Code, Expr, FuncId, Id, Invocation, List, Node, Pipe, Tree};
+use super::ast::{Branch, Code, Expr, FuncId, Id, Invocation, Node, NodeList, Pipe, Tree};
 use super::lex::{Keyword, Lexer, Token, TokenKind};
 use super::literal;
 use super::print::quote;
@@ -119,7 +119,7 @@ struct Parser<'a> {
     action: Option<u32>,
     tables: Tables,
     /// The templates that are complete.
-    roots: Vec<(Arc<str>, List<Node>)>,
+    roots: Vec<(Arc<str>, NodeList<Node>)>,
     /// Which of them has a name.
     names: BTreeMap<Arc<str>, usize>,
 }
@@ -138,7 +138,7 @@ enum Item {
 
 impl Parser<'_> {
     /// A whole text: actions, and definitions between them.
-    fn text(&mut self) -> Parsed<List<Node>> {
+    fn text(&mut self) -> Parsed<NodeList<Node>> {
         let mark = self.tables.nodes.len();
         loop {
             let token = self.next();
@@ -170,7 +170,7 @@ impl Parser<'_> {
     }
 
     /// What a `define` or a `block` holds: variables and ranges outside don't count in it.
-    fn inner_template(&mut self, context: &str) -> Parsed<List<Node>> {
+    fn inner_template(&mut self, context: &str) -> Parsed<NodeList<Node>> {
         let variables = std::mem::replace(&mut self.variables, vec![Arc::from("$")]);
         let ranges = std::mem::take(&mut self.ranges);
         let action = self.action.take();
@@ -190,7 +190,7 @@ impl Parser<'_> {
         Ok(nodes)
     }
 
-    fn add(&mut self, name: &Arc<str>, root: List<Node>) -> Parsed<()> {
+    fn add(&mut self, name: &Arc<str>, root: NodeList<Node>) -> Parsed<()> {
         let known = self.names.get(name).copied();
         let Some((_, other)) = known.and_then(|index| self.roots.get_mut(index)) else {
             self.names.insert(Arc::clone(name), self.roots.len());
@@ -207,12 +207,12 @@ impl Parser<'_> {
     }
 
     /// The list whose nodes have been read since `mark`.
-    fn gathered(&mut self, mark: usize) -> List<Node> {
-        List::moved(&mut self.tables.nodes, mark, &mut self.tables.code.nodes)
+    fn gathered(&mut self, mark: usize) -> NodeList<Node> {
+        NodeList::moved(&mut self.tables.nodes, mark, &mut self.tables.code.nodes)
     }
 
     /// Nodes up to an `end` or `else`.
-    fn list(&mut self) -> Parsed<(List<Node>, Ended, Token)> {
+    fn list(&mut self) -> Parsed<(NodeList<Node>, Ended, Token)> {
         self.depth += 1;
         if self.is_too_deep() {
             return Err(self.error(format!("actions are nested more than {MAX_PARSE_DEPTH} deep")));
@@ -363,7 +363,7 @@ impl Parser<'_> {
     }
 
     /// What follows `else`; `else if` in an if, and `else with` in a with, share its end.
-    fn otherwise(&mut self, keyword: &str) -> Parsed<List<Node>> {
+    fn otherwise(&mut self, keyword: &str) -> Parsed<NodeList<Node>> {
         self.depth += 1;
         if self.is_too_deep() {
             return Err(self.error(format!("actions are nested more than {MAX_PARSE_DEPTH} deep")));
@@ -381,7 +381,7 @@ impl Parser<'_> {
         };
         self.depth -= 1;
         if let Some(node) = chained {
-            return Ok(List::one(node, &mut self.tables.code.nodes));
+            return Ok(NodeList::one(node, &mut self.tables.code.nodes));
         }
         let (nodes, ended, _) = self.list()?;
         match ended {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::ast::{Expr, ExprKind, Id, List, Pipe};
+use super::super::ast::{Expr, ExprKind, Id, NodeList, Pipe};
 use super::super::lex::{Keyword, Token, TokenKind};
 use super::super::literal;
 use super::super::print::quote;
@@ -27,7 +27,7 @@ impl Parser<'_> {
                     pos: first.start,
                     assigns,
                     declared,
-                    words: List::moved(&mut self.tables.words, mark, &mut self.tables.code.words),
+                    words: NodeList::moved(&mut self.tables.words, mark, &mut self.tables.code.words),
                 };
                 return Ok(Id::of(pipe, &mut self.tables.code.pipes));
             }
@@ -52,7 +52,7 @@ impl Parser<'_> {
     }
 
     /// `$x :=`, `$x =`, and in a range `$i, $x :=`: the variables, and whether they are there already.
-    fn declarations(&mut self, context: &str) -> Parsed<(List<Arc<str>>, bool)> {
+    fn declarations(&mut self, context: &str) -> Parsed<(NodeList<Arc<str>>, bool)> {
         let mut declared = Vec::new();
         loop {
             let variable = self.next();
@@ -84,8 +84,8 @@ impl Parser<'_> {
         }
     }
 
-    fn declared(&mut self, mut names: Vec<Arc<str>>) -> List<Arc<str>> {
-        List::moved(&mut names, 0, &mut self.tables.code.names)
+    fn declared(&mut self, mut names: Vec<Arc<str>>) -> NodeList<Arc<str>> {
+        NodeList::moved(&mut names, 0, &mut self.tables.code.names)
     }
 
     /// Checks the commands that have been read since `mark`.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 mod collections;
 
 pub use self::collections::{Bytes, List, Map};
-use super::func::{Fault, Type};
+use super::func::{FuncError, Type};
 use super::text::Str;
 
 /// A value of a template.
@@ -163,8 +163,8 @@ pub trait Object: fmt::Debug {
         &[]
     }
     /// Calls a method of [`Object::methods`] with arguments of the declared types.
-    fn call(&self, name: &str, _args: &[Val]) -> Result<Val, Fault> {
-        Err(Fault::new(format!("no method {name}")))
+    fn call(&self, name: &str, _args: &[Val]) -> Result<Val, FuncError> {
+        Err(FuncError::new(format!("no method {name}")))
     }
     /// What Go's `String()` or `Error()` gives, if it has one.
     fn string(&self) -> Option<String> {

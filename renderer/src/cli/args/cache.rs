@@ -9,14 +9,14 @@ use clap::{Args, Subcommand, ValueHint};
 #[derive(Subcommand, Debug)]
 pub(crate) enum CacheCommand {
     /// Show the cache's location and size
-    Info(CachePlace),
+    Info(CacheFolderFlag),
     /// Remove entries that were not used for a while
-    Prune(Prune),
+    Prune(PruneArgs),
 }
 
 /// `cache prune`
 #[derive(Args, Debug)]
-pub(crate) struct Prune {
+pub(crate) struct PruneArgs {
     /// Keep entries used within this time: 12h, 30d [default: 30d, unless --max-size or --all is given]
     #[arg(long, value_name = "TIME", value_parser = age)]
     pub(crate) max_age: Option<Duration>,
@@ -27,12 +27,12 @@ pub(crate) struct Prune {
     #[arg(long, conflicts_with_all = ["max_age", "max_size"])]
     pub(crate) all: bool,
     #[command(flatten)]
-    pub(crate) place: CachePlace,
+    pub(crate) place: CacheFolderFlag,
 }
 
 /// Which cache.
 #[derive(Args, Debug, Clone, Default)]
-pub(crate) struct CachePlace {
+pub(crate) struct CacheFolderFlag {
     /// The cache's folder; else SOLAR_RENDER_CACHE, else solar-render in XDG_CACHE_HOME or ~/.cache
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) cache_dir: Option<PathBuf>,
@@ -41,9 +41,9 @@ pub(crate) struct CachePlace {
 /// Which cache, if any.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Cache")]
-pub(crate) struct CacheOptions {
+pub(crate) struct CacheFlags {
     #[command(flatten)]
-    pub(crate) place: CachePlace,
+    pub(crate) place: CacheFolderFlag,
     /// Neither read nor write the cache
     #[arg(long, conflicts_with = "cache_dir")]
     pub(crate) no_cache: bool,

@@ -5,23 +5,23 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueHint};
 
 use super::cache::CacheCommand;
-use super::copy::Copy;
+use super::copy::CopyArgs;
 use super::dependency::DependencyCommand;
 use super::digest::DigestArgs;
-use super::global::Global;
-use super::images::Images;
-use super::lint::Lint;
-use super::login::{Login, Logout};
-use super::package::Package;
-use super::publish::Publish;
-use super::pull::Pull;
-use super::push::Push;
-use super::render::Render;
-use super::show::Show;
-use super::sign::{GenerateKeyPair, Sign};
-use super::tags::Tags;
-use super::template::Template;
-use super::verify::Verify;
+use super::global::GlobalFlags;
+use super::images::ImagesArgs;
+use super::lint::LintArgs;
+use super::login::{LoginArgs, LogoutArgs};
+use super::package::PackageArgs;
+use super::publish::PublishArgs;
+use super::pull::PullArgs;
+use super::push::PushArgs;
+use super::render::RenderArgs;
+use super::show::ShowArgs;
+use super::sign::{GenerateKeyPairArgs, SignArgs};
+use super::tags::TagsArgs;
+use super::template::TemplateArgs;
+use super::verify::VerifyArgs;
 use super::version::VersionArgs;
 
 /// Version and commit, for `--version`.
@@ -49,7 +49,7 @@ Exit codes:
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) global: GlobalFlags,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -59,27 +59,27 @@ pub(crate) struct Cli {
 #[command(defer = true)]
 pub(crate) enum Command {
     /// Render a config to a chart, and push it
-    Render(Render),
+    Render(RenderArgs),
     /// Package chart folders
-    Package(Package),
+    Package(PackageArgs),
     /// Print the digest that a push would have, without a network
     Digest(DigestArgs),
     /// Push a chart folder or an archive
-    Push(Push),
+    Push(PushArgs),
     /// Push many charts, those that changed: a folder of charts, or configs
-    Publish(Publish),
+    Publish(PublishArgs),
     /// Fetch a chart from a registry or a layout
-    Pull(Pull),
+    Pull(PullArgs),
     /// Copy a chart between registries and layouts, byte for byte
-    Copy(Copy),
+    Copy(CopyArgs),
     /// List a chart's versions and other tags, newest first
-    Tags(Tags),
+    Tags(TagsArgs),
     /// Sign a chart in a registry, in cosign's format
-    Sign(Sign),
+    Sign(SignArgs),
     /// Verify that a chart is signed: in a registry by cosign, or an archive by its provenance file
-    Verify(Verify),
+    Verify(VerifyArgs),
     /// Make a key pair in cosign's format
-    GenerateKeyPair(GenerateKeyPair),
+    GenerateKeyPair(GenerateKeyPairArgs),
     /// Manage a chart's dependencies
     #[command(subcommand, alias = "dep", alias = "dependencies")]
     Dependency(DependencyCommand),
@@ -87,20 +87,20 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Cache(CacheCommand),
     /// Log in to a registry: check the credentials, and store them where Docker and Helm read them
-    Login(Login),
+    Login(LoginArgs),
     /// Remove the stored credentials of a registry
-    Logout(Logout),
+    Logout(LogoutArgs),
     /// List the functions that templates can call
     Functions,
     /// Print what a chart renders to, as `helm template` does
-    Template(Box<Template>),
+    Template(Box<TemplateArgs>),
     /// Show what is in a chart, as `helm show` does
     #[command(alias = "inspect")]
-    Show(Show),
+    Show(ShowArgs),
     /// Find problems in charts, as `helm lint` does and beyond
-    Lint(Box<Lint>),
+    Lint(Box<LintArgs>),
     /// List the container images that a chart uses
-    Images(Box<Images>),
+    Images(Box<ImagesArgs>),
     /// Print the version
     Version(VersionArgs),
     /// Print a completion script for a shell

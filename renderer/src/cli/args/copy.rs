@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::policy::Policy;
-use super::registry::Registry;
+use super::policy::PolicyFlags;
+use super::registry::RegistryFlags;
 use crate::reference::{Locator, Target};
 
 const COPY_HELP: &str = "\
@@ -13,7 +13,7 @@ the one that REGISTRY_USERNAME is for. Log in to each with `solar-render login`.
 /// `copy`
 #[derive(Args, Debug)]
 #[command(after_help = COPY_HELP)]
-pub(crate) struct Copy {
+pub(crate) struct CopyArgs {
     /// The chart: oci://HOST/PATH or oci-layout:DIR, with :TAG or @DIGEST; without either, its newest
     /// release
     #[arg(value_name = "SRC", value_parser = copied)]
@@ -32,9 +32,9 @@ pub(crate) struct Copy {
     #[arg(long)]
     pub(crate) to_plain_http: bool,
     #[command(flatten)]
-    pub(crate) policy: Policy,
+    pub(crate) policy: PolicyFlags,
     #[command(flatten)]
-    pub(crate) registry: Registry,
+    pub(crate) registry: RegistryFlags,
 }
 
 /// What is copied is in a registry or a layout already; folders and archives are what `push` takes.

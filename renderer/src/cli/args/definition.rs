@@ -7,53 +7,53 @@ use clap::builder::Resettable;
 use clap::{Arg, Args, Command, CommandFactory as _};
 
 use super::cli::Cli;
-use super::copy::Copy;
-use super::dependency::{Dependencies, DependencyList};
+use super::copy::CopyArgs;
+use super::dependency::{DependencyArgs, DependencyListArgs};
 use super::digest::DigestArgs;
 use super::helm::{add_refused, add_refused_below};
-use super::images::Images;
-use super::lint::Lint;
-use super::login::{Login, Logout};
-use super::package::Package;
-use super::publish::Publish;
-use super::pull::Pull;
-use super::push::Push;
-use super::render::Render;
-use super::show::Show;
-use super::sign::{GenerateKeyPair, Sign};
-use super::tags::Tags;
-use super::template::Template;
-use super::verify::Verify;
+use super::images::ImagesArgs;
+use super::lint::LintArgs;
+use super::login::{LoginArgs, LogoutArgs};
+use super::package::PackageArgs;
+use super::publish::PublishArgs;
+use super::pull::PullArgs;
+use super::push::PushArgs;
+use super::render::RenderArgs;
+use super::show::ShowArgs;
+use super::sign::{GenerateKeyPairArgs, SignArgs};
+use super::tags::TagsArgs;
+use super::template::TemplateArgs;
+use super::verify::VerifyArgs;
 use super::version::VersionArgs;
 
 /// How a command gets its options.
 type Define = fn(Command) -> Command;
 
 const COMMANDS: &[(&str, Define)] = &[
-    ("render", options::<Render>),
-    ("package", as_in_helm::<Package>),
+    ("render", options::<RenderArgs>),
+    ("package", as_in_helm::<PackageArgs>),
     ("digest", options::<DigestArgs>),
-    ("push", as_in_helm::<Push>),
-    ("publish", options::<Publish>),
-    ("pull", as_in_helm::<Pull>),
-    ("copy", options::<Copy>),
-    ("tags", options::<Tags>),
-    ("sign", options::<Sign>),
-    ("verify", as_in_helm::<Verify>),
-    ("generate-key-pair", options::<GenerateKeyPair>),
-    ("login", as_in_helm::<Login>),
-    ("logout", as_in_helm::<Logout>),
-    ("template", as_in_helm::<Box<Template>>),
+    ("push", as_in_helm::<PushArgs>),
+    ("publish", options::<PublishArgs>),
+    ("pull", as_in_helm::<PullArgs>),
+    ("copy", options::<CopyArgs>),
+    ("tags", options::<TagsArgs>),
+    ("sign", options::<SignArgs>),
+    ("verify", as_in_helm::<VerifyArgs>),
+    ("generate-key-pair", options::<GenerateKeyPairArgs>),
+    ("login", as_in_helm::<LoginArgs>),
+    ("logout", as_in_helm::<LogoutArgs>),
+    ("template", as_in_helm::<Box<TemplateArgs>>),
     ("version", as_in_helm::<VersionArgs>),
-    ("show", |command| add_refused_below(options::<Show>(command))),
-    ("lint", as_in_helm::<Box<Lint>>),
-    ("images", options::<Box<Images>>),
+    ("show", |command| add_refused_below(options::<ShowArgs>(command))),
+    ("lint", as_in_helm::<Box<LintArgs>>),
+    ("images", options::<Box<ImagesArgs>>),
 ];
 
 const BELOW_DEPENDENCY: &[(&str, Define)] = &[
-    ("list", as_in_helm::<DependencyList>),
-    ("build", as_in_helm::<Dependencies>),
-    ("update", as_in_helm::<Dependencies>),
+    ("list", as_in_helm::<DependencyListArgs>),
+    ("build", as_in_helm::<DependencyArgs>),
+    ("update", as_in_helm::<DependencyArgs>),
 ];
 
 /// The whole command line.

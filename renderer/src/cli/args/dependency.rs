@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::cache::CacheOptions;
-use super::provenance::Provenance;
-use super::registry::Registry;
-use super::repositories::KnownRepositories;
+use super::cache::CacheFlags;
+use super::provenance::ProvenanceFlags;
+use super::registry::RegistryFlags;
+use super::repositories::RepositoryFileFlags;
 
 /// `dependency`
 #[derive(Subcommand, Debug)]
@@ -15,17 +15,17 @@ use super::repositories::KnownRepositories;
 pub(crate) enum DependencyCommand {
     /// List what Chart.yaml declares, and whether it is in charts/
     #[command(visible_alias = "ls")]
-    List(DependencyList),
+    List(DependencyListArgs),
     /// Download to charts/ what Chart.lock says; without a lock as `update`
-    Build(Dependencies),
+    Build(DependencyArgs),
     /// Choose the newest versions that fit, put them into charts/, and write Chart.lock
     #[command(alias = "up")]
-    Update(Dependencies),
+    Update(DependencyArgs),
 }
 
 /// `dependency build` and `dependency update`
 #[derive(Args, Debug)]
-pub(crate) struct Dependencies {
+pub(crate) struct DependencyArgs {
     /// The chart folders
     #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) charts: Vec<PathBuf>,
@@ -34,18 +34,18 @@ pub(crate) struct Dependencies {
     #[arg(long)]
     pub(crate) skip_refresh: bool,
     #[command(flatten)]
-    pub(crate) known: KnownRepositories,
+    pub(crate) known: RepositoryFileFlags,
     #[command(flatten)]
-    pub(crate) provenance: Provenance,
+    pub(crate) provenance: ProvenanceFlags,
     #[command(flatten)]
-    pub(crate) cache: CacheOptions,
+    pub(crate) cache: CacheFlags,
     #[command(flatten)]
-    pub(crate) registry: Registry,
+    pub(crate) registry: RegistryFlags,
 }
 
 /// `dependency list`
 #[derive(Args, Debug)]
-pub(crate) struct DependencyList {
+pub(crate) struct DependencyListArgs {
     /// A chart folder or an archive
     #[arg(value_name = "CHART", value_hint = ValueHint::AnyPath, default_value = ".")]
     pub(crate) chart: PathBuf,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::versions::Versions;
+use super::versions::VersionFlags;
 use crate::reference::Digest;
 
 /// `digest`
@@ -14,7 +14,7 @@ pub(crate) struct DigestArgs {
     #[arg(value_name = "CONFIG|DIR|TGZ", value_hint = ValueHint::AnyPath)]
     pub(crate) input: PathBuf,
     #[command(flatten)]
-    pub(crate) versions: Versions,
+    pub(crate) versions: VersionFlags,
     /// Fail unless the digest is this one
     #[arg(long, value_name = "DIGEST")]
     pub(crate) expect_digest: Option<Digest>,

@@ -2,15 +2,15 @@
 
 use clap::Args;
 
-use super::cache::CacheOptions;
-use super::provenance::Provenance;
-use super::registry::Registry;
-use super::repositories::Repositories;
+use super::cache::CacheFlags;
+use super::provenance::ProvenanceFlags;
+use super::registry::RegistryFlags;
+use super::repositories::RepositoryFlags;
 
 /// How a chart is fetched that is not on disk.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Charts from elsewhere")]
-pub(crate) struct Fetch {
+pub(crate) struct FetchFlags {
     /// The version of a chart that has several, or a range of versions; else its tag, else the newest release
     #[arg(long, value_name = "VERSION")]
     pub(crate) version: Option<String>,
@@ -18,11 +18,11 @@ pub(crate) struct Fetch {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) devel: bool,
     #[command(flatten)]
-    pub(crate) provenance: Provenance,
+    pub(crate) provenance: ProvenanceFlags,
     #[command(flatten)]
-    pub(crate) repositories: Repositories,
+    pub(crate) repositories: RepositoryFlags,
     #[command(flatten)]
-    pub(crate) cache: CacheOptions,
+    pub(crate) cache: CacheFlags,
     #[command(flatten)]
-    pub(crate) registry: Registry,
+    pub(crate) registry: RegistryFlags,
 }

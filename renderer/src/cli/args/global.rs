@@ -7,10 +7,10 @@ use clap::{ArgAction, Args, ValueEnum, ValueHint};
 /// What every command takes.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Global options")]
-pub(crate) struct Global {
+pub(crate) struct GlobalFlags {
     /// How the result is printed on standard output
-    #[arg(short, long, global = true, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
-    pub(crate) output: Output,
+    #[arg(short, long, global = true, value_enum, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
+    pub(crate) output: OutputFormat,
     /// Also write the result as JSON to this file
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) result_file: Option<PathBuf>,
@@ -21,25 +21,25 @@ pub(crate) struct Global {
     #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
     /// When to use colors
-    #[arg(long, alias = "colour", global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
-    pub(crate) color: Color,
+    #[arg(long, alias = "colour", global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
+    pub(crate) color: ColorChoice,
 }
 
-impl Default for Global {
+impl Default for GlobalFlags {
     fn default() -> Self {
         Self {
-            output: Output::Text,
+            output: OutputFormat::Text,
             result_file: None,
             quiet: false,
             verbose: false,
-            color: Color::Auto,
+            color: ColorChoice::Auto,
         }
     }
 }
 
 /// The form of the result.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Output {
+pub(crate) enum OutputFormat {
     /// For people
     Text,
     /// One JSON document, also on failure
@@ -48,7 +48,7 @@ pub(crate) enum Output {
 
 /// When to use colors.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Color {
+pub(crate) enum ColorChoice {
     /// On a terminal, unless NO_COLOR is set
     Auto,
     /// Always

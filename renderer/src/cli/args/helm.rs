@@ -9,15 +9,15 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::diag::{Class, Diagnostic};
 
 /// Why a flag of Helm's is refused: name, whether it takes a value, short form, reason.
-struct Refused {
+struct RefusedFlag {
     name: &'static str,
     takes_value: bool,
     short: Option<char>,
     reason: &'static str,
 }
 
-const fn flag(name: &'static str, reason: &'static str) -> Refused {
-    Refused {
+const fn flag(name: &'static str, reason: &'static str) -> RefusedFlag {
+    RefusedFlag {
         name,
         takes_value: false,
         short: None,
@@ -25,8 +25,8 @@ const fn flag(name: &'static str, reason: &'static str) -> Refused {
     }
 }
 
-const fn value(name: &'static str, reason: &'static str) -> Refused {
-    Refused {
+const fn value(name: &'static str, reason: &'static str) -> RefusedFlag {
+    RefusedFlag {
         name,
         takes_value: true,
         short: None,
@@ -37,7 +37,7 @@ const fn value(name: &'static str, reason: &'static str) -> Refused {
 const NO_SIGNING: &str = "signing with PGP is not supported; `helm package --sign` on the folder makes a .prov \
                           file, which `push` sends along";
 /// Flags of `helm package` alone.
-const PACKAGE: &[Refused] = &[
+const PACKAGE: &[RefusedFlag] = &[
     flag("sign", NO_SIGNING),
     value("key", NO_SIGNING),
     value("keyring", NO_SIGNING),
@@ -48,7 +48,7 @@ const NO_PLUGINS: &str = "nothing is run on what was rendered; send it through a
 const NO_DNS: &str = "what is rendered must not depend on a network: getHostByName gives \"\"";
 
 /// Flags of `helm template` alone.
-const TEMPLATE: &[Refused] = &[
+const TEMPLATE: &[RefusedFlag] = &[
     flag("enable-dns", NO_DNS),
     flag(
         "validate",
@@ -60,27 +60,27 @@ const TEMPLATE: &[Refused] = &[
 
 /// What `helm template` takes for the sake of `helm install`, and does nothing about: the name, whether a value
 /// may follow, whether it must follow.
-const WITHOUT_EFFECT: &[(&str, Value)] = &[
-    ("atomic", Value::Switch),
-    ("create-namespace", Value::Switch),
-    ("description", Value::Next),
-    ("disable-openapi-validation", Value::Switch),
-    ("force", Value::Switch),
-    ("force-conflicts", Value::Switch),
-    ("force-replace", Value::Switch),
-    ("hide-notes", Value::Switch),
-    ("labels", Value::Next),
-    ("replace", Value::Switch),
-    ("rollback-on-failure", Value::Switch),
-    ("server-side", Value::Switch),
-    ("take-ownership", Value::Switch),
-    ("wait", Value::Switch),
-    ("wait-for-jobs", Value::Switch),
+const WITHOUT_EFFECT: &[(&str, FlagValue)] = &[
+    ("atomic", FlagValue::Switch),
+    ("create-namespace", FlagValue::Switch),
+    ("description", FlagValue::Next),
+    ("disable-openapi-validation", FlagValue::Switch),
+    ("force", FlagValue::Switch),
+    ("force-conflicts", FlagValue::Switch),
+    ("force-replace", FlagValue::Switch),
+    ("hide-notes", FlagValue::Switch),
+    ("labels", FlagValue::Next),
+    ("replace", FlagValue::Switch),
+    ("rollback-on-failure", FlagValue::Switch),
+    ("server-side", FlagValue::Switch),
+    ("take-ownership", FlagValue::Switch),
+    ("wait", FlagValue::Switch),
+    ("wait-for-jobs", FlagValue::Switch),
 ];
 
 /// How a flag's value is given.
 #[derive(Clone, Copy)]
-enum Value {
+enum FlagValue {
     /// Behind `=`, if at all.
     Switch,
     /// In the next word.
@@ -88,7 +88,7 @@ enum Value {
 }
 
 /// Adds flags that are accepted and change nothing, hidden, unless the command has them.
-fn add_without_effect(command: Command, flags: &'static [(&'static str, Value)]) -> Command {
+fn add_without_effect(command: Command, flags: &'static [(&'static str, FlagValue)]) -> Command {
     let has = |name: &str| command.get_arguments().any(|arg| arg.get_long() == Some(name));
     let missing: Vec<_> = flags.iter().filter(|(name, _)| !has(name)).collect();
     command.args(missing.into_iter().map(|(name, value)| {
@@ -99,11 +99,11 @@ fn add_without_effect(command: Command, flags: &'static [(&'static str, Value)])
             _ => arg,
         };
         match value {
-            Value::Switch => arg
+            FlagValue::Switch => arg
                 .num_args(0..=1)
                 .require_equals(true)
                 .default_missing_value("true"),
-            Value::Next => arg.allow_hyphen_values(true),
+            FlagValue::Next => arg.allow_hyphen_values(true),
         }
     }))
 }
@@ -111,28 +111,28 @@ fn add_without_effect(command: Command, flags: &'static [(&'static str, Value)])
 const NO_JSONPATH: &str = "send `-o json` through a tool that knows paths instead";
 
 /// Flags of all of `helm show`'s commands.
-const SHOW: &[Refused] = &[value("jsonpath", NO_JSONPATH)];
+const SHOW: &[RefusedFlag] = &[value("jsonpath", NO_JSONPATH)];
 
 /// Helm's global flags that change nothing here: no cluster is contacted, and indexes of repositories are not kept.
-const GLOBAL: &[(&str, Value)] = &[
-    ("burst-limit", Value::Next),
-    ("qps", Value::Next),
-    ("kube-apiserver", Value::Next),
-    ("kube-as-group", Value::Next),
-    ("kube-as-user", Value::Next),
-    ("kube-ca-file", Value::Next),
-    ("kube-context", Value::Next),
-    ("kube-insecure-skip-tls-verify", Value::Switch),
-    ("kube-tls-server-name", Value::Next),
-    ("kube-token", Value::Next),
-    ("kubeconfig", Value::Next),
-    ("namespace", Value::Next),
-    ("content-cache", Value::Next),
-    ("registry-config", Value::Next),
-    ("repository-cache", Value::Next),
-    ("repository-config", Value::Next),
-    ("pass-credentials", Value::Switch),
-    ("debug", Value::Switch),
+const GLOBAL: &[(&str, FlagValue)] = &[
+    ("burst-limit", FlagValue::Next),
+    ("qps", FlagValue::Next),
+    ("kube-apiserver", FlagValue::Next),
+    ("kube-as-group", FlagValue::Next),
+    ("kube-as-user", FlagValue::Next),
+    ("kube-ca-file", FlagValue::Next),
+    ("kube-context", FlagValue::Next),
+    ("kube-insecure-skip-tls-verify", FlagValue::Switch),
+    ("kube-tls-server-name", FlagValue::Next),
+    ("kube-token", FlagValue::Next),
+    ("kubeconfig", FlagValue::Next),
+    ("namespace", FlagValue::Next),
+    ("content-cache", FlagValue::Next),
+    ("registry-config", FlagValue::Next),
+    ("repository-cache", FlagValue::Next),
+    ("repository-config", FlagValue::Next),
+    ("pass-credentials", FlagValue::Switch),
+    ("debug", FlagValue::Switch),
 ];
 
 /// Whether a flag is one of Helm's global flags, with what it takes: `-n`, `--namespace`, `--namespace=x`.
@@ -149,7 +149,7 @@ pub(crate) fn global_flag(word: &str) -> Option<GlobalFlag> {
     };
     let (_, value) = GLOBAL.iter().find(|(known, _)| *known == name)?;
     Some(GlobalFlag {
-        takes_next: matches!(value, Value::Next) && !joined,
+        takes_next: matches!(value, FlagValue::Next) && !joined,
     })
 }
 
@@ -174,7 +174,7 @@ pub(crate) fn is_debug(matches: &ArgMatches) -> bool {
 }
 
 /// Flags of `helm version` alone.
-const VERSION: &[Refused] = &[value(
+const VERSION: &[RefusedFlag] = &[value(
     "template",
     "use `-o json`, or --short for the version alone",
 )];
@@ -190,7 +190,7 @@ const DEPENDENCY: &[&str] = &["build", "update", "list"];
 /// The commands with Helm's names that are below `show`.
 const PARTS: &[&str] = &["all", "chart", "crds", "readme", "values"];
 
-fn refused(command: &str) -> &'static [Refused] {
+fn refused(command: &str) -> &'static [RefusedFlag] {
     match command {
         "template" => TEMPLATE,
         "package" => PACKAGE,
@@ -208,12 +208,12 @@ pub(crate) fn add_refused(command: Command) -> Command {
         "template" => add_without_effect(command, WITHOUT_EFFECT),
         _ => command,
     };
-    let here = |one: &&Refused| {
+    let here = |one: &&RefusedFlag| {
         command
             .get_arguments()
             .any(|arg| arg.get_long() == Some(one.name))
     };
-    let missing: Vec<&Refused> = refused(&name).iter().filter(|one| !here(one)).collect();
+    let missing: Vec<&RefusedFlag> = refused(&name).iter().filter(|one| !here(one)).collect();
     let command = command.args(missing.into_iter().map(hidden));
     add_without_effect(command, GLOBAL).mut_args(last_wins)
 }
@@ -247,7 +247,7 @@ fn last_wins(arg: Arg) -> Arg {
     arg.overrides_with(own)
 }
 
-fn hidden(one: &Refused) -> Arg {
+fn hidden(one: &RefusedFlag) -> Arg {
     let arg = Arg::new(one.name).long(one.name).hide(true);
     let arg = match one.short {
         Some(short) => arg.short(short),
@@ -271,7 +271,7 @@ pub(crate) fn refusals(command: &str, matches: &ArgMatches) -> Vec<Diagnostic> {
 }
 
 fn refused_by(command: &str, above: &str, names: &[&str], matches: &ArgMatches) -> Vec<Diagnostic> {
-    let given = |one: &&Refused| {
+    let given = |one: &&RefusedFlag| {
         names.contains(&command)
             && matches.ids().any(|id| id.as_str() == one.name)
             && matches.value_source(one.name) == Some(clap::parser::ValueSource::CommandLine)

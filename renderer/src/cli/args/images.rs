@@ -2,12 +2,12 @@
 
 use clap::{Args, ValueHint};
 
-use super::fetch::Fetch;
+use super::fetch::FetchFlags;
 use super::rendering::{ClusterFlags, ReleaseFlags, ValueFlags};
 
 /// `images`
 #[derive(Args, Debug)]
-pub(crate) struct Images {
+pub(crate) struct ImagesArgs {
     /// A name for the release, and the chart: a folder, an archive, oci://HOST/PATH[:TAG] or oci-layout:DIR[:TAG]
     #[arg(value_name = "[NAME] CHART", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) name_and_chart: Vec<String>,
@@ -30,5 +30,5 @@ pub(crate) struct Images {
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
     #[command(flatten)]
-    pub(crate) fetch: Fetch,
+    pub(crate) fetch: FetchFlags,
 }

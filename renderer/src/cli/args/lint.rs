@@ -10,7 +10,7 @@ use super::rendering::ValueFlags;
 
 /// `lint`
 #[derive(Args, Debug)]
-pub(crate) struct Lint {
+pub(crate) struct LintArgs {
     /// The charts: folders or archives
     #[arg(value_name = "PATH", required_unless_present = "rules", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,

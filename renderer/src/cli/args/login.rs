@@ -4,22 +4,22 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::registry::Registry;
+use super::registry::RegistryFlags;
 use crate::reference::Host;
 
 /// `login`
 #[derive(Args, Debug)]
-pub(crate) struct Login {
+pub(crate) struct LoginArgs {
     /// The registry: HOST or HOST:PORT
     #[arg(value_name = "HOST")]
     pub(crate) host: Host,
     #[command(flatten)]
-    pub(crate) registry: Registry,
+    pub(crate) registry: RegistryFlags,
 }
 
 /// `logout`
 #[derive(Args, Debug)]
-pub(crate) struct Logout {
+pub(crate) struct LogoutArgs {
     /// The registry: HOST or HOST:PORT
     #[arg(value_name = "HOST")]
     pub(crate) host: Host,

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::cache::CacheOptions;
-use super::registry::Registry;
-use super::repositories::KnownRepositories;
-use super::versions::Versions;
+use super::cache::CacheFlags;
+use super::registry::RegistryFlags;
+use super::repositories::RepositoryFileFlags;
+use super::versions::VersionFlags;
 use crate::reference::Digest;
 
 /// `package`
 #[derive(Args, Debug)]
-pub(crate) struct Package {
+pub(crate) struct PackageArgs {
     /// The chart folders
     #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
     pub(crate) charts: Vec<PathBuf>,
@@ -20,7 +20,7 @@ pub(crate) struct Package {
     #[arg(short, long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) destination: PathBuf,
     #[command(flatten)]
-    pub(crate) versions: Versions,
+    pub(crate) versions: VersionFlags,
     /// Fail unless the digest is this one
     #[arg(long, value_name = "DIGEST")]
     pub(crate) expect_digest: Option<Digest>,
@@ -29,9 +29,9 @@ pub(crate) struct Package {
     #[arg(short = 'u', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) dependency_update: bool,
     #[command(flatten)]
-    pub(crate) known: KnownRepositories,
+    pub(crate) known: RepositoryFileFlags,
     #[command(flatten)]
-    pub(crate) cache: CacheOptions,
+    pub(crate) cache: CacheFlags,
     #[command(flatten)]
-    pub(crate) registry: Registry,
+    pub(crate) registry: RegistryFlags,
 }

@@ -2,17 +2,17 @@
 
 use clap::{Args, ValueEnum};
 
-use super::sign::Signing;
+use super::sign::SigningFlags;
 use crate::oci::IfExists;
 use crate::reference::{Digest, Tag};
 
 /// What may happen at the target.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Policy")]
-pub(crate) struct Policy {
+pub(crate) struct PolicyFlags {
     /// What to do when another digest is at the tag [default: fail]
     #[arg(long, value_enum, value_name = "WHAT")]
-    pub(crate) if_exists: Option<Exists>,
+    pub(crate) if_exists: Option<IfExistsChoice>,
     /// Fail, before anything is sent, unless the digest is this one
     #[arg(long, value_name = "DIGEST")]
     pub(crate) expect_digest: Option<Digest>,
@@ -27,12 +27,12 @@ pub(crate) struct Policy {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) allow_mismatch: bool,
     #[command(flatten)]
-    pub(crate) signing: Signing,
+    pub(crate) signing: SigningFlags,
 }
 
 /// What to do when another digest is at the tag.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exists {
+pub(crate) enum IfExistsChoice {
     /// Refuse, and move nothing
     Fail,
     /// Leave it, and succeed
@@ -41,12 +41,12 @@ pub(crate) enum Exists {
     Replace,
 }
 
-impl From<Exists> for IfExists {
-    fn from(exists: Exists) -> Self {
+impl From<IfExistsChoice> for IfExists {
+    fn from(exists: IfExistsChoice) -> Self {
         match exists {
-            Exists::Fail => Self::Fail,
-            Exists::Skip => Self::Skip,
-            Exists::Replace => Self::Replace,
+            IfExistsChoice::Fail => Self::Fail,
+            IfExistsChoice::Skip => Self::Skip,
+            IfExistsChoice::Replace => Self::Replace,
         }
     }
 }

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::cache::CacheOptions;
-use super::policy::Exists;
-use super::registry::Registry;
-use super::repositories::KnownRepositories;
-use super::sign::Signing;
+use super::cache::CacheFlags;
+use super::policy::IfExistsChoice;
+use super::registry::RegistryFlags;
+use super::repositories::RepositoryFileFlags;
+use super::sign::SigningFlags;
 use crate::reference::Target;
 
 /// `publish`
 #[derive(Args, Debug)]
-pub(crate) struct Publish {
+pub(crate) struct PublishArgs {
     /// Folders: every chart below them is published; configs; archives; patterns with *, ? and [] of them
     #[arg(value_name = "DIR|CONFIG|TGZ", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<PathBuf>,
@@ -27,7 +27,7 @@ pub(crate) struct Publish {
     pub(crate) check: bool,
     /// What to do when another digest is at a chart's version [default: fail]
     #[arg(long, value_enum, value_name = "WHAT")]
-    pub(crate) if_exists: Option<Exists>,
+    pub(crate) if_exists: Option<IfExistsChoice>,
     /// Publish chart folders also when `lint` fails them
     #[arg(long)]
     pub(crate) no_lint: bool,
@@ -45,11 +45,11 @@ pub(crate) struct Publish {
     #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u16).range(4..=1000))]
     pub(crate) dotenv_variables: u16,
     #[command(flatten)]
-    pub(crate) signing: Signing,
+    pub(crate) signing: SigningFlags,
     #[command(flatten)]
-    pub(crate) known: KnownRepositories,
+    pub(crate) known: RepositoryFileFlags,
     #[command(flatten)]
-    pub(crate) cache: CacheOptions,
+    pub(crate) cache: CacheFlags,
     #[command(flatten)]
-    pub(crate) registry: Registry,
+    pub(crate) registry: RegistryFlags,
 }

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::cache::CacheOptions;
-use super::provenance::Provenance;
-use super::registry::Registry;
-use super::repositories::Repositories;
+use super::cache::CacheFlags;
+use super::provenance::ProvenanceFlags;
+use super::registry::RegistryFlags;
+use super::repositories::RepositoryFlags;
 use crate::reference::Digest;
 
 /// `pull`
 #[derive(Args, Debug)]
-pub(crate) struct Pull {
+pub(crate) struct PullArgs {
     /// The charts: oci://HOST/PATH or oci-layout:DIR, with :TAG or @DIGEST, without either the newest
     /// release; https://HOST/PATH.tgz; NAME/CHART of a repository that Helm knows
     #[arg(value_name = "REF", required = true)]
@@ -43,11 +43,11 @@ pub(crate) struct Pull {
     #[arg(long, value_name = "KEY")]
     pub(crate) verify_by: Option<String>,
     #[command(flatten)]
-    pub(crate) provenance: Provenance,
+    pub(crate) provenance: ProvenanceFlags,
     #[command(flatten)]
-    pub(crate) repositories: Repositories,
+    pub(crate) repositories: RepositoryFlags,
     #[command(flatten)]
-    pub(crate) cache: CacheOptions,
+    pub(crate) cache: CacheFlags,
     #[command(flatten)]
-    pub(crate) registry: Registry,
+    pub(crate) registry: RegistryFlags,
 }

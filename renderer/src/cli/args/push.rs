@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::policy::Policy;
-use super::registry::Registry;
-use super::versions::PushVersions;
+use super::policy::PolicyFlags;
+use super::registry::RegistryFlags;
+use super::versions::PushVersionFlags;
 use crate::reference::Target;
 
 /// `push`
 #[derive(Args, Debug)]
-pub(crate) struct Push {
+pub(crate) struct PushArgs {
     /// A chart folder or an archive
     #[arg(value_name = "DIR|TGZ", value_hint = ValueHint::AnyPath)]
     pub(crate) chart: PathBuf,
@@ -19,9 +19,9 @@ pub(crate) struct Push {
     #[arg(value_name = "TARGET")]
     pub(crate) target: Target,
     #[command(flatten)]
-    pub(crate) versions: PushVersions,
+    pub(crate) versions: PushVersionFlags,
     #[command(flatten)]
-    pub(crate) policy: Policy,
+    pub(crate) policy: PolicyFlags,
     #[command(flatten)]
-    pub(crate) registry: Registry,
+    pub(crate) registry: RegistryFlags,
 }

@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 /// How to talk to a registry.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Registry")]
-pub(crate) struct Registry {
+pub(crate) struct RegistryFlags {
     /// Use HTTP instead of HTTPS
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) plain_http: bool,
@@ -18,7 +18,7 @@ pub(crate) struct Registry {
     /// The password, which other users of the machine can see here: prefer --password-stdin or
     /// REGISTRY_PASSWORD
     #[arg(long, value_name = "PASSWORD", hide_possible_values = true)]
-    pub(crate) password: Option<Hidden>,
+    pub(crate) password: Option<HiddenSecret>,
     /// Read the password from standard input
     #[arg(long, conflicts_with = "password", requires = "username")]
     pub(crate) password_stdin: bool,
@@ -50,16 +50,16 @@ pub(crate) struct Registry {
 
 /// A secret argument: it can't be printed.
 #[derive(Clone)]
-pub(crate) struct Hidden(pub(crate) crate::oci::Secret);
+pub(crate) struct HiddenSecret(pub(crate) crate::oci::Secret);
 
-impl std::str::FromStr for Hidden {
+impl std::str::FromStr for HiddenSecret {
     type Err = std::convert::Infallible;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(Self(crate::oci::Secret::new(text)))
     }
 }
 
-impl std::fmt::Debug for Hidden {
+impl std::fmt::Debug for HiddenSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("***")
     }

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::limits::TimeFlag;
-use super::policy::Policy;
-use super::registry::Registry;
+use super::policy::PolicyFlags;
+use super::registry::RegistryFlags;
 use crate::reference::Target;
 
 /// `render`
 #[derive(Args, Debug)]
-pub(crate) struct Render {
+pub(crate) struct RenderArgs {
     /// The config: YAML or JSON, `-` for standard input
     #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
     pub(crate) config: PathBuf,
@@ -31,7 +31,7 @@ pub(crate) struct Render {
     #[command(flatten)]
     pub(crate) time: TimeFlag,
     #[command(flatten)]
-    pub(crate) policy: Policy,
+    pub(crate) policy: PolicyFlags,
     #[command(flatten)]
-    pub(crate) registry: Registry,
+    pub(crate) registry: RegistryFlags,
 }

@@ -4,36 +4,36 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::fetch::Fetch;
+use super::fetch::FetchFlags;
 
 /// `show`
 #[derive(Args, Debug)]
-pub(crate) struct Show {
+pub(crate) struct ShowArgs {
     #[command(subcommand)]
-    pub(crate) part: Part,
+    pub(crate) part: ShowPart,
 }
 
 /// What of a chart is shown.
 #[derive(Subcommand, Debug)]
-pub(crate) enum Part {
+pub(crate) enum ShowPart {
     /// Everything: Chart.yaml, values, README and CRDs
-    All(OneChart),
+    All(ChartArg),
     /// What Chart.yaml says
-    Chart(OneChart),
+    Chart(ChartArg),
     /// The manifests in crds/, those of subcharts too
-    Crds(OneChart),
+    Crds(ChartArg),
     /// The README
-    Readme(OneChart),
+    Readme(ChartArg),
     /// The text of values.yaml
-    Values(OneChart),
+    Values(ChartArg),
 }
 
 /// A chart.
 #[derive(Args, Debug)]
-pub(crate) struct OneChart {
+pub(crate) struct ChartArg {
     /// A chart folder, an archive, oci://HOST/PATH[:TAG] or oci-layout:DIR[:TAG]
     #[arg(value_name = "CHART", value_hint = ValueHint::AnyPath)]
     pub(crate) chart: PathBuf,
     #[command(flatten)]
-    pub(crate) fetch: Fetch,
+    pub(crate) fetch: FetchFlags,
 }

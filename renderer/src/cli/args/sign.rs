@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::registry::Registry;
+use super::registry::RegistryFlags;
 use crate::reference::{Digest, Locator};
 
 /// `sign`
 #[derive(Args, Debug)]
-pub(crate) struct Sign {
+pub(crate) struct SignArgs {
     /// The chart: oci://HOST/PATH with :TAG, which is resolved once, or better @DIGEST
     #[arg(value_name = "REF")]
     pub(crate) chart: Locator,
@@ -17,17 +17,17 @@ pub(crate) struct Sign {
     #[arg(long, value_name = "KEY")]
     pub(crate) key: String,
     #[command(flatten)]
-    pub(crate) keys: KeyOptions,
+    pub(crate) keys: KeyFlags,
     /// Fail unless the chart has this digest
     #[arg(long, value_name = "DIGEST")]
     pub(crate) expect_digest: Option<Digest>,
     #[command(flatten)]
-    pub(crate) registry: Registry,
+    pub(crate) registry: RegistryFlags,
 }
 
 /// `generate-key-pair`
 #[derive(Args, Debug)]
-pub(crate) struct GenerateKeyPair {
+pub(crate) struct GenerateKeyPairArgs {
     /// Write NAME.key and NAME.pub
     #[arg(long, value_name = "NAME", default_value = "cosign", value_hint = ValueHint::FilePath)]
     pub(crate) output_key_prefix: String,
@@ -40,29 +40,29 @@ pub(crate) struct GenerateKeyPair {
 /// A signature right after a push.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Signature")]
-pub(crate) struct Signing {
+pub(crate) struct SigningFlags {
     /// Sign the digest that was pushed with this private key in cosign's format: a file, or env://NAME
     #[arg(long, value_name = "KEY")]
     pub(crate) sign_by: Option<String>,
     #[command(flatten)]
-    pub(crate) keys: KeyOptions,
+    pub(crate) keys: KeyFlags,
 }
 
 /// What goes with a private key.
 #[derive(Args, Debug, Clone, Default)]
-pub(crate) struct KeyOptions {
+pub(crate) struct KeyFlags {
     /// Read the key's password from this file, `-` for standard input; else COSIGN_PASSWORD, else it is
     /// asked for
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) key_password_file: Option<PathBuf>,
     /// The signature's form
-    #[arg(long, value_enum, default_value_t = SignatureForm::Bundle, value_name = "FORM")]
-    pub(crate) signature_form: SignatureForm,
+    #[arg(long, value_enum, default_value_t = SignatureFormatChoice::Bundle, value_name = "FORM")]
+    pub(crate) signature_form: SignatureFormatChoice,
 }
 
 /// The form of a signature.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum SignatureForm {
+pub(crate) enum SignatureFormatChoice {
     /// Sigstore's bundle, as cosign 3 writes it
     #[default]
     Bundle,

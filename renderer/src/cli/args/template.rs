@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::fetch::Fetch;
+use super::fetch::FetchFlags;
 use super::limits::LimitFlags;
 use super::rendering::{ClusterFlags, ReleaseFlags, ValueFlags};
 
 /// `template`
 #[derive(Args, Debug)]
-pub(crate) struct Template {
+pub(crate) struct TemplateArgs {
     /// A name for the release, and the chart: a folder, an archive, oci://HOST/PATH[:TAG] or oci-layout:DIR[:TAG]
     #[arg(value_name = "[NAME] CHART", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) name_and_chart: Vec<String>,
@@ -36,17 +36,17 @@ pub(crate) struct Template {
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
     #[command(flatten)]
-    pub(crate) shown: ShownFlags,
+    pub(crate) shown: ManifestFlags,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
     #[command(flatten)]
-    pub(crate) fetch: Fetch,
+    pub(crate) fetch: FetchFlags,
 }
 
 /// What is printed, and where.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Shown")]
-pub(crate) struct ShownFlags {
+pub(crate) struct ManifestFlags {
     /// Only show the output of these templates: templates/x.yaml, or a pattern; may be repeated
     #[arg(short = 's', long, value_name = "PATH")]
     pub(crate) show_only: Vec<String>,

@@ -2,13 +2,13 @@
 
 use clap::{Args, ValueHint};
 
-use super::provenance::KeyringFile;
-use super::registry::Registry;
+use super::provenance::KeyringFlag;
+use super::registry::RegistryFlags;
 use crate::reference::Digest;
 
 /// `verify`
 #[derive(Args, Debug)]
-pub(crate) struct Verify {
+pub(crate) struct VerifyArgs {
     /// The chart: oci://HOST/PATH with :TAG, which is resolved once, or better @DIGEST; or an archive with its
     /// provenance file beside it
     #[arg(value_name = "REF|TGZ", value_hint = ValueHint::AnyPath)]
@@ -20,7 +20,7 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "DIGEST")]
     pub(crate) expect_digest: Option<Digest>,
     #[command(flatten)]
-    pub(crate) keyring: KeyringFile,
+    pub(crate) keyring: KeyringFlag,
     #[command(flatten)]
-    pub(crate) registry: Registry,
+    pub(crate) registry: RegistryFlags,
 }

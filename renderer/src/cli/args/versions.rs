@@ -6,7 +6,7 @@ use crate::pipeline;
 
 /// In place of what Chart.yaml says.
 #[derive(Args, Debug, Clone, Default)]
-pub(crate) struct Versions {
+pub(crate) struct VersionFlags {
     /// Give the chart this version
     #[arg(long, value_name = "VERSION")]
     pub(crate) version: Option<String>,
@@ -15,9 +15,9 @@ pub(crate) struct Versions {
     pub(crate) app_version: Option<String>,
 }
 
-/// As [`Versions`]; an archive has its versions in it already.
+/// As [`VersionFlags`]; an archive has its versions in it already.
 #[derive(Args, Debug, Clone, Default)]
-pub(crate) struct PushVersions {
+pub(crate) struct PushVersionFlags {
     /// Give a chart folder this version
     #[arg(long, value_name = "VERSION")]
     pub(crate) version: Option<String>,
@@ -26,20 +26,20 @@ pub(crate) struct PushVersions {
     pub(crate) app_version: Option<String>,
 }
 
-impl Versions {
+impl VersionFlags {
     /// For the pipeline.
-    pub(crate) fn given(&self) -> pipeline::Versions<'_> {
-        pipeline::Versions {
+    pub(crate) fn given(&self) -> pipeline::VersionOverrides<'_> {
+        pipeline::VersionOverrides {
             version: self.version.as_deref(),
             app_version: self.app_version.as_deref(),
         }
     }
 }
 
-impl PushVersions {
+impl PushVersionFlags {
     /// For the pipeline.
-    pub(crate) fn given(&self) -> pipeline::Versions<'_> {
-        pipeline::Versions {
+    pub(crate) fn given(&self) -> pipeline::VersionOverrides<'_> {
+        pipeline::VersionOverrides {
             version: self.version.as_deref(),
             app_version: self.app_version.as_deref(),
         }

@@ -11,10 +11,10 @@ use sec1::{EcParameters, EcPrivateKey};
 use zeroize::Zeroizing;
 
 use super::super::Context;
-use crate::template::Fault;
+use crate::template::FuncError;
 
 /// A curve, and what its crate does.
-pub(super) struct Curve {
+pub(super) struct NamedCurve {
     pub(super) oid: ObjectIdentifier,
     /// Of signatures with the hash that fits the curve: what Go's `x509` takes.
     pub(super) signature: ObjectIdentifier,
@@ -28,7 +28,7 @@ pub(super) struct Curve {
 
 macro_rules! curve {
     ($krate:ident::$curve:ident, $size:literal bytes, $signature:literal) => {
-        Curve {
+        NamedCurve {
             oid: $krate::$curve::OID,
             signature: ObjectIdentifier::new_unwrap($signature),
             size: $size,
@@ -45,13 +45,13 @@ macro_rules! curve {
     };
 }
 
-static P256: Curve = curve!(p256::NistP256, 32 bytes, "1.2.840.10045.4.3.2");
-static P384: Curve = curve!(p384::NistP384, 48 bytes, "1.2.840.10045.4.3.3");
-static P521: Curve = curve!(p521::NistP521, 66 bytes, "1.2.840.10045.4.3.4");
+static P256: NamedCurve = curve!(p256::NistP256, 32 bytes, "1.2.840.10045.4.3.2");
+static P384: NamedCurve = curve!(p384::NistP384, 48 bytes, "1.2.840.10045.4.3.3");
+static P521: NamedCurve = curve!(p521::NistP521, 66 bytes, "1.2.840.10045.4.3.4");
 
 /// A private key.
 pub(super) struct EcKey {
-    pub(super) curve: &'static Curve,
+    pub(super) curve: &'static NamedCurve,
     secret: Zeroizing<Vec<u8>>,
     /// The point, uncompressed.
     pub(super) public: Vec<u8>,
@@ -59,7 +59,7 @@ pub(super) struct EcKey {
 
 impl EcKey {
     /// A new key on P-256.
-    pub(super) fn generate(context: &mut Context) -> Result<Self, Fault> {
+    pub(super) fn generate(context: &mut Context) -> Result<Self, FuncError> {
         loop {
             let mut secret = Zeroizing::new(vec![0; P256.size]);
             context.random_bytes(&mut secret)?;
@@ -70,7 +70,7 @@ impl EcKey {
         }
     }
 
-    fn new(curve: &'static Curve, secret: Zeroizing<Vec<u8>>) -> Option<Self> {
+    fn new(curve: &'static NamedCurve, secret: Zeroizing<Vec<u8>>) -> Option<Self> {
         let public = (curve.public)(&secret)?;
         Some(Self {
             curve,

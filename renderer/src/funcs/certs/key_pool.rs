@@ -22,17 +22,17 @@ const READY: usize = 8;
 #[derive(Debug, Default)]
 pub(in super::super) struct KeyPool {
     threads: usize,
-    shared: Arc<Shared>,
+    shared: Arc<SharedPool>,
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedPool {
+    state: Mutex<PoolState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     ready: VecDeque<RsaKey>,
     taken: usize,
     ended: bool,
@@ -73,15 +73,15 @@ impl Drop for KeyPool {
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for SharedPool {
     /// Not the keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Shared(..)")
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedPool {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -98,7 +98,7 @@ impl Shared {
     /// Waits until there are fewer keys than a rendering may leave over: half of what it took. No more are
     /// needed once it has ended.
     fn is_needed(&self) -> bool {
-        let is_full = |state: &mut State| {
+        let is_full = |state: &mut PoolState| {
             let enough = (state.taken / 2).clamp(1, READY);
             !state.ended && state.ready.len() >= enough
         };

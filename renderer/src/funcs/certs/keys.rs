@@ -11,7 +11,7 @@ use super::super::Context;
 use super::ec::EcKey;
 use super::rsa_key::RsaKey;
 use super::{pem, seeded};
-use crate::template::Fault;
+use crate::template::FuncError;
 
 const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
 const RSA_SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.11");
@@ -31,15 +31,15 @@ pub(super) enum Key {
 }
 
 impl Key {
-    pub(super) fn dsa(context: &mut Context) -> Result<Self, Fault> {
+    pub(super) fn dsa(context: &mut Context) -> Result<Self, FuncError> {
         seeded::dsa(context).map(Self::Dsa)
     }
 
-    pub(super) fn ecdsa(context: &mut Context) -> Result<Self, Fault> {
+    pub(super) fn ecdsa(context: &mut Context) -> Result<Self, FuncError> {
         EcKey::generate(context).map(Self::Ec)
     }
 
-    pub(super) fn ed25519(context: &mut Context) -> Result<Self, Fault> {
+    pub(super) fn ed25519(context: &mut Context) -> Result<Self, FuncError> {
         let mut seed = Zeroizing::new(vec![0; 32]);
         context.random_bytes(&mut seed)?;
         Self::from_seed(seed).ok_or_else(|| "the key could not be made".into())
@@ -94,7 +94,7 @@ impl Key {
     }
 
     /// As sprig writes it.
-    pub(super) fn to_pem(&self) -> Result<String, Fault> {
+    pub(super) fn to_pem(&self) -> Result<String, FuncError> {
         match self {
             Self::Rsa(key) => pem::encode("RSA PRIVATE KEY", key.pkcs1()),
             Self::Dsa(bytes) => pem::encode("DSA PRIVATE KEY", bytes),
@@ -136,7 +136,7 @@ impl Key {
     }
 
     /// A signature: the same for a message every time.
-    pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Fault> {
+    pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, FuncError> {
         let signature = match self {
             Self::Rsa(key) => key.sign(message),
             Self::Ed25519 { pair, .. } => Some(pair.sign(message).as_ref().to_vec()),
@@ -165,6 +165,6 @@ fn ed25519_pkcs8(seed: &[u8]) -> der::Result<Zeroizing<Vec<u8>>> {
     info.to_der().map(Zeroizing::new)
 }
 
-fn unwritable(error: der::Error) -> Fault {
-    Fault::new(format!("the key could not be written: {error}"))
+fn unwritable(error: der::Error) -> FuncError {
+    FuncError::new(format!("the key could not be written: {error}"))
 }

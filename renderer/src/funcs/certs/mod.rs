@@ -17,24 +17,24 @@ use std::rc::Rc;
 pub(super) use self::key_pool::KeyPool;
 use self::keys::Key;
 use self::rsa_key::{Bits, RsaKey};
-use self::x509::{Issuer, Subject};
+use self::x509::{DistinguishedName, Issuer};
 use super::Context;
 use super::encode::decode64;
 use crate::template::print::sprint;
-use crate::template::{Call, Fault, Func, Object, Str, Type, Val};
+use crate::template::{Call, Func, FuncError, Object, Str, Type, Val};
 
-type Answer = Result<Val, Fault>;
+type Answer = Result<Val, FuncError>;
 
 const CERTIFICATE: &str = "sprig.certificate";
 
 /// What the functions give: a struct of two texts.
 #[derive(Debug)]
-struct Certificate {
+struct CertificatePair {
     cert: Str,
     key: Str,
 }
 
-impl Object for Certificate {
+impl Object for CertificatePair {
     fn type_name(&self) -> &str {
         CERTIFICATE
     }
@@ -60,7 +60,7 @@ impl Object for Certificate {
 }
 
 fn certificate(cert: impl Into<Str>, key: impl Into<Str>) -> Val {
-    Val::Object(Rc::new(Certificate {
+    Val::Object(Rc::new(CertificatePair {
         cert: cert.into(),
         key: key.into(),
     }))
@@ -86,7 +86,7 @@ fn build_custom_cert(call: &mut Call<'_, Context>) -> Answer {
     let decoded = |index: usize, what: &str| {
         decode64(call.str(index).as_bytes())
             .map(Str::from_bytes)
-            .map_err(|_| Fault::new(format!("unable to decode base64 {what}")))
+            .map_err(|_| FuncError::new(format!("unable to decode base64 {what}")))
     };
     let cert = decoded(0, "certificate")?;
     let key = decoded(1, "private key")?;
@@ -95,24 +95,24 @@ fn build_custom_cert(call: &mut Call<'_, Context>) -> Answer {
     Ok(certificate(cert, key))
 }
 
-fn parsing_key(words: String) -> Fault {
-    Fault::new(format!("error parsing private key: {words}"))
+fn parsing_key(words: String) -> FuncError {
+    FuncError::new(format!("error parsing private key: {words}"))
 }
 
-fn issuer(cert: &Str) -> Result<Issuer, Fault> {
+fn issuer(cert: &Str) -> Result<Issuer, FuncError> {
     let block = pem::decode(&cert.to_text()).ok_or("unable to decode certificate")?;
     Issuer::read(&block.bytes)
         .ok_or_else(|| "error parsing certificate: decodedCert.Bytes: x509: malformed certificate".into())
 }
 
 /// A fresh key, or the one an argument holds.
-fn subject_key(call: &mut Call<'_, Context>, pem_at: Option<usize>) -> Result<Key, Fault> {
+fn subject_key(call: &mut Call<'_, Context>, pem_at: Option<usize>) -> Result<Key, FuncError> {
     match pem_at {
         None => RsaKey::generate(call.context, Bits::B2048).map(Key::Rsa),
         Some(index) => {
             let text = call.str(index);
             Key::from_pem(&text.to_text())
-                .map_err(|words| Fault::new(format!("parsing private key: {words}")))
+                .map_err(|words| FuncError::new(format!("parsing private key: {words}")))
         }
     }
 }
@@ -120,7 +120,7 @@ fn subject_key(call: &mut Call<'_, Context>, pem_at: Option<usize>) -> Result<Ke
 fn gen_ca(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<usize>) -> Answer {
     call.context.note_random(name);
     let key = subject_key(call, pem_at)?;
-    let subject = Subject {
+    let subject = DistinguishedName {
         name: common_name(&call.str(0))?,
         ips: Vec::new(),
         dns: Vec::new(),
@@ -131,36 +131,36 @@ fn gen_ca(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<usize
     Ok(certificate(cert, key.to_pem()?))
 }
 
-fn common_name(name: &Str) -> Result<String, Fault> {
+fn common_name(name: &Str) -> Result<String, FuncError> {
     name.as_str()
         .map(str::to_owned)
         .ok_or_else(|| "error creating certificate: asn1: string not valid UTF-8".into())
 }
 
 /// The subject of the arguments name, IPs, DNS names and days.
-fn subject(call: &Call<'_, Context>) -> Result<Subject, Fault> {
+fn subject(call: &Call<'_, Context>) -> Result<DistinguishedName, FuncError> {
     let mut ips = Vec::new();
     for item in call.list(1).as_deref().unwrap_or_default() {
         let Some(text) = item.as_str() else {
-            return Err(Fault::new(format!(
+            return Err(FuncError::new(format!(
                 "error parsing ip: {} is not a string",
                 sprint(item)
             )));
         };
         let ip = text.to_text().parse();
-        ips.push(ip.map_err(|_| Fault::new(format!("error parsing ip: {text}")))?);
+        ips.push(ip.map_err(|_| FuncError::new(format!("error parsing ip: {text}")))?);
     }
     let mut dns = Vec::new();
     for item in call.list(2).as_deref().unwrap_or_default() {
         let Some(text) = item.as_str() else {
-            return Err(Fault::new(format!(
+            return Err(FuncError::new(format!(
                 "error processing alternate dns name: {} is not a string",
                 sprint(item)
             )));
         };
         dns.push(text.to_text().into_owned());
     }
-    Ok(Subject {
+    Ok(DistinguishedName {
         name: common_name(&call.str(0))?,
         ips,
         dns,
@@ -184,7 +184,7 @@ fn gen_signed(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<u
     let Val::Object(ca) = &ca else {
         return Err("unable to decode certificate".into());
     };
-    let Some(ca) = ca.as_any().downcast_ref::<Certificate>() else {
+    let Some(ca) = ca.as_any().downcast_ref::<CertificatePair>() else {
         return Err("unable to decode certificate".into());
     };
     let block = pem::decode(&ca.cert.to_text()).ok_or("unable to decode certificate")?;

@@ -4,7 +4,7 @@ use pem_rfc7468::LineEnding;
 use zeroize::Zeroizing;
 
 use super::super::encode::decode64;
-use crate::template::Fault;
+use crate::template::FuncError;
 
 /// A block.
 pub(super) struct Block {
@@ -13,8 +13,9 @@ pub(super) struct Block {
 }
 
 /// A block's text.
-pub(super) fn encode(label: &str, bytes: &[u8]) -> Result<String, Fault> {
-    pem_rfc7468::encode_string(label, LineEnding::LF, bytes).map_err(|error| Fault::new(error.to_string()))
+pub(super) fn encode(label: &str, bytes: &[u8]) -> Result<String, FuncError> {
+    pem_rfc7468::encode_string(label, LineEnding::LF, bytes)
+        .map_err(|error| FuncError::new(error.to_string()))
 }
 /// The first whole block of a text.
 pub(super) fn decode(text: &str) -> Option<Block> {

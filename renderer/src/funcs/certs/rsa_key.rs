@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use super::super::Context;
 use super::seeded;
-use crate::template::Fault;
+use crate::template::FuncError;
 
 /// How long a key is.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ pub(super) struct RsaKey {
 
 impl RsaKey {
     /// The key of a certificate is likely not the last one: see [`KeyPool`](super::key_pool::KeyPool).
-    pub(super) fn generate(context: &mut Context, bits: Bits) -> Result<Self, Fault> {
+    pub(super) fn generate(context: &mut Context, bits: Bits) -> Result<Self, FuncError> {
         let key = match (context.seed, bits) {
             (None, Bits::B2048) => context.key_pool.take(),
             (None, Bits::B4096) => Self::random(bits),

@@ -13,21 +13,21 @@ use zeroize::Zeroizing;
 
 use super::super::Context;
 use super::rsa_key::Bits;
-use crate::template::Fault;
+use crate::template::FuncError;
 
 /// A generator that grows from the context's randomness: the system's, or a seed's.
-fn generator(context: &mut Context) -> Result<ChaCha20Rng, Fault> {
+fn generator(context: &mut Context) -> Result<ChaCha20Rng, FuncError> {
     let mut seed = Zeroizing::new([0; 32]);
     context.random_bytes(&mut *seed)?;
     Ok(ChaCha20Rng::from_seed(*seed))
 }
 
-fn failed(error: impl std::fmt::Display) -> Fault {
-    Fault::new(format!("the key could not be made: {error}"))
+fn failed(error: impl std::fmt::Display) -> FuncError {
+    FuncError::new(format!("the key could not be made: {error}"))
 }
 
 /// An RSA key in PKCS #1's form.
-pub(super) fn rsa(context: &mut Context, bits: Bits) -> Result<Zeroizing<Vec<u8>>, Fault> {
+pub(super) fn rsa(context: &mut Context, bits: Bits) -> Result<Zeroizing<Vec<u8>>, FuncError> {
     let bits = match bits {
         Bits::B2048 => 2_048,
         Bits::B4096 => 4_096,
@@ -39,7 +39,7 @@ pub(super) fn rsa(context: &mut Context, bits: Bits) -> Result<Zeroizing<Vec<u8>
 }
 
 /// A DSA key of 2048 and 256 bits: version, p, q, g, y, x.
-pub(super) fn dsa(context: &mut Context) -> Result<Zeroizing<Vec<u8>>, Fault> {
+pub(super) fn dsa(context: &mut Context) -> Result<Zeroizing<Vec<u8>>, FuncError> {
     let mut generator = generator(context)?;
     let Ok(components) =
         Components::try_generate_from_rng_with_key_size(&mut generator, KeySize::DSA_2048_256);

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use der::Decode;
 
 use super::keys::Key;
-use super::{Bits, Certificate, Context, RsaKey, TABLE, pem};
+use super::{Bits, CertificatePair, Context, RsaKey, TABLE, pem};
 use crate::template::{Call, Val};
 use crate::world::Fixed;
 
@@ -27,7 +27,7 @@ fn texts(value: &Val) -> [String; 2] {
     };
     let certificate = object
         .as_any()
-        .downcast_ref::<Certificate>()
+        .downcast_ref::<CertificatePair>()
         .expect("a certificate");
     [&certificate.cert, &certificate.key].map(ToString::to_string)
 }

@@ -21,14 +21,14 @@ use x509_cert::ext::{Extension, Extensions};
 use super::super::{Context, dates};
 use super::keys::Key;
 use super::pem;
-use crate::template::Fault;
+use crate::template::FuncError;
 
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 const SERVER: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
 const CLIENT: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.2");
 
 /// What a certificate is about.
-pub(super) struct Subject {
+pub(super) struct DistinguishedName {
     pub(super) name: String,
     pub(super) ips: Vec<IpAddr>,
     pub(super) dns: Vec<String>,
@@ -47,14 +47,14 @@ pub(super) struct Issuer {
 /// A certificate. `x509_cert`'s own type has no way to set its fields one by one, and would write the names of
 /// issuers anew.
 #[derive(Sequence)]
-struct Certificate<'a> {
-    body: Body<'a>,
+struct X509Certificate<'a> {
+    body: TbsCertificate<'a>,
     algorithm: AlgorithmIdentifierOwned,
     signature: BitString,
 }
 
 #[derive(Sequence)]
-struct Body<'a> {
+struct TbsCertificate<'a> {
     #[asn1(context_specific = "0", default = "Default::default")]
     version: Version,
     serial: UintRef<'a>,
@@ -71,14 +71,14 @@ struct Body<'a> {
     extensions: Option<Extensions>,
 }
 
-fn creating(what: impl std::fmt::Display) -> Fault {
-    Fault::new(format!("error creating certificate: {what}"))
+fn creating(what: impl std::fmt::Display) -> FuncError {
+    FuncError::new(format!("error creating certificate: {what}"))
 }
 
 impl Issuer {
     /// Of a certificate in DER.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        let Certificate { body, .. } = Certificate::from_der(bytes).ok()?;
+        let X509Certificate { body, .. } = X509Certificate::from_der(bytes).ok()?;
         let extensions = body.extensions.unwrap_or_default();
         let key_id = extensions
             .iter()
@@ -98,10 +98,10 @@ impl Issuer {
 /// A certificate in PEM. Without an issuer it is signed by its own subject's key.
 pub(super) fn create(
     context: &mut Context,
-    subject: &Subject,
+    subject: &DistinguishedName,
     key: &Key,
     issuer: Option<(&Issuer, &Key)>,
-) -> Result<String, Fault> {
+) -> Result<String, FuncError> {
     let signer = issuer.map_or(key, |(_, key)| key);
     let unsupported = || creating("x509: only RSA, ECDSA and Ed25519 keys supported");
     let algorithm = signer
@@ -136,18 +136,18 @@ struct Signed<'a> {
     algorithm: AlgorithmIdentifierOwned,
     validity: Vec<u8>,
     info: SubjectPublicKeyInfoOwned,
-    subject: &'a Subject,
+    subject: &'a DistinguishedName,
     issuer: Option<&'a Issuer>,
 }
 
 impl Signed<'_> {
-    fn pem(&self, signer: &Key) -> Result<String, Fault> {
+    fn pem(&self, signer: &Key) -> Result<String, FuncError> {
         let name = distinguished_name(&self.subject.name).map_err(creating)?;
         let info = self.info.to_der().map_err(creating)?;
         let extensions = extensions(self.subject, &name, &self.info, self.issuer)?;
         let issuer = self.issuer.map_or(&name, |issuer| &issuer.name);
         let any = |bytes| AnyRef::from_der(bytes).map_err(creating);
-        let body = Body {
+        let body = TbsCertificate {
             version: Version::V3,
             serial: UintRef::new(&self.serial).map_err(creating)?,
             signature: self.algorithm.clone(),
@@ -160,7 +160,7 @@ impl Signed<'_> {
             extensions: Some(extensions),
         };
         let signature = signer.sign(&body.to_der().map_err(creating)?)?;
-        let certificate = Certificate {
+        let certificate = X509Certificate {
             body,
             algorithm: self.algorithm.clone(),
             signature: BitString::from_bytes(&signature).map_err(creating)?,
@@ -191,7 +191,7 @@ fn distinguished_name(name: &str) -> der::Result<Vec<u8>> {
 }
 
 /// From now on, for days; Go's nanoseconds wrap around after 106,751 of them.
-fn validity(now: SystemTime, days: i64) -> Result<Vec<u8>, Fault> {
+fn validity(now: SystemTime, days: i64) -> Result<Vec<u8>, FuncError> {
     let length = days.wrapping_mul(86_400_000_000_000);
     let size = Duration::from_nanos(length.unsigned_abs());
     let end = if length < 0 {
@@ -204,7 +204,7 @@ fn validity(now: SystemTime, days: i64) -> Result<Vec<u8>, Fault> {
 }
 
 /// `der`'s own times begin in 1970.
-fn time(time: SystemTime) -> Result<Any, Fault> {
+fn time(time: SystemTime) -> Result<Any, FuncError> {
     let seconds = match time.duration_since(UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
         Err(before) => {
@@ -235,11 +235,11 @@ fn extension<T: Encode + AssociatedOid>(critical: bool, value: &T) -> der::Resul
 }
 
 fn extensions(
-    subject: &Subject,
+    subject: &DistinguishedName,
     name: &[u8],
     info: &SubjectPublicKeyInfoOwned,
     issuer: Option<&Issuer>,
-) -> Result<Extensions, Fault> {
+) -> Result<Extensions, FuncError> {
     let names = alternative_names(subject)?;
     let mut usage = KeyUsages::DigitalSignature | KeyUsages::KeyEncipherment;
     if subject.is_ca {
@@ -278,7 +278,7 @@ fn extensions(
     all().map_err(|error: der::Error| creating(error))
 }
 
-fn alternative_names(subject: &Subject) -> Result<Vec<GeneralName>, Fault> {
+fn alternative_names(subject: &DistinguishedName) -> Result<Vec<GeneralName>, FuncError> {
     let mut out = Vec::new();
     for name in &subject.dns {
         if !name.is_ascii() {

@@ -6,27 +6,27 @@ use std::sync::Arc;
 
 use solar_go_json::{Error, Limits, Piece};
 
-use crate::template::{Fault, Map, MapType, Str, Val};
+use crate::template::{FuncError, Map, MapType, Str, Val};
 
 /// How deep lists and maps may lie in each other; Go's limit is 10,000. A value inside is one more.
 const MAX_DEPTH: usize = 1_000;
 
 /// What was read, and what was wrong with a part of it: a number beyond float64 becomes
 /// nil, and the first of them is reported.
-pub(super) struct Read {
+pub(super) struct JsonRead {
     pub(super) value: Val,
-    pub(super) fault: Option<Fault>,
+    pub(super) fault: Option<FuncError>,
 }
 
 /// The value of a text. The error is about its syntax.
-pub(super) fn read(text: &Str) -> Result<Read, Fault> {
+pub(super) fn read(text: &Str) -> Result<JsonRead, FuncError> {
     let mut fault = None;
     let limits = Limits {
         depth: MAX_DEPTH + 1,
         values: usize::MAX,
     };
     let value = solar_go_json::read(text.as_bytes(), limits, |piece, _| value(piece, &mut fault));
-    Ok(Read {
+    Ok(JsonRead {
         value: value.map_err(message)?,
         fault,
     })
@@ -43,7 +43,7 @@ pub(super) fn kind(value: &Val) -> &'static str {
     }
 }
 
-fn value(piece: Piece<'_, Val>, fault: &mut Option<Fault>) -> Val {
+fn value(piece: Piece<'_, Val>, fault: &mut Option<FuncError>) -> Val {
     match piece {
         Piece::Null => Val::Nil,
         Piece::Bool(value) => Val::Bool(value),
@@ -63,22 +63,22 @@ fn value(piece: Piece<'_, Val>, fault: &mut Option<Fault>) -> Val {
     }
 }
 
-fn number(digits: &str) -> Result<Val, Fault> {
+fn number(digits: &str) -> Result<Val, FuncError> {
     match digits.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(Val::Float(value)),
-        _ => Err(Fault::new(format!(
+        _ => Err(FuncError::new(format!(
             "json: cannot unmarshal number {digits} into Go value of type float64"
         ))),
     }
 }
 
-fn message(error: Error) -> Fault {
+fn message(error: Error) -> FuncError {
     match error {
         Error::UnexpectedByte { byte, context } => {
-            Fault::new(format!("invalid character '{}' {context}", shown(byte)))
+            FuncError::new(format!("invalid character '{}' {context}", shown(byte)))
         }
-        Error::UnexpectedEnd => Fault::new("unexpected end of JSON input"),
-        Error::TooDeep | Error::TooManyValues => Fault::new("exceeded max depth"),
+        Error::UnexpectedEnd => FuncError::new("unexpected end of JSON input"),
+        Error::TooDeep | Error::TooManyValues => FuncError::new("exceeded max depth"),
     }
 }
 

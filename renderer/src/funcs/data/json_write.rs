@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use super::encoded;
 use super::read::is_go_nil;
-use crate::template::{Fault, MAX_NESTING, MAX_TEXT_BYTES, Str, Val};
+use crate::template::{FuncError, MAX_NESTING, MAX_TEXT_BYTES, Str, Val};
 use crate::value::Number;
 
 /// How to write.
 #[derive(Clone, Copy)]
-pub(super) struct Style {
+pub(super) struct JsonStyle {
     /// Whether `<`, `>` and `&` are escaped.
     pub(super) html: bool,
     /// Whether each item has a line of its own, two blanks deeper than what holds it.
@@ -17,14 +17,14 @@ pub(super) struct Style {
 }
 
 /// One line, `<` and its kin escaped.
-pub(super) const COMPACT: Style = Style {
+pub(super) const COMPACT: JsonStyle = JsonStyle {
     html: true,
     pretty: false,
 };
 
 /// The text, or what `json.Marshal` says.
-pub(super) fn write(value: &Val, style: Style) -> Result<String, Fault> {
-    let mut writer = Writer {
+pub(super) fn write(value: &Val, style: JsonStyle) -> Result<String, FuncError> {
+    let mut writer = JsonWriter {
         out: String::new(),
         style,
         depth: 0,
@@ -33,14 +33,14 @@ pub(super) fn write(value: &Val, style: Style) -> Result<String, Fault> {
     Ok(writer.out)
 }
 
-struct Writer {
+struct JsonWriter {
     out: String,
-    style: Style,
+    style: JsonStyle,
     depth: usize,
 }
 
-impl Writer {
-    fn value(&mut self, value: &Val) -> Result<(), Fault> {
+impl JsonWriter {
+    fn value(&mut self, value: &Val) -> Result<(), FuncError> {
         match value {
             Val::Nil | Val::Null => self.out.push_str("null"),
             Val::Bool(value) => self.out.push_str(if *value { "true" } else { "false" }),
@@ -90,7 +90,7 @@ impl Writer {
         Ok(())
     }
 
-    fn deeper(&mut self, value: &Val) -> Result<(), Fault> {
+    fn deeper(&mut self, value: &Val) -> Result<(), FuncError> {
         self.depth += 1;
         if self.depth > MAX_NESTING {
             return Err(cycle(value));
@@ -103,8 +103,8 @@ impl Writer {
         open: char,
         close: char,
         items: impl Iterator<Item = T>,
-        mut each: impl FnMut(&mut Self, T) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+        mut each: impl FnMut(&mut Self, T) -> Result<(), FuncError>,
+    ) -> Result<(), FuncError> {
         self.out.push(open);
         let mut any = false;
         for item in items {
@@ -198,7 +198,7 @@ impl Writer {
 }
 
 /// What `json.Marshal` says of infinities and not-a-number.
-pub(super) fn unsupported_float(value: f64) -> Fault {
+pub(super) fn unsupported_float(value: f64) -> FuncError {
     let shown = if value.is_nan() {
         "NaN"
     } else if value > 0.0 {
@@ -206,13 +206,13 @@ pub(super) fn unsupported_float(value: f64) -> Fault {
     } else {
         "-Inf"
     };
-    Fault::new(format!("json: unsupported value: {shown}"))
+    FuncError::new(format!("json: unsupported value: {shown}"))
 }
 
 /// What `json.Marshal` says of a map that holds itself. A value that only nests too deep
 /// gets the same words; Go has no limit there.
-pub(super) fn cycle(value: &Val) -> Fault {
-    Fault::new(format!(
+pub(super) fn cycle(value: &Val) -> FuncError {
+    FuncError::new(format!(
         "json: unsupported value: encountered a cycle via {}",
         value.type_name()
     ))

@@ -20,16 +20,16 @@ mod yaml_write;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use self::json_write::{COMPACT, Style};
+use self::json_write::{COMPACT, JsonStyle};
 use super::Context;
-use crate::template::{Call, Fault, Func, Str, Type, Val};
+use crate::template::{Call, Func, FuncError, Str, Type, Val};
 
-const PRETTY: Style = Style {
+const PRETTY: JsonStyle = JsonStyle {
     html: true,
     pretty: true,
 };
 
-const RAW: Style = Style {
+const RAW: JsonStyle = JsonStyle {
     html: false,
     pretty: false,
 };
@@ -42,7 +42,7 @@ fn encoded(bytes: &[u8]) -> String {
 const fn writer(
     name: &'static str,
     doc: &'static str,
-    call: fn(&mut Call<'_, Context>) -> Result<Val, Fault>,
+    call: fn(&mut Call<'_, Context>) -> Result<Val, FuncError>,
 ) -> Func<Context> {
     Func {
         name,
@@ -56,7 +56,7 @@ const fn writer(
 const fn reader(
     name: &'static str,
     doc: &'static str,
-    call: fn(&mut Call<'_, Context>) -> Result<Val, Fault>,
+    call: fn(&mut Call<'_, Context>) -> Result<Val, FuncError>,
 ) -> Func<Context> {
     Func {
         name,
@@ -68,7 +68,7 @@ const fn reader(
 }
 
 /// An error becomes the empty text.
-fn swallow(text: Result<String, Fault>) -> Result<Val, Fault> {
+fn swallow(text: Result<String, FuncError>) -> Result<Val, FuncError> {
     Ok(Val::str(text.unwrap_or_default()))
 }
 
@@ -76,7 +76,7 @@ fn argument<'a>(call: &'a Call<'_, Context>) -> &'a Val {
     call.args.first().unwrap_or(&Val::Nil)
 }
 
-fn must(text: Result<String, Fault>) -> Result<Val, Fault> {
+fn must(text: Result<String, FuncError>) -> Result<Val, FuncError> {
     text.map(Val::str)
 }
 
@@ -84,7 +84,7 @@ fn text(call: &Call<'_, Context>) -> Str {
     call.str(0)
 }
 
-fn sprig_json(call: &Call<'_, Context>) -> Result<Val, Fault> {
+fn sprig_json(call: &Call<'_, Context>) -> Result<Val, FuncError> {
     let read = json_read::read(&text(call))?;
     read.fault.map_or(Ok(read.value), Err)
 }
@@ -166,8 +166,8 @@ pub(super) const TABLE: &[Func<Context>] = &[
     writer("toToml", "A value as TOML, or the words of the error.", |call| {
         Ok(Val::str(match toml_write::write(argument(call)) {
             Ok(text) => Str::from_bytes(text),
-            Err(toml_write::Failure::Error(message)) => Str::from(message),
-            Err(toml_write::Failure::Panic(fault)) => return Err(fault),
+            Err(toml_write::TomlFailure::Error(message)) => Str::from(message),
+            Err(toml_write::TomlFailure::Panic(fault)) => return Err(fault),
         }))
     }),
     writer(
@@ -175,8 +175,8 @@ pub(super) const TABLE: &[Func<Context>] = &[
         "A value as TOML, or a failure.",
         |call| match toml_write::write(argument(call)) {
             Ok(text) => Ok(Val::str(Str::from_bytes(text))),
-            Err(toml_write::Failure::Error(message)) => Err(message.into()),
-            Err(toml_write::Failure::Panic(fault)) => Err(fault),
+            Err(toml_write::TomlFailure::Error(message)) => Err(message.into()),
+            Err(toml_write::TomlFailure::Panic(fault)) => Err(fault),
         },
     ),
     reader(

@@ -5,7 +5,7 @@ use super::json_read;
 use crate::template::{List, ListType, Map, MapType, Str, Val};
 
 /// What was found, and what to say of it.
-pub(super) struct Found {
+pub(super) struct ReadOutcome {
     pub(super) value: Val,
     /// Of a part of it, or all.
     pub(super) error: Option<String>,
@@ -29,13 +29,13 @@ pub(super) fn is_go_nil(value: &Val) -> bool {
 }
 
 /// A JSON text.
-pub(super) fn json(text: &Str) -> Found {
+pub(super) fn json(text: &Str) -> ReadOutcome {
     let (value, fault) = match json_read::read(text) {
         Ok(read) => (read.value, read.fault),
         // The error stands alone.
         Err(fault) => (Val::Map(Map::default()), Some(fault)),
     };
-    Found {
+    ReadOutcome {
         value,
         error: fault.map(|fault| fault.message),
         prefix: "",
@@ -44,8 +44,8 @@ pub(super) fn json(text: &Str) -> Found {
 }
 
 /// As a map[string]interface{}.
-pub(super) fn map(found: Found) -> Val {
-    let Found {
+pub(super) fn map(found: ReadOutcome) -> Val {
+    let ReadOutcome {
         value,
         mut error,
         prefix,
@@ -72,7 +72,7 @@ pub(super) fn map(found: Found) -> Val {
 }
 
 /// As a []interface{}.
-pub(super) fn list(found: Found) -> Val {
+pub(super) fn list(found: ReadOutcome) -> Val {
     let error = match (found.error, &found.value) {
         (Some(error), _) => error,
         (None, Val::List(_)) => return found.value,

@@ -6,24 +6,24 @@ use std::fmt::Write as _;
 use super::exported;
 use crate::funcs::dates;
 use crate::template::print::sprint;
-use crate::template::{Fault, IntType, Kind, MAX_NESTING, MAX_TEXT_BYTES, Val, Walk};
+use crate::template::{FuncError, IntType, Kind, MAX_NESTING, MAX_TEXT_BYTES, Val, Walk};
 
 /// Why there is no text.
-pub(super) enum Failure {
+pub(super) enum TomlFailure {
     /// An error, which `toToml` gives as its text.
     Error(String),
     /// A failure of the call.
-    Panic(Fault),
+    Panic(FuncError),
 }
 
 /// The text, which is UTF-8 as far as the texts in it are.
-pub(super) fn write(value: &Val) -> Result<Vec<u8>, Failure> {
+pub(super) fn write(value: &Val) -> Result<Vec<u8>, TomlFailure> {
     if value.is_nil() {
-        return Err(Failure::Panic(
+        return Err(TomlFailure::Panic(
             "reflect: call of reflect.Value.Type on zero Value".into(),
         ));
     }
-    let mut writer = Writer {
+    let mut writer = TomlWriter {
         out: Vec::new(),
         depth: 0,
     };
@@ -33,7 +33,7 @@ pub(super) fn write(value: &Val) -> Result<Vec<u8>, Failure> {
 
 /// What TOML makes of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum TomlShape {
     /// Left out.
     Nothing,
     Plain,
@@ -42,44 +42,48 @@ enum Shape {
     Tables,
 }
 
-struct Writer {
+struct TomlWriter {
     out: Vec<u8>,
     depth: usize,
 }
 
-fn fail<T>(message: impl Into<String>) -> Result<T, Failure> {
-    Err(Failure::Error(message.into()))
+fn fail<T>(message: impl Into<String>) -> Result<T, TomlFailure> {
+    Err(TomlFailure::Error(message.into()))
 }
 
-fn shape(value: &Val) -> Result<Shape, Failure> {
+fn shape(value: &Val) -> Result<TomlShape, TomlFailure> {
     shape_at(value, &mut Walk::default(), 0)
 }
 
-fn shape_at(value: &Val, walk: &mut Walk, depth: usize) -> Result<Shape, Failure> {
-    walk.part(depth).map_err(|many| Failure::Panic(many.into()))?;
+fn shape_at(value: &Val, walk: &mut Walk, depth: usize) -> Result<TomlShape, TomlFailure> {
+    walk.part(depth).map_err(|many| TomlFailure::Panic(many.into()))?;
     Ok(match value {
-        Val::Nil | Val::Null => Shape::Nothing,
+        Val::Nil | Val::Null => TomlShape::Nothing,
         Val::Complex(..) => return fail("unsupported type: complex128"),
-        Val::Map(_) => Shape::Table,
+        Val::Map(_) => TomlShape::Table,
         Val::Object(object) => match object.kind() {
-            Kind::Map => Shape::Table,
-            Kind::Struct | Kind::Ptr if text_of(value).is_none() => Shape::Table,
-            Kind::Slice => Shape::Array,
-            _ => Shape::Plain,
+            Kind::Map => TomlShape::Table,
+            Kind::Struct | Kind::Ptr if text_of(value).is_none() => TomlShape::Table,
+            Kind::Slice => TomlShape::Array,
+            _ => TomlShape::Plain,
         },
         Val::List(items) => {
             let mut all_tables = !items.is_empty();
             for item in items.iter() {
                 match shape_at(item, walk, depth + 1)? {
-                    Shape::Nothing => return fail("toml: cannot encode array with nil element"),
-                    Shape::Table => {}
+                    TomlShape::Nothing => return fail("toml: cannot encode array with nil element"),
+                    TomlShape::Table => {}
                     _ => all_tables = false,
                 }
             }
-            if all_tables { Shape::Tables } else { Shape::Array }
+            if all_tables {
+                TomlShape::Tables
+            } else {
+                TomlShape::Array
+            }
         }
-        Val::Bytes(_) => Shape::Array,
-        _ => Shape::Plain,
+        Val::Bytes(_) => TomlShape::Array,
+        _ => TomlShape::Plain,
     })
 }
 
@@ -97,34 +101,34 @@ fn text_of(value: &Val) -> Option<(String, bool)> {
     }
 }
 
-impl Writer {
-    fn encode(&mut self, key: &mut Vec<String>, value: &Val) -> Result<(), Failure> {
+impl TomlWriter {
+    fn encode(&mut self, key: &mut Vec<String>, value: &Val) -> Result<(), TomlFailure> {
         if self.out.len() > MAX_TEXT_BYTES {
             // The call fails for its length.
             return Ok(());
         }
         self.depth += 1;
         if self.depth > MAX_NESTING {
-            return Err(Failure::Panic(crate::template::TooDeep.into()));
+            return Err(TomlFailure::Panic(crate::template::TooDeep.into()));
         }
         if let Val::Complex(..) = value {
             let key = path(key);
             return fail(format!("unsupported type for key '{key}': complex128"));
         }
         match shape(value)? {
-            Shape::Nothing => {}
-            Shape::Plain | Shape::Array => self.key_value(key, value, false)?,
-            Shape::Tables if key.is_empty() => {
+            TomlShape::Nothing => {}
+            TomlShape::Plain | TomlShape::Array => self.key_value(key, value, false)?,
+            TomlShape::Tables if key.is_empty() => {
                 return fail("toml: top-level values must be Go maps or structs");
             }
-            Shape::Tables => {
+            TomlShape::Tables => {
                 for item in value.as_list().map(|list| &**list).unwrap_or_default() {
                     self.newline();
                     self.head(key, "[[", "]]");
                     self.entries(key, item, false)?;
                 }
             }
-            Shape::Table => {
+            TomlShape::Table => {
                 if key.len() == 1 {
                     self.newline();
                 }
@@ -163,7 +167,7 @@ impl Writer {
     }
 
     /// A map's entries, or a struct's fields: plain ones before tables.
-    fn entries(&mut self, key: &mut Vec<String>, value: &Val, inline: bool) -> Result<(), Failure> {
+    fn entries(&mut self, key: &mut Vec<String>, value: &Val, inline: bool) -> Result<(), TomlFailure> {
         let entries: Vec<(String, Val)> = match value {
             Val::Map(map) => map
                 .entries()
@@ -177,7 +181,7 @@ impl Writer {
         let (mut direct, mut tables) = (Vec::new(), Vec::new());
         for (index, entry) in entries.iter().enumerate() {
             match shape(&entry.1)? {
-                Shape::Table | Shape::Tables => tables.push((index, entry)),
+                TomlShape::Table | TomlShape::Tables => tables.push((index, entry)),
                 _ => direct.push((index, entry)),
             }
         }
@@ -214,7 +218,7 @@ impl Writer {
         Ok(())
     }
 
-    fn key_value(&mut self, key: &[String], value: &Val, inline: bool) -> Result<(), Failure> {
+    fn key_value(&mut self, key: &[String], value: &Val, inline: bool) -> Result<(), TomlFailure> {
         let Some(name) = key.last() else {
             return self.element(value);
         };
@@ -229,13 +233,13 @@ impl Writer {
         Ok(())
     }
 
-    fn element(&mut self, value: &Val) -> Result<(), Failure> {
+    fn element(&mut self, value: &Val) -> Result<(), TomlFailure> {
         if self.out.len() > MAX_TEXT_BYTES {
             return Ok(());
         }
         self.depth += 1;
         if self.depth > MAX_NESTING {
-            return Err(Failure::Panic(crate::template::TooDeep.into()));
+            return Err(TomlFailure::Panic(crate::template::TooDeep.into()));
         }
         match value {
             Val::Nil | Val::Null => return fail("toml: cannot encode array with nil element"),
@@ -272,7 +276,7 @@ impl Writer {
         Ok(())
     }
 
-    fn array(&mut self, items: &[Val]) -> Result<(), Failure> {
+    fn array(&mut self, items: &[Val]) -> Result<(), TomlFailure> {
         self.push("[");
         for (index, item) in items.iter().enumerate() {
             if index > 0 {
@@ -308,7 +312,7 @@ fn quoted_key(key: &str) -> String {
     if !key.is_empty() && key.bytes().all(bare) {
         return key.to_owned();
     }
-    let mut writer = Writer {
+    let mut writer = TomlWriter {
         out: Vec::new(),
         depth: 0,
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::read::Found;
+use super::read::ReadOutcome;
 use crate::diag::Class;
 use crate::go_yaml_errors::go_yaml_message;
 use crate::source::Source;
@@ -11,7 +11,7 @@ use crate::template::{Map, MapType, Str, Val};
 use crate::yaml::{self, Kind, Limits, Node};
 
 /// The value of a text's first document.
-pub(super) fn read(text: &Str) -> Found {
+pub(super) fn read(text: &Str) -> ReadOutcome {
     let (value, error) = match parse(text) {
         Ok(value) => (value, None),
         Err(message) => (
@@ -19,7 +19,7 @@ pub(super) fn read(text: &Str) -> Found {
             Some(format!("error converting YAML to JSON: {message}")),
         ),
     };
-    Found {
+    ReadOutcome {
         value,
         error,
         prefix: "error unmarshaling JSON: while decoding JSON: ",

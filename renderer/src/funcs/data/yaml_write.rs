@@ -6,7 +6,7 @@ use super::encoded;
 use super::exported;
 use super::json_write::{cycle, unsupported_float};
 use super::read::is_go_nil;
-use crate::template::{Fault, IntType, Kind, MAX_NESTING, MAX_TEXT_BYTES, Str, Val};
+use crate::template::{FuncError, IntType, Kind, MAX_NESTING, MAX_TEXT_BYTES, Str, Val};
 use crate::value::Number;
 use crate::yaml::{self, Dialect, Options, Tree, Writer};
 
@@ -16,16 +16,16 @@ const LONGEST_KEY: usize = 1022;
 const MAY_BE_LONG: usize = LONGEST_KEY / 6;
 
 /// As `toYaml` writes it: by way of JSON, through go-yaml v2.
-pub(super) fn plain(value: &Val) -> Result<String, Fault> {
+pub(super) fn plain(value: &Val) -> Result<String, FuncError> {
     text(&Plain { value, depth: 0 }, Dialect::GoYaml2)
 }
 
 /// As `toYamlPretty` writes it: go-yaml v3's text of Go's values themselves.
-pub(super) fn pretty(value: &Val) -> Result<String, Fault> {
+pub(super) fn pretty(value: &Val) -> Result<String, FuncError> {
     text(&Pretty { value, depth: 0 }, Dialect::GoYaml3)
 }
 
-fn text<T: Tree<Error = Fault>>(tree: &T, dialect: Dialect) -> Result<String, Fault> {
+fn text<T: Tree<Error = FuncError>>(tree: &T, dialect: Dialect) -> Result<String, FuncError> {
     let options = Options {
         dialect,
         ..Options::default()
@@ -44,9 +44,9 @@ struct Plain<'a> {
 }
 
 impl Tree for Plain<'_> {
-    type Error = Fault;
+    type Error = FuncError;
 
-    fn write(&self, out: &mut Writer) -> Result<(), Fault> {
+    fn write(&self, out: &mut Writer) -> Result<(), FuncError> {
         let depth = self.depth + 1;
         match self.value {
             Val::Str(text) => match text.as_str() {
@@ -96,12 +96,12 @@ impl Tree for Plain<'_> {
     }
 }
 
-fn in_json(fault: Fault) -> Fault {
-    Fault::new(format!("error marshaling into JSON: {}", fault.message))
+fn in_json(fault: FuncError) -> FuncError {
+    FuncError::new(format!("error marshaling into JSON: {}", fault.message))
 }
 
 /// Go's reader of the JSON between must find the key's end.
-fn check_key(key: &str) -> Result<(), Fault> {
+fn check_key(key: &str) -> Result<(), FuncError> {
     if key.len() <= MAY_BE_LONG {
         return Ok(());
     }
@@ -122,7 +122,7 @@ fn check_key(key: &str) -> Result<(), Fault> {
 
 /// A text after it went through JSON and go-yaml's reader, which refuses some characters and
 /// takes U+0085 for a line break to be folded.
-fn reread(text: &str) -> Result<Cow<'_, str>, Fault> {
+fn reread(text: &str) -> Result<Cow<'_, str>, FuncError> {
     if text.is_ascii() && !text.as_bytes().contains(&0x7f) {
         return Ok(Cow::Borrowed(text));
     }
@@ -163,9 +163,9 @@ struct Pretty<'a> {
 }
 
 impl Tree for Pretty<'_> {
-    type Error = Fault;
+    type Error = FuncError;
 
-    fn write(&self, out: &mut Writer) -> Result<(), Fault> {
+    fn write(&self, out: &mut Writer) -> Result<(), FuncError> {
         let depth = self.depth + 1;
         match self.value {
             Val::Nil | Val::Null => out.null(),
@@ -216,7 +216,7 @@ impl Tree for Pretty<'_> {
 
 impl Pretty<'_> {
     /// A struct: its fields in their order, in lower case.
-    fn fields(&self, fields: &[(String, Val)], out: &mut Writer) -> Result<(), Fault> {
+    fn fields(&self, fields: &[(String, Val)], out: &mut Writer) -> Result<(), FuncError> {
         let depth = self.depth + 1;
         let names: Vec<String> = fields.iter().map(|(name, _)| name.to_lowercase()).collect();
         let values = fields.iter().map(|(_, value)| Pretty { value, depth });
@@ -227,9 +227,9 @@ impl Pretty<'_> {
 struct Byte(u8);
 
 impl Tree for Byte {
-    type Error = Fault;
+    type Error = FuncError;
 
-    fn write(&self, out: &mut Writer) -> Result<(), Fault> {
+    fn write(&self, out: &mut Writer) -> Result<(), FuncError> {
         out.number(Number::Int(i64::from(self.0)));
         Ok(())
     }

@@ -5,7 +5,7 @@ use super::{DAYS, MONTHS};
 
 /// A part of a layout that stands for a part of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum LayoutPart {
     /// `2006`
     Year,
     /// `06`
@@ -63,49 +63,49 @@ pub(super) struct Offset {
 /// The text before the first part, the part, its text, and what is behind it.
 pub(super) struct Chunk<'l> {
     pub(super) prefix: &'l str,
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<LayoutPart>,
     pub(super) text: &'l str,
     pub(super) rest: &'l str,
 }
 
 /// What stands for itself, longest first where one begins another.
-const WORDS: [(&str, Part); 29] = [
-    ("January", Part::MonthName),
-    ("Jan", Part::ShortMonthName),
-    ("Monday", Part::DayName),
-    ("Mon", Part::ShortDayName),
-    ("MST", Part::ZoneName),
-    ("01", Part::Month(Pad::Zero)),
-    ("02", Part::Day(Pad::Zero)),
-    ("03", Part::Hour12(Pad::Zero)),
-    ("04", Part::Minute(Pad::Zero)),
-    ("05", Part::Second(Pad::Zero)),
-    ("06", Part::ShortYear),
-    ("002", Part::YearDay(Pad::Zero)),
-    ("15", Part::Hour),
-    ("1", Part::Month(Pad::None)),
-    ("2006", Part::Year),
-    ("2", Part::Day(Pad::None)),
-    ("_2", Part::Day(Pad::Blank)),
-    ("__2", Part::YearDay(Pad::Blank)),
-    ("3", Part::Hour12(Pad::None)),
-    ("4", Part::Minute(Pad::None)),
-    ("5", Part::Second(Pad::None)),
-    ("PM", Part::Half { upper: true }),
-    ("pm", Part::Half { upper: false }),
+const WORDS: [(&str, LayoutPart); 29] = [
+    ("January", LayoutPart::MonthName),
+    ("Jan", LayoutPart::ShortMonthName),
+    ("Monday", LayoutPart::DayName),
+    ("Mon", LayoutPart::ShortDayName),
+    ("MST", LayoutPart::ZoneName),
+    ("01", LayoutPart::Month(Pad::Zero)),
+    ("02", LayoutPart::Day(Pad::Zero)),
+    ("03", LayoutPart::Hour12(Pad::Zero)),
+    ("04", LayoutPart::Minute(Pad::Zero)),
+    ("05", LayoutPart::Second(Pad::Zero)),
+    ("06", LayoutPart::ShortYear),
+    ("002", LayoutPart::YearDay(Pad::Zero)),
+    ("15", LayoutPart::Hour),
+    ("1", LayoutPart::Month(Pad::None)),
+    ("2006", LayoutPart::Year),
+    ("2", LayoutPart::Day(Pad::None)),
+    ("_2", LayoutPart::Day(Pad::Blank)),
+    ("__2", LayoutPart::YearDay(Pad::Blank)),
+    ("3", LayoutPart::Hour12(Pad::None)),
+    ("4", LayoutPart::Minute(Pad::None)),
+    ("5", LayoutPart::Second(Pad::None)),
+    ("PM", LayoutPart::Half { upper: true }),
+    ("pm", LayoutPart::Half { upper: false }),
     ("070000", offset_part(false, true, true)),
     ("07:00:00", offset_part(true, true, true)),
     ("0700", offset_part(false, true, false)),
     ("07:00", offset_part(true, true, false)),
     ("07", offset_part(false, false, false)),
-    ("", Part::Year),
+    ("", LayoutPart::Year),
 ];
 
 /// Where the offsets begin in [`WORDS`], and where they end.
 const OFFSETS: std::ops::Range<usize> = 23..28;
 
-const fn offset_part(colon: bool, minutes: bool, seconds: bool) -> Part {
-    Part::Offset(Offset {
+const fn offset_part(colon: bool, minutes: bool, seconds: bool) -> LayoutPart {
+    LayoutPart::Offset(Offset {
         z: false,
         colon,
         minutes,
@@ -135,7 +135,7 @@ pub(super) fn next(layout: &str) -> Chunk<'_> {
     }
 }
 
-fn part_at(tail: &str) -> Option<(Part, usize)> {
+fn part_at(tail: &str) -> Option<(LayoutPart, usize)> {
     let lower_follows = |length: usize| tail.as_bytes().get(length).is_some_and(u8::is_ascii_lowercase);
     match tail.bytes().next()? {
         sign @ (b'-' | b'Z') => {
@@ -143,7 +143,7 @@ fn part_at(tail: &str) -> Option<(Part, usize)> {
             let offsets = WORDS.get(OFFSETS)?;
             let (word, part) = offsets.iter().find(|(word, _)| digits.starts_with(word))?;
             let part = match *part {
-                Part::Offset(offset) => Part::Offset(Offset {
+                LayoutPart::Offset(offset) => LayoutPart::Offset(Offset {
                     z: sign == b'Z',
                     ..offset
                 }),
@@ -158,7 +158,7 @@ fn part_at(tail: &str) -> Option<(Part, usize)> {
             }
             let digits = tail.bytes().skip(1).take_while(|byte| *byte == digit).count();
             let ends = !tail.as_bytes().get(digits + 1).is_some_and(u8::is_ascii_digit);
-            let part = Part::Fraction {
+            let part = LayoutPart::Fraction {
                 comma: point == b',',
                 digits,
                 trim: digit == b'9',
@@ -170,7 +170,8 @@ fn part_at(tail: &str) -> Option<(Part, usize)> {
         _ => {
             let words = WORDS.get(..OFFSETS.start)?;
             let (word, part) = words.iter().find(|(word, _)| tail.starts_with(word))?;
-            let cut = matches!(part, Part::ShortMonthName | Part::ShortDayName) && lower_follows(word.len());
+            let cut = matches!(part, LayoutPart::ShortMonthName | LayoutPart::ShortDayName)
+                && lower_follows(word.len());
             (!cut).then_some((*part, word.len()))
         }
     }
@@ -188,20 +189,20 @@ pub(super) fn format(time: &Time, layout: &str) -> String {
         let Some(part) = chunk.part else { return out };
         rest = chunk.rest;
         match part {
-            Part::Year => number(shown.year, 4, '0', &mut out),
-            Part::ShortYear => number(shown.year.max(0) % 100, 2, '0', &mut out),
-            Part::MonthName => out.push_str(month_name(shown.month)),
-            Part::ShortMonthName => out.push_str(short(month_name(shown.month))),
-            Part::Month(pad) => padded(shown.month, 2, pad, &mut out),
-            Part::DayName => out.push_str(day_name(time.weekday())),
-            Part::ShortDayName => out.push_str(short(day_name(time.weekday()))),
-            Part::Day(pad) => padded(shown.day, 2, pad, &mut out),
-            Part::YearDay(pad) => padded(time.year_day(), 3, pad, &mut out),
-            Part::Hour => number(shown.hour, 2, '0', &mut out),
-            Part::Hour12(pad) => padded((shown.hour + 11) % 12 + 1, 2, pad, &mut out),
-            Part::Minute(pad) => padded(shown.minute, 2, pad, &mut out),
-            Part::Second(pad) => padded(shown.second, 2, pad, &mut out),
-            Part::Half { upper } => {
+            LayoutPart::Year => number(shown.year, 4, '0', &mut out),
+            LayoutPart::ShortYear => number(shown.year.max(0) % 100, 2, '0', &mut out),
+            LayoutPart::MonthName => out.push_str(month_name(shown.month)),
+            LayoutPart::ShortMonthName => out.push_str(short(month_name(shown.month))),
+            LayoutPart::Month(pad) => padded(shown.month, 2, pad, &mut out),
+            LayoutPart::DayName => out.push_str(day_name(time.weekday())),
+            LayoutPart::ShortDayName => out.push_str(short(day_name(time.weekday()))),
+            LayoutPart::Day(pad) => padded(shown.day, 2, pad, &mut out),
+            LayoutPart::YearDay(pad) => padded(time.year_day(), 3, pad, &mut out),
+            LayoutPart::Hour => number(shown.hour, 2, '0', &mut out),
+            LayoutPart::Hour12(pad) => padded((shown.hour + 11) % 12 + 1, 2, pad, &mut out),
+            LayoutPart::Minute(pad) => padded(shown.minute, 2, pad, &mut out),
+            LayoutPart::Second(pad) => padded(shown.second, 2, pad, &mut out),
+            LayoutPart::Half { upper } => {
                 let half = if shown.hour >= 12 { "PM" } else { "AM" };
                 out.push_str(&if upper {
                     half.to_owned()
@@ -209,15 +210,15 @@ pub(super) fn format(time: &Time, layout: &str) -> String {
                     half.to_lowercase()
                 });
             }
-            Part::ZoneName if !name.is_empty() => out.push_str(&name),
-            Part::ZoneName => {
+            LayoutPart::ZoneName if !name.is_empty() => out.push_str(&name),
+            LayoutPart::ZoneName => {
                 let minutes = offset / 60;
                 out.push(if minutes < 0 { '-' } else { '+' });
                 number(minutes.abs() / 60, 2, '0', &mut out);
                 number(minutes.abs() % 60, 2, '0', &mut out);
             }
-            Part::Offset(style) => push_offset(offset, style, &mut out),
-            Part::Fraction { comma, digits, trim } => {
+            LayoutPart::Offset(style) => push_offset(offset, style, &mut out),
+            LayoutPart::Fraction { comma, digits, trim } => {
                 let point = if comma { ',' } else { '.' };
                 fraction(time.nanos, point, digits, trim, &mut out);
             }

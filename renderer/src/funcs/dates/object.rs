@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::time::{Civil, Time};
 use super::zone::Zone;
 use super::{TOML_DATE, TOML_DATETIME, TOML_TIME, duration, layout};
-use crate::template::{Fault, IntType, Method, Object, Type, Val};
+use crate::template::{FuncError, IntType, Method, Object, Type, Val};
 
 /// As JSON and TOML have it.
 pub(super) const RFC3339: &str = "2006-01-02T15:04:05.999999999Z07:00";
@@ -116,7 +116,7 @@ impl Object for Moment {
         METHODS
     }
 
-    fn call(&self, name: &str, args: &[Val]) -> Result<Val, Fault> {
+    fn call(&self, name: &str, args: &[Val]) -> Result<Val, FuncError> {
         let number = |index: usize| match args.get(index) {
             Some(Val::Int(value, _)) => *value,
             _ => 0,
@@ -156,7 +156,7 @@ impl Object for Moment {
             "UnixMilli" => Val::int64(scaled(time.total(), 1_000_000)),
             "UnixMicro" => Val::int64(scaled(time.total(), 1_000)),
             "UnixNano" => Val::int64(scaled(time.total(), 1)),
-            other => return Err(Fault::new(format!("no method {other}"))),
+            other => return Err(FuncError::new(format!("no method {other}"))),
         })
     }
 

@@ -1,13 +1,13 @@
 //! Reading a time by a layout, with Go's `time.ParseInLocation` and its words.
 
-use super::layout::{self, Offset, Pad, Part};
+use super::layout::{self, LayoutPart, Offset, Pad};
 use super::time::{Civil, Time, days, days_in, is_leap};
 use super::zone::Zone;
 use super::{DAYS, MONTHS};
 
 /// A time in a text. Without a zone in it, it is where `local` is.
 pub(super) fn parse(layout: &str, value: &str, local: &Zone) -> Result<Time, String> {
-    let mut found = Found::default();
+    let mut found = ParsedFields::default();
     let mut rest = value;
     let mut left = layout;
     loop {
@@ -86,7 +86,7 @@ enum Bad {
 
 /// What a text said so far.
 #[derive(Default)]
-struct Found {
+struct ParsedFields {
     civil: Civil,
     month: Option<i64>,
     day: Option<i64>,
@@ -98,17 +98,17 @@ struct Found {
     zone: String,
 }
 
-impl Found {
+impl ParsedFields {
     /// Reads a part; what is behind it.
-    fn take<'v>(&mut self, part: Part, value: &'v str, layout: &str) -> Result<&'v str, Bad> {
+    fn take<'v>(&mut self, part: LayoutPart, value: &'v str, layout: &str) -> Result<&'v str, Bad> {
         let (number, rest) = match part {
-            Part::Year => {
+            LayoutPart::Year => {
                 let digits = value.get(..4).ok_or(Bad::Form)?;
                 let all = digits.bytes().all(|byte| byte.is_ascii_digit());
                 self.civil.year = digits.parse().ok().filter(|_| all).ok_or(Bad::Form)?;
                 return value.get(4..).ok_or(Bad::Form);
             }
-            Part::ShortYear => {
+            LayoutPart::ShortYear => {
                 let year: i64 = value
                     .get(..2)
                     .and_then(|digits| digits.parse().ok())
@@ -116,23 +116,24 @@ impl Found {
                 self.civil.year = year + if year >= 69 { 1900 } else { 2000 };
                 return value.get(2..).ok_or(Bad::Form);
             }
-            Part::MonthName | Part::ShortMonthName => {
-                let (index, rest) = name(&MONTHS, part == Part::ShortMonthName, value)?;
+            LayoutPart::MonthName | LayoutPart::ShortMonthName => {
+                let (index, rest) = name(&MONTHS, part == LayoutPart::ShortMonthName, value)?;
                 self.month = Some(index + 1);
                 return Ok(rest);
             }
-            Part::DayName | Part::ShortDayName => {
-                return name(&DAYS, part == Part::ShortDayName, value).map(|(_, rest)| rest);
+            LayoutPart::DayName | LayoutPart::ShortDayName => {
+                return name(&DAYS, part == LayoutPart::ShortDayName, value).map(|(_, rest)| rest);
             }
-            Part::Half { upper } => return self.take_half(upper, value),
-            Part::ZoneName => return self.take_zone(value),
-            Part::Offset(style) => return self.take_offset(style, value),
-            Part::Fraction { digits, trim, .. } => return self.take_fraction(digits, trim, value),
-            Part::Month(pad) | Part::Hour12(pad) | Part::Minute(pad) | Part::Second(pad) => {
-                one_or_two(value, pad == Pad::Zero)?
-            }
-            Part::Hour => one_or_two(value, false)?,
-            Part::Day(pad) => {
+            LayoutPart::Half { upper } => return self.take_half(upper, value),
+            LayoutPart::ZoneName => return self.take_zone(value),
+            LayoutPart::Offset(style) => return self.take_offset(style, value),
+            LayoutPart::Fraction { digits, trim, .. } => return self.take_fraction(digits, trim, value),
+            LayoutPart::Month(pad)
+            | LayoutPart::Hour12(pad)
+            | LayoutPart::Minute(pad)
+            | LayoutPart::Second(pad) => one_or_two(value, pad == Pad::Zero)?,
+            LayoutPart::Hour => one_or_two(value, false)?,
+            LayoutPart::Day(pad) => {
                 let blank = if pad == Pad::Blank {
                     value.strip_prefix(' ')
                 } else {
@@ -140,39 +141,39 @@ impl Found {
                 };
                 one_or_two(blank.unwrap_or(value), pad == Pad::Zero)?
             }
-            Part::YearDay(pad) => up_to_three(value, pad)?,
+            LayoutPart::YearDay(pad) => up_to_three(value, pad)?,
         };
         self.set(part, number)?;
-        if matches!(part, Part::Second(_)) {
+        if matches!(part, LayoutPart::Second(_)) {
             return self.take_unannounced_fraction(rest, layout);
         }
         Ok(rest)
     }
 
-    fn set(&mut self, part: Part, number: i64) -> Result<(), Bad> {
+    fn set(&mut self, part: LayoutPart, number: i64) -> Result<(), Bad> {
         let within = |fits: bool, what: &'static str| if fits { Ok(()) } else { Err(Bad::Range(what)) };
         match part {
-            Part::Month(_) => {
+            LayoutPart::Month(_) => {
                 self.month = Some(number);
                 within((1..=12).contains(&number), "month")
             }
-            Part::Day(_) => {
+            LayoutPart::Day(_) => {
                 self.day = Some(number);
                 Ok(())
             }
-            Part::YearDay(_) => {
+            LayoutPart::YearDay(_) => {
                 self.year_day = Some(number);
                 Ok(())
             }
-            Part::Hour => {
+            LayoutPart::Hour => {
                 self.civil.hour = number;
                 within(number < 24, "hour")
             }
-            Part::Hour12(_) => {
+            LayoutPart::Hour12(_) => {
                 self.civil.hour = number;
                 within(number <= 12, "hour")
             }
-            Part::Minute(_) => {
+            LayoutPart::Minute(_) => {
                 self.civil.minute = number;
                 within(number < 60, "minute")
             }
@@ -270,7 +271,7 @@ impl Found {
     /// After seconds a fraction may stand that the layout does not have.
     fn take_unannounced_fraction<'v>(&mut self, value: &'v str, layout: &str) -> Result<&'v str, Bad> {
         let count = fraction_digits(value);
-        let announced = matches!(layout::next(layout).part, Some(Part::Fraction { .. }));
+        let announced = matches!(layout::next(layout).part, Some(LayoutPart::Fraction { .. }));
         if count == 0 || announced {
             return Ok(value);
         }

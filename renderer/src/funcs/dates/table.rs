@@ -5,9 +5,9 @@ use super::object::{self, show_duration, time_of};
 use super::time::Time;
 use super::zone::Zone;
 use super::{NANOS, duration, layout, parse};
-use crate::template::{Call, Fault, Func, IntType, Type, Val};
+use crate::template::{Call, Func, FuncError, IntType, Type, Val};
 
-type Answer = Result<Val, Fault>;
+type Answer = Result<Val, FuncError>;
 
 /// The wall clock's time; whoever asks is not the same in every run.
 fn now(call: &mut Call<'_, Context>, name: &'static str) -> Time {
@@ -139,8 +139,8 @@ fn duration_round(call: &mut Call<'_, Context>) -> Answer {
     })))
 }
 
-fn any_duration(call: &Call<'_, Context>, index: usize) -> Result<i64, Fault> {
-    duration::from_any(call.args.get(index).unwrap_or(&Val::Nil)).map_err(Fault::from)
+fn any_duration(call: &Call<'_, Context>, index: usize) -> Result<i64, FuncError> {
+    duration::from_any(call.args.get(index).unwrap_or(&Val::Nil)).map_err(FuncError::from)
 }
 
 /// A duration as a number of units; 0 when it is none.

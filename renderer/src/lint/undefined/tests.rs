@@ -1,7 +1,7 @@
 use super::*;
 use crate::chart::load;
 use crate::engine::unit;
-use crate::lint::unit::prepare_as_found;
+use crate::lint::lenient_values::prepare_as_found;
 
 /// The findings in a chart of one template, `!` in front of the fatal ones.
 fn found(values: &str, templates: &[(&str, &str)]) -> Vec<String> {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::known::Known;
 use crate::engine::Program;
-use crate::funcs::traits::{Usage, usage};
+use crate::funcs::traits::{NilUsage, usage};
 use crate::source::{Location, Source, Span};
-use crate::template::inspect::{self, Branch, Keyword, Pipeline, Step, Term, TermKind};
+use crate::template::inspect::{self, ControlKeyword, ControlStep, Pipeline, Step, Term, TermKind};
 
 /// How deep templates may include each other before the walk turns back.
 const MAX_DEPTH: usize = 48;
@@ -211,7 +211,7 @@ impl Walker<'_> {
         frame.variables.truncate(variables);
     }
 
-    fn branch(&mut self, branch: &Branch, frame: &mut Frame) {
+    fn branch(&mut self, branch: &ControlStep, frame: &mut Frame) {
         let (variables, guards) = (frame.variables.len(), frame.guards.len());
         let mark = self.listen();
         self.conditions += 1;
@@ -220,9 +220,9 @@ impl Walker<'_> {
         let named = self.heard(mark);
         frame.guards.extend(named.iter().cloned());
         let inner = match branch.keyword {
-            Keyword::If => frame.dot.clone(),
-            Keyword::With => operand.value,
-            Keyword::Range => {
+            ControlKeyword::If => frame.dot.clone(),
+            ControlKeyword::With => operand.value,
+            ControlKeyword::Range => {
                 for (_, value) in frame.variables.iter_mut().skip(variables) {
                     *value = Seen::Unknown;
                 }
@@ -291,7 +291,7 @@ impl Walker<'_> {
             }
             return Operand::unknown();
         };
-        if usage(name) == Some(Usage::ShortCircuits) {
+        if usage(name) == Some(NilUsage::ShortCircuits) {
             return self.one_after_another(rest, frame);
         }
         let mut args: Vec<Operand> = rest.iter().map(|word| self.term(word, frame)).collect();
@@ -320,26 +320,26 @@ impl Walker<'_> {
         literals: &[Option<&str>],
         frame: &mut Frame,
     ) -> Operand {
-        match usage(name).unwrap_or(Usage::TakesNil) {
-            Usage::Includes => {
+        match usage(name).unwrap_or(NilUsage::TakesNil) {
+            NilUsage::Includes => {
                 if let (Some(Some(template)), Some(dot)) = (literals.first(), args.pop()) {
                     let guards = frame.guards.clone();
                     self.call(&Arc::from(*template), dot.value, &guards);
                 }
                 Operand::unknown()
             }
-            Usage::MakesDict => Operand::of(dict(args, literals)),
-            Usage::Copies => args
+            NilUsage::MakesDict => Operand::of(dict(args, literals)),
+            NilUsage::Copies => args
                 .pop()
                 .map_or(Operand::unknown(), |one| Operand::of(one.value)),
-            Usage::Fails => {
+            NilUsage::Fails => {
                 self.fails = true;
                 Operand::unknown()
             }
-            lookup @ (Usage::Indexes | Usage::Gets | Usage::AsksForKey) => {
+            lookup @ (NilUsage::Indexes | NilUsage::Gets | NilUsage::AsksForKey) => {
                 self.member(lookup, args, literals, frame)
             }
-            Usage::Digs => {
+            NilUsage::Digs => {
                 let keys: Option<Path> = literals
                     .iter()
                     .take(args.len().saturating_sub(2))
@@ -350,7 +350,7 @@ impl Walker<'_> {
                 }
                 Operand::unknown()
             }
-            Usage::Requires => {
+            NilUsage::Requires => {
                 let Some(asked) = args.pop() else {
                     return Operand::unknown();
                 };
@@ -362,24 +362,24 @@ impl Walker<'_> {
                 }
                 Operand::of(asked.value)
             }
-            Usage::Writes => {
+            NilUsage::Writes => {
                 self.written(&args, literals);
                 Operand::unknown()
             }
-            Usage::Uses => {
+            NilUsage::Uses => {
                 for one in args {
                     self.used(one);
                 }
                 Operand::unknown()
             }
-            Usage::TakesNil | Usage::ShortCircuits => Operand::unknown(),
+            NilUsage::TakesNil | NilUsage::ShortCircuits => Operand::unknown(),
         }
     }
 
     /// What is below a value by a key that is a constant.
     fn member(
         &mut self,
-        lookup: Usage,
+        lookup: NilUsage,
         mut args: Vec<Operand>,
         literals: &[Option<&str>],
         frame: &Frame,
@@ -398,14 +398,14 @@ impl Walker<'_> {
             _ => return Operand::unknown(),
         };
         self.mention(&path);
-        if lookup == Usage::Indexes && base.gap.is_some() {
+        if lookup == NilUsage::Indexes && base.gap.is_some() {
             self.used(Operand {
                 value: Seen::Unknown,
                 gap: base.gap,
             });
             return Operand::unknown();
         }
-        if lookup == Usage::AsksForKey || self.gap(&path, Span::default(), frame).is_some() {
+        if lookup == NilUsage::AsksForKey || self.gap(&path, Span::default(), frame).is_some() {
             return Operand::unknown();
         }
         Operand::of(Seen::Values(path))

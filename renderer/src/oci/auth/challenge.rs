@@ -9,7 +9,7 @@ use base64::Engine as _;
 use http::HeaderValue;
 use tokio::time::Instant;
 
-use crate::oci::auth::credentials::{Credentials, Found};
+use crate::oci::auth::credentials::{CredentialLookup, Credentials};
 use crate::oci::auth::secret::Secret;
 
 /// How long a token holds when its server does not say (the specification's 60 s).
@@ -23,7 +23,7 @@ pub(in crate::oci) struct Session {
     /// The header in use.
     pub(in crate::oci) held: Option<Held>,
     /// The result of the one search for credentials.
-    pub(in crate::oci) found: Option<Found>,
+    pub(in crate::oci) found: Option<CredentialLookup>,
 }
 
 /// An Authorization header in use.

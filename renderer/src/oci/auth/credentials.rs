@@ -4,7 +4,7 @@
 //! The longest matching `host/path` key of all files wins, and of equally long ones that of the file that comes first;
 //! but a file that the command line names comes before all others. A missing file is fine; a broken
 //! one is an error that names it and never quotes it, unless one before it knows the repository. What a helper can't do is noted in
-//! [`Found::searched`], which a later 401 shows.
+//! [`CredentialLookup::searched`], which a later 401 shows.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -94,7 +94,7 @@ impl AmbientHost {
 
 /// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct CredentialLookup {
     /// What was found.
     pub credentials: Option<Credentials>,
     /// Where, or with nothing found: every place that was searched, for people.
@@ -140,9 +140,9 @@ pub enum CredentialsError {
 }
 
 #[derive(Deserialize, Default)]
-struct File {
+struct DockerConfigFile {
     #[serde(default)]
-    auths: Option<BTreeMap<String, Option<Entry>>>,
+    auths: Option<BTreeMap<String, Option<DockerConfigEntry>>>,
     #[serde(default, rename = "credHelpers")]
     helpers: Option<BTreeMap<String, String>>,
     #[serde(default, rename = "credsStore")]
@@ -150,7 +150,7 @@ struct File {
 }
 
 #[derive(Deserialize, Default)]
-struct Entry {
+struct DockerConfigEntry {
     auth: Option<String>,
     username: Option<String>,
     password: Option<String>,
@@ -175,16 +175,16 @@ pub fn find(
     path: &str,
     sources: Sources<'_>,
     world: &dyn World,
-) -> Result<Found, CredentialsError> {
+) -> Result<CredentialLookup, CredentialsError> {
     if let Some(given) = sources.explicit {
-        return Ok(Found::at(given.clone(), "the command line"));
+        return Ok(CredentialLookup::at(given.clone(), "the command line"));
     }
     let ambient = match from_environment(world) {
         Some(given) => sources.ambient_host.allows(host, world).map(|()| given),
         None => Err("REGISTRY_USERNAME and REGISTRY_PASSWORD: not both set".to_owned()),
     };
     let mut searched = match ambient {
-        Ok(given) => return Ok(Found::at(given, "REGISTRY_USERNAME")),
+        Ok(given) => return Ok(CredentialLookup::at(given, "REGISTRY_USERNAME")),
         Err(why) => vec![why],
     };
     let mut candidates = Vec::new();
@@ -218,16 +218,16 @@ pub fn find(
                     key,
                 };
                 let found = entry.credentials().ok_or_else(|| wrong(key))?;
-                return Ok(Found::at(found, &shown));
+                return Ok(CredentialLookup::at(found, &shown));
             }
             Keeper::Helper(name) => match helper::get(&name, &helper_key(host), world, sources.limit) {
-                Ok(Some(found)) => return Ok(Found::at(found, &shown)),
+                Ok(Some(found)) => return Ok(CredentialLookup::at(found, &shown)),
                 Ok(None) => searched.push(format!("docker-credential-{name}: nothing for {host}")),
                 Err(why) => searched.push(format!("docker-credential-{name}: {why}")),
             },
         }
     }
-    Ok(Found {
+    Ok(CredentialLookup {
         credentials: None,
         searched,
     })
@@ -246,10 +246,10 @@ struct Candidate {
 enum Keeper {
     Helper(String),
     /// Of this key.
-    Entry(String, Entry),
+    Entry(String, DockerConfigEntry),
 }
 
-impl Found {
+impl CredentialLookup {
     fn at(credentials: Credentials, place: &str) -> Self {
         Self {
             credentials: Some(credentials),
@@ -273,7 +273,7 @@ pub(in crate::oci) fn docker_file(world: &dyn World) -> Option<PathBuf> {
     docker_config(world).or_else(|| Some(world.home()?.join(".docker/config.json")))
 }
 
-struct Place {
+struct CredentialFile {
     path: PathBuf,
     /// The user named it, so that it must be readable if it is there.
     named: bool,
@@ -281,7 +281,7 @@ struct Place {
     first: bool,
 }
 
-fn places(registry_config: Option<&Path>, world: &dyn World) -> Vec<Place> {
+fn places(registry_config: Option<&Path>, world: &dyn World) -> Vec<CredentialFile> {
     let env = |name: &str| world.env(name).map(PathBuf::from);
     let home = world.home();
     let config = env("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|home| home.join(".config")));
@@ -302,7 +302,7 @@ fn places(registry_config: Option<&Path>, world: &dyn World) -> Vec<Place> {
     let places = list.into_iter().enumerate();
     places
         .filter_map(|(number, (path, named))| {
-            Some(Place {
+            Some(CredentialFile {
                 path: path?,
                 named,
                 first: number == 0,
@@ -320,7 +320,7 @@ fn runtime_file(world: &dyn World) -> PathBuf {
 }
 
 /// The file, or in a few words why there is none.
-fn read(place: &Place) -> Result<Result<File, String>, CredentialsError> {
+fn read(place: &CredentialFile) -> Result<Result<DockerConfigFile, String>, CredentialsError> {
     let path = &place.path;
     let text = fsio::open(path).and_then(|file| {
         let mut text = Vec::new();
@@ -364,9 +364,9 @@ fn read(place: &Place) -> Result<Result<File, String>, CredentialsError> {
         })
 }
 
-impl File {
+impl DockerConfigFile {
     /// The best of each kind; among those of one length a helper is asked first, as Docker does.
-    fn candidates(self, place: &Place, (host, path): (&str, &str), all: &mut Vec<Candidate>) {
+    fn candidates(self, place: &CredentialFile, (host, path): (&str, &str), all: &mut Vec<Candidate>) {
         let Self {
             auths,
             helpers,
@@ -396,7 +396,7 @@ impl File {
     }
 }
 
-impl Entry {
+impl DockerConfigEntry {
     fn is_empty(&self) -> bool {
         let Self {
             auth,

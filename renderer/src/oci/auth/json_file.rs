@@ -64,8 +64,8 @@ impl Entries {
 
 impl<'de> Deserialize<'de> for Entries {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
+        struct EntriesVisitor;
+        impl<'de> Visitor<'de> for EntriesVisitor {
             type Value = Entries;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -78,7 +78,7 @@ impl<'de> Deserialize<'de> for Entries {
                 Ok(Entries(list))
             }
         }
-        deserializer.deserialize_map(Object)
+        deserializer.deserialize_map(EntriesVisitor)
     }
 }
 

@@ -23,13 +23,13 @@ const STALE: Duration = Duration::from_secs(24 * 3600);
 
 /// A folder of blobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cache {
+pub struct BlobCache {
     dir: PathBuf,
 }
 
 /// What is in it, or was.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct CacheUsage {
     /// Blobs.
     pub files: u64,
     /// Their bytes.
@@ -45,13 +45,13 @@ pub struct Retention {
     pub bytes: Option<u64>,
 }
 
-struct Entry {
+struct CachedBlob {
     path: PathBuf,
     used: SystemTime,
     size: u64,
 }
 
-impl Cache {
+impl BlobCache {
     /// The one in this folder.
     pub fn at(dir: PathBuf) -> Self {
         Self { dir }
@@ -138,23 +138,23 @@ impl Cache {
     ///
     /// # Errors
     /// A folder that can't be read; one that is not there is empty.
-    pub fn usage(&self) -> io::Result<Usage> {
+    pub fn usage(&self) -> io::Result<CacheUsage> {
         let entries = self.entries()?;
         Ok(entries
             .iter()
-            .fold(Usage::default(), |sum, entry| sum.with(entry)))
+            .fold(CacheUsage::default(), |sum, entry| sum.with(entry)))
     }
 
     /// Removes what is not to be kept, and says what that was; with neither limit everything.
     ///
     /// # Errors
     /// A folder that can't be read, a file that can't be removed.
-    pub fn prune(&self, keep: Retention, world: &dyn World) -> io::Result<Usage> {
+    pub fn prune(&self, keep: Retention, world: &dyn World) -> io::Result<CacheUsage> {
         let now = world.now();
         let mut entries = self.entries()?;
         entries.sort_by(|a, b| b.used.cmp(&a.used).then_with(|| a.path.cmp(&b.path)));
         let nothing_stays = keep == Retention::default();
-        let (mut removed, mut kept) = (Usage::default(), 0u64);
+        let (mut removed, mut kept) = (CacheUsage::default(), 0u64);
         for entry in entries {
             let age = now.duration_since(entry.used).unwrap_or_default();
             let stays = !nothing_stays
@@ -185,7 +185,7 @@ impl Cache {
     }
 
     /// Blobs only: what has another name is not ours to count or to remove.
-    fn entries(&self) -> io::Result<Vec<Entry>> {
+    fn entries(&self) -> io::Result<Vec<CachedBlob>> {
         let mut all = Vec::new();
         for folder in self.folders()?.iter().filter(|folder| folder.is_dir()) {
             for entry in fs::read_dir(folder)? {
@@ -203,7 +203,7 @@ impl Cache {
                 };
                 if metadata.is_file() {
                     let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                    all.push(Entry {
+                    all.push(CachedBlob {
                         path,
                         used,
                         size: metadata.len(),
@@ -228,8 +228,8 @@ impl Cache {
     }
 }
 
-impl Usage {
-    fn with(self, entry: &Entry) -> Self {
+impl CacheUsage {
+    fn with(self, entry: &CachedBlob) -> Self {
         Self {
             files: self.files + 1,
             bytes: self.bytes.saturating_add(entry.size),
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
     use crate::world::Fixed;
 
-    fn put(cache: &Cache, bytes: &[u8], age: u64) -> Descriptor {
+    fn put(cache: &BlobCache, bytes: &[u8], age: u64) -> Descriptor {
         let digest = Digest::from_sha256(&sha2::Sha256::digest(bytes).into());
         let mut tee = Tee::new(io::sink(), cache.draft(&digest));
         tee.write_all(bytes).unwrap();
@@ -311,14 +311,14 @@ mod tests {
         }
     }
 
-    fn read(cache: &Cache, blob: &Descriptor) -> Option<Vec<u8>> {
+    fn read(cache: &BlobCache, blob: &Descriptor) -> Option<Vec<u8>> {
         cache.read(blob, &world(&[]), || Ok(Vec::new())).unwrap()
     }
 
     #[test]
     fn a_blob_is_read_again_and_a_damaged_one_is_not() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::at(folder.path().join("c"));
+        let cache = BlobCache::at(folder.path().join("c"));
         let blob = put(&cache, b"bytes", 0);
         assert_eq!(read(&cache, &blob).unwrap(), b"bytes");
         for damage in ["byte", "bytes and more", "bites"] {
@@ -337,20 +337,20 @@ mod tests {
     #[test]
     fn pruning_goes_by_last_use_and_by_size() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::at(folder.path().to_owned());
+        let cache = BlobCache::at(folder.path().to_owned());
         let blobs = [
             put(&cache, b"aaaa", 10),
             put(&cache, b"bbbb", 100),
             put(&cache, b"cccc", 1000),
         ];
-        assert_eq!(cache.usage().unwrap(), Usage { files: 3, bytes: 12 });
+        assert_eq!(cache.usage().unwrap(), CacheUsage { files: 3, bytes: 12 });
         let by_age = Retention {
             age: Some(Duration::from_secs(500)),
             bytes: None,
         };
         assert_eq!(
             cache.prune(by_age, &world(&[])).unwrap(),
-            Usage { files: 1, bytes: 4 }
+            CacheUsage { files: 1, bytes: 4 }
         );
         assert!(read(&cache, &blobs[1]).is_some(), "and is the last used one now");
         let by_size = Retention {
@@ -359,7 +359,7 @@ mod tests {
         };
         assert_eq!(
             cache.prune(by_size, &world(&[])).unwrap(),
-            Usage { files: 1, bytes: 4 }
+            CacheUsage { files: 1, bytes: 4 }
         );
         assert!(read(&cache, &blobs[1]).is_some() && read(&cache, &blobs[0]).is_none());
         let left = cache
@@ -372,10 +372,10 @@ mod tests {
             .unwrap();
         assert_eq!(
             cache.prune(Retention::default(), &world(&[])).unwrap(),
-            Usage { files: 1, bytes: 4 }
+            CacheUsage { files: 1, bytes: 4 }
         );
         assert!(!left.exists());
-        assert_eq!(cache.usage().unwrap(), Usage::default());
+        assert_eq!(cache.usage().unwrap(), CacheUsage::default());
         assert!(cache.path_of(&blobs[0].digest).with_file_name("notes").exists());
     }
 
@@ -397,8 +397,12 @@ mod tests {
             (&[("HOME", "/h"), (VARIABLE, "off")], None),
         ];
         for (env, expected) in table {
-            let found = Cache::of(&world(env));
-            assert_eq!(found.as_ref().map(Cache::dir), expected.map(Path::new), "{env:?}");
+            let found = BlobCache::of(&world(env));
+            assert_eq!(
+                found.as_ref().map(BlobCache::dir),
+                expected.map(Path::new),
+                "{env:?}"
+            );
         }
     }
 }

@@ -6,9 +6,9 @@ use http::Method;
 use url::Url;
 
 use crate::oci::auth::challenge::{self, Challenge, Held, TokenAnswer};
-use crate::oci::auth::credentials::{self, Credentials, Found, Secret};
+use crate::oci::auth::credentials::{self, CredentialLookup, Credentials, Secret};
 use crate::oci::client::Client;
-use crate::oci::client::transport::{Call, Fault, Payload, Reply, origin};
+use crate::oci::client::transport::{Call, Payload, Reply, RequestFailure, origin};
 use crate::oci::error::ClientError;
 
 /// The largest answer of a token server that is read, in bytes.
@@ -17,7 +17,7 @@ const MAX_TOKEN: usize = 1 << 20;
 impl Client<'_> {
     /// This registry has asked another client of the same connections who it is: to answer before
     /// being asked again saves a request.
-    pub(in crate::oci) async fn foresee(&self) -> Result<(), Fault> {
+    pub(in crate::oci) async fn foresee(&self) -> Result<(), RequestFailure> {
         let Some(challenge) = self.transport.foreseen(&self.base) else {
             return Ok(());
         };
@@ -34,9 +34,9 @@ impl Client<'_> {
     async fn respond(
         &self,
         challenge: &Challenge,
-        found: &Found,
+        found: &CredentialLookup,
         action: &str,
-    ) -> Result<Option<Held>, Fault> {
+    ) -> Result<Option<Held>, RequestFailure> {
         Ok(match (challenge.scheme.as_str(), &found.credentials) {
             ("bearer", Some(Credentials::RegistryToken(token))) => Held::bearer(token, true, None),
             ("bearer", credentials) => Some(self.fetch_token(action, challenge, credentials.as_ref()).await?),
@@ -50,7 +50,7 @@ impl Client<'_> {
         &self,
         reply: &Reply,
         used: Option<Held>,
-    ) -> Result<Option<Held>, Fault> {
+    ) -> Result<Option<Held>, RequestFailure> {
         let _turn = self.asking.lock().await;
         let now = self.session.borrow().current();
         if let Some(held) = now
@@ -79,7 +79,7 @@ impl Client<'_> {
     }
 
     /// The user's credentials, searched for once and only when a registry asks.
-    fn credentials(&self) -> Result<Found, ClientError> {
+    fn credentials(&self) -> Result<CredentialLookup, ClientError> {
         if let Some(found) = &self.session.borrow().found {
             return Ok(found.clone());
         }
@@ -107,7 +107,7 @@ impl Client<'_> {
         action: &str,
         challenge: &Challenge,
         credentials: Option<&Credentials>,
-    ) -> Result<Held, Fault> {
+    ) -> Result<Held, RequestFailure> {
         let realm = challenge.get("realm").and_then(|realm| Url::parse(realm).ok());
         let Some(mut realm) = realm.filter(|url| matches!(url.scheme(), "http" | "https")) else {
             let message = "the challenge names no token server (realm)".to_owned();

@@ -12,7 +12,7 @@ use http_body_util::{BodyExt as _, Either, Full, StreamBody};
 use hyper::body::Frame;
 use tokio::sync::mpsc;
 
-use crate::package::artifact::{Blob, BlobSource, Content};
+use crate::package::artifact::{ArtifactBlob, BlobContent, BlobSource};
 
 /// How much is handed to the connection at once, in bytes.
 const PIECE: usize = 64 << 10;
@@ -43,13 +43,13 @@ impl Upload {
     }
 
     /// The blob's bytes.
-    pub(in crate::oci) fn of(blob: &Blob) -> Self {
+    pub(in crate::oci) fn of(blob: &ArtifactBlob) -> Self {
         match &blob.content {
-            Content::Memory(bytes) if bytes.len() <= PIECE => {
+            BlobContent::Memory(bytes) if bytes.len() <= PIECE => {
                 Self::short(Bytes::from_owner(Arc::clone(bytes)))
             }
-            Content::Memory(bytes) => Self::in_pieces(Bytes::from_owner(Arc::clone(bytes))),
-            Content::Stream(source) => Self::streamed(Arc::clone(source), blob.size),
+            BlobContent::Memory(bytes) => Self::in_pieces(Bytes::from_owner(Arc::clone(bytes))),
+            BlobContent::Stream(source) => Self::streamed(Arc::clone(source), blob.size),
         }
     }
 

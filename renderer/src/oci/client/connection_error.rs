@@ -9,12 +9,12 @@ use rustls::CertificateError;
 use crate::oci::client::dial::ResolveError;
 use crate::oci::client::proxy::Proxy;
 use crate::oci::client::retry::Cause;
-use crate::oci::client::transport::Fault;
+use crate::oci::client::transport::RequestFailure;
 use crate::oci::client::tunnel::ProxyRefused;
 use crate::oci::error::{ClientError, Link, summary};
 
 /// How a connection failed, and the root cause in words.
-pub(in crate::oci) struct Broken {
+pub(in crate::oci) struct ConnectionFailure {
     link: Link,
     pub(in crate::oci) reason: String,
     /// What a proxy said that let nothing through.
@@ -29,7 +29,7 @@ struct Explained {
     detail: Option<String>,
 }
 
-impl Broken {
+impl ConnectionFailure {
     pub(in crate::oci) fn timeout(limit: Duration) -> Self {
         Self {
             link: Link::Timeout,
@@ -119,10 +119,10 @@ impl Broken {
         self
     }
 
-    pub(in crate::oci) fn into_fault(self, action: String) -> Fault {
+    pub(in crate::oci) fn into_fault(self, action: String) -> RequestFailure {
         if let Some(Explained { status, detail }) = self.refused {
             let proxy = self.proxy.unwrap_or_else(|| "in between".to_owned());
-            return Fault {
+            return RequestFailure {
                 error: ClientError::Proxy {
                     action,
                     proxy,
@@ -148,7 +148,7 @@ impl Broken {
             | Link::Tls
             | Link::Proxy => None,
         };
-        Fault {
+        RequestFailure {
             error: ClientError::Link {
                 action,
                 link: self.link,

@@ -32,7 +32,7 @@ pub(crate) struct Connector {
 }
 
 /// One connection, of whatever layers.
-pub(crate) struct Stream {
+pub(crate) struct ConnectionStream {
     inner: Box<dyn Layers>,
     /// It ends at a proxy that is to forward requests.
     forwards: bool,
@@ -51,25 +51,28 @@ impl Connector {
         }
     }
 
-    async fn connect(self, to: Uri) -> Result<Stream, BoxError> {
+    async fn connect(self, to: Uri) -> Result<ConnectionStream, BoxError> {
         let proxy = self.proxy.as_ref();
         let Some((proxy, intercept)) = proxy.and_then(|proxy| Some((proxy, proxy.for_uri(&to)?))) else {
-            return Ok(Stream::new(self.with_tls(Dialer, to).await?, false));
+            return Ok(ConnectionStream::new(self.with_tls(Dialer, to).await?, false));
         };
         if proxy.kind == Kind::Socks {
             let mut socks = SocksV5::new(intercept.uri().clone(), Dialer);
             if let Some((user, password)) = intercept.raw_auth() {
                 socks = socks.with_auth(user.to_owned(), password.to_owned());
             }
-            return Ok(Stream::new(self.with_tls(socks, with_port(to)?).await?, false));
+            return Ok(ConnectionStream::new(
+                self.with_tls(socks, with_port(to)?).await?,
+                false,
+            ));
         }
         let connection = self.to_proxy(&intercept).await?;
         if to.scheme_str() == Some("http") {
-            return Ok(Stream::new(connection, true));
+            return Ok(ConnectionStream::new(connection, true));
         }
         let tunnel = tunnel::open(connection, &to, intercept.basic_auth()).await?;
-        let made = Made(Some(Stream::new(Tunneled(tunnel), false)));
-        Ok(Stream::new(self.with_tls(made, to).await?, false))
+        let made = Made(Some(ConnectionStream::new(Tunneled(tunnel), false)));
+        Ok(ConnectionStream::new(self.with_tls(made, to).await?, false))
     }
 
     /// TLS over what `way` makes, for https.
@@ -88,13 +91,13 @@ impl Connector {
     }
 
     /// To the proxy itself HTTP/1.1 is spoken.
-    async fn to_proxy(&self, intercept: &Intercept) -> Result<Stream, BoxError> {
+    async fn to_proxy(&self, intercept: &Intercept) -> Result<ConnectionStream, BoxError> {
         let mut tls = ClientConfig::clone(&self.tls);
         tls.alpn_protocols.clear();
         let stream = HttpsConnector::from((Dialer, tls))
             .call(intercept.uri().clone())
             .await?;
-        Ok(Stream::new(stream, false))
+        Ok(ConnectionStream::new(stream, false))
     }
 }
 
@@ -112,12 +115,12 @@ fn with_port(to: Uri) -> Result<Uri, http::Error> {
 }
 
 /// A connection that is there already, as a way to make one.
-struct Made(Option<Stream>);
+struct Made(Option<ConnectionStream>);
 
 impl Service<Uri> for Made {
-    type Response = Stream;
+    type Response = ConnectionStream;
     type Error = io::Error;
-    type Future = std::future::Ready<io::Result<Stream>>;
+    type Future = std::future::Ready<io::Result<ConnectionStream>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
@@ -139,9 +142,9 @@ impl Connection for Tunneled {
 }
 
 impl Service<Uri> for Connector {
-    type Response = Stream;
+    type Response = ConnectionStream;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Stream, BoxError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<ConnectionStream, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -157,20 +160,20 @@ impl Service<Uri> for Connector {
     }
 }
 
-impl Stream {
+impl ConnectionStream {
     fn new(inner: impl Layers + 'static, forwards: bool) -> Self {
         let inner = Box::new(inner);
         Self { inner, forwards }
     }
 }
 
-impl Connection for Stream {
+impl Connection for ConnectionStream {
     fn connected(&self) -> Connected {
         self.inner.connected().proxy(self.forwards)
     }
 }
 
-impl Read for Stream {
+impl Read for ConnectionStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -180,7 +183,7 @@ impl Read for Stream {
     }
 }
 
-impl Write for Stream {
+impl Write for ConnectionStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

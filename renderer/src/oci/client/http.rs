@@ -22,11 +22,11 @@ pub(crate) type Body = Either<Full<Bytes>, UnsyncBoxBody<Bytes, io::Error>>;
 
 /// A client that keeps its connections. It lives on the tokio runtime that it is first used on.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct HttpClient {
     pool: legacy::Client<Connector, Body>,
 }
 
-impl Client {
+impl HttpClient {
     /// Nothing is connected to yet. `limit` is how long making a connection may take, names and TLS included;
     /// `idle` is how many connections to one server are kept while nothing is on its way. To the proxy itself
     /// `tls` holds, too.

@@ -17,7 +17,7 @@ const MAX_LAYERS: usize = 256;
 
 /// A manifest with what it refers to.
 #[derive(Debug, Clone)]
-pub(in crate::oci) struct Image {
+pub(in crate::oci) struct ChartManifest {
     /// Byte for byte.
     pub(in crate::oci) bytes: Vec<u8>,
     /// Of the bytes.
@@ -38,34 +38,34 @@ pub(in crate::oci) struct Descriptor {
 
 /// What a chart's config blob says of it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(in crate::oci) struct Named {
+pub(in crate::oci) struct NamedDescriptor {
     pub(in crate::oci) name: String,
     pub(in crate::oci) version: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Manifest {
+struct RawManifest {
     schema_version: u64,
     media_type: Option<String>,
-    config: Option<Entry>,
-    layers: Option<Vec<Entry>>,
+    config: Option<RawDescriptor>,
+    layers: Option<Vec<RawDescriptor>>,
     manifests: Option<serde_json::Value>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::oci) struct Entry {
+pub(in crate::oci) struct RawDescriptor {
     media_type: String,
     digest: String,
     size: u64,
 }
 
-impl Image {
+impl ChartManifest {
     /// Reads a chart's manifest. `Err` says what is wrong with it.
     pub(in crate::oci) fn parse(bytes: Vec<u8>) -> Result<Self, String> {
         let digest = Digest::from_sha256(&sha2::Sha256::digest(&bytes).into());
-        let manifest: Manifest =
+        let manifest: RawManifest =
             serde_json::from_slice(&bytes).map_err(|error| format!("its manifest is not one: {error}"))?;
         if manifest.manifests.is_some() {
             return Err("it is an index of several manifests".to_owned());
@@ -125,8 +125,8 @@ impl Image {
 }
 
 impl Descriptor {
-    pub(in crate::oci) fn of(entry: Entry, limit: u64) -> Result<Self, String> {
-        let Entry {
+    pub(in crate::oci) fn of(entry: RawDescriptor, limit: u64) -> Result<Self, String> {
+        let RawDescriptor {
             media_type,
             digest,
             size,
@@ -145,7 +145,7 @@ impl Descriptor {
     }
 }
 
-impl Named {
+impl NamedDescriptor {
     /// Reads a config blob; the names become file names, so they must be plain.
     pub(in crate::oci) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let named: Self =

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use sha2::Digest as _;
 use url::Url;
 
-use crate::oci::client::transport::{Call, Fault, Reply};
+use crate::oci::client::transport::{Call, Reply, RequestFailure};
 use crate::oci::client::{Client, MAX_MANIFEST};
 use crate::oci::error::ClientError;
 use crate::reference::{Digest, Tag};
@@ -81,9 +81,9 @@ impl Client<'_> {
         self.persistently(async || self.find_at(&url).await).await
     }
 
-    async fn find_at(&self, url: &Url) -> Result<Option<ManifestRead>, Fault> {
+    async fn find_at(&self, url: &Url) -> Result<Option<ManifestRead>, RequestFailure> {
         match self.get_manifest(url).await {
-            Err(Fault {
+            Err(RequestFailure {
                 error: ClientError::Status { status: 404, .. },
                 ..
             }) => Ok(None),
@@ -91,7 +91,7 @@ impl Client<'_> {
         }
     }
 
-    async fn get_manifest(&self, url: &Url) -> Result<ManifestRead, Fault> {
+    async fn get_manifest(&self, url: &Url) -> Result<ManifestRead, RequestFailure> {
         let mut call = Call::new(Method::GET, url.clone());
         call.accept = Some(ANY_MANIFEST);
         let reply = self.exchange(&call).await?;

@@ -9,7 +9,7 @@ pub(in crate::oci) mod connector;
 pub(in crate::oci) mod dial;
 pub(in crate::oci) mod http;
 pub(in crate::oci) mod image;
-pub(in crate::oci) mod link;
+pub(in crate::oci) mod link_header;
 pub(in crate::oci) mod manifest;
 pub(in crate::oci) mod no_proxy;
 pub(in crate::oci) mod pinned_certificates;
@@ -30,10 +30,10 @@ use url::Url;
 
 use crate::oci::auth::challenge::Session;
 use crate::oci::client::retry::{Cause, Decision};
-use crate::oci::client::transport::{Call, Fault, Payload, Reply, Transport, same_origin};
+use crate::oci::client::transport::{Call, Payload, Reply, RequestFailure, Transport, same_origin};
 use crate::oci::error::ClientError;
 use crate::oci::{ClientOptions, Progress};
-use crate::package::artifact::{Artifact, Blob};
+use crate::package::artifact::{Artifact, ArtifactBlob};
 use crate::reference::{At, Digest, Host, Repository, Tag};
 use crate::world::World;
 
@@ -42,7 +42,7 @@ pub(in crate::oci) const MAX_MANIFEST: usize = 4 << 20;
 
 /// What a client works on, and what it asks a token server for.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::oci) enum Subject<'a> {
+pub(in crate::oci) enum AccessScope<'a> {
     /// A registry as a whole: are these credentials good?
     Host(&'a Host),
     /// Reading a repository.
@@ -53,7 +53,7 @@ pub(in crate::oci) enum Subject<'a> {
 
 /// A client for one repository of one registry.
 pub(in crate::oci) struct Client<'a> {
-    pub(in crate::oci) subject: Subject<'a>,
+    pub(in crate::oci) subject: AccessScope<'a>,
     pub(in crate::oci) base: Url,
     pub(in crate::oci) options: &'a ClientOptions,
     pub(in crate::oci) world: &'a dyn World,
@@ -64,7 +64,7 @@ pub(in crate::oci) struct Client<'a> {
     pub(in crate::oci) asking: tokio::sync::Mutex<()>,
 }
 
-impl Subject<'_> {
+impl AccessScope<'_> {
     pub(in crate::oci) fn host(&self) -> &str {
         match self {
             Self::Host(host) => host.as_str(),
@@ -95,7 +95,7 @@ impl Subject<'_> {
 
 impl<'a> Client<'a> {
     pub(in crate::oci) fn new(
-        subject: Subject<'a>,
+        subject: AccessScope<'a>,
         options: &'a ClientOptions,
         world: &'a dyn World,
         progress: &'a dyn Progress,
@@ -107,7 +107,7 @@ impl<'a> Client<'a> {
     /// A client that shares its connections with others.
     pub(in crate::oci) fn over(
         transport: Rc<Transport<'a>>,
-        subject: Subject<'a>,
+        subject: AccessScope<'a>,
         options: &'a ClientOptions,
         world: &'a dyn World,
         progress: &'a dyn Progress,
@@ -138,7 +138,7 @@ impl<'a> Client<'a> {
     }
 
     /// Whether the repository has the blob.
-    pub(in crate::oci) async fn has_blob(&self, blob: &Blob) -> Result<bool, ClientError> {
+    pub(in crate::oci) async fn has_blob(&self, blob: &ArtifactBlob) -> Result<bool, ClientError> {
         let url = self.url(&format!("blobs/{}", blob.digest))?;
         self.persistently(async || {
             let reply = self.exchange(&Call::new(Method::HEAD, url.clone())).await?;
@@ -174,7 +174,7 @@ impl<'a> Client<'a> {
 
     /// Uploads a blob: POST, then one PUT. Each attempt at the PUT begins with a fresh POST, because
     /// what became of a failed session can't be known; the POST has attempts of its own.
-    pub(in crate::oci) async fn upload(&self, blob: &Blob) -> Result<(), ClientError> {
+    pub(in crate::oci) async fn upload(&self, blob: &ArtifactBlob) -> Result<(), ClientError> {
         let start = self.url("blobs/uploads/")?;
         self.persistently(async || {
             let mut call = Call::new(Method::PUT, self.begin(&start).await?);
@@ -199,7 +199,11 @@ impl<'a> Client<'a> {
 
     /// Takes a blob over from another repository of this registry; `false` when the registry does
     /// not do that.
-    pub(in crate::oci) async fn mount(&self, blob: &Blob, from: &Repository) -> Result<bool, ClientError> {
+    pub(in crate::oci) async fn mount(
+        &self,
+        blob: &ArtifactBlob,
+        from: &Repository,
+    ) -> Result<bool, ClientError> {
         let mut url = self.url("blobs/uploads/")?;
         url.query_pairs_mut()
             .append_pair("mount", blob.digest.as_str())
@@ -239,14 +243,14 @@ impl<'a> Client<'a> {
     /// Runs an operation until it succeeds, can't, or the attempts are used up.
     pub(in crate::oci) async fn persistently<T>(
         &self,
-        operation: impl AsyncFn() -> Result<T, Fault>,
+        operation: impl AsyncFn() -> Result<T, RequestFailure>,
     ) -> Result<T, ClientError> {
         let (world, progress) = (self.world, self.progress);
         persistently(&self.transport, self.options, world, progress, operation).await
     }
 
     /// Sends, and answers one challenge.
-    pub(in crate::oci) async fn exchange(&self, call: &Call<'_>) -> Result<Reply, Fault> {
+    pub(in crate::oci) async fn exchange(&self, call: &Call<'_>) -> Result<Reply, RequestFailure> {
         // A Location may lead elsewhere: to another origin nothing of ours goes.
         let at_home = same_origin(&call.url, &self.base);
         if at_home && self.session.borrow().held.is_none() {
@@ -266,7 +270,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    pub(in crate::oci) async fn refuse(&self, reply: Reply) -> Fault {
+    pub(in crate::oci) async fn refuse(&self, reply: Reply) -> RequestFailure {
         if same_origin(&reply.url, &self.base) {
             let authenticated = self.is_authenticated();
             return self.transport.refuse(reply, self.searched(), authenticated).await;
@@ -297,7 +301,7 @@ impl<'a> Client<'a> {
     }
 
     /// A status that is neither success nor failure is a lie; the others are failures.
-    pub(in crate::oci) async fn unexpected(&self, reply: Reply, wanted: &str) -> Fault {
+    pub(in crate::oci) async fn unexpected(&self, reply: Reply, wanted: &str) -> RequestFailure {
         if reply.status < 400 {
             let message = format!(
                 "the registry answered {} where only {wanted} is right",
@@ -315,7 +319,7 @@ pub(in crate::oci) async fn persistently<T>(
     options: &ClientOptions,
     world: &dyn World,
     progress: &dyn Progress,
-    operation: impl AsyncFn() -> Result<T, Fault>,
+    operation: impl AsyncFn() -> Result<T, RequestFailure>,
 ) -> Result<T, ClientError> {
     let mut attempt = 1;
     let mut last = None;

@@ -9,10 +9,10 @@ use url::{Host, Url};
 
 /// What is not asked through a proxy.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::oci) struct NoProxy(Vec<Rule>);
+pub(in crate::oci) struct NoProxy(Vec<NoProxyRule>);
 
 #[derive(Debug, PartialEq, Eq)]
-enum Rule {
+enum NoProxyRule {
     All,
     Network(IpNet),
     Address(IpAddr, Option<String>),
@@ -27,7 +27,7 @@ enum Rule {
 
 impl NoProxy {
     pub(in crate::oci) fn parse(text: &str) -> Self {
-        Self(text.split(',').filter_map(Rule::parse).collect())
+        Self(text.split(',').filter_map(NoProxyRule::parse).collect())
     }
 
     /// Whether this server is asked directly.
@@ -47,7 +47,7 @@ impl NoProxy {
     }
 }
 
-impl Rule {
+impl NoProxyRule {
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
         if text == "*" {

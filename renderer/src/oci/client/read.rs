@@ -9,9 +9,9 @@ use url::Url;
 
 use crate::oci::cache::Tee;
 use crate::oci::client::image::Descriptor;
-use crate::oci::client::link;
+use crate::oci::client::link_header;
 use crate::oci::client::manifest::ANY_MANIFEST;
-use crate::oci::client::transport::{Call, Fault, Reply, same_origin};
+use crate::oci::client::transport::{Call, Reply, RequestFailure, same_origin};
 use crate::oci::client::{Client, MAX_MANIFEST};
 use crate::oci::error::ClientError;
 use crate::oci::failure::Failure;
@@ -135,7 +135,12 @@ impl Client<'_> {
         Ok(tee.keep())
     }
 
-    async fn receive<W: Write>(&self, reply: Reply, blob: &Descriptor, mut out: W) -> Result<W, Fault> {
+    async fn receive<W: Write>(
+        &self,
+        reply: Reply,
+        blob: &Descriptor,
+        mut out: W,
+    ) -> Result<W, RequestFailure> {
         let action = reply.action();
         let lie = |message: String| ClientError::Protocol {
             action: action.clone(),
@@ -190,7 +195,7 @@ impl Client<'_> {
         })
     }
 
-    async fn tag_page(&self, url: &Url) -> Result<(Vec<Tag>, Option<Url>), Fault> {
+    async fn tag_page(&self, url: &Url) -> Result<(Vec<Tag>, Option<Url>), RequestFailure> {
         let reply = self.exchange(&Call::new(Method::GET, url.clone())).await?;
         if reply.status != 200 {
             return Err(self.unexpected(reply, "200").await);
@@ -226,7 +231,7 @@ impl Client<'_> {
     /// `Link: </v2/a/tags/list?n=2&last=b>; rel="next"`
     pub(in crate::oci) fn next_page(&self, reply: &Reply) -> Result<Option<Url>, ClientError> {
         let headers = reply.headers.get_all("link").iter();
-        let Some(target) = link::next(headers.filter_map(|value| value.to_str().ok())) else {
+        let Some(target) = link_header::next(headers.filter_map(|value| value.to_str().ok())) else {
             return Ok(None);
         };
         let next = reply.url.join(&target).ok();

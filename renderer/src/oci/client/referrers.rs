@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 use crate::oci::client::Client;
 use crate::oci::client::image::Descriptor;
 use crate::oci::client::retry::Cause;
-use crate::oci::client::transport::{Call, Fault};
+use crate::oci::client::transport::{Call, RequestFailure};
 use crate::oci::error::ClientError;
-use crate::package::artifact::{Artifact, Blob, Content};
+use crate::package::artifact::{Artifact, ArtifactBlob, BlobContent};
 use crate::reference::{At, Digest, Tag};
 
 const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
@@ -138,11 +138,11 @@ impl Client<'_> {
         media_type: &'static str,
         bytes: &[u8],
     ) -> Result<Digest, ClientError> {
-        let blob = Blob {
+        let blob = ArtifactBlob {
             media_type,
             digest: digest_of(bytes),
             size: bytes.len() as u64,
-            content: Content::Memory(bytes.into()),
+            content: BlobContent::Memory(bytes.into()),
         };
         if !self.has_blob(&blob).await? {
             self.upload(&blob).await?;
@@ -251,7 +251,7 @@ impl Client<'_> {
                 return Err(fault);
             }
             self.check_digest(&reply, digest)?;
-            Ok::<_, Fault>(reply.header("oci-subject").is_some())
+            Ok::<_, RequestFailure>(reply.header("oci-subject").is_some())
         })
         .await
     }

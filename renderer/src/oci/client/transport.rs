@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::oci::client::http::{Body, Client as HttpClient, ResponseFuture};
+use crate::oci::client::http::{Body, HttpClient, ResponseFuture};
 use bytes::Bytes;
 use http::header::{
     ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, PROXY_AUTHORIZATION, USER_AGENT,
@@ -23,14 +23,14 @@ use url::Url;
 
 use crate::oci::auth::challenge::Challenge;
 use crate::oci::client::body::Upload;
-use crate::oci::client::connection_error::Broken;
+use crate::oci::client::connection_error::ConnectionFailure;
 use crate::oci::client::proxy::{self, Kind, Proxy};
 use crate::oci::client::redaction::Sent;
 use crate::oci::client::retry::{self, Cause};
 use crate::oci::client::tls;
 use crate::oci::error::{ClientError, summary};
 use crate::oci::{ClientOptions, Progress};
-use crate::package::artifact::Blob;
+use crate::package::artifact::ArtifactBlob;
 use crate::world::World;
 
 /// Redirects followed for one request.
@@ -59,7 +59,7 @@ pub(in crate::oci) struct Call<'c> {
 pub(in crate::oci) enum Payload<'c> {
     None,
     Bytes(Bytes),
-    Blob(&'c Blob),
+    Blob(&'c ArtifactBlob),
 }
 
 /// An answer whose body has not been read.
@@ -74,13 +74,13 @@ pub(in crate::oci) struct Reply {
 
 /// A failure, and whether trying again may help.
 #[derive(Debug)]
-pub(in crate::oci) struct Fault {
+pub(in crate::oci) struct RequestFailure {
     pub(in crate::oci) error: ClientError,
     pub(in crate::oci) cause: Option<Cause>,
     pub(in crate::oci) retry_after: Option<Duration>,
 }
 
-impl Fault {
+impl RequestFailure {
     pub(in crate::oci) fn hiding(self, hide: &dyn Fn(&str) -> String) -> Self {
         Self {
             error: self.error.hiding(hide),
@@ -89,7 +89,7 @@ impl Fault {
     }
 }
 
-impl From<ClientError> for Fault {
+impl From<ClientError> for RequestFailure {
     fn from(error: ClientError) -> Self {
         Self {
             error,
@@ -135,7 +135,7 @@ pub(in crate::oci) fn same_origin(one: &Url, other: &Url) -> bool {
 }
 
 /// The connections of one scheme.
-struct Client {
+struct SchemeClient {
     http: HttpClient,
     proxy: Option<Proxy>,
     /// As it goes into the header.
@@ -147,8 +147,8 @@ pub(in crate::oci) struct Transport<'a> {
     options: &'a ClientOptions,
     world: &'a dyn World,
     progress: &'a dyn Progress,
-    plain: OnceCell<Client>,
-    secure: OnceCell<Client>,
+    plain: OnceCell<SchemeClient>,
+    secure: OnceCell<SchemeClient>,
     /// A server wanted a client certificate, and we have none.
     identity_asked: Arc<AtomicBool>,
     /// Something came back over TLS: it can do without.
@@ -232,7 +232,7 @@ impl<'a> Transport<'a> {
         &self,
         call: &Call<'_>,
         authorization: Option<&HeaderValue>,
-    ) -> Result<Reply, Fault> {
+    ) -> Result<Reply, RequestFailure> {
         let home = &call.url;
         let mut call = Cow::Borrowed(call);
         for _ in 0..=MAX_REDIRECTS {
@@ -257,7 +257,11 @@ impl<'a> Transport<'a> {
         .into())
     }
 
-    async fn once(&self, call: &Call<'_>, authorization: Option<&HeaderValue>) -> Result<Reply, Fault> {
+    async fn once(
+        &self,
+        call: &Call<'_>,
+        authorization: Option<&HeaderValue>,
+    ) -> Result<Reply, RequestFailure> {
         let secure = call.url.scheme() == "https";
         let client = self.client(secure)?;
         if let Some(proxy) = &client.proxy {
@@ -322,8 +326,8 @@ impl<'a> Transport<'a> {
         &self,
         sending: ResponseFuture,
         sent: &AtomicU64,
-        (call, blob): (&Call<'_>, Option<&Blob>),
-    ) -> Result<http::Response<Incoming>, Broken> {
+        (call, blob): (&Call<'_>, Option<&ArtifactBlob>),
+    ) -> Result<http::Response<Incoming>, ConnectionFailure> {
         let _turn = match &self.limit {
             Some(limit) => limit.acquire().await.ok(),
             None => None,
@@ -334,7 +338,7 @@ impl<'a> Transport<'a> {
         loop {
             tokio::select! {
                 biased;
-                result = &mut sending => return result.map_err(|error| Broken::new(&error, error.is_connect())),
+                result = &mut sending => return result.map_err(|error| ConnectionFailure::new(&error, error.is_connect())),
                 () = tokio::time::sleep(TICK.min(self.options.timeout)) => {
                     let now = sent.load(Ordering::Relaxed);
                     if now != seen {
@@ -344,7 +348,7 @@ impl<'a> Transport<'a> {
                             self.progress.blob_progress(&blob.digest, now);
                         }
                     } else if since.elapsed() >= self.options.timeout {
-                        return Err(Broken::timeout(self.options.timeout));
+                        return Err(ConnectionFailure::timeout(self.options.timeout));
                     } else if since.elapsed() >= self.options.notice_after {
                         self.notice(&format!("{}: no answer yet", call.action()));
                     }
@@ -353,7 +357,7 @@ impl<'a> Transport<'a> {
         }
     }
 
-    fn client(&self, secure: bool) -> Result<&Client, ClientError> {
+    fn client(&self, secure: bool) -> Result<&SchemeClient, ClientError> {
         let cell = if secure { &self.secure } else { &self.plain };
         if let Some(client) = cell.get() {
             return Ok(client);
@@ -370,13 +374,13 @@ impl<'a> Transport<'a> {
         let http = HttpClient::new(config, proxy.clone(), limit, MAX_IDLE);
         let agent = HeaderValue::try_from(&self.options.user_agent)
             .map_err(|error| ClientError::Setup(format!("the user agent fits no header: {error}")))?;
-        Ok(cell.get_or_init(|| Client { http, proxy, agent }))
+        Ok(cell.get_or_init(|| SchemeClient { http, proxy, agent }))
     }
 
     /// The head of a request, and its body.
     fn request(
         &self,
-        client: &Client,
+        client: &SchemeClient,
         call: &Call<'_>,
         authorization: Option<&HeaderValue>,
         upload: (u64, Body),
@@ -426,7 +430,7 @@ impl<'a> Transport<'a> {
         reply: Reply,
         searched: Vec<String>,
         authenticated: bool,
-    ) -> Fault {
+    ) -> RequestFailure {
         if let Some(fault) = self.refused_by_proxy(&reply) {
             return fault;
         }
@@ -435,7 +439,7 @@ impl<'a> Transport<'a> {
         let content_type = reply.header("content-type").unwrap_or_default().to_owned();
         let (status, action) = (reply.status, reply.action());
         let body = self.body(reply, MAX_EXPLANATION).await.unwrap_or_default();
-        Fault {
+        RequestFailure {
             error: ClientError::Status {
                 action,
                 status,
@@ -452,7 +456,7 @@ impl<'a> Transport<'a> {
     }
 
     /// A proxy that forwards asks with 407 who we are.
-    fn refused_by_proxy(&self, reply: &Reply) -> Option<Fault> {
+    fn refused_by_proxy(&self, reply: &Reply) -> Option<RequestFailure> {
         let secure = reply.url.scheme() == "https";
         let proxy = self.client(secure).ok()?.proxy.as_ref()?;
         (reply.status == 407).then(|| {
@@ -468,7 +472,7 @@ impl<'a> Transport<'a> {
     }
 
     /// The body, of at most `limit` bytes.
-    pub(in crate::oci) async fn body(&self, reply: Reply, limit: usize) -> Result<Vec<u8>, Fault> {
+    pub(in crate::oci) async fn body(&self, reply: Reply, limit: usize) -> Result<Vec<u8>, RequestFailure> {
         let mut bytes = Vec::new();
         let action = reply.action();
         self.each_piece(reply, |piece| {
@@ -489,7 +493,7 @@ impl<'a> Transport<'a> {
         &self,
         reply: Reply,
         mut take: impl FnMut(&[u8]) -> Result<(), ClientError>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RequestFailure> {
         let Reply {
             mut body,
             method,
@@ -501,8 +505,8 @@ impl<'a> Transport<'a> {
                 // Trailers are not for us.
                 Ok(Some(Ok(frame))) => frame.data_ref().map_or(Ok(()), |piece| take(piece))?,
                 Ok(None) => return Ok(()),
-                Ok(Some(Err(error))) => break Broken::new(&error, false),
-                Err(_) => break Broken::timeout(self.options.timeout),
+                Ok(Some(Err(error))) => break ConnectionFailure::new(&error, false),
+                Err(_) => break ConnectionFailure::timeout(self.options.timeout),
             }
         };
         Err(broken.into_fault(action(&method, &url)))

@@ -6,21 +6,21 @@ use std::sync::Arc;
 
 use crate::oci::client::image::Descriptor;
 use crate::oci::failure::Failure;
-use crate::oci::pull::chart_source::Origin;
+use crate::oci::pull::chart_source::ChartSource;
 use crate::package::MEMORY_LIMIT;
-use crate::package::artifact::{Blob, BlobSource, Content};
+use crate::package::artifact::{ArtifactBlob, BlobContent, BlobSource};
 use crate::reference::Repository;
 
 /// Where the bytes of blobs are that an artifact does not have itself.
 pub(in crate::oci) struct BlobFetcher<'a> {
-    pub(in crate::oci) origin: &'a Origin<'a>,
+    pub(in crate::oci) origin: &'a ChartSource<'a>,
     /// A repository of the registry that is pushed to, which has them.
     pub(in crate::oci) mount: Option<&'a Repository>,
 }
 
 impl BlobFetcher<'_> {
     /// The blob with its bytes, size and digest checked: in memory when it is small, else on disk.
-    pub(in crate::oci) async fn fetch(&self, blob: &Blob) -> Result<Blob, Failure> {
+    pub(in crate::oci) async fn fetch(&self, blob: &ArtifactBlob) -> Result<ArtifactBlob, Failure> {
         let wanted = Descriptor {
             media_type: blob.media_type.to_owned(),
             digest: blob.digest.clone(),
@@ -28,12 +28,12 @@ impl BlobFetcher<'_> {
         };
         let content = if blob.size <= MEMORY_LIMIT {
             let bytes = self.origin.blob(&wanted, || Ok(Vec::new())).await?;
-            Content::Memory(Arc::from(bytes))
+            BlobContent::Memory(Arc::from(bytes))
         } else {
             let file = self.origin.blob(&wanted, tempfile::NamedTempFile::new).await?;
-            Content::Stream(Arc::new(Spooled { file }))
+            BlobContent::Stream(Arc::new(Spooled { file }))
         };
-        Ok(Blob {
+        Ok(ArtifactBlob {
             content,
             ..blob.clone()
         })

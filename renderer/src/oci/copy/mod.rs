@@ -4,26 +4,24 @@
 pub(in crate::oci) mod blob_fetcher;
 pub(in crate::oci) mod referrers;
 
-use std::fs;
-use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::client::image::Descriptor;
-use crate::oci::client::{Client, Subject};
+use crate::oci::client::{AccessScope, Client};
 use crate::oci::copy::blob_fetcher::BlobFetcher;
 use crate::oci::copy::referrers::{ReferrerCopy, Sink};
 use crate::oci::failure::Failure;
 use crate::oci::layout;
 use crate::oci::layout::archive_file as file;
 use crate::oci::layout::read as layout_read;
-use crate::oci::pull::chart_source::{Origin, not_a_chart};
+use crate::oci::pull::chart_source::{ChartSource, not_a_chart};
 use crate::oci::push::Push;
 use crate::oci::push::policy::{PushOptions, Pushed};
 use crate::oci::{ClientOptions, Destination, Progress, resolve};
-use crate::package::artifact::{Artifact, Blob, BlobSource, Content};
-use crate::reference::{Digest, Locator, Place, Reference, Tag, Target};
+use crate::package::artifact::{Artifact, ArtifactBlob, BlobContent, FileSource};
+use crate::reference::{ArtifactStore, Digest, Locator, Reference, Tag, Target};
 use crate::report::Outcome;
 use crate::world::World;
 
@@ -73,7 +71,7 @@ pub fn copy(
     }
     let runtime = crate::oci::runtime().map_err(Failure::from)?;
     let result = runtime.block_on(async {
-        let origin = Origin::open(&locator.place, from, world, progress)?;
+        let origin = ChartSource::open(&locator.place, from, world, progress)?;
         let at = origin.resolve(locator, options.devel, None).await?;
         let reference = locator.place.with(&at);
         let image = origin.image(&at, &reference).await?;
@@ -87,7 +85,7 @@ pub fn copy(
         let names = (named.name, named.version);
         let artifact = artifact_of(image.bytes, image.digest, &blobs, names, &locator.place);
         let destination = resolve(target, &artifact, options.allow_mismatch)?;
-        let copy = Copy {
+        let copy = CopyRun {
             origin: &origin,
             place: &locator.place,
             artifact: &artifact,
@@ -119,19 +117,19 @@ pub(in crate::oci) fn artifact_of(
     digest: Digest,
     blobs: &[Descriptor],
     (name, version): (String, String),
-    place: &Place,
+    place: &ArtifactStore,
 ) -> Artifact {
     let blobs = blobs
         .iter()
-        .map(|descriptor| Blob {
+        .map(|descriptor| ArtifactBlob {
             media_type: media_type(&descriptor.media_type),
             digest: descriptor.digest.clone(),
             size: descriptor.size,
             content: match place {
-                Place::Layout(dir) => Content::Stream(Arc::new(OnDisk {
+                ArtifactStore::Layout(dir) => BlobContent::Stream(Arc::new(FileSource {
                     path: layout_read::blob_path(dir, &descriptor.digest),
                 })),
-                Place::Registry(_) => Content::Memory(Arc::from([])),
+                ArtifactStore::Registry(_) => BlobContent::Memory(Arc::from([])),
             },
         })
         .collect();
@@ -175,9 +173,9 @@ fn media_type(text: &str) -> &'static str {
     .unwrap_or("application/octet-stream")
 }
 
-struct Copy<'a> {
-    origin: &'a Origin<'a>,
-    place: &'a Place,
+struct CopyRun<'a> {
+    origin: &'a ChartSource<'a>,
+    place: &'a ArtifactStore,
     artifact: &'a Artifact,
     options: &'a PushOptions,
     referrers: bool,
@@ -186,7 +184,7 @@ struct Copy<'a> {
 /// What became of the chart, and how many manifests were taken along with it.
 type Reached = std::result::Result<(Pushed, Option<usize>), Failure>;
 
-impl Copy<'_> {
+impl CopyRun<'_> {
     async fn run(
         &self,
         destination: &Destination,
@@ -215,8 +213,8 @@ impl Copy<'_> {
     /// A registry's blobs must be fetched; where it is the one that is pushed to, they may be mounted.
     fn supply(&self, host: &str) -> Option<BlobFetcher<'_>> {
         match self.place {
-            Place::Layout(_) => None,
-            Place::Registry(source) => Some(BlobFetcher {
+            ArtifactStore::Layout(_) => None,
+            ArtifactStore::Registry(source) => Some(BlobFetcher {
                 origin: self.origin,
                 mount: Some(source).filter(|source| source.host() == host),
             }),
@@ -256,7 +254,7 @@ impl Copy<'_> {
         let host = reference.repository.host();
         let supply = self.supply(host);
         let mount = supply.as_ref().and_then(|supply| supply.mount);
-        let subject = Subject::Write(&reference.repository, mount);
+        let subject = AccessScope::Write(&reference.repository, mount);
         let push = Push {
             client: Client::new(subject, client, world, progress)?,
             artifact: self.artifact,
@@ -295,16 +293,5 @@ impl Copy<'_> {
             .collect();
         fill(&mut artifact, &wanted, self.supply("").as_ref(), progress).await?;
         file::push(&artifact, path, self.options)
-    }
-}
-
-/// A blob of a layout.
-struct OnDisk {
-    path: std::path::PathBuf,
-}
-
-impl BlobSource for OnDisk {
-    fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
-        io::copy(&mut fs::File::open(&self.path)?, out).map(|_| ())
     }
 }

@@ -19,12 +19,12 @@ use crate::oci::error::ClientError;
 use crate::oci::failure::Failure;
 use crate::oci::layout;
 use crate::oci::layout::read as layout_read;
-use crate::oci::pull::chart_source::Origin;
+use crate::oci::pull::chart_source::ChartSource;
 use crate::oci::push::policy::{IfExists, PushOptions};
 use crate::oci::push::send_blobs;
 use crate::oci::sign;
 use crate::package::artifact::Artifact;
-use crate::reference::{At, Digest, Place, Tag};
+use crate::reference::{ArtifactStore, At, Digest, Tag};
 
 /// The most manifests that are taken along.
 const MAX_REFERRERS: usize = 200;
@@ -40,15 +40,15 @@ pub(in crate::oci) enum Sink<'s> {
 
 /// A copy, as far as what it takes along must know it.
 pub(in crate::oci) struct ReferrerCopy<'s> {
-    pub(in crate::oci) origin: &'s Origin<'s>,
-    pub(in crate::oci) place: &'s Place,
+    pub(in crate::oci) origin: &'s ChartSource<'s>,
+    pub(in crate::oci) place: &'s ArtifactStore,
     pub(in crate::oci) supply: Option<BlobFetcher<'s>>,
     pub(in crate::oci) sink: Sink<'s>,
     pub(in crate::oci) progress: &'s dyn Progress,
 }
 
 /// A manifest that was found.
-struct Found {
+struct ReferrerManifest {
     artifact: Artifact,
     kind: String,
     subject: Digest,
@@ -94,7 +94,7 @@ impl ReferrerCopy<'_> {
         Err(ClientError::Setup(message).into())
     }
 
-    fn found(&self, bytes: Vec<u8>, subject: &Digest) -> Result<Found, Failure> {
+    fn found(&self, bytes: Vec<u8>, subject: &Digest) -> Result<ReferrerManifest, Failure> {
         let digest = digest_of(&bytes);
         let wrong = |reason: String| {
             ClientError::Setup(format!(
@@ -119,15 +119,15 @@ impl ReferrerCopy<'_> {
             .collect::<Result<Vec<_>, _>>()
             .map_err(wrong)?;
         let kind = text(&manifest, "artifactType").or_else(|| text(config, "mediaType"));
-        Ok(Found {
+        Ok(ReferrerManifest {
             artifact: artifact_of(bytes, digest, &blobs, (String::new(), String::new()), self.place),
             kind: kind.unwrap_or_default(),
             subject: subject.clone(),
         })
     }
 
-    async fn put(&self, found: Found) -> Result<(), Failure> {
-        let Found {
+    async fn put(&self, found: ReferrerManifest) -> Result<(), Failure> {
+        let ReferrerManifest {
             mut artifact,
             kind,
             subject,
@@ -175,7 +175,7 @@ impl ReferrerCopy<'_> {
     }
 }
 
-impl Origin<'_> {
+impl ChartSource<'_> {
     /// The digests of all that names this manifest as its subject.
     async fn referrers(&self, subject: &Digest) -> Result<Vec<Digest>, Failure> {
         match self {

@@ -9,7 +9,7 @@ use crate::fsio::{self, AtomicFile, reason};
 use crate::oci::failure::Failure;
 use crate::oci::layout::disk;
 use crate::oci::push::policy::{Plan, PushOptions, Pushed, plan};
-use crate::package::artifact::{Artifact, Blob};
+use crate::package::artifact::{Artifact, ArtifactBlob};
 use crate::reference::Digest;
 
 /// Why an archive could not be written.
@@ -117,7 +117,7 @@ fn digest_of(path: &Path) -> io::Result<Option<Digest>> {
 }
 
 /// `false` when the file has appeared meanwhile and `replace` is not set.
-fn write(blob: &Blob, path: &Path, replace: bool) -> io::Result<bool> {
+fn write(blob: &ArtifactBlob, path: &Path, replace: bool) -> io::Result<bool> {
     if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir)?;
     }

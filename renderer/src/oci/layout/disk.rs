@@ -4,15 +4,15 @@ use std::io::{self, Write};
 
 use sha2::Digest as _;
 
-use crate::package::artifact::{Blob, Content};
+use crate::package::artifact::{ArtifactBlob, BlobContent, HashingWriter};
 use crate::reference::Digest;
 
 /// Writes the blob; fails when its bytes are not those of its digest.
-pub(in crate::oci) fn write_blob(blob: &Blob, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::oci) fn write_blob(blob: &ArtifactBlob, out: &mut dyn Write) -> io::Result<()> {
     match &blob.content {
-        Content::Memory(bytes) => out.write_all(bytes),
-        Content::Stream(source) => {
-            let mut hashing = Hashing {
+        BlobContent::Memory(bytes) => out.write_all(bytes),
+        BlobContent::Stream(source) => {
+            let mut hashing = HashingWriter {
                 out,
                 hash: sha2::Sha256::new(),
             };
@@ -27,22 +27,5 @@ pub(in crate::oci) fn write_blob(blob: &Blob, out: &mut dyn Write) -> io::Result
                 ))
             }
         }
-    }
-}
-
-struct Hashing<'o> {
-    out: &'o mut dyn Write,
-    hash: sha2::Sha256,
-}
-
-impl Write for Hashing<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        self.hash.update(bytes.get(..written).unwrap_or_default());
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 }

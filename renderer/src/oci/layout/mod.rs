@@ -22,9 +22,9 @@ use crate::fsio::{self, AtomicFile, reason};
 use crate::oci::Progress;
 use crate::oci::failure::Failure;
 use crate::oci::push::policy::{
-    IfExists, Plan, PushOptions, Pushed, Tagged, all_tags, is_version, plan, pushed,
+    IfExists, Plan, PushOptions, Pushed, TagResult, all_tags, is_version, plan, pushed,
 };
-use crate::package::artifact::{Artifact, Blob, Content};
+use crate::package::artifact::{Artifact, ArtifactBlob, BlobContent};
 use crate::reference::{Digest, Tag};
 use crate::report::Outcome;
 
@@ -124,7 +124,7 @@ pub(in crate::oci) fn push(
             sends = true;
         }
         ours |= outcome != Outcome::Skipped;
-        list.push(Tagged {
+        list.push(TagResult {
             tag: tag.clone(),
             outcome,
             existing_digest,
@@ -167,7 +167,7 @@ pub(in crate::oci) fn missing(
 
 /// Which of the artifact's blobs are not there.
 pub(in crate::oci) fn absent(artifact: &Artifact, dir: &Path) -> Vec<Digest> {
-    let there = |blob: &&Blob| {
+    let there = |blob: &&ArtifactBlob| {
         let path = crate::oci::layout::read::blob_path(dir, &blob.digest);
         holds(&path, blob).unwrap_or(false)
     };
@@ -360,11 +360,11 @@ fn name_of(entry: &Value) -> Option<&str> {
 fn write_blobs(artifact: &Artifact, dir: &Path, progress: &dyn Progress) -> Result<(), LayoutError> {
     let folder = dir.join("blobs").join("sha256");
     std::fs::create_dir_all(&folder).map_err(LayoutError::io(&folder, "made"))?;
-    let manifest = Blob {
+    let manifest = ArtifactBlob {
         media_type: Artifact::MANIFEST_TYPE,
         digest: artifact.digest.clone(),
         size: artifact.size(),
-        content: Content::Memory(Arc::from(artifact.manifest.as_slice())),
+        content: BlobContent::Memory(Arc::from(artifact.manifest.as_slice())),
     };
     for blob in artifact.blobs.iter().chain([&manifest]) {
         let written = write_blob(blob, &folder)?;
@@ -374,7 +374,7 @@ fn write_blobs(artifact: &Artifact, dir: &Path, progress: &dyn Progress) -> Resu
 }
 
 /// Whether the file has the blob's bytes: it is read, as one that was damaged may have its length.
-fn holds(path: &Path, blob: &Blob) -> io::Result<bool> {
+fn holds(path: &Path, blob: &ArtifactBlob) -> io::Result<bool> {
     let found = std::fs::metadata(path)?;
     if !found.is_file() || found.len() != blob.size {
         return Ok(false);
@@ -384,7 +384,7 @@ fn holds(path: &Path, blob: &Blob) -> io::Result<bool> {
 }
 
 /// `false` when it was there. What has other bytes is damaged, and is written again.
-fn write_blob(blob: &Blob, folder: &Path) -> Result<bool, LayoutError> {
+fn write_blob(blob: &ArtifactBlob, folder: &Path) -> Result<bool, LayoutError> {
     let path = folder.join(Digest::hex(&blob.digest));
     match holds(&path, blob) {
         Ok(true) => return Ok(false),

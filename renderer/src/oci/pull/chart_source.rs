@@ -3,35 +3,35 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::oci::client::image::{Descriptor, Image, Named};
-use crate::oci::client::{Client, Subject};
+use crate::oci::client::image::{ChartManifest, Descriptor, NamedDescriptor};
+use crate::oci::client::{AccessScope, Client};
 use crate::oci::failure::Failure;
 use crate::oci::layout::read as layout_read;
 use crate::oci::{ClientOptions, Progress};
-use crate::reference::{At, Locator, Place, Tag};
+use crate::reference::{ArtifactStore, At, Locator, Tag};
 use crate::semver::{self, Constraint};
-use crate::version::Version;
+use crate::version::ChartVersion;
 use crate::world::World;
 
 /// A place, opened for reading.
-pub(in crate::oci) enum Origin<'a> {
+pub(in crate::oci) enum ChartSource<'a> {
     Registry(Box<Client<'a>>),
     Layout(&'a PathBuf),
 }
 
-impl<'a> Origin<'a> {
+impl<'a> ChartSource<'a> {
     pub(in crate::oci) fn open(
-        place: &'a Place,
+        place: &'a ArtifactStore,
         options: &'a ClientOptions,
         world: &'a dyn World,
         progress: &'a dyn Progress,
     ) -> Result<Self, Failure> {
         Ok(match place {
-            Place::Registry(repository) => {
-                let client = Client::new(Subject::Read(repository), options, world, progress)?;
+            ArtifactStore::Registry(repository) => {
+                let client = Client::new(AccessScope::Read(repository), options, world, progress)?;
                 Self::Registry(Box::new(client))
             }
-            Place::Layout(dir) => Self::Layout(dir),
+            ArtifactStore::Layout(dir) => Self::Layout(dir),
         })
     }
 
@@ -44,12 +44,12 @@ impl<'a> Origin<'a> {
     }
 
     /// The manifest of a chart. A tag is resolved here, and nowhere else.
-    pub(in crate::oci) async fn image(&self, at: &At, reference: &str) -> Result<Image, Failure> {
+    pub(in crate::oci) async fn image(&self, at: &At, reference: &str) -> Result<ChartManifest, Failure> {
         let bytes = match self {
             Self::Registry(client) => client.manifest(at).await?,
             Self::Layout(dir) => layout_read::manifest(dir, at)?,
         };
-        Image::parse(bytes).map_err(|reason| not_a_chart(reference, reason))
+        ChartManifest::parse(bytes).map_err(|reason| not_a_chart(reference, reason))
     }
 
     /// Streams a blob to what `open` makes for each attempt; returns the one that got all of it.
@@ -65,9 +65,13 @@ impl<'a> Origin<'a> {
     }
 
     /// What the config blob says the chart is.
-    pub(in crate::oci) async fn named(&self, image: &Image, reference: &str) -> Result<Named, Failure> {
+    pub(in crate::oci) async fn named(
+        &self,
+        image: &ChartManifest,
+        reference: &str,
+    ) -> Result<NamedDescriptor, Failure> {
         let config = self.blob(&image.config, || Ok(Vec::new())).await?;
-        Named::parse(&config).map_err(|reason| not_a_chart(reference, reason))
+        NamedDescriptor::parse(&config).map_err(|reason| not_a_chart(reference, reason))
     }
 
     /// What the locator names; without tag and digest the newest version, one before a release only
@@ -85,7 +89,7 @@ impl<'a> Origin<'a> {
         let versions: Vec<String> = tags.iter().map(|tag| tag.as_str().replace('_', "+")).collect();
         let newest = versions
             .iter()
-            .filter_map(|text| Version::parse(text))
+            .filter_map(|text| ChartVersion::parse(text))
             .filter(|version| match range {
                 // Masterminds' rule for what comes before a release holds in a range.
                 Some(range) => semver::Version::parse(version.as_str()).is_ok_and(|one| range.check(&one)),

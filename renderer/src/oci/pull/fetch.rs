@@ -9,15 +9,15 @@ use sha2::Digest as _;
 use url::Url;
 
 use crate::oci::auth::challenge as auth;
-use crate::oci::cache::{Cache, Tee};
+use crate::oci::cache::{BlobCache, Tee};
 use crate::oci::client::image::{Descriptor, MAX_LAYER};
-use crate::oci::client::transport::{Call, Fault, Transport};
-use crate::oci::client::{Client, Subject, persistently};
+use crate::oci::client::transport::{Call, RequestFailure, Transport};
+use crate::oci::client::{AccessScope, Client, persistently};
 use crate::oci::error::ClientError;
 use crate::oci::failure::Failure;
-use crate::oci::pull::chart_source::{Origin, disk, not_a_chart};
+use crate::oci::pull::chart_source::{ChartSource, disk, not_a_chart};
 use crate::oci::{ClientOptions, Progress, Secret};
-use crate::reference::{At, Digest, Place, Repository, Tag};
+use crate::reference::{ArtifactStore, At, Digest, Repository, Tag};
 use crate::world::World;
 
 /// Fetches, over connections that are kept. Every method blocks until it is done.
@@ -64,7 +64,7 @@ impl<'a> Fetcher<'a> {
         let transport = Rc::clone(&self.transport);
         Client::over(
             transport,
-            Subject::Read(repository),
+            AccessScope::Read(repository),
             self.options,
             self.world,
             self.progress,
@@ -93,11 +93,11 @@ impl<'a> Fetcher<'a> {
         provenance: bool,
         to: &Path,
     ) -> Result<(Digest, Option<Vec<u8>>), Failure> {
-        let place = Place::Registry(repository.clone());
+        let place = ArtifactStore::Registry(repository.clone());
         let at = At::Tag(tag.clone());
         let reference = place.with(&at);
         self.runtime.block_on(async {
-            let origin = Origin::Registry(Box::new(self.client(repository)?));
+            let origin = ChartSource::Registry(Box::new(self.client(repository)?));
             let image = origin.image(&at, &reference).await?;
             let layer = image.layer().map_err(|reason| not_a_chart(&reference, reason))?;
             check(&reference, expected, &layer.digest)?;
@@ -185,7 +185,10 @@ impl<'a> Fetcher<'a> {
         Ok(digest)
     }
 
-    async fn persistently<T>(&self, operation: impl AsyncFn() -> Result<T, Fault>) -> Result<T, ClientError> {
+    async fn persistently<T>(
+        &self,
+        operation: impl AsyncFn() -> Result<T, RequestFailure>,
+    ) -> Result<T, ClientError> {
         let (world, progress) = (self.world, self.progress);
         persistently(&self.transport, self.options, world, progress, operation).await
     }
@@ -194,7 +197,7 @@ impl<'a> Fetcher<'a> {
         &self,
         url: &Url,
         header: Option<&HeaderValue>,
-    ) -> Result<crate::oci::client::transport::Reply, Fault> {
+    ) -> Result<crate::oci::client::transport::Reply, RequestFailure> {
         let reply = self
             .transport
             .send(&Call::new(Method::GET, url.clone()), header)
@@ -220,7 +223,7 @@ fn any_size(digest: &Digest) -> Descriptor {
 }
 
 /// Not kept is only slower next time.
-fn remember(cache: &Cache, digest: &Digest, file: &Path) {
+fn remember(cache: &BlobCache, digest: &Digest, file: &Path) {
     let Some(mut draft) = cache.draft(digest) else {
         return;
     };

@@ -17,10 +17,10 @@ use crate::chart::archive;
 use crate::chart::metadata::Metadata;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio::{self, AtomicDir, AtomicFile};
-use crate::oci::client::image::{Descriptor, Image, Named};
+use crate::oci::client::image::{ChartManifest, Descriptor, NamedDescriptor};
 use crate::oci::failure::Failure;
 use crate::oci::layout::archive_file::provenance_of;
-use crate::oci::pull::chart_source::{Origin, disk, make_dir, not_a_chart};
+use crate::oci::pull::chart_source::{ChartSource, disk, make_dir, not_a_chart};
 use crate::oci::sign::{self, Subjected, VerifyingKey};
 use crate::oci::{ClientOptions, Progress};
 use crate::provenance::{self, Claim, Keyring, Signer};
@@ -80,7 +80,7 @@ pub fn pull(
 ) -> Result<Pulled> {
     let runtime = crate::oci::runtime().map_err(Failure::from)?;
     let result = runtime.block_on(async {
-        let pull = Pull::open(locator, options, client, world, progress).await?;
+        let pull = PullRun::open(locator, options, client, world, progress).await?;
         pull.run(world.now()).await
     });
     runtime.shutdown_background();
@@ -88,7 +88,7 @@ pub fn pull(
 }
 
 fn check_expected(
-    image: &Image,
+    image: &ChartManifest,
     reference: &str,
     expected: Option<&Digest>,
 ) -> std::result::Result<(), Failure> {
@@ -102,16 +102,16 @@ fn check_expected(
     }
 }
 
-struct Pull<'a> {
-    origin: Origin<'a>,
+struct PullRun<'a> {
+    origin: ChartSource<'a>,
     reference: String,
-    image: Image,
-    named: Named,
+    image: ChartManifest,
+    named: NamedDescriptor,
     options: &'a PullOptions,
     progress: &'a dyn Progress,
 }
 
-impl<'a> Pull<'a> {
+impl<'a> PullRun<'a> {
     /// Finds the chart, and checks what can be checked of it before anything is fetched.
     async fn open(
         locator: &'a Locator,
@@ -120,7 +120,7 @@ impl<'a> Pull<'a> {
         world: &'a dyn World,
         progress: &'a dyn Progress,
     ) -> Result<Self> {
-        let origin = Origin::open(&locator.place, client, world, progress)?;
+        let origin = ChartSource::open(&locator.place, client, world, progress)?;
         let at = origin
             .resolve(locator, options.devel, options.range.as_ref())
             .await?;
@@ -227,7 +227,7 @@ impl<'a> Pull<'a> {
     }
 
     fn check_names(&self, found: &Metadata) -> Result<()> {
-        let Named { name, version } = &self.named;
+        let NamedDescriptor { name, version } = &self.named;
         if (&found.name, &found.version) == (name, version) {
             return Ok(());
         }
@@ -293,7 +293,7 @@ pub fn verify_provenance(
     };
     let runtime = crate::oci::runtime().map_err(Failure::from)?;
     let result = runtime.block_on(async {
-        let pull = Pull::open(locator, &options, client, world, progress).await?;
+        let pull = PullRun::open(locator, &options, client, world, progress).await?;
         let (layer, _, signer) = pull.vouched(world.now()).await?;
         let signer = signer.ok_or_else(|| provenance::missing(&pull.reference))?;
         Ok(Vouched {

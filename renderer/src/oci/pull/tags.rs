@@ -1,10 +1,10 @@
 //! The tags of a place, in an order that people can use.
 
 use crate::oci::failure::Failure;
-use crate::oci::pull::chart_source::Origin;
+use crate::oci::pull::chart_source::ChartSource;
 use crate::oci::{ClientOptions, Progress};
-use crate::reference::{Place, Tag};
-use crate::version::Version;
+use crate::reference::{ArtifactStore, Tag};
+use crate::version::ChartVersion;
 use crate::world::World;
 
 /// A tag.
@@ -17,8 +17,8 @@ pub struct Listed {
 }
 
 impl Listed {
-    fn parsed(&self) -> Option<Version<'_>> {
-        self.version.as_deref().and_then(Version::parse)
+    fn parsed(&self) -> Option<ChartVersion<'_>> {
+        self.version.as_deref().and_then(ChartVersion::parse)
     }
 }
 
@@ -27,14 +27,14 @@ impl Listed {
 /// # Errors
 /// A registry that is not reached, refuses or lies; a layout that is not there.
 pub fn tags(
-    place: &Place,
+    place: &ArtifactStore,
     client: &ClientOptions,
     world: &dyn World,
     progress: &dyn Progress,
 ) -> Result<Vec<Listed>, Failure> {
     let runtime = crate::oci::runtime()?;
     let tags = runtime.block_on(async {
-        let origin = Origin::open(place, client, world, progress)?;
+        let origin = ChartSource::open(place, client, world, progress)?;
         origin.tags().await
     });
     runtime.shutdown_background();
@@ -46,7 +46,7 @@ fn ordered(tags: Vec<Tag>) -> Vec<Listed> {
         .into_iter()
         .map(|tag| {
             let version = tag.as_str().replace('_', "+");
-            let version = Version::parse(&version).is_some().then_some(version);
+            let version = ChartVersion::parse(&version).is_some().then_some(version);
             Listed { tag, version }
         })
         .collect();

@@ -8,11 +8,11 @@ use std::io;
 use crate::chart::compare::is_same_content;
 use crate::chart::load;
 use crate::oci::client::Client;
-use crate::oci::client::image::{Descriptor, Image};
+use crate::oci::client::image::{ChartManifest, Descriptor};
 use crate::oci::client::manifest::ManifestRead;
 use crate::oci::error::ClientError;
 use crate::package::MEMORY_LIMIT;
-use crate::package::artifact::{Artifact, Content};
+use crate::package::artifact::{Artifact, BlobContent};
 use crate::reference::Digest;
 
 /// The largest archive that is compared by its files, in bytes: it is held in memory.
@@ -57,7 +57,7 @@ pub(in crate::oci) async fn find(
     found: &ManifestRead,
 ) -> Result<Option<Equivalent>, ClientError> {
     // What is no chart's manifest is another one than ours.
-    let Ok(image) = Image::parse(found.bytes.clone()) else {
+    let Ok(image) = ChartManifest::parse(found.bytes.clone()) else {
         return Ok(None);
     };
     let Ok(layer) = image.layer() else {
@@ -79,7 +79,7 @@ pub(in crate::oci) async fn find(
 }
 
 /// It has all blobs of ours, and none besides but a provenance file.
-fn has_same_blobs(artifact: &Artifact, image: &Image) -> bool {
+fn has_same_blobs(artifact: &Artifact, image: &ChartManifest) -> bool {
     let ours = |digest: &Digest| artifact.blobs.iter().any(|blob| blob.digest == *digest);
     let theirs = |digest: &Digest| {
         image.config.digest == *digest || image.layers.iter().any(|layer| layer.digest == *digest)
@@ -93,7 +93,7 @@ fn has_same_blobs(artifact: &Artifact, image: &Image) -> bool {
 }
 
 /// Chart.yaml as JSON is written alike by all tools: where it differs nothing else need be fetched.
-fn has_same_config(artifact: &Artifact, image: &Image) -> bool {
+fn has_same_config(artifact: &Artifact, image: &ChartManifest) -> bool {
     let config = artifact
         .blobs
         .iter()
@@ -117,7 +117,7 @@ async fn has_same_files(
     if ours.size > MAX_COMPARED || theirs.size > MAX_COMPARED {
         return Ok(false);
     }
-    let Content::Memory(ours) = &ours.content else {
+    let BlobContent::Memory(ours) = &ours.content else {
         return Ok(false);
     };
     let theirs = match client.blob(theirs, || Ok::<_, io::Error>(Vec::new())).await {

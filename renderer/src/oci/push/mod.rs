@@ -7,17 +7,17 @@ pub(in crate::oci) mod publish;
 use futures_util::future::try_join_all;
 
 use crate::oci::client::manifest::ManifestRead;
-use crate::oci::client::{Client, Subject};
+use crate::oci::client::{AccessScope, Client};
 use crate::oci::copy::blob_fetcher::BlobFetcher;
 use crate::oci::error::ClientError;
 use crate::oci::failure::Failure;
 use crate::oci::push::equivalence::Equivalent;
 use crate::oci::push::policy::{
-    IfExists, Plan, PushOptions, Pushed, Tagged, all_tags, is_version, plan, pushed,
+    IfExists, Plan, PushOptions, Pushed, TagResult, all_tags, is_version, plan, pushed,
 };
-use crate::oci::sign::{self, Signer};
+use crate::oci::sign::{self, CosignSigner};
 use crate::oci::{ClientOptions, Progress};
-use crate::package::artifact::{Artifact, Blob};
+use crate::package::artifact::{Artifact, ArtifactBlob};
 use crate::reference::{At, Digest, Reference, Tag};
 use crate::report::Outcome;
 use crate::world::World;
@@ -36,7 +36,7 @@ pub(in crate::oci) fn push(
 ) -> Result<Pushed, Failure> {
     let runtime = crate::oci::runtime()?;
     let result = runtime.block_on(async {
-        let subject = Subject::Write(&reference.repository, None);
+        let subject = AccessScope::Write(&reference.repository, None);
         let push = Push {
             client: Client::new(subject, client, world, progress)?,
             artifact,
@@ -81,7 +81,7 @@ struct Reconciled<'t> {
 
 /// A manifest that a tag is to have.
 #[derive(Clone, Copy)]
-struct Wanted<'w> {
+struct TagTarget<'w> {
     digest: &'w Digest,
     bytes: &'w [u8],
     media_type: &'static str,
@@ -120,8 +120,8 @@ impl Push<'_> {
         state.all().any(|one| one.sends() && ours(one))
     }
 
-    fn ours(&self) -> Wanted<'_> {
-        Wanted {
+    fn ours(&self) -> TagTarget<'_> {
+        TagTarget {
             digest: &self.artifact.digest,
             bytes: &self.artifact.manifest,
             media_type: Artifact::MANIFEST_TYPE,
@@ -130,11 +130,11 @@ impl Push<'_> {
 
     /// The manifest that a tag is to have: ours, unless the version's tag keeps another one that the tag has to agree
     /// with. A tag that moves always does.
-    fn wanted<'w>(&'w self, own: &'w TagState<'_>, tag: &Tag) -> Wanted<'w> {
+    fn wanted<'w>(&'w self, own: &'w TagState<'_>, tag: &Tag) -> TagTarget<'w> {
         let moves = self.options.moved_tags.contains(tag);
         let is_kept = own.equivalent.is_some() || (moves && own.plan == Plan::Done(Outcome::Skipped));
         match own.existing.as_ref().filter(|_| is_kept && tag != own.tag) {
-            Some(kept) => Wanted {
+            Some(kept) => TagTarget {
                 digest: &kept.digest,
                 bytes: &kept.bytes,
                 media_type: kept.media_type,
@@ -144,7 +144,7 @@ impl Push<'_> {
     }
 
     /// Puts a manifest at a tag, and sees that it stays.
-    async fn place(&self, tag: &Tag, wanted: Wanted<'_>) -> Result<(), Failure> {
+    async fn place(&self, tag: &Tag, wanted: TagTarget<'_>) -> Result<(), Failure> {
         let at = At::Tag(tag.clone());
         self.client
             .put(&at, wanted.media_type, wanted.bytes, wanted.digest)
@@ -168,7 +168,7 @@ impl Push<'_> {
         format!("{}:{tag}", self.reference.repository)
     }
 
-    async fn head(&self, tag: &Tag, wanted: Wanted<'_>) -> Result<Option<Digest>, ClientError> {
+    async fn head(&self, tag: &Tag, wanted: TagTarget<'_>) -> Result<Option<Digest>, ClientError> {
         let size = wanted.bytes.len() as u64;
         self.client.head_manifest(tag, (wanted.digest, size)).await
     }
@@ -193,7 +193,7 @@ impl Push<'_> {
         &self,
         tag: &'t Tag,
         if_exists: IfExists,
-        wanted: Wanted<'_>,
+        wanted: TagTarget<'_>,
     ) -> Result<TagState<'t>, Failure> {
         let found = self.head(tag, wanted).await?;
         let differs = found.as_ref().is_some_and(|digest| digest != wanted.digest);
@@ -242,7 +242,7 @@ impl Push<'_> {
             _ => None,
         };
         let equivalent = state.own.equivalent.clone().map(Box::new);
-        let list: Vec<Tagged> = std::iter::once(state.own)
+        let list: Vec<TagResult> = std::iter::once(state.own)
             .chain(state.others)
             .filter_map(TagState::into_tagged)
             .collect();
@@ -261,7 +261,7 @@ impl Push<'_> {
     }
 
     /// Signs what is at the tags, unless that is another chart everywhere.
-    async fn sign(&self, state: &Reconciled<'_>, signer: &Signer) -> Result<Option<Outcome>, Failure> {
+    async fn sign(&self, state: &Reconciled<'_>, signer: &CosignSigner) -> Result<Option<Outcome>, Failure> {
         if state.all().all(|one| one.plan == Plan::Done(Outcome::Skipped)) {
             return Ok(None);
         }
@@ -270,7 +270,7 @@ impl Push<'_> {
             .existing
             .as_ref()
             .filter(|_| state.own.equivalent.is_some());
-        let target = sign::Target {
+        let target = sign::SignTarget {
             repository: &self.reference.repository,
             digest: same_chart.map_or(&self.artifact.digest, |found| &found.digest),
             manifest: same_chart.map_or(&self.artifact.manifest, |found| &found.bytes),
@@ -296,7 +296,7 @@ pub(in crate::oci) async fn send_blobs(
 
 async fn send_blob(
     client: &Client<'_>,
-    blob: &Blob,
+    blob: &ArtifactBlob,
     supply: Option<&BlobFetcher<'_>>,
     progress: &dyn Progress,
 ) -> Result<(), Failure> {
@@ -312,7 +312,11 @@ async fn send_blob(
     Ok(())
 }
 
-async fn send_from(client: &Client<'_>, supply: &BlobFetcher<'_>, blob: &Blob) -> Result<(), Failure> {
+async fn send_from(
+    client: &Client<'_>,
+    supply: &BlobFetcher<'_>,
+    blob: &ArtifactBlob,
+) -> Result<(), Failure> {
     if let Some(from) = supply.mount
         && client.mount(blob, from).await?
     {
@@ -332,11 +336,11 @@ impl TagState<'_> {
         matches!(self.plan, Plan::Send(_))
     }
 
-    fn into_tagged(self) -> Option<Tagged> {
+    fn into_tagged(self) -> Option<TagResult> {
         let (Plan::Send(outcome) | Plan::Done(outcome)) = self.plan else {
             return None;
         };
-        Some(Tagged {
+        Some(TagResult {
             tag: self.tag.clone(),
             outcome,
             existing_digest: self.existing.map(|found| found.digest),

@@ -1,7 +1,7 @@
 //! The push policy as a pure function, and what a push comes to.
 
 use crate::oci::push::equivalence::Equivalent;
-use crate::oci::sign::Signer;
+use crate::oci::sign::CosignSigner;
 use crate::package::artifact::Artifact;
 use crate::reference::{Digest, Tag};
 use crate::report::Outcome;
@@ -35,7 +35,7 @@ pub struct PushOptions {
     /// Only look, and say what would be done.
     pub check: bool,
     /// Sign what is at the tag afterwards, unless that is another chart. Registries only.
-    pub signer: Option<Signer>,
+    pub signer: Option<CosignSigner>,
 }
 
 /// What a push came to.
@@ -49,7 +49,7 @@ pub struct Pushed {
     /// archives, which have no manifest.
     pub existing_digest: Option<Digest>,
     /// What became of the other tags, in the order asked for.
-    pub tags: Vec<Tagged>,
+    pub tags: Vec<TagResult>,
     /// Signed or unchanged, where it was asked for.
     pub signature: Option<Outcome>,
     /// With `unchanged`: what is there instead of ours, where it is the same chart under another digest.
@@ -58,7 +58,7 @@ pub struct Pushed {
 
 /// What became of one of several tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tagged {
+pub struct TagResult {
     /// The tag.
     pub tag: Tag,
     /// Created, unchanged, replaced or skipped.
@@ -114,7 +114,7 @@ pub(in crate::oci) fn is_version(artifact: &Artifact, tag: &Tag) -> bool {
 }
 
 /// The chart's own tag and the others, as a push reports them.
-pub(in crate::oci) fn pushed(reference: String, list: Vec<Tagged>) -> Option<Pushed> {
+pub(in crate::oci) fn pushed(reference: String, list: Vec<TagResult>) -> Option<Pushed> {
     let mut list = list.into_iter();
     let own = list.next()?;
     Some(Pushed {

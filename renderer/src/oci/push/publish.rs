@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::oci::client::cancellation::Cancellation;
 use crate::oci::client::transport::Transport;
-use crate::oci::client::{Client, Subject};
+use crate::oci::client::{AccessScope, Client};
 use crate::oci::failure::Failure;
 use crate::oci::push::Push;
 use crate::oci::push::policy::{PushOptions, Pushed};
@@ -289,7 +289,7 @@ impl Send<'_> {
         };
         let result = match &ready.destination {
             Destination::Registry(reference) => {
-                let subject = Subject::Write(&reference.repository, None);
+                let subject = AccessScope::Write(&reference.repository, None);
                 let transport = Rc::clone(&self.transport);
                 match Client::over(transport, subject, self.client, self.world, self.progress) {
                     Ok(client) => {

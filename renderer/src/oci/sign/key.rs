@@ -103,7 +103,7 @@ pub struct NewPair {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Document {
+struct EncryptedKeyFile {
     kdf: Kdf,
     cipher: Cipher,
     ciphertext: String,
@@ -141,7 +141,7 @@ impl SigningKey {
             .iter()
             .find_map(|label| pem_body(text, label))
             .ok_or(KeyError::Pem(PRIVATE))?;
-        let document: Document = serde_json::from_slice(&body).map_err(|_| KeyError::Document)?;
+        let document: EncryptedKeyFile = serde_json::from_slice(&body).map_err(|_| KeyError::Document)?;
         let plain = open(&document, password)?;
         Self::from_pkcs8(&plain)
     }
@@ -261,8 +261,8 @@ fn secretbox(password: &Secret, salt: &[u8], cost: u8) -> Result<XSalsa20Poly130
     XSalsa20Poly1305::new_from_slice(&*key).map_err(|_| KeyError::Document)
 }
 
-fn open(document: &Document, password: &Secret) -> Result<Zeroizing<Vec<u8>>, KeyError> {
-    let Document {
+fn open(document: &EncryptedKeyFile, password: &Secret) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+    let EncryptedKeyFile {
         kdf,
         cipher,
         ciphertext,
@@ -281,7 +281,7 @@ fn open(document: &Document, password: &Secret) -> Result<Zeroizing<Vec<u8>>, Ke
 fn seal(plain: &[u8], password: &Secret, salt: &[u8], nonce: &[u8; NONCE]) -> Result<String, KeyError> {
     let secretbox = secretbox(password, salt, COST)?;
     let sealed = secretbox.encrypt(&Nonce::from(*nonce), plain);
-    let document = Document {
+    let document = EncryptedKeyFile {
         kdf: Kdf {
             name: "scrypt".to_owned(),
             params: Params {

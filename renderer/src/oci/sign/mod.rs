@@ -9,21 +9,21 @@ use std::sync::Arc;
 use serde_json::json;
 
 pub use self::key::{KeyError, MAX_KEY_FILE, NewPair, SigningKey, VerifyingKey};
-use self::signature_lookup::Found;
+use self::signature_lookup::LookupFindings;
 pub(super) use self::signature_lookup::{Shelf, check};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::client::referrers::{Referring, digest_of, suffixed};
-use crate::oci::client::{Client, Subject};
+use crate::oci::client::{AccessScope, Client};
 use crate::oci::error::ClientError;
 use crate::oci::failure::Failure;
-use crate::oci::pull::chart_source::Origin;
+use crate::oci::pull::chart_source::ChartSource;
 use crate::oci::{ClientOptions, Progress};
 use crate::package::artifact::Artifact;
-use crate::reference::{At, Digest, Locator, Place, Repository};
+use crate::reference::{ArtifactStore, At, Digest, Locator, Repository};
 use crate::report::Outcome;
 use crate::world::World;
 
-pub(in crate::oci) mod form;
+pub(in crate::oci) mod formats;
 mod key;
 mod signature_lookup;
 
@@ -31,7 +31,7 @@ const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";
 const IMAGE_CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 /// The form of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Form {
+pub enum SignatureFormat {
     /// Sigstore's bundle, which refers to the chart: cosign 3's.
     #[default]
     Bundle,
@@ -41,11 +41,11 @@ pub enum Form {
 
 /// Who signs, and how.
 #[derive(Debug, Clone)]
-pub struct Signer {
+pub struct CosignSigner {
     /// The key.
     pub key: Arc<SigningKey>,
     /// The form.
-    pub form: Form,
+    pub form: SignatureFormat,
 }
 
 /// What was signed or verified.
@@ -67,7 +67,7 @@ pub struct Subjected {
 /// No chart there, or not the expected one; a registry that is not reached, or refuses.
 pub fn sign(
     locator: &Locator,
-    signer: &Signer,
+    signer: &CosignSigner,
     expected: Option<&Digest>,
     client: &ClientOptions,
     world: &dyn World,
@@ -76,11 +76,11 @@ pub fn sign(
     let (repository, at) = (repository_of(locator)?, named(locator)?);
     let runtime = crate::oci::runtime().map_err(Failure::from)?;
     let result = runtime.block_on(async {
-        let client = Client::new(Subject::Write(repository, None), client, world, progress)?;
+        let client = Client::new(AccessScope::Write(repository, None), client, world, progress)?;
         // The one time that a tag is read.
         let bytes = client.manifest(&at).await?;
         let mut subjected = subjected(locator, &at, &bytes, expected)?;
-        let subject = Target {
+        let subject = SignTarget {
             repository,
             digest: &subjected.digest,
             manifest: &bytes,
@@ -107,7 +107,7 @@ pub fn verify(
     let at = named(locator)?;
     let runtime = crate::oci::runtime().map_err(Failure::from)?;
     let result = runtime.block_on(async {
-        let origin = Origin::open(&locator.place, client, world, progress)?;
+        let origin = ChartSource::open(&locator.place, client, world, progress)?;
         let bytes = origin.manifest(&at).await?;
         let subjected = subjected(locator, &at, &bytes, expected)?;
         check(Shelf::from(&origin), &subjected.reference, &subjected.digest, key).await?;
@@ -125,8 +125,8 @@ fn named(locator: &Locator) -> Result<At> {
             format!("which chart of {} is meant?", locator.place),
         );
         let hint = match locator.place {
-            Place::Registry(_) => "name a tag, or better a digest: `oci://…@sha256:…`",
-            Place::Layout(_) => "name a tag, or better a digest: `oci-layout:DIR@sha256:…`",
+            ArtifactStore::Registry(_) => "name a tag, or better a digest: `oci://…@sha256:…`",
+            ArtifactStore::Layout(_) => "name a tag, or better a digest: `oci-layout:DIR@sha256:…`",
         };
         one.hint(hint).into()
     })
@@ -134,14 +134,14 @@ fn named(locator: &Locator) -> Result<At> {
 
 fn repository_of(locator: &Locator) -> Result<&Repository> {
     match &locator.place {
-        Place::Layout(_) => {
+        ArtifactStore::Layout(_) => {
             let words = "signatures are made in registries, not in layouts";
             let one = Diagnostic::error(Class::Usage, words);
             Err(one
                 .hint("sign the chart in a registry; `copy --referrers` takes the signature along")
                 .into())
         }
-        Place::Registry(repository) => Ok(repository),
+        ArtifactStore::Registry(repository) => Ok(repository),
     }
 }
 
@@ -170,47 +170,47 @@ fn subjected(
 }
 
 /// A manifest to be signed.
-pub(super) struct Target<'a> {
+pub(super) struct SignTarget<'a> {
     pub(super) repository: &'a Repository,
     pub(super) digest: &'a Digest,
     pub(super) manifest: &'a [u8],
 }
 
-impl Target<'_> {
+impl SignTarget<'_> {
     /// Signs it, unless this key has done so in this form.
     pub(super) async fn sign(
         &self,
         client: &Client<'_>,
-        signer: &Signer,
+        signer: &CosignSigner,
     ) -> std::result::Result<Outcome, Failure> {
         let public = signer.key.public();
-        let mut found = Found::new(Shelf::Registry(client), self.digest, public);
+        let mut found = LookupFindings::new(Shelf::Registry(client), self.digest, public);
         match signer.form {
-            Form::Bundle => found.read_bundles().await?,
-            Form::Simple => found.read_simple().await?,
+            SignatureFormat::Bundle => found.read_bundles().await?,
+            SignatureFormat::Simple => found.read_simple().await?,
         }
         if found.good {
             return Ok(Outcome::Unchanged);
         }
         match signer.form {
-            Form::Bundle => self.put_bundle(client, &signer.key).await?,
-            Form::Simple => self.put_simple(client, &signer.key).await?,
+            SignatureFormat::Bundle => self.put_bundle(client, &signer.key).await?,
+            SignatureFormat::Simple => self.put_simple(client, &signer.key).await?,
         }
         Ok(Outcome::Signed)
     }
 
     async fn put_bundle(&self, client: &Client<'_>, key: &SigningKey) -> std::result::Result<(), Failure> {
-        let bundle = form::bundle(self.digest, key).map_err(Failure::Key)?;
+        let bundle = formats::bundle(self.digest, key).map_err(Failure::Key)?;
         let config = client.put_blob(EMPTY_TYPE, b"{}").await?;
-        let layer = client.put_blob(form::BUNDLE_TYPE, &bundle).await?;
+        let layer = client.put_blob(formats::BUNDLE_TYPE, &bundle).await?;
         let kind: serde_json::Value = serde_json::from_slice(self.manifest).unwrap_or_default();
         let kind = kind.get("mediaType").and_then(serde_json::Value::as_str);
         let manifest = json!({
             "schemaVersion": 2,
             "mediaType": Artifact::MANIFEST_TYPE,
-            "artifactType": form::BUNDLE_TYPE,
+            "artifactType": formats::BUNDLE_TYPE,
             "config": { "mediaType": EMPTY_TYPE, "digest": config.as_str(), "size": 2 },
-            "layers": [{ "mediaType": form::BUNDLE_TYPE, "digest": layer.as_str(), "size": bundle.len() }],
+            "layers": [{ "mediaType": formats::BUNDLE_TYPE, "digest": layer.as_str(), "size": bundle.len() }],
             "subject": {
                 "mediaType": kind.unwrap_or(Artifact::MANIFEST_TYPE),
                 "digest": self.digest.as_str(),
@@ -218,7 +218,7 @@ impl Target<'_> {
             },
             "annotations": {
                 "dev.sigstore.bundle.content": "dsse-envelope",
-                "dev.sigstore.bundle.predicateType": form::PREDICATE,
+                "dev.sigstore.bundle.predicateType": formats::PREDICATE,
             },
         })
         .to_string()
@@ -226,7 +226,7 @@ impl Target<'_> {
         let referring = Referring {
             digest: &digest_of(&manifest),
             bytes: &manifest,
-            artifact_type: form::BUNDLE_TYPE,
+            artifact_type: formats::BUNDLE_TYPE,
             subject: self.digest,
         };
         Ok(client.refer(&referring).await?)
@@ -235,14 +235,14 @@ impl Target<'_> {
     /// Beside the signatures that are there.
     async fn put_simple(&self, client: &Client<'_>, key: &SigningKey) -> std::result::Result<(), Failure> {
         let name = self.repository.to_string();
-        let (payload, signature) = form::simple(self.digest, &name, key).map_err(Failure::Key)?;
-        let payload_digest = client.put_blob(form::SIMPLE_TYPE, &payload).await?;
+        let (payload, signature) = formats::simple(self.digest, &name, key).map_err(Failure::Key)?;
+        let payload_digest = client.put_blob(formats::SIMPLE_TYPE, &payload).await?;
         let tag = suffixed(self.digest, ".sig")?;
         let layer = json!({
-            "mediaType": form::SIMPLE_TYPE,
+            "mediaType": formats::SIMPLE_TYPE,
             "digest": payload_digest.as_str(),
             "size": payload.len(),
-            "annotations": { form::SIMPLE_SIGNATURE: signature },
+            "annotations": { formats::SIMPLE_SIGNATURE: signature },
         });
         client
             .change_tag(&tag, Artifact::MANIFEST_TYPE, async |found| {

@@ -5,14 +5,14 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::VerifyingKey;
-use super::form;
+use super::formats;
 use crate::oci::client::Client;
 use crate::oci::client::image::{Descriptor, MAX_SMALL};
 use crate::oci::client::referrers::{Referrer, suffixed};
 use crate::oci::failure::Failure;
 use crate::oci::layout::LayoutError;
 use crate::oci::layout::read as layout_read;
-use crate::oci::pull::chart_source::Origin;
+use crate::oci::pull::chart_source::ChartSource;
 use crate::reference::{At, Digest};
 
 /// The most bundles, and the most simple signatures, that are read.
@@ -29,14 +29,14 @@ pub(in crate::oci) enum Shelf<'a> {
 
 /// A manifest of signatures, as far as they are searched for in it.
 #[derive(Deserialize)]
-struct Manifest {
+struct SignatureManifest {
     #[serde(default)]
-    layers: Vec<Layer>,
+    layers: Vec<SignatureLayer>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Layer {
+struct SignatureLayer {
     media_type: String,
     digest: String,
     size: u64,
@@ -44,11 +44,11 @@ struct Layer {
     annotations: Option<std::collections::BTreeMap<String, String>>,
 }
 
-impl<'a> From<&'a Origin<'a>> for Shelf<'a> {
-    fn from(origin: &'a Origin<'a>) -> Self {
+impl<'a> From<&'a ChartSource<'a>> for Shelf<'a> {
+    fn from(origin: &'a ChartSource<'a>) -> Self {
         match origin {
-            Origin::Registry(client) => Self::Registry(client),
-            Origin::Layout(dir) => Self::Layout(dir),
+            ChartSource::Registry(client) => Self::Registry(client),
+            ChartSource::Layout(dir) => Self::Layout(dir),
         }
     }
 }
@@ -59,7 +59,7 @@ impl Shelf<'_> {
         let may_be = |one: &Referrer| {
             one.artifact_type
                 .as_ref()
-                .is_none_or(|kind| kind.starts_with(form::BUNDLE_PREFIX))
+                .is_none_or(|kind| kind.starts_with(formats::BUNDLE_PREFIX))
         };
         match self {
             Self::Registry(client) => {
@@ -105,7 +105,7 @@ pub(in crate::oci) async fn check(
     digest: &Digest,
     key: &VerifyingKey,
 ) -> std::result::Result<(), Failure> {
-    let mut found = Found::new(shelf, digest, key);
+    let mut found = LookupFindings::new(shelf, digest, key);
     found.read_bundles().await?;
     if !found.good {
         found.read_simple().await?;
@@ -121,7 +121,7 @@ pub(in crate::oci) async fn check(
 }
 
 /// What was found while looking for a good signature.
-pub(super) struct Found<'a> {
+pub(super) struct LookupFindings<'a> {
     shelf: Shelf<'a>,
     digest: &'a Digest,
     key: &'a VerifyingKey,
@@ -130,7 +130,7 @@ pub(super) struct Found<'a> {
     reasons: Vec<String>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> LookupFindings<'a> {
     pub(super) fn new(shelf: Shelf<'a>, digest: &'a Digest, key: &'a VerifyingKey) -> Self {
         Self {
             shelf,
@@ -158,10 +158,10 @@ impl<'a> Found<'a> {
             let Some(bytes) = self.shelf.find_manifest(&at).await? else {
                 continue;
             };
-            let is_bundle = |layer: &&Layer| layer.media_type.starts_with(form::BUNDLE_PREFIX);
+            let is_bundle = |layer: &&SignatureLayer| layer.media_type.starts_with(formats::BUNDLE_PREFIX);
             if let Some(layer) = layers(&bytes).iter().find(is_bundle) {
                 let result = match self.content(layer).await? {
-                    Ok(bundle) => form::check_bundle(&bundle, self.digest, self.key),
+                    Ok(bundle) => formats::check_bundle(&bundle, self.digest, self.key),
                     Err(reason) => Err(reason),
                 };
                 self.note(&format!("the bundle {referrer}"), result);
@@ -180,12 +180,12 @@ impl<'a> Found<'a> {
         };
         for layer in layers(&bytes).iter().take(MAX_SIGNATURES) {
             let annotations = layer.annotations.as_ref();
-            let signature = annotations.and_then(|all| all.get(form::SIMPLE_SIGNATURE));
-            let Some(signature) = signature.filter(|_| layer.media_type == form::SIMPLE_TYPE) else {
+            let signature = annotations.and_then(|all| all.get(formats::SIMPLE_SIGNATURE));
+            let Some(signature) = signature.filter(|_| layer.media_type == formats::SIMPLE_TYPE) else {
                 continue;
             };
             let result = match self.content(layer).await? {
-                Ok(payload) => form::check_simple(&payload, signature, self.digest, self.key),
+                Ok(payload) => formats::check_simple(&payload, signature, self.digest, self.key),
                 Err(reason) => Err(reason),
             };
             self.note(&format!("a signature at {tag}"), result);
@@ -199,7 +199,7 @@ impl<'a> Found<'a> {
     /// A layer's bytes; the inner error when it can't be a signature.
     async fn content(
         &self,
-        layer: &Layer,
+        layer: &SignatureLayer,
     ) -> std::result::Result<std::result::Result<Vec<u8>, String>, Failure> {
         let Ok(digest) = layer.digest.parse() else {
             return Ok(Err("its layer has no digest".to_owned()));
@@ -212,6 +212,6 @@ impl<'a> Found<'a> {
 }
 
 /// What is no manifest has no signatures.
-fn layers(bytes: &[u8]) -> Vec<Layer> {
-    serde_json::from_slice(bytes).map_or_else(|_| Vec::new(), |manifest: Manifest| manifest.layers)
+fn layers(bytes: &[u8]) -> Vec<SignatureLayer> {
+    serde_json::from_slice(bytes).map_or_else(|_| Vec::new(), |manifest: SignatureManifest| manifest.layers)
 }

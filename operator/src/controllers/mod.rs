@@ -1,3 +1,0 @@
-//! The controllers: a folder for each, and what each one does in its module's documentation.
-
-pub mod rendertask;

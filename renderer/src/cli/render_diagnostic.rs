@@ -1,0 +1,119 @@
+//! Diagnostics drawn for a terminal: excerpt, notes, hints, trace.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+use crate::diag::{Diagnostic, Severity};
+use crate::source::{Location, Source};
+
+/// Lines longer than this many bytes, as in generated files, are not quoted.
+const LONGEST_LINE: usize = 500;
+
+/// Draws one, with a line break at its end.
+pub(crate) fn render_diagnostic(one: &Diagnostic, color: bool) -> String {
+    let level = match one.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    // Helm's own text of some warnings has the word, too.
+    let message = one.message.strip_prefix("warning: ").unwrap_or(&one.message);
+    let message = printable(message);
+    let mut group = Group::with_title(level.primary_title(message.as_str()));
+    let excerpt = one.location.as_ref().map(Excerpt::of);
+    let label = one.label.as_deref().unwrap_or("");
+    if let Some(excerpt) = &excerpt {
+        let annotation = AnnotationKind::Primary
+            .span(excerpt.start..excerpt.end)
+            .label(label);
+        let snippet = Snippet::source(excerpt.text.as_str())
+            .path(excerpt.name.as_str())
+            .line_start(excerpt.line);
+        group = group.element(snippet.annotation(annotation));
+    }
+    let notes: Vec<String> = one.notes.iter().map(|note| printable(note)).collect();
+    let hints: Vec<String> = one.hints.iter().map(|hint| printable(hint)).collect();
+    let trace: Vec<String> = one
+        .trace
+        .iter()
+        .map(|(what, place)| {
+            place
+                .as_ref()
+                .map_or_else(|| what.clone(), |place| format!("{what} at {place}"))
+        })
+        .collect();
+    group = group.elements(trace.iter().map(|step| Level::NOTE.message(step.as_str())));
+    group = group.elements(notes.iter().map(|note| Level::NOTE.message(note.as_str())));
+    group = group.elements(hints.iter().map(|hint| Level::HELP.message(hint.as_str())));
+    let renderer = if color {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
+    format!("{}\n", renderer.render(&[group]))
+}
+
+/// The lines around a place; a whole file would be scanned for nothing.
+struct Excerpt {
+    name: String,
+    text: String,
+    line: usize,
+    start: usize,
+    end: usize,
+}
+
+impl Excerpt {
+    fn of(location: &Location) -> Self {
+        let source: &Source = &location.source;
+        let text = source.text();
+        let range = source.range(location.span);
+        let first = text
+            .get(..range.start)
+            .map_or(0, |before| before.rfind('\n').map_or(0, |at| at + 1));
+        let rest = text.get(range.start..).unwrap_or("");
+        let last = range.start + rest.find('\n').unwrap_or(rest.len());
+        let line = source.position(location.span.start).line;
+        let name = source.name().to_owned();
+        // One line, and of a span over several its first: the place is what counts.
+        match text.get(first..last) {
+            Some(quoted) if quoted.len() <= LONGEST_LINE => {
+                let (start, end) = (range.start - first, range.end.min(last).max(range.start) - first);
+                Self {
+                    name,
+                    text: quoted.to_owned(),
+                    line,
+                    start,
+                    end,
+                }
+            }
+            _ => {
+                let from = text.floor_char_boundary(range.start.saturating_sub(40).max(first));
+                let to = text.floor_char_boundary((range.start + 80).min(last));
+                let quoted = text.get(from..to).unwrap_or("").to_owned();
+                let (start, end) = (range.start - from, range.end.min(to).max(range.start) - from);
+                Self {
+                    name,
+                    text: quoted,
+                    line,
+                    start,
+                    end,
+                }
+            }
+        }
+    }
+}
+
+/// Control characters of a user's text must not reach the terminal.
+fn printable(text: &str) -> String {
+    let harmless = |character: char| character == '\n' || !character.is_control();
+    if text.chars().all(harmless) {
+        return text.to_owned();
+    }
+    text.chars()
+        .flat_map(|one| {
+            if harmless(one) {
+                vec![one]
+            } else {
+                one.escape_default().collect()
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,252 @@
+//! A chart loaded once and rendered as often as wanted: [`ParsedChart`].
+//!
+//! ```
+//! use std::sync::Arc;
+//! use solar_render::engine::{Chart, Request};
+//! use solar_render::source::Source;
+//!
+//! # fn main() -> solar_render::diag::Result<()> {
+//! let chart = Chart::from_files(vec![
+//!     ("Chart.yaml".into(), b"{apiVersion: v2, name: shop, version: 1.0.0}".to_vec()),
+//!     ("values.yaml".into(), b"color: red".to_vec()),
+//!     ("templates/a.yaml".into(), b"color: {{ .Values.color }} of {{ .Release.Name }}".to_vec()),
+//! ])?;
+//! // Any number of threads may share the chart.
+//! let rendered = std::thread::scope(|scope| {
+//!     let one = scope.spawn(|| chart.render(&Request::new("one")));
+//!     let two = scope.spawn(|| chart.render(&Request::new("two")));
+//!     [one, two].map(|thread| thread.join().unwrap())
+//! });
+//! let [one, two] = rendered;
+//! assert_eq!(one?.texts[0].1, "color: red of one");
+//! assert_eq!(two?.texts[0].1, "color: red of two");
+//! # Ok(())
+//! # }
+//! ```
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::locate_error::{Traced, blame};
+use super::manifest::Crd;
+use super::metadata::metadata;
+use super::program::{Parsed, Program, ProgramUnit};
+use super::request::{RenderRequest, RenderedChart};
+use super::template_error::TemplateError;
+use super::{RenderInput, RenderOutput};
+use crate::chart::load::{self, Loaded};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::semver::{Constraint, Version};
+use crate::values::schema::{self, Level};
+use crate::values::{Defaults, Enabled, PreparedValues, prepare};
+
+/// A chart, and its templates as far as they have been parsed. Shared between threads.
+#[derive(Debug)]
+pub struct ParsedChart {
+    loaded: Arc<Loaded>,
+    parsed: Parsed,
+}
+
+impl ParsedChart {
+    /// Loads a folder or an archive.
+    ///
+    /// # Errors
+    /// Class chart or values: what is wrong in the chart. Class io: a disk's fault.
+    pub fn load(path: &Path) -> Result<Self> {
+        Ok(Self::new(load::load(path)?))
+    }
+
+    /// A chart of files in memory, with their paths in the chart.
+    ///
+    /// # Errors
+    /// As [`ParsedChart::load`].
+    pub fn from_files(files: Vec<(String, Vec<u8>)>) -> Result<Self> {
+        Ok(Self::new(load::load_files(files)?))
+    }
+
+    /// A chart that was loaded.
+    pub fn new(loaded: Arc<Loaded>) -> Self {
+        Self {
+            loaded,
+            parsed: Parsed::default(),
+        }
+    }
+
+    /// What was loaded.
+    pub fn loaded(&self) -> &Arc<Loaded> {
+        &self.loaded
+    }
+
+    /// Runs the templates: dependencies decided, values put together and held against the schemas.
+    /// The first failure of a template ends it, as in Helm; texts that are no templates are told
+    /// of together.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the chart, the values or a template.
+    pub fn render(&self, request: &RenderRequest) -> Result<RenderedChart> {
+        self.check_installable(request)?;
+        let (rendered, problems) = self.run(request, true)?;
+        Diagnostics::or(problems.iter().map(TemplateError::diagnostic).collect(), rendered)
+    }
+
+    /// As [`ParsedChart::render`], going on after a template's failure: what could be rendered, and every
+    /// failure. What Helm refuses to install is run too.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the chart or the values; a text that is no template is a failure.
+    pub fn run(
+        &self,
+        request: &RenderRequest,
+        first_ends: bool,
+    ) -> Result<(RenderedChart, Vec<TemplateError>)> {
+        let (rendered, problems, _) = self.run_traced(request, first_ends, BTreeSet::new())?;
+        Ok((rendered, problems))
+    }
+
+    /// What is wrong in rendered texts, pointed at the templates that printed them: they are
+    /// run once more for that. What can't be found that way stays as it is.
+    pub fn blame(&self, request: &RenderRequest, problem: Diagnostics) -> Diagnostics {
+        let names = problem.iter().filter_map(|one| one.location.as_ref());
+        let names = names.map(|place| Arc::from(place.source.name())).collect();
+        match self.run_traced(request, true, names) {
+            Ok((.., origins)) => blame(problem, &origins),
+            Err(_) => problem,
+        }
+    }
+
+    fn run_traced(
+        &self,
+        request: &RenderRequest,
+        first_ends: bool,
+        traced: BTreeSet<Arc<str>>,
+    ) -> Result<(RenderedChart, Vec<TemplateError>, Traced)> {
+        let prepared = prepare(&self.loaded, &request.values)?;
+        if !request.skip_schema {
+            let places = request.places.search();
+            schema::validate(&level(&prepared.root), &prepared.values, &|path| {
+                places.find(path, &defaults(&prepared.root, path))
+            })?;
+        }
+        let crds = crds(&prepared.root);
+        let PreparedValues {
+            root,
+            values,
+            warnings,
+        } = prepared;
+        let program = match Program::with(unit(&root), &self.parsed)? {
+            Ok(program) => program,
+            Err(problems) => {
+                let rendered = self.rendered(RenderOutput::default(), crds, warnings);
+                return Ok((rendered, problems, Traced::new()));
+            }
+        };
+        let input = RenderInput {
+            values: &values,
+            release: &request.release.to_map(),
+            capabilities: &|| request.capabilities.to_val(),
+            world: Arc::clone(&request.world),
+            seed: request.seed,
+            lint: request.lint,
+            limits: request.limits.clone(),
+            traced,
+        };
+        let (mut output, problems) = program.run(&input, first_ends)?;
+        let origins = std::mem::take(&mut output.origins);
+        Ok((self.rendered(output, crds, warnings), problems, origins))
+    }
+
+    fn rendered(&self, output: RenderOutput, crds: Vec<Crd>, prepared: Vec<Diagnostic>) -> RenderedChart {
+        let mut warnings: Vec<Diagnostic> = self.loaded.all_warnings().into_iter().cloned().collect();
+        warnings.extend(prepared);
+        if self.loaded.details.deprecated {
+            warnings.push(Diagnostic::warning(Class::Chart, "this chart is deprecated"));
+        }
+        RenderedChart {
+            chart: self.loaded.name().to_owned(),
+            texts: output.texts,
+            crds,
+            impure: output.impure,
+            predictable: output.predictable,
+            warnings,
+        }
+    }
+
+    /// Libraries are no charts to install, and a chart may ask for a version of Kubernetes.
+    fn check_installable(&self, request: &RenderRequest) -> Result<()> {
+        let details = &self.loaded.details;
+        if !matches!(details.kind.as_str(), "" | "application") {
+            let message = format!("{} charts are not installable", details.kind);
+            return Err(Diagnostic::error(Class::Chart, message)
+                .hint("render a chart that uses it")
+                .into());
+        }
+        let version = &request.capabilities.kube_version;
+        let wanted = &details.kube_version;
+        let fits = || match (Constraint::parse(wanted), Version::parse(&version.normalized)) {
+            (Ok(constraint), Ok(version)) => constraint.check(&version),
+            _ => false,
+        };
+        if wanted.is_empty() || fits() {
+            return Ok(());
+        }
+        let message = format!(
+            "chart requires kubeVersion: {wanted} which is incompatible with Kubernetes {}",
+            version.version
+        );
+        let one = Diagnostic::error(Class::Chart, message);
+        Err(Diagnostics::from(
+            one.hint("--kube-version says which version to render for"),
+        ))
+    }
+}
+
+fn level(one: &Enabled) -> Level<'_> {
+    Level {
+        chart: one.name(),
+        schema: one.chart.schema.as_ref().map(|schema| schema.as_slice()),
+        children: one.children.iter().map(level).collect(),
+    }
+}
+
+/// The values.yaml of the charts that a path leads through, what counts least first.
+pub(crate) fn defaults<'a>(root: &'a Enabled, path: &[String]) -> Vec<Defaults<'a>> {
+    let mut out: Vec<Defaults<'a>> = Vec::new();
+    let mut chart = Some(root);
+    for skip in 0.. {
+        let Some(one) = chart else { break };
+        out.extend(one.chart.values_source.as_ref().map(|source| (skip, source)));
+        chart = path
+            .get(skip)
+            .and_then(|name| one.children.iter().find(|child| child.name() == name));
+    }
+    out.reverse();
+    out
+}
+
+/// What the engine needs of a chart and those below it; they nest no deeper than the loader allows.
+pub fn unit(one: &Enabled) -> ProgramUnit {
+    let templates = one.chart.templates.iter();
+    let files = one.chart.files.iter();
+    ProgramUnit {
+        name: one.name().to_owned(),
+        path: one.path.clone(),
+        metadata: metadata(&one.details),
+        library: one.details.is_library(),
+        templates: templates
+            .map(|template| (template.name.clone(), Arc::clone(&template.source)))
+            .collect(),
+        files: files
+            .map(|(path, body)| (Arc::from(path.as_str()), body.clone()))
+            .collect(),
+        children: one.children.iter().map(unit).collect(),
+    }
+}
+
+/// In Helm's order.
+fn crds(root: &Enabled) -> Vec<Crd> {
+    root.crds()
+        .into_iter()
+        .map(|(name, body)| Crd { name, body })
+        .collect()
+}

@@ -1,0 +1,252 @@
+//! The language's errors as diagnostics: the reason and its place, the way there, what
+//! may have been meant.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::functions::functions;
+use crate::diag::{Class, Diagnostic, Diagnostics, did_you_mean};
+use crate::source::Location;
+use crate::template::{Detail, Error, ParseError, Unknown, print};
+
+/// How many templates on the way to a mistake are shown from either end.
+const SHOWN_FRAMES: usize = 8;
+
+/// Why a chart can't be rendered.
+#[derive(Debug, Clone)]
+pub enum TemplateError {
+    /// A text is no template.
+    Parse(Box<ParseError>),
+    /// A template could not be run to its end.
+    Run {
+        /// Where and why.
+        error: Box<Error>,
+        /// Every name that could be included.
+        names: Vec<String>,
+    },
+    /// A template's output is not UTF-8.
+    NotText {
+        /// The template's name.
+        name: Arc<str>,
+        /// What is not UTF-8 in its text.
+        place: Option<Location>,
+    },
+}
+
+impl TemplateError {
+    /// For people.
+    pub fn diagnostic(&self) -> Diagnostic {
+        match self {
+            Self::Parse(error) => of_parse(error),
+            Self::Run { error, names } => of_run(error, names),
+            Self::NotText { name, place } => not_text(name, place.as_ref()),
+        }
+    }
+
+    /// Whether a template is missing that one includes.
+    pub fn is_missing_template(&self) -> bool {
+        match self {
+            Self::Run { error, .. } => matches!(error.root().detail, Detail::NoTemplate(_)),
+            _ => false,
+        }
+    }
+
+    /// What Helm 4.3.1 says, to the byte; what it has no words for is in ours.
+    pub fn helm_text(&self) -> String {
+        match self {
+            Self::Parse(error) => {
+                let name = error.location.source.name();
+                let last = error.message.rsplit(": ").next().unwrap_or("");
+                format!("parse error at ({name}:{}): {last}", error.line)
+            }
+            Self::Run { error, .. } => helm_text(error),
+            Self::NotText { .. } => self.diagnostic().message,
+        }
+    }
+}
+
+impl From<TemplateError> for Diagnostics {
+    fn from(problem: TemplateError) -> Self {
+        problem.diagnostic().into()
+    }
+}
+
+/// Helm's form of Go's error: a line for the place, the template and the reason each. Where a
+/// function's own words are in the chain, Helm leaves Go's text as it is.
+fn helm_text(error: &Error) -> String {
+    // The words of `fail` and `required` stand alone, with the outermost place.
+    if let Detail::Words(words) = &error.root().detail {
+        return format!("execution error at ({}): {words}", error.go_location());
+    }
+    let mut out = String::new();
+    for one in error.chain() {
+        let Some(expression) = one.expression.as_ref().filter(|_| !one.by_function) else {
+            return error.to_string();
+        };
+        let message = one.message.split(" template:").next().unwrap_or("").trim_end();
+        // Writing to a String can't fail.
+        let _ = writeln!(
+            out,
+            "{}\n  executing {} at <{expression}>:\n    {message}",
+            one.go_location(),
+            print::quote(&one.template)
+        );
+        if let (Detail::NoTemplate(wanted), true) = (&one.detail, one.message.contains(" associated with ")) {
+            let _ = writeln!(
+                out,
+                "template: no template {} associated with template \"gotpl\"",
+                print::quote(wanted)
+            );
+        }
+    }
+    out.trim().to_owned()
+}
+
+/// A text that is no template.
+fn of_parse(error: &ParseError) -> Diagnostic {
+    let mut one = Diagnostic::error(Class::Template, error.message.clone()).at(error.location.clone());
+    if let Some(unclosed) = &error.unclosed {
+        let opening = unclosed.source.slice(unclosed.span);
+        let opening = opening.lines().next().unwrap_or("");
+        one.trace.push((
+            format!("`{opening}` has no {{{{ end }}}}:"),
+            Some(unclosed.clone()),
+        ));
+    }
+    match &error.unknown {
+        Some(Unknown::Function(name)) => {
+            let one = one.label("no function has this name");
+            match did_you_mean(name, functions().names()) {
+                Some(near) => one.hint(format!("did you mean `{near}`?")),
+                None => one.hint("solar-render functions lists them all"),
+            }
+        }
+        Some(Unknown::Variable(name, known)) => {
+            let one = one.label("not defined here");
+            match did_you_mean(name, known.iter().map(String::as_str)) {
+                Some(near) if near != "$" => one.hint(format!("did you mean `{near}`?")),
+                _ => one.hint(format!(
+                    "define it before: {{{{ {name} := … }}}}, in this block or around it"
+                )),
+            }
+        }
+        None => one,
+    }
+}
+
+/// A template that could not be run to its end; `names` are all that can be included.
+fn of_run(error: &Error, names: &[String]) -> Diagnostic {
+    let root = error.root();
+    let message = match &root.detail {
+        Detail::Words(words) => words.clone(),
+        _ => root.message.clone(),
+    };
+    let mut one = Diagnostic::error(Class::Template, message).at(root.location.clone());
+    if let Some(expression) = &root.expression {
+        one = one.label(format!("at <{}>", first_line(expression)));
+    }
+    one = explain(one, root, names);
+    let mut frames: Vec<&Error> = error.chain().collect();
+    frames.pop();
+    frames.reverse();
+    // What includes itself goes round and round: the ends of the way say it all.
+    let left_out = frames.len().saturating_sub(2 * SHOWN_FRAMES);
+    for (index, frame) in frames.iter().enumerate() {
+        if left_out > 0 && index == SHOWN_FRAMES {
+            one.trace
+                .push((format!("… and {left_out} more like these"), None));
+        }
+        if (SHOWN_FRAMES..SHOWN_FRAMES + left_out).contains(&index) {
+            continue;
+        }
+        let words = format!(
+            "from {} in {}",
+            frame.expression.as_deref().map_or("", first_line),
+            frame.template
+        );
+        one.trace.push((words, Some(frame.location.clone())));
+    }
+    one
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or("")
+}
+
+fn explain(one: Diagnostic, root: &Error, names: &[String]) -> Diagnostic {
+    match &root.detail {
+        Detail::NilField { path, known, beside } => {
+            let start = root.expression.as_deref().map_or("", variable);
+            let shown = |names: &[Arc<str>]| {
+                let names: String = names.iter().map(|name| format!(".{name}")).collect();
+                if names.is_empty() || start == "$" {
+                    names
+                } else {
+                    format!("{start}{names}")
+                }
+            };
+            let nil = shown(path.get(..path.len().saturating_sub(1)).unwrap_or_default());
+            let exists = shown(path.get(..*known).unwrap_or_default());
+            let one = if nil.is_empty() {
+                one.note("the value before the field is nil")
+            } else if exists.is_empty() {
+                one.note(format!("`{nil}` is nil"))
+            } else {
+                one.note(format!("`{nil}` is nil; the nearest that exists is `{exists}`"))
+            };
+            let beside = beside.iter().flatten().map(|name| &**name);
+            // What is there and null is no slip of the pen.
+            let near = path
+                .get(*known)
+                .and_then(|missing| did_you_mean(missing, beside).filter(|near| *near != &**missing));
+            let one = match near {
+                Some(near) => {
+                    let mut meant: Vec<Arc<str>> = path.iter().take(*known).cloned().collect();
+                    meant.push(near.into());
+                    one.hint(format!("did you mean `{}`?", shown(&meant)))
+                }
+                None => one,
+            };
+            one.hint("set the value, or write `(…).field` in parentheses, which gives nothing for nil")
+        }
+        Detail::NoTemplate(wanted) => match did_you_mean(wanted, names.iter().map(String::as_str)) {
+            Some(near) => one.hint(format!("did you mean {near:?}?")),
+            None => {
+                one.hint("no template of the chart or its dependencies defines it; is a dependency missing?")
+            }
+        },
+        Detail::NoField { name, known } => match did_you_mean(name, known.iter().map(String::as_str)) {
+            Some(near) => one.hint(format!("did you mean `{near}`?")),
+            None => one,
+        },
+        Detail::Limit => one.note("this limit keeps a template from filling the memory or running for ever"),
+        Detail::Memory => one
+            .note("this limit keeps a template from filling the memory")
+            .hint("--max-memory allows more"),
+        Detail::Time => one
+            .note("this limit keeps a template from running for ever")
+            .hint("--render-timeout allows more"),
+        Detail::Words(_) => one.note("the chart's own words: its author asks for this"),
+        Detail::None => one,
+    }
+}
+
+/// The variable that an expression starts with.
+fn variable(expression: &str) -> &str {
+    let name = expression.strip_prefix('$').map_or(0, |rest| {
+        let other = |char: char| char != '_' && !char.is_alphanumeric();
+        1 + rest.find(other).unwrap_or(rest.len())
+    });
+    expression.get(..name).unwrap_or("")
+}
+
+/// A template whose output is not UTF-8, which YAML must be.
+fn not_text(name: &str, place: Option<&Location>) -> Diagnostic {
+    let one = Diagnostic::error(Class::Template, format!("the output of {name} is not UTF-8"))
+        .note("Helm's YAML reader refuses such a manifest");
+    if let Some(place) = place {
+        let one = one.at(place.clone()).label("not UTF-8");
+        return one.hint("save the file as UTF-8");
+    }
+    one.hint("encode binary data with b64enc; trunc and substr cut bytes, not characters")
+}

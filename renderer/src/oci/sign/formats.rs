@@ -1,0 +1,259 @@
+//! What is signed, and how signatures look: Sigstore's bundle with an in-toto statement in a DSSE
+//! envelope, which cosign 3 writes, and the simple signing payload of cosign 1 and 2. Pure.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::key::{KeyError, SigningKey, VerifyingKey};
+use crate::reference::Digest;
+
+/// The media type of a bundle, and the artifact type of what carries one.
+pub(super) const BUNDLE_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
+/// How all versions of that type begin.
+pub(super) const BUNDLE_PREFIX: &str = "application/vnd.dev.sigstore.bundle";
+/// The media type of a simple signing payload.
+pub(super) const SIMPLE_TYPE: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
+/// Where a simple signature is: an annotation of its payload's layer.
+pub(super) const SIMPLE_SIGNATURE: &str = "dev.cosignproject.cosign/signature";
+/// What the statement says: this image was signed, and no more.
+pub(super) const PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
+
+const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
+const STATEMENT: &str = "https://in-toto.io/Statement/v1";
+const OLD_STATEMENT: &str = "https://in-toto.io/Statement/v0.1";
+const SIMPLE_KIND: &str = "cosign container image signature";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Bundle {
+    media_type: String,
+    dsse_envelope: Option<Envelope>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Envelope {
+    payload: String,
+    payload_type: String,
+    signatures: Vec<EnvelopeSignature>,
+}
+
+#[derive(Deserialize)]
+struct EnvelopeSignature {
+    sig: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Statement {
+    #[serde(rename = "_type")]
+    kind: String,
+    subject: Vec<StatementSubject>,
+    predicate_type: String,
+}
+
+#[derive(Deserialize)]
+struct StatementSubject {
+    digest: std::collections::BTreeMap<String, String>,
+}
+
+/// A bundle that says: this digest was signed by this key.
+pub(super) fn bundle(digest: &Digest, key: &SigningKey) -> Result<Vec<u8>, KeyError> {
+    let statement = json!({
+        "_type": STATEMENT,
+        "subject": [{ "digest": { "sha256": digest.hex() }, "annotations": {} }],
+        "predicateType": PREDICATE,
+        "predicate": {},
+    })
+    .to_string();
+    let signature = key.sign(&pre_authentication(PAYLOAD_TYPE, statement.as_bytes()))?;
+    let bundle = json!({
+        "mediaType": BUNDLE_TYPE,
+        "verificationMaterial": { "publicKey": { "hint": key.public().hint() } },
+        "dsseEnvelope": {
+            "payload": BASE64.encode(&statement),
+            "payloadType": PAYLOAD_TYPE,
+            "signatures": [{ "sig": BASE64.encode(signature) }],
+        },
+    });
+    Ok(bundle.to_string().into_bytes())
+}
+
+/// A simple signing payload for the digest, and its signature in base64.
+pub(super) fn simple(
+    digest: &Digest,
+    repository: &str,
+    key: &SigningKey,
+) -> Result<(Vec<u8>, String), KeyError> {
+    let payload = json!({
+        "critical": {
+            "identity": { "docker-reference": repository },
+            "image": { "docker-manifest-digest": digest.as_str() },
+            "type": SIMPLE_KIND,
+        },
+        "optional": null,
+    })
+    .to_string()
+    .into_bytes();
+    let signature = key.sign(&payload)?;
+    Ok((payload, BASE64.encode(signature)))
+}
+
+/// `Ok` when the key signed, in this bundle, that the digest is good. `Err` says why not. The
+/// signature is checked first: what is behind a wrong one is not read.
+pub(in crate::oci) fn check_bundle(bytes: &[u8], digest: &Digest, key: &VerifyingKey) -> Result<(), String> {
+    let bundle: Bundle =
+        serde_json::from_slice(bytes).map_err(|error| format!("it is not a bundle: {error}"))?;
+    if !bundle.media_type.starts_with(BUNDLE_PREFIX) {
+        return Err(format!("it is a bundle of the type {:?}", bundle.media_type));
+    }
+    let envelope = bundle.dsse_envelope.ok_or("it has no DSSE envelope")?;
+    let payload = decode(&envelope.payload)?;
+    let signed = pre_authentication(&envelope.payload_type, &payload);
+    let good = envelope
+        .signatures
+        .iter()
+        .any(|one| decode(&one.sig).is_ok_and(|signature| key.verifies(&signed, &signature)));
+    if !good {
+        return Err("another key made it".to_owned());
+    }
+    if envelope.payload_type != PAYLOAD_TYPE {
+        return Err(format!("it signs the type {:?}", envelope.payload_type));
+    }
+    let statement: Statement =
+        serde_json::from_slice(&payload).map_err(|error| format!("it signs no statement: {error}"))?;
+    if ![STATEMENT, OLD_STATEMENT].contains(&statement.kind.as_str()) {
+        return Err(format!("it signs a statement of the type {:?}", statement.kind));
+    }
+    if statement.predicate_type != PREDICATE {
+        return Err(format!("it says something else: {:?}", statement.predicate_type));
+    }
+    let about = |one: &StatementSubject| one.digest.get("sha256").is_some_and(|hex| hex == digest.hex());
+    if statement.subject.iter().any(about) {
+        Ok(())
+    } else {
+        Err("it is about another digest".to_owned())
+    }
+}
+
+/// As [`check_bundle`], for a simple signing payload.
+pub(in crate::oci) fn check_simple(
+    payload: &[u8],
+    signature: &str,
+    digest: &Digest,
+    key: &VerifyingKey,
+) -> Result<(), String> {
+    if !key.verifies(payload, &decode(signature)?) {
+        return Err("another key made it".to_owned());
+    }
+    let payload: Value =
+        serde_json::from_slice(payload).map_err(|error| format!("its payload is not JSON: {error}"))?;
+    let text = |path: &str| payload.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    let kind = text("/critical/type");
+    if kind != SIMPLE_KIND {
+        return Err(format!("it says something else: {kind:?}"));
+    }
+    if text("/critical/image/docker-manifest-digest") == digest.as_str() {
+        Ok(())
+    } else {
+        Err("it is about another digest".to_owned())
+    }
+}
+
+/// What DSSE signs: type and payload with their lengths, so that neither can pass for the other.
+fn pre_authentication(kind: &str, payload: &[u8]) -> Vec<u8> {
+    let head = format!("DSSEv1 {} {kind} {} ", kind.len(), payload.len());
+    [head.as_bytes(), payload].concat()
+}
+
+fn decode(text: &str) -> Result<Vec<u8>, String> {
+    BASE64.decode(text).map_err(|_| "it is not in base64".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oci::auth::secret::Secret;
+
+    fn key() -> SigningKey {
+        let text = include_bytes!("../../../../testdata/signing/cosign.key");
+        SigningKey::load(text, &Secret::new("pw")).unwrap()
+    }
+
+    fn digest(byte: u8) -> Digest {
+        Digest::from_sha256(&[byte; 32])
+    }
+
+    #[test]
+    fn a_bundle_is_good_for_its_digest_and_key_alone() {
+        let key = key();
+        let bytes = bundle(&digest(1), &key).unwrap();
+        assert_eq!(check_bundle(&bytes, &digest(1), key.public()), Ok(()));
+        let other = check_bundle(&bytes, &digest(2), key.public()).unwrap_err();
+        assert_eq!(other, "it is about another digest");
+        let pair = SigningKey::generate(&Secret::default()).unwrap();
+        let stranger = VerifyingKey::load(pair.public.as_bytes()).unwrap();
+        let other = check_bundle(&bytes, &digest(1), &stranger).unwrap_err();
+        assert_eq!(other, "another key made it");
+    }
+
+    #[test]
+    fn what_the_key_signed_about_something_else_is_no_signature_of_the_chart() {
+        let key = key();
+        let statement = |kind: &str, predicate: &str| {
+            json!({"_type": kind, "subject": [{"digest": {"sha256": digest(1).hex()}}], "predicateType": predicate})
+                .to_string()
+        };
+        let enveloped = |payload: &str, kind: &str| {
+            let signature = key.sign(&pre_authentication(kind, payload.as_bytes())).unwrap();
+            json!({"mediaType": BUNDLE_TYPE, "dsseEnvelope": {"payload": BASE64.encode(payload),
+                "payloadType": kind, "signatures": [{"sig": BASE64.encode(signature)}]}})
+            .to_string()
+        };
+        let table = [
+            (
+                enveloped(&statement(STATEMENT, "https://spdx.dev/Document"), PAYLOAD_TYPE),
+                "something else",
+            ),
+            (
+                enveloped(&statement("x", PREDICATE), PAYLOAD_TYPE),
+                "of the type \"x\"",
+            ),
+            (
+                enveloped(&statement(STATEMENT, PREDICATE), "text/plain"),
+                "signs the type",
+            ),
+            (enveloped("[]", PAYLOAD_TYPE), "no statement"),
+            (json!({"mediaType": "x"}).to_string(), "of the type \"x\""),
+            (json!({"mediaType": BUNDLE_TYPE}).to_string(), "no DSSE"),
+            ("[".to_owned(), "not a bundle"),
+        ];
+        for (bundle, expected) in table {
+            let found = check_bundle(bundle.as_bytes(), &digest(1), key.public()).unwrap_err();
+            assert!(found.contains(expected), "{found}");
+        }
+        let good = enveloped(&statement(OLD_STATEMENT, PREDICATE), PAYLOAD_TYPE);
+        assert_eq!(check_bundle(good.as_bytes(), &digest(1), key.public()), Ok(()));
+    }
+
+    #[test]
+    fn a_simple_signature_is_good_for_its_digest_and_key_alone() {
+        let key = key();
+        let (payload, signature) = simple(&digest(1), "h/a", &key).unwrap();
+        assert_eq!(
+            check_simple(&payload, &signature, &digest(1), key.public()),
+            Ok(())
+        );
+        assert!(check_simple(&payload, &signature, &digest(2), key.public()).is_err());
+        assert!(check_simple(&payload, "!", &digest(1), key.public()).is_err());
+        let other = String::from_utf8(payload)
+            .unwrap()
+            .replace(SIMPLE_KIND, "x")
+            .into_bytes();
+        let signature = BASE64.encode(key.sign(&other).unwrap());
+        let found = check_simple(&other, &signature, &digest(1), key.public()).unwrap_err();
+        assert!(found.contains("something else"), "{found}");
+    }
+}

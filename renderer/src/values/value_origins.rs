@@ -1,0 +1,271 @@
+//! Where values come from: for errors about them.
+//!
+//! Nothing is kept while values are merged but the texts they were read from; those are read
+//! again, once, when the first place is asked for.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::set::{Meaning, PaddingBudget, set};
+use crate::chart::values_file::documents;
+use crate::diag::Class;
+use crate::source::{Location, Source, Span};
+use crate::value::{Map, Value};
+use crate::yaml::{self, Kind, Node};
+
+/// What values are made of, what counts least first.
+#[derive(Debug, Clone, Default)]
+pub struct ValueOrigins(Vec<Given>);
+
+#[derive(Clone)]
+enum Given {
+    File(Arc<Source>),
+    Flag { flag: &'static str, text: String },
+}
+
+impl std::fmt::Debug for Given {
+    /// Values may be secret: the name of the file or flag alone.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(source) => f.write_str(source.name()),
+            Self::Flag { flag, .. } => f.write_str(flag),
+        }
+    }
+}
+
+/// A chart's values.yaml: how many keys lead to the chart, and the text.
+pub type Defaults<'a> = (usize, &'a Arc<Source>);
+
+impl ValueOrigins {
+    pub(super) fn file(&mut self, source: &Arc<Source>) {
+        self.0.push(Given::File(Arc::clone(source)));
+    }
+
+    pub(super) fn flag(&mut self, flag: &'static str, text: &str) {
+        let text = text.to_owned();
+        self.0.push(Given::Flag { flag, text });
+    }
+
+    /// For one question after the other: each text is read once.
+    pub fn search(&self) -> OriginSearch<'_> {
+        let read = RefCell::default();
+        OriginSearch { given: &self.0, read }
+    }
+}
+
+/// Finds where values were set, among what was given.
+pub struct OriginSearch<'p> {
+    given: &'p [Given],
+    /// The texts read so far, by their address; a search ends before they do.
+    read: RefCell<BTreeMap<usize, Rc<[Document]>>>,
+}
+
+/// A document of a text, and the offset at which it starts there.
+type Document = (usize, Node);
+
+impl OriginSearch<'_> {
+    /// Where the value at a path of keys and indices was set last, or else the nearest above it.
+    /// Of a flag only the path is shown, for its text may hold secrets.
+    pub fn find(&self, path: &[String], defaults: &[Defaults<'_>]) -> Option<Location> {
+        (1..=path.len()).rev().find_map(|length| {
+            let path = path.get(..length)?;
+            let given = self.given.iter().rev().find_map(|given| self.place(given, path));
+            given.or_else(|| {
+                let mut charts = defaults.iter().rev();
+                charts.find_map(|(skip, source)| self.in_file(source, path.get(*skip..)?))
+            })
+        })
+    }
+
+    fn place(&self, given: &Given, path: &[String]) -> Option<Location> {
+        match given {
+            Given::File(source) => self.in_file(source, path),
+            Given::Flag { flag, text } => {
+                let map = of_flag(flag, text)?;
+                leads_to_a_value(&map, path).then(|| {
+                    let path = path.join(".");
+                    let span = Span::new(0, path.len());
+                    Location::new(&Source::new(*flag, path), span)
+                })
+            }
+        }
+    }
+
+    /// The last document that sets the value counts.
+    fn in_file(&self, source: &Arc<Source>, path: &[String]) -> Option<Location> {
+        if path.is_empty() {
+            return None;
+        }
+        let key = Arc::as_ptr(source).addr();
+        let known = self.read.borrow().get(&key).map(Rc::clone);
+        let documents = known.unwrap_or_else(|| {
+            let read = read(source);
+            self.read.borrow_mut().insert(key, Rc::clone(&read));
+            read
+        });
+        documents.iter().rev().find_map(|(start, root)| {
+            let span = in_node(root, path)?;
+            let span = Span::new(span.start as usize + start, span.end as usize + start);
+            Some(Location::new(source, first_line(source, span)))
+        })
+    }
+}
+
+/// What can't be read has no documents.
+fn read(source: &Arc<Source>) -> Rc<[Document]> {
+    let ranges = documents(source).unwrap_or_default();
+    let read = ranges.into_iter().filter_map(|range| {
+        let start = range.start;
+        let piece = Source::new(source.name(), source.text().get(range)?);
+        let root = yaml::parse(&piece, Class::Values, &yaml::Limits::default()).ok()?;
+        Some((start, root))
+    });
+    read.collect()
+}
+
+/// What a flag alone sets; its values don't matter.
+fn of_flag(flag: &str, text: &str) -> Option<Map> {
+    let trimmed = text.trim();
+    if flag == Meaning::Json.flag() && trimmed.starts_with('{') {
+        let node = yaml::parse_json(&Source::new(flag, trimmed), &yaml::Limits::default())?;
+        return match node.into_value() {
+            Value::Map(map) => Some(map),
+            _ => None,
+        };
+    }
+    let meaning = [Meaning::Json, Meaning::Literal].into_iter();
+    let meaning = meaning
+        .into_iter()
+        .find(|one| one.flag() == flag)
+        .unwrap_or(Meaning::Text);
+    let mut map = Map::default();
+    set(text, meaning, &mut map, &mut PaddingBudget::default()).ok()?;
+    Some(map)
+}
+
+fn leads_to_a_value(map: &Map, path: &[String]) -> bool {
+    let Some((first, rest)) = path.split_first() else {
+        return true;
+    };
+    let mut value = map.get(first);
+    for key in rest {
+        value = match value {
+            Some(Value::Map(map)) => map.get(key),
+            Some(Value::List(items)) => key.parse().ok().and_then(|index: usize| items.get(index)),
+            _ => None,
+        };
+    }
+    value.is_some()
+}
+
+/// A value's place; of a map or a list that of its key, which says more than all that is in it.
+fn in_node(node: &Node, path: &[String]) -> Option<Span> {
+    let (first, rest) = path.split_first()?;
+    let (key, value) = match &node.kind {
+        Kind::Seq(items) => {
+            let item = items.get(first.parse::<usize>().ok()?)?;
+            (item.span, item)
+        }
+        _ => {
+            let entry = node.entries().iter().find(|entry| entry.key == *first)?;
+            (entry.key_span, &entry.value)
+        }
+    };
+    if !rest.is_empty() {
+        return in_node(value, rest);
+    }
+    Some(match &value.kind {
+        Kind::Map(_) | Kind::Seq(_) | Kind::Null => key,
+        _ => value.span,
+    })
+}
+
+fn first_line(source: &Source, span: Span) -> Span {
+    let text = source.slice(span);
+    let length = text.lines().next().unwrap_or("").len();
+    Span::new(span.start as usize, span.start as usize + length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(places: &ValueOrigins, path: &str, defaults: &[Defaults<'_>]) -> String {
+        let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+        let place = places.search().find(&path, defaults);
+        place.map_or_else(
+            || "nowhere".to_owned(),
+            |place| format!("{place} {}", place.source.slice(place.span)),
+        )
+    }
+
+    #[test]
+    fn the_last_that_sets_a_value_is_its_place() {
+        let mut places = ValueOrigins::default();
+        places.file(&Source::new("a.yaml", "image:\n  tag: 1\n  name: x\n"));
+        places.file(&Source::new(
+            "b.yaml",
+            "image:\n  tag: two\n---\nlist: [a, {b: c}]\n",
+        ));
+        places.flag("--set", "image.pull=Always,secret.key=hush");
+        places.flag("--set-json", r#"{"j": {"k": 1}}"#);
+        places.flag("--set-json", r#"m.n=[1, {"o": 2}]"#);
+        places.flag("--set-literal", "lit=a,b=c");
+        let root = Source::new("values.yaml", "own: {deep: true}\nimage: {tag: 0, other: 1}\n");
+        let sub = Source::new("charts/sub/values.yaml", "port: 80\n");
+        let defaults = [(1, &sub), (0, &root)];
+        let table = [
+            ("image.tag", "b.yaml:2:8 two"),
+            ("image.name", "a.yaml:3:9 x"),
+            ("image.pull", "--set:1:1 image.pull"),
+            ("secret.key", "--set:1:1 secret.key"),
+            ("list.1.b", "b.yaml:4:15 c"),
+            ("list.0", "b.yaml:4:8 a"),
+            ("j.k", "--set-json:1:1 j.k"),
+            ("m.n.1.o", "--set-json:1:1 m.n.1.o"),
+            ("lit", "--set-literal:1:1 lit"),
+            ("image.other", "values.yaml:2:24 1"),
+            ("sub.port", "charts/sub/values.yaml:1:7 80"),
+            // What is missing is shown by the nearest that is there.
+            ("own.deep.more", "values.yaml:1:13 true"),
+            ("own.missing", "values.yaml:1:1 own"),
+            ("none.at.all", "nowhere"),
+        ];
+        for (path, expected) in table {
+            assert_eq!(found(&places, path, &defaults), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_read_again_has_no_place() {
+        let mut places = ValueOrigins::default();
+        places.file(&Source::new("a.yaml", "a: [\n"));
+        places.flag("--set", "a[");
+        assert_eq!(found(&places, "a", &[]), "nowhere");
+        assert!(format!("{places:?}").contains("--set"));
+    }
+
+    /// Each question once read the whole text anew.
+    #[test]
+    fn a_text_is_read_once_however_many_values_are_looked_up() {
+        let mut places = ValueOrigins::default();
+        places.file(&Source::new("a.yaml", "a: 1\nb: [2]\n"));
+        let root = Source::new("values.yaml", "c: 3\n");
+        let search = places.search();
+        for path in ["a", "b", "c", "d"] {
+            search.find(&[path.to_owned(), "0".to_owned()], &[(0, &root)]);
+        }
+        let documents = search.read.borrow().values().map(Rc::clone).collect::<Vec<_>>();
+        assert_eq!(documents.len(), 2);
+        search.find(&["a".to_owned()], &[]);
+        let again = search.read.borrow().values().map(Rc::clone).collect::<Vec<_>>();
+        assert!(
+            again
+                .iter()
+                .zip(&documents)
+                .all(|(one, other)| Rc::ptr_eq(one, other))
+        );
+    }
+}
