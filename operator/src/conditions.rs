@@ -1,4 +1,4 @@
-//! What is said of a Job-backed resource: a [`State`], the conditions that follow from it, and how
+//! A Job-backed resource: its [`State`], the conditions that follow from it, and how
 //! they are merged into those that were there.
 
 use jiff::Timestamp;
@@ -64,7 +64,7 @@ pub enum Reason {
     InputOutput,
     /// A fault of the renderer, or it was killed.
     RendererCrashed,
-    /// The renderer was told to end.
+    /// The renderer received SIGTERM.
     Cancelled,
     /// The Job was active for too long.
     DeadlineExceeded,
@@ -87,7 +87,7 @@ pub enum State {
     NotScheduled {
         /// Why.
         reason: Reason,
-        /// In words.
+        /// For people.
         message: String,
     },
     /// The Job exists and is not finished.
@@ -108,7 +108,7 @@ pub enum State {
     Failed {
         /// Why.
         reason: Reason,
-        /// In words.
+        /// For people.
         message: String,
     },
 }
@@ -122,7 +122,7 @@ pub struct Finding {
     pub status: &'static str,
     /// Why.
     pub reason: Reason,
-    /// In words.
+    /// For people.
     pub message: String,
 }
 
@@ -162,7 +162,7 @@ impl Reason {
 }
 
 impl State {
-    /// In one word, for the column.
+    /// Summary for the column.
     pub fn summary(&self) -> &'static str {
         match self {
             Self::NotScheduled { reason, .. } => reason.as_str(),

@@ -10,7 +10,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use crate::api::Task;
-use crate::build::JobSettings;
+use crate::jobs::JobSettings;
 
 /// A release task named `shop` in the namespace `tenant`.
 pub(crate) fn task() -> Task {

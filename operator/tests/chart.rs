@@ -78,10 +78,10 @@ fn our_lint_has_nothing_to_say_against_it() {
             .arg(chart())
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(
-            output.status.success() && !said.contains("warning"),
-            "{name}: {said}"
+            output.status.success() && !stderr.contains("warning"),
+            "{name}: {stderr}"
         );
     }
 }
@@ -149,8 +149,8 @@ fn values_that_are_not_there_are_refused_by_name() {
     ] {
         let output = template(NAMESPACE, &["--set", set]);
         assert!(!output.status.success(), "{set} was taken");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains(named), "{set}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(named), "{set}: {stderr}");
     }
 }
 
@@ -235,8 +235,8 @@ fn an_api_server_takes_everything_in_it() {
             "-f",
         ];
         let output = cluster.kubectl_command(&dry).arg(&file).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && said.is_empty(), "{name}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && stderr.is_empty(), "{name}: {stderr}");
     }
 }
 
@@ -467,7 +467,7 @@ fn with_some_namespaces_the_rights_there_are_all_that_the_operator_needs() {
 /// Only with the right to read events is there anything to say: the rights once left it out.
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn with_the_charts_rights_a_quota_on_pods_is_told() {
+fn with_the_charts_rights_a_quota_on_pods_is_reported() {
     let fleet = Fleet::start(true, &["team"], "");
     let quota = ["-n", "team", "create", "quota", "none", "--hard=pods=0"];
     fleet.cluster.kubectl(&quota);

@@ -299,10 +299,10 @@ fn a_cluster_task_becomes_the_chart_that_a_laptop_would_push() {
     let digest = bed.solar_render(&["digest", "testdata/release.yaml"]);
     assert_eq!(task["status"]["digest"], digest.trim());
     assert_eq!(task["status"]["outcome"], "created");
-    let place = format!("oci://{}/charts/first/shop-frontend:1.4.2", bed.registry.host());
-    assert_eq!(task["status"]["chartURL"], place.as_str());
+    let reference = format!("oci://{}/charts/first/shop-frontend:1.4.2", bed.registry.host());
+    assert_eq!(task["status"]["chartURL"], reference.as_str());
 
-    let pushed = bed.solar_render(&["template", "app", &place, "--plain-http"]);
+    let pushed = bed.solar_render(&["template", "app", &reference, "--plain-http"]);
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
     bed.solar_render(&["testdata/release.yaml", "--skip-push", "--output-dir", out]);
@@ -358,7 +358,7 @@ fn a_tenants_task_runs_in_its_namespace_with_docker_credentials() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_wrong_password_is_told_apart_and_a_retry_with_the_right_one_succeeds() {
+fn a_wrong_password_has_its_reason_and_a_retry_with_the_right_one_succeeds() {
     let bed = bed();
     let order = Order {
         secret: "wrong",
@@ -391,17 +391,17 @@ fn another_chart_at_the_tag_is_a_conflict_and_stays() {
     let other = folder.path().join("other.yaml");
     let text = fs::read_to_string(Path::new(ROOT).join(order.config)).unwrap();
     fs::write(&other, text.replace("replicas: 3", "replicas: 4")).unwrap();
-    let place = format!(
+    let reference = format!(
         "oci://{}/charts/conflict/shop-frontend:1.4.2",
         bed.registry.host()
     );
     let other = other.to_str().unwrap();
-    bed.solar_render(&[other, "--url", &place, "--plain-http"]);
+    bed.solar_render(&[other, "--url", &reference, "--plain-http"]);
 
     bed.order(order);
     let task = bed.wait(order, "JobFailed", "True", "Conflict");
     assert_eq!(task["status"]["attempts"][0]["exitCode"], 3);
-    let there = bed.solar_render(&["template", "app", &place, "--plain-http"]);
+    let there = bed.solar_render(&["template", "app", &reference, "--plain-http"]);
     assert!(there.contains("replicas: 4"));
 }
 
@@ -473,8 +473,8 @@ fn a_tenant_can_read_neither_the_platforms_secrets_nor_its_jobs() {
     ] {
         let mut command = cluster.kubectl_command(&arguments);
         let output = command.env("KUBECONFIG", &account).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.success(), allowed, "{arguments:?}: {said}");
-        assert!(allowed || said.contains("Forbidden"), "{arguments:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), allowed, "{arguments:?}: {stderr}");
+        assert!(allowed || stderr.contains("Forbidden"), "{arguments:?}: {stderr}");
     }
 }

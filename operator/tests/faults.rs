@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(600);
 const SPREAD: Duration = Duration::from_secs(2);
 /// How long nothing at all may happen, which on a machine that does much else is long.
 const LIMIT: Duration = Duration::from_secs(120);
-/// Between two looks at all tasks.
+/// Between two lists of all tasks.
 const POLL: Duration = Duration::from_millis(500);
 const REPLICAS: [&str; 2] = ["operator-a", "operator-b"];
 const SEED: u64 = 0x5eed_0f50_1a20;

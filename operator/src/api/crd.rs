@@ -115,7 +115,7 @@ fn schema(scope: Scope) -> Result<JSONSchemaProps, serde_json::Error> {
         .into_root_schema_for::<Object>()
         .to_value();
     tidy(&mut schema);
-    // There is no status until somebody has looked.
+    // There is no status until the first reconcile.
     if let Some(status) = schema
         .pointer_mut("/properties/status")
         .and_then(Value::as_object_mut)

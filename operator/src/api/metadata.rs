@@ -121,7 +121,7 @@ mod tests {
     use crate::api::RETRY_ANNOTATION;
 
     #[derive(Debug, Deserialize)]
-    struct Head {
+    struct PartialMetadata {
         #[serde(deserialize_with = "metadata")]
         metadata: ObjectMeta,
     }
@@ -133,7 +133,7 @@ mod tests {
             r#"{{"metadata":{{"name":"a","labels":{{"l":"1"}},"annotations":{{"other":"{long}","{RETRY_ANNOTATION}":"{long}",
             "{GROUP}/short":"s","{GROUP}.evil/x":"y"}}}}}}"#
         );
-        let head: Head = serde_json::from_str(&text).expect("a head");
+        let head: PartialMetadata = serde_json::from_str(&text).expect("a head");
         let kept = head.metadata.annotations.expect("annotations");
         assert_eq!(
             kept.keys().collect::<Vec<_>>(),
@@ -142,7 +142,7 @@ mod tests {
         assert!(kept[RETRY_ANNOTATION].starts_with("sha256:"), "{kept:?}");
         assert_eq!(head.metadata.labels, None);
         let other = text.replacen(r#"retry":"x"#, r#"retry":"y"#, 1);
-        let other: Head = serde_json::from_str(&other).expect("a head");
+        let other: PartialMetadata = serde_json::from_str(&other).expect("a head");
         assert_ne!(
             other.metadata.annotations.expect("annotations"),
             kept,

@@ -86,7 +86,7 @@ pub struct Attempt {
     /// The outcome, or the class of the error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub class: String,
-    /// What the renderer said.
+    /// The renderer's message.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }

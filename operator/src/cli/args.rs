@@ -53,7 +53,7 @@ pub(super) enum Command {
     },
 }
 
-/// What the operator is told. Names that are in SolAr's operator are used as they are there.
+/// The settings of the operator. Names that are in SolAr's operator are used as they are there.
 #[derive(Args, Debug, Clone)]
 pub(super) struct Run {
     /// Read settings from this YAML file, by the flags' names

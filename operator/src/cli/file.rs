@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_place() {
+    fn mistakes_are_reported_with_their_location() {
         let problem = read("concurency: 8\n", &[]).expect_err("a mistake");
         assert!(
             problem.contains("settings.yaml:1:1: unknown field `concurency`"),

@@ -22,7 +22,7 @@ use solar_render::world::{System, World};
 use crate::api;
 use crate::runtime;
 use args::{Cli, Command, Run};
-use settings::Surroundings;
+use settings::Environment;
 
 const DONE: u8 = 0;
 const FAILED: u8 = 1;
@@ -123,9 +123,7 @@ fn run_args(mut arguments: Vec<OsString>, matches: &clap::ArgMatches) -> Result<
 async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
     let config = kube::Config::infer().await.map_err(|error| {
         Diagnostic::error(Class::Config, format!("no cluster to work for: {error}"))
-            .note(
-                "it is looked for where KUBECONFIG points, in ~/.kube/config, and in a pod's service account",
-            )
+            .note("it is awaited where KUBECONFIG points, in ~/.kube/config, and in a pod's service account")
             .hint("set KUBECONFIG, or run in a pod")
             .into()
     });
@@ -148,16 +146,16 @@ async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
         .map_err(|fault| explained(&fault).into())
 }
 
-fn explained(fault: &runtime::Fault) -> Diagnostic {
+fn explained(fault: &runtime::RunError) -> Diagnostic {
     match fault {
-        runtime::Fault::Selection(_) => Diagnostic::error(Class::Usage, fault.to_string())
+        runtime::RunError::Selection(_) => Diagnostic::error(Class::Usage, fault.to_string())
             .note("--label-selector and --field-selector are written as kubectl's -l and --field-selector")
             .hint("kubectl get rendertasks -A -l SELECTOR --field-selector SELECTOR tries them"),
         _ => Diagnostic::error(Class::Io, fault.to_string()),
     }
 }
 
-fn surroundings(world: &dyn World, config: Option<&kube::Config>) -> Surroundings {
+fn surroundings(world: &dyn World, config: Option<&kube::Config>) -> Environment {
     let in_cluster = || {
         let text = std::fs::read_to_string(NAMESPACE_FILE).ok()?;
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
@@ -172,7 +170,7 @@ fn surroundings(world: &dyn World, config: Option<&kube::Config>) -> Surrounding
         .env("POD_NAME")
         .or_else(|| world.env("HOSTNAME"))
         .unwrap_or_else(|| "solar-operator".to_owned());
-    Surroundings {
+    Environment {
         namespace,
         identity: format!("{host}_{:016x}", world.entropy()),
     }

@@ -8,13 +8,13 @@ use solar_render::diag::{Class, Diagnostic, Diagnostics};
 
 use super::args::Run;
 use super::quantity;
-use crate::build::JobSettings;
+use crate::controllers::rendertask::Settings;
+use crate::jobs::JobSettings;
 use crate::names::{is_name, is_namespace};
-use crate::queue::Backoff;
-use crate::reconcile::Settings;
+use crate::runtime::queue::Backoff;
 use crate::runtime::{LeaderSettings, RunSettings, Selection};
 
-/// The most tasks that are looked at at once; each may hold a connection.
+/// The maximum of concurrent reconciles; each may hold a connection.
 const MAX_CONCURRENCY: u32 = 256;
 /// The most Jobs that run at once: what the largest clusters hold.
 const MAX_JOBS: u32 = 100_000;
@@ -23,9 +23,9 @@ const MAX_SECONDS: u32 = 86_400;
 /// How much longer a lease must be than the deadline, and that than the period, in percent.
 const LEASE_FACTOR: u32 = 120;
 
-/// What the surroundings tell.
+/// What the environment provides.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Surroundings {
+pub(super) struct Environment {
     /// The namespace this runs in, or that the kubeconfig names.
     pub(super) namespace: String,
     /// Who this is among replicas.
@@ -39,7 +39,7 @@ struct Checker {
 }
 
 /// Checks the arguments.
-pub(super) fn settings(args: &Run, around: &Surroundings) -> Result<RunSettings, Diagnostics> {
+pub(super) fn settings(args: &Run, around: &Environment) -> Result<RunSettings, Diagnostics> {
     let mut checker = Checker::default();
     let job = job(args, around, &mut checker);
     let backoff = backoff(args, &mut checker);
@@ -72,7 +72,7 @@ pub(super) fn settings(args: &Run, around: &Surroundings) -> Result<RunSettings,
     Diagnostics::or(checker.problems, settings)
 }
 
-fn job(args: &Run, around: &Surroundings, checker: &mut Checker) -> JobSettings {
+fn job(args: &Run, around: &Environment, checker: &mut Checker) -> JobSettings {
     let job_namespace = args
         .job_namespace
         .clone()
@@ -144,7 +144,7 @@ fn backoff(args: &Run, checker: &mut Checker) -> Backoff {
     Backoff { min, max }
 }
 
-fn leader(args: &Run, around: &Surroundings, checker: &mut Checker) -> Option<LeaderSettings> {
+fn leader(args: &Run, around: &Environment, checker: &mut Checker) -> Option<LeaderSettings> {
     let lease_duration = checker.duration("lease-duration", &args.lease_duration);
     let renew_deadline = checker.duration("renew-deadline", &args.renew_deadline);
     let retry_period = checker.duration("retry-period", &args.retry_period);
@@ -330,7 +330,7 @@ fn parse_duration(text: &str) -> Option<Duration> {
     (!text.is_empty()).then_some(total)
 }
 
-/// Two watches of one namespace would tell everything twice.
+/// Two watches of one namespace would deliver each event twice.
 fn once_each(words: Vec<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     words
@@ -355,7 +355,7 @@ mod tests {
 
     fn check(arguments: &[&str]) -> Result<RunSettings, Diagnostics> {
         let all = ["solar-operator"].iter().chain(arguments);
-        let around = Surroundings {
+        let around = Environment {
             namespace: "solar-system".into(),
             identity: "me".into(),
         };
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_told_at_once() {
+    fn every_mistake_is_reported_at_once() {
         let problems = check(&[
             "--concurrency=0",
             "--max-concurrent-jobs=-3",

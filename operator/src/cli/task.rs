@@ -64,7 +64,7 @@ pub(super) fn task(args: &TaskArgs) -> Result<String> {
     let object = json!({
         "apiVersion": api_version(), "kind": args.scope().kind(), "metadata": metadata, "spec": spec,
     });
-    // What the types can't hold, the API server would drop without a word.
+    // What the types can't hold, the API server would drop silently.
     let held = ConfigDocument::deserialize(&object["spec"]).and_then(|_| Task::deserialize(&object));
     held.map_err(|error| Diagnostic::error(Class::Config, format!("{}: {error}", source.name())))?;
     Ok(crate::yaml::write_quoted(&object))

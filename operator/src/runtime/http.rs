@@ -16,7 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 
-use crate::metrics::Metrics;
+use crate::runtime::metrics::Metrics;
 
 const PROMETHEUS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// How long a client may take to say what it wants.

@@ -1,6 +1,6 @@
 //! Leader election on a Lease.
 //!
-//! [`Elector::campaign`] comes back with the lead, [`Elector::keep`] when it is lost. What that
+//! [`Elector::campaign`] returns as the leader, [`Elector::keep`] when it is lost. What that
 //! means for the work is the caller's business: it drops it.
 
 use std::time::Duration;
@@ -11,9 +11,9 @@ use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::lease::{Asker, Step, holder, record, released, step};
-use crate::metrics::Metrics;
+use super::lease::{Candidate, Step, holder, record, released, step};
 use crate::names::MANAGER;
+use crate::runtime::metrics::Metrics;
 
 /// How leader election is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,13 +38,13 @@ pub(super) struct Elector {
     settings: LeaderSettings,
     metrics: Metrics,
     /// The record as last seen, since when, by this machine's clock.
-    seen: Option<(Seen, Instant)>,
+    seen: Option<(TaskVersion, Instant)>,
     leader: Option<String>,
     /// When the try began that got or renewed the lease: the API server's time of it is later.
     renewed: Instant,
 }
 
-type Seen = (Option<String>, Option<Timestamp>);
+type TaskVersion = (Option<String>, Option<Timestamp>);
 
 impl Elector {
     pub(super) fn new(client: Client, settings: LeaderSettings, metrics: Metrics) -> Self {
@@ -58,8 +58,8 @@ impl Elector {
         }
     }
 
-    /// Until this one leads. `heard` is called whenever the API server has answered that another one does.
-    pub(super) async fn campaign(&mut self, heard: impl Fn()) {
+    /// Until this one is the leader. `on_other_leader` is called whenever the API server has answered that another one does.
+    pub(super) async fn campaign(&mut self, on_other_leader: impl Fn()) {
         loop {
             let before = Instant::now();
             let tried = timeout(self.settings.renew_deadline, self.try_once()).await;
@@ -69,7 +69,7 @@ impl Elector {
                     self.promoted();
                     return;
                 }
-                Ok(Ok(false)) => heard(),
+                Ok(Ok(false)) => on_other_leader(),
                 Ok(Err(error)) => tracing::warn!(%error, "failed to acquire the lease"),
                 Err(_) => tracing::warn!("failed to acquire the lease: no answer"),
             }
@@ -77,7 +77,7 @@ impl Elector {
         }
     }
 
-    /// Until the lead is lost.
+    /// Until leadership is lost.
     pub(super) async fn keep(&mut self) {
         let deadline = self.settings.renew_deadline;
         loop {
@@ -98,7 +98,7 @@ impl Elector {
         self.demoted();
     }
 
-    /// Gives the lead up, so that another one needn't wait for the lease to run out.
+    /// Releases the lease, so that another one needn't wait for the lease to run out.
     pub(super) async fn release(&mut self) {
         let given_up = timeout(self.settings.retry_period, async {
             let lease = self.leases.get(&self.settings.name).await?;
@@ -118,7 +118,7 @@ impl Elector {
         self.demoted();
     }
 
-    /// Whether this one leads after a try.
+    /// Whether this one is the leader after a try.
     async fn try_once(&mut self) -> Result<bool, kube::Error> {
         let name = self.settings.name.clone();
         let (lease, exists) = match self.leases.get_opt(&name).await? {
@@ -126,7 +126,7 @@ impl Elector {
             None => (self.fresh(), false),
         };
         let unchanged = self.note(&lease);
-        let asker = Asker {
+        let asker = Candidate {
             identity: &self.settings.identity,
             duration: self.settings.lease_duration,
         };
@@ -148,7 +148,7 @@ impl Elector {
                 self.led_by(holder(&lease));
                 Ok(true)
             }
-            // Somebody else was faster; for a leader that means that it leads no more.
+            // Somebody else was faster; for a leader that means that leadership is lost.
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
             Err(error) => Err(error),
         }
@@ -192,7 +192,7 @@ impl Elector {
         self.metrics.transitions.inc();
     }
 
-    /// The lead may be lost while it is about to be given up: it is told once.
+    /// Leadership may be lost while the lease is being released: it is reported once.
     fn demoted(&mut self) {
         if self.metrics.leader.get() == 0 {
             return;
@@ -226,7 +226,7 @@ mod tests {
 
     /// How the API server is, once somebody leads.
     #[derive(Debug, Clone, Copy)]
-    enum Mood {
+    enum ApiServer {
         /// It answers each request with an error.
         Fails,
         /// It never answers.
@@ -240,23 +240,23 @@ mod tests {
     }
 
     /// An elector that has just begun to lead, and its metrics.
-    async fn leading(mood: Mood) -> (Elector, Metrics) {
+    async fn leading(server: ApiServer) -> (Elector, Metrics) {
         let (stored, leads) = (Mutex::new(Value::Null), Arc::new(AtomicBool::new(false)));
         let (turned, requests) = (Arc::clone(&leads), AtomicUsize::new(0));
         let client = api(move |method, _, body| {
             let mut stored = stored.lock().expect("the record");
             if turned.load(Ordering::Relaxed) {
                 let number = requests.fetch_add(1, Ordering::Relaxed);
-                match mood {
-                    Mood::Silent => return None,
-                    Mood::Fails => return Some(refusal(500, "InternalError")),
-                    Mood::Shaky if number % 5 < 2 => return Some(refusal(500, "InternalError")),
-                    Mood::Overtaken if method != "GET" => return Some(refusal(409, "Conflict")),
-                    Mood::Stolen => {
+                match server {
+                    ApiServer::Silent => return None,
+                    ApiServer::Fails => return Some(refusal(500, "InternalError")),
+                    ApiServer::Shaky if number % 5 < 2 => return Some(refusal(500, "InternalError")),
+                    ApiServer::Overtaken if method != "GET" => return Some(refusal(409, "Conflict")),
+                    ApiServer::Stolen => {
                         stored["spec"]["holderIdentity"] = "other".into();
                         stored["spec"]["leaseDurationSeconds"] = 3600.into();
                     }
-                    Mood::Shaky | Mood::Overtaken => {}
+                    ApiServer::Shaky | ApiServer::Overtaken => {}
                 }
             }
             match method {
@@ -284,26 +284,26 @@ mod tests {
 
     #[test]
     fn the_lead_is_lost_at_the_deadline_or_when_another_one_has_it() {
-        for (mood, after) in [
-            (Mood::Fails, DEADLINE),
-            (Mood::Silent, DEADLINE),
-            (Mood::Stolen, PERIOD),
-            (Mood::Overtaken, PERIOD),
+        for (server, after) in [
+            (ApiServer::Fails, DEADLINE),
+            (ApiServer::Silent, DEADLINE),
+            (ApiServer::Stolen, PERIOD),
+            (ApiServer::Overtaken, PERIOD),
         ] {
             run(async {
-                let (mut elector, metrics) = leading(mood).await;
+                let (mut elector, metrics) = leading(server).await;
                 let start = Instant::now();
                 elector.keep().await;
                 // A timer's resolution is a millisecond.
                 let late = start.elapsed().saturating_sub(after);
                 assert!(
                     start.elapsed() >= after && late < Duration::from_millis(50),
-                    "{mood:?}: {late:?}"
+                    "{server:?}: {late:?}"
                 );
                 assert_eq!(
                     (metrics.leader.get(), metrics.transitions.get()),
                     (0, 2),
-                    "{mood:?}"
+                    "{server:?}"
                 );
             });
         }
@@ -312,9 +312,9 @@ mod tests {
     #[test]
     fn errors_between_renewals_lose_no_lead() {
         run(async {
-            let (mut elector, metrics) = leading(Mood::Shaky).await;
+            let (mut elector, metrics) = leading(ApiServer::Shaky).await;
             let minutes = timeout(DEADLINE * 30, elector.keep()).await;
-            assert!(minutes.is_err(), "the lead was lost");
+            assert!(minutes.is_err(), "leadership was lost");
             assert_eq!((metrics.leader.get(), metrics.transitions.get()), (1, 1));
         });
     }

@@ -20,7 +20,7 @@ pub(super) enum Step {
 
 /// Who asks.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asker<'a> {
+pub(super) struct Candidate<'a> {
     pub(super) identity: &'a str,
     pub(super) duration: Duration,
 }
@@ -40,7 +40,7 @@ pub(super) fn record(lease: &Lease) -> Option<(Option<&str>, Option<Timestamp>)>
 }
 
 /// Decides about a lease that hasn't changed for so long.
-pub(super) fn step(lease: &Lease, asker: Asker<'_>, unchanged: Duration, now: Timestamp) -> Step {
+pub(super) fn step(lease: &Lease, asker: Candidate<'_>, unchanged: Duration, now: Timestamp) -> Step {
     let spec = lease.spec.as_ref();
     let mine = holder(lease) == Some(asker.identity);
     let kept_for = spec.and_then(|spec| spec.lease_duration_seconds).unwrap_or(0);
@@ -94,8 +94,8 @@ mod tests {
 
     const TERM: Duration = Duration::from_secs(15);
 
-    fn asker(identity: &str) -> Asker<'_> {
-        Asker {
+    fn asker(identity: &str) -> Candidate<'_> {
+        Candidate {
             identity,
             duration: TERM,
         }

@@ -17,11 +17,11 @@ use super::leader::{Elector, LeaderSettings};
 use super::watch::{self, Selection};
 use super::{http, work};
 use crate::api::Scope;
-use crate::metrics::Metrics;
-use crate::queue::{Backoff, Queue};
-use crate::reconcile::{Context, Settings};
+use crate::controllers::rendertask::{Context, Settings};
+use crate::runtime::metrics::Metrics;
+use crate::runtime::queue::{Backoff, Queue};
 
-/// How long looks that have begun may take to end after SIGTERM.
+/// How long reconciles that have begun may take to end after SIGTERM.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 /// How often gauges are set and the queue is asked whether it is empty.
 const GAUGE_INTERVAL: Duration = Duration::from_secs(1);
@@ -29,20 +29,20 @@ const GAUGE_INTERVAL: Duration = Duration::from_secs(1);
 const SELECTION_LIMIT: Duration = Duration::from_secs(30);
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What the process was told.
+/// The settings of the process.
 #[derive(Debug, Clone)]
 pub struct RunSettings {
-    /// What looks need.
+    /// What reconciles need.
     pub settings: Settings,
     /// Which tasks.
     pub selection: Selection,
-    /// Leader election; without it, this one leads.
+    /// Leader election; without it, this process is the leader.
     pub leader: Option<LeaderSettings>,
-    /// How errors are tried again.
+    /// The backoff after errors.
     pub backoff: Backoff,
-    /// After how many errors in a row a task is said to stall.
+    /// After how many errors in a row a task is Stalled.
     pub max_retries: u32,
-    /// How many tasks are looked at at once.
+    /// Maximum concurrent reconciles.
     pub concurrency: usize,
     /// Where `/metrics` is served.
     pub metrics_address: Option<SocketAddr>,
@@ -52,7 +52,7 @@ pub struct RunSettings {
 
 /// Why the process can't run.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum RunError {
     /// A port.
     #[error("can't listen on {address}: {source}")]
     Listen {
@@ -74,7 +74,7 @@ pub enum Fault {
 }
 
 /// Runs until SIGTERM or SIGINT.
-pub async fn run(client: Client, settings: RunSettings) -> Result<(), Fault> {
+pub async fn run(client: Client, settings: RunSettings) -> Result<(), RunError> {
     let metrics = Metrics::default();
     metrics.started(seconds(jiff::Timestamp::now()));
     let ready = Arc::new(AtomicBool::new(false));
@@ -92,10 +92,10 @@ pub async fn run(client: Client, settings: RunSettings) -> Result<(), Fault> {
         Some(leader) => {
             let mut elector = Elector::new(client.clone(), leader, metrics.clone());
             loop {
-                let heard = || ready.store(true, Ordering::Relaxed);
+                let on_other_leader = || ready.store(true, Ordering::Relaxed);
                 tokio::select! {
                     () = signals.wait() => break Ok(()),
-                    () = elector.campaign(heard) => {}
+                    () = elector.campaign(on_other_leader) => {}
                 }
                 // A leader is ready when it has seen what there is.
                 ready.store(false, Ordering::Relaxed);
@@ -108,10 +108,10 @@ pub async fn run(client: Client, settings: RunSettings) -> Result<(), Fault> {
                     Some(&mut elector),
                 )
                 .await;
-                metrics.rest();
+                metrics.reset_gauges();
                 match end {
-                    Ok(End::LeadLost) => {}
-                    Ok(End::Told) => {
+                    Ok(End::LeaseLost) => {}
+                    Ok(End::Shutdown) => {
                         elector.release().await;
                         break Ok(());
                     }
@@ -121,7 +121,7 @@ pub async fn run(client: Client, settings: RunSettings) -> Result<(), Fault> {
                     }
                 }
             }
-            .map(|()| End::Told)
+            .map(|()| End::Shutdown)
         }
     };
     servers.abort_all();
@@ -130,25 +130,25 @@ pub async fn run(client: Client, settings: RunSettings) -> Result<(), Fault> {
 
 /// Selectors are the API server's to read. What it refuses would be refused for ever; without an answer the
 /// watches will ask again.
-async fn check_selection(client: &Client, selection: &Selection) -> Result<(), Fault> {
+async fn check_selection(client: &Client, selection: &Selection) -> Result<(), RunError> {
     let answers = Scope::ALL.map(|scope| selection.ask(client.clone(), scope));
     let answers = timeout(SELECTION_LIMIT, join_all(answers)).await;
     let refused = answers.into_iter().flatten().find_map(|answer| match answer {
         Err(kube::Error::Api(status)) if status.code == 400 => Some(status.message),
         _ => None,
     });
-    refused.map_or(Ok(()), |message| Err(Fault::Selection(message)))
+    refused.map_or(Ok(()), |message| Err(RunError::Selection(message)))
 }
 
 /// How the work ended.
 enum End {
     /// SIGTERM.
-    Told,
+    Shutdown,
     /// Somebody else leads.
-    LeadLost,
+    LeaseLost,
 }
 
-/// Works while this one leads.
+/// Reconciles while this process is the leader.
 async fn lead(
     client: &Client,
     settings: &RunSettings,
@@ -156,7 +156,7 @@ async fn lead(
     ready: &AtomicBool,
     signals: &mut Signals,
     elector: Option<&mut Elector>,
-) -> Result<End, Fault> {
+) -> Result<End, RunError> {
     let queue = Queue::new(settings.backoff);
     let context = Context::new(client.clone(), settings.settings.clone(), queue, metrics.clone());
     let context = Arc::new(context);
@@ -173,19 +173,19 @@ async fn lead(
     let begin = begin(&context, settings, ready, &mut work, &stops);
     tokio::select! {
         () = begin => {}
-        () = &mut keep => return Ok(End::LeadLost),
-        () = signals.wait() => return Ok(End::Told),
+        () = &mut keep => return Ok(End::LeaseLost),
+        () = signals.wait() => return Ok(End::Shutdown),
     }
     tokio::select! {
-        () = &mut keep => Ok(End::LeadLost),
+        () = &mut keep => Ok(End::LeaseLost),
         () = signals.wait() => {
             tokio::select! {
                 () = drain(&context, &stop) => {},
                 () = &mut keep => {},
             }
-            Ok(End::Told)
+            Ok(End::Shutdown)
         }
-        ended = work.join_next() => Err(Fault::Ended(match ended {
+        ended = work.join_next() => Err(RunError::Ended(match ended {
             Some(Err(error)) => error.to_string(),
             _ => "for no reason".to_owned(),
         })),
@@ -201,35 +201,43 @@ async fn begin(
     stops: &channel::Receiver<bool>,
 ) {
     let selection = &settings.selection;
-    let (synced, mut hears) = mpsc::unbounded_channel();
-    let mut places: Vec<_> = selection
-        .places()
+    let (synced, mut synced_watches) = mpsc::unbounded_channel();
+    let mut watched: Vec<_> = selection
+        .namespaces()
         .into_iter()
-        .map(|place| (Scope::Namespaced, place))
+        .map(|namespace| (Scope::Namespaced, namespace))
         .collect();
-    places.push((Scope::Cluster, None));
-    places.retain(|(scope, _)| selection.fields_of(*scope).is_some());
-    let expected = places.len();
-    for (scope, place) in places {
+    watched.push((Scope::Cluster, None));
+    watched.retain(|(scope, _)| selection.fields_of(*scope).is_some());
+    let expected = watched.len();
+    for (scope, namespace) in watched {
         work.spawn(watch::tasks(
             Arc::clone(context),
             scope,
-            place,
+            namespace,
             selection.clone(),
             synced.clone(),
         ));
     }
     for _ in 0..expected {
-        hears.recv().await;
+        synced_watches.recv().await;
     }
-    // Whose a Job is can only be told when the tasks are known.
-    let dependents = selection.dependent_places(&settings.settings.job.job_namespace);
-    for place in &dependents {
-        work.spawn(watch::jobs(Arc::clone(context), place.clone(), synced.clone()));
-        work.spawn(watch::pods(Arc::clone(context), place.clone(), synced.clone()));
+    // Whose a Job is is only known when the tasks are known.
+    let dependents = selection.dependent_namespaces(&settings.settings.job.job_namespace);
+    for namespace in &dependents {
+        work.spawn(watch::jobs(
+            Arc::clone(context),
+            namespace.clone(),
+            synced.clone(),
+        ));
+        work.spawn(watch::pods(
+            Arc::clone(context),
+            namespace.clone(),
+            synced.clone(),
+        ));
     }
     for _ in 0..dependents.len() * 2 {
-        hears.recv().await;
+        synced_watches.recv().await;
     }
     for _ in 0..settings.concurrency {
         work.spawn(work::worker(
@@ -243,7 +251,7 @@ async fn begin(
     tracing::info!(concurrency = settings.concurrency, "controllers started");
 }
 
-/// Lets looks that have begun come to an end.
+/// Lets reconciles that have begun come to an end.
 async fn drain(context: &Context, stop: &channel::Sender<bool>) {
     tracing::info!("received SIGTERM, draining");
     let _ = stop.send(true);
@@ -280,7 +288,7 @@ async fn servers(
     settings: &RunSettings,
     metrics: &Metrics,
     ready: &Arc<AtomicBool>,
-) -> Result<JoinSet<()>, Fault> {
+) -> Result<JoinSet<()>, RunError> {
     let mut servers = JoinSet::new();
     let pages = |metrics, health| http::Pages {
         ready: Arc::clone(ready),
@@ -305,7 +313,7 @@ async fn servers(
             }
             bound => bound,
         };
-        let listener = listener.map_err(|source| Fault::Listen { address, source })?;
+        let listener = listener.map_err(|source| RunError::Listen { address, source })?;
         let bound = http::address(&listener).unwrap_or(address);
         tracing::info!(what, address = %bound, "serving");
         servers.spawn(http::serve(listener, pages));
@@ -320,10 +328,10 @@ struct Signals {
 }
 
 impl Signals {
-    fn new() -> Result<Self, Fault> {
+    fn new() -> Result<Self, RunError> {
         Ok(Self {
-            terminate: signal(SignalKind::terminate()).map_err(Fault::Signals)?,
-            interrupt: signal(SignalKind::interrupt()).map_err(Fault::Signals)?,
+            terminate: signal(SignalKind::terminate()).map_err(RunError::Signals)?,
+            interrupt: signal(SignalKind::interrupt()).map_err(RunError::Signals)?,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Watches: what wakes a task.
 //!
 //! Of every object a lean view is decoded: memory doesn't grow with what is in tenants' specs, and no
-//! depth of it stops a watch. A change of a task's own status can be told from others: it changes
+//! depth of it stops a watch. A change of a task's own status differs from others: it changes
 //! neither generation nor annotations.
 
 use std::collections::BTreeSet;
@@ -19,19 +19,19 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
 use crate::api::{RETRY_ANNOTATION, Scope};
-use crate::index::{Change, owner};
-use crate::key::TaskKey;
-use crate::lean::{LeanJob, LeanPod, TaskHead};
+use crate::controllers::rendertask::task_store::TaskVersion;
+use crate::controllers::rendertask::{self, Context};
+use crate::jobs::index::{Change, owner};
 use crate::names;
-use crate::reconcile::{self, Context};
-use crate::selected::Seen;
+use crate::runtime::key::TaskKey;
+use crate::views::{PartialJob, PartialPod, TaskMetadata};
 
 /// What a cluster-scoped object has none of.
 const NAMESPACE_FIELD: &str = "metadata.namespace";
 /// How many objects one answer of a list holds: they are in memory together, as text, and each may have 1.5 MB.
 const PAGE_SIZE: u32 = 10;
 
-/// Which tasks are looked at, and where.
+/// Which tasks are reconciled, and where.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Namespaces; empty for all.
@@ -78,8 +78,8 @@ impl Selection {
         let Some(fields) = self.fields_of(scope) else {
             return Ok(());
         };
-        let place = self.namespaces.first().filter(|_| scope == Scope::Namespaced);
-        let api = tasks_api(client, scope, place.map(String::as_str));
+        let namespace = self.namespaces.first().filter(|_| scope == Scope::Namespaced);
+        let api = tasks_api(client, scope, namespace.map(String::as_str));
         let params = ListParams {
             label_selector: self.labels.clone(),
             field_selector: fields,
@@ -90,7 +90,7 @@ impl Selection {
     }
 
     /// The namespaces that tasks are watched in; `None` is all of them.
-    pub(super) fn places(&self) -> Vec<Option<String>> {
+    pub(super) fn namespaces(&self) -> Vec<Option<String>> {
         if self.namespaces.is_empty() {
             return vec![None];
         }
@@ -98,12 +98,12 @@ impl Selection {
     }
 
     /// The namespaces that Jobs and pods are watched in: those, and the one of cluster tasks.
-    pub(super) fn dependent_places(&self, job_namespace: &str) -> Vec<Option<String>> {
-        let mut places = self.places();
+    pub(super) fn dependent_namespaces(&self, job_namespace: &str) -> Vec<Option<String>> {
+        let mut namespaces = self.namespaces();
         if !self.namespaces.is_empty() && !self.namespaces.iter().any(|one| one == job_namespace) {
-            places.push(Some(job_namespace.to_owned()));
+            namespaces.push(Some(job_namespace.to_owned()));
         }
-        places
+        namespaces
     }
 }
 
@@ -111,13 +111,13 @@ impl Selection {
 pub(super) async fn tasks(
     context: Arc<Context>,
     scope: Scope,
-    place: Option<String>,
+    namespace: Option<String>,
     selection: Selection,
     synced: UnboundedSender<()>,
 ) {
-    let api = tasks_api(context.client.clone(), scope, place.as_deref());
+    let api = tasks_api(context.client.clone(), scope, namespace.as_deref());
     let mut stream = std::pin::pin!(watcher(api, selection.tasks(scope)).default_backoff());
-    let mut listed: Vec<(Timestamp, TaskKey, Seen)> = Vec::new();
+    let mut listed: Vec<(Timestamp, TaskKey, TaskVersion)> = Vec::new();
     while let Some(event) = stream.next().await {
         match event {
             Ok(Event::Init) => listed.clear(),
@@ -130,7 +130,7 @@ pub(super) async fn tasks(
                 // The oldest first, so that lines are in order after a restart.
                 listed.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
                 let new = listed.drain(..).map(|(_, key, seen)| (key, seen)).collect();
-                let changed = context.selected().replace(scope, place.as_deref(), new);
+                let changed = context.selected().replace(scope, namespace.as_deref(), new);
                 changed.into_iter().for_each(|key| context.queue.add(key));
                 // Nobody listens any more after the first time.
                 let _ = synced.send(());
@@ -146,7 +146,7 @@ pub(super) async fn tasks(
     }
 }
 
-fn applied(context: &Context, key: TaskKey, seen: Seen) {
+fn applied(context: &Context, key: TaskKey, seen: TaskVersion) {
     if context.selected().put(&key, seen) {
         context.queue.add(key);
     } else {
@@ -156,61 +156,66 @@ fn applied(context: &Context, key: TaskKey, seen: Seen) {
 }
 
 /// Wakes the owners of Jobs. Never ends.
-pub(super) async fn jobs(context: Arc<Context>, place: Option<String>, synced: UnboundedSender<()>) {
-    let (told, listed) = (Arc::clone(&context), place.clone());
-    dependents::<LeanJob>(&context, place, synced, |event| match event {
-        Seeing::Applied(job) if is_ours(&told, job) => {
-            let change = told.index().apply_job(job);
-            change.into_iter().for_each(|change| job_changed(&told, change));
+pub(super) async fn jobs(context: Arc<Context>, namespace: Option<String>, synced: UnboundedSender<()>) {
+    let (shared, listed) = (Arc::clone(&context), namespace.clone());
+    dependents::<PartialJob>(&context, namespace, synced, |event| match event {
+        ObjectEvent::Applied(job) if is_ours(&shared, job) => {
+            let change = shared.index().apply_job(job);
+            change.into_iter().for_each(|change| job_changed(&shared, change));
         }
-        Seeing::Deleted(job) if is_ours(&told, job) => {
-            let change = told.index().delete_job(job);
-            change.into_iter().for_each(|change| job_changed(&told, change));
+        ObjectEvent::Deleted(job) if is_ours(&shared, job) => {
+            let change = shared.index().delete_job(job);
+            change.into_iter().for_each(|change| job_changed(&shared, change));
         }
         // Its task may have been ours until just now, or a namesake of one that waits for its name.
-        Seeing::Deleted(job) => {
-            told.index()
+        ObjectEvent::Deleted(job) => {
+            shared
+                .index()
                 .forget(&job.namespace().unwrap_or_default(), &job.name_any());
-            let freed =
-                owner(job).filter(|(task, _)| is_placed(&told, job, task) && told.selected().has(task));
-            freed.into_iter().for_each(|(task, _)| told.queue.add(task));
+            let freed = owner(job)
+                .filter(|(task, _)| has_task_location(&shared, job, task) && shared.selected().has(task));
+            freed.into_iter().for_each(|(task, _)| shared.queue.add(task));
         }
-        Seeing::Applied(_) => {}
-        Seeing::Listed(uids) => {
-            let changes = told.index().retain_jobs(uids, listed.as_deref());
-            changes.into_iter().for_each(|change| job_changed(&told, change));
+        ObjectEvent::Applied(_) => {}
+        ObjectEvent::Listed(uids) => {
+            let changes = shared.index().retain_jobs(uids, listed.as_deref());
+            changes
+                .into_iter()
+                .for_each(|change| job_changed(&shared, change));
         }
     })
     .await;
 }
 
-/// A Job of a task that another operator looks at is none of our business, nor is one that only says that a task
+/// A Job of a task that another operator reconciles is none of our business, nor is one that only says that a task
 /// of ours owns it: whoever may make Jobs can say so, and would take the slots of others.
-fn is_ours(context: &Context, job: &LeanJob) -> bool {
-    owner(job).is_some_and(|(task, uid)| is_placed(context, job, &task) && context.selected().is(&task, &uid))
+fn is_ours(context: &Context, job: &PartialJob) -> bool {
+    owner(job).is_some_and(|(task, uid)| {
+        has_task_location(context, job, &task) && context.selected().is(&task, &uid)
+    })
 }
 
 /// Whether a Job has the name and the namespace of a task's.
-fn is_placed(context: &Context, job: &LeanJob, task: &TaskKey) -> bool {
-    let (namespace, name) = context.job_place(task);
+fn has_task_location(context: &Context, job: &PartialJob, task: &TaskKey) -> bool {
+    let (namespace, name) = context.job_location(task);
     job.metadata.namespace.as_deref() == Some(namespace)
         && job.metadata.name.as_deref() == Some(name.as_str())
 }
 
 /// Wakes the owners of the Jobs of pods. Never ends.
-pub(super) async fn pods(context: Arc<Context>, place: Option<String>, synced: UnboundedSender<()>) {
-    let (told, listed) = (Arc::clone(&context), place.clone());
-    dependents::<LeanPod>(&context, place, synced, |event| {
+pub(super) async fn pods(context: Arc<Context>, namespace: Option<String>, synced: UnboundedSender<()>) {
+    let (shared, listed) = (Arc::clone(&context), namespace.clone());
+    dependents::<PartialPod>(&context, namespace, synced, |event| {
         let change = match event {
-            Seeing::Applied(pod) => told.index().apply_pod(pod),
-            Seeing::Deleted(pod) => told.index().delete_pod(pod),
-            Seeing::Listed(uids) => {
-                told.index().retain_pods(uids, listed.as_deref());
+            ObjectEvent::Applied(pod) => shared.index().apply_pod(pod),
+            ObjectEvent::Deleted(pod) => shared.index().delete_pod(pod),
+            ObjectEvent::Listed(uids) => {
+                shared.index().retain_pods(uids, listed.as_deref());
                 None
             }
         };
-        if let Some(change) = change.filter(|change| told.selected().has(&change.task)) {
-            told.queue.hurry(change.task);
+        if let Some(change) = change.filter(|change| shared.selected().has(&change.task)) {
+            shared.queue.add_urgent(change.task);
         }
     })
     .await;
@@ -222,10 +227,10 @@ fn job_changed(context: &Context, change: Change) {
     } else {
         context.slots().occupy(&change.task, None);
     }
-    context.queue.hurry(change.task);
+    context.queue.add_urgent(change.task);
 }
 
-enum Seeing<'a, K> {
+enum ObjectEvent<'a, K> {
     Applied(&'a K),
     Deleted(&'a K),
     /// A new list is complete: all that there is.
@@ -234,15 +239,15 @@ enum Seeing<'a, K> {
 
 async fn dependents<K>(
     context: &Context,
-    place: Option<String>,
+    namespace: Option<String>,
     synced: UnboundedSender<()>,
-    mut see: impl FnMut(Seeing<'_, K>),
+    mut handle: impl FnMut(ObjectEvent<'_, K>),
 ) where
     K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
     K: Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let client = context.client.clone();
-    let api: Api<K> = match &place {
+    let api: Api<K> = match &namespace {
         Some(namespace) => Api::namespaced(client, namespace),
         None => Api::all(client),
     };
@@ -254,22 +259,22 @@ async fn dependents<K>(
             Ok(Event::Init) => listed.clear(),
             Ok(Event::InitApply(object)) => {
                 listed.insert(object.uid().unwrap_or_default());
-                see(Seeing::Applied(&object));
+                handle(ObjectEvent::Applied(&object));
             }
             Ok(Event::InitDone) => {
-                see(Seeing::Listed(&listed));
+                handle(ObjectEvent::Listed(&listed));
                 listed.clear();
                 let _ = synced.send(());
             }
-            Ok(Event::Apply(object)) => see(Seeing::Applied(&object)),
-            Ok(Event::Delete(object)) => see(Seeing::Deleted(&object)),
+            Ok(Event::Apply(object)) => handle(ObjectEvent::Applied(&object)),
+            Ok(Event::Delete(object)) => handle(ObjectEvent::Deleted(&object)),
             Err(error) => failed(context, &K::kind(&()), &error),
         }
     }
 }
 
-fn tasks_api(client: Client, scope: Scope, place: Option<&str>) -> Api<TaskHead> {
-    match place {
+fn tasks_api(client: Client, scope: Scope, namespace: Option<&str>) -> Api<TaskMetadata> {
+    match namespace {
         Some(namespace) => Api::namespaced_with(client, namespace, &scope),
         None => Api::all_with(client, &scope),
     }
@@ -277,30 +282,30 @@ fn tasks_api(client: Client, scope: Scope, place: Option<&str>) -> Api<TaskHead>
 
 /// One line for all watches within a while: when the API server is away, none of them gets an answer.
 fn failed(context: &Context, kind: &str, error: &watcher::Error) {
-    let error = said(error);
+    let error = watch_error(error);
     context.metrics.watch_errors.inc();
-    let unsaid = context.watch_log().admit(Instant::now());
-    match unsaid {
-        Some(unsaid) => {
+    let suppressed = context.watch_log().admit(Instant::now());
+    match suppressed {
+        Some(suppressed) => {
             let server = context.settings.server.as_str();
-            tracing::warn!(kind, server, error, unsaid, "watch failed");
+            tracing::warn!(kind, server, error, suppressed, "watch failed");
         }
         None => tracing::trace!(kind, error, "watch failed"),
     }
 }
 
 /// What a watch met, without the rest of the API server's answer.
-fn said(error: &watcher::Error) -> String {
+fn watch_error(error: &watcher::Error) -> String {
     match error {
         watcher::Error::InitialListFailed(error)
         | watcher::Error::WatchStartFailed(error)
-        | watcher::Error::WatchFailed(error) => reconcile::said(error),
+        | watcher::Error::WatchFailed(error) => rendertask::api_message(error),
         watcher::Error::WatchError(status) => format!("{} ({})", status.message, status.code),
         watcher::Error::NoResourceVersion => error.to_string(),
     }
 }
 
-fn key(scope: Scope, task: &TaskHead) -> TaskKey {
+fn key(scope: Scope, task: &TaskMetadata) -> TaskKey {
     TaskKey {
         scope,
         namespace: task.namespace().unwrap_or_default(),
@@ -308,8 +313,8 @@ fn key(scope: Scope, task: &TaskHead) -> TaskKey {
     }
 }
 
-fn seen(task: &TaskHead) -> Seen {
-    Seen {
+fn seen(task: &TaskMetadata) -> TaskVersion {
+    TaskVersion {
         uid: task.uid(),
         generation: task.metadata.generation,
         retry: task.annotations().get(RETRY_ANNOTATION).cloned(),

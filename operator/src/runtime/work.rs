@@ -1,4 +1,4 @@
-//! Workers: they take tasks from the queue, look at them, and say when to look again.
+//! Workers: they take keys from the queue and reconcile them.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -11,11 +11,11 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tracing::Instrument as _;
 
-use crate::key::TaskKey;
-use crate::reconcile::{Action, Context, Error, reconcile, stall};
+use crate::controllers::rendertask::{Action, Context, Error, reconcile, stall};
+use crate::runtime::key::TaskKey;
 
-/// How long one look may take: an API server that never answers must not hold a worker for ever.
-const LOOK_LIMIT: Duration = Duration::from_secs(60);
+/// How long one reconcile may take: an API server that never answers must not hold a worker for ever.
+const RECONCILE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The delay before a task is reconciled again after somebody else changed it meanwhile.
 const CHANGED_DELAY: Duration = Duration::from_millis(200);
 
@@ -35,14 +35,14 @@ pub(super) async fn worker(context: Arc<Context>, max_retries: u32, mut stops: w
 }
 
 async fn one(context: &Context, key: &TaskKey, max_retries: u32) {
-    if context.queue.asks_whose(key) && glance(context, key).await {
+    if context.queue.group_is_unknown(key) && resolve_group(context, key).await {
         return;
     }
     let start = Instant::now();
-    let looked = look(context, key).await;
-    let good = matches!(looked, Ok(_) | Err(Error::Changed));
+    let outcome = reconcile_once(context, key).await;
+    let good = matches!(outcome, Ok(_) | Err(Error::Changed));
     context.metrics.reconciled(key.scope, start.elapsed(), good);
-    match looked {
+    match outcome {
         Ok(Action { requeue }) => {
             tracing::debug!(?requeue, took = ?start.elapsed(), "reconciled");
             context.queue.done(key, requeue);
@@ -51,7 +51,7 @@ async fn one(context: &Context, key: &TaskKey, max_retries: u32) {
         Err(error) => {
             let failures = context.queue.count_failure(key);
             if failures >= max_retries {
-                say_stalled(context, key, &error).await;
+                set_stalled(context, key, &error).await;
             }
             context.give_back(key);
             let delay = context.queue.failed(key, System.entropy());
@@ -60,10 +60,10 @@ async fn one(context: &Context, key: &TaskKey, max_retries: u32) {
     }
 }
 
-/// While nobody else can look at the task: a look that succeeds must have the last word.
-async fn say_stalled(context: &Context, key: &TaskKey, error: &Error) {
-    let said = timeout(LOOK_LIMIT, stall(context, key, &error.to_string())).await;
-    match said {
+/// While nobody else can reconcile the task: one that succeeds must write last.
+async fn set_stalled(context: &Context, key: &TaskKey, error: &Error) {
+    let written = timeout(RECONCILE_TIMEOUT, stall(context, key, &error.to_string())).await;
+    match written {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!(%error, "failed to set the Stalled condition"),
         Err(_) => tracing::warn!("failed to set the Stalled condition: no answer"),
@@ -71,28 +71,28 @@ async fn say_stalled(context: &Context, key: &TaskKey, error: &Error) {
 }
 
 /// Finds out whose a cluster task is, and puts it in its owner's line. False when it can't.
-async fn glance(context: &Context, key: &TaskKey) -> bool {
-    let task = timeout(LOOK_LIMIT, context.task_api(key).get_opt(&key.name)).await;
+async fn resolve_group(context: &Context, key: &TaskKey) -> bool {
+    let task = timeout(RECONCILE_TIMEOUT, context.task_api(key).get_opt(&key.name)).await;
     let Ok(Ok(Some(task))) = task else {
         return false;
     };
-    context.queue.learn(key, task.spec.owner_namespace);
+    context.queue.set_group(key, task.spec.owner_namespace);
     context.queue.add(key.clone());
     context.queue.done(key, None);
     true
 }
 
-/// One look; a panic in it is this task's misfortune alone.
-async fn look(context: &Context, key: &TaskKey) -> Result<Action, Error> {
-    let looking = AssertUnwindSafe(reconcile(context, key)).catch_unwind();
-    match timeout(LOOK_LIMIT, looking).await {
-        Ok(Ok(looked)) => looked,
-        Ok(Err(panic)) => Err(Error::Panic(said(panic.as_ref()))),
-        Err(_) => Err(Error::Timeout(LOOK_LIMIT)),
+/// One reconcile; a panic in it is an error of this task alone.
+async fn reconcile_once(context: &Context, key: &TaskKey) -> Result<Action, Error> {
+    let reconciling = AssertUnwindSafe(reconcile(context, key)).catch_unwind();
+    match timeout(RECONCILE_TIMEOUT, reconciling).await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(panic)) => Err(Error::Panic(panic_message(panic.as_ref()))),
+        Err(_) => Err(Error::Timeout(RECONCILE_TIMEOUT)),
     }
 }
 
-fn said(panic: &(dyn Any + Send)) -> String {
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("a panic").to_owned()
@@ -109,10 +109,10 @@ mod tests {
     use super::*;
     use crate::api::{Scope, TaskStatus};
     use crate::conditions::{find, kinds};
-    use crate::metrics::Metrics;
-    use crate::queue::{Backoff, Queue};
-    use crate::reconcile::Settings;
-    use crate::selected::Seen;
+    use crate::controllers::rendertask::Settings;
+    use crate::controllers::rendertask::task_store::TaskVersion;
+    use crate::runtime::metrics::Metrics;
+    use crate::runtime::queue::{Backoff, Queue};
     use crate::tests::{api, refusal, run, settings, task};
 
     fn key(name: &str) -> TaskKey {
@@ -141,7 +141,7 @@ mod tests {
         };
         let context = Context::new(client, settings, queue.clone(), Metrics::default());
         for name in names {
-            let seen = Seen {
+            let seen = TaskVersion {
                 uid: None,
                 generation: Some(1),
                 retry: None,
@@ -157,7 +157,7 @@ mod tests {
 
     /// The others once waited for its backoff, up to a minute at a time.
     #[test]
-    fn a_task_whose_look_fails_when_its_turn_has_come_holds_nobody_up() {
+    fn a_task_whose_reconcile_fails_when_its_turn_has_come_holds_nobody_up() {
         run(async {
             let queue = queue();
             let client = api(|_, _, _| Some(refusal(500, "InternalError")));
@@ -169,16 +169,16 @@ mod tests {
             assert_eq!(context.slots().counts(), (1, 0), "the slot is the other's");
             let start = Instant::now();
             assert_eq!(queue.next().await, key("b"));
-            assert_eq!(start.elapsed(), Duration::ZERO, "who is told at once");
+            assert_eq!(start.elapsed(), Duration::ZERO, "which is woken at once");
         });
     }
 
-    /// Between its end and that word another look once found all well, and the word stayed.
+    /// Between its end and that patch another reconcile once succeeded, and Stalled stayed.
     #[test]
-    fn that_a_task_stalls_is_said_while_nobody_else_can_look_at_it() {
+    fn stalled_is_set_while_nobody_else_can_reconcile_the_task() {
         run(async {
             let queue = queue();
-            let (reads, looking) = (AtomicUsize::new(0), queue.clone());
+            let (reads, observed) = (AtomicUsize::new(0), queue.clone());
             let written = Arc::new(std::sync::Mutex::new(Value::Null));
             let writes = Arc::clone(&written);
             let client = api(move |method, _, body| {
@@ -186,7 +186,7 @@ mod tests {
                     return Some(refusal(500, "InternalError"));
                 }
                 if method == "PATCH" {
-                    assert_eq!(looking.counts(), (0, 1, 0), "it is being looked at");
+                    assert_eq!(observed.counts(), (0, 1, 0), "it is being reconciled");
                     *writes.lock().expect("the status") = body;
                 }
                 let task = serde_json::to_value(task()).expect("JSON");
@@ -201,11 +201,11 @@ mod tests {
             let stalled = find(&status.conditions, kinds::STALLED).expect("Stalled");
             assert_eq!(stalled.status, "True");
             assert!(stalled.message.contains("reading the task"), "{stalled:?}");
-            assert_eq!(queue.counts(), (0, 0, 1), "it is tried again");
+            assert_eq!(queue.counts(), (0, 0, 1), "it is requeued");
         });
     }
 
-    /// Nobody was told why nothing became of it; it was tried again for ever.
+    /// Nothing was reported; it was requeued for ever.
     #[test]
     fn a_task_that_can_not_be_read_fails_by_its_metadata_alone() {
         run(async {
@@ -237,7 +237,7 @@ mod tests {
                 ("True", "ConfigInvalid")
             );
             assert!(failed.message.contains("expected a string"), "{failed:?}");
-            assert_eq!(queue.counts(), (0, 0, 0), "it rests");
+            assert_eq!(queue.counts(), (0, 0, 0), "it is not requeued");
         });
     }
 }

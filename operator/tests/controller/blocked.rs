@@ -46,7 +46,7 @@ async fn own_secret(bench: &Bench, task: &str, metadata: Value) -> Secret {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_strangers_job_or_secret_is_neither_used_nor_deleted() {
+fn a_foreign_job_or_secret_is_neither_used_nor_deleted() {
     run(async {
         let bench = Bench::start("conflict", &[]).await;
         let theirs = bench.make_object::<Job>(job("render-shop", json!([]))).await;
@@ -67,7 +67,7 @@ fn a_strangers_job_or_secret_is_neither_used_nor_deleted() {
                 .await
                 .is_some_and(|secret| secret.owner_references().is_empty())
         );
-        // When the stranger has left, the task goes on.
+        // When the foreign object is gone, the task goes on.
         bench.delete_job("render-shop").await;
         bench.until_state("shop", "JobScheduled").await;
     });
@@ -94,7 +94,7 @@ fn a_job_of_a_deleted_namesake_is_not_adopted() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_missing_push_secret_is_told_and_waited_for() {
+fn a_missing_push_secret_is_reported_and_waited_for() {
     run(async {
         let bench = Bench::start("push-secret", &[]).await;
         bench
@@ -121,7 +121,7 @@ fn a_missing_push_secret_is_told_and_waited_for() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_missing_ca_configmap_is_told_and_waited_for() {
+fn a_missing_ca_configmap_is_reported_and_waited_for() {
     run(async {
         let bench = Bench::start("ca", &["--renderer-ca-configmap=roots"]).await;
         bench.make("shop", json!({})).await;
@@ -131,7 +131,7 @@ fn a_missing_ca_configmap_is_told_and_waited_for() {
         bench.make_object::<ConfigMap>(map).await;
         bench.ask("shop", "wake").await;
         bench.until_state("shop", "JobScheduled").await;
-        // A retry would wait for it without a word, if it were not looked for again.
+        // A retry would wait for it silently, if it were not read again.
         bench.finish("render-shop", 1, &failure("config")).await;
         bench.until_state("shop", "JobFailed").await;
         let maps = bench.api::<ConfigMap>();
@@ -143,7 +143,7 @@ fn a_missing_ca_configmap_is_told_and_waited_for() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_quota_on_jobs_is_told() {
+fn a_quota_on_jobs_is_reported() {
     run(async {
         let bench = Bench::start("job-quota", &[]).await;
         none_of(&bench, "count/jobs.batch").await;
@@ -167,13 +167,13 @@ fn a_quota_on_jobs_is_told() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_quota_on_pods_is_told_by_the_scheduled_job() {
+fn a_quota_on_pods_is_reported_by_the_scheduled_job() {
     run(async {
         let bench = Bench::start("pod-quota", &[]).await;
         none_of(&bench, "pods").await;
         bench.make("shop", json!({})).await;
-        let told = |status: &TaskStatus| message_of(status, "JobScheduled").contains("exceeded quota");
-        let status = bench.until("shop", "named the quota", told).await;
+        let has_message = |status: &TaskStatus| message_of(status, "JobScheduled").contains("exceeded quota");
+        let status = bench.until("shop", "named the quota", has_message).await;
         assert_eq!(status_of(&status, "JobScheduled"), Some("True"));
     });
 }
@@ -181,7 +181,7 @@ fn a_quota_on_pods_is_told_by_the_scheduled_job() {
 /// Once a pod had been there, no refusal was ever named.
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_quota_that_comes_between_two_pods_is_told_too() {
+fn a_quota_that_comes_between_two_pods_is_reported_too() {
     run(async {
         let bench = Bench::start("late-quota", &[]).await;
         bench.make("shop", json!({})).await;
@@ -190,13 +190,13 @@ fn a_quota_that_comes_between_two_pods_is_told_too() {
         // By a clock that is behind, so that the Job controller doesn't wait before it makes the next pod.
         let end = terminated_at("2026-01-01T00:00:00Z", 5, "Error", &failure("network"));
         bench.finish_as("render-shop", &end).await;
-        let told = |status: &TaskStatus| message_of(status, "JobScheduled").contains("exceeded quota");
-        let status = bench.until("shop", "named the quota", told).await;
+        let has_message = |status: &TaskStatus| message_of(status, "JobScheduled").contains("exceeded quota");
+        let status = bench.until("shop", "named the quota", has_message).await;
         assert_eq!(status.attempts.len(), 1);
     });
 }
 
-/// It was once called a stranger's.
+/// It was once called a foreign one.
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_secret_of_its_own_that_is_still_being_deleted_is_waited_for() {
@@ -210,9 +210,9 @@ fn a_secret_of_its_own_that_is_still_being_deleted_is_waited_for() {
             .await
             .unwrap();
         bench.operate(&[]);
-        let told =
+        let has_message =
             |status: &TaskStatus| message_of(status, "JobScheduled").contains("is still being deleted");
-        let status = bench.until("shop", "said so", told).await;
+        let status = bench.until("shop", "said so", has_message).await;
         assert_eq!(
             (reason_of(&status, "JobScheduled"), status_of(&status, "Ready")),
             (Some("DoesNotExist"), Some("Unknown"))
@@ -295,7 +295,7 @@ fn more_jobs_than_allowed_wait_in_line_by_age() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_namespace_that_is_being_deleted_is_told() {
+fn a_namespace_that_is_being_deleted_is_reported() {
     run(async {
         let bench = Bench::new("terminating").await;
         let holds = json!({"metadata": {"name": "holds", "finalizers": ["example.org/holds"]}});

@@ -11,7 +11,7 @@ use crate::harness::{Bench, DIGEST, message_of, run, success};
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_cluster_task_runs_where_no_tenant_looks() {
+fn a_cluster_task_runs_where_no_tenant_can_read() {
     run(async {
         let bench = Bench::start("platform", &["--require-registry-host"]).await;
         bench.make_namespace("platform-tenant").await;
@@ -84,7 +84,7 @@ fn what_a_deleted_cluster_task_owned_is_collected() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_job_namespace_that_is_not_there_or_goes_is_told() {
+fn a_job_namespace_that_is_not_there_or_goes_is_reported() {
     run(async {
         let bench = Bench::start("missing", &["--job-namespace=missing-jobs"]).await;
         let api = bench.cluster_tasks();

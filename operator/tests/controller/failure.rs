@@ -31,7 +31,7 @@ fn a_failure_is_final_when_its_job_and_secret_are_gone() {
         let gone = |status: &solar_operator::api::TaskStatus| status.config_secret_ref.is_none();
         let after = bench.until("shop", "recorded the clean-up", gone).await;
         assert_eq!(after.job_ref.map(|job| job.uid), job.uid());
-        // Another task is looked at after it, and it is not run again.
+        // Another task is reconciled after it, and it is not run again.
         bench.make("other", json!({})).await;
         bench.until_state("other", "JobScheduled").await;
         assert_eq!(bench.count_jobs().await, 1);
@@ -83,7 +83,7 @@ fn refused_credentials_are_tried_once_more_when_the_secret_has_changed() {
             .patch("push", &PatchParams::default(), &Patch::Merge(&new))
             .await
             .unwrap();
-        // A new operator looks at once, not in five minutes.
+        // A new operator reconciles at once, not in five minutes.
         bench.operate(&[]);
         bench.until_job("render-shop", first.as_deref()).await;
         bench.finish("render-shop", 4, &failure("auth")).await;
@@ -117,7 +117,7 @@ fn a_job_that_vanishes_is_made_again_and_the_third_time_the_task_fails() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_deadline_is_told_with_what_was_waited_for() {
+fn a_deadline_is_reported_with_what_was_waited_for() {
     run(async {
         let bench = Bench::start("deadline", &["--job-deadline=8"]).await;
         bench.make("shop", json!({})).await;
@@ -143,7 +143,7 @@ fn a_deadline_is_told_with_what_was_waited_for() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn errors_in_a_row_are_told_and_forgotten_when_they_end() {
+fn errors_in_a_row_are_reported_and_forgotten_when_they_end() {
     run(async {
         let flags = [
             "--error-min-requeue=50ms",

@@ -37,7 +37,7 @@ static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
     })
 });
 
-/// A namespace, and operators that look at nothing else.
+/// A namespace, and operators that watch nothing else.
 pub(crate) struct Bench {
     pub(crate) client: Client,
     pub(crate) namespace: String,

@@ -9,12 +9,12 @@
 )]
 
 mod blocked;
-mod by_hand;
 mod cluster_scope;
 mod failure;
+mod foreign_objects;
 mod harness;
 mod hostile;
+mod manual_changes;
 mod process;
 mod reasons;
-mod strangers;
 mod success;

@@ -1,4 +1,4 @@
-//! The operator as a process: the lead, health, metrics, bad settings.
+//! The operator as a process: leader election, health, metrics, bad settings.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -36,7 +36,7 @@ async fn address(bench: &Bench, number: usize, what: &str) -> String {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn one_works_and_the_next_takes_over_when_it_dies() {
+fn one_leads_and_the_next_takes_over_when_it_dies() {
     run(async {
         let mut bench = Bench::start("lead", &ELECTION).await;
         bench.logged(0, "controllers started").await;
@@ -58,7 +58,7 @@ fn one_works_and_the_next_takes_over_when_it_dies() {
 /// The lease is longer than anything here waits: the next one leads in time only when it was given up.
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn who_receives_sigterm_gives_the_lease_up() {
+fn who_receives_sigterm_releases_the_lease() {
     let election = [
         "--leader-elect",
         "--lease-duration=1h",
@@ -148,7 +148,7 @@ fn a_selector_of_fields_may_name_a_namespace() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn selectors_that_no_api_server_takes_end_the_operator_with_a_word() {
+fn selectors_that_no_api_server_takes_end_the_operator_with_a_message() {
     run(async {
         let mut bench = Bench::new("selectors").await;
         for flag in ["--label-selector=a in (b", "--field-selector=spec.type=release"] {
@@ -187,7 +187,7 @@ fn a_leader_is_ready_when_it_has_seen_what_there_is() {
 }
 
 #[test]
-fn a_task_with_wrong_names_is_refused_and_all_of_them_are_told() {
+fn a_task_with_wrong_names_is_refused_and_all_of_them_are_reported() {
     let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/release.yaml");
     let output = Command::new(OPERATOR)
         .args([
@@ -222,7 +222,7 @@ fn a_task_with_wrong_names_is_refused_and_all_of_them_are_told() {
 
 /// It once came out, and its Job failed with the renderer's words.
 #[test]
-fn a_task_for_a_place_that_the_renderer_refuses_is_refused() {
+fn a_task_for_a_reference_that_the_renderer_refuses_is_refused() {
     let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/release.yaml");
     let task = |repository: &str, tag: &str| {
         Command::new(OPERATOR)
@@ -305,7 +305,7 @@ fn health_and_metrics_are_served() {
 }
 
 #[test]
-fn bad_settings_are_told_together_before_anything_is_done() {
+fn bad_settings_are_reported_together_before_anything_is_done() {
     let output = Command::new(OPERATOR)
         .args(["--concurrency=none", "--job-namespace=UPPER"])
         .env("KUBECONFIG", "/nonexistent")

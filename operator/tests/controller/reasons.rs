@@ -99,7 +99,7 @@ fn what_does_not_pass_ends_a_task_at_once() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn odd_words_of_a_good_end_give_a_digest_only_where_they_name_one() {
+fn odd_messages_of_a_good_end_give_a_digest_only_where_they_name_one() {
     run(async {
         let bench = Bench::start("odd", &[]).await;
         let result = |field: &str| format!(r#"{{"schema":1,"outcome":"created",{field}}}"#);

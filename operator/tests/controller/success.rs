@@ -141,7 +141,7 @@ fn what_a_crash_between_two_writes_leaves_is_found() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_success_without_a_digest_is_told_from_one_with() {
+fn a_success_without_a_digest_differs_from_one_with() {
     run(async {
         let bench = Bench::start("no-digest", &[]).await;
         bench.make("shop", json!({})).await;
@@ -319,7 +319,7 @@ fn a_change_of_the_tasks_own_status_starts_no_work() {
         bench.until_state("shop", "JobSucceeded").await;
         bench.until_gone::<Job>("render-shop").await;
         let looks = |bench: &Bench| bench.log(0).matches("reconciled requeue").count();
-        // The last look is the one that the Job's deletion started.
+        // The last reconcile is the one that the Job's deletion started.
         let mut before = looks(&bench);
         loop {
             tokio::time::sleep(Duration::from_millis(500)).await;

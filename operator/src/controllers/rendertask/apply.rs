@@ -1,0 +1,479 @@
+//! What was decided, done: the only step that makes or deletes anything.
+//!
+//! The order is what makes a crash harmless: a Secret is there before its Job; after a success the
+//! Secret goes, then the status says so, then the Job goes. A Job that is still there after the
+//! status said so is found by the next reconcile, and so is a Secret, by the reference in the status.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::batch::v1::Job;
+use kube::Api;
+use kube::api::PostParams;
+
+use super::config_secret::config_secret;
+use super::dereference::Found;
+use super::job::job;
+use super::ownership::is_owned_by;
+use super::refusal::Blocked;
+use super::secret::{delete_secret, make_secret, own_secret};
+use super::subject::Subject;
+use super::validate::name_conflict;
+use super::{Context, Error, requests};
+use crate::api::{OwnedReference, Run, Scope, TaskStatus};
+
+use crate::conditions::{Reason, State, find, kinds};
+use crate::controllers::rendertask::decide::Decision;
+use crate::jobs::index::FoundJob;
+use crate::jobs::observe::{Observation, Previous, ended, observe};
+use crate::jobs::snapshot::{JobSnapshot, PodSnapshot};
+use crate::views::{PartialJob, PartialMetadata};
+
+/// How soon to reconcile again a task in line; who gets a slot is woken before.
+const QUEUED_INTERVAL: Duration = Duration::from_secs(600);
+
+/// The longest backoff of a task that waits for something outside of it.
+const BLOCKED_INTERVAL: Duration = Duration::from_secs(300);
+/// How soon to reconcile again a Job that no watch shows.
+const UNWATCHED_INTERVAL: Duration = Duration::from_secs(10);
+/// How old a Job is before somebody asks whether its pods have what they need to start.
+const START_TIMEOUT: SignedDuration = SignedDuration::from_secs(20);
+
+/// What was done, and what the status reports of it.
+#[derive(Debug)]
+pub(super) struct Applied {
+    pub(super) done: Done,
+    /// A Job was made just now.
+    pub(super) created_job: bool,
+    /// Making an object was refused.
+    pub(super) refused: Option<Refused>,
+    pub(super) requeue: Option<Duration>,
+}
+
+/// Which object could not be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    Secret,
+    Job,
+}
+
+/// What the status reports.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// What it reports already.
+    Nothing,
+    /// No Job yet, and why.
+    Blocked { run: Run, blocked: Blocked },
+    /// What became of the Job.
+    Observed {
+        run: Run,
+        observation: Box<Observation>,
+        job: OwnedReference,
+        secret: Option<OwnedReference>,
+    },
+    /// The Secret is gone.
+    CleanedUp {
+        /// The Job goes next.
+        job: bool,
+    },
+    /// There will be no Job.
+    Failed {
+        run: Run,
+        reason: Reason,
+        message: String,
+    },
+    /// The Job was complete, and no digest will show. The Secret is gone.
+    FinalizedWithoutDigest,
+}
+
+impl Applied {
+    fn new(done: Done) -> Self {
+        Self {
+            done,
+            created_job: false,
+            refused: None,
+            requeue: None,
+        }
+    }
+
+    fn blocked(run: Run, blocked: Blocked) -> Self {
+        Self {
+            requeue: blocked.requeue,
+            ..Self::new(Done::Blocked { run, blocked })
+        }
+    }
+
+    /// What has been so for long is asked for less often: as long again, up to a limit.
+    fn with_backoff(mut self, status: &TaskStatus, now: Timestamp) -> Self {
+        let since = find(&status.conditions, kinds::JOB_SCHEDULED).filter(|one| one.status == "False");
+        let age = since.map(|one| now.duration_since(one.last_transition_time.0).unsigned_abs());
+        if let (Done::Blocked { .. }, Some(requeue), Some(age)) = (&self.done, self.requeue, age) {
+            self.requeue = Some(requeue.max(age.min(BLOCKED_INTERVAL)));
+        }
+        self
+    }
+}
+
+pub(super) async fn apply(
+    context: &Context,
+    subject: &Subject<'_>,
+    found: &Found,
+    decision: Decision,
+    blocked: Option<Blocked>,
+) -> Result<Applied, Error> {
+    match decision {
+        Decision::Requeue(requeue) => Ok(Applied {
+            requeue,
+            ..Applied::new(Done::Nothing)
+        }),
+        Decision::Fail(run) => {
+            context.release(&found.key);
+            // The next reconcile decides when its Secret goes.
+            Ok(Applied {
+                requeue: Some(Duration::ZERO),
+                ..Applied::new(Done::Failed {
+                    reason: Reason::JobLost,
+                    message: format!(
+                        "{} Jobs of this task have vanished before they ended",
+                        run.lost_jobs
+                    ),
+                    run,
+                })
+            })
+        }
+        Decision::CleanUp { job } => {
+            context.release(&found.key);
+            delete_secret(context, subject, &found.task.known()).await?;
+            Ok(Applied::new(Done::CleanedUp { job }))
+        }
+        Decision::FinalizeWithoutDigest => {
+            context.release(&found.key);
+            delete_secret(context, subject, &found.task.known()).await?;
+            Ok(Applied::new(Done::FinalizedWithoutDigest))
+        }
+        Decision::DeleteOldJob => {
+            if let Some(job) = &found.job {
+                delete_job(context, &job.view).await?;
+            }
+            Ok(Applied {
+                requeue: Some(Duration::from_secs(1)),
+                ..Applied::new(Done::Nothing)
+            })
+        }
+        Decision::Record(run) => match &found.job {
+            Some(job) => record(context, subject, found, job, run).await,
+            None => Ok(Applied::new(Done::Nothing)),
+        },
+        Decision::Start(run) => {
+            if found.job.as_ref().is_some_and(|job| job.gone) {
+                // The next reconcile must not take the last run's end for this one's.
+                context.index().forget(subject.namespace, &subject.job_name());
+            }
+            let started = start(context, subject, found, run, blocked).await;
+            let started = started.map(|one| one.with_backoff(&found.task.known(), context.now()));
+            let runs = matches!(&started, Ok(applied) if matches!(applied.done, Done::Observed { .. }));
+            let waits = matches!(&started, Ok(applied)
+                if matches!(&applied.done, Done::Blocked { blocked, .. } if blocked.reason == Reason::Queued));
+            if !runs && !waits {
+                context.release(&found.key);
+            }
+            started
+        }
+    }
+}
+
+/// What is done when the status has been written.
+pub(super) async fn after_status(
+    context: &Context,
+    subject: &Subject<'_>,
+    found: &Found,
+    applied: &Applied,
+    next: &TaskStatus,
+) -> Result<(), Error> {
+    let goes = match &applied.done {
+        Done::Observed { observation, .. } => succeeded(observation),
+        Done::CleanedUp { job } => *job,
+        _ => false,
+    };
+    let Some(job) = &found.job else {
+        return Ok(());
+    };
+    if goes && !job.gone && !job.view.deleting {
+        delete_job(context, &job.view).await?;
+    }
+    if job.gone && ended(&next.conditions).is_some() {
+        // Its end is in the status now.
+        context.index().forget(subject.namespace, &job.view.name);
+    }
+    Ok(())
+}
+
+fn succeeded(observation: &Observation) -> bool {
+    matches!(
+        observation.state,
+        Some(State::Succeeded { .. } | State::WithoutDigest)
+    )
+}
+
+async fn record(
+    context: &Context,
+    subject: &Subject<'_>,
+    found: &Found,
+    job: &FoundJob,
+    run: Run,
+) -> Result<Applied, Error> {
+    let status = found.task.known();
+    let previous = Previous {
+        conditions: &status.conditions,
+        attempts: &status.attempts,
+        digest: status.digest.as_deref(),
+        outcome: status.outcome,
+    };
+    let observation = observe(Some(&job.view), &found.pods, previous, context.now());
+    if job.view.runs() {
+        context.slots().occupy(&found.key, Some(group(found)));
+    } else {
+        context.release(&found.key);
+    }
+    let mut secret = status.config_secret_ref.clone();
+    let mut requeue = observation.requeue;
+    if succeeded(&observation) {
+        delete_secret(context, subject, &status).await?;
+        secret = None;
+    } else {
+        let needed = needs_secret(context, job, &found.pods);
+        if needed || secret.is_none() {
+            secret = own_secret(context, subject).await?;
+        }
+        let of_this_spec = run
+            .generation
+            .is_none_or(|made| Some(made) == found.task.metadata.generation);
+        if needed && secret.is_none() && of_this_spec {
+            // Where that is refused, the pods say what they wait for, and the next reconcile tries again.
+            secret = make_secret(context, subject).await?.ok();
+        }
+    }
+    if !job.watched && job.view.end.is_none() {
+        requeue = requeue
+            .map(|after| after.min(UNWATCHED_INTERVAL))
+            .or(Some(UNWATCHED_INTERVAL));
+    }
+    if matches!(observation.state, Some(State::Failed { .. })) {
+        // The next reconcile decides when its Secret goes.
+        requeue = Some(Duration::ZERO);
+    }
+    Ok(Applied {
+        requeue,
+        ..Applied::new(Done::Observed {
+            run,
+            observation: Box::new(observation),
+            job: reference(&job.view),
+            secret,
+        })
+    })
+}
+
+/// Pods that don't start may wait for a Secret that somebody has deleted.
+fn needs_secret(context: &Context, job: &FoundJob, pods: &[PodSnapshot]) -> bool {
+    let age = job
+        .view
+        .created
+        .map(|created| context.now().duration_since(created));
+    let waits = job.view.end.is_none() && !job.view.deleting && !pods.iter().any(|pod| pod.ran);
+    waits && age.is_some_and(|age| age >= START_TIMEOUT)
+}
+
+async fn start(
+    context: &Context,
+    subject: &Subject<'_>,
+    found: &Found,
+    run: Run,
+    blocked: Option<Blocked>,
+) -> Result<Applied, Error> {
+    if let Some(blocked) = blocked {
+        return not_started(context, subject, run, blocked).await;
+    }
+    let created = found
+        .task
+        .metadata
+        .creation_timestamp
+        .as_ref()
+        .map_or_else(|| context.now(), |time| time.0);
+    if !context.slots().request(&found.key, group(found), created) {
+        let limit = context.slots().limit();
+        let queued = Blocked {
+            reason: Reason::Queued,
+            message: format!("{limit} Jobs run, and no more may at once"),
+            requeue: Some(QUEUED_INTERVAL),
+        };
+        return Ok(Applied::blocked(run, queued));
+    }
+    if ended(&found.task.known().conditions).is_some() {
+        // Whoever may edit Secrets may have edited that of the run before.
+        delete_secret(context, subject, &found.task.known()).await?;
+    }
+    let secret = match make_secret(context, subject).await? {
+        Ok(secret) => secret,
+        Err(blocked) => {
+            return Ok(Applied {
+                refused: is_refusal(&blocked).then_some(Refused::Secret),
+                ..Applied::blocked(run, blocked)
+            });
+        }
+    };
+    let (view, created_job) = match make_job(context, subject, &run).await? {
+        Ok(made) => made,
+        Err(blocked) => {
+            return Ok(Applied {
+                refused: is_refusal(&blocked).then_some(Refused::Job),
+                ..Applied::blocked(run, blocked)
+            });
+        }
+    };
+    // Whatever else fails now: there is a Job in this slot.
+    context.slots().occupy(&found.key, Some(group(found)));
+    let status = found.task.known();
+    let previous = Previous {
+        attempts: &status.attempts,
+        ..Previous::default()
+    };
+    let observation = observe(Some(&view), &[], previous, context.now());
+    Ok(Applied {
+        created_job,
+        requeue: observation.requeue,
+        ..Applied::new(Done::Observed {
+            run,
+            observation: Box::new(observation),
+            job: reference(&view),
+            secret: Some(secret),
+        })
+    })
+}
+
+/// What stands in the way of a Job: for good, or until somebody has mended it.
+async fn not_started(
+    context: &Context,
+    subject: &Subject<'_>,
+    run: Run,
+    blocked: Blocked,
+) -> Result<Applied, Error> {
+    if blocked.reason == Reason::ConfigInvalid {
+        return Ok(Applied::new(Done::Failed {
+            run,
+            reason: blocked.reason,
+            message: blocked.message,
+        }));
+    }
+    let blocked = nearest_cause(context, subject, blocked).await?;
+    Ok(Applied::blocked(run, blocked))
+}
+
+/// Not a name that somebody else has, nor one that is about to be free.
+fn is_refusal(blocked: &Blocked) -> bool {
+    !matches!(blocked.reason, Reason::NameConflict | Reason::DoesNotExist)
+}
+
+/// Where a namespace is missing or on its way, everything in it seems missing: the namespace is
+/// what should be said. Asked by an object that is not really made.
+async fn nearest_cause(context: &Context, subject: &Subject<'_>, blocked: Blocked) -> Result<Blocked, Error> {
+    if !matches!(
+        blocked.reason,
+        Reason::PushSecretNotFound | Reason::ConfigMapNotFound
+    ) {
+        return Ok(blocked);
+    }
+    let params = PostParams {
+        dry_run: true,
+        ..requests::post()
+    };
+    let secret = config_secret(subject)?;
+    let answer =
+        requests::create_as::<_, PartialMetadata>(context, subject.namespace, &secret, &params).await;
+    let refusal = answer
+        .err()
+        .and_then(|error| Blocked::from_refusal(&error, subject.namespace));
+    let of_namespace = refusal.filter(|cause| {
+        matches!(
+            cause.reason,
+            Reason::NamespaceNotFound | Reason::NamespaceTerminating
+        )
+    });
+    Ok(of_namespace.unwrap_or(blocked))
+}
+
+/// Makes the Job, or finds the one that was made before a crash.
+async fn make_job(
+    context: &Context,
+    subject: &Subject<'_>,
+    run: &Run,
+) -> Result<Result<(JobSnapshot, bool), Blocked>, Error> {
+    let job = job(subject, &context.settings.job, run)?;
+    let params = requests::post();
+    match requests::create_as::<_, PartialJob>(context, subject.namespace, &job, &params).await {
+        Ok(made) => Ok(Ok((JobSnapshot::from(&made), true))),
+        Err(kube::Error::Api(status)) if status.is_already_exists() => {
+            let jobs: Api<PartialJob> = Api::namespaced(context.client.clone(), subject.namespace);
+            let there = jobs.get_opt(&subject.job_name()).await;
+            let there = there.map_err(Error::api("reading the Job"))?;
+            // Gone again: the next reconcile makes it.
+            let there = there.ok_or(Error::Changed)?;
+            if !is_owned_by(&there.metadata, subject.uid) {
+                return Ok(Err(name_conflict(subject, "Job")));
+            }
+            if there.metadata.deletion_timestamp.is_some() {
+                return Err(Error::Changed);
+            }
+            Ok(Ok((JobSnapshot::from(&there), false)))
+        }
+        Err(error) => match Blocked::from_refusal(&error, subject.namespace) {
+            Some(blocked) => Ok(Err(blocked)),
+            None => Err(Error::api("making the Job")(error)),
+        },
+    }
+}
+
+async fn delete_job(context: &Context, job: &JobSnapshot) -> Result<(), Error> {
+    let deleted = requests::delete::<Job>(context, &job.namespace, &job.name, &job.uid).await;
+    deleted.map(|_| ()).map_err(Error::api("deleting the Job"))
+}
+
+/// Whose turn it is among: the tenants.
+fn group(found: &Found) -> &str {
+    match found.key.scope {
+        Scope::Namespaced => &found.key.namespace,
+        Scope::Cluster => &found.task.spec.owner_namespace,
+    }
+}
+
+fn reference(job: &JobSnapshot) -> OwnedReference {
+    OwnedReference {
+        namespace: job.namespace.clone(),
+        name: job.name.clone(),
+        uid: job.uid.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conditions::merge;
+
+    /// 1,500 blocked tasks once took a quarter of an API server's core, for ever.
+    #[test]
+    fn what_stays_blocked_is_asked_for_less_and_less_often() {
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        let state = State::NotScheduled {
+            reason: Reason::PushSecretNotFound,
+            message: String::new(),
+        };
+        let status = TaskStatus {
+            conditions: merge(&[], &state.findings(), Some(1), at(0)),
+            ..TaskStatus::default()
+        };
+        for (age, expected) in [(0, 30), (29, 30), (60, 60), (10_000, 300)] {
+            let blocked = Blocked::new(Reason::PushSecretNotFound, "");
+            let applied = Applied::blocked(Run::default(), blocked).with_backoff(&status, at(age));
+            assert_eq!(applied.requeue, Some(Duration::from_secs(expected)), "{age}");
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! What is decided, in every state that a crash may leave.
+
+use super::*;
+use crate::api::{OwnedReference, RETRY_ANNOTATION};
+use crate::conditions::{State, merge};
+use crate::jobs::snapshot::{JobEnd, JobSnapshot};
+use crate::tests::task;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).expect("a time")
+}
+
+fn job(uid: &str) -> FoundJob {
+    let view = JobSnapshot {
+        namespace: "tenant".into(),
+        name: "render-shop".into(),
+        uid: uid.into(),
+        created: Some(at(10)),
+        deleting: false,
+        active: 1,
+        succeeded: 0,
+        failed: 0,
+        started: Some(at(10)),
+        end: None,
+        refusal: None,
+        suspended: false,
+    };
+    FoundJob {
+        view,
+        gone: false,
+        watched: true,
+        run: None,
+    }
+}
+
+fn reference(uid: &str) -> Option<OwnedReference> {
+    Some(OwnedReference {
+        namespace: "tenant".into(),
+        name: "render-shop".into(),
+        uid: uid.into(),
+    })
+}
+
+/// A task that ended at second 100 and keeps its Secret.
+fn ended_task(state: &State) -> Task {
+    let mut task = task();
+    task.status = Some(TaskStatus {
+        conditions: merge(&[], &state.findings(), Some(1), at(100)),
+        job_ref: reference("job-1"),
+        config_secret_ref: reference("secret-1"),
+        completion_time: Some(Time(at(100))),
+        run: Some(Run {
+            push_secret_version: Some("7".into()),
+            ..Run::default()
+        }),
+        ..TaskStatus::default()
+    });
+    task
+}
+
+fn failed(reason: Reason) -> Task {
+    ended_task(&State::Failed {
+        reason,
+        message: "m".into(),
+    })
+}
+
+fn running(lost_jobs: u32) -> Task {
+    let mut task = ended_task(&State::Scheduled { message: "m".into() });
+    let status = task.status.as_mut().expect("a status");
+    status.run = Some(Run {
+        lost_jobs,
+        ..Run::default()
+    });
+    task
+}
+
+fn ask(task: &mut Task, value: &str) {
+    task.metadata.annotations = Some([(RETRY_ANNOTATION.into(), value.into())].into());
+}
+
+fn status(task: &mut Task) -> &mut TaskStatus {
+    task.status.as_mut().expect("a status")
+}
+
+#[test]
+fn a_new_task_starts_and_answers_the_retry_it_came_with() {
+    assert_eq!(
+        decide(&task(), None, None, at(1)),
+        Decision::Start(Run {
+            generation: Some(1),
+            ..Run::default()
+        })
+    );
+    let mut asked = task();
+    ask(&mut asked, "1");
+    let expected = Run {
+        generation: Some(1),
+        retry: Some("1".into()),
+        push_secret_version: Some("5".into()),
+        ..Run::default()
+    };
+    assert_eq!(decide(&asked, None, Some("5"), at(1)), Decision::Start(expected));
+}
+
+#[test]
+fn a_job_that_is_there_is_recorded() {
+    assert_eq!(
+        decide(&task(), Some(&job("job-1")), None, at(1)),
+        Decision::Record(Run::default())
+    );
+}
+
+#[test]
+fn a_success_is_cleaned_up_once() {
+    let mut done = ended_task(&State::Succeeded { message: "m".into() });
+    assert_eq!(
+        decide(&done, Some(&job("job-1")), None, at(200)),
+        Decision::CleanUp { job: true }
+    );
+    assert_eq!(
+        decide(&done, None, None, at(200)),
+        Decision::CleanUp { job: false }
+    );
+    status(&mut done).config_secret_ref = None;
+    assert_eq!(
+        decide(&done, Some(&job("job-1")), None, at(200)),
+        Decision::CleanUp { job: true }
+    );
+    assert_eq!(decide(&done, None, None, at(200)), Decision::Requeue(None));
+    ask(&mut done, "again");
+    assert_eq!(
+        decide(&done, None, None, at(200)),
+        Decision::Requeue(None),
+        "a success is final"
+    );
+}
+
+#[test]
+fn a_digest_that_may_still_show_is_no_end() {
+    let waiting = ended_task(&State::AwaitingDigest);
+    assert!(matches!(
+        decide(&waiting, Some(&job("job-1")), None, at(101)),
+        Decision::Record(_)
+    ));
+    assert_eq!(
+        decide(&waiting, None, None, at(101)),
+        Decision::FinalizeWithoutDigest,
+        "and no loss"
+    );
+    let without = ended_task(&State::WithoutDigest);
+    assert_eq!(
+        decide(&without, Some(&job("job-1")), None, at(200)),
+        Decision::CleanUp { job: true }
+    );
+}
+
+#[test]
+fn a_failure_stays_when_its_job_is_gone() {
+    let task = failed(Reason::Conflict);
+    assert_eq!(
+        decide(&task, None, None, at(200)),
+        Decision::Requeue(Some(Duration::from_secs(3500)))
+    );
+}
+
+#[test]
+fn a_failed_tasks_secret_goes_once_when_its_time_has_come() {
+    let mut task = failed(Reason::Conflict);
+    assert_eq!(
+        decide(&task, None, None, at(3700)),
+        Decision::CleanUp { job: false }
+    );
+    status(&mut task).config_secret_ref = None;
+    assert_eq!(decide(&task, None, None, at(9999)), Decision::Requeue(None));
+}
+
+#[test]
+fn each_new_value_of_the_annotation_is_one_retry() {
+    let mut task = failed(Reason::Conflict);
+    ask(&mut task, "1");
+    let run = Run {
+        generation: Some(1),
+        retry: Some("1".into()),
+        ..Run::default()
+    };
+    assert_eq!(
+        decide(&task, Some(&job("job-1")), None, at(200)),
+        Decision::DeleteOldJob
+    );
+    assert_eq!(decide(&task, None, None, at(200)), Decision::Start(run.clone()));
+    // Made for this run already, by somebody who went away.
+    assert_eq!(
+        decide(&task, Some(&job("job-2")), None, at(200)),
+        Decision::Record(run.clone())
+    );
+    status(&mut task).run = Some(run);
+    assert!(matches!(decide(&task, None, None, at(200)), Decision::Requeue(_)));
+    ask(&mut task, "2");
+    assert!(
+        matches!(decide(&task, None, None, at(9999)), Decision::Start(_)),
+        "even after the TTL"
+    );
+}
+
+#[test]
+fn a_retry_waits_for_the_old_job_to_go() {
+    let mut task = failed(Reason::Conflict);
+    ask(&mut task, "1");
+    let mut old = job("job-1");
+    old.view.deleting = true;
+    assert!(matches!(
+        decide(&task, Some(&old), None, at(200)),
+        Decision::Requeue(Some(_))
+    ));
+    old.gone = true;
+    assert!(matches!(
+        decide(&task, Some(&old), None, at(200)),
+        Decision::Start(_)
+    ));
+}
+
+#[test]
+fn refused_credentials_are_tried_again_once_when_they_change() {
+    let mut task = failed(Reason::AuthFailed);
+    let look = |task: &Task, version| decide(task, None, version, at(200));
+    assert_eq!(
+        look(&task, Some("7")),
+        Decision::Requeue(Some(ROTATION_INTERVAL)),
+        "the same"
+    );
+    assert_eq!(
+        look(&task, None),
+        Decision::Requeue(Some(ROTATION_INTERVAL)),
+        "not there"
+    );
+    let Decision::Start(run) = look(&task, Some("8")) else {
+        panic!("{:?}", look(&task, Some("8")));
+    };
+    assert!(run.after_rotation);
+    status(&mut task).run = Some(run);
+    assert!(matches!(look(&task, Some("9")), Decision::Requeue(_)), "once");
+    let conflict = failed(Reason::Conflict);
+    assert!(
+        matches!(look(&conflict, Some("8")), Decision::Requeue(_)),
+        "another failure"
+    );
+    let task = failed(Reason::AuthFailed);
+    let late = decide(&task, None, Some("8"), at(3701));
+    assert_eq!(late, Decision::CleanUp { job: false }, "within failedJobTTL");
+}
+
+#[test]
+fn a_lost_job_is_made_again_twice() {
+    let lost = |lost_jobs| decide(&running(lost_jobs), None, None, at(200));
+    assert!(matches!(lost(0), Decision::Start(Run { lost_jobs: 1, .. })));
+    assert!(matches!(lost(1), Decision::Start(Run { lost_jobs: 2, .. })));
+    assert!(matches!(lost(2), Decision::Fail(Run { lost_jobs: 3, .. })));
+}
+
+/// What was asked for while the last Job ran was once taken for answered by its loss.
+#[test]
+fn giving_up_answers_no_retry() {
+    let mut task = running(2);
+    task.metadata
+        .annotations
+        .get_or_insert_default()
+        .insert(RETRY_ANNOTATION.to_owned(), "1".to_owned());
+    let Decision::Fail(run) = decide(&task, None, None, at(200)) else {
+        panic!("it was lost three times");
+    };
+    assert_eq!(run.retry, None);
+}
+
+/// A push Secret that was rotated after a crash once started no run: nobody knew what it had been before.
+#[test]
+fn a_job_that_no_status_tells_of_tells_its_run_itself() {
+    let run = Run {
+        generation: Some(1),
+        retry: Some("1".into()),
+        push_secret_version: Some("5".into()),
+        after_rotation: true,
+        lost_jobs: 1,
+    };
+    let mut made = job("job-2");
+    made.run = Some(run.clone());
+    let recorded = Decision::Record(run);
+    assert_eq!(decide(&task(), Some(&made), Some("6"), at(1)), recorded);
+    assert_eq!(decide(&running(0), Some(&made), None, at(200)), recorded);
+    let mut asked = failed(Reason::Conflict);
+    ask(&mut asked, "2");
+    assert_eq!(decide(&asked, Some(&made), None, at(200)), recorded);
+    // What a status tells of is true of it, whatever somebody writes on the Job.
+    made.view.uid = "job-1".into();
+    let known = decide(&running(0), Some(&made), None, at(200));
+    assert_eq!(known, Decision::Record(Run::default()));
+}
+
+#[test]
+fn a_job_answers_what_was_asked_before_it_is_made() {
+    let mut waiting = task();
+    waiting.status = Some(TaskStatus {
+        run: Some(Run {
+            retry: Some("1".into()),
+            ..Run::default()
+        }),
+        ..TaskStatus::default()
+    });
+    ask(&mut waiting, "2");
+    let decision = decide(&waiting, None, None, at(1));
+    assert!(matches!(decision, Decision::Start(Run { retry: Some(value), .. }) if value == "2"));
+}
+
+#[test]
+fn an_earlier_runs_end_is_not_this_ones() {
+    let mut old = job("job-0");
+    old.gone = true;
+    old.view.end = Some(JobEnd {
+        complete: false,
+        reason: String::new(),
+        message: String::new(),
+        at: Some(at(150)),
+    });
+    let lost = decide(&running(0), Some(&old), None, at(200));
+    assert!(matches!(lost, Decision::Start(Run { lost_jobs: 1, .. })));
+}
+
+#[test]
+fn a_rotation_is_checked_even_when_the_config_secret_is_gone() {
+    let mut task = failed(Reason::AuthFailed);
+    status(&mut task).config_secret_ref = None;
+    assert_eq!(
+        decide(&task, None, Some("7"), at(200)),
+        Decision::Requeue(Some(ROTATION_INTERVAL))
+    );
+    assert_eq!(decide(&task, None, Some("7"), at(3701)), Decision::Requeue(None));
+}
+
+#[test]
+fn a_loss_is_counted_when_the_operator_went_away_in_between() {
+    let decision = decide(&running(0), Some(&job("job-2")), None, at(200));
+    assert!(matches!(decision, Decision::Record(Run { lost_jobs: 1, .. })));
+}
+
+#[test]
+fn a_job_that_ended_and_was_collected_is_no_loss() {
+    let mut gone = job("job-1");
+    gone.gone = true;
+    assert!(
+        matches!(
+            decide(&running(0), Some(&gone), None, at(200)),
+            Decision::Start(_)
+        ),
+        "no end"
+    );
+    gone.view.end = Some(JobEnd {
+        complete: true,
+        reason: String::new(),
+        message: String::new(),
+        at: Some(at(150)),
+    });
+    assert!(matches!(
+        decide(&running(0), Some(&gone), None, at(200)),
+        Decision::Record(_)
+    ));
+}
+
+#[test]
+fn a_job_that_is_being_deleted_is_waited_for() {
+    let mut dying = job("job-1");
+    dying.view.deleting = true;
+    // Its status says so.
+    assert!(matches!(
+        decide(&running(0), Some(&dying), None, at(200)),
+        Decision::Record(_)
+    ));
+    dying.view.uid = "job-0".into();
+    assert!(matches!(
+        decide(&running(0), Some(&dying), None, at(200)),
+        Decision::Requeue(Some(_))
+    ));
+}
+
+#[test]
+fn the_push_secret_is_read_only_where_it_counts() {
+    let with = |mut task: Task| {
+        task.spec.push_secret_ref = Some(crate::api::LocalReference { name: "push".into() });
+        task
+    };
+    assert!(!reads_push_secret(&task(), None));
+    assert!(reads_push_secret(&with(task()), None));
+    assert!(!reads_push_secret(&with(task()), Some(&job("job-1"))));
+    assert!(reads_push_secret(&with(failed(Reason::AuthFailed)), None));
+    assert!(!reads_push_secret(&with(failed(Reason::Conflict)), None));
+    let mut asked = with(failed(Reason::Conflict));
+    ask(&mut asked, "1");
+    assert!(reads_push_secret(&asked, None));
+    let done = ended_task(&State::Succeeded { message: "m".into() });
+    assert!(!reads_push_secret(&with(done), None));
+}

@@ -1,0 +1,266 @@
+//! Everything a decision needs, fetched.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{Event, Secret};
+use kube::Api;
+use kube::api::ListParams;
+
+use super::job::CA_KEY;
+use super::ownership::is_owned_by;
+use super::requests;
+use super::subject::Subject;
+use super::{Context, Error, api_message};
+use crate::api::{REGISTRY_HOST_ANNOTATION, Task};
+use crate::controllers::rendertask::decide::reads_push_secret;
+use crate::jobs::JobSettings;
+use crate::jobs::index::FoundJob;
+use crate::jobs::observe::{Ended, ended};
+use crate::jobs::snapshot::PodSnapshot;
+use crate::names::is_name;
+use crate::runtime::key::TaskKey;
+use crate::views::{PartialConfigMap, PartialJob};
+
+/// How old a Job without pods is before somebody asks why.
+const NO_POD_DELAY: SignedDuration = SignedDuration::from_secs(5);
+
+/// A task and what belongs to it.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) key: TaskKey,
+    pub(super) task: Task,
+    /// Its Job, when there is one.
+    pub(super) job: Option<FoundJob>,
+    /// A Job has its name and is somebody else's.
+    pub(super) foreign_job: bool,
+    /// Its Job's pods.
+    pub(super) pods: Vec<PodSnapshot>,
+    /// The push Secret, where it counts.
+    pub(super) push_secret: PushSecret,
+    /// The ConfigMap with CA certificates is there with its key; true where it doesn't count.
+    pub(super) ca_configmap: bool,
+}
+
+/// What the operator knows of a push Secret: never what is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PushSecret {
+    /// It doesn't count now.
+    NotRead,
+    /// There is none of the name.
+    Missing,
+    /// It is there.
+    Present {
+        version: String,
+        /// The one registry it is for, where it says so.
+        host: Option<String>,
+    },
+}
+
+impl Found {
+    /// A task of whose belongings nothing is known.
+    pub(super) fn of_task(key: TaskKey, task: Task) -> Self {
+        Self {
+            key,
+            task,
+            job: None,
+            foreign_job: false,
+            pods: Vec::new(),
+            push_secret: PushSecret::NotRead,
+            ca_configmap: true,
+        }
+    }
+
+    pub(super) fn subject<'a>(&'a self, settings: &'a JobSettings) -> Option<Subject<'a>> {
+        Subject::new(self.key.scope, &self.task, settings)
+    }
+
+    pub(super) fn push_version(&self) -> Option<&str> {
+        match &self.push_secret {
+            PushSecret::Present { version, .. } => Some(version),
+            _ => None,
+        }
+    }
+}
+
+/// `None`: the task is gone, on its way, or not ours; owner references collect the rest.
+pub(super) async fn dereference(context: &Context, key: &TaskKey) -> Result<Option<Found>, Error> {
+    if !context.selected().has(key) {
+        return Ok(None);
+    }
+    let task = context.task_api(key).get_opt(&key.name).await;
+    let task = task.map_err(|error| match error {
+        kube::Error::SerdeError(error) => Error::Unreadable(error),
+        error => Error::api("reading the task")(error),
+    })?;
+    let Some(task) = task.filter(|task| task.metadata.deletion_timestamp.is_none()) else {
+        return Ok(None);
+    };
+    let mut found = Found::of_task(key.clone(), task);
+    let Some(subject) = Subject::new(key.scope, &found.task, &context.settings.job) else {
+        return Ok(Some(found));
+    };
+    let (job, foreign) = job(context, &subject).await?;
+    let push_secret = push_secret(context, &subject, job.as_ref()).await?;
+    // A failed task may be asked to run again.
+    let may_start = !matches!(ended(&found.task.known().conditions), Some(Ended::Succeeded));
+    let starts = may_start && job.as_ref().is_none_or(|job| job.gone);
+    let ca_configmap = !starts || ca_configmap(context, &subject).await?;
+    let pods = job
+        .as_ref()
+        .map_or(Vec::new(), |job| context.index().pods(&job.view));
+    let job = with_refusal(context, job, &pods).await;
+    found = Found {
+        job,
+        foreign_job: foreign,
+        pods,
+        push_secret,
+        ca_configmap,
+        ..found
+    };
+    Ok(Some(found))
+}
+
+/// From the index; what is not in it is read, unless the task has ended and nothing hangs on it.
+async fn job(context: &Context, subject: &Subject<'_>) -> Result<(Option<FoundJob>, bool), Error> {
+    let name = subject.job_name();
+    let known = context.index().job(subject.namespace, &name, subject.uid);
+    if known
+        .as_ref()
+        .is_some_and(|job| !job.gone || job.view.end.is_some())
+    {
+        return Ok((known, false));
+    }
+    let status = subject.task.known();
+    let wants_another = subject.task.retry() != status.run.as_ref().and_then(|run| run.retry.as_deref());
+    if ended(&status.conditions).is_some() && !wants_another && status.config_secret_ref.is_none() {
+        return Ok((None, false));
+    }
+    let jobs: Api<PartialJob> = Api::namespaced(context.client.clone(), subject.namespace);
+    let job = jobs.get_opt(&name).await.map_err(Error::api("reading the Job"))?;
+    Ok(match job {
+        None => (None, false),
+        Some(job) if is_owned_by(&job.metadata, subject.uid) => (Some(FoundJob::new(&job, false)), false),
+        Some(_) => (None, true),
+    })
+}
+
+async fn push_secret(
+    context: &Context,
+    subject: &Subject<'_>,
+    job: Option<&FoundJob>,
+) -> Result<PushSecret, Error> {
+    let Some(reference) = subject.task.spec.push_secret_ref.as_ref() else {
+        return Ok(PushSecret::NotRead);
+    };
+    if !reads_push_secret(subject.task, job) {
+        return Ok(PushSecret::NotRead);
+    }
+    if !is_name(&reference.name) {
+        return Ok(PushSecret::Missing);
+    }
+    let secret = requests::metadata::<Secret>(context, subject.namespace, &reference.name).await;
+    let secret = secret.map_err(Error::api("reading the push Secret's metadata"))?;
+    Ok(secret.map_or(PushSecret::Missing, |secret| PushSecret::Present {
+        version: secret.resource_version.unwrap_or_default(),
+        host: secret
+            .annotations
+            .and_then(|all| all.get(REGISTRY_HOST_ANNOTATION).cloned()),
+    }))
+}
+
+async fn ca_configmap(context: &Context, subject: &Subject<'_>) -> Result<bool, Error> {
+    let Some(name) = &context.settings.job.ca_configmap else {
+        return Ok(true);
+    };
+    let maps: Api<PartialConfigMap> = Api::namespaced(context.client.clone(), subject.namespace);
+    let map = maps
+        .get_opt(name)
+        .await
+        .map_err(Error::api("reading the ConfigMap with CA certificates"))?;
+    Ok(map.is_some_and(|map| map.has(CA_KEY)))
+}
+
+/// Only events tell why a Job's pods can't be made: a quota, or admission. Also when some were made before.
+async fn with_refusal(context: &Context, job: Option<FoundJob>, pods: &[PodSnapshot]) -> Option<FoundJob> {
+    let mut job = job?;
+    let view = &mut job.view;
+    let age = view.created.map_or(SignedDuration::ZERO, |created| {
+        context.now().duration_since(created)
+    });
+    let has_pod = view.active > 0 || pods.iter().any(|pod| pod.end.is_none());
+    if view.end.is_some() || view.suspended || has_pod || age < NO_POD_DELAY {
+        return Some(job);
+    }
+    let events: Api<Event> = Api::namespaced(context.client.clone(), &view.namespace);
+    let selector = format!("involvedObject.uid={},reason=FailedCreate", view.uid);
+    view.refusal = match events.list(&ListParams::default().fields(&selector)).await {
+        Ok(list) => newest_refusal(list.items, pods.iter().filter_map(|pod| pod.created).max()),
+        Err(error) => {
+            tracing::debug!(error = api_message(&error), "reading the Job's events");
+            let text = "a quota or admission may refuse it; the Job's events say more";
+            // Between two pods the Job controller waits, refused or not.
+            pods.is_empty().then(|| text.to_owned())
+        }
+    };
+    Some(job)
+}
+
+/// The last refusal; what refused a pod before the newest one was made is over. The API server lists events by name.
+fn newest_refusal(events: Vec<Event>, newest_pod: Option<Timestamp>) -> Option<String> {
+    let of_next_pod = |event: &Event| newest_pod.is_none_or(|made| last_seen(event) > Some(made));
+    let refusals = events.into_iter().filter(of_next_pod);
+    refusals.max_by_key(last_seen).and_then(|event| event.message)
+}
+
+/// An event that comes again is one object with a later time.
+fn last_seen(event: &Event) -> Option<Timestamp> {
+    let of_series = event
+        .series
+        .as_ref()
+        .and_then(|series| series.last_observed_time.as_ref());
+    let times = [
+        of_series.map(|time| time.0),
+        event.last_timestamp.as_ref().map(|time| time.0),
+        event.event_time.as_ref().map(|time| time.0),
+        event.metadata.creation_timestamp.as_ref().map(|time| time.0),
+    ];
+    times.into_iter().flatten().max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn event(message: &str, first: &str, last: &str) -> Event {
+        serde_json::from_value(json!({
+            "metadata": {"creationTimestamp": first}, "involvedObject": {}, "message": message,
+            "firstTimestamp": first, "lastTimestamp": last,
+        }))
+        .expect("an event")
+    }
+
+    /// The last of the list was once told, whenever it had been, and none once a pod had been made.
+    #[test]
+    fn the_newest_refusal_since_the_newest_pod_is_reported() {
+        let at = |time: &str| time.parse::<Timestamp>().expect("a time");
+        let events = || {
+            vec![
+                event("quota b", "2026-01-01T00:00:10Z", "2026-01-01T00:00:40Z"),
+                event("quota a", "2026-01-01T00:00:20Z", "2026-01-01T00:00:20Z"),
+            ]
+        };
+        let table = [
+            (None, Some("quota b")),
+            (Some(at("2026-01-01T00:00:30Z")), Some("quota b")),
+            (Some(at("2026-01-01T00:00:40Z")), None),
+        ];
+        for (newest_pod, expected) in table {
+            assert_eq!(
+                newest_refusal(events(), newest_pod).as_deref(),
+                expected,
+                "{newest_pod:?}"
+            );
+        }
+        assert_eq!(newest_refusal(Vec::new(), None), None);
+    }
+}

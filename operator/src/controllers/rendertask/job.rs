@@ -1,0 +1,358 @@
+//! The Job that runs the renderer for a task.
+
+use k8s_openapi::api::batch::v1::{
+    Job, JobSpec, PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement,
+    PodFailurePolicyOnPodConditionsPattern, PodFailurePolicyRule,
+};
+use k8s_openapi::api::core::v1::{
+    ConfigMapVolumeSource, EnvVar, EnvVarSource, KeyToPath, PodTemplateSpec, SecretKeySelector,
+    SecretVolumeSource, Volume,
+};
+use kube::api::ObjectMeta;
+
+use super::arguments::arguments;
+use super::config_secret::CONFIG_KEY;
+use super::subject::Subject;
+use crate::api::{RUN_ANNOTATION, Run};
+use crate::jobs::JobSettings;
+use crate::jobs::pod::{CONTAINER, Parts, pod_spec};
+use crate::names;
+
+/// How many pods may fail before the Job does, disruptions and permanent failures apart.
+const BACKOFF_LIMIT: i32 = 3;
+/// How long an ended Job stays at least, in seconds: an operator that is restarted must still see how it ended.
+const MIN_JOB_TTL: i32 = 60;
+/// Where the config is.
+const CONFIG_DIR: &str = "/etc/renderer";
+/// What the config's SHA-256 must be; renderers that don't know it pass over it.
+const CONFIG_SHA256: &str = "SOLAR_CONFIG_SHA256";
+/// Where `.dockerconfigjson` is, as Docker's `config.json`.
+const REGISTRY_DIR: &str = "/etc/renderer-registry";
+/// Where the CA certificates are.
+const CA_DIR: &str = "/etc/renderer-ca";
+/// The key of the ConfigMap with CA certificates.
+pub(crate) const CA_KEY: &str = "trust-bundle.pem";
+
+/// The Job that runs the renderer for a task, in this run of it.
+pub(super) fn job(
+    subject: &Subject<'_>,
+    settings: &JobSettings,
+    run: &Run,
+) -> Result<Job, serde_json::Error> {
+    let spec = &subject.task.spec;
+    let mut parts = Parts {
+        args: arguments(spec, settings, CONFIG_DIR),
+        ..Default::default()
+    };
+    parts.env.push(plain(CONFIG_SHA256, &spec.config_sha256()?));
+    parts.volumes.push((config_volume(subject), CONFIG_DIR));
+    if let Some(reference) = &spec.push_secret_ref {
+        add_push_secret(&reference.name, &mut parts);
+    }
+    if let Some(name) = &settings.ca_configmap {
+        parts
+            .env
+            .push(plain("SSL_CERT_FILE", &format!("{CA_DIR}/{CA_KEY}")));
+        parts.volumes.push((ca_volume(name), CA_DIR));
+    }
+    let run = serde_json::to_string(run)?;
+    Ok(Job {
+        metadata: ObjectMeta {
+            annotations: Some([(RUN_ANNOTATION.to_owned(), run)].into()),
+            ..subject.metadata()
+        },
+        spec: Some(JobSpec {
+            backoff_limit: Some(BACKOFF_LIMIT),
+            active_deadline_seconds: Some(settings.deadline_seconds.into()),
+            ttl_seconds_after_finished: Some(spec.failed_job_ttl.max(MIN_JOB_TTL)),
+            pod_failure_policy: Some(failure_policy(settings)),
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta {
+                    labels: Some(names::labels(subject.scope, subject.name)),
+                    ..Default::default()
+                }),
+                spec: Some(pod_spec(settings, parts)),
+            },
+            ..Default::default()
+        }),
+        status: None,
+    })
+}
+
+fn config_volume(subject: &Subject<'_>) -> Volume {
+    Volume {
+        name: "config".to_owned(),
+        secret: Some(SecretVolumeSource {
+            secret_name: Some(subject.job_name()),
+            items: Some(vec![item(CONFIG_KEY, CONFIG_KEY)]),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+/// Whatever the Secret's type: what it doesn't hold is left out by the kubelet, so that the
+/// operator needn't read it.
+fn add_push_secret(name: &str, parts: &mut Parts) {
+    parts.env.push(from_secret("REGISTRY_USERNAME", name, "username"));
+    parts.env.push(from_secret("REGISTRY_PASSWORD", name, "password"));
+    parts.env.push(plain("DOCKER_CONFIG", REGISTRY_DIR));
+    let volume = Volume {
+        name: "registry".to_owned(),
+        secret: Some(SecretVolumeSource {
+            secret_name: Some(name.to_owned()),
+            items: Some(vec![item(".dockerconfigjson", "config.json")]),
+            optional: Some(true),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    parts.volumes.push((volume, REGISTRY_DIR));
+}
+
+fn ca_volume(name: &str) -> Volume {
+    Volume {
+        name: "ca".to_owned(),
+        config_map: Some(ConfigMapVolumeSource {
+            name: name.to_owned(),
+            items: Some(vec![item(CA_KEY, CA_KEY)]),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+fn failure_policy(settings: &JobSettings) -> PodFailurePolicy {
+    let mut rules = vec![PodFailurePolicyRule {
+        action: "Ignore".to_owned(),
+        on_pod_conditions: Some(vec![PodFailurePolicyOnPodConditionsPattern {
+            type_: "DisruptionTarget".to_owned(),
+            status: "True".to_owned(),
+        }]),
+        ..Default::default()
+    }];
+    if !settings.permanent_exit_codes.is_empty() {
+        rules.push(PodFailurePolicyRule {
+            action: "FailJob".to_owned(),
+            on_exit_codes: Some(PodFailurePolicyOnExitCodesRequirement {
+                container_name: Some(CONTAINER.to_owned()),
+                operator: "In".to_owned(),
+                values: settings.permanent_exit_codes.iter().copied().collect(),
+            }),
+            ..Default::default()
+        });
+    }
+    PodFailurePolicy { rules }
+}
+
+fn item(key: &str, path: &str) -> KeyToPath {
+    KeyToPath {
+        key: key.to_owned(),
+        path: path.to_owned(),
+        mode: None,
+    }
+}
+
+fn plain(name: &str, value: &str) -> EnvVar {
+    EnvVar {
+        name: name.to_owned(),
+        value: Some(value.to_owned()),
+        value_from: None,
+    }
+}
+
+fn from_secret(name: &str, secret: &str, key: &str) -> EnvVar {
+    EnvVar {
+        name: name.to_owned(),
+        value: None,
+        value_from: Some(EnvVarSource {
+            secret_key_ref: Some(SecretKeySelector {
+                name: secret.to_owned(),
+                key: key.to_owned(),
+                optional: Some(true),
+            }),
+            ..Default::default()
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{IfExists, LocalReference, Scope, Task};
+    use crate::tests::{settings, task};
+    use serde_json::{Value, json};
+    use sha2::Digest as _;
+
+    fn built(task: &Task, settings: &JobSettings) -> Value {
+        let subject = Subject::new(Scope::Namespaced, task, settings).expect("a subject");
+        let job = job(&subject, settings, &Run::default()).expect("a Job");
+        serde_json::to_value(job).expect("JSON")
+    }
+
+    fn container(job: &Value) -> &Value {
+        job.pointer("/spec/template/spec/containers/0")
+            .expect("a container")
+    }
+
+    #[test]
+    fn it_runs_once_and_knows_which_failures_last() {
+        let job = built(&task(), &settings());
+        let spec = &job["spec"];
+        assert_eq!(spec["backoffLimit"], 3);
+        assert_eq!(spec["ttlSecondsAfterFinished"], 3600);
+        assert_eq!(spec["activeDeadlineSeconds"], 900);
+        assert_eq!(spec["template"]["spec"]["restartPolicy"], "Never");
+        assert_eq!(
+            spec["podFailurePolicy"]["rules"],
+            json!([
+                {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+                {"action": "FailJob", "onExitCodes":
+                    {"containerName": "renderer", "operator": "In", "values": [1, 2, 3, 4]}},
+            ])
+        );
+    }
+
+    /// With a TTL of 0 an operator that was killed found neither the Job nor its pods.
+    #[test]
+    fn an_ended_job_stays_long_enough_to_be_seen() {
+        let mut task = task();
+        for (ttl, expected) in [(0, 60), (61, 61)] {
+            task.spec.failed_job_ttl = ttl;
+            assert_eq!(
+                built(&task, &settings())["spec"]["ttlSecondsAfterFinished"],
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn arguments_are_one_a_value_and_follow_the_operators_own() {
+        let mut task = task();
+        task.spec.base_url = "oci://h.example:5000/charts/".into();
+        task.spec.plain_http = true;
+        let mut settings = settings();
+        settings.args = vec!["-v".into()];
+        let job = built(&task, &settings);
+        assert_eq!(
+            container(&job)["args"],
+            json!([
+                "-v",
+                "/etc/renderer/config.json",
+                "--url=oci://h.example:5000/charts/tenant/shop:1.0.0",
+                "--plain-http=true",
+                "--if-exists=fail"
+            ])
+        );
+        assert_eq!(container(&job).get("command"), None, "the image's own");
+    }
+
+    #[test]
+    fn another_renderer_gets_no_flag_it_was_not_asked_for() {
+        let (mut task, mut settings) = (task(), settings());
+        settings.permanent_exit_codes.clear();
+        settings.command = vec!["/solar-renderer".into()];
+        let job = built(&task, &settings);
+        assert_eq!(container(&job)["args"].as_array().map(Vec::len), Some(2));
+        assert_eq!(container(&job)["command"], json!(["/solar-renderer"]));
+        assert_eq!(
+            job["spec"]["podFailurePolicy"]["rules"].as_array().map(Vec::len),
+            Some(1)
+        );
+        task.spec.if_exists = IfExists::Replace;
+        assert_eq!(
+            container(&built(&task, &settings))["args"][2],
+            "--if-exists=replace"
+        );
+    }
+
+    /// A kubelet once gave a recreated task's pods the old task's config, and that was pushed.
+    #[test]
+    fn the_job_says_what_the_secret_must_hold() {
+        let (task, settings) = (task(), settings());
+        let subject = Subject::new(Scope::Namespaced, &task, &settings).expect("a subject");
+        let secret = super::super::config_secret::config_secret(&subject).expect("a Secret");
+        assert_eq!(secret.immutable, None);
+        let config = &secret.data.expect("data")["config.json"].0;
+        let digest = solar_render::reference::Digest::from_sha256(&sha2::Sha256::digest(config).into());
+        let expected = digest.to_string().replace("sha256:", "");
+        let job = built(&task, &settings);
+        let env = container(&job)["env"].as_array().expect("a list").clone();
+        assert!(
+            env.contains(&json!({"name": "SOLAR_CONFIG_SHA256", "value": expected})),
+            "{env:?}"
+        );
+    }
+
+    #[test]
+    fn a_push_secret_of_any_type_is_mounted_unread() {
+        let mut task = task();
+        task.spec.push_secret_ref = Some(LocalReference { name: "push".into() });
+        let job = built(&task, &settings());
+        let env = container(&job)["env"].as_array().expect("a list").clone();
+        let reference = |key: &str| json!({"secretKeyRef": {"name": "push", "key": key, "optional": true}});
+        assert!(env.contains(&json!({"name": "REGISTRY_USERNAME", "valueFrom": reference("username")})));
+        assert!(env.contains(&json!({"name": "REGISTRY_PASSWORD", "valueFrom": reference("password")})));
+        assert!(env.contains(&json!({"name": "DOCKER_CONFIG", "value": "/etc/renderer-registry"})));
+        let volumes = job
+            .pointer("/spec/template/spec/volumes")
+            .and_then(Value::as_array)
+            .expect("volumes");
+        assert!(volumes.contains(&json!({"name": "registry", "secret": {
+            "secretName": "push", "optional": true,
+            "items": [{"key": ".dockerconfigjson", "path": "config.json"}],
+        }})));
+    }
+
+    #[test]
+    fn ca_certificates_and_pull_secrets_are_the_operators() {
+        let mut settings = settings();
+        settings.ca_configmap = Some("roots".into());
+        settings.image_pull_secrets = vec!["one".into(), "two".into()];
+        let job = built(&task(), &settings);
+        let env = container(&job)["env"].as_array().expect("a list").clone();
+        assert!(
+            env.contains(&json!({"name": "SSL_CERT_FILE", "value": "/etc/renderer-ca/trust-bundle.pem"}))
+        );
+        let pod = job.pointer("/spec/template/spec").expect("a pod");
+        assert_eq!(pod["imagePullSecrets"], json!([{"name": "one"}, {"name": "two"}]));
+    }
+
+    #[test]
+    fn it_passes_pod_security_restricted() {
+        let job = built(&task(), &settings());
+        let pod = job.pointer("/spec/template/spec").expect("a pod");
+        assert_eq!(pod["automountServiceAccountToken"], false);
+        assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+        assert_eq!(
+            container(&job)["securityContext"],
+            json!({
+                "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "runAsNonRoot": true,
+                "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"},
+            })
+        );
+        assert_eq!(container(&job)["terminationMessagePath"], "/dev/termination-log");
+        assert_eq!(
+            container(&job)["terminationMessagePolicy"],
+            "FallbackToLogsOnError"
+        );
+        assert_eq!(container(&job)["resources"]["requests"], json!({"cpu": "50m"}));
+    }
+
+    #[test]
+    fn a_cluster_task_runs_in_the_operators_namespace_and_its_job_tells_the_run() {
+        let settings = settings();
+        let mut task = task();
+        task.metadata.namespace = None;
+        let subject = Subject::new(Scope::Cluster, &task, &settings).expect("a subject");
+        let run = Run {
+            retry: Some("1".into()),
+            ..Run::default()
+        };
+        let job = job(&subject, &settings, &run).expect("a Job");
+        assert_eq!(job.metadata.namespace.as_deref(), Some("solar-system"));
+        assert_eq!(job.metadata.name.as_deref(), Some("crender-shop"));
+        let annotations = job.metadata.annotations.expect("annotations");
+        assert_eq!(annotations[RUN_ANNOTATION], r#"{"retry":"1"}"#);
+    }
+}

@@ -1,0 +1,166 @@
+//! The config Secret: made, found again after a crash, and deleted. Only its metadata is ever read.
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::ObjectMeta;
+
+use super::config_secret::config_secret;
+use super::ownership::is_owned_by;
+use super::refusal::Blocked;
+use super::subject::Subject;
+use super::validate::name_conflict;
+use super::{Context, Error, requests};
+use crate::api::{CONFIG_SHA256_ANNOTATION, OwnedReference, TaskStatus};
+
+/// What a Secret of the name is to the task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Somebody else's.
+    Foreign,
+    /// The task's, and about to go.
+    Going,
+    /// The task's, made from another spec, or by an operator that wrote the same one otherwise.
+    Outdated,
+    /// The task's.
+    Own,
+}
+
+fn standing(secret: &ObjectMeta, subject: &Subject<'_>) -> Result<Standing, serde_json::Error> {
+    let annotations = secret.annotations.as_ref();
+    let made = annotations.and_then(|all| all.get(CONFIG_SHA256_ANNOTATION));
+    Ok(if !is_owned_by(secret, subject.uid) {
+        Standing::Foreign
+    } else if secret.deletion_timestamp.is_some() {
+        Standing::Going
+    } else if made != Some(&subject.task.spec.config_sha256()?) {
+        Standing::Outdated
+    } else {
+        Standing::Own
+    })
+}
+
+/// Makes the Secret, or finds the one that was made before a crash.
+pub(super) async fn make_secret(
+    context: &Context,
+    subject: &Subject<'_>,
+) -> Result<Result<OwnedReference, Blocked>, Error> {
+    let secret = config_secret(subject)?;
+    match requests::create(context, subject.namespace, &secret).await {
+        Ok(made) => Ok(Ok(secret_reference(subject, made.uid))),
+        Err(kube::Error::Api(status)) if status.is_already_exists() => there(context, subject).await,
+        Err(error) => match Blocked::from_refusal(&error, subject.namespace) {
+            Some(blocked) => Ok(Err(blocked)),
+            None => Err(Error::api("making the config Secret")(error)),
+        },
+    }
+}
+
+async fn there(context: &Context, subject: &Subject<'_>) -> Result<Result<OwnedReference, Blocked>, Error> {
+    // Gone again: the next reconcile makes it.
+    let secret = metadata(context, subject).await?.ok_or(Error::Changed)?;
+    match standing(&secret, subject)? {
+        Standing::Foreign => Ok(Err(name_conflict(subject, "Secret"))),
+        Standing::Going => Ok(Err(Blocked::going(&format!(
+            "the config Secret {}",
+            subject.job_name()
+        )))),
+        Standing::Outdated => {
+            delete_one_secret(context, subject, &secret_reference(subject, secret.uid)).await?;
+            Err(Error::Changed)
+        }
+        Standing::Own => Ok(Ok(secret_reference(subject, secret.uid))),
+    }
+}
+
+/// The config Secret, when it is there and is the task's.
+pub(super) async fn own_secret(
+    context: &Context,
+    subject: &Subject<'_>,
+) -> Result<Option<OwnedReference>, Error> {
+    let secret = metadata(context, subject).await?;
+    let own = |secret: &ObjectMeta| is_owned_by(secret, subject.uid) && secret.deletion_timestamp.is_none();
+    Ok(secret
+        .filter(own)
+        .map(|secret| secret_reference(subject, secret.uid)))
+}
+
+async fn metadata(context: &Context, subject: &Subject<'_>) -> Result<Option<ObjectMeta>, Error> {
+    let secret = requests::metadata::<Secret>(context, subject.namespace, &subject.job_name()).await;
+    secret.map_err(Error::api("reading the config Secret's metadata"))
+}
+
+pub(super) async fn delete_secret(
+    context: &Context,
+    subject: &Subject<'_>,
+    status: &TaskStatus,
+) -> Result<(), Error> {
+    let secret = match &status.config_secret_ref {
+        Some(secret) => Some(secret.clone()),
+        None => own_secret(context, subject).await?,
+    };
+    let Some(secret) = secret else {
+        return Ok(());
+    };
+    if delete_one_secret(context, subject, &secret).await? {
+        return Ok(());
+    }
+    // The status may know one that is gone, where a younger one was made and could not be noted.
+    match own_secret(context, subject).await? {
+        Some(younger) => delete_one_secret(context, subject, &younger).await.map(|_| ()),
+        None => Ok(()),
+    }
+}
+
+/// Whether it was there.
+async fn delete_one_secret(
+    context: &Context,
+    subject: &Subject<'_>,
+    secret: &OwnedReference,
+) -> Result<bool, Error> {
+    let deleted = requests::delete::<Secret>(context, subject.namespace, &secret.name, &secret.uid).await;
+    deleted.map_err(Error::api("deleting the config Secret"))
+}
+
+fn secret_reference(subject: &Subject<'_>, uid: Option<String>) -> OwnedReference {
+    OwnedReference {
+        namespace: subject.namespace.to_owned(),
+        name: subject.job_name(),
+        uid: uid.unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Scope;
+    use crate::tests::{settings, task};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    /// The task's own Secret was once called a foreign one while it was being deleted, and one of an older spec was used.
+    #[test]
+    fn a_secret_of_the_name_is_known_by_owner_deletion_and_config() {
+        let (settings, task) = (settings(), task());
+        let subject = Subject::new(Scope::Namespaced, &task, &settings).expect("a subject");
+        let own = config_secret(&subject).expect("a Secret").metadata;
+        let foreign = ObjectMeta {
+            owner_references: None,
+            ..own.clone()
+        };
+        let going = ObjectMeta {
+            deletion_timestamp: Some(Time(jiff::Timestamp::UNIX_EPOCH)),
+            ..own.clone()
+        };
+        let outdated = ObjectMeta {
+            annotations: Some([(CONFIG_SHA256_ANNOTATION.to_owned(), "7".to_owned())].into()),
+            ..own.clone()
+        };
+        let table = [
+            (own, Standing::Own),
+            (foreign, Standing::Foreign),
+            (going, Standing::Going),
+            (outdated, Standing::Outdated),
+        ];
+        for (secret, expected) in table {
+            assert_eq!(standing(&secret, &subject).expect("JSON"), expected, "{secret:?}");
+        }
+    }
+}

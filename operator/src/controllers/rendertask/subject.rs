@@ -1,0 +1,63 @@
+//! A task with the names that everything it owns goes by.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::ObjectMeta;
+
+use crate::api::{Scope, Task, api_version};
+use crate::jobs::JobSettings;
+use crate::names;
+
+/// A task with the names that everything it owns goes by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Subject<'a> {
+    /// Which of the two kinds.
+    pub(super) scope: Scope,
+    /// The task.
+    pub(super) task: &'a Task,
+    /// The task's name.
+    pub(super) name: &'a str,
+    /// The task's UID.
+    pub(super) uid: &'a str,
+    /// Where its Job and Secrets are.
+    pub(super) namespace: &'a str,
+}
+
+impl<'a> Subject<'a> {
+    /// `None` for an object that no API server has seen: it has no name, UID or namespace.
+    pub(super) fn new(scope: Scope, task: &'a Task, settings: &'a JobSettings) -> Option<Self> {
+        let namespace = match scope {
+            Scope::Namespaced => task.metadata.namespace.as_deref()?,
+            Scope::Cluster => settings.job_namespace.as_str(),
+        };
+        Some(Self {
+            scope,
+            task,
+            name: task.metadata.name.as_deref()?,
+            uid: task.metadata.uid.as_deref()?,
+            namespace,
+        })
+    }
+
+    /// The name of the Job and of the config Secret.
+    pub(super) fn job_name(&self) -> String {
+        names::job_name(self.scope, self.name)
+    }
+
+    /// The metadata of what it owns.
+    pub(super) fn metadata(&self) -> ObjectMeta {
+        ObjectMeta {
+            name: Some(self.job_name()),
+            namespace: Some(self.namespace.to_owned()),
+            labels: Some(names::labels(self.scope, self.name)),
+            owner_references: Some(vec![OwnerReference {
+                api_version: api_version(),
+                kind: self.scope.kind().to_owned(),
+                name: self.name.to_owned(),
+                uid: self.uid.to_owned(),
+                controller: Some(true),
+                block_owner_deletion: Some(true),
+            }]),
+            ..Default::default()
+        }
+    }
+}

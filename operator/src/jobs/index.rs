@@ -1,0 +1,392 @@
+//! The Jobs and pods that the watches have shown, and whose they are.
+//!
+//! A hint, not the truth: what isn't here is read before it counts as absent. A Job that
+//! ended and was deleted at once (a TTL of 0) is kept until its end is recorded.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::ResourceExt;
+
+use super::snapshot::{JobSnapshot, PodSnapshot};
+use crate::api::{GROUP, RUN_ANNOTATION, Run, Scope};
+use crate::runtime::key::TaskKey;
+use crate::views::{PartialJob, PartialPod};
+
+/// A task's own Job, as far as it is there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundJob {
+    /// Its present state; after its deletion, its last one.
+    pub view: JobSnapshot,
+    /// It has been deleted, and its end was seen.
+    pub gone: bool,
+    /// A watch shows it, and so will its end; else it was read.
+    pub watched: bool,
+    /// The run that it was made for, as it says itself.
+    pub run: Option<Run>,
+}
+
+impl FoundJob {
+    /// A Job that is there.
+    pub fn new(job: &PartialJob, watched: bool) -> Self {
+        let run = job.annotations().get(RUN_ANNOTATION);
+        Self {
+            view: JobSnapshot::from(job),
+            gone: false,
+            watched,
+            // Of a Job that somebody has edited, or an older operator has made, it is not known.
+            run: run.and_then(|text| serde_json::from_str(text).ok()),
+        }
+    }
+}
+
+/// The Jobs and pods.
+#[derive(Debug, Default)]
+pub struct JobIndex {
+    jobs: BTreeMap<(String, String), Entry>,
+    by_uid: BTreeMap<JobId, (String, String)>,
+    pods: BTreeMap<JobId, Vec<PodSnapshot>>,
+}
+
+/// A Job's namespace and UID: a pod of another namespace may name the UID, and is still a foreign one.
+type JobId = (String, String);
+
+#[derive(Debug)]
+struct Entry {
+    job: FoundJob,
+    owner: TaskKey,
+    owner_uid: String,
+}
+
+/// What a change means to the rest of the operator.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The task to wake.
+    pub task: TaskKey,
+    /// Its Job neither runs nor is about to.
+    pub idle: bool,
+}
+
+impl JobIndex {
+    /// A Job was made or has changed.
+    pub fn apply_job(&mut self, job: &PartialJob) -> Option<Change> {
+        let (owner, owner_uid) = owner(job)?;
+        let job = FoundJob::new(job, true);
+        let idle = !job.view.runs();
+        let id = job_id(&job.view);
+        let location = (job.view.namespace.clone(), job.view.name.clone());
+        self.by_uid.insert(id.clone(), location.clone());
+        let entry = Entry {
+            job,
+            owner: owner.clone(),
+            owner_uid,
+        };
+        let old = self.jobs.insert(location, entry).map(|old| job_id(&old.job.view));
+        if let Some(old) = old.filter(|old| *old != id) {
+            self.by_uid.remove(&old);
+            self.pods.remove(&old);
+        }
+        Some(Change { task: owner, idle })
+    }
+
+    /// A Job was deleted; `job` is its last state. Its end stays until it is recorded.
+    pub fn delete_job(&mut self, job: &PartialJob) -> Option<Change> {
+        let change = self.apply_job(job)?;
+        let location = (job.namespace().unwrap_or_default(), job.name_any());
+        self.gone(&location);
+        Some(Change { idle: true, ..change })
+    }
+
+    fn gone(&mut self, location: &(String, String)) {
+        match self.jobs.get_mut(location) {
+            Some(entry) if entry.job.view.end.is_some() => entry.job.gone = true,
+            _ => self.forget(&location.0, &location.1),
+        }
+    }
+
+    /// A pod was made or has changed.
+    pub fn apply_pod(&mut self, pod: &PartialPod) -> Option<Change> {
+        self.put_pod(PodSnapshot::from(pod))
+    }
+
+    /// A pod was deleted. Its end stays as long as its Job.
+    pub fn delete_pod(&mut self, pod: &PartialPod) -> Option<Change> {
+        let mut view = PodSnapshot::from(pod);
+        let id = pod_job_id(&view);
+        if self.by_uid.contains_key(&id) {
+            view.deleted();
+            return self.put_pod(view);
+        }
+        if let Some(known) = self.pods.get_mut(&id) {
+            known.retain(|old| old.uid != view.uid);
+            if known.is_empty() {
+                self.pods.remove(&id);
+            }
+        }
+        None
+    }
+
+    fn put_pod(&mut self, mut view: PodSnapshot) -> Option<Change> {
+        let id = pod_job_id(&view);
+        let task = self.task_of(&id);
+        let known = self.pods.entry(id).or_default();
+        match known.iter_mut().find(|known| known.uid == view.uid) {
+            Some(old) => {
+                view.after(old);
+                // What hasn't changed for us is no news: kubelets write often.
+                if *old == view {
+                    return None;
+                }
+                *old = view;
+            }
+            None => known.push(view),
+        }
+        task.map(|task| Change { task, idle: false })
+    }
+
+    /// After a new list of a namespace, or of all: Jobs that were not in it are gone, unseen. An end that was
+    /// seen before stays until it is recorded.
+    pub fn retain_jobs(&mut self, uids: &BTreeSet<String>, location: Option<&str>) -> Vec<Change> {
+        let gone = |entry: &&Entry| {
+            let view = &entry.job.view;
+            let listed = location.is_none_or(|location| location == view.namespace);
+            listed && !entry.job.gone && !uids.contains(&view.uid)
+        };
+        let gone: Vec<_> = self
+            .jobs
+            .values()
+            .filter(gone)
+            .map(|entry| {
+                (
+                    entry.job.view.namespace.clone(),
+                    entry.job.view.name.clone(),
+                    entry.owner.clone(),
+                )
+            })
+            .collect();
+        let changes = gone.into_iter().map(|(namespace, name, task)| {
+            self.gone(&(namespace, name));
+            Change { task, idle: true }
+        });
+        changes.collect()
+    }
+
+    /// After a new list of a namespace, or of all: pods that were not in it are gone, unless their
+    /// end is known and their Job is there.
+    pub fn retain_pods(&mut self, uids: &BTreeSet<String>, location: Option<&str>) {
+        let jobs = &self.by_uid;
+        self.pods.retain(|job, pods| {
+            pods.retain(|pod| {
+                let listed = location.is_none_or(|location| location == pod.namespace);
+                !listed || uids.contains(&pod.uid) || (pod.end.is_some() && jobs.contains_key(job))
+            });
+            !pods.is_empty()
+        });
+    }
+
+    /// The Job of a name, when it belongs to the owner of this UID.
+    pub fn job(&self, namespace: &str, name: &str, owner_uid: &str) -> Option<FoundJob> {
+        let entry = self.jobs.get(&(namespace.to_owned(), name.to_owned()))?;
+        (entry.owner_uid == owner_uid).then(|| entry.job.clone())
+    }
+
+    /// The pods of a Job.
+    pub fn pods(&self, job: &JobSnapshot) -> Vec<PodSnapshot> {
+        self.pods.get(&job_id(job)).cloned().unwrap_or_default()
+    }
+
+    /// A Job's end is recorded, or it is known to be gone.
+    pub fn forget(&mut self, namespace: &str, name: &str) {
+        if let Some(entry) = self.jobs.remove(&(namespace.to_owned(), name.to_owned())) {
+            let id = job_id(&entry.job.view);
+            self.by_uid.remove(&id);
+            self.pods.remove(&id);
+        }
+    }
+
+    /// How many Jobs and pods there are.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.jobs.len(), self.pods.values().map(Vec::len).sum())
+    }
+
+    fn task_of(&self, id: &JobId) -> Option<TaskKey> {
+        let entry = self.jobs.get(self.by_uid.get(id)?)?;
+        Some(entry.owner.clone())
+    }
+}
+
+fn job_id(job: &JobSnapshot) -> JobId {
+    (job.namespace.clone(), job.uid.clone())
+}
+
+fn pod_job_id(pod: &PodSnapshot) -> JobId {
+    (pod.namespace.clone(), pod.job_uid.clone())
+}
+
+/// The task that an object's controller reference names, and its UID.
+pub fn owner(job: &PartialJob) -> Option<(TaskKey, String)> {
+    let reference = controller(job.metadata.owner_references.as_deref().unwrap_or_default())?;
+    let scope = Scope::of_kind(&reference.kind)?;
+    // A cluster-scoped owner's reference has no namespace, and its Job's is not the owner's.
+    let namespace = match scope {
+        Scope::Namespaced => job.namespace()?,
+        Scope::Cluster => String::new(),
+    };
+    let key = TaskKey {
+        scope,
+        namespace,
+        name: reference.name.clone(),
+    };
+    Some((key, reference.uid.clone()))
+}
+
+/// The controller among owners, when it is one of ours.
+pub fn controller(owners: &[OwnerReference]) -> Option<&OwnerReference> {
+    let ours = |owner: &&OwnerReference| {
+        let group = owner.api_version.split('/').next().unwrap_or("");
+        owner.controller == Some(true) && group == GROUP
+    };
+    owners.iter().find(ours)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn job(uid: &str, status: Value) -> PartialJob {
+        serde_json::from_value(json!({
+            "metadata": {"name": "render-shop", "namespace": "tenant", "uid": uid, "ownerReferences": [{
+                "apiVersion": "solar.opendefense.cloud/v1alpha1", "kind": "RenderTask", "name": "shop",
+                "uid": "task-1", "controller": true,
+            }]},
+            "status": status,
+        }))
+        .expect("a Job")
+    }
+
+    fn pod(job_uid: &str, state: Value) -> PartialPod {
+        serde_json::from_value(json!({
+            "metadata": {"name": "p", "namespace": "tenant", "uid": "pod-1", "ownerReferences": [
+                {"apiVersion": "batch/v1", "kind": "Job", "name": "render-shop", "uid": job_uid, "controller": true},
+            ]},
+            "status": {"phase": "Pending", "containerStatuses": [{
+                "name": "renderer", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state,
+            }]},
+        }))
+        .expect("a pod")
+    }
+
+    fn pods_of(index: &JobIndex) -> Vec<PodSnapshot> {
+        let job = index.job("tenant", "render-shop", "task-1").expect("the Job");
+        index.pods(&job.view)
+    }
+
+    fn complete() -> Value {
+        json!({"conditions": [{"type": "Complete", "status": "True"}]})
+    }
+
+    #[test]
+    fn a_job_belongs_to_the_owner_of_its_uid_alone() {
+        let mut index = JobIndex::default();
+        let change = index.apply_job(&job("job-1", json!({}))).expect("a change");
+        assert_eq!((change.task.name.as_str(), change.idle), ("shop", false));
+        assert!(index.job("tenant", "render-shop", "task-1").is_some());
+        assert!(index.job("tenant", "render-shop", "task-2").is_none());
+    }
+
+    #[test]
+    fn an_end_outlives_its_job_and_pods_until_it_is_recorded() {
+        let mut index = JobIndex::default();
+        index.apply_job(&job("job-1", json!({})));
+        index.apply_pod(&pod(
+            "job-1",
+            json!({"terminated": {"exitCode": 0, "message": "done"}}),
+        ));
+        index.delete_job(&job("job-1", complete()));
+        index.delete_pod(&pod(
+            "job-1",
+            json!({"terminated": {"exitCode": 0, "message": "done"}}),
+        ));
+        let found = index.job("tenant", "render-shop", "task-1").expect("the end");
+        assert!(found.gone && found.view.end.is_some());
+        assert_eq!(index.pods(&found.view).len(), 1);
+        index.forget("tenant", "render-shop");
+        assert_eq!(index.counts(), (0, 0));
+    }
+
+    #[test]
+    fn an_end_that_was_seen_outlives_a_new_list_too() {
+        let mut index = JobIndex::default();
+        index.apply_job(&job("job-1", complete()));
+        let changes = index.retain_jobs(&BTreeSet::new(), None);
+        assert_eq!((changes.len(), index.counts()), (1, (1, 0)));
+        let found = index.job("tenant", "render-shop", "task-1").expect("the end");
+        assert!(found.gone);
+        assert!(index.retain_jobs(&BTreeSet::new(), None).is_empty(), "told once");
+    }
+
+    /// Whoever could make a pod with a Job's UID in a namespace of their own once spoke for that Job.
+    #[test]
+    fn a_pod_of_another_namespace_is_no_jobs_pod_whatever_uid_it_names() {
+        let mut index = JobIndex::default();
+        index.apply_job(&job("job-1", json!({})));
+        let mut forged = pod("job-1", json!({"terminated": {"exitCode": 0, "message": "lies"}}));
+        forged.metadata.namespace = Some("another".into());
+        assert!(index.apply_pod(&forged).is_none());
+        assert!(pods_of(&index).is_empty());
+        assert!(index.delete_pod(&forged).is_none());
+        assert_eq!(index.counts(), (1, 0), "nothing of it stays");
+    }
+
+    #[test]
+    fn a_job_that_went_without_an_end_is_gone() {
+        let mut index = JobIndex::default();
+        index.apply_job(&job("job-1", json!({})));
+        index.apply_pod(&pod("job-1", json!({"running": {}})));
+        let change = index.delete_job(&job("job-1", json!({}))).expect("a change");
+        assert!(change.idle);
+        assert_eq!(index.counts(), (0, 0));
+        index.delete_pod(&pod("job-1", json!({"running": {}})));
+        assert_eq!(index.counts(), (0, 0), "nothing of it stays");
+    }
+
+    #[test]
+    fn a_new_job_of_the_name_forgets_the_old_ones_pods() {
+        let mut index = JobIndex::default();
+        index.apply_job(&job("job-1", json!({})));
+        index.apply_pod(&pod("job-1", json!({"running": {}})));
+        index.apply_job(&job("job-2", json!({})));
+        assert_eq!(index.counts(), (1, 0));
+    }
+
+    #[test]
+    fn what_a_pod_waited_for_is_known_when_it_is_gone() {
+        let mut index = JobIndex::default();
+        index.apply_job(&job("job-1", json!({})));
+        let waiting = json!({"waiting": {"reason": "ImagePullBackOff"}});
+        assert!(index.apply_pod(&pod("job-1", waiting.clone())).is_some());
+        assert!(index.apply_pod(&pod("job-1", waiting)).is_none(), "no news");
+        index.delete_pod(&pod(
+            "job-1",
+            json!({"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}),
+        ));
+        let pods = pods_of(&index);
+        assert_eq!(pods[0].waiting.as_deref(), Some("ImagePullBackOff"));
+    }
+
+    #[test]
+    fn a_list_of_one_namespace_says_nothing_of_others() {
+        let mut index = JobIndex::default();
+        index.apply_job(&job("job-1", json!({})));
+        index.apply_pod(&pod("job-1", json!({"running": {}})));
+        let nothing = BTreeSet::new();
+        assert!(index.retain_jobs(&nothing, Some("other")).is_empty());
+        index.retain_pods(&nothing, Some("other"));
+        assert_eq!(index.counts(), (1, 1));
+        index.retain_pods(&nothing, Some("tenant"));
+        assert_eq!(index.counts(), (1, 0));
+        assert_eq!(index.retain_jobs(&nothing, Some("tenant")).len(), 1);
+        assert_eq!(index.counts(), (0, 0));
+    }
+}

@@ -1,0 +1,40 @@
+//! Jobs with one container that reports a result: what every controller that runs one shares.
+//!
+//! - [`index`][]: the Jobs and pods that the watches have shown
+//! - [`observe`][]: what became of a Job, as a pure function
+//! - [`snapshot`][]: what counts of a Job and of its pods
+//! - [`pod`][]: a pod that runs one container, and passes Pod Security "restricted"
+//! - [`slots`][]: how many Jobs run at once, and who is next
+
+pub mod index;
+pub mod observe;
+pub mod pod;
+pub mod slots;
+pub mod snapshot;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the operator's own settings put into a Job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobSettings {
+    /// The image of the container.
+    pub image: String,
+    /// The command, when it is not the image's own.
+    pub command: Vec<String>,
+    /// Arguments before those that the task gives.
+    pub args: Vec<String>,
+    /// The ConfigMap with CA certificates, in the Job's namespace.
+    pub ca_configmap: Option<String>,
+    /// The Secrets to pull the image with, in the Job's namespace.
+    pub image_pull_secrets: Vec<String>,
+    /// How long a Job may be active, all its pods together, in seconds.
+    pub deadline_seconds: u32,
+    /// The exit codes after which no other pod is tried; empty for renderers with other codes.
+    pub permanent_exit_codes: BTreeSet<i32>,
+    /// What the container asks for, by resource.
+    pub requests: BTreeMap<String, String>,
+    /// What the container may use, by resource.
+    pub limits: BTreeMap<String, String>,
+    /// Where cluster tasks' Jobs and Secrets are.
+    pub job_namespace: String,
+}

@@ -1,0 +1,135 @@
+//! A pod that runs one container once, and passes Pod Security "restricted".
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{
+    Capabilities, Container, EmptyDirVolumeSource, EnvVar, EnvVarSource, LocalObjectReference,
+    ObjectFieldSelector, PodSecurityContext, PodSpec, ResourceRequirements, SeccompProfile, SecurityContext,
+    Volume, VolumeMount,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+use super::JobSettings;
+
+/// The container's name.
+pub const CONTAINER: &str = "renderer";
+
+/// What differs from one kind of Job to another.
+#[derive(Default)]
+pub struct Parts {
+    /// Arguments after those of the settings.
+    pub args: Vec<String>,
+    /// The environment beside `POD_NAMESPACE` and `POD_NAME`.
+    pub env: Vec<EnvVar>,
+    /// A read-only volume, and where it is mounted.
+    pub volumes: Vec<(Volume, &'static str)>,
+}
+
+/// The pod of a Job: one container, with nothing that Pod Security "restricted" forbids.
+pub fn pod_spec(settings: &JobSettings, parts: Parts) -> PodSpec {
+    let Parts { args, env, volumes } = parts;
+    let temporary = Volume {
+        name: "tmp".to_owned(),
+        empty_dir: Some(EmptyDirVolumeSource::default()),
+        ..Default::default()
+    };
+    let mut mounts = vec![mount(&temporary, "/tmp", false)];
+    mounts.extend(volumes.iter().map(|(volume, path)| mount(volume, path, true)));
+    let mut all_volumes = vec![temporary];
+    all_volumes.extend(volumes.into_iter().map(|(volume, _)| volume));
+    let pull_secrets = settings.image_pull_secrets.iter();
+    let pull_secrets: Vec<_> = pull_secrets
+        .map(|name| LocalObjectReference { name: name.clone() })
+        .collect();
+    PodSpec {
+        restart_policy: Some("Never".to_owned()),
+        automount_service_account_token: Some(false),
+        enable_service_links: Some(false),
+        image_pull_secrets: (!pull_secrets.is_empty()).then_some(pull_secrets),
+        security_context: Some(PodSecurityContext {
+            run_as_non_root: Some(true),
+            seccomp_profile: Some(seccomp()),
+            ..Default::default()
+        }),
+        containers: vec![container(settings, args, env, mounts)],
+        volumes: Some(all_volumes),
+        ..Default::default()
+    }
+}
+
+fn container(
+    settings: &JobSettings,
+    args: Vec<String>,
+    env: Vec<EnvVar>,
+    mounts: Vec<VolumeMount>,
+) -> Container {
+    let mut all_env = vec![
+        from_field("POD_NAMESPACE", "metadata.namespace"),
+        from_field("POD_NAME", "metadata.name"),
+    ];
+    all_env.extend(env);
+    Container {
+        name: CONTAINER.to_owned(),
+        image: Some(settings.image.clone()),
+        command: (!settings.command.is_empty()).then(|| settings.command.clone()),
+        args: Some(settings.args.iter().cloned().chain(args).collect()),
+        env: Some(all_env),
+        volume_mounts: Some(mounts),
+        resources: Some(ResourceRequirements {
+            requests: quantities(&settings.requests),
+            limits: quantities(&settings.limits),
+            ..Default::default()
+        }),
+        termination_message_path: Some("/dev/termination-log".to_owned()),
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
+        security_context: Some(SecurityContext {
+            allow_privilege_escalation: Some(false),
+            read_only_root_filesystem: Some(true),
+            run_as_non_root: Some(true),
+            capabilities: Some(Capabilities {
+                drop: Some(vec!["ALL".to_owned()]),
+                ..Default::default()
+            }),
+            seccomp_profile: Some(seccomp()),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+fn mount(volume: &Volume, path: &str, read_only: bool) -> VolumeMount {
+    VolumeMount {
+        name: volume.name.clone(),
+        mount_path: path.to_owned(),
+        read_only: read_only.then_some(true),
+        ..Default::default()
+    }
+}
+
+fn from_field(name: &str, path: &str) -> EnvVar {
+    EnvVar {
+        name: name.to_owned(),
+        value_from: Some(EnvVarSource {
+            field_ref: Some(ObjectFieldSelector {
+                field_path: path.to_owned(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+fn seccomp() -> SeccompProfile {
+    SeccompProfile {
+        type_: "RuntimeDefault".to_owned(),
+        ..Default::default()
+    }
+}
+
+fn quantities(given: &BTreeMap<String, String>) -> Option<BTreeMap<String, Quantity>> {
+    let quantities = given
+        .iter()
+        .map(|(name, amount)| (name.clone(), Quantity(amount.clone())));
+    (!given.is_empty()).then(|| quantities.collect())
+}

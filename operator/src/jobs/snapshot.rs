@@ -1,0 +1,281 @@
+//! What counts of a Job and of its pods: small enough to keep thousands of them.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, PodStatus};
+use kube::ResourceExt;
+
+use crate::conditions::cut;
+use crate::jobs::pod::CONTAINER;
+use crate::views::{PartialJob, PartialPod};
+
+/// What the kubelet keeps of a termination message, in bytes.
+const MAX_TERMINATION_MESSAGE: usize = 4096;
+/// How much is kept of what a pod waits for, in bytes.
+const MAX_WAITING: usize = 512;
+
+/// A Job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobSnapshot {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+    /// When it was made.
+    pub created: Option<Timestamp>,
+    /// It is being deleted.
+    pub deleting: bool,
+    /// Pods that are pending or running.
+    pub active: i32,
+    /// Pods that have succeeded.
+    pub succeeded: i32,
+    /// Pods that have failed.
+    pub failed: i32,
+    /// When it was started.
+    pub started: Option<Timestamp>,
+    /// How it ended, when it has.
+    pub end: Option<JobEnd>,
+    /// Why the Job controller can't make a pod, where somebody has asked.
+    pub refusal: Option<String>,
+    /// `spec.suspend`: it makes no pods.
+    pub suspended: bool,
+}
+
+/// The Job's condition Complete or Failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobEnd {
+    /// Complete, not Failed.
+    pub complete: bool,
+    /// The condition's reason.
+    pub reason: String,
+    /// The condition's message.
+    pub message: String,
+    /// Since when.
+    pub at: Option<Timestamp>,
+}
+
+/// A pod.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PodSnapshot {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+    /// The UID of the Job it belongs to.
+    pub job_uid: String,
+    /// When it was made.
+    pub created: Option<Timestamp>,
+    /// How it ended, when it has.
+    pub end: Option<PodEnd>,
+    /// What it waits for, when it waits for something that may not come by itself; of one that
+    /// never ran, what it waited for last.
+    pub waiting: Option<String>,
+    /// The container runs, or did.
+    pub ran: bool,
+    /// It is being deleted.
+    pub deleting: bool,
+}
+
+/// The end of a pod.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PodEnd {
+    /// When the container was started; absent when it never was.
+    pub started: Option<Timestamp>,
+    /// When it ended.
+    pub finished: Option<Timestamp>,
+    /// The exit code; absent when the container never ran.
+    pub exit_code: Option<i32>,
+    /// The reason: `Completed`, `Error`, `OOMKilled`, `Evicted` …
+    pub reason: String,
+    /// What the container left, or else the kubelet.
+    pub message: String,
+}
+
+impl JobSnapshot {
+    /// Whether it makes pods: not when it has ended, when it is suspended, or when a finalizer alone holds it.
+    pub fn runs(&self) -> bool {
+        self.end.is_none() && !self.suspended && !self.deleting
+    }
+}
+
+impl From<&PartialJob> for JobSnapshot {
+    fn from(job: &PartialJob) -> Self {
+        let status = job.status.as_ref();
+        let count = |pick: fn(&k8s_openapi::api::batch::v1::JobStatus) -> Option<i32>| {
+            status.and_then(pick).unwrap_or(0)
+        };
+        Self {
+            namespace: job.namespace().unwrap_or_default(),
+            name: job.name_any(),
+            uid: job.uid().unwrap_or_default(),
+            created: job.metadata.creation_timestamp.as_ref().map(|time| time.0),
+            deleting: job.metadata.deletion_timestamp.is_some(),
+            active: count(|status| status.active),
+            succeeded: count(|status| status.succeeded),
+            failed: count(|status| status.failed),
+            started: status
+                .and_then(|status| status.start_time.as_ref())
+                .map(|time| time.0),
+            end: job_end(job),
+            refusal: None,
+            suspended: job.spec.suspend.unwrap_or(false),
+        }
+    }
+}
+
+fn job_end(job: &PartialJob) -> Option<JobEnd> {
+    let status = job.status.as_ref()?;
+    let conditions = status.conditions.as_deref().unwrap_or_default();
+    let condition = conditions
+        .iter()
+        .find(|one| one.status == "True" && matches!(one.type_.as_str(), "Complete" | "Failed"))?;
+    let complete = condition.type_ == "Complete";
+    let completed = status.completion_time.as_ref().filter(|_| complete);
+    Some(JobEnd {
+        complete,
+        reason: condition.reason.clone().unwrap_or_default(),
+        message: condition.message.clone().unwrap_or_default(),
+        at: completed
+            .or(condition.last_transition_time.as_ref())
+            .map(|time| time.0),
+    })
+}
+
+impl From<&PartialPod> for PodSnapshot {
+    fn from(pod: &PartialPod) -> Self {
+        let owners = pod.metadata.owner_references.iter().flatten();
+        let job = owners
+            .into_iter()
+            .find(|owner| owner.kind == "Job" && owner.controller == Some(true));
+        let status = pod.status.as_ref();
+        let container = status.and_then(container_status);
+        let end = status.and_then(|status| pod_end(status, container));
+        Self {
+            namespace: pod.namespace().unwrap_or_default(),
+            name: pod.name_any(),
+            uid: pod.uid().unwrap_or_default(),
+            job_uid: job.map(|owner| owner.uid.clone()).unwrap_or_default(),
+            created: pod.metadata.creation_timestamp.as_ref().map(|time| time.0),
+            waiting: if end.is_some() {
+                None
+            } else {
+                status.and_then(|status| waiting(status, container))
+            },
+            ran: container
+                .and_then(|container| container.state.as_ref())
+                .is_some_and(has_run),
+            deleting: pod.metadata.deletion_timestamp.is_some(),
+            end,
+        }
+    }
+}
+
+impl PodSnapshot {
+    /// Takes over from an older view what a pod on its way out no longer says.
+    pub fn after(&mut self, old: &Self) {
+        if !self.ran && self.waiting.is_none() && (self.deleting || self.end.is_some()) {
+            self.waiting.clone_from(&old.waiting);
+        }
+    }
+
+    /// It is gone. One that never ended has ended by that.
+    pub fn deleted(&mut self) {
+        self.end.get_or_insert_with(|| PodEnd {
+            started: None,
+            finished: None,
+            exit_code: None,
+            reason: "Deleted".to_owned(),
+            message: String::new(),
+        });
+    }
+}
+
+fn has_run(state: &ContainerState) -> bool {
+    let ended = state
+        .terminated
+        .as_ref()
+        .is_some_and(|end| end.started_at.is_some());
+    state.running.is_some() || ended
+}
+
+/// The renderer's container; in a pod that another controller has added to, it is not the only one.
+fn container_status(status: &PodStatus) -> Option<&ContainerStatus> {
+    let all = status.container_statuses.as_deref().unwrap_or_default();
+    all.iter().find(|one| one.name == CONTAINER).or(all.first())
+}
+
+/// A terminated container is the end, whatever the phase says: it follows two seconds later, and
+/// the pod is never restarted.
+fn pod_end(status: &PodStatus, container: Option<&ContainerStatus>) -> Option<PodEnd> {
+    let terminated = container
+        .and_then(|container| container.state.as_ref())
+        .and_then(|state| state.terminated.as_ref());
+    if let Some(end) = terminated {
+        return Some(PodEnd {
+            started: end.started_at.as_ref().map(|time| time.0),
+            finished: end.finished_at.as_ref().map(|time| time.0),
+            exit_code: Some(end.exit_code),
+            reason: status
+                .reason
+                .clone()
+                .or_else(|| end.reason.clone())
+                .unwrap_or_default(),
+            message: cut(end.message.as_deref().unwrap_or(""), MAX_TERMINATION_MESSAGE),
+        });
+    }
+    // It was evicted, or its node was lost, before the container ended.
+    matches!(status.phase.as_deref(), Some("Failed" | "Succeeded")).then(|| {
+        let conditions = status.conditions.as_deref().unwrap_or_default();
+        let disruption = conditions
+            .iter()
+            .find(|one| one.type_ == "DisruptionTarget" && one.status == "True");
+        PodEnd {
+            started: status.start_time.as_ref().map(|time| time.0),
+            finished: disruption
+                .and_then(|one| one.last_transition_time.as_ref())
+                .map(|time| time.0),
+            exit_code: None,
+            reason: status
+                .reason
+                .clone()
+                .or_else(|| disruption.map(|_| "Evicted".to_owned()))
+                .unwrap_or_default(),
+            message: cut(
+                status
+                    .message
+                    .as_deref()
+                    .or(disruption.and_then(|one| one.message.as_deref()))
+                    .unwrap_or(""),
+                MAX_TERMINATION_MESSAGE,
+            ),
+        }
+    })
+}
+
+fn waiting(status: &PodStatus, container: Option<&ContainerStatus>) -> Option<String> {
+    let state = container.and_then(|container| container.state.as_ref());
+    if let Some(waiting) = state.and_then(|state| state.waiting.as_ref()) {
+        let reason = waiting.reason.as_deref().unwrap_or("");
+        let passes = matches!(reason, "" | "ContainerCreating" | "PodInitializing");
+        return (!passes).then(|| waiting_message(reason, waiting.message.as_deref()));
+    }
+    let conditions = status.conditions.as_deref().unwrap_or_default();
+    let scheduled = conditions
+        .iter()
+        .find(|one| one.type_ == "PodScheduled" && one.status == "False")?;
+    Some(waiting_message(
+        scheduled.reason.as_deref().unwrap_or("not scheduled"),
+        scheduled.message.as_deref(),
+    ))
+}
+
+fn waiting_message(reason: &str, message: Option<&str>) -> String {
+    let text = match message {
+        Some(message) if !message.is_empty() => format!("{reason}: {message}"),
+        _ => reason.to_owned(),
+    };
+    cut(&text, MAX_WAITING)
+}

@@ -1,0 +1,65 @@
+//! Keys in line, in turn between groups, first come first served within one.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::runtime::key::TaskKey;
+
+/// One line.
+#[derive(Debug, Default)]
+pub(super) struct FairQueue {
+    /// Groups with keys, in the order of their turns.
+    turns: VecDeque<String>,
+    keys: BTreeMap<String, VecDeque<TaskKey>>,
+}
+
+impl FairQueue {
+    pub(super) fn push(&mut self, group: &str, key: TaskKey) {
+        let keys = self.keys.entry(group.to_owned()).or_default();
+        if keys.is_empty() {
+            self.turns.push_back(group.to_owned());
+        }
+        keys.push_back(key);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<TaskKey> {
+        let group = self.turns.pop_front()?;
+        let keys = self.keys.get_mut(&group)?;
+        let key = keys.pop_front();
+        if keys.is_empty() {
+            self.keys.remove(&group);
+        } else {
+            self.turns.push_back(group);
+        }
+        key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Scope;
+
+    #[test]
+    fn groups_take_turns() {
+        let mut line = FairQueue::default();
+        let key = |name: &str| TaskKey {
+            scope: Scope::Cluster,
+            namespace: String::new(),
+            name: name.into(),
+        };
+        for (group, name) in [
+            ("many", "m1"),
+            ("many", "m2"),
+            ("many", "m3"),
+            ("few", "f1"),
+            ("one", "o1"),
+        ] {
+            line.push(group, key(name));
+        }
+        let order: Vec<_> = std::iter::from_fn(|| line.pop()).map(|key| key.name).collect();
+        assert_eq!(order, ["m1", "f1", "o1", "m2", "m3"]);
+        line.push("few", key("f2"));
+        assert_eq!(line.pop(), Some(key("f2")));
+        assert_eq!(line.pop(), None);
+    }
+}
