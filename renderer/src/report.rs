@@ -50,7 +50,7 @@ pub struct Report {
     /// The digest found at the tag, when it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub existing_digest: Option<String>,
-    /// With `unchanged`: why another digest than the chart's own is.
+    /// With `unchanged`: why another digest than the chart's own is; with `deleted`: why the manifest stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// What became of the other tags that were asked for.
@@ -120,6 +120,10 @@ pub enum Outcome {
     Saved,
     /// Credentials are kept no longer.
     Removed,
+    /// It was in a registry, and is there no longer.
+    Deleted,
+    /// It was not there, and was to be deleted.
+    Absent,
 }
 
 /// What became of one of several tags.
@@ -242,6 +246,8 @@ impl Outcome {
             Self::Verified => "verified",
             Self::Saved => "saved",
             Self::Removed => "removed",
+            Self::Deleted => "deleted",
+            Self::Absent => "absent",
         }
     }
 }

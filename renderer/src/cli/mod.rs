@@ -17,6 +17,7 @@ mod client;
 mod context;
 mod copy;
 mod csv;
+mod delete;
 mod dependency;
 mod dependency_list;
 mod digest;
@@ -142,6 +143,7 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Co
         Command::Pull(args) => pull::pull(args, context),
         Command::Copy(args) => CommandResult::One(Box::new(copy::copy(args, context))),
         Command::Tags(args) => tags::tags(args, context),
+        Command::Delete(args) => delete::delete(args, context),
         Command::Sign(args) => CommandResult::One(Box::new(sign::sign(args, context))),
         Command::Verify(args) => CommandResult::One(Box::new(verify::verify(args, context))),
         Command::GenerateKeyPair(args) => {

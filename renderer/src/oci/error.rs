@@ -254,6 +254,9 @@ impl ClientError {
                 let plain = match (*status, action.starts_with("POST ")) {
                     (404, true) => plain
                         .hint("if the registry does not make repositories by itself, make this one first"),
+                    (405, _) if action.starts_with("DELETE ") => plain.hint(
+                        "the CNCF registry deletes with REGISTRY_STORAGE_DELETE_ENABLED=true; others have a setting or an API of their own",
+                    ),
                     (413, _) => {
                         plain.hint("the registry, or a proxy in front of it, limits the size of uploads")
                     }

@@ -82,6 +82,17 @@ pub enum Failure {
     /// Signatures are made in registries.
     #[error("{0}: only charts in registries can be signed")]
     NoSignatures(String),
+    /// What would go with it has other names.
+    #[error("{reference} is not deleted: {reason}")]
+    NotDeleted {
+        /// What was to be deleted.
+        reference: String,
+        /// What stands against it.
+        reason: String,
+    },
+    /// This can't be deleted anywhere.
+    #[error("{0}")]
+    NotDeletable(String),
     /// The registry.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -112,10 +123,10 @@ impl Failure {
             Self::Conflict { .. } | Self::Overtaken { .. } => Class::Conflict,
             Self::Expected { .. } | Self::Unexpected { .. } => Class::Digest,
             Self::NotAChart { .. } => Class::Chart,
-            Self::NoVersion { .. } => Class::Refused,
+            Self::NoVersion { .. } | Self::NotDeleted { .. } => Class::Refused,
             Self::Unsigned { .. } => Class::Signature,
             Self::Key(_) => Class::Io,
-            Self::NoSignatures(_) => Class::Usage,
+            Self::NoSignatures(_) | Self::NotDeletable(_) => Class::Usage,
             Self::Client(error) => error.class(),
             Self::Layout(error) => error.class(),
             Self::File(error) => error.class(),
@@ -153,6 +164,8 @@ impl Failure {
             | Self::Unsigned { .. }
             | Self::Key(_)
             | Self::NoSignatures(_)
+            | Self::NotDeleted { .. }
+            | Self::NotDeletable(_)
             | Self::Client(_)
             | Self::Layout(_)
             | Self::File(_) => None,
@@ -184,9 +197,12 @@ impl Failure {
                 Diagnostic::error(self.class(), self.to_string()).note(format!("its digest is {digest}")),
                 |one, reason| one.note(reason.clone()),
             ),
+            Self::NotDeleted { .. } => Diagnostic::error(self.class(), self.to_string())
+                .hint("delete all of the manifest's tags in one run"),
             Self::NotAChart { .. }
             | Self::Key(_)
             | Self::NoSignatures(_)
+            | Self::NotDeletable(_)
             | Self::Layout(_)
             | Self::File(_) => Diagnostic::error(self.class(), self.to_string()),
         }

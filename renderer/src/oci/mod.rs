@@ -24,6 +24,7 @@ pub use self::client::retry;
 pub use self::client::retry::RetryPolicy;
 pub use self::client::tls::{TlsError, TlsOptions};
 pub use self::copy::{Copied, CopyOptions, copy};
+pub use self::delete::{DeleteOptions, Deleted, delete};
 pub use self::error::{ClientError, Link};
 pub use self::failure::Failure;
 pub use self::layout::LayoutError;
@@ -50,6 +51,7 @@ mod auth;
 mod cache;
 mod client;
 mod copy;
+mod delete;
 mod error;
 mod failure;
 #[cfg(fuzzing)]

@@ -17,6 +17,7 @@ mod ci_output;
 mod copy;
 mod copy_referrers;
 mod credential_helpers;
+mod delete;
 mod dependency;
 mod dependency_list;
 mod dependency_tampered;

@@ -49,6 +49,8 @@ pub struct Setup<'a> {
     pub believes: Option<&'a str>,
     /// Debian's version 2.8 instead of 3.
     pub version_2: bool,
+    /// Delete nothing.
+    pub no_delete: bool,
     /// Keep everything in memory: many times faster.
     pub in_memory: bool,
     /// At a node's address, where its pods reach it.
@@ -204,8 +206,9 @@ fn configuration(setup: &Setup<'_>, folder: &Path, address: &str) -> String {
     };
     let mut text = format!(
         "version: 0.1\nlog: {{level: info, accesslog: {{disabled: true}}}}\n\
-         storage:\n  {storage}\n  delete: {{enabled: true}}\n\
+         storage:\n  {storage}\n  delete: {{enabled: {}}}\n\
          http:\n  addr: {address}\n  secret: testbed\n",
+        !setup.no_delete,
     );
     if let Some(url) = setup.believes {
         let _ = writeln!(text, "  host: {url:?}");

@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand, ValueHint};
 
 use super::cache::CacheCommand;
 use super::copy::CopyArgs;
+use super::delete::DeleteArgs;
 use super::dependency::DependencyCommand;
 use super::digest::DigestArgs;
 use super::global::GlobalFlags;
@@ -74,6 +75,8 @@ pub(crate) enum Command {
     Copy(CopyArgs),
     /// List a chart's versions and other tags, newest first
     Tags(TagsArgs),
+    /// Delete tags in registries, and their manifests
+    Delete(DeleteArgs),
     /// Sign a chart in a registry, in cosign's format
     Sign(SignArgs),
     /// Verify that a chart is signed: in a registry by cosign, or an archive by its provenance file

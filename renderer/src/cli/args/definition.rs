@@ -8,6 +8,7 @@ use clap::{Arg, Args, Command, CommandFactory as _};
 
 use super::cli::Cli;
 use super::copy::CopyArgs;
+use super::delete::DeleteArgs;
 use super::dependency::{DependencyArgs, DependencyListArgs};
 use super::digest::DigestArgs;
 use super::helm::{add_refused, add_refused_below};
@@ -38,6 +39,7 @@ const COMMANDS: &[(&str, Define)] = &[
     ("pull", as_in_helm::<PullArgs>),
     ("copy", options::<CopyArgs>),
     ("tags", options::<TagsArgs>),
+    ("delete", options::<DeleteArgs>),
     ("sign", options::<SignArgs>),
     ("verify", as_in_helm::<VerifyArgs>),
     ("generate-key-pair", options::<GenerateKeyPairArgs>),

@@ -6,6 +6,7 @@ pub(super) mod cache;
 pub(super) mod cli;
 pub(super) mod copy;
 pub(super) mod definition;
+pub(super) mod delete;
 pub(super) mod dependency;
 pub(super) mod digest;
 pub(super) mod fetch;

@@ -17,11 +17,6 @@ const COMMANDS: &[(&str, &str, &str)] = &[
         NO_RELEASES,
         "`solar-render template NAME CHART | kubectl delete -f -`, or `helm uninstall`",
     ),
-    (
-        "delete",
-        NO_RELEASES,
-        "`solar-render template NAME CHART | kubectl delete -f -`, or `helm uninstall`",
-    ),
     ("rollback", NO_RELEASES, RELEASES),
     ("status", NO_RELEASES, RELEASES),
     ("history", NO_RELEASES, RELEASES),

@@ -11,7 +11,7 @@ use url::Url;
 use crate::oci::client::transport::{Call, Reply, RequestFailure};
 use crate::oci::client::{Client, MAX_MANIFEST};
 use crate::oci::error::ClientError;
-use crate::reference::{Digest, Tag};
+use crate::reference::{At, Digest, Tag};
 
 /// What is asked for: manifests of all kinds.
 pub(in crate::oci) const ANY_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json";
@@ -47,6 +47,28 @@ impl Client<'_> {
         tag: &Tag,
         ours: (&Digest, u64),
     ) -> Result<Option<Digest>, ClientError> {
+        self.head(tag, Some(ours)).await
+    }
+
+    /// As [`Self::head_manifest`], by those who have none of their own.
+    pub(in crate::oci) async fn digest_at(&self, tag: &Tag) -> Result<Option<Digest>, ClientError> {
+        self.head(tag, None).await
+    }
+
+    /// Deletes a tag or a manifest; what is not there is a success.
+    pub(in crate::oci) async fn delete_manifest(&self, at: &At) -> Result<(), ClientError> {
+        let url = self.url(&format!("manifests/{at}"))?;
+        self.persistently(async || {
+            let reply = self.exchange(&Call::new(Method::DELETE, url.clone())).await?;
+            match reply.status {
+                200 | 202 | 204 | 404 | 410 => Ok(()),
+                _ => Err(self.unexpected(reply, "202").await),
+            }
+        })
+        .await
+    }
+
+    async fn head(&self, tag: &Tag, ours: Option<(&Digest, u64)>) -> Result<Option<Digest>, ClientError> {
         let url = self.url(&format!("manifests/{tag}"))?;
         self.persistently(async || {
             let mut call = Call::new(Method::HEAD, url.clone());
@@ -114,7 +136,8 @@ impl Client<'_> {
     }
 }
 
-fn check_length(reply: &Reply, digest: &Digest, (ours, size): (&Digest, u64)) -> Result<(), ClientError> {
+fn check_length(reply: &Reply, digest: &Digest, ours: Option<(&Digest, u64)>) -> Result<(), ClientError> {
+    let Some((ours, size)) = ours else { return Ok(()) };
     // 0: proxies strip the length of a body that they don't pass.
     let length = reply.length().filter(|length| ![0, size].contains(length));
     match length {

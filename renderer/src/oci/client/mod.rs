@@ -47,6 +47,8 @@ pub(in crate::oci) enum AccessScope<'a> {
     Host(&'a Host),
     /// Reading a repository.
     Read(&'a Repository),
+    /// Deleting in a repository.
+    Delete(&'a Repository),
     /// Writing to a repository, perhaps with blobs of another one of the same registry.
     Write(&'a Repository, Option<&'a Repository>),
 }
@@ -68,14 +70,18 @@ impl AccessScope<'_> {
     pub(in crate::oci) fn host(&self) -> &str {
         match self {
             Self::Host(host) => host.as_str(),
-            Self::Read(repository) | Self::Write(repository, _) => repository.host(),
+            Self::Read(repository) | Self::Delete(repository) | Self::Write(repository, _) => {
+                repository.host()
+            }
         }
     }
 
     pub(in crate::oci) fn path(&self) -> &str {
         match self {
             Self::Host(_) => "",
-            Self::Read(repository) | Self::Write(repository, _) => repository.path(),
+            Self::Read(repository) | Self::Delete(repository) | Self::Write(repository, _) => {
+                repository.path()
+            }
         }
     }
 
@@ -84,6 +90,7 @@ impl AccessScope<'_> {
         match self {
             Self::Host(_) => Vec::new(),
             Self::Read(repository) => vec![format!("repository:{}:pull", repository.path())],
+            Self::Delete(repository) => vec![format!("repository:{}:pull,delete", repository.path())],
             Self::Write(repository, from) => {
                 let own = format!("repository:{}:pull,push", repository.path());
                 let other = from.map(|from| format!("repository:{}:pull", from.path()));

@@ -1,0 +1,331 @@
+//! Deletes tags and their manifests in registries.
+//!
+//! Most registries take every tag of a manifest away with it. So a manifest is deleted, by its digest, only when no
+//! other tag names it; else the tag alone is, where the registry does that (distribution 3 does, 2.8 does not). Blobs
+//! are left to the registry's garbage collection, signatures and other referrers stay.
+//!
+//! # Guarantees
+//! - What a tag names that is not deleted in the same run stays.
+//! - What is not there is a success.
+//!
+//! # Caveats
+//! Registries have no compare-and-swap: a tag that is given to the manifest while this runs may go with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+
+use crate::diag::Class;
+use crate::oci::client::transport::Transport;
+use crate::oci::client::{AccessScope, Client};
+use crate::oci::error::ClientError;
+use crate::oci::failure::Failure;
+use crate::oci::{ClientOptions, Progress};
+use crate::reference::{ArtifactStore, At, Digest, Locator, Repository, Tag};
+use crate::world::World;
+
+/// The most tags of a repository that are compared with a digest.
+const MAX_COMPARED: usize = 20_000;
+/// How many of them are asked for at once.
+const CONCURRENT: usize = 8;
+/// The most tags that a message lists.
+const MAX_SHOWN: usize = 10;
+
+/// What may be deleted, and whether it is.
+#[derive(Debug, Clone, Default)]
+pub struct DeleteOptions {
+    /// Refuse to delete another digest than this one.
+    pub expect_digest: Option<Digest>,
+    /// Delete nothing, and say what would be.
+    pub check: bool,
+}
+
+/// What became of one reference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deleted {
+    /// The digest it named; `None` when it was not there.
+    pub digest: Option<Digest>,
+    /// Why the manifest stays without this tag, where it does.
+    pub kept: Option<String>,
+}
+
+/// Deletes what the references name; each has a result of its own, in their order. `going` is called before the first
+/// request that deletes something of a reference. Blocks until it is done.
+///
+/// A tag is deleted, and its manifest unless another tag names it; beside a tag the reference's digest is an expected
+/// one. A digest alone is deleted when no tag names it.
+///
+/// # Errors
+/// Only when nothing at all can be done.
+pub fn delete(
+    references: &[Locator],
+    options: &DeleteOptions,
+    client: &ClientOptions,
+    world: &dyn World,
+    progress: &dyn Progress,
+    going: &dyn Fn(&Locator, &Digest),
+) -> Result<Vec<Result<Deleted, Failure>>, Failure> {
+    let runtime = crate::oci::runtime()?;
+    let transport = Rc::new(Transport::new(client, world, progress, Some(CONCURRENT)));
+    let results = runtime.block_on(async {
+        let mut tagged = KnownTags::new(references);
+        let mut results = Vec::with_capacity(references.len());
+        for reference in references {
+            let ArtifactStore::Registry(repository) = &reference.place else {
+                let message = format!("{}: only tags in registries can be deleted", reference.place);
+                results.push(Err(Failure::NotDeletable(message)));
+                continue;
+            };
+            let subject = AccessScope::Delete(repository);
+            let transport = Rc::clone(&transport);
+            let one = match Client::over(transport, subject, client, world, progress) {
+                Ok(client) => {
+                    let deletion = Deletion {
+                        client,
+                        repository,
+                        reference,
+                        options,
+                        going,
+                    };
+                    deletion.run(&mut tagged).await
+                }
+                Err(error) => Err(error.into()),
+            };
+            results.push(one);
+        }
+        results
+    });
+    // A name that is still being resolved must not keep us.
+    runtime.shutdown_background();
+    Ok(results)
+}
+
+/// Which tags name which digests, asked for once in each repository.
+struct KnownTags {
+    /// The tags that this run deletes.
+    doomed: BTreeSet<(String, Tag)>,
+    known: BTreeMap<String, Others>,
+}
+
+/// What is known of a repository's tags.
+enum Others {
+    Tags(BTreeMap<Tag, Digest>),
+    /// They can't be listed, and why.
+    Unknown(String),
+}
+
+impl KnownTags {
+    fn new(references: &[Locator]) -> Self {
+        let doomed = references
+            .iter()
+            .filter_map(|one| Some((one.place.to_string(), one.tag.clone()?)))
+            .collect();
+        Self {
+            doomed,
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// Why a manifest has to stay without one of its tags; `None` when it does not.
+    async fn why_kept(
+        &mut self,
+        client: &Client<'_>,
+        repository: &Repository,
+        digest: &Digest,
+    ) -> Result<Option<String>, ClientError> {
+        let name = repository.to_string();
+        if !self.known.contains_key(&name) {
+            self.known.insert(name.clone(), tags_of(client).await?);
+        }
+        Ok(match self.known.get(&name) {
+            Some(Others::Tags(tags)) => {
+                let others = tags.iter().filter(|(_, other)| *other == digest);
+                let others: Vec<&str> = others
+                    .filter(|(tag, _)| !self.doomed.contains(&(name.clone(), (*tag).clone())))
+                    .map(|(tag, _)| tag.as_str())
+                    .collect();
+                (!others.is_empty()).then(|| named_by(&others))
+            }
+            Some(Others::Unknown(reason)) => Some(format!("other tags may name its manifest: {reason}")),
+            None => None,
+        })
+    }
+}
+
+fn named_by(tags: &[&str]) -> String {
+    let shown = tags.get(..MAX_SHOWN).unwrap_or(tags).join(", ");
+    let more = tags.len().saturating_sub(MAX_SHOWN);
+    match (tags.len(), more) {
+        (1, _) => format!("the tag {shown} names its manifest, too"),
+        (_, 0) => format!("the tags {shown} name its manifest, too"),
+        (_, more) => format!("the tags {shown} and {more} others name its manifest, too"),
+    }
+}
+
+/// All tags with their digests. A registry that does not list them, for good, makes them unknown.
+async fn tags_of(client: &Client<'_>) -> Result<Others, ClientError> {
+    let tags = match client.tags().await {
+        Ok(tags) if tags.len() > MAX_COMPARED => {
+            return Ok(Others::Unknown(format!("there are more than {MAX_COMPARED}")));
+        }
+        Ok(tags) => tags,
+        Err(error) if matches!(error.class(), Class::Auth | Class::Refused | Class::Protocol) => {
+            return Ok(Others::Unknown(error.to_string()));
+        }
+        Err(error) => return Err(error),
+    };
+    let digests = stream::iter(tags).map(|tag| async {
+        let digest = client.digest_at(&tag).await?;
+        Ok::<_, ClientError>(digest.map(|digest| (tag, digest)))
+    });
+    let found: Vec<Option<(Tag, Digest)>> = digests.buffer_unordered(CONCURRENT).try_collect().await?;
+    Ok(Others::Tags(found.into_iter().flatten().collect()))
+}
+
+/// The deletion of one reference.
+struct Deletion<'a> {
+    client: Client<'a>,
+    repository: &'a Repository,
+    reference: &'a Locator,
+    options: &'a DeleteOptions,
+    going: &'a dyn Fn(&Locator, &Digest),
+}
+
+impl Deletion<'_> {
+    async fn run(&self, tagged: &mut KnownTags) -> Result<Deleted, Failure> {
+        let Some(at) = self
+            .reference
+            .tag
+            .clone()
+            .map(At::Tag)
+            .or_else(|| self.reference.at())
+        else {
+            let message = format!("{}: a tag or a digest is missing", self.reference.place);
+            return Err(Failure::NotDeletable(message));
+        };
+        let found = match &at {
+            At::Tag(tag) => self.client.digest_at(tag).await?,
+            At::Digest(digest) => {
+                let found = self.client.find_manifest(&at).await?;
+                found.map(|_| digest.clone())
+            }
+        };
+        let Some(digest) = found else {
+            return Ok(Deleted {
+                digest: None,
+                kept: None,
+            });
+        };
+        for expected in self.options.expect_digest.iter().chain(&self.reference.digest) {
+            if *expected != digest {
+                return Err(Failure::Unexpected {
+                    reference: self.name(&at),
+                    expected: expected.clone(),
+                    found: digest,
+                });
+            }
+        }
+        let kept = tagged.why_kept(&self.client, self.repository, &digest).await?;
+        let kept = match (&at, kept) {
+            (At::Digest(_), Some(reason)) => {
+                return Err(Failure::NotDeleted {
+                    reference: self.name(&at),
+                    reason,
+                });
+            }
+            (_, kept) if self.options.check => kept,
+            (At::Digest(_), None) => {
+                (self.going)(self.reference, &digest);
+                self.client.delete_manifest(&at).await?;
+                None
+            }
+            (At::Tag(tag), Some(reason)) => {
+                (self.going)(self.reference, &digest);
+                self.tag_alone(tag, &digest, reason).await?
+            }
+            (At::Tag(tag), None) => {
+                (self.going)(self.reference, &digest);
+                self.with_manifest(tag, &digest).await?
+            }
+        };
+        Ok(Deleted {
+            digest: Some(digest),
+            kept,
+        })
+    }
+
+    /// The manifest has other tags.
+    async fn tag_alone(&self, tag: &Tag, digest: &Digest, reason: String) -> Result<Option<String>, Failure> {
+        match self.delete_tag(tag, digest).await {
+            Ok(()) => Ok(Some(reason)),
+            // A 405 is said of registries that delete nothing, too, and comes with the way to change that.
+            Err(error)
+                if is_unsupported(&error) && !matches!(error, ClientError::Status { status: 405, .. }) =>
+            {
+                Err(Failure::NotDeleted {
+                    reference: self.name(&At::Tag(tag.clone())),
+                    reason: format!("the registry deletes no tag without its manifest, and {reason}"),
+                })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The manifest has no other tag.
+    async fn with_manifest(&self, tag: &Tag, digest: &Digest) -> Result<Option<String>, Failure> {
+        let manifest = At::Digest(digest.clone());
+        let refused = match self.client.delete_manifest(&manifest).await {
+            Ok(()) => {
+                // Some registries leave tags that name nothing.
+                if self.is_there(tag, digest).await? {
+                    self.delete_tag(tag, digest).await?;
+                }
+                return Ok(None);
+            }
+            Err(error) if is_unsupported(&error) => error,
+            Err(error) => return Err(error.into()),
+        };
+        // Google's registry deletes no manifest that has a tag.
+        if let Err(error) = self.delete_tag(tag, digest).await {
+            return Err(if is_unsupported(&error) { refused } else { error }.into());
+        }
+        Ok(match self.client.delete_manifest(&manifest).await {
+            Ok(()) => None,
+            Err(error) if is_unsupported(&error) => Some(format!("the registry keeps the manifest: {error}")),
+            Err(error) => return Err(error.into()),
+        })
+    }
+
+    /// Registries that know no such request answer 200 or 404 to it, too.
+    async fn delete_tag(&self, tag: &Tag, digest: &Digest) -> Result<(), ClientError> {
+        let at = At::Tag(tag.clone());
+        self.client.delete_manifest(&at).await?;
+        if self.is_there(tag, digest).await? {
+            return Err(ClientError::Protocol {
+                action: format!("DELETE {}", self.name(&at)),
+                message: "the registry answered that the tag is deleted, and still serves it".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    async fn is_there(&self, tag: &Tag, digest: &Digest) -> Result<bool, ClientError> {
+        Ok(self.client.digest_at(tag).await?.as_ref() == Some(digest))
+    }
+
+    fn name(&self, at: &At) -> String {
+        self.reference.place.with(at)
+    }
+}
+
+/// Whether a registry does not delete in this way.
+fn is_unsupported(error: &ClientError) -> bool {
+    matches!(
+        error,
+        ClientError::Status {
+            status: 400 | 405 | 409 | 501,
+            ..
+        }
+    )
+}
