@@ -43,7 +43,7 @@ pub use data::{MAX_NESTING, MAX_PARTS, TooDeep, Walk};
 pub use error::{Detail, Error, Failure};
 pub use func::{Call, Func, FuncError, MapMethod, Type};
 pub use origins::{Origin, Origins};
-pub use parse::{MAX_PARSE_DEPTH, ParseError, Unknown};
+pub use parse::{MAX_PARSE_DEPTH, ParseError, Related, Unknown};
 pub use room::Room;
 pub use run::{MAX_CALL_DEPTH, MAX_LIST_ITEMS, MAX_STEPS, MAX_TEXT_BYTES, Run, STACK_BYTES, Watch};
 pub use set::{EngineFunc, Functions, Set, Signature};

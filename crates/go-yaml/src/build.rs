@@ -7,7 +7,7 @@ use super::compose::{Arena, Raw, RawKind, ReadContext};
 use super::error::{Result, TEMPLATE_HINT, YamlError, YamlErrorKind};
 use super::scan::{Scanner, Token, TokenKind};
 use solar_diagnostics::diag;
-use solar_diagnostics::source::Span;
+use solar_diagnostics::source::{Location, Span};
 
 pub(super) struct Builder<'a> {
     context: ReadContext<'a>,
@@ -293,6 +293,10 @@ impl<'a> Builder<'a> {
         }
         let span = self.arena.nodes.get(id).map_or(Span::default(), |node| node.span);
         Err(self.context.too_deep(span))
+    }
+
+    pub(super) fn location(&self, span: Span) -> Location {
+        Location::new(self.context.source, span)
     }
 
     pub(super) fn unexpected(&self, span: Span, kind: YamlErrorKind) -> YamlError {

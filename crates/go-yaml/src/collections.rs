@@ -196,7 +196,9 @@ impl<'a> Builder<'a> {
             let start = self.arena.nodes.get(id).map_or(span, |node| node.span);
             return self.unexpected(start, YamlErrorKind::Unclosed { flow, empty });
         }
+        let opened = self.arena.nodes.get(id).map(|node| self.location(node.span));
         self.unexpected(span, YamlErrorKind::ExpectedComma(flow))
+            .opened(flow, opened)
     }
 
     /// Steps over a `:`, if one is next. Where the value would stand, if there is none.

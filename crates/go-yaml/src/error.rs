@@ -339,6 +339,8 @@ struct Inner {
     location: Option<Location>,
     /// In the place of the kind's own.
     hint: Option<String>,
+    /// The bracket that is open there, when that is of interest.
+    opened: Option<(Flow, Location)>,
 }
 
 impl YamlError {
@@ -348,12 +350,19 @@ impl YamlError {
             class,
             location,
             hint: None,
+            opened: None,
         }))
     }
 
     #[must_use]
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub(super) fn opened(mut self, flow: Flow, at: Option<Location>) -> Self {
+        self.0.opened = at.map(|at| (flow, at));
         self
     }
 
@@ -365,7 +374,8 @@ impl YamlError {
     /// The same in a text of which the one that was read is a part that starts at an offset.
     #[must_use]
     pub fn within(mut self, whole: &Arc<Source>, offset: usize) -> Self {
-        if let Some(location) = &mut self.0.location {
+        let opened = self.0.opened.as_mut().map(|(_, location)| location);
+        for location in self.0.location.iter_mut().chain(opened) {
             let Span { start, end } = location.span;
             *location = Location::new(whole, Span::new(start as usize + offset, end as usize + offset));
         }
@@ -385,10 +395,13 @@ impl From<YamlError> for Diagnostic {
             class,
             location,
             hint,
+            opened,
         } = *error.0;
         let hint = hint.map(Cow::from).or_else(|| kind.hint());
+        let opened = opened.map(|(flow, at)| (format!("the `{}` was opened", flow.opening()), Some(at)));
         Self {
             location,
+            trace: opened.into_iter().collect(),
             hints: hint.into_iter().map(Cow::into_owned).collect(),
             ..Self::error(class, kind.to_string())
         }

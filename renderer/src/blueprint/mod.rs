@@ -6,6 +6,7 @@
 //! are not defined are errors with their place; trailing newlines stay; nothing is escaped
 //! unless a filter is asked to. `release` and `bootstrap` are blueprints in the binary.
 
+mod blocks;
 mod convert;
 mod embedded;
 mod filters;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 
+use super::blocks::{self, Mistake};
 use super::{Files, SUFFIX, convert, filters, guard};
 use crate::config::ChartInfo;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result, did_you_mean};
@@ -131,6 +132,10 @@ impl CompiledBlueprint {
             }
         }
         match error.kind() {
+            ErrorKind::SyntaxError => match self.sources.get(name) {
+                Some(source) => with_structure(one, error, source),
+                None => one,
+            },
             ErrorKind::UndefinedError => one
                 .note("in scope are `chart` and `input`")
                 .hint("give it in the config's `input`, or write `| default(…)`"),
@@ -168,6 +173,39 @@ fn environment() -> Result<Environment<'static>> {
     }
     filters::add(&mut environment);
     Ok(environment)
+}
+
+/// Where a block or delimiter was opened that is not closed: minijinja says where it noticed that.
+fn with_structure(one: Diagnostic, error: &Error, source: &Arc<Source>) -> Diagnostic {
+    let noticed = span(error, source).end;
+    let line = |span: Span| source.position(span.start).line;
+    match blocks::mistake(source.text()) {
+        Some(Mistake::Delimiter(at, closing)) if at.start <= noticed => {
+            let opening = source.slice(at);
+            let message = format!("syntax error: `{opening}` has no `{closing}`");
+            Diagnostic::error(Class::Template, message).at(Location::new(source, at))
+        }
+        Some(Mistake::Block(at, keyword))
+            if error.detail().is_some_and(|text| text.contains("end of input")) =>
+        {
+            let opening = source.slice(at);
+            let message = format!("syntax error: `{opening}` has no `<% end{keyword} %>`");
+            Diagnostic::error(Class::Template, message).at(Location::new(source, at))
+        }
+        Some(Mistake::End { at, keyword, open }) if Some(line(at)) == error.line() => {
+            let mut one = one
+                .at(Location::new(source, at))
+                .label(format!("no `{keyword}` is open here"));
+            if let Some((open, keyword)) = open {
+                one.trace.push((
+                    format!("the block that is open is a `{keyword}`,"),
+                    Some(Location::new(source, open)),
+                ));
+            }
+            one
+        }
+        _ => one,
+    }
 }
 
 fn message(error: &Error) -> String {

@@ -31,12 +31,23 @@ fn moved(mut one: Diagnostic, origins: &Traced) -> Diagnostic {
         position.line,
         line.trim()
     ));
+    for (_, at) in &mut one.trace {
+        *at = at.take().map(|at| printed_by(at, origins));
+    }
     one.location = Some(word_at(origin.location));
     one.label = Some("this produces the invalid YAML".to_owned());
     let trace = origin.trace.into_iter();
     one.trace
         .extend(trace.map(|(name, location)| (format!("included as {name:?}"), Some(location))));
     one
+}
+
+fn printed_by(at: Location, origins: &Traced) -> Location {
+    let position = at.position();
+    let found = origins
+        .get(at.source.name())
+        .and_then(|origins| origins.find(position.line, position.column));
+    found.map_or(at, |origin| origin.location)
 }
 
 /// What diagnostics say whose places are in rendered texts.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::functions::functions;
 use crate::diag::{Class, Diagnostic, Diagnostics, did_you_mean};
 use crate::source::Location;
-use crate::template::{Detail, Error, ParseError, Unknown, print};
+use crate::template::{Detail, Error, ParseError, Related, Unknown, print};
 
 /// How many templates on the way to a mistake are shown from either end.
 const SHOWN_FRAMES: usize = 8;
@@ -105,13 +105,8 @@ fn helm_text(error: &Error) -> String {
 /// A text that is no template.
 fn of_parse(error: &ParseError) -> Diagnostic {
     let mut one = Diagnostic::error(Class::Template, error.message.clone()).at(error.location.clone());
-    if let Some(unclosed) = &error.unclosed {
-        let opening = unclosed.source.slice(unclosed.span);
-        let opening = opening.lines().next().unwrap_or("");
-        one.trace.push((
-            format!("`{opening}` has no {{{{ end }}}}:"),
-            Some(unclosed.clone()),
-        ));
+    if let Some(related) = &error.related {
+        one = of_structure(one, related);
     }
     match &error.unknown {
         Some(Unknown::Function(name)) => {
@@ -134,6 +129,34 @@ fn of_parse(error: &ParseError) -> Diagnostic {
     }
 }
 
+/// Which other place of a text explains what is wrong with its blocks.
+fn of_structure(mut one: Diagnostic, related: &Related) -> Diagnostic {
+    let shown = |at: &Location| first_line(at.source.slice(at.span)).to_owned();
+    let (what, at) = match related {
+        Related::Unclosed(at) => (format!("`{}` has no {{{{ end }}}}:", shown(at)), at),
+        Related::NoneOpen(last) => {
+            one = one.label("no block is open here");
+            let Some((opened, end)) = last else { return one };
+            let line = opened.position().line;
+            (
+                format!(
+                    "the last block before it, `{}` of line {line}, ended",
+                    shown(opened)
+                ),
+                end,
+            )
+        }
+        Related::FirstElse(at) => ("the block has an `else` already,".to_owned(), at),
+        Related::NoElse(at) => (format!("`{}` takes no `else`: it was opened", shown(at)), at),
+        Related::FirstDefinition(at) => {
+            one = one.label("defined again here");
+            ("it is first defined".to_owned(), at)
+        }
+    };
+    one.trace.push((what, Some(at.clone())));
+    one
+}
+
 /// A template that could not be run to its end; `names` are all that can be included.
 fn of_run(error: &Error, names: &[String]) -> Diagnostic {
     let root = error.root();
@@ -149,7 +172,10 @@ fn of_run(error: &Error, names: &[String]) -> Diagnostic {
     let mut frames: Vec<&Error> = error.chain().collect();
     frames.pop();
     frames.reverse();
-    // What includes itself goes round and round: the ends of the way say it all.
+    if let Some(folded) = cycle(&frames) {
+        one.trace.extend(folded);
+        return one;
+    }
     let left_out = frames.len().saturating_sub(2 * SHOWN_FRAMES);
     for (index, frame) in frames.iter().enumerate() {
         if left_out > 0 && index == SHOWN_FRAMES {
@@ -159,14 +185,52 @@ fn of_run(error: &Error, names: &[String]) -> Diagnostic {
         if (SHOWN_FRAMES..SHOWN_FRAMES + left_out).contains(&index) {
             continue;
         }
-        let words = format!(
-            "from {} in {}",
-            frame.expression.as_deref().map_or("", first_line),
-            frame.template
-        );
-        one.trace.push((words, Some(frame.location.clone())));
+        one.trace.push(frame_note(frame));
     }
     one
+}
+
+fn frame_note(frame: &Error) -> (String, Option<Location>) {
+    let words = format!(
+        "from {} in {}",
+        frame.expression.as_deref().map_or("", first_line),
+        frame.template
+    );
+    (words, Some(frame.location.clone()))
+}
+
+/// The way to a mistake where templates include each other in a circle: once round, how deep that went, and how it
+/// came to that. The frames begin with the innermost.
+fn cycle(frames: &[&Error]) -> Option<Vec<(String, Option<Location>)>> {
+    if frames.len() <= 2 * SHOWN_FRAMES {
+        return None;
+    }
+    let is_same = |one: &Error, other: &Error| {
+        one.template == other.template && one.location.span == other.location.span
+    };
+    let (length, deep) = (1..=SHOWN_FRAMES).find_map(|length| {
+        let pairs = frames.iter().zip(frames.iter().skip(length));
+        let same = pairs.take_while(|(one, other)| is_same(one, other)).count();
+        let deep = same + length;
+        (same >= length && deep + SHOWN_FRAMES >= frames.len()).then_some((length, deep))
+    })?;
+    let round = frames.get(..length)?;
+    // As they were entered first.
+    let entered = frames.get(deep - length..deep)?;
+    let mut names: Vec<&str> = entered.iter().rev().map(|frame| &*frame.template).collect();
+    names.extend(names.first().copied());
+    let mut out: Vec<_> = round.iter().map(|frame| frame_note(frame)).collect();
+    out.push((format!("{}, {} deep", names.join(" → "), grouped(deep)), None));
+    out.extend(frames.iter().skip(deep).map(|frame| frame_note(frame)));
+    Some(out)
+}
+
+/// `2,000`
+fn grouped(number: usize) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        _ => format!("{},{:03}", grouped(number / 1000), number % 1000),
+    }
 }
 
 fn first_line(text: &str) -> &str {

@@ -32,8 +32,23 @@ pub struct ParseError {
     pub location: Location,
     /// The name that is not known, when that is the reason.
     pub unknown: Option<Unknown>,
-    /// The action whose block has no end, when that is the reason.
-    pub unclosed: Option<Location>,
+    /// Where else in the text the reason is, when it is about its structure.
+    pub related: Option<Related>,
+}
+
+/// Another location that explains what is wrong with the structure of a text.
+#[derive(Debug, Clone)]
+pub enum Related {
+    /// The action whose block has no end.
+    Unclosed(Location),
+    /// No block is open. The last one that was: its action and its end.
+    NoneOpen(Option<(Location, Location)>),
+    /// The `else` that the block has already.
+    FirstElse(Location),
+    /// The definition or block that can't have an `else`.
+    NoElse(Location),
+    /// The first definition of a name.
+    FirstDefinition(Location),
 }
 
 /// A name that a template uses and nothing defines.
@@ -68,11 +83,13 @@ pub(super) fn parse(
         blocks: Vec::new(),
         action: None,
         tables: room.tables.take(),
+        last_block: None,
         roots: Vec::new(),
+        starts: Vec::new(),
         names: BTreeMap::new(),
     };
     let root = parser.text()?;
-    parser.add(name, root)?;
+    parser.add(name, root, 0)?;
     let Parser {
         mut tables, roots, ..
     } = parser;
@@ -115,11 +132,15 @@ struct Parser<'a> {
     depth: usize,
     /// Where the actions begin whose blocks are open, the innermost last.
     blocks: Vec<u32>,
+    /// Where the last block begins and ends that was in no other.
+    last_block: Option<(u32, u32)>,
     /// Where the action that is being read began.
     action: Option<u32>,
     tables: Tables,
     /// The templates that are complete.
     roots: Vec<(Arc<str>, NodeList<Node>)>,
+    /// Where each of them begins.
+    starts: Vec<u32>,
     /// Which of them has a name.
     names: BTreeMap<Arc<str>, usize>,
 }
@@ -148,25 +169,59 @@ impl Parser<'_> {
             if token.kind == TokenKind::LeftDelim && self.peek() == TokenKind::Keyword(Keyword::Define) {
                 self.next();
                 self.blocks.push(token.start);
-                self.definition()?;
-                self.blocks.pop();
+                self.definition(token.start)?;
+                self.close_block();
                 continue;
             }
+            let start = token.start;
             match self.text_or_action(token)? {
                 Item::Node(node) => self.tables.nodes.push(node),
-                Item::Ended(Ended::End, _) => return Err(self.error("unexpected {{end}}")),
-                Item::Ended(Ended::Else, _) => return Err(self.error("unexpected {{else}}")),
+                Item::Ended(Ended::End, _) => return Err(self.none_open(start, "unexpected {{end}}")),
+                Item::Ended(Ended::Else, _) => return Err(self.none_open(start, "unexpected {{else}}")),
             }
         }
     }
 
-    fn definition(&mut self) -> Parsed<()> {
+    fn close_block(&mut self) {
+        if let (Some(start), true) = (self.blocks.pop(), self.blocks.is_empty()) {
+            self.last_block = Some((start, self.last));
+        }
+    }
+
+    /// An `end` or `else` outside of all blocks.
+    fn none_open(&self, start: u32, message: &str) -> Box<ParseError> {
+        let mut error = self.error(message);
+        error.location = self.action_at(start);
+        let last = self.last_block;
+        error.related =
+            Some(Related::NoneOpen(last.map(|(start, end)| {
+                (self.action_at(start), self.action_before(end))
+            })));
+        error
+    }
+
+    /// The action that begins at an offset.
+    fn action_at(&self, start: u32) -> Location {
+        let start = start as usize;
+        let rest = self.source.text().get(start..).unwrap_or("");
+        let length = rest.find("}}").map_or(2.min(rest.len()), |end| end + 2);
+        Location::new(self.source, Span::new(start, start + length))
+    }
+
+    /// The action that an offset is in.
+    fn action_before(&self, offset: u32) -> Location {
+        let before = self.source.text().get(..offset as usize).unwrap_or("");
+        let start = before.rfind("{{").unwrap_or(offset as usize);
+        self.action_at(u32::try_from(start).unwrap_or(offset))
+    }
+
+    fn definition(&mut self, start: u32) -> Parsed<()> {
         let context = "define clause";
         let token = self.next();
         let name = self.template_name(&token, context)?;
         self.expect(TokenKind::RightDelim, context)?;
         let root = self.inner_template(context)?;
-        self.add(&name, root)
+        self.add(&name, root, start)
     }
 
     /// What a `define` or a `block` holds: variables and ranges outside don't count in it.
@@ -178,6 +233,8 @@ impl Parser<'_> {
         let (nodes, ended, _) = self.list()?;
         if let Ended::Else = ended {
             let mut error = self.error(format!("unexpected {{{{else}}}} in {context}"));
+            let start = self.blocks.last();
+            error.related = start.map(|start| Related::NoElse(self.action_at(*start)));
             if context == BLOCK {
                 // Go asks the outer tree, which has read no further than the block's start.
                 error.line = self.line(before);
@@ -190,18 +247,25 @@ impl Parser<'_> {
         Ok(nodes)
     }
 
-    fn add(&mut self, name: &Arc<str>, root: NodeList<Node>) -> Parsed<()> {
+    fn add(&mut self, name: &Arc<str>, root: NodeList<Node>, start: u32) -> Parsed<()> {
         let known = self.names.get(name).copied();
-        let Some((_, other)) = known.and_then(|index| self.roots.get_mut(index)) else {
+        let first = known.and_then(|index| Some((self.roots.get_mut(index)?, self.starts.get_mut(index)?)));
+        let Some(((_, other), first)) = first else {
             self.names.insert(Arc::clone(name), self.roots.len());
             self.roots.push((Arc::clone(name), root));
+            self.starts.push(start);
             return Ok(());
         };
         if self.tables.code.is_blank(*other, self.source) {
             *other = root;
+            *first = start;
         } else if !self.tables.code.is_blank(root, self.source) {
             let message = format!("template: multiple definition of template {}", quote(name));
-            return Err(self.error(message));
+            let first = *first;
+            let mut error = self.error(message);
+            error.location = self.action_at(start);
+            error.related = Some(Related::FirstDefinition(self.action_at(first)));
+            return Err(error);
         }
         Ok(())
     }
@@ -236,12 +300,8 @@ impl Parser<'_> {
     /// The text ends where a block is open; an `else if` is part of the first one's.
     fn unclosed(&self) -> Box<ParseError> {
         let mut error = self.error("unexpected EOF");
-        let start = self.blocks.last().map(|start| *start as usize);
-        error.unclosed = start.map(|start| {
-            let rest = self.source.text().get(start..).unwrap_or("");
-            let length = rest.find("}}").map_or(2, |end| end + 2);
-            Location::new(self.source, Span::new(start, start + length))
-        });
+        let start = self.blocks.last();
+        error.related = start.map(|start| Related::Unclosed(self.action_at(*start)));
         error
     }
 
@@ -353,7 +413,7 @@ impl Parser<'_> {
             Ended::Else => Some(self.otherwise(keyword)?),
         };
         self.variables.truncate(variables);
-        self.blocks.pop();
+        self.close_block();
         let branch = Branch {
             pipe,
             list,
@@ -364,6 +424,7 @@ impl Parser<'_> {
 
     /// What follows `else`; `else if` in an if, and `else with` in a with, share its end.
     fn otherwise(&mut self, keyword: &str) -> Parsed<NodeList<Node>> {
+        let first = self.last;
         self.depth += 1;
         if self.is_too_deep() {
             return Err(self.error(format!("actions are nested more than {MAX_PARSE_DEPTH} deep")));
@@ -386,7 +447,11 @@ impl Parser<'_> {
         let (nodes, ended, _) = self.list()?;
         match ended {
             Ended::End => Ok(nodes),
-            Ended::Else => Err(self.error("expected end; found {{else}}")),
+            Ended::Else => {
+                let mut error = self.error("expected end; found {{else}}");
+                error.related = Some(Related::FirstElse(self.action_before(first)));
+                Err(error)
+            }
         }
     }
 
@@ -394,10 +459,11 @@ impl Parser<'_> {
         let token = self.next();
         let name = self.template_name(&token, BLOCK)?;
         let pipe = self.pipeline(BLOCK, TokenKind::RightDelim)?;
-        self.blocks.extend(self.action);
+        let start = self.action.unwrap_or(token.start);
+        self.blocks.push(start);
         let root = self.inner_template(BLOCK)?;
-        self.blocks.pop();
-        self.add(&name, root)?;
+        self.close_block();
+        self.add(&name, root, start)?;
         Ok(self.invocation(&token, name, Some(pipe)))
     }
 

@@ -115,7 +115,7 @@ impl Parser<'_> {
             line: self.line(self.last),
             location: Location::new(self.source, span),
             unknown: None,
-            unclosed: None,
+            related: None,
         })
     }
 }
