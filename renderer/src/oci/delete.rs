@@ -204,14 +204,7 @@ impl Deletion<'_> {
             let message = format!("{}: a tag or a digest is missing", self.reference.place);
             return Err(Failure::NotDeletable(message));
         };
-        let found = match &at {
-            At::Tag(tag) => self.client.digest_at(tag).await?,
-            At::Digest(digest) => {
-                let found = self.client.find_manifest(&at).await?;
-                found.map(|_| digest.clone())
-            }
-        };
-        let Some(digest) = found else {
+        let Some(digest) = self.find(&at).await? else {
             return Ok(Deleted {
                 digest: None,
                 kept: None,
@@ -253,6 +246,17 @@ impl Deletion<'_> {
             digest: Some(digest),
             kept,
         })
+    }
+
+    /// The digest at a tag, or one that is there.
+    async fn find(&self, at: &At) -> Result<Option<Digest>, ClientError> {
+        match at {
+            At::Tag(tag) => self.client.digest_at(tag).await,
+            At::Digest(digest) => {
+                let found = self.client.find_manifest(at).await?;
+                Ok(found.map(|_| digest.clone()))
+            }
+        }
     }
 
     /// The manifest has other tags.
