@@ -115,15 +115,32 @@ pub enum State {
 
 /// One condition without its times.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// One of [`kinds`].
+pub struct Finding<R = Reason> {
+    /// The condition's type, as of [`kinds`].
     pub kind: &'static str,
     /// `True`, `False` or `Unknown`.
     pub status: &'static str,
     /// Why.
-    pub reason: Reason,
+    pub reason: R,
     /// For people.
     pub message: String,
+}
+
+/// The reasons of one family of kinds.
+pub trait ConditionReason: Copy {
+    /// The longest message beside such a reason, in bytes.
+    const MAX_MESSAGE: usize;
+
+    /// As in a condition.
+    fn name(self) -> &'static str;
+}
+
+impl ConditionReason for Reason {
+    const MAX_MESSAGE: usize = MAX_MESSAGE;
+
+    fn name(self) -> &'static str {
+        self.as_str()
+    }
 }
 
 impl Reason {
@@ -223,9 +240,9 @@ impl State {
 
 /// The findings as conditions. Those of a type that was there keep their time of transition
 /// unless their status changes; types without a finding go.
-pub fn merge(
+pub fn merge<R: ConditionReason>(
     previous: &[Condition],
-    findings: &[Finding],
+    findings: &[Finding<R>],
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
@@ -242,8 +259,8 @@ pub fn merge(
         Condition {
             type_: (*kind).to_owned(),
             status: (*status).to_owned(),
-            reason: reason.as_str().to_owned(),
-            message: cut(message, MAX_MESSAGE),
+            reason: reason.name().to_owned(),
+            message: cut(message, R::MAX_MESSAGE),
             last_transition_time: Time(since),
             observed_generation: generation,
         }

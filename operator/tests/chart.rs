@@ -69,6 +69,17 @@ fn its_crds_are_those_that_the_operator_prints() {
 }
 
 #[test]
+fn the_pipelines_kinds_are_installed_when_they_are_switched_on() {
+    let kinds = |set: &str| {
+        let text = manifests(NAMESPACE, &["--set", set]);
+        text.matches("kind: CustomResourceDefinition\n").count()
+    };
+    assert_eq!(kinds("pipeline.enabled=false"), 2);
+    assert_eq!(kinds("pipeline.enabled=true"), 13);
+    assert_eq!(kinds("pipeline.enabled=true,crds.install=false"), 0);
+}
+
+#[test]
 fn our_lint_has_nothing_to_say_against_it() {
     for (name, path) in values() {
         let mut lint = Command::new(&*RENDERER);

@@ -12,13 +12,15 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::AddNullable;
 use serde_json::{Value, json};
 
-use super::{GROUP, Scope, TaskSpec, TaskStatus, VERSION};
+use super::{GROUP, Scope, TaskSpec, TaskStatus, VERSION, pipeline};
 use crate::yaml;
 
 const CATEGORY: &str = "solar";
 
 /// Name, type, JSON path, priority (1: wide).
-const COLUMNS: [(&str, &str, &str, i32); 5] = [
+type Column = (&'static str, &'static str, &'static str, i32);
+
+const COLUMNS: [Column; 5] = [
     ("Owner Kind", "string", ".spec.ownerKind", 0),
     ("Owner Name", "string", ".spec.ownerName", 0),
     ("Status", "string", ".status.state", 0),
@@ -38,19 +40,52 @@ struct Object {
     status: TaskStatus,
 }
 
-/// The CRD of one kind.
+/// What a kind is called.
+pub(super) struct Names {
+    /// The kind.
+    pub kind: &'static str,
+    /// In URLs.
+    pub plural: &'static str,
+    /// For `kubectl`.
+    pub short: &'static str,
+    /// `Namespaced` or `Cluster`.
+    pub scope: &'static str,
+}
+
+/// The CRD of one kind of task.
 pub fn crd(scope: Scope) -> Result<CustomResourceDefinition, serde_json::Error> {
     let (short, crd_scope) = match scope {
         Scope::Namespaced => ("rt", "Namespaced"),
         Scope::Cluster => ("crt", "Cluster"),
     };
+    let names = Names {
+        kind: scope.kind(),
+        plural: scope.plural(),
+        short,
+        scope: crd_scope,
+    };
+    Ok(definition(&names, COLUMNS.into_iter(), schema(scope)?))
+}
+
+/// The CRD of a kind, from its columns and its schema.
+pub(super) fn definition(
+    names: &Names,
+    columns: impl Iterator<Item = Column>,
+    schema: JSONSchemaProps,
+) -> CustomResourceDefinition {
+    let Names {
+        kind,
+        plural,
+        short,
+        scope,
+    } = *names;
     let version = CustomResourceDefinitionVersion {
         name: VERSION.into(),
         served: true,
         storage: true,
-        additional_printer_columns: Some(COLUMNS.into_iter().map(column).collect()),
+        additional_printer_columns: Some(columns.map(column).collect()),
         schema: Some(CustomResourceValidation {
-            open_api_v3_schema: Some(schema(scope)?),
+            open_api_v3_schema: Some(schema),
         }),
         subresources: Some(CustomResourceSubresources {
             status: Some(CustomResourceSubresourceStatus(json!({}))),
@@ -58,40 +93,42 @@ pub fn crd(scope: Scope) -> Result<CustomResourceDefinition, serde_json::Error> 
         }),
         ..Default::default()
     };
-    Ok(CustomResourceDefinition {
+    CustomResourceDefinition {
         metadata: ObjectMeta {
-            name: Some(format!("{}.{GROUP}", scope.plural())),
+            name: Some(format!("{plural}.{GROUP}")),
             ..Default::default()
         },
         spec: CustomResourceDefinitionSpec {
             group: GROUP.into(),
             names: CustomResourceDefinitionNames {
-                kind: scope.kind().into(),
-                list_kind: Some(format!("{}List", scope.kind())),
-                plural: scope.plural().into(),
-                singular: Some(scope.kind().to_lowercase()),
+                kind: kind.into(),
+                list_kind: Some(format!("{kind}List")),
+                plural: plural.into(),
+                singular: Some(kind.to_lowercase()),
                 short_names: Some(vec![short.into()]),
                 categories: Some(vec![CATEGORY.into()]),
             },
-            scope: crd_scope.into(),
+            scope: scope.into(),
             versions: vec![version],
             ..Default::default()
         },
         status: None,
-    })
+    }
 }
 
-/// Both CRDs as a stream of YAML documents.
+/// All CRDs as a stream of YAML documents: the tasks', then the pipeline's.
 pub fn crds_yaml() -> Result<String, serde_json::Error> {
+    let tasks = Scope::ALL.into_iter().map(crd);
+    let pipeline = pipeline::crds()?.into_iter().map(Ok);
     let mut text = String::new();
-    for scope in Scope::ALL {
+    for crd in tasks.chain(pipeline) {
         text.push_str("---\n");
-        yaml::write(&serde_json::to_value(crd(scope)?)?, &mut text);
+        yaml::write(&serde_json::to_value(crd?)?, &mut text);
     }
     Ok(text)
 }
 
-fn column((name, type_, path, priority): (&str, &str, &str, i32)) -> CustomResourceColumnDefinition {
+fn column((name, type_, path, priority): Column) -> CustomResourceColumnDefinition {
     CustomResourceColumnDefinition {
         name: name.into(),
         type_: type_.into(),
@@ -102,6 +139,16 @@ fn column((name, type_, path, priority): (&str, &str, &str, i32)) -> CustomResou
 }
 
 fn schema(scope: Scope) -> Result<JSONSchemaProps, serde_json::Error> {
+    structural::<Object>(match scope {
+        Scope::Namespaced => "A chart to be rendered and pushed by a Job in the task's namespace.",
+        Scope::Cluster => {
+            "A chart to be rendered and pushed by a Job in the operator's namespace, with credentials that no tenant can read."
+        }
+    })
+}
+
+/// The structural schema of a kind's objects, described by a sentence.
+pub(super) fn structural<T: JsonSchema>(about: &str) -> Result<JSONSchemaProps, serde_json::Error> {
     let settings = SchemaSettings::openapi3().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -110,10 +157,7 @@ fn schema(scope: Scope) -> Result<JSONSchemaProps, serde_json::Error> {
         .with_transform(AddNullable::default())
         .with_transform(StructuralSchemaRewriter)
         .with_transform(OptionalEnum);
-    let mut schema = settings
-        .into_generator()
-        .into_root_schema_for::<Object>()
-        .to_value();
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     tidy(&mut schema);
     // There is no status until the first reconcile.
     if let Some(status) = schema
@@ -123,13 +167,7 @@ fn schema(scope: Scope) -> Result<JSONSchemaProps, serde_json::Error> {
         status.remove("default");
     }
     if let Some(top) = schema.as_object_mut() {
-        let text = match scope {
-            Scope::Namespaced => "A chart to be rendered and pushed by a Job in the task's namespace.",
-            Scope::Cluster => {
-                "A chart to be rendered and pushed by a Job in the operator's namespace, with credentials that no tenant can read."
-            }
-        };
-        top.insert("description".into(), text.into());
+        top.insert("description".into(), about.into());
     }
     serde_json::from_value(schema)
 }

@@ -5,6 +5,7 @@
 
 mod crd;
 mod metadata;
+pub mod pipeline;
 mod spec;
 mod status;
 

@@ -10,9 +10,13 @@ use solar_render::config::schema::{BootstrapDocument, ChartKind, ReleaseDocument
 const DEFAULT_FAILED_JOB_TTL: i32 = 3600;
 
 /// Path elements as registries take them, between slashes that may also begin and end it.
-const REPOSITORY: &str = r"^/*[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*/*$";
+pub(super) const REPOSITORY: &str =
+    r"^/*[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*/*$";
 /// A host, maybe a port, maybe a path.
-const BASE_URL: &str = r"^(oci://)?([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*/*$";
+pub(super) const BASE_URL: &str = r"^(oci://)?([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*/*$";
+
+/// A tag as registries take it.
+pub(super) const TAG: &str = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$";
 
 /// What is to be rendered, and where it goes. It can't be changed: another chart is another task.
 ///
@@ -43,7 +47,7 @@ pub struct TaskSpec {
     #[schemars(length(min = 1, max = 255), regex(pattern = REPOSITORY))]
     pub repository: String,
     /// The tag the chart is pushed under: the chart's version, `+` as `_`.
-    #[schemars(length(min = 1, max = 128), regex(pattern = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$"))]
+    #[schemars(length(min = 1, max = 128), regex(pattern = TAG))]
     pub tag: String,
     /// The registry, and maybe a path in it: `host[:port][/path]`, with or without `oci://`.
     #[serde(rename = "baseURL")]

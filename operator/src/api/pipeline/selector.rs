@@ -1,0 +1,137 @@
+//! Label selectors, as Kubernetes has them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which labels an object must have: all that is said must hold, so an empty selector matches every object.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LabelSelector {
+    /// Labels with exactly these values.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 64, "additionalProperties" = {"type": "string", "maxLength": 63}))]
+    pub match_labels: BTreeMap<String, String>,
+    /// Conditions on labels.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
+    pub match_expressions: Vec<Requirement>,
+}
+
+/// A condition on one label.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 : !has(self.values) || size(self.values) == 0",
+    "message": "In and NotIn require values, Exists and DoesNotExist take none",
+}]))]
+pub struct Requirement {
+    /// The label's key.
+    #[schemars(length(min = 1, max = 317))]
+    pub key: String,
+    /// How the label's value relates to `values`.
+    pub operator: Operator,
+    /// The values of In and NotIn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(max = 64),
+        inner(length(max = 63)),
+        extend("x-kubernetes-list-type" = "atomic")
+    )]
+    pub values: Vec<String>,
+}
+
+/// How a label's value relates to the values of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Operator {
+    /// The label is there, with one of the values.
+    In,
+    /// The label is absent, or has none of the values.
+    NotIn,
+    /// The label is there.
+    Exists,
+    /// The label is absent.
+    DoesNotExist,
+}
+
+impl LabelSelector {
+    /// Whether an object with these labels is selected.
+    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        let Self {
+            match_labels,
+            match_expressions,
+        } = self;
+        match_labels
+            .iter()
+            .all(|(key, value)| labels.get(key) == Some(value))
+            && match_expressions
+                .iter()
+                .all(|requirement| requirement.matches(labels))
+    }
+}
+
+impl Requirement {
+    fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        let Self {
+            key,
+            operator,
+            values,
+        } = self;
+        let value = labels.get(key);
+        let is_listed = value.is_some_and(|value| values.contains(value));
+        match operator {
+            Operator::In => is_listed,
+            Operator::NotIn => !is_listed,
+            Operator::Exists => value.is_some(),
+            Operator::DoesNotExist => value.is_none(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let pairs = pairs.iter().copied();
+        pairs
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn a_selector_matches_as_kubernetes_has_it() {
+        let one = |key: &str, operator: &str, values: &[&str]| json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
+        // Selector, and whether it matches {}, {env: prod}, {env: test, region: eu}.
+        let table = [
+            (json!({}), [true, true, true]),
+            (json!({"matchLabels": {"env": "prod"}}), [false, true, false]),
+            (
+                json!({"matchLabels": {"env": "test", "region": "eu"}}),
+                [false, false, true],
+            ),
+            (one("env", "In", &["prod", "test"]), [false, true, true]),
+            (one("env", "In", &["prod"]), [false, true, false]),
+            // As in Kubernetes, an absent label is not in any set.
+            (one("env", "NotIn", &["prod"]), [true, false, true]),
+            (one("env", "Exists", &[]), [false, true, true]),
+            (one("region", "DoesNotExist", &[]), [true, true, false]),
+            (
+                json!({"matchLabels": {"env": "test"},
+                    "matchExpressions": [{"key": "region", "operator": "NotIn", "values": ["eu"]}]}),
+                [false, false, false],
+            ),
+        ];
+        let objects = [
+            labels(&[]),
+            labels(&[("env", "prod")]),
+            labels(&[("env", "test"), ("region", "eu")]),
+        ];
+        for (selector, expected) in table {
+            let parsed: LabelSelector = serde_json::from_value(selector.clone()).expect("a selector");
+            let found: Vec<bool> = objects.iter().map(|labels| parsed.matches(labels)).collect();
+            assert_eq!(found, expected, "{selector}");
+        }
+    }
+}
