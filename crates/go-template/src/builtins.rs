@@ -1,7 +1,7 @@
 //! Go's own functions: comparison, indexing, printing, escaping.
 
-use super::func::{FuncError, Type};
 use super::print::{display, is_printable, sprint, sprint_all, sprint_as, sprintf, sprintln};
+use super::signature::{FuncError, Type};
 use super::text::Str;
 use super::value::{Kind, List, Map, UintType, Val};
 

@@ -5,10 +5,12 @@ use super::builtins::{Builtin, Special};
 use super::error::{Detail, Failure};
 use super::eval::Arguments;
 use super::exec::{Frame, Ran};
-use super::func::{Call, FuncError, Type};
+use super::func::Call;
+use super::functions::Callee;
+use super::limits::{BYTES_OF_A_STEP, ITEMS_OF_A_STEP, MAX_LIST_ITEMS, MAX_TEXT_BYTES};
 use super::print::quote;
-use super::run::{BYTES_OF_A_STEP, ITEMS_OF_A_STEP, MAX_LIST_ITEMS, MAX_TEXT_BYTES, Slot};
-use super::set::Callee;
+use super::run::Slot;
+use super::signature::{FuncError, Type};
 use super::value::{IntType, ListType, UintType, Val};
 
 impl Type {

@@ -3,17 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::limits::{MAX_NESTING, MAX_PARTS};
 use super::memory;
 use super::value::{IntType, List, Map, Val};
 use solar_diagnostics::value::{self as data, Number};
-
-/// How deep values may nest where they are walked by recursion: printed, written, compared
-/// or copied. A map can hold itself, and Go would fill its stack.
-pub const MAX_NESTING: usize = 1_000;
-
-/// How many parts one walk over a value may meet. Maps that stand in a map twice count twice: a few dozen that hold
-/// each other so have more parts than can be walked over.
-pub const MAX_PARTS: usize = 2_000_000;
 
 /// Counts the parts of a walk over a value, and looks how deep it is.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::ast::{NodeKind, NodePosition, Tree};
-use super::func::FuncError;
 use super::print::quote;
+use super::signature::FuncError;
 use solar_diagnostics::source::{Location, Span};
 
 /// Why a template could not be run to its end.

@@ -6,8 +6,8 @@ use super::ast::{Expr, ExprKind, Id, NodeKind, NodePosition, Number, names};
 use super::builtins::missing_item;
 use super::error::Detail;
 use super::exec::{Frame, Ran};
-use super::func::FuncError;
 use super::run::Slot;
+use super::signature::FuncError;
 use super::value::{Kind, MapType, Object, Val};
 use solar_diagnostics::source::Span;
 

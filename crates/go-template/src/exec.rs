@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::ast::{Branch, Expr, Id, Invocation, Node, NodeKind, NodeList, NodePosition, Pipe, Tree};
 use super::error::{Detail, Error};
+use super::limits::{MAX_CALL_DEPTH, MAX_TEXT_BYTES};
 use super::memory;
 use super::print::{display, quote, sprint};
-use super::run::{MAX_CALL_DEPTH, MAX_TEXT_BYTES, Run, Slot, Stop, Variable};
+use super::run::{Run, Slot, Stop, Variable};
 use super::value::{Kind, Val};
 use solar_diagnostics::source::{Location, Span};
 

@@ -22,30 +22,40 @@ mod data;
 mod error;
 mod eval;
 mod exec;
+mod execute;
 mod func;
+mod functions;
 pub mod gotext;
 pub mod inspect;
 mod lex;
+mod limits;
 mod literal;
 pub mod memory;
 mod origins;
 mod parse;
 pub mod print;
 mod quoted;
-mod room;
 mod run;
 mod set;
+mod signature;
+mod stack_guard;
 mod text;
 mod value;
 
 pub use ast::Tree;
-pub use data::{MAX_NESTING, MAX_PARTS, TooDeep, Walk};
+pub use data::{TooDeep, Walk};
 pub use error::{Detail, Error, Failure};
-pub use func::{Call, Func, FuncError, MapMethod, Type};
+pub use func::{Call, Func, MapMethod};
+pub use functions::{EngineFunc, Functions, Signature};
+pub use limits::{
+    MAX_CALL_DEPTH, MAX_LIST_ITEMS, MAX_NESTING, MAX_PARSE_DEPTH, MAX_PARTS, MAX_STEPS, MAX_TEXT_BYTES,
+    STACK_BYTES,
+};
 pub use origins::{Origin, Origins};
-pub use parse::{MAX_PARSE_DEPTH, ParseError, Related, Unknown};
-pub use room::Room;
-pub use run::{MAX_CALL_DEPTH, MAX_LIST_ITEMS, MAX_STEPS, MAX_TEXT_BYTES, Run, STACK_BYTES, Watch};
-pub use set::{EngineFunc, Functions, Set, Signature};
+pub use parse::{ParseBuffers, ParseError, Related, Unknown};
+pub use run::{Run, Watch};
+pub use set::Set;
+pub use signature::{FuncError, Type};
+pub use stack_guard::StackGuard;
 pub use text::Str;
 pub use value::{Bytes, IntType, Kind, List, ListType, Map, MapType, Method, Object, UintType, Val};

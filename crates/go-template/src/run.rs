@@ -1,4 +1,4 @@
-//! Running templates: [`Run`].
+//! The state of one rendering: [`Run`]. How it executes templates is in `execute`.
 //!
 //! A run owns the output, the variables and the context of one rendering on one thread;
 //! templates, functions and trees are shared. What `tpl` parses is kept for the run,
@@ -8,34 +8,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ast::Tree;
-use super::error::{Detail, Error, Failure};
-use super::exec::Frame;
+use super::error::{Detail, Error};
+use super::functions::Functions;
+use super::limits::{KEPT_BYTES, MAX_STEPS, WATCH_STEPS};
 use super::origins::Origins;
 use super::parse::ParseError;
-use super::set::{Functions, Set};
+use super::set::Set;
 use super::text::Str;
 use super::value::Val;
 use solar_diagnostics::source::Source;
-
-/// How deep templates may call each other, by any means. Go: 100,000 for `template`, and
-/// in Helm 1,000 for each name that is included.
-pub const MAX_CALL_DEPTH: usize = 4_000;
-/// The stack that takes [`MAX_CALL_DEPTH`] calls, in bytes.
-pub const STACK_BYTES: usize = 1 << 30;
-/// How many nodes and calls one rendering may evaluate.
-pub const MAX_STEPS: u64 = 500_000_000;
-/// After so many steps a run asks whether it may go on: some ten milliseconds.
-const WATCH_STEPS: u64 = 100_000;
-/// How many bytes of a function's arguments and result count as one step.
-pub(super) const BYTES_OF_A_STEP: usize = 64;
-/// The most bytes of one text: an output, or what a function gives.
-pub const MAX_TEXT_BYTES: usize = 256 << 20;
-/// How many items of a list that a function makes count as one step.
-pub(super) const ITEMS_OF_A_STEP: usize = 2;
-/// The most items of one list.
-pub const MAX_LIST_ITEMS: usize = 10_000_000;
-/// The most bytes of texts that `tpl` has parsed and are kept.
-const KEPT_BYTES: usize = 32 << 20;
 
 /// One rendering: what it works with, and where it stands.
 pub struct Run<'s, C: 'static> {
@@ -48,7 +29,7 @@ pub struct Run<'s, C: 'static> {
     /// What the texts that are open have printed, the innermost last.
     pub(super) out: Vec<u8>,
     /// Where the innermost begins.
-    start: usize,
+    pub(super) start: usize,
     pub(super) variables: Vec<Variable>,
     /// The name of the variable that every template has.
     pub(super) dollar: Arc<str>,
@@ -143,78 +124,9 @@ impl<'s, C: 'static> Run<'s, C> {
         layered.chain(self.set.names()).map(str::to_owned).collect()
     }
 
-    /// What a template prints when it is run with `dot`.
-    pub fn execute(&mut self, tree: &Arc<Tree>, dot: Val) -> Result<Vec<u8>, Box<Error>> {
-        self.execute_to(tree, dot, <[u8]>::to_vec)
-    }
-
-    /// What `taken` makes of what a template prints.
-    fn execute_to<T>(
-        &mut self,
-        tree: &Arc<Tree>,
-        dot: Val,
-        taken: impl FnOnce(&[u8]) -> T,
-    ) -> Result<T, Box<Error>> {
-        if let Some(outer) = self.origins.take() {
-            let printed = self.execute_inside(tree, dot, outer)?;
-            return Ok(taken(&printed));
-        }
-        // Behind what is there already: a text of its own would have to grow.
-        let start = self.out.len();
-        let outer = std::mem::replace(&mut self.start, start);
-        let done = Frame::run(self, tree, Slot::plain(dot));
-        self.start = outer;
-        let printed = taken(self.out.get(start..).unwrap_or_default());
-        self.out.truncate(start);
-        done.map(|()| printed)
-    }
-
     /// How many bytes the innermost text has printed.
     pub(super) fn printed(&self) -> usize {
         self.out.len() - self.start
-    }
-
-    /// As [`Run::execute`]; also which nodes printed it.
-    pub fn execute_traced(&mut self, tree: &Arc<Tree>, dot: Val) -> Result<(Vec<u8>, Origins), Box<Error>> {
-        let outer = std::mem::take(&mut self.out);
-        let outer_start = std::mem::take(&mut self.start);
-        let outer_origins = self.origins.replace(Box::default());
-        let done = Frame::run(self, tree, Slot::plain(dot));
-        let printed = std::mem::replace(&mut self.out, outer);
-        self.start = outer_start;
-        let own = std::mem::replace(&mut self.origins, outer_origins);
-        done?;
-        let mut origins = own.map(|own| *own).unwrap_or_default();
-        origins.set_text(&printed);
-        Ok((printed, origins))
-    }
-
-    /// As [`Run::execute`] within a run that is traced.
-    fn execute_inside(
-        &mut self,
-        tree: &Arc<Tree>,
-        dot: Val,
-        mut outer: Box<Origins>,
-    ) -> Result<Vec<u8>, Box<Error>> {
-        let done = self.execute_traced(tree, dot);
-        let printed = done.map(|(printed, origins)| {
-            outer.add_inner(&tree.name, origins);
-            printed
-        });
-        self.origins = Some(outer);
-        printed
-    }
-
-    /// What a named template prints when a function runs it.
-    pub fn include(&mut self, name: &str, dot: Val) -> Result<Str, Failure> {
-        let Some(tree) = self.find(name) else {
-            return Err(Failure::NoTemplate(name.to_owned()));
-        };
-        let printed = self.execute_to(&tree, dot, Str::copy_of);
-        printed.map_err(|error| Failure::Nested {
-            prefix: String::new(),
-            error,
-        })
     }
 
     /// Parses a text as `name`; what it defines is found while `inside` runs, and only then.

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::compose::{Arena, Raw, RawKind, ReadContext};
 use super::error::{Result, TEMPLATE_HINT, YamlError, YamlErrorKind};
+use super::raw::{Arena, Raw, RawKind, ReadContext};
 use super::scan::{Scanner, Token, TokenKind};
 use solar_diagnostics::diag;
 use solar_diagnostics::source::{Location, Span};

@@ -1,8 +1,8 @@
 //! Tokens to maps and lists: the other half of `build`.
 
 use super::build::{Allowed, Builder};
-use super::compose::RawKind;
 use super::error::{Flow, Result, YamlError, YamlErrorKind};
+use super::raw::RawKind;
 use super::scan::{Token, TokenKind};
 use solar_diagnostics::source::Span;
 

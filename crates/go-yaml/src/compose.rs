@@ -1,48 +1,18 @@
-//! The doors to reading, its limits, and what its two halves share.
+//! Reading a text, from its first document to its last: [`parse`] and its like.
 //!
 //! A text is cut into tokens (`scan`), those become a tree as written, where aliases are
 //! still names (`build`), and that becomes the tree it means (`expand`).
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::build::Builder;
-use super::error::{DuplicateKey, Result, YamlError, YamlErrorKind};
+use super::error::{DuplicateKey, Result, YamlErrorKind};
 use super::expand::Expander;
 use super::node::Node;
+use super::raw::{Limits, ReadContext};
 use super::scan::Scanner;
 use solar_diagnostics::diag::Class;
-use solar_diagnostics::source::{Location, Source, Span};
-
-/// What a text may cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// The longest text, in bytes.
-    pub bytes: usize,
-    /// How many maps and lists may lie in each other, aliases followed.
-    pub depth: usize,
-    /// How many nodes, aliases replaced by what they stand for.
-    pub nodes: usize,
-}
-
-impl Limits {
-    /// As large as an index of many thousand charts.
-    pub const BYTES: usize = 64 << 20;
-    /// Recursion over a tree this deep fits a thread's stack of 2 MiB many times.
-    pub const DEPTH: usize = 1000;
-    /// A few hundred MiB of memory at most.
-    pub const NODES: usize = 2_000_000;
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            bytes: Self::BYTES,
-            depth: Self::DEPTH,
-            nodes: Self::NODES,
-        }
-    }
-}
+use solar_diagnostics::source::{Source, Span};
 
 /// One document and what should be known about it.
 #[derive(Debug, Clone)]
@@ -94,69 +64,12 @@ pub fn parse_all(source: &Arc<Source>, class: Class, limits: &Limits) -> Result<
     Ok(all)
 }
 
-/// A node as it was written. Indices point into the [`Arena`] it lies in.
-pub(super) struct Raw<'a> {
-    pub(super) span: Span,
-    pub(super) kind: RawKind<'a>,
-}
-
-pub(super) enum RawKind<'a> {
-    Scalar {
-        tag: Option<String>,
-        value: Cow<'a, str>,
-        plain: bool,
-    },
-    Seq(Vec<usize>),
-    Map(Vec<(usize, usize)>),
-    Alias {
-        name: String,
-        target: usize,
-    },
-}
-
-/// The nodes of one document.
-#[derive(Default)]
-pub(super) struct Arena<'a> {
-    pub(super) nodes: Vec<Raw<'a>>,
-    /// Whether any alias stands in it; without one, texts can be moved instead of copied.
-    pub(super) aliased: bool,
-}
-
 struct Reader<'a> {
     context: ReadContext<'a>,
     builder: Builder<'a>,
     duplicates: Vec<DuplicateKey>,
     /// Nodes made so far, over all documents.
     made: usize,
-}
-
-/// What every step needs to know, and to make an error.
-#[derive(Clone, Copy)]
-pub(super) struct ReadContext<'a> {
-    pub(super) source: &'a Arc<Source>,
-    pub(super) class: Class,
-    pub(super) limits: &'a Limits,
-}
-
-impl ReadContext<'_> {
-    pub(super) fn error(&self, span: Span, kind: YamlErrorKind) -> YamlError {
-        YamlError::new(kind, self.class, Some(Location::new(self.source, span)))
-    }
-
-    pub(super) fn too_deep(&self, span: Span) -> YamlError {
-        let limit = self.limits.depth;
-        self.error(span, YamlErrorKind::TooDeep { limit })
-    }
-
-    pub(super) fn too_many(&self, span: Span) -> YamlError {
-        let limit = self.limits.nodes;
-        self.error(span, YamlErrorKind::TooManyNodes { limit })
-    }
-
-    pub(super) fn too_large(&self, span: Span) -> YamlError {
-        let limit = self.limits.bytes;
-        self.error(span, YamlErrorKind::AliasesTooLarge { limit })
-    }
 }
 
 impl<'a> Reader<'a> {

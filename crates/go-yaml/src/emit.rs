@@ -1,7 +1,8 @@
 //! The lower half of writing: nodes to characters, with columns, quotes and folds.
 
+use super::dialect::{Dialect, Options};
 use super::style::{self, ScalarPosition, Style};
-use super::write::{Dialect, Options, needs_brace_escapes, needs_hint};
+use super::style::{needs_brace_escapes, needs_hint};
 
 /// After this column go-yaml breaks a text at the next blank.
 const WIDTH: usize = 80;

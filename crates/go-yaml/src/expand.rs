@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 
-use super::compose::{Arena, RawKind, ReadContext};
 use super::error::{DuplicateKey, InvalidKey, Result, TEMPLATE_HINT, YamlError, YamlErrorKind};
 use super::node::{Entry, Kind, Node};
+use super::raw::{Arena, RawKind, ReadContext};
 use super::resolve::{self, Resolved};
 use super::{base64, float};
 use solar_diagnostics::diag::Class;

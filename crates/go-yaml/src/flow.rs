@@ -1,7 +1,9 @@
 //! Data to one line of flow YAML, which is JSON as long as its keys are not very long.
 
+use super::dialect::Dialect;
 use super::style::hex;
-use super::write::{Dialect, needs_brace_escapes, number};
+use super::style::needs_brace_escapes;
+use super::write::number;
 use super::{order, style};
 use solar_diagnostics::value::Value;
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::write::Dialect;
+use super::dialect::Dialect;
 
 /// The entries of a map as go-yaml writes them.
 ///

@@ -8,8 +8,8 @@
 
 use std::ops::Range;
 
-use super::compose::Limits;
 use super::cursor::forbidden;
+use super::raw::Limits;
 use super::resolve::{self, Resolved};
 use solar_diagnostics::value::Number;
 

@@ -8,9 +8,9 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use super::compose::ReadContext;
 use super::cursor::{Cursor, END, Mark, forbidden, is_word};
 use super::error::{Named, Result, TEMPLATE_HINT, Tab, YamlError, YamlErrorKind};
+use super::raw::ReadContext;
 use solar_diagnostics::source::Span;
 
 /// A simple key and its `:` lie within this many bytes.

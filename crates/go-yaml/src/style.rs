@@ -1,8 +1,8 @@
 //! How a text can be written: which of YAML's scalar styles give it back unchanged,
 //! and which of them go-yaml takes.
 
+use super::dialect::Dialect;
 use super::resolve::{self, Resolved};
-use super::write::Dialect;
 
 /// A scalar style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +48,16 @@ pub(super) fn is_printable(character: char) -> bool {
 /// Whether YAML 1.1 takes the character for a line break.
 pub(super) fn is_break(character: char) -> bool {
     matches!(character, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Whether the first line does not show how far a literal block is indented.
+pub(super) fn needs_hint(text: &str) -> bool {
+    text.starts_with(|first| first == ' ' || is_break(first))
+}
+
+/// Whether a Go template would take a part of the text for an action.
+pub(super) fn needs_brace_escapes(text: &str) -> bool {
+    text.contains("{{") || text.contains("}}")
 }
 
 /// Bytes that mean nothing to YAML inside a text, whatever is around them.

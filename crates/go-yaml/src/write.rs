@@ -14,37 +14,11 @@
 use std::convert::Infallible;
 use std::fmt::Write as _;
 
+use super::dialect::Options;
 use super::emit::Emitter;
-use super::style::{self, ScalarPosition};
+use super::style::ScalarPosition;
 use super::{float, order};
 use solar_diagnostics::value::{Number, Value};
-
-/// How to write.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Neither `{{` nor `}}` appears in the output, so that it can stand in a Go template
-    /// as it is; and it does not end in a block text, whose last line breaks the template
-    /// around it might trim.
-    pub template_safe: bool,
-    /// Blanks before each line that is not empty.
-    pub indent: usize,
-    /// Whose text.
-    pub dialect: Dialect,
-}
-
-/// The writers there are. None of them escapes what is refused by readers only in some
-/// dialects: a [`Tree`] that must fail there looks at its texts itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Dialect {
-    /// go-yaml v2's, but what is written can always be read again.
-    #[default]
-    Readable,
-    /// go-yaml v2's to the letter: the key `<<` is plain.
-    GoYaml2,
-    /// go-yaml v3's with two blanks of indentation, as `toYamlPretty` has it: lists are
-    /// indented inside maps, nothing is folded.
-    GoYaml3,
-}
 
 /// Data that can be written.
 pub trait Tree {
@@ -309,13 +283,4 @@ fn push_number(number: Number, out: &mut String) {
 /// A float as go-yaml v3 prints it, which does not go by way of JSON.
 pub fn plain_float(value: f64) -> String {
     float::go_g64(value)
-}
-
-/// Whether the first line does not show how far a literal block is indented.
-pub(super) fn needs_hint(text: &str) -> bool {
-    text.starts_with(|first| first == ' ' || style::is_break(first))
-}
-
-pub(super) fn needs_brace_escapes(text: &str) -> bool {
-    text.contains("{{") || text.contains("}}")
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use flate2::bufread::GzDecoder;
 
-use super::folder::MAX_VALUES_BYTES;
+use super::MAX_VALUES_BYTES;
 use super::metadata::{self, MAX_METADATA_BYTES, Metadata};
 use super::{LoadBudget, MAX_CHART_BYTES, check_schema, check_values};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};

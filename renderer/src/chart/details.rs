@@ -3,7 +3,7 @@
 //! The fields, their order and their zero values are those of Helm 4.3.1's
 //! `chart.Metadata`: an absent text is an empty one, an absent list has no elements.
 
-use super::metadata::{Struct, text_of, value_of};
+use super::fields::{Struct, text_of, value_of};
 use super::values_file::floats;
 use crate::template::Val;
 use crate::template::print::sprint;

@@ -11,14 +11,12 @@ use std::path::{Path, PathBuf};
 use super::ignore::Ignore;
 use super::metadata::{self, MAX_METADATA_BYTES, Metadata};
 use super::{Chart, Content, File, HELM_CHART_BYTES, HELM_FILE_BYTES, LoadBudget, MAX_CHART_DEPTH, archive};
-use super::{check_schema, check_values};
+use super::{MAX_VALUES_BYTES, check_schema, check_values};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
 
 /// The largest `.helmignore`, in bytes.
 const MAX_IGNORE_BYTES: usize = 1024 * 1024;
-/// The largest values.yaml and schema, in bytes: Helm's limit for any file.
-pub(super) const MAX_VALUES_BYTES: usize = 5 * 1024 * 1024;
 
 /// Loads a chart folder.
 pub fn load(folder: &Path) -> Result<Chart> {

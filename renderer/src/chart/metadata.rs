@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::details::Details;
+use super::fields::{Stored, Struct, text_of, value_of};
 use crate::decode::{Decoder, ObjectNode};
 use crate::diag::{Class, Result};
 use crate::metadata_text::printable;
@@ -85,16 +86,6 @@ enum Field {
     Maintainers,
     Dependencies,
     Any,
-}
-
-/// Fields in the order of the struct; absent and empty ones left out.
-pub(super) type Struct = Vec<(&'static str, Stored)>;
-
-/// A field's content. A struct's fields keep their order, which a [`Map`] would sort.
-#[derive(Clone)]
-pub(super) enum Stored {
-    Value(Value),
-    Structs(Vec<Struct>),
 }
 
 /// Reads and checks Chart.yaml. All independent mistakes are reported together.
@@ -332,20 +323,6 @@ fn as_text(decoder: &mut Decoder, node: &Node, path: &str) -> Option<String> {
         }),
         _ => decoder.string(node, path),
     }
-}
-
-pub(super) fn text_of(fields: &Struct, name: &str) -> String {
-    value_of(fields, name)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned()
-}
-
-pub(super) fn value_of<'f>(fields: &'f Struct, name: &str) -> Option<&'f Value> {
-    fields.iter().find_map(|(field, stored)| match stored {
-        Stored::Value(value) if *field == name => Some(value),
-        _ => None,
-    })
 }
 
 fn place(top: &ObjectNode<'_>, name: &str) -> Span {

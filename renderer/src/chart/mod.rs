@@ -8,6 +8,7 @@ pub mod body;
 #[cfg(feature = "oci")]
 pub(crate) mod compare;
 pub mod details;
+mod fields;
 pub mod folder;
 pub mod ignore;
 pub mod load;
@@ -24,6 +25,8 @@ use crate::source::{Location, Source};
 use crate::yaml;
 use metadata::Metadata;
 
+/// The largest values.yaml and schema, in bytes: Helm's limit for any file.
+const MAX_VALUES_BYTES: usize = 5 * 1024 * 1024;
 /// The most bytes all files of a chart may have: above it a wrong folder was named.
 pub const MAX_CHART_BYTES: u64 = 1 << 30;
 /// The most files a chart may have.

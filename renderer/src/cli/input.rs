@@ -1,11 +1,10 @@
 //! The inputs of commands that make an artifact: a config, a chart folder or an archive.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::context::Context;
-use super::wrong_kind::read_config_text;
+use super::wrong_kind::{is_archive, read_config_text};
 use crate::blueprint;
 use crate::chart::Chart;
 use crate::config::{self, Config};
@@ -98,20 +97,6 @@ pub(crate) fn is_config(path: &Path) -> bool {
 pub(crate) fn chart_of_config(path: &Path) -> Result<Chart> {
     let config = config::parse(&read_config_text(path, io::empty())?)?;
     blueprint::render(&config, folder_of(path))
-}
-
-/// By name, or by gzip's first bytes.
-pub(crate) fn is_archive(path: &Path) -> bool {
-    if path.extension().is_some_and(|extension| extension == "tgz") {
-        return path.exists();
-    }
-    let mut magic = [0; 2];
-    // What is read of a pipe is gone.
-    path.is_file()
-        && File::open(path)
-            .and_then(|mut file| file.read_exact(&mut magic))
-            .is_ok()
-        && magic == [0x1f, 0x8b]
 }
 
 /// The folder that a config's paths are relative to.

@@ -1,9 +1,10 @@
 //! What a file looks like that was given as a config and is none, and which command takes it.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::input::is_archive;
 use crate::config::MAX_CONFIG_BYTES;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
@@ -91,4 +92,18 @@ fn other_yaml(path: &Path, source: &Arc<Source>) -> Option<Diagnostic> {
 fn looks_like_values(map: &Map) -> bool {
     let near = |key: &str| crate::diag::did_you_mean(key, CONFIG_KEYS).is_some();
     !map.iter().any(|(key, _)| near(key))
+}
+
+/// Whether a file is an archive: by its name, or by gzip's first bytes.
+pub(crate) fn is_archive(path: &Path) -> bool {
+    if path.extension().is_some_and(|extension| extension == "tgz") {
+        return path.exists();
+    }
+    let mut magic = [0; 2];
+    // What is read of a pipe is gone.
+    path.is_file()
+        && File::open(path)
+            .and_then(|mut file| file.read_exact(&mut magic))
+            .is_ok()
+        && magic == [0x1f, 0x8b]
 }

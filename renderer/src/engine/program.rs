@@ -12,7 +12,7 @@ use crate::chart::body::Body;
 use crate::diag::Result;
 use crate::parallel::both;
 use crate::source::Source;
-use crate::template::{Room, Set, Tree};
+use crate::template::{ParseBuffers, Set, StackGuard, Tree};
 
 /// How much of its caller's stack parsing may use, in bytes: threads have 2 MiB.
 const OWN_STACK: usize = 512 << 10;
@@ -123,7 +123,7 @@ type TextFile = (Arc<str>, usize, Arc<Source>);
 fn parse(files: &[TextFile], known: &Parsed) -> Result<std::result::Result<Set, Vec<TemplateError>>> {
     let mut parses = match parse_each(files, known) {
         Some(parses) => parses,
-        None => on_large_stack(|| rest(files, &AtomicUsize::new(0), known, &Room::unlimited()))?
+        None => on_large_stack(|| rest(files, &AtomicUsize::new(0), known, &StackGuard::unlimited()))?
             .unwrap_or_default(),
     };
     // Later definitions win, and problems are told in order.
@@ -154,7 +154,7 @@ type Parse = (usize, std::result::Result<Vec<Arc<Tree>>, TemplateError>);
 /// these rare texts, as trees that are made on this thread lie where its memory is.
 fn parse_each(files: &[TextFile], known: &Parsed) -> Option<Vec<Parse>> {
     let next = AtomicUsize::new(0);
-    let some = || rest(files, &next, known, &Room::of(OWN_STACK));
+    let some = || rest(files, &next, known, &StackGuard::of(OWN_STACK));
     if bytes(files) < SHARED_BYTES {
         return some();
     }
@@ -163,16 +163,16 @@ fn parse_each(files: &[TextFile], known: &Parsed) -> Option<Vec<Parse>> {
     parses
 }
 
-/// Those that nobody else takes. None when there is not room enough.
-fn rest(files: &[TextFile], next: &AtomicUsize, known: &Parsed, room: &Room) -> Option<Vec<Parse>> {
-    let mut parses = Vec::new();
+/// Those that nobody else takes. None when the stack was exhausted.
+fn rest(files: &[TextFile], next: &AtomicUsize, known: &Parsed, stack: &StackGuard) -> Option<Vec<Parse>> {
+    let (mut parses, buffers) = (Vec::new(), ParseBuffers::default());
     loop {
         let place = next.fetch_add(1, Ordering::Relaxed);
         let Some((name, _, source)) = files.get(place) else {
             return Some(parses);
         };
-        parses.push((place, trees(name, source, known, room)));
-        if room.was_short() {
+        parses.push((place, trees(name, source, known, (stack, &buffers))));
+        if stack.was_exhausted() {
             return None;
         }
     }
@@ -183,7 +183,7 @@ fn trees(
     name: &Arc<str>,
     source: &Arc<Source>,
     known: &Parsed,
-    room: &Room,
+    (stack, buffers): (&StackGuard, &ParseBuffers),
 ) -> std::result::Result<Vec<Arc<Tree>>, TemplateError> {
     let own = source.renamed(&**name);
     if let Some((first, trees)) = known.get(source) {
@@ -193,7 +193,7 @@ fn trees(
             .collect());
     }
     let trees = functions()
-        .parse_within(name, &own, room)
+        .parse_within(name, &own, stack, buffers)
         .map_err(TemplateError::Parse)?;
     known.keep(source, name, &trees.as_slice().into());
     Ok(trees)

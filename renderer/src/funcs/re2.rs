@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use ::regex::{Regex, bytes};
 
-use super::re2_class as class;
+use super::re2_class::{self as class, error};
 use crate::template::Str;
 
 /// How deep groups may nest, as in Go.
@@ -184,16 +184,11 @@ fn means_the_same_to_ascii(written: &str) -> bool {
         && !names_others.iter().any(|escape| written.contains(escape))
 }
 
-fn refused(error: &::regex::Error, text: &str) -> String {
-    match error {
-        ::regex::Error::CompiledTooBig(_) => self::error("expression too large", text),
-        _ => self::error("regexp/syntax: internal error", text),
+fn refused(refusal: &::regex::Error, text: &str) -> String {
+    match refusal {
+        ::regex::Error::CompiledTooBig(_) => error("expression too large", text),
+        _ => error("regexp/syntax: internal error", text),
     }
-}
-
-/// Go's error for a part of the expression.
-pub(super) fn error(code: &str, part: &str) -> String {
-    format!("error parsing regexp: {code}: `{part}`")
 }
 
 /// What a repetition can follow.

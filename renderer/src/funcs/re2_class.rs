@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use super::re2::error;
-
 /// What no character is in.
 const NOTHING: &str = r"[^\x{0}-\x{10FFFF}]";
 /// What every character is in.
@@ -277,4 +275,9 @@ fn number(text: &str) -> Option<i64> {
         return None;
     }
     Some(text.parse().unwrap_or(i64::MAX))
+}
+
+/// Go's error for a part of the expression.
+pub(super) fn error(code: &str, part: &str) -> String {
+    format!("error parsing regexp: {code}: `{part}`")
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use super::dependencies::{ChartNode, MAX_INSTANCES};
+use super::chart_node::{ChartNode, MAX_INSTANCES};
 use super::tree::{Node, Table, TooDeep};
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::template::print::{quote, sprint, sprintf};

@@ -18,6 +18,8 @@
 
 use std::sync::Arc;
 
+pub use super::chart_node::MAX_INSTANCES;
+use super::chart_node::{ChartNode, Declared};
 use super::coalesce::{CoalesceError, Coalescer, Nulls};
 use super::conditions::{by_condition, by_tags, is_compatible};
 use super::tree::{MAX_NESTING, Node, Table};
@@ -28,10 +30,6 @@ use crate::diag::{self, Class, Diagnostic, Diagnostics};
 use crate::source::{Location, Source};
 use crate::value::{Map, Value};
 use crate::yaml;
-
-/// How many charts one chart may consist of, each counted as often as it is used: charts that use the next one
-/// four times under four names are 4ⁿ.
-pub const MAX_INSTANCES: usize = 10_000;
 
 /// A chart ready to be rendered.
 #[derive(Debug, Clone)]
@@ -159,49 +157,7 @@ fn declaration(chart: &Loaded, name: &str) -> Option<Location> {
     })
 }
 
-/// A chart of the tree while it is decided.
-#[derive(Clone)]
-pub(super) struct ChartNode<'a> {
-    chart: &'a Arc<Loaded>,
-    pub(super) name: &'a str,
-    /// `None` is not the same as none: see [`Details::dependencies`].
-    declared: Option<Vec<Declared<'a>>>,
-    pub(super) children: Vec<ChartNode<'a>>,
-    /// Frozen.
-    pub(super) values: Node<'a>,
-}
-
-#[derive(Clone)]
-struct Declared<'a> {
-    dependency: &'a DependencyDetails,
-    /// The alias, once it was given.
-    name: &'a str,
-    enabled: bool,
-    /// Whether `import-values` was looked at: templates then see what it means.
-    imported: bool,
-}
-
 impl<'a> ChartNode<'a> {
-    fn new(chart: &'a Arc<Loaded>) -> Self {
-        let declared = chart.details.dependencies.as_ref().map(|list| {
-            list.iter()
-                .map(|dependency| Declared {
-                    dependency,
-                    name: &dependency.name,
-                    enabled: dependency.enabled,
-                    imported: false,
-                })
-                .collect()
-        });
-        Self {
-            chart,
-            name: chart.name(),
-            declared,
-            children: chart.dependencies.iter().map(Self::new).collect(),
-            values: Node::Given(&chart.values),
-        }
-    }
-
     /// Gives aliases, and drops what conditions and tags disable. `values` are frozen; `path`
     /// leads to the chart's own in them; `instances` counts the whole tree.
     fn choose(

@@ -1,5 +1,6 @@
 //! Values: what a user gives, and what a chart makes of them.
 
+mod chart_node;
 mod coalesce;
 mod conditions;
 pub mod dependencies;

@@ -21,7 +21,8 @@ use super::schema_bounds::{
     KEYWORD, MAX_LOOKED_INTO, MAX_PATTERN_BYTES, MAX_STEPS, Steps, TooManySteps, prepare,
 };
 use super::schema_cycles::{looked_into, refers_to_itself};
-use super::schema_messages::{is_duration, is_semver, is_uuid, quoted, words};
+pub use super::schema_messages::MAX_LISTED;
+use super::schema_messages::{is_duration, is_semver, is_uuid, not_listed, quoted, words};
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::source::Location;
 use crate::value::{Map, Number, Value};
@@ -42,8 +43,6 @@ pub type Locate<'l> = dyn Fn(&[String]) -> Option<Location> + 'l;
 
 /// How deep charts may nest in each other.
 const MAX_DEPTH: usize = 100;
-/// The most violations that are listed; the others are counted.
-pub const MAX_LISTED: usize = 100;
 
 /// What is wrong with the values of a chart and its subcharts.
 #[derive(Debug)]
@@ -129,11 +128,6 @@ pub fn validate(chart: &Level<'_>, values: &Map, locate: &Locate<'_>) -> Result<
         last.causes.push(not_listed(found.omitted, "violations"));
     }
     Err(found)
-}
-
-/// How many things of a kind a list leaves out.
-pub(super) fn not_listed(count: usize, what: &str) -> String {
-    format!("{count} more {what} are not listed")
 }
 
 struct SchemaCheck<'l> {

@@ -4,8 +4,15 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value as Json;
 
-use super::schema::{MAX_LISTED, not_listed};
 use crate::template::print::quote;
+
+/// The most violations that are listed; the others are counted.
+pub const MAX_LISTED: usize = 100;
+
+/// How many things of a kind a list leaves out.
+pub(super) fn not_listed(count: usize, what: &str) -> String {
+    format!("{count} more {what} are not listed")
+}
 
 /// What is wrong with values, and what lies behind it (the alternatives of an `anyOf`), a line each.
 pub(super) fn words(error: &ValidationError<'_>, values: &Json) -> (String, Vec<String>) {

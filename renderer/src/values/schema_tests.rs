@@ -1,7 +1,8 @@
 //! Schemas of charts: what Helm 4.3.1 says of the same, recorded by `testdata/values/schema.py`.
 
 use super::options::load;
-use super::schema::{Level, MAX_LISTED, validate};
+use super::schema::{Level, validate};
+use super::schema_messages::MAX_LISTED;
 use crate::diag::Class;
 use crate::source::Source;
 use crate::value::Map;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::super::print::is_printable;
-use super::Keyword;
+use super::token::Keyword;
+use crate::gotext::runes::is_print as is_printable;
 
 pub(super) fn keyword(word: &[u8]) -> Option<Keyword> {
     Some(match word {

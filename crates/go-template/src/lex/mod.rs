@@ -10,80 +10,21 @@
 
 mod bytes;
 mod number;
+mod token;
 
 use memchr::memmem;
+
+pub(super) use self::token::{Keyword, Token, TokenKind};
 
 use self::bytes::{
     ENDS, LETTER, WORD, at_right_delimiter, code_point, has_left_marker, is, is_alphanumeric, is_space,
     keyword, spaces,
 };
-use solar_diagnostics::source::Span;
 
 const LEFT: &str = "{{";
 const RIGHT: &str = "}}";
 /// A trim marker: a dash with a blank on its inner side.
 const MARKER: usize = 2;
-
-/// A piece of a template. What it is wrong with an error, [`Lexer::problem`] says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) kind: TokenKind,
-    /// Whether there is white space in front of it.
-    pub(super) spaced: bool,
-    /// Offsets in the text.
-    pub(super) start: u32,
-    pub(super) end: u32,
-}
-
-impl Token {
-    pub(super) fn span(self) -> Span {
-        let Self { start, end, .. } = self;
-        Span { start, end }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TokenKind {
-    Error,
-    Bool,
-    /// A printable ASCII character with no meaning of its own.
-    Char,
-    CharConstant,
-    Complex,
-    Assign,
-    Declare,
-    Eof,
-    /// `.a`, or several: `.a.b.c`.
-    Field,
-    Identifier,
-    LeftDelim,
-    LeftParen,
-    Number,
-    Pipe,
-    RawString,
-    RightDelim,
-    RightParen,
-    String,
-    Text,
-    Variable,
-    Keyword(Keyword),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keyword {
-    Block,
-    Break,
-    Continue,
-    Define,
-    Dot,
-    Else,
-    End,
-    If,
-    Nil,
-    Range,
-    Template,
-    With,
-}
 
 /// Cuts a text into tokens, one for each call of [`Lexer::token`].
 pub(super) struct Lexer<'a> {

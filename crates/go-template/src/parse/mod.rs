@@ -6,18 +6,18 @@
 mod pipeline;
 mod tokens;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use super::ast::{Branch, Code, Expr, FuncId, Id, Invocation, Node, NodeList, Pipe, Tree};
 use super::lex::{Keyword, Lexer, Token, TokenKind};
+use super::limits::MAX_PARSE_DEPTH;
 use super::literal;
 use super::print::quote;
-use super::room::Room;
+use super::stack_guard::StackGuard;
 use solar_diagnostics::source::{Location, Source, Span};
-
-/// How deep actions and parentheses may nest. Go allows 10,000 parentheses.
-pub const MAX_PARSE_DEPTH: usize = 1_000;
 
 const BLOCK: &str = "block clause";
 
@@ -68,13 +68,14 @@ pub(super) fn parse(
     name: &Arc<str>,
     source: &Arc<Source>,
     lookup: Lookup<'_>,
-    room: &Room,
+    stack: &StackGuard,
+    buffers: &ParseBuffers,
 ) -> Result<Vec<Tree>, Box<ParseError>> {
     let mut parser = Parser {
         lexer: Lexer::new(source.text()),
         source,
         lookup,
-        room,
+        stack,
         ahead: Vec::new(),
         last: 0,
         variables: vec![Arc::from("$")],
@@ -82,8 +83,8 @@ pub(super) fn parse(
         depth: 0,
         blocks: Vec::new(),
         action: None,
-        tables: room.tables.take(),
         last_block: None,
+        tables: buffers.0.take(),
         roots: Vec::new(),
         starts: Vec::new(),
         names: BTreeMap::new(),
@@ -94,7 +95,7 @@ pub(super) fn parse(
         mut tables, roots, ..
     } = parser;
     let code = Arc::new(tables.code.drained());
-    room.tables.set(tables);
+    buffers.0.set(tables);
     let tree = |(name, root)| Tree {
         name,
         source: Arc::clone(source),
@@ -107,9 +108,19 @@ pub(super) fn parse(
 /// What a step of the parser gives.
 type Parsed<T> = Result<T, Box<ParseError>>;
 
-/// What is empty before and after a text was parsed, but may have room.
+/// Tables that have grown while one text was parsed, and are used again for the next.
 #[derive(Default)]
-pub(super) struct Tables {
+pub struct ParseBuffers(Cell<Tables>);
+
+impl fmt::Debug for ParseBuffers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ParseBuffers(..)")
+    }
+}
+
+/// Empty before and after a text was parsed.
+#[derive(Default)]
+struct Tables {
     /// Parts of what is being read, those of inner lists behind those of outer ones: when a list
     /// is complete, its own are moved to the code.
     nodes: Vec<Node>,
@@ -121,7 +132,7 @@ struct Parser<'a> {
     lexer: Lexer<'a>,
     source: &'a Arc<Source>,
     lookup: Lookup<'a>,
-    room: &'a Room,
+    stack: &'a StackGuard,
     /// Tokens that were looked at and not taken, the next one last.
     ahead: Vec<Token>,
     /// Where the token begins that was last read from the lexer: Go names its line in errors.
@@ -513,10 +524,24 @@ mod tests {
     fn lines_are_counted_through_everything_that_is_left_out() {
         let text = "a\n{{- /* \n\n */ -}}\n\n{{ `x\ny` \n}}\n{{ 1 + }}";
         let source = Source::new("t", text);
-        let error = parse(&"t".into(), &source, &|_| None, &Room::unlimited()).unwrap_err();
+        let error = parse(
+            &"t".into(),
+            &source,
+            &|_| None,
+            &StackGuard::unlimited(),
+            &ParseBuffers::default(),
+        )
+        .unwrap_err();
         assert_eq!(error.line, 9);
         let source = Source::new("t", "\n{{ .a\n `\n");
-        let error = parse(&"t".into(), &source, &|_| None, &Room::unlimited()).unwrap_err();
+        let error = parse(
+            &"t".into(),
+            &source,
+            &|_| None,
+            &StackGuard::unlimited(),
+            &ParseBuffers::default(),
+        )
+        .unwrap_err();
         assert_eq!(error.line, 3);
         assert_eq!(
             error.message,

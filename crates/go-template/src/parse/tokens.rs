@@ -1,8 +1,9 @@
 //! The tokens ahead, and errors about them.
 
 use super::super::lex::{Keyword, Token, TokenKind};
+use super::super::limits::MAX_PARSE_DEPTH;
 use super::super::print::quote;
-use super::{MAX_PARSE_DEPTH, ParseError, Parsed, Parser, offset_of_second};
+use super::{ParseError, Parsed, Parser, offset_of_second};
 use solar_diagnostics::source::{Location, Source, Span};
 
 impl Parser<'_> {
@@ -48,7 +49,7 @@ impl Parser<'_> {
 
     /// Where the stack's room is used up, the error does not count: it is all done again with more.
     pub(super) fn is_too_deep(&self) -> bool {
-        self.depth > MAX_PARSE_DEPTH || !self.room.is_left()
+        self.depth > MAX_PARSE_DEPTH || !self.stack.is_left()
     }
 
     pub(super) fn unexpected(&self, token: &Token, context: &str) -> Box<ParseError> {

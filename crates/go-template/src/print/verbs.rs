@@ -2,9 +2,8 @@
 
 use super::number::{self, Flags};
 use super::quote::{can_backquote, quote_ascii, quote_bytes, quote_char};
-use crate::data::MAX_NESTING;
+use crate::limits::{MAX_NESTING, MAX_TEXT_BYTES};
 use crate::memory;
-use crate::run::MAX_TEXT_BYTES;
 use crate::text::Str;
 use crate::value::{IntType, Kind, Val};
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 mod collections;
 
 pub use self::collections::{Bytes, List, Map};
-use super::func::{FuncError, Type};
+use super::signature::{FuncError, Type};
 use super::text::Str;
 
 /// A value of a template.

@@ -1,0 +1,48 @@
+//! How much of the stack a parse may use: [`StackGuard`].
+
+use std::cell::Cell;
+use std::hint::black_box;
+
+/// A part of the stack below the point where the guard was made. A parse that finds it used up gives up, and is
+/// started again where there is more.
+#[derive(Debug, Default)]
+pub struct StackGuard {
+    /// The address down to which the stack may grow.
+    floor: usize,
+    exhausted: Cell<bool>,
+}
+
+impl StackGuard {
+    /// A guard that allows so many bytes from here on.
+    pub fn of(bytes: usize) -> Self {
+        Self {
+            floor: here().saturating_sub(bytes),
+            ..Self::default()
+        }
+    }
+
+    /// A guard that allows all the stack there is.
+    pub fn unlimited() -> Self {
+        Self::default()
+    }
+
+    /// Whether a parse ran out of stack.
+    pub fn was_exhausted(&self) -> bool {
+        self.exhausted.get()
+    }
+
+    pub(super) fn is_left(&self) -> bool {
+        let left = here() > self.floor;
+        if !left {
+            self.exhausted.set(true);
+        }
+        left
+    }
+}
+
+/// About where the stack ends: stacks grow downward wherever this runs.
+#[inline(never)]
+fn here() -> usize {
+    let local = 0_u8;
+    std::ptr::from_ref(black_box(&local)).addr()
+}

@@ -1,0 +1,55 @@
+//! A chart of the tree while values are merged and dependencies decided: [`ChartNode`].
+
+use std::sync::Arc;
+
+use super::tree::Node;
+use crate::chart::details::DependencyDetails;
+use crate::chart::load::Loaded;
+
+/// How many charts one chart may consist of, each counted as often as it is used: charts that use the next one
+/// four times under four names are 4ⁿ.
+pub const MAX_INSTANCES: usize = 10_000;
+
+/// A chart of the tree while it is decided.
+#[derive(Clone)]
+pub(super) struct ChartNode<'a> {
+    pub(super) chart: &'a Arc<Loaded>,
+    pub(super) name: &'a str,
+    /// `None` is not the same as none: see [`Details::dependencies`].
+    pub(super) declared: Option<Vec<Declared<'a>>>,
+    pub(super) children: Vec<ChartNode<'a>>,
+    /// Frozen.
+    pub(super) values: Node<'a>,
+}
+
+#[derive(Clone)]
+pub(super) struct Declared<'a> {
+    pub(super) dependency: &'a DependencyDetails,
+    /// The alias, once it was given.
+    pub(super) name: &'a str,
+    pub(super) enabled: bool,
+    /// Whether `import-values` was looked at: templates then see what it means.
+    pub(super) imported: bool,
+}
+
+impl<'a> ChartNode<'a> {
+    pub(super) fn new(chart: &'a Arc<Loaded>) -> Self {
+        let declared = chart.details.dependencies.as_ref().map(|list| {
+            list.iter()
+                .map(|dependency| Declared {
+                    dependency,
+                    name: &dependency.name,
+                    enabled: dependency.enabled,
+                    imported: false,
+                })
+                .collect()
+        });
+        Self {
+            chart,
+            name: chart.name(),
+            declared,
+            children: chart.dependencies.iter().map(Self::new).collect(),
+            values: Node::Given(&chart.values),
+        }
+    }
+}
