@@ -1,7 +1,12 @@
 //! The result of a run: one schema for `-o json`, `--result-file` and the
-//! termination message of a Job, and the exit code that goes with it.
+//! termination message of a Job.
 //!
 //! Schema 1 is a contract with machines: fields are added, never renamed.
+
+#[cfg(feature = "cli")]
+pub(crate) mod documents;
+#[cfg(all(test, feature = "cli"))]
+mod page;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,14 +21,15 @@ pub const MAX_DOCUMENT: usize = 4096;
 /// The most bytes of a message in a bounded list.
 const MAX_LISTED_MESSAGE: usize = 500;
 
-/// What became of one chart.
+/// The result for one chart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     /// What was done; absent on failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// Of several: the folder, config or archive that this one is about.
+    /// In a list: the folder, config or archive that this result is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
     /// The chart's name, once it is known.
@@ -32,7 +38,7 @@ pub struct Report {
     /// The chart's version, once it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What would be done, where it was only asked.
+    /// What would be done, with `publish --check`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would: Option<Outcome>,
     /// Where the chart is: `host/repo/name:1.0.0`, `oci-layout:DIR:tag`, `file:PATH`.
@@ -44,117 +50,122 @@ pub struct Report {
     /// The manifest's size in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// The archive.
+    /// The chart's archive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<BlobReport>,
     /// The digest found at the tag, when it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub existing_digest: Option<String>,
-    /// With `unchanged`: why another digest than the chart's own is; with `deleted`: why the manifest stays.
+    /// With `unchanged`: why the digest at the tag differs from the chart's own; with `deleted`: why the manifest stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// What became of the other tags that were asked for.
+    /// The results of further tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<TagReport>,
-    /// Beside a push: `signed`, or `unchanged` when this key had signed it before.
+    /// Of a push with a key: `signed`, or `unchanged` when this key had signed the chart before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<Outcome>,
-    /// Of a copy: how many manifests that refer to the chart were taken along.
+    /// Of a copy: the number of manifests copied that refer to the chart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub referrers: Option<u64>,
-    /// Who signed the archive, where that was asked for.
+    /// Who signed the archive, when its provenance was verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
-    /// What was written on disk: an archive, a chart's folder, the credentials file, a public key.
+    /// The file or folder that was written: an archive, a chart's folder, the credentials file, a public key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The private key beside the public one.
+    /// The file with the private key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub private_key: Option<String>,
-    /// What went wrong.
+    /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorReport>,
 }
 
 /// Whose key signed an archive, by Helm's provenance file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Provenance {
-    /// The names on the key.
+    /// The user IDs of the key.
     pub signed_by: Vec<String>,
-    /// The key's, in hexadecimal.
+    /// The key's fingerprint, in hexadecimal.
     pub fingerprint: String,
 }
 
-/// A digest with its size in bytes.
+/// A blob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BlobReport {
-    /// Of the bytes.
+    /// Its digest.
     pub digest: String,
-    /// In bytes.
+    /// Its size in bytes.
     pub size: u64,
 }
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// It was not there and is now.
+    /// The tag did not exist; the chart was pushed.
     Created,
-    /// The same digest was there.
+    /// The tag already had this chart; nothing was sent.
     Unchanged,
-    /// Another digest was there and gave way.
+    /// The tag had another digest and was overwritten.
     Replaced,
-    /// Another digest is there and was left.
+    /// The tag has another digest, which was kept.
     Skipped,
-    /// Nothing was sent, as asked.
+    /// The chart was rendered or packaged; no push was requested.
     Rendered,
-    /// It was fetched.
+    /// The chart was fetched.
     Pulled,
-    /// It was signed.
+    /// The chart was signed.
     Signed,
-    /// A signature of it is good.
+    /// A signature of the chart is valid.
     Verified,
-    /// Credentials are good, and kept.
+    /// The registry accepts the credentials, and they were stored.
     Saved,
-    /// Credentials are kept no longer.
+    /// The stored credentials were removed.
     Removed,
-    /// It was in a registry, and is there no longer.
+    /// The chart was deleted from the registry.
     Deleted,
-    /// It was not there, and was to be deleted.
+    /// There was nothing to delete.
     Absent,
 }
 
-/// What became of one of several tags.
+/// The result for one of several tags.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TagReport {
     /// The tag.
     pub tag: String,
     /// What was done.
     pub outcome: Outcome,
-    /// The digest found there, when it is another one.
+    /// The digest found at the tag, when it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub existing_digest: Option<String>,
 }
 
 /// One tag of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TagEntry {
-    /// As it is in the registry.
+    /// The tag, as the registry has it.
     pub tag: String,
-    /// The chart's version, when it is one.
+    /// The chart version that the tag stands for, when it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
 
-/// What went wrong, for machines.
+/// Why the command failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ErrorReport {
-    /// The class, as in DESIGN's table.
+    /// The class: see [classes](#error-classes).
     pub class: String,
-    /// Whether trying again later may help.
+    /// Whether a retry may succeed.
     pub transient: bool,
     /// One line for people.
     pub message: String,
@@ -164,15 +175,16 @@ pub struct ErrorReport {
     /// What to do; each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
-    /// Each mistake by itself, when there are several or when one is in a file.
+    /// Each mistake by itself, when there are several or when one has a location.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Mistake>,
 }
 
 /// One mistake, and where it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Mistake {
-    /// The class, as of the failure.
+    /// The class: see [classes](#error-classes).
     pub class: String,
     /// One line for people, without the location.
     pub message: String,
@@ -206,30 +218,6 @@ struct Documents<'a> {
     results: &'a [Report],
     #[serde(skip_serializing_if = "Option::is_none")]
     omitted: Option<usize>,
-}
-
-#[derive(Serialize)]
-struct TagDocument<'a> {
-    schema: u32,
-    reference: &'a str,
-    tags: &'a [TagEntry],
-}
-
-#[derive(Serialize)]
-struct CacheDocument<'a> {
-    schema: u32,
-    cache: CacheEntry<'a>,
-}
-
-#[derive(Serialize)]
-struct CacheEntry<'a> {
-    dir: &'a str,
-    files: u64,
-    size: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    removed: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    freed: Option<u64>,
 }
 
 impl Outcome {
@@ -357,30 +345,6 @@ pub fn list_to_bounded_json(reports: &[Report]) -> String {
             return text;
         }
     }
-}
-
-/// The document of a list of tags: `{"schema":1,"reference":"host/repo","tags":[{"tag":…}]}`.
-pub fn tags_to_json(reference: &str, tags: &[TagEntry]) -> String {
-    encode(&TagDocument {
-        schema: SCHEMA,
-        reference,
-        tags,
-    })
-}
-
-/// The document of a cache: `{"schema":1,"cache":{"dir":…,"files":…,"size":…,"removed":…,"freed":…}}`; files
-/// and bytes that are there, and those that were removed.
-pub fn cache_to_json(dir: &str, (files, size): (u64, u64), removed: Option<(u64, u64)>) -> String {
-    encode(&CacheDocument {
-        schema: SCHEMA,
-        cache: CacheEntry {
-            dir,
-            files,
-            size,
-            removed: removed.map(|(files, _)| files),
-            freed: removed.map(|(_, bytes)| bytes),
-        },
-    })
 }
 
 /// A document of texts: `{"schema":1,"name":"text",…}`.

@@ -40,7 +40,7 @@ pub enum Class {
     Network,
     /// The local disk.
     Io,
-    /// A fault of ours.
+    /// An internal error: a bug.
     Internal,
     /// SIGINT.
     Interrupted,
@@ -49,6 +49,27 @@ pub enum Class {
 }
 
 impl Class {
+    /// Every class, in the order of the exit codes.
+    pub const ALL: [Self; 17] = [
+        Self::Config,
+        Self::Template,
+        Self::Chart,
+        Self::Values,
+        Self::Usage,
+        Self::Conflict,
+        Self::Digest,
+        Self::Signature,
+        Self::Auth,
+        Self::Refused,
+        Self::Protocol,
+        Self::Registry,
+        Self::Network,
+        Self::Io,
+        Self::Internal,
+        Self::Interrupted,
+        Self::Terminated,
+    ];
+
     /// As in a report.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -90,7 +111,7 @@ impl Class {
         self.exit_code() >= 5
     }
 
-    /// The least of several speaks for all of them: that the run was ended, then a fault of ours, then a wrong
+    /// The least of several speaks for all of them: that the run was interrupted, then an internal error, then a wrong
     /// command line, then the lowest exit code. So the order in which they were found says nothing, and what passes by itself hides nothing
     /// that does not.
     pub fn weight(self) -> u8 {

@@ -8,7 +8,7 @@ use super::context::{CommandOutcome, CommandResult, Context};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
 use crate::oci::{BlobCache, CacheUsage, Retention};
-use crate::report;
+use crate::report::documents::{CacheDocument, CacheSummary, Document as _};
 
 impl CacheFolderFlag {
     fn find(&self, context: &Context<'_>) -> Option<BlobCache> {
@@ -48,7 +48,7 @@ fn info(place: &CacheFolderFlag, context: &Context<'_>) -> Result<CommandResult>
     let usage = cache.usage().map_err(|error| cannot(cache.dir(), &error))?;
     let dir = cache.dir().display().to_string();
     Ok(CommandResult::Document {
-        json: report::cache_to_json(&dir, (usage.files, usage.bytes), None),
+        json: document(&dir, usage, None),
         text: format!("{dir}: {}\n", shown(usage)),
     })
 }
@@ -67,13 +67,20 @@ fn prune(args: &PruneArgs, context: &Context<'_>) -> Result<CommandResult> {
     let left = cache.usage().map_err(|error| cannot(cache.dir(), &error))?;
     let dir = cache.dir().display().to_string();
     Ok(CommandResult::Document {
-        json: report::cache_to_json(
-            &dir,
-            (left.files, left.bytes),
-            Some((removed.files, removed.bytes)),
-        ),
+        json: document(&dir, left, Some(removed)),
         text: format!("Removed: {}\nLeft: {}\n", shown(removed), shown(left)),
     })
+}
+
+fn document(dir: &str, there: CacheUsage, removed: Option<CacheUsage>) -> String {
+    let cache = CacheSummary {
+        dir: dir.to_owned(),
+        files: there.files,
+        size: there.bytes,
+        removed: removed.map(|removed| removed.files),
+        freed: removed.map(|removed| removed.bytes),
+    };
+    CacheDocument { cache }.to_json()
 }
 
 fn shown(usage: CacheUsage) -> String {

@@ -10,10 +10,9 @@ use crate::chart::details::DependencyDetails;
 use crate::chart::load::{Loaded, load};
 use crate::diag::Result;
 use crate::oci::without_credentials;
-use crate::report::SCHEMA;
+use crate::report::documents::{DependencyDocument, DependencyEntry, Document as _};
 use crate::semver::{Constraint, Version};
 use crate::template::print::quote;
-use crate::value::{Map, Value};
 use crate::version;
 
 /// `dependency list`
@@ -33,7 +32,8 @@ fn run(args: &DependencyListArgs, context: &Context<'_>) -> Result<CommandResult
     let charts = path.join("charts");
     let Some(declared) = &chart.details.dependencies else {
         let warning = format!("no dependencies at {}", charts.display());
-        return Ok(done(&[], &[&warning], &format!("WARNING: {warning}\n")));
+        let text = format!("WARNING: {warning}\n");
+        return Ok(done(&[], &[warning], &text));
     };
     let found = archives_and_folders(&charts);
     let rows: Vec<DependencyRow> = declared
@@ -50,7 +50,6 @@ fn run(args: &DependencyListArgs, context: &Context<'_>) -> Result<CommandResult
     for warning in &warnings {
         text.push_str(&format!("WARNING: {warning}\n"));
     }
-    let warnings: Vec<&str> = warnings.iter().map(String::as_str).collect();
     Ok(done(&rows, &warnings, &text))
 }
 
@@ -61,31 +60,19 @@ struct DependencyRow<'c> {
     status: &'static str,
 }
 
-fn done(rows: &[DependencyRow<'_>], warnings: &[&str], text: &str) -> CommandResult {
-    let rows = rows.iter().map(|row| {
-        let fields: Map = [
-            ("name", row.dependency.name.as_str()),
-            ("version", row.dependency.version.as_str()),
-            ("repository", row.repository.as_str()),
-            ("status", row.status),
-        ]
-        .map(|(key, text)| (key, Value::from(text)))
-        .into_iter()
-        .collect();
-        Value::Map(fields)
+fn done(rows: &[DependencyRow<'_>], warnings: &[String], text: &str) -> CommandResult {
+    let rows = rows.iter().map(|row| DependencyEntry {
+        name: row.dependency.name.clone(),
+        version: row.dependency.version.clone(),
+        repository: row.repository.clone(),
+        status: row.status,
     });
-    let document: Map = [
-        ("schema", Value::from(i64::from(SCHEMA))),
-        ("dependencies", Value::List(rows.collect())),
-        (
-            "warnings",
-            Value::List(warnings.iter().map(|one| Value::from(*one)).collect()),
-        ),
-    ]
-    .into_iter()
-    .collect();
+    let document = DependencyDocument {
+        dependencies: rows.collect(),
+        warnings: warnings.to_vec(),
+    };
     CommandResult::Document {
-        json: Value::Map(document).to_json(),
+        json: document.to_json(),
         text: text.to_owned(),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::context::CommandResult;
 use crate::engine::families;
-use crate::value::{Map, Value};
+use crate::report::documents::{Document as _, FunctionEntry, FunctionsDocument};
 
 /// By family, in the order of the tables.
 pub(crate) fn list() -> CommandResult {
@@ -17,24 +17,18 @@ pub(crate) fn list() -> CommandResult {
         let _ = writeln!(text, "{gap}{family}");
         for one in functions {
             let _ = writeln!(text, "  {one}\n      {}", one.doc);
-            let params = one.params.iter().map(|param| Value::from(*param)).collect();
-            let entry: Map = [
-                ("name", Value::from(one.name)),
-                ("family", Value::from(*family)),
-                ("params", Value::List(params)),
-                ("variadic", Value::from(one.variadic)),
-                ("doc", Value::from(one.doc)),
-            ]
-            .into_iter()
-            .collect();
-            items.push(Value::Map(entry));
+            items.push(FunctionEntry {
+                name: one.name,
+                family,
+                params: one.params.clone(),
+                variadic: one.variadic,
+                doc: one.doc,
+            });
         }
     }
-    let document: Map = [("schema", Value::from(1)), ("functions", Value::List(items))]
-        .into_iter()
-        .collect();
+    let document = FunctionsDocument { functions: items };
     CommandResult::Document {
-        json: Value::Map(document).to_json(),
+        json: document.to_json(),
         text,
     }
 }

@@ -5,10 +5,11 @@ use super::context::{CommandOutcome, CommandResult, Context};
 use super::real_paths::{with_real_path, with_real_paths};
 use super::request::request_of;
 use crate::diag::Result;
-use crate::engine::images::{ImageReference, images};
+use crate::engine::images::{ImageReference, Use, images};
 use crate::engine::manifest::{Manifest, ManifestFilter, Manifests};
 use crate::engine::{ParsedChart, RenderRequest};
-use crate::report::SCHEMA;
+use crate::report::Outcome;
+use crate::report::documents::{Document as _, ImageEntry, ImageUse, ImagesDocument};
 use crate::value::Value;
 use std::sync::Arc;
 
@@ -61,30 +62,34 @@ fn run(args: &ImagesArgs, context: &Context<'_>) -> Result<CommandResult> {
 }
 
 fn document(found: &[ImageReference]) -> String {
-    let images = found.iter().map(|image| {
-        let uses = image.uses.iter().map(|one| {
-            let texts = [
-                ("source", &one.source),
-                ("apiVersion", &one.api_version),
-                ("kind", &one.kind),
-                ("name", &one.name),
-                ("namespace", &one.namespace),
-                ("field", &one.field),
-            ];
-            let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
-            let texts = texts.map(|(key, text)| (key, Value::from(text.as_str())));
-            Value::Map(texts.chain([("exact", Value::Bool(one.is_exact))]).collect())
-        });
-        let fields = [
-            ("image", Value::from(image.name.as_str())),
-            ("uses", Value::List(uses.collect())),
-        ];
-        Value::Map(fields.into_iter().collect())
+    let images = found.iter().map(|image| ImageEntry {
+        image: image.name.clone(),
+        uses: image.uses.iter().cloned().map(image_use).collect(),
     });
-    let fields = [
-        ("schema", Value::from(i64::from(SCHEMA))),
-        ("outcome", Value::from("rendered")),
-        ("images", Value::List(images.collect())),
-    ];
-    Value::Map(fields.into_iter().collect()).to_json()
+    let document = ImagesDocument {
+        outcome: Outcome::Rendered,
+        images: images.collect(),
+    };
+    document.to_json()
+}
+
+fn image_use(one: Use) -> ImageUse {
+    let Use {
+        source,
+        api_version,
+        kind,
+        name,
+        namespace,
+        field,
+        is_exact: exact,
+    } = one;
+    ImageUse {
+        source,
+        api_version,
+        kind,
+        name,
+        namespace,
+        field,
+        exact,
+    }
 }

@@ -1,7 +1,7 @@
 //! `lint`: Helm's lines on standard output, everything with excerpts on standard error.
 //!
 //! Helm's findings decide over the exit code: 1 when a chart fails, with `--strict` on
-//! warnings. Our own, undefined values among them, are told on standard error and with
+//! warnings. Our own, undefined values among them, are reported on standard error and with
 //! `-o json`; they fail nothing that Helm lets pass.
 
 use std::collections::BTreeSet;
@@ -21,8 +21,10 @@ use crate::diag::{Class, Diagnostic, Result, Severity as Grave};
 use crate::engine::capabilities::Capabilities;
 use crate::fsio;
 use crate::lint::{self, Finding, LintOptions, LintReport, Rule, Severity, rules};
-use crate::report::SCHEMA;
-use crate::value::{Map, Value};
+use crate::report::documents::{
+    Document as _, FindingEntry, LintDocument, LintedEntry, RuleEntry, RulesDocument,
+};
+use crate::source::Location;
 
 /// `lint`
 pub(crate) fn lint(args: &LintArgs, context: &Context<'_>) -> CommandResult {
@@ -157,24 +159,19 @@ fn rule_table() -> CommandResult {
         } = rule;
         let severity = severity.as_str();
         text.push_str(&format!("{id:<24} {severity:<8} {doc}\n"));
-        let fields = [
-            ("id", *id),
-            ("severity", severity),
-            ("reportedBy", origin.as_str()),
-            ("check", check.as_str()),
-            ("doc", *doc),
-        ];
-        Value::Map(
-            fields
-                .into_iter()
-                .map(|(key, text)| (key, Value::from(text)))
-                .collect(),
-        )
+        RuleEntry {
+            id,
+            severity,
+            reported_by: origin.as_str(),
+            check: check.as_str(),
+            doc,
+        }
     });
-    let rules = Value::List(rules.collect());
-    let fields = [("schema", Value::from(i64::from(SCHEMA))), ("rules", rules)];
+    let document = RulesDocument {
+        rules: rules.collect(),
+    };
     CommandResult::Document {
-        json: Value::Map(fields.into_iter().collect()).to_json(),
+        json: document.to_json(),
         text,
     }
 }
@@ -229,51 +226,35 @@ fn clean(path: &Path) -> PathBuf {
 }
 
 fn document(reports: &[LintReport], strict: bool) -> String {
-    let texts = |pairs: &[(&'static str, &str)]| -> Vec<(&'static str, Value)> {
-        pairs
-            .iter()
-            .map(|(key, text)| (*key, Value::from(*text)))
-            .collect()
+    let charts = reports.iter().map(|report| LintedEntry {
+        chart: report.chart.clone(),
+        failed: report.fails(strict),
+        error: report.refused.clone(),
+    });
+    let findings = reports
+        .iter()
+        .flat_map(|report| report.findings.iter().map(|one| entry(report, one)));
+    let document = LintDocument {
+        charts: charts.collect(),
+        findings: findings.collect(),
     };
-    let charts = reports.iter().map(|report| {
-        let mut fields = texts(&[("chart", &report.chart)]);
-        fields.push(("failed", Value::Bool(report.fails(strict))));
-        if let Some(problem) = &report.refused {
-            fields.push(("error", Value::from(problem.as_str())));
-        }
-        Value::Map(fields.into_iter().collect())
-    });
-    let findings = reports.iter().flat_map(|report| {
-        report.findings.iter().map(|one| {
-            let mut fields = texts(&[
-                ("chart", &report.chart),
-                ("severity", one.severity.as_str()),
-                ("path", &one.path),
-                ("message", &one.message),
-                ("rule", one.rule.id),
-            ]);
-            fields.push(("helm", Value::Bool(one.is_helms)));
-            let drawn = one.to_diagnostic();
-            for (key, list) in [("notes", &drawn.notes), ("hints", &drawn.hints)] {
-                if !list.is_empty() {
-                    let list = list.iter().map(|text| Value::from(text.as_str())).collect();
-                    fields.push((key, Value::List(list)));
-                }
-            }
-            if let Some(place) = &one.location {
-                let position = place.position();
-                let number = |at: usize| Value::from(i64::try_from(at).unwrap_or(i64::MAX));
-                fields.push(("file", Value::from(place.source.name())));
-                fields.push(("line", number(position.line)));
-                fields.push(("column", number(position.column)));
-            }
-            Value::Map(fields.into_iter().collect::<Map>())
-        })
-    });
-    let fields = [
-        ("schema", Value::from(i64::from(SCHEMA))),
-        ("charts", Value::List(charts.collect())),
-        ("findings", Value::List(findings.collect())),
-    ];
-    Value::Map(fields.into_iter().collect()).to_json()
+    document.to_json()
+}
+
+fn entry(report: &LintReport, one: &Finding) -> FindingEntry {
+    let Diagnostic { notes, hints, .. } = one.to_diagnostic();
+    let position = one.location.as_ref().map(Location::position);
+    FindingEntry {
+        chart: report.chart.clone(),
+        severity: one.severity.as_str(),
+        rule: one.rule.id,
+        helm: one.is_helms,
+        path: one.path.clone(),
+        message: one.message.clone(),
+        file: one.location.as_ref().map(|at| at.source.name().to_owned()),
+        line: position.map(|at| at.line),
+        column: position.map(|at| at.column),
+        notes,
+        hints,
+    }
 }

@@ -5,9 +5,9 @@ use super::context::{CommandOutcome, CommandResult, Context};
 use crate::chart::load::Loaded;
 use crate::diag::{Class, Result};
 use crate::fsio;
-use crate::report::SCHEMA;
+use crate::report::documents::{AnyValue, CrdEntry, Document as _, ShowDocument};
 use crate::source::Source;
-use crate::value::{Map, Value};
+use crate::value::Value;
 use crate::yaml;
 
 /// The names of a README, whatever their case.
@@ -33,35 +33,35 @@ fn run(part: &ShowPart, context: &Context<'_>) -> Result<CommandResult> {
     }
     let all = matches!(part, ShowPart::All(_));
     let mut text = String::new();
-    let mut fields = vec![("schema", Value::from(i64::from(SCHEMA)))];
+    let mut document = ShowDocument::default();
     if all || matches!(part, ShowPart::Chart(_)) {
         let metadata = metadata(&chart)?;
         text.push_str(&format!("{}\n", yaml::write(&metadata)));
-        fields.push(("chart", metadata));
+        document.chart = Some(AnyValue(metadata));
     }
     if all || matches!(part, ShowPart::Values(_)) {
         if let Some(source) = &chart.values_source {
             text.push_str(&format!("{}{}\n", separator(all), source.text()));
         }
-        fields.push(("values", Value::Map((*chart.values).clone())));
+        document.values = Some(AnyValue(Value::Map((*chart.values).clone())));
     }
     if all || matches!(part, ShowPart::Readme(_)) {
         let readme = readme(&chart)?;
         if let Some(readme) = &readme {
             text.push_str(&format!("{}{readme}\n", separator(all)));
         }
-        fields.push(("readme", readme.map_or(Value::Null, Value::from)));
+        document.readme = Some(readme);
     }
     if all || matches!(part, ShowPart::Crds(_)) {
         let crds = crds(&chart, &chart.details.name)?;
         for (_, crd) in &crds {
             text.push_str(&format!("{}{crd}\n", separator(!crd.starts_with("---"))));
         }
-        fields.push(("crds", Value::List(crds.into_iter().map(crd).collect())));
+        let entries = crds.into_iter().map(|(path, content)| CrdEntry { path, content });
+        document.crds = Some(entries.collect());
     }
-    let document: Map = fields.into_iter().collect();
     Ok(CommandResult::Document {
-        json: Value::Map(document).to_json(),
+        json: document.to_json(),
         text,
     })
 }
@@ -97,12 +97,4 @@ fn crds(chart: &Loaded, path: &str) -> Result<Vec<(String, String)>> {
         all.extend(crds(sub, &format!("{path}/charts/{}", sub.name()))?);
     }
     Ok(all)
-}
-
-fn crd((path, content): (String, String)) -> Value {
-    Value::Map(
-        [("path", Value::from(path)), ("content", Value::from(content))]
-            .into_iter()
-            .collect(),
-    )
 }

@@ -6,7 +6,8 @@ use super::context::{CommandOutcome, CommandResult, Context};
 use super::progress::TerminalProgress;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci;
-use crate::report::{self, TagEntry};
+use crate::report::TagEntry;
+use crate::report::documents::{Document as _, TagsDocument};
 
 /// `tags`
 pub(crate) fn tags(args: &TagsArgs, context: &Context<'_>) -> CommandResult {
@@ -38,6 +39,10 @@ fn list(args: &TagsArgs, context: &Context<'_>) -> Result<CommandResult> {
     let line = |entry: &TagEntry| format!("{}\n", entry.version.as_ref().unwrap_or(&entry.tag));
     Ok(CommandResult::Document {
         text: entries.iter().map(line).collect(),
-        json: report::tags_to_json(&place.to_string(), &entries),
+        json: TagsDocument {
+            reference: place.to_string(),
+            tags: entries,
+        }
+        .to_json(),
     })
 }

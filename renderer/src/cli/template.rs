@@ -18,8 +18,11 @@ use crate::engine::release::Release;
 use crate::engine::show::show_only;
 use crate::engine::{ParsedChart, RenderRequest, RenderedChart};
 use crate::fsio;
-use crate::report::{Report, SCHEMA};
-use crate::value::{Map, Value};
+use crate::report::documents::{
+    AnyValue, Document as _, HookEntry, ObjectEntry, ReleaseEntry, TemplateDocument,
+};
+use crate::report::{Outcome, Report};
+use crate::value::Value;
 use crate::values::dependencies::missing_charts;
 
 /// `template`
@@ -211,47 +214,37 @@ fn document(
     });
     let crds: Vec<Manifest> = crds.collect();
     let manifests = crds.iter().chain(&all.manifests).chain(all.chosen_hooks(choice));
-    let objects: Vec<Value> = manifests.filter_map(entry).collect();
-    let names = |names: &[&str]| Value::List(names.iter().map(|&name| Value::from(name)).collect());
+    let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     let [impure, predictable] = noted;
-    let release = [
-        ("name", Value::from(release.name.as_str())),
-        ("namespace", Value::from(release.namespace.as_str())),
-    ];
-    let mut fields: Vec<(&str, Value)> = vec![
-        ("schema", Value::from(i64::from(SCHEMA))),
-        ("outcome", Value::from("rendered")),
-        ("release", Value::Map(release.into_iter().collect())),
-        ("objects", Value::List(objects)),
-        ("impure", names(impure)),
-        ("predictable", names(predictable)),
-    ];
-    if let Some(notes) = &all.notes {
-        fields.push(("notes", Value::from(notes.as_str())));
-    }
-    Value::Map(fields.into_iter().collect()).to_json()
+    let document = TemplateDocument {
+        outcome: Outcome::Rendered,
+        release: ReleaseEntry {
+            name: release.name.clone(),
+            namespace: release.namespace.clone(),
+        },
+        objects: manifests.filter_map(entry).collect(),
+        impure: names(impure),
+        predictable: names(predictable),
+        notes: all.notes.clone(),
+    };
+    document.to_json()
 }
 
 /// An object with where it comes from; nothing for comments alone.
-fn entry(manifest: &Manifest) -> Option<Value> {
+fn entry(manifest: &Manifest) -> Option<ObjectEntry> {
     let object = manifest.object();
     if object == Value::Null {
         return None;
     }
-    let mut map: Map = [("source", Value::from(&*manifest.source)), ("object", object)]
-        .into_iter()
-        .collect();
-    if let Some(hook) = &manifest.hook {
-        let texts =
-            |list: &[String]| Value::List(list.iter().map(|text| Value::from(text.as_str())).collect());
-        let events = hook.events.iter().map(|&event| Value::from(event)).collect();
-        let hook = [
-            ("events", Value::List(events)),
-            ("weight", Value::from(hook.weight)),
-            ("deletePolicies", texts(&hook.delete_policies)),
-            ("outputLogPolicies", texts(&hook.output_log_policies)),
-        ];
-        map.insert("hook", Value::Map(hook.into_iter().collect()));
-    }
-    Some(Value::Map(map))
+    let hook = manifest.hook.as_ref().map(|hook| HookEntry {
+        events: hook.events.iter().map(|&event| event.to_owned()).collect(),
+        weight: hook.weight,
+        delete_policies: hook.delete_policies.clone(),
+        output_log_policies: hook.output_log_policies.clone(),
+    });
+    Some(ObjectEntry {
+        source: manifest.source.to_string(),
+        object: AnyValue(object),
+        hook,
+    })
 }

@@ -2,7 +2,7 @@
 
 use super::args::version::VersionArgs;
 use super::context::CommandResult;
-use crate::report;
+use crate::report::documents::{Document as _, VersionDocument};
 
 /// The package's.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -17,7 +17,11 @@ pub(crate) fn version(args: &VersionArgs) -> CommandResult {
         format!("solar-render {VERSION} (commit {COMMIT})\n")
     };
     CommandResult::Document {
-        json: report::text_to_json(&[("version", VERSION), ("commit", COMMIT)]),
+        json: VersionDocument {
+            version: VERSION,
+            commit: COMMIT,
+        }
+        .to_json(),
         text,
     }
 }
