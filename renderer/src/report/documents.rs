@@ -66,7 +66,7 @@ pub(crate) struct TemplateDocument {
     pub(crate) impure: Vec<String>,
     /// The functions that were called and whose random results `--frozen` derives from the inputs.
     pub(crate) predictable: Vec<String>,
-    /// NOTES.txt as rendered, with `--notes`.
+    /// NOTES.txt as rendered, when the chart has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) notes: Option<String>,
 }

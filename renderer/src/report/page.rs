@@ -17,6 +17,8 @@ use crate::diag::Class;
 const HEAD: &str = "\
 # Result documents
 
+<!-- Generated from the types of the documents. To make it again: UPDATE_DOCS=1 cargo test -p solar-render --lib report::page -->
+
 With `-o json` a command prints exactly one of these documents, on one line. [Results](../results.md) says where they are written. Fields are added within a schema, never
 renamed or removed. A field marked *optional* is absent when there is nothing to say.
 
