@@ -1,5 +1,7 @@
 //! The reference page of the JSON documents, `docs/reference/result.md`, made from their types.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
