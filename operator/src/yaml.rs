@@ -97,7 +97,7 @@ fn below(inner: &Json, depth: usize, out: &mut String) {
     quoted(inner, depth + 1, out);
 }
 
-fn convert(value: &Json) -> Value {
+pub(crate) fn convert(value: &Json) -> Value {
     match value {
         Json::Null => Value::Null,
         Json::Bool(value) => Value::Bool(*value),

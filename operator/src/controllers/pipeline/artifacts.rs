@@ -1,0 +1,457 @@
+//! Pushed charts: their names, who holds them, and when a tag may be deleted.
+//!
+//! A RenderBinding is made before its RenderArtifact, so that an artifact without a binding is one that nobody needs
+//! any more. The tag is deleted behind a finalizer, never while a binding is left, and with the credentials of a
+//! Registry of the artifact's own host alone.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::canonical;
+use super::conditions::Reason;
+use super::grants::CrossReference;
+use super::pull_secrets::host;
+use super::task_owner::finalizer;
+use crate::api::pipeline::{
+    ObjectKey, ObjectReference, ReferenceGrant, Registry, RenderArtifact, RenderArtifactSpec, RenderBinding,
+};
+
+/// How many hex digits of a hash are in an artifact's name: a namespace may hold ten thousands of them.
+const HASH_DIGITS: usize = 16;
+/// How long the tag of an artifact is tried to be deleted while its namespace is being deleted: a registry that
+/// refuses must not keep a namespace for ever.
+pub const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
+
+/// The finalizer of artifacts, behind which the tag is deleted.
+pub fn artifact_finalizer() -> String {
+    finalizer("render-artifact-finalizer")
+}
+
+/// The name of the artifact of a chart, in its Target's namespace: Targets that share a chart share it.
+pub fn artifact_name(namespace: &str, base_url: &str, repository: &str, tag: &str) -> String {
+    let hash = canonical::sha256(&json!([namespace, base_url, repository, tag]));
+    format!("render-art-{}", hash.get(..HASH_DIGITS).unwrap_or(&hash))
+}
+
+/// The name of a Target's binding to an artifact.
+pub fn binding_name(artifact: &str, target: &str) -> String {
+    let hash = canonical::sha256(&json!([artifact, target]));
+    format!("render-bind-{}", hash.get(..HASH_DIGITS).unwrap_or(&hash))
+}
+
+/// Whether a Target may bind to the artifact of a chart: not to one that is being deleted, whose tag may be gone at any
+/// moment. The chart has to be pushed again when it is.
+pub fn may_bind(existing: Option<&RenderArtifact>) -> bool {
+    existing.is_none_or(|artifact| !artifact.is_deleted())
+}
+
+/// What is to be done about an artifact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArtifactAction {
+    /// Nothing.
+    Keep,
+    /// It gets its finalizer, before anything else.
+    AddFinalizer,
+    /// Its credentials are those of another Registry from now on.
+    Pin(ObjectReference),
+    /// No binding is left: it is deleted.
+    Delete,
+    /// It is being deleted, and bindings are left: its tag stays.
+    Held {
+        /// The bindings' names.
+        by: Vec<String>,
+    },
+    /// Its tag is deleted.
+    DeleteTag,
+    /// Its tag is deleted, or given up: it may go.
+    RemoveFinalizer,
+}
+
+/// What became of the Job that deletes the tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cleanup {
+    /// It is not done.
+    Open {
+        /// Since when the artifact is being deleted.
+        since: Duration,
+        /// Whether its namespace is, too.
+        is_namespace_terminating: bool,
+    },
+    /// The tag is gone, or never was there.
+    Done,
+}
+
+/// What is to be done about an artifact; `bindings` are those that name it.
+pub fn decide(artifact: &RenderArtifact, bindings: &[RenderBinding], cleanup: Cleanup) -> ArtifactAction {
+    let own = artifact_finalizer();
+    let finalizers = artifact.metadata.finalizers.as_deref().unwrap_or_default();
+    let has_finalizer = finalizers.contains(&own);
+    let mut names: Vec<String> = bindings.iter().map(|binding| binding.name().to_owned()).collect();
+    names.sort_unstable();
+    match (artifact.is_deleted(), has_finalizer) {
+        (true, false) => ArtifactAction::Keep,
+        (true, true) if !names.is_empty() => ArtifactAction::Held { by: names },
+        (true, true) if is_over(cleanup) => ArtifactAction::RemoveFinalizer,
+        (true, true) => ArtifactAction::DeleteTag,
+        (false, _) if names.is_empty() => ArtifactAction::Delete,
+        (false, false) => ArtifactAction::AddFinalizer,
+        (false, true) => pin(artifact, bindings).map_or(ArtifactAction::Keep, ArtifactAction::Pin),
+    }
+}
+
+fn is_over(cleanup: Cleanup) -> bool {
+    match cleanup {
+        Cleanup::Done => true,
+        Cleanup::Open {
+            since,
+            is_namespace_terminating,
+        } => is_namespace_terminating && since >= GIVE_UP_AFTER,
+    }
+}
+
+/// The Registry that an artifact is to be pinned to, when it isn't: that of the binding with the smallest name. The
+/// present one stays while a binding names it, and when none names any: it may still delete the tag.
+fn pin(artifact: &RenderArtifact, bindings: &[RenderBinding]) -> Option<ObjectReference> {
+    let namespace = artifact.namespace();
+    let present = artifact.spec.registry_ref.as_ref();
+    let present = present.map(|reference| reference.resolved(namespace));
+    let mut named: Vec<(&str, &ObjectReference)> = bindings
+        .iter()
+        .filter_map(|binding| Some((binding.name(), binding.spec.registry_ref.as_ref()?)))
+        .collect();
+    named.sort_unstable_by_key(|(name, _)| *name);
+    let is_named = named
+        .iter()
+        .any(|(_, reference)| Some(reference.resolved(namespace)) == present);
+    if is_named {
+        return None;
+    }
+    named.first().map(|(_, reference)| (*reference).clone())
+}
+
+/// Why a tag can't be deleted with the credentials of the Registry that the artifact names.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialsError {
+    /// It names none.
+    #[error("no Registry is named, whose credentials could delete the tag")]
+    NoRegistry,
+    /// It names one that isn't there.
+    #[error("Registry {registry} doesn't exist")]
+    NotFound {
+        /// The Registry.
+        registry: ObjectKey,
+    },
+    /// It names one of another namespace that does not let it.
+    #[error("{missing}")]
+    NotGranted {
+        /// The grant that is missing.
+        missing: String,
+    },
+    /// It names one for another host: credentials are not sent elsewhere.
+    #[error("Registry {registry} is for host {registry_host}, and the chart is at {host}")]
+    OtherHost {
+        /// The Registry.
+        registry: ObjectKey,
+        /// Its host.
+        registry_host: String,
+        /// The artifact's host.
+        host: String,
+    },
+    /// The Registry names no Secret.
+    #[error("Registry {registry} has no solarSecretRef")]
+    NoSecret {
+        /// The Registry.
+        registry: ObjectKey,
+    },
+}
+
+impl CredentialsError {
+    /// The reason of the condition OCICleanup.
+    pub fn reason(&self) -> Reason {
+        Reason::AuthFailed
+    }
+}
+
+/// The Registry's Secret that deletes an artifact's tag; `registry` is the one it names, when there is one.
+pub fn credentials<'a>(
+    artifact: &RenderArtifact,
+    registry: Option<&'a Registry>,
+    grants: &[ReferenceGrant],
+) -> Result<&'a str, CredentialsError> {
+    let RenderArtifactSpec {
+        base_url,
+        registry_ref,
+        ..
+    } = &artifact.spec;
+    let reference = registry_ref.as_ref().ok_or(CredentialsError::NoRegistry)?;
+    let key = reference.resolved(artifact.namespace());
+    let (from, to) = (artifact.namespace(), key.namespace.as_str());
+    if !CrossReference::ArtifactToRegistry.is_granted(from, to, grants) {
+        let missing = CrossReference::ArtifactToRegistry.missing(from, to);
+        return Err(CredentialsError::NotGranted { missing });
+    }
+    let Some(registry) = registry.filter(|registry| registry.key() == key) else {
+        return Err(CredentialsError::NotFound { registry: key });
+    };
+    let (own, other) = (host(base_url), host(&registry.spec.hostname));
+    if own != other {
+        return Err(CredentialsError::OtherHost {
+            registry: key,
+            registry_host: other,
+            host: own,
+        });
+    }
+    let secret = registry.spec.solar_secret_ref.as_ref();
+    secret
+        .map(|secret| secret.name.as_str())
+        .ok_or(CredentialsError::NoSecret { registry: key })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::GROUP;
+    use crate::controllers::pipeline::test_objects::object;
+
+    const OPEN: Cleanup = Cleanup::Open {
+        since: Duration::ZERO,
+        is_namespace_terminating: false,
+    };
+
+    fn artifact(registry: Option<(&str, &str)>, finalized: bool, deleted: bool) -> RenderArtifact {
+        let mut json = json!({
+            "metadata": {"name": "art", "namespace": "tenant"},
+            "spec": {"baseURL": "h.example:5000", "repository": "tenant/bootstrap-edge", "tag": "v0.0.1",
+                "renderTaskRef": "t"},
+        });
+        if let Some((namespace, name)) = registry {
+            json["spec"]["registryRef"] = json!({"namespace": namespace, "name": name});
+        }
+        if finalized {
+            json["metadata"]["finalizers"] = json!([artifact_finalizer()]);
+        }
+        if deleted {
+            json["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+        }
+        object(json)
+    }
+
+    fn binding(name: &str, registry: Option<&str>) -> RenderBinding {
+        let mut json = json!({
+            "metadata": {"name": name, "namespace": "tenant"},
+            "spec": {"renderArtifactRef": {"name": "art"}, "ownerKind": "Target", "ownerName": name,
+                "ownerNamespace": "tenant"},
+        });
+        if let Some(registry) = registry {
+            json["spec"]["registryRef"] = json!({"name": registry});
+        }
+        object(json)
+    }
+
+    fn registry(hostname: &str, secret: bool) -> Registry {
+        let mut json = json!({
+            "metadata": {"name": "charts", "namespace": "system"}, "spec": {"hostname": hostname},
+        });
+        if secret {
+            json["spec"]["solarSecretRef"] = json!({"name": "push"});
+        }
+        object(json)
+    }
+
+    /// One for the namespace `tenant` to refer to Registries.
+    fn grant(kind: &str) -> ReferenceGrant {
+        object(json!({
+            "metadata": {"name": "g", "namespace": "system"},
+            "spec": {"from": [{"group": GROUP, "kind": kind, "namespace": "tenant"}],
+                "to": [{"group": GROUP, "kind": "Registry"}]},
+        }))
+    }
+
+    fn reference(name: &str) -> ObjectReference {
+        ObjectReference {
+            name: name.into(),
+            namespace: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_tag_is_deleted_only_when_no_binding_is_left() {
+        let own = Some(("", "a"));
+        let open = |seconds, is_namespace_terminating| Cleanup::Open {
+            since: Duration::from_secs(seconds),
+            is_namespace_terminating,
+        };
+        let late = GIVE_UP_AFTER.as_secs();
+        // What it is; whether it has its finalizer, is being deleted, is bound; the clean-up; what is done.
+        let table = [
+            ("new", false, false, true, OPEN, "AddFinalizer"),
+            ("bound", true, false, true, OPEN, "Keep"),
+            ("unbound", true, false, false, OPEN, "Delete"),
+            ("unbound, no finalizer", false, false, false, OPEN, "Delete"),
+            ("deleted by hand", true, true, true, OPEN, "Held"),
+            (
+                "bound after the tag went",
+                true,
+                true,
+                true,
+                Cleanup::Done,
+                "Held",
+            ),
+            ("going", true, true, false, OPEN, "DeleteTag"),
+            ("gone", true, true, false, Cleanup::Done, "RemoveFinalizer"),
+            ("finished", false, true, false, Cleanup::Done, "Keep"),
+            (
+                "refused for long",
+                true,
+                true,
+                false,
+                open(late, false),
+                "DeleteTag",
+            ),
+            (
+                "refused, and its namespace goes",
+                true,
+                true,
+                false,
+                open(late - 1, true),
+                "DeleteTag",
+            ),
+            ("given up", true, true, false, open(late, true), "RemoveFinalizer"),
+        ];
+        for (what, finalized, deleted, is_bound, cleanup, expected) in table {
+            let bindings: Vec<_> = is_bound.then(|| binding("b1", Some("a"))).into_iter().collect();
+            let action = decide(&artifact(own, finalized, deleted), &bindings, cleanup);
+            assert!(format!("{action:?}").starts_with(expected), "{what}: {action:?}");
+            if let ArtifactAction::Held { by } = action {
+                assert_eq!(by, ["b1"]);
+            }
+        }
+        assert!(may_bind(None) && may_bind(Some(&artifact(own, true, false))));
+        assert!(
+            !may_bind(Some(&artifact(own, true, true))),
+            "never to one that goes"
+        );
+    }
+
+    #[test]
+    fn credentials_are_pinned_to_a_registry_that_a_binding_names() {
+        use ArtifactAction as Action;
+        let pinned = |registry| artifact(registry, true, false);
+        let table = [
+            (
+                "named",
+                pinned(Some(("", "a"))),
+                vec![binding("b1", Some("a"))],
+                Action::Keep,
+            ),
+            (
+                "named with the namespace",
+                pinned(Some(("tenant", "a"))),
+                vec![binding("b1", Some("a"))],
+                Action::Keep,
+            ),
+            (
+                "its binding went",
+                pinned(Some(("", "a"))),
+                vec![binding("b3", Some("c")), binding("b2", Some("b"))],
+                Action::Pin(reference("b")),
+            ),
+            (
+                "another binding still names it",
+                pinned(Some(("", "c"))),
+                vec![binding("b3", Some("c")), binding("b2", Some("b"))],
+                Action::Keep,
+            ),
+            (
+                "bindings without a Registry",
+                pinned(Some(("", "a"))),
+                vec![binding("b1", None)],
+                Action::Keep,
+            ),
+            (
+                "not pinned yet",
+                pinned(None),
+                vec![binding("b1", None), binding("b2", Some("b"))],
+                Action::Pin(reference("b")),
+            ),
+        ];
+        for (what, artifact, bindings, expected) in table {
+            assert_eq!(decide(&artifact, &bindings, OPEN), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn credentials_come_from_a_registry_of_the_same_host_through_a_grant_for_artifacts() {
+        let own = registry("oci://H.example:5000/charts", true);
+        let pinned = artifact(Some(("system", "charts")), true, true);
+        let granted = [grant("RenderArtifact")];
+        assert_eq!(credentials(&pinned, Some(&own), &granted), Ok("push"));
+        // The artifact, the Registry, the grants, and words of the message.
+        let table = [
+            (
+                artifact(None, true, true),
+                Some(own.clone()),
+                vec![grant("RenderArtifact")],
+                "no Registry is named",
+            ),
+            (
+                pinned.clone(),
+                None,
+                vec![grant("RenderArtifact")],
+                "system/charts doesn't exist",
+            ),
+            (
+                pinned.clone(),
+                Some(own.clone()),
+                vec![],
+                "no ReferenceGrant in namespace system",
+            ),
+            // The Target's own grant is not enough: whoever may write artifacts would borrow its credentials.
+            (
+                pinned.clone(),
+                Some(own.clone()),
+                vec![grant("Target")],
+                "kind RenderArtifact",
+            ),
+            (
+                pinned.clone(),
+                Some(registry("evil.example", true)),
+                vec![grant("RenderArtifact")],
+                "is for host evil.example",
+            ),
+            (
+                pinned.clone(),
+                Some(registry("h.example", true)),
+                vec![grant("RenderArtifact")],
+                "the chart is at h.example:5000",
+            ),
+            (
+                pinned,
+                Some(registry("h.example:5000", false)),
+                vec![grant("RenderArtifact")],
+                "no solarSecretRef",
+            ),
+        ];
+        for (artifact, registry, grants, expected) in table {
+            let error = credentials(&artifact, registry.as_ref(), &grants).expect_err(expected);
+            assert!(error.to_string().contains(expected), "{error}");
+            assert_eq!(error.reason(), Reason::AuthFailed);
+        }
+    }
+
+    #[test]
+    fn targets_that_share_a_chart_share_its_artifact_and_not_the_binding() {
+        let one = artifact_name("tenant", "h", "tenant/a/release-shop", "v0.0.1-0a1b2c3d");
+        assert_eq!(one.len(), "render-art-".len() + HASH_DIGITS);
+        assert_ne!(
+            one,
+            artifact_name("other", "h", "tenant/a/release-shop", "v0.0.1-0a1b2c3d")
+        );
+        assert_ne!(
+            one,
+            artifact_name("tenant", "h/tenant", "a/release-shop", "v0.0.1-0a1b2c3d")
+        );
+        assert_ne!(binding_name(&one, "edge-1"), binding_name(&one, "edge-2"));
+    }
+}

@@ -1,0 +1,454 @@
+//! The bootstrap chart of a Target: one chart with all its Releases, whose number N Flux follows.
+//!
+//! N rises exactly when what the chart is made from has changed, and a number whose tag is taken is skipped: what
+//! Flux takes for the newest has to be what was rendered last.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+use solar_render::config::schema::{
+    BootstrapDocument, BootstrapInput, BootstrapRelease, ChartDocument, ChartKind,
+};
+
+use super::canonical;
+use super::release_task::{MAX_REPOSITORY, PlanError, PlannedTask, data, destination, raw};
+use super::task_owner::bounded;
+use crate::api::TaskSpec;
+use crate::api::pipeline::{ObjectKey, Registry, Target};
+
+/// How long a failed Job and its config Secret are kept, in seconds.
+const FAILED_JOB_TTL: i32 = 3600;
+/// How much of the input's hash is kept: it is a label, too.
+const INPUT_DIGITS: usize = 32;
+
+/// The label of a bootstrap's RenderTask with the hash of its input.
+pub const INPUT_LABEL: &str = "solar.opendefense.cloud/bootstrap-input";
+
+/// A Release whose chart is in the registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RenderedRelease {
+    /// The Release's name.
+    pub name: String,
+    /// The path of its chart below the Registry's hostname.
+    pub repository: String,
+    /// Its chart's tag.
+    pub tag: String,
+}
+
+/// What a bootstrap chart is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct BootstrapSources<'a> {
+    /// The Target.
+    pub target: &'a Target,
+    /// Its render registry.
+    pub registry: &'a Registry,
+    /// By unique name, which is unique on a Target as names of Releases are not.
+    pub releases: &'a BTreeMap<String, RenderedRelease>,
+    /// The version of the renderer's blueprint.
+    pub blueprint: &'a str,
+}
+
+/// A bootstrap chart without its number.
+#[derive(Debug, Clone)]
+pub struct BootstrapPlan {
+    /// The hash of all that the chart is made from.
+    pub input: String,
+    repository: String,
+    document: BootstrapDocument,
+}
+
+/// A RenderTask of the Target's bootstrap that there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownTask<'a> {
+    /// The hash of its input.
+    pub input: &'a str,
+    /// Whether it was made for this Target: this UID, not only this name.
+    pub is_own: bool,
+    /// Whether it ended because another chart is at its tag.
+    pub is_conflict: bool,
+}
+
+/// Why there is no further number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the numbers of bootstrap charts are used up")]
+pub struct NumbersUsedUp;
+
+/// What the bootstrap chart of a Target is made from.
+pub fn plan(sources: &BootstrapSources<'_>) -> Result<BootstrapPlan, PlanError> {
+    let BootstrapSources {
+        target,
+        registry,
+        releases,
+        blueprint,
+    } = *sources;
+    let repository = format!("{}/bootstrap-{}", target.namespace(), target.name());
+    if repository.len() > MAX_REPOSITORY {
+        return Err(PlanError::PathTooLong { repository });
+    }
+    let document = document(sources, releases)?;
+    let content = json!({
+        "config": canonical::json(&document),
+        "registry": {"baseURL": registry.spec.hostname, "plainHTTP": registry.spec.plain_http},
+        "repository": repository,
+        "blueprint": blueprint,
+    });
+    let input = canonical::sha256(&content).chars().take(INPUT_DIGITS).collect();
+    Ok(BootstrapPlan {
+        input,
+        repository,
+        document,
+    })
+}
+
+impl BootstrapPlan {
+    /// The RenderTask of the chart with a number.
+    pub fn task(&self, target: &Target, registry: &Registry, number: i64) -> Result<PlannedTask, PlanError> {
+        let tag = format!("v0.0.{number}");
+        let mut document = self.document.clone();
+        document.chart.version.clone_from(&tag);
+        document.chart.app_version.clone_from(&tag);
+        let key = target.key();
+        let destination = destination(&key, registry, self.repository.clone(), tag, FAILED_JOB_TTL);
+        let spec = TaskSpec {
+            chart_kind: ChartKind::Bootstrap,
+            bootstrap: Some(raw(&document)?),
+            ..destination
+        };
+        let name = task_name(&key, registry.namespace(), number);
+        Ok(PlannedTask {
+            key: ObjectKey::new(registry.namespace(), &name),
+            spec,
+        })
+    }
+}
+
+/// The name of the RenderTask with a number: `render-tgt-<target>-<N>`; for a Target of another namespace than the
+/// Registry's with a hash, since Targets of several namespaces may share name and Registry.
+pub fn task_name(target: &ObjectKey, registry_namespace: &str, number: i64) -> String {
+    if target.namespace == registry_namespace {
+        return bounded("render-tgt-", &target.name, &format!("-{number}"));
+    }
+    let hash = canonical::short(&json!([target.namespace, target.name]));
+    bounded("render-tgt-", &target.name, &format!("-{hash}-{number}"))
+}
+
+/// The number of the chart with this input.
+///
+/// `previous` is the number and input in the Target's status, `task` what is known of the RenderTask with a number,
+/// `pushed` the numbers of charts of this Target that may still be in the registry.
+///
+/// A status that was never written is made up for by the task that was: its number is taken over when the input is the
+/// same. From a tag that is taken, numbers double: of many that an earlier Target of the same name has left, few are
+/// tried.
+pub fn number<'a>(
+    previous: Option<(i64, &str)>,
+    input: &str,
+    task: impl Fn(i64) -> Option<KnownTask<'a>>,
+    pushed: &BTreeSet<i64>,
+) -> Result<i64, NumbersUsedUp> {
+    let mut candidate = match previous {
+        Some((number, known)) if known == input && number > 0 => number,
+        Some((number, _)) => next(number.max(0))?,
+        None => next(pushed.last().copied().unwrap_or(0).max(0))?,
+    };
+    loop {
+        match task(candidate) {
+            None => return Ok(candidate),
+            Some(known) if known.is_own && known.is_conflict => {
+                candidate = candidate.checked_mul(2).ok_or(NumbersUsedUp)?;
+            }
+            Some(known) if known.is_own && known.input == input => return Ok(candidate),
+            Some(_) => candidate = next(candidate)?,
+        }
+    }
+}
+
+fn next(number: i64) -> Result<i64, NumbersUsedUp> {
+    number.checked_add(1).ok_or(NumbersUsedUp)
+}
+
+/// The number in a bootstrap chart's tag.
+pub fn number_of_tag(tag: &str) -> Option<i64> {
+    tag.strip_prefix("v0.0.")?.parse().ok()
+}
+
+fn document(
+    sources: &BootstrapSources<'_>,
+    releases: &BTreeMap<String, RenderedRelease>,
+) -> Result<BootstrapDocument, PlanError> {
+    let registry = &sources.registry.spec;
+    let host = registry
+        .hostname
+        .strip_prefix("oci://")
+        .unwrap_or(&registry.hostname);
+    let host = host.trim_end_matches('/');
+    let entry = |release: &RenderedRelease| BootstrapRelease {
+        repository: format!("{host}/{}", release.repository),
+        insecure: registry.plain_http,
+        tag: release.tag.clone(),
+        pull_secret_name: registry.target_pull_secret_name.clone(),
+    };
+    let mut names: Vec<&str> = releases.values().map(|release| release.name.as_str()).collect();
+    names.sort_unstable();
+    Ok(BootstrapDocument {
+        chart: ChartDocument {
+            name: format!("bootstrap-{}", sources.target.name()),
+            description: format!("Bootstrap of [{}]", names.join(" ")),
+            version: String::new(),
+            app_version: String::new(),
+        },
+        input: BootstrapInput {
+            releases: releases
+                .iter()
+                .map(|(unique, release)| (unique.clone(), entry(release)))
+                .collect(),
+            userdata: data("userdata", sources.target.spec.userdata.as_deref())?,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::pipeline::release_task::is_same;
+    use crate::controllers::pipeline::test_objects::{Fixture, object};
+    use proptest::prelude::*;
+    use serde_json::Value;
+    use serde_json::value::RawValue;
+    use solar_render::source::Source;
+
+    fn target() -> Target {
+        object(json!({
+            "metadata": {"name": "edge", "namespace": "tenant", "uid": "u"},
+            "spec": {"renderRegistryRef": {"name": "charts", "namespace": "solar-system"}, "userdata": {"zone": "a"}},
+        }))
+    }
+
+    fn rendered(name: &str, tag: &str) -> RenderedRelease {
+        RenderedRelease {
+            name: name.into(),
+            repository: format!("tenant/catalog/release-{name}"),
+            tag: tag.into(),
+        }
+    }
+
+    fn releases() -> BTreeMap<String, RenderedRelease> {
+        [
+            ("a".to_owned(), rendered("shop", "v0.0.1-0")),
+            ("b".to_owned(), rendered("db", "v0.0.2-1")),
+        ]
+        .into()
+    }
+
+    fn plan_of(
+        target: &Target,
+        registry: &Registry,
+        releases: &BTreeMap<String, RenderedRelease>,
+        blueprint: &str,
+    ) -> BootstrapPlan {
+        plan(&BootstrapSources {
+            target,
+            registry,
+            releases,
+            blueprint,
+        })
+        .expect("a plan")
+    }
+
+    #[test]
+    fn the_task_is_what_the_contract_says() {
+        let (target, registry) = (target(), Fixture::new().registry);
+        let task = plan_of(&target, &registry, &releases(), "1").task(&target, &registry, 7);
+        let task = task.expect("a task");
+        let mut spec = serde_json::to_value(&task.spec).expect("JSON");
+        let document = spec["bootstrap"].take();
+        assert_eq!(
+            spec,
+            json!({
+                "type": "bootstrap", "bootstrap": null, "repository": "tenant/bootstrap-edge", "tag": "v0.0.7",
+                "baseURL": "charts.example:5000", "pushSecretRef": {"name": "push"}, "plainHTTP": true,
+                "ifExists": "fail", "failedJobTTL": 3600,
+                "ownerName": "edge", "ownerNamespace": "tenant", "ownerKind": "Target",
+            })
+        );
+        let release = |name: &str, tag: &str| {
+            json!({
+                "repository": format!("charts.example:5000/tenant/catalog/release-{name}"), "insecure": true, "tag": tag,
+                "pullSecretName": "flux-pull",
+            })
+        };
+        assert_eq!(
+            document,
+            json!({
+                "chart": {"name": "bootstrap-edge", "description": "Bootstrap of [db shop]", "version": "v0.0.7",
+                    "appVersion": "v0.0.7"},
+                "input": {
+                    "releases": {"a": release("shop", "v0.0.1-0"), "b": release("db", "v0.0.2-1")},
+                    "userdata": {"zone": "a"},
+                },
+            })
+        );
+        let config: Value = serde_json::from_slice(&task.spec.config().expect("JSON")).expect("JSON");
+        let parsed = solar_render::config::parse(&Source::new("config.json", config.to_string()));
+        assert!(parsed.is_ok(), "{parsed:?}");
+    }
+
+    /// Two Targets of one name in two namespaces, and one Registry.
+    #[test]
+    fn tasks_of_same_named_targets_never_share_a_name() {
+        let one = ObjectKey::new("a", "edge");
+        let other = ObjectKey::new("b", "edge");
+        assert_eq!(task_name(&one, "a", 3), "render-tgt-edge-3");
+        let names = [
+            task_name(&one, "a", 3),
+            task_name(&one, "system", 3),
+            task_name(&other, "system", 3),
+        ];
+        assert_eq!(BTreeSet::from(names).len(), 3);
+        assert_ne!(
+            task_name(&ObjectKey::new("a", "edge-3"), "a", 1),
+            task_name(&one, "a", 31)
+        );
+    }
+
+    #[test]
+    fn a_change_of_any_input_is_another_input() {
+        let (before, registry) = (target(), Fixture::new().registry);
+        let base = plan_of(&before, &registry, &releases(), "1").input;
+        assert_eq!(base.len(), INPUT_DIGITS);
+        let mut seen = vec![base.clone()];
+        let mut check =
+            |what: &str, target: &Target, registry: &Registry, releases: &BTreeMap<_, _>, blueprint| {
+                let input = plan_of(target, registry, releases, blueprint).input;
+                assert!(!seen.contains(&input), "{what}");
+                seen.push(input);
+            };
+        check("blueprint", &before, &registry, &releases(), "2");
+        let mut changed = target();
+        changed.spec.userdata = Some(RawValue::from_string("{}".into()).expect("JSON"));
+        check("userdata", &changed, &registry, &releases(), "1");
+        type Change = fn(&mut Registry);
+        let changes: [(&str, Change); 3] = [
+            ("host", |one| one.spec.hostname = "other.example".into()),
+            ("plain HTTP", |one| one.spec.plain_http = false),
+            ("pull Secret", |one| one.spec.target_pull_secret_name = "x".into()),
+        ];
+        for (what, change) in changes {
+            let mut other = registry.clone();
+            change(&mut other);
+            check(what, &before, &other, &releases(), "1");
+        }
+        let mut fewer = releases();
+        fewer.remove("b");
+        check("a release less", &before, &registry, &fewer, "1");
+        let mut newer = releases();
+        newer.insert("a".into(), rendered("shop", "v0.0.1-9"));
+        check("a tag", &before, &registry, &newer, "1");
+        // The number is no input.
+        let plan = plan_of(&before, &registry, &releases(), "1");
+        let (one, two) = (
+            plan.task(&before, &registry, 1).expect("a task"),
+            plan.task(&before, &registry, 2).expect("a task"),
+        );
+        assert!(!is_same(&one.spec, &two.spec));
+        assert_eq!(plan.input, base);
+    }
+
+    /// `4=old 5=conflict`: the input of each number's task, a conflict, or a task of an earlier Target.
+    fn known(tasks: &str) -> BTreeMap<i64, KnownTask<'_>> {
+        let pairs = tasks.split(' ').filter_map(|pair| pair.split_once('='));
+        pairs
+            .map(|(number, input)| {
+                let is_conflict = input == "conflict";
+                let is_own = input != "foreign";
+                let input = if is_conflict || !is_own { "new" } else { input };
+                let task = KnownTask {
+                    input,
+                    is_own,
+                    is_conflict,
+                };
+                (number.parse().expect("a number"), task)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_number_rises_exactly_when_the_input_changed() {
+        // What it is, the number and input in the status, tasks, numbers in the registry, the number expected.
+        type Row<'a> = (&'a str, i64, &'a str, &'a str, &'a [i64], i64);
+        let table: [Row<'_>; 12] = [
+            ("new Target", 0, "", "", &[], 1),
+            ("the same input", 4, "new", "", &[4], 4),
+            ("the same input, its task is there", 4, "new", "4=new", &[], 4),
+            ("another input", 4, "old", "4=old", &[4], 5),
+            // The operator was killed between the task and the status.
+            ("an unwritten status", 4, "old", "5=new", &[], 5),
+            (
+                "an unwritten status, and changed since",
+                4,
+                "old",
+                "5=mid",
+                &[],
+                6,
+            ),
+            ("an unwritten first status", 0, "", "1=new", &[], 1),
+            ("a tag that is taken", 1, "new", "1=conflict", &[], 2),
+            ("tags that are taken", 4, "new", "4=conflict 8=conflict", &[], 16),
+            // A Target that was made again under its name takes no old chart for its own.
+            ("a task of an earlier Target", 0, "", "1=foreign", &[], 2),
+            ("charts of an earlier Target", 0, "", "", &[3, 9], 10),
+            ("a broken status", -3, "new", "", &[], 1),
+        ];
+        for (what, before, input, tasks, pushed, expected) in table {
+            let tasks = known(tasks);
+            let previous = (before != 0).then_some((before, input));
+            let pushed = pushed.iter().copied().collect();
+            let found = number(previous, "new", |number| tasks.get(&number).cloned(), &pushed);
+            assert_eq!(found, Ok(expected), "{what}");
+        }
+        let last = Some((i64::MAX, "old"));
+        let found = number(last, "new", |_| None, &BTreeSet::new());
+        assert_eq!(found, Err(NumbersUsedUp));
+    }
+
+    #[test]
+    fn a_tag_has_its_number() {
+        assert_eq!(number_of_tag("v0.0.12"), Some(12));
+        for other in ["v0.0.1-0a1b2c3d", "v0.1.0", "12", ""] {
+            assert_eq!(number_of_tag(other), None, "{other}");
+        }
+    }
+
+    proptest! {
+        /// Whatever inputs follow each other and whichever tags are taken: each input's chart is newer than all before.
+        #[test]
+        fn numbers_only_rise(
+            inputs in proptest::collection::vec("[ab]", 1..12),
+            taken in proptest::collection::btree_set(1..40_i64, 0..20),
+        ) {
+            let mut status: Option<(i64, String)> = None;
+            let mut tasks: BTreeMap<i64, (String, bool)> = BTreeMap::new();
+            let mut shipped = Vec::new();
+            for input in inputs {
+                loop {
+                    let known = |number| tasks.get(&number).map(|(input, is_conflict)| KnownTask {
+                        input, is_own: true, is_conflict: *is_conflict,
+                    });
+                    let previous = status.as_ref().map(|(number, input)| (*number, input.as_str()));
+                    let found = number(previous, &input, known, &BTreeSet::new()).expect("a number");
+                    let is_conflict = taken.contains(&found);
+                    tasks.insert(found, (input.clone(), is_conflict));
+                    let is_new = status.as_ref().is_none_or(|(_, before)| *before != input);
+                    status = Some((found, input.clone()));
+                    if !is_conflict {
+                        if is_new || shipped.last() != Some(&found) {
+                            prop_assert!(shipped.last().is_none_or(|last| *last < found));
+                            shipped.push(found);
+                        }
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}

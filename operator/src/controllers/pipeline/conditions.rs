@@ -1,0 +1,489 @@
+//! The conditions of the pipeline's kinds: where an object stands, and what follows from it. Types and reasons are
+//! SolAr's; Ready and Stalled stand beside them, for `kubectl wait` and kstatus.
+//!
+//! Ready is True when all is as asked, Unknown while it gets there by itself, and False when somebody has to do
+//! something. Stalled is there when the same input can't get any further.
+
+use super::references::Holder;
+use super::release_task::PlanError;
+use super::target_status::{BoundRelease, Progress};
+use super::task_state::TaskState;
+use crate::api::pipeline::ObjectKey;
+use crate::conditions::{ConditionReason, Finding, kinds};
+
+/// The types of conditions beside Ready and Stalled.
+pub mod types {
+    /// Whether a Target's render registry can be used.
+    pub const REGISTRY_RESOLVED: &str = "RegistryResolved";
+    /// Which of the bound Releases a Target gets.
+    pub const RELEASES_RESOLVED: &str = "ReleasesResolved";
+    /// Whether the charts of these are in the registry.
+    pub const RELEASES_RENDERED: &str = "ReleasesRendered";
+    /// Whether the bootstrap chart is.
+    pub const BOOTSTRAP_READY: &str = "BootstrapReady";
+    /// Whether a Release's component version can be used.
+    pub const COMPONENT_VERSION_RESOLVED: &str = "ComponentVersionResolved";
+    /// Whether the tag of a chart that nobody needs could be deleted.
+    pub const OCI_CLEANUP: &str = "OCICleanup";
+}
+
+/// The longest message, in bytes: API servers take 32 KiB, and it names 200 Releases.
+const MAX_MESSAGE: usize = 32_000;
+
+/// Why a condition is as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// What is referred to is there and may be used; or some of the bound Releases were filtered.
+    Resolved,
+    /// What is referred to isn't there.
+    NotFound,
+    /// It is in another namespace, which does not grant it.
+    NotGranted,
+    /// The render registry has no push credentials.
+    MissingSolarSecretRef,
+    /// Strict mode, and nothing says how a host is pulled from.
+    MissingRegistryBinding,
+    /// All bound Releases are accepted.
+    NoConflicts,
+    /// No Release is bound.
+    NoReleaseBindings,
+    /// All charts of accepted Releases are in the registry.
+    AllRendered,
+    /// Something is on its way.
+    Pending,
+    /// A Release, ComponentVersion or grant is missing.
+    MissingDependencies,
+    /// A Release's chart can't be rendered or pushed.
+    ReleaseFailed,
+    /// The Target gets none of the bound Releases.
+    AllReleaseBindingsFiltered,
+    /// All is as asked.
+    Ready,
+    /// The bootstrap chart can't be rendered or pushed.
+    Failed,
+    /// The object is to be deleted, and others refer to it.
+    InUse,
+    /// A ReleaseBinding of a Profile can't be made or can't go.
+    BindingStuck,
+    /// There are no credentials to delete a tag with, or the registry refuses them.
+    AuthFailed,
+    /// The registry refuses to delete a tag.
+    DeleteFailed,
+}
+
+impl ConditionReason for Reason {
+    const MAX_MESSAGE: usize = MAX_MESSAGE;
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Resolved => "Resolved",
+            Self::NotFound => "NotFound",
+            Self::NotGranted => "NotGranted",
+            Self::MissingSolarSecretRef => "MissingSolarSecretRef",
+            Self::MissingRegistryBinding => "MissingRegistryBinding",
+            Self::NoConflicts => "NoConflicts",
+            Self::NoReleaseBindings => "NoReleaseBindings",
+            Self::AllRendered => "AllRendered",
+            Self::Pending => "Pending",
+            Self::MissingDependencies => "MissingDependencies",
+            Self::ReleaseFailed => "ReleaseFailed",
+            Self::AllReleaseBindingsFiltered => "AllReleaseBindingsFiltered",
+            Self::Ready => "Ready",
+            Self::Failed => "Failed",
+            Self::InUse => "InUse",
+            Self::BindingStuck => "BindingStuck",
+            Self::AuthFailed => "AuthFailed",
+            Self::DeleteFailed => "DeleteFailed",
+        }
+    }
+}
+
+/// What became of a reference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reference {
+    /// What is referred to is there and may be used.
+    Resolved(ObjectKey),
+    /// It isn't there.
+    NotFound {
+        /// Its kind.
+        kind: &'static str,
+        /// Its namespace and name.
+        key: ObjectKey,
+    },
+    /// It may not be used.
+    NotGranted {
+        /// The grant that is missing.
+        missing: String,
+    },
+    /// A render registry without push credentials.
+    MissingSolarSecretRef(ObjectKey),
+}
+
+/// Where the bootstrap chart of a Target stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bootstrap {
+    /// Its RenderTask.
+    pub task: ObjectKey,
+    /// What that has come to.
+    pub state: TaskState,
+}
+
+/// Where a Target stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetState<'a> {
+    /// Its render registry.
+    pub registry: Reference,
+    /// The Releases that are bound to it.
+    pub releases: &'a [BoundRelease],
+    /// Its bootstrap chart for the present input, once all charts of Releases are there.
+    pub bootstrap: Option<Result<Bootstrap, PlanError>>,
+}
+
+type Findings = Vec<Finding<Reason>>;
+
+impl Reference {
+    fn finding(&self, kind: &'static str) -> Finding<Reason> {
+        match self {
+            Self::Resolved(key) => finding(kind, "True", Reason::Resolved, key.to_string()),
+            Self::NotFound { kind: of, key } => {
+                let message = format!("{of} {key} doesn't exist");
+                finding(kind, "False", Reason::NotFound, message)
+            }
+            Self::NotGranted { missing } => finding(kind, "False", Reason::NotGranted, missing.clone()),
+            Self::MissingSolarSecretRef(key) => {
+                let message =
+                    format!("Registry {key} has no solarSecretRef, so that nothing can be pushed to it");
+                finding(kind, "False", Reason::MissingSolarSecretRef, message)
+            }
+        }
+    }
+}
+
+/// The conditions of a Target.
+pub fn target(state: &TargetState<'_>) -> Findings {
+    let TargetState {
+        registry,
+        releases,
+        bootstrap,
+    } = state;
+    let mut findings = vec![
+        registry.finding(types::REGISTRY_RESOLVED),
+        releases_resolved(releases),
+    ];
+    if matches!(registry, Reference::Resolved(_)) {
+        findings.push(releases_rendered(releases));
+        findings.extend(bootstrap_ready(bootstrap.as_ref()));
+    }
+    let ready = target_ready(&findings);
+    let is_stalled = matches!(ready.reason, Reason::ReleaseFailed | Reason::Failed);
+    let stalled = is_stalled.then(|| finding(kinds::STALLED, "True", ready.reason, ready.message.clone()));
+    findings.push(ready);
+    findings.extend(stalled);
+    findings
+}
+
+/// The first thing that is not as asked, in the order in which things happen.
+fn target_ready(findings: &[Finding<Reason>]) -> Finding<Reason> {
+    let last = findings.last().filter(|last| last.kind == types::BOOTSTRAP_READY);
+    let open = findings.iter().find(|one| one.status != "True").or(last);
+    let Some(Finding {
+        status,
+        reason,
+        message,
+        ..
+    }) = open
+    else {
+        return finding(
+            kinds::READY,
+            "Unknown",
+            Reason::Pending,
+            "the bootstrap chart is not begun",
+        );
+    };
+    let status = if *reason == Reason::Pending {
+        "Unknown"
+    } else {
+        status
+    };
+    finding(kinds::READY, status, *reason, message.clone())
+}
+
+fn releases_resolved(releases: &[BoundRelease]) -> Finding<Reason> {
+    let kind = types::RELEASES_RESOLVED;
+    if releases.is_empty() {
+        return no_bindings(kind);
+    }
+    let filtered: Vec<&str> = releases
+        .iter()
+        .filter_map(|one| match &one.progress {
+            Progress::Filtered { message } => Some(message.as_str()),
+            _ => None,
+        })
+        .collect();
+    if filtered.is_empty() {
+        let message = format!("all {} bound Releases are accepted", releases.len());
+        return finding(kind, "True", Reason::NoConflicts, message);
+    }
+    let message = format!("filtered: {}", filtered.join("; "));
+    finding(kind, "True", Reason::Resolved, message)
+}
+
+fn releases_rendered(releases: &[BoundRelease]) -> Finding<Reason> {
+    let kind = types::RELEASES_RENDERED;
+    if releases.is_empty() {
+        return no_bindings(kind);
+    }
+    let accepted: Vec<&BoundRelease> = releases
+        .iter()
+        .filter(|one| !matches!(one.progress, Progress::Filtered { .. }))
+        .collect();
+    if accepted.is_empty() {
+        let message = "the Target gets none of the bound Releases";
+        return finding(kind, "False", Reason::AllReleaseBindingsFiltered, message);
+    }
+    let open: Vec<(Reason, &BoundRelease)> = accepted
+        .iter()
+        .filter_map(|one| Some((open_reason(&one.progress)?, *one)))
+        .collect();
+    // What can't get any further by itself counts before what can.
+    let Some(reason) = open
+        .iter()
+        .map(|(reason, _)| *reason)
+        .min_by_key(|reason| rank(*reason))
+    else {
+        let message = format!(
+            "the charts of all {} Releases are in the registry",
+            accepted.len()
+        );
+        return finding(kind, "True", Reason::AllRendered, message);
+    };
+    let mut messages: Vec<(u8, String)> = open
+        .iter()
+        .map(|(reason, one)| (rank(*reason), one.message()))
+        .collect();
+    messages.sort();
+    let messages: Vec<String> = messages.into_iter().map(|(_, message)| message).collect();
+    let done = accepted.len() - open.len();
+    let message = format!("{done} of {} rendered; {}", accepted.len(), messages.join("; "));
+    finding(kind, "False", reason, message)
+}
+
+/// Why a Release is not rendered, unless it is or needs not be.
+fn open_reason(progress: &Progress) -> Option<Reason> {
+    match progress {
+        Progress::Filtered { .. } => None,
+        Progress::Missing { .. } => Some(Reason::MissingDependencies),
+        Progress::Refused(PlanError::MissingRegistryBinding { .. }) => Some(Reason::MissingRegistryBinding),
+        Progress::Refused(_) => Some(Reason::ReleaseFailed),
+        Progress::Task { state, .. } => match state {
+            TaskState::Rendered { .. } => None,
+            TaskState::Failed { .. } => Some(Reason::ReleaseFailed),
+            TaskState::Pending { .. } => Some(Reason::Pending),
+        },
+    }
+}
+
+fn rank(reason: Reason) -> u8 {
+    match reason {
+        Reason::ReleaseFailed => 0,
+        Reason::MissingRegistryBinding => 1,
+        Reason::MissingDependencies => 2,
+        _ => 3,
+    }
+}
+
+fn bootstrap_ready(bootstrap: Option<&Result<Bootstrap, PlanError>>) -> Option<Finding<Reason>> {
+    let kind = types::BOOTSTRAP_READY;
+    let bootstrap = match bootstrap? {
+        Ok(bootstrap) => bootstrap,
+        Err(error) => return Some(finding(kind, "False", Reason::Failed, error.to_string())),
+    };
+    let Bootstrap { task, state } = bootstrap;
+    Some(match state {
+        TaskState::Rendered { chart_url, digest } => {
+            let digest = digest
+                .as_ref()
+                .map_or(String::new(), |digest| format!("@{digest}"));
+            finding(kind, "True", Reason::Ready, format!("{chart_url}{digest}"))
+        }
+        // The number is raised, and another task takes its place.
+        state if state.is_conflict() => {
+            let message = format!("RenderTask {task}: another chart is at its tag; the next number is tried");
+            finding(kind, "Unknown", Reason::Pending, message)
+        }
+        TaskState::Failed { reason, message } => {
+            let message = format!("RenderTask {task}: {reason}: {message}");
+            finding(kind, "False", Reason::Failed, message)
+        }
+        TaskState::Pending { message } => {
+            let message = format!("RenderTask {task}: {message}");
+            finding(kind, "Unknown", Reason::Pending, message)
+        }
+    })
+}
+
+/// The conditions of a Release.
+pub fn release(version: &Reference, held_by: &[Holder]) -> Findings {
+    let resolved = version.finding(types::COMPONENT_VERSION_RESOLVED);
+    let ready = ready_of(&resolved, held_by);
+    vec![resolved, ready]
+}
+
+/// The conditions of a ReleaseBinding or a RegistryBinding: both ends have to be there, and the Target's namespace has
+/// to grant it.
+pub fn binding(ends: &[Reference]) -> Findings {
+    let findings = ends.iter().map(|end| end.finding(kinds::READY));
+    let worst = findings.min_by_key(|finding| finding.status == "True");
+    let ready = worst.filter(|finding| finding.status != "True");
+    vec![ready.unwrap_or_else(|| finding(kinds::READY, "True", Reason::Ready, "both ends are there"))]
+}
+
+/// The conditions of a Registry or a ComponentVersion: `held_by` is empty unless it is being deleted.
+pub fn referenced(held_by: &[Holder]) -> Findings {
+    vec![in_use(held_by).unwrap_or_else(|| finding(kinds::READY, "True", Reason::Ready, "it can be used"))]
+}
+
+/// Where a Profile stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfileState<'a> {
+    /// Its Release.
+    pub release: Reference,
+    /// How many Targets match.
+    pub matched: usize,
+    /// Its bindings that are being deleted, with the finalizers that keep them.
+    pub stuck: &'a std::collections::BTreeMap<String, Vec<String>>,
+    /// Names of bindings that others have taken.
+    pub taken: &'a [String],
+}
+
+/// The conditions of a Profile.
+pub fn profile(state: &ProfileState<'_>) -> Findings {
+    let ProfileState {
+        release,
+        matched,
+        stuck,
+        taken,
+    } = state;
+    let release = release.finding(kinds::READY);
+    if release.status != "True" {
+        return vec![release];
+    }
+    let mut problems: Vec<String> = stuck
+        .iter()
+        .map(|(name, finalizers)| format!("ReleaseBinding {name} is kept by {}", finalizers.join(", ")))
+        .collect();
+    problems.extend(
+        taken
+            .iter()
+            .map(|name| format!("ReleaseBinding {name} is not this Profile's")),
+    );
+    if !problems.is_empty() {
+        let message = problems.join("; ");
+        return vec![finding(kinds::READY, "False", Reason::BindingStuck, message)];
+    }
+    let message = format!("{matched} Targets match");
+    vec![finding(kinds::READY, "True", Reason::Ready, message)]
+}
+
+/// Where a RenderArtifact stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArtifactState {
+    /// It is used.
+    Used,
+    /// It is to be deleted, and is used.
+    Held {
+        /// By these RenderBindings.
+        by: Vec<String>,
+    },
+    /// Its tag is being deleted.
+    Cleaning,
+    /// Its tag can't be deleted, and is tried again.
+    CleanupFailed {
+        /// AuthFailed or DeleteFailed.
+        reason: Reason,
+        /// For people.
+        message: String,
+    },
+}
+
+/// The conditions of a RenderArtifact.
+pub fn artifact(state: &ArtifactState) -> Findings {
+    match state {
+        ArtifactState::Used => vec![finding(
+            kinds::READY,
+            "True",
+            Reason::Ready,
+            "the chart is in the registry",
+        )],
+        ArtifactState::Held { by } => {
+            let message = format!("it can't be deleted: RenderBindings {} are left", by.join(", "));
+            vec![finding(kinds::READY, "False", Reason::InUse, message)]
+        }
+        ArtifactState::Cleaning => vec![finding(
+            kinds::READY,
+            "Unknown",
+            Reason::Pending,
+            "the tag is being deleted",
+        )],
+        ArtifactState::CleanupFailed { reason, message } => vec![
+            finding(types::OCI_CLEANUP, "False", *reason, message.clone()),
+            finding(kinds::READY, "False", *reason, message.clone()),
+        ],
+    }
+}
+
+fn ready_of(finding_of: &Finding<Reason>, held_by: &[Holder]) -> Finding<Reason> {
+    if let Some(in_use) = in_use(held_by) {
+        return in_use;
+    }
+    let Finding {
+        status,
+        reason,
+        message,
+        ..
+    } = finding_of;
+    if *status == "True" {
+        finding(kinds::READY, "True", Reason::Ready, message.clone())
+    } else {
+        finding(kinds::READY, status, *reason, message.clone())
+    }
+}
+
+/// Who keeps an object that is being deleted.
+fn in_use(held_by: &[Holder]) -> Option<Finding<Reason>> {
+    if held_by.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = held_by
+        .iter()
+        .map(|Holder { kind, key }| format!("{kind} {key}"))
+        .collect();
+    let message = format!("it can't be deleted: {} refers to it", names.join(", "));
+    Some(finding(kinds::READY, "False", Reason::InUse, message))
+}
+
+fn no_bindings(kind: &'static str) -> Finding<Reason> {
+    finding(
+        kind,
+        "False",
+        Reason::NoReleaseBindings,
+        "no ReleaseBinding names this Target",
+    )
+}
+
+fn finding(
+    kind: &'static str,
+    status: &'static str,
+    reason: Reason,
+    message: impl Into<String>,
+) -> Finding<Reason> {
+    Finding {
+        kind,
+        status,
+        reason,
+        message: message.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

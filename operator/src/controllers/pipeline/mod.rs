@@ -1,0 +1,26 @@
+//! The pipeline: from Releases and Targets to charts in a registry.
+//!
+//! What is decided is decided by pure functions, one file each: who may refer to what ([`grants`]), which Secret pulls
+//! what ([`pull_secrets`]), which Releases a Target gets ([`resolver`]), the RenderTask of a Release
+//! ([`release_task`]) and of the bootstrap chart ([`bootstrap`], [`blueprints`]), what a RenderTask has come to ([`task_state`]),
+//! which Targets a Profile matches ([`profile_bindings`]), when a pushed chart may be deleted ([`artifacts`]), what
+//! keeps an object from vanishing ([`references`]), and the conditions of each kind ([`conditions`]) with a Target's
+//! status ([`target_status`]). None of them knows a client, a store or a clock.
+
+pub mod artifacts;
+pub mod blueprints;
+pub mod bootstrap;
+pub mod canonical;
+pub mod conditions;
+pub mod grants;
+pub mod profile_bindings;
+pub mod pull_secrets;
+pub mod references;
+pub mod release_task;
+pub mod resolver;
+pub mod target_status;
+pub mod task_owner;
+pub mod task_state;
+
+#[cfg(test)]
+mod test_objects;

@@ -1,0 +1,144 @@
+//! What a RenderTask has come to, from its status.
+
+use crate::api::TaskStatus;
+use crate::conditions::{self, Reason, kinds};
+
+/// What a RenderTask has come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskState {
+    /// It is on its way, or waits for something.
+    Pending {
+        /// What for.
+        message: String,
+    },
+    /// The chart is in the registry.
+    Rendered {
+        /// Where: `oci://host/path:tag`.
+        chart_url: String,
+        /// The digest of its manifest; other renderers report none.
+        digest: Option<String>,
+    },
+    /// It failed for good.
+    Failed {
+        /// The task's reason.
+        reason: String,
+        /// The task's message.
+        message: String,
+    },
+}
+
+impl TaskState {
+    /// From the status of a task that there is; `chart_url` is where it pushes to.
+    pub fn of(status: Option<&TaskStatus>, chart_url: &str) -> Self {
+        let pending = |message: &str| Self::Pending {
+            message: message.to_owned(),
+        };
+        let Some(status) = status else {
+            return pending("the RenderTask was created");
+        };
+        let condition = |kind| conditions::find(&status.conditions, kind).filter(|one| one.status == "True");
+        if let Some(failed) = condition(kinds::JOB_FAILED) {
+            return Self::Failed {
+                reason: failed.reason.clone(),
+                message: failed.message.clone(),
+            };
+        }
+        if condition(kinds::JOB_SUCCEEDED).is_some() {
+            // A digest may come for a while after success; Ready=Unknown says that it still may.
+            let ready = conditions::find(&status.conditions, kinds::READY);
+            let awaits = status.digest.is_none() && ready.is_some_and(|ready| ready.status == "Unknown");
+            if awaits {
+                return pending("the chart's digest is not known yet");
+            }
+            return Self::Rendered {
+                chart_url: status.chart_url.clone().unwrap_or_else(|| chart_url.to_owned()),
+                digest: status.digest.clone(),
+            };
+        }
+        match conditions::find(&status.conditions, kinds::JOB_SCHEDULED) {
+            Some(scheduled) if scheduled.message.is_empty() => pending(&scheduled.reason),
+            Some(scheduled) => pending(&format!("{}: {}", scheduled.reason, scheduled.message)),
+            None => pending("the RenderTask was created"),
+        }
+    }
+
+    /// Whether another chart is at the tag.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Failed { reason, .. } if reason == Reason::Conflict.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conditions::{State, merge};
+    use jiff::Timestamp;
+
+    const URL: &str = "oci://h.example/a:1";
+
+    fn of(state: &State, digest: Option<&str>) -> TaskState {
+        let status = TaskStatus {
+            conditions: merge(&[], &state.findings(), Some(1), Timestamp::UNIX_EPOCH),
+            digest: digest.map(str::to_owned),
+            ..TaskStatus::default()
+        };
+        TaskState::of(Some(&status), URL)
+    }
+
+    #[test]
+    fn each_state_of_a_task_is_read() {
+        let pending = |message: &str| TaskState::Pending {
+            message: message.into(),
+        };
+        let rendered = |digest: Option<&str>| TaskState::Rendered {
+            chart_url: URL.into(),
+            digest: digest.map(str::to_owned),
+        };
+        let message = || "m".to_owned();
+        let table = [
+            (
+                State::NotScheduled {
+                    reason: Reason::PushSecretNotFound,
+                    message: message(),
+                },
+                None,
+                pending("PushSecretNotFound: m"),
+            ),
+            (
+                State::Scheduled {
+                    message: String::new(),
+                },
+                None,
+                pending("JobScheduled"),
+            ),
+            (
+                State::Succeeded { message: message() },
+                Some("sha256:1"),
+                rendered(Some("sha256:1")),
+            ),
+            (
+                State::AwaitingDigest,
+                None,
+                pending("the chart's digest is not known yet"),
+            ),
+            (State::WithoutDigest, None, rendered(None)),
+            (
+                State::Failed {
+                    reason: Reason::Conflict,
+                    message: message(),
+                },
+                None,
+                TaskState::Failed {
+                    reason: "Conflict".into(),
+                    message: message(),
+                },
+            ),
+        ];
+        for (state, digest, expected) in table {
+            assert_eq!(of(&state, digest), expected, "{state:?}");
+            let is_conflict = state.summary() == kinds::JOB_FAILED;
+            assert_eq!(of(&state, digest).is_conflict(), is_conflict, "{state:?}");
+        }
+        assert_eq!(TaskState::of(None, URL), pending("the RenderTask was created"));
+    }
+}
