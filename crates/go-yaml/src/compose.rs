@@ -56,10 +56,20 @@ pub fn parse_document(source: &Arc<Source>, class: Class, limits: &Limits) -> Re
 /// # Errors
 /// As [`parse`].
 pub fn parse_all(source: &Arc<Source>, class: Class, limits: &Limits) -> Result<Vec<Node>> {
+    let documents = parse_all_documents(source, class, limits)?;
+    Ok(documents.into_iter().map(|document| document.root).collect())
+}
+
+/// As [`parse_all`], with the keys that stand twice.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_all_documents(source: &Arc<Source>, class: Class, limits: &Limits) -> Result<Vec<Document>> {
     let mut reader = Reader::new(source, class, limits)?;
     let mut all = Vec::new();
     while let Some(root) = reader.next_document()? {
-        all.push(root);
+        let duplicates = std::mem::take(&mut reader.duplicates);
+        all.push(Document { root, duplicates });
     }
     Ok(all)
 }

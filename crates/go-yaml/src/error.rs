@@ -438,6 +438,18 @@ pub struct DuplicateKey {
 }
 
 impl DuplicateKey {
+    /// The same in a text of which the one that was read is a part that starts at an offset.
+    #[must_use]
+    pub fn within(self, whole: &Arc<Source>, offset: usize) -> Self {
+        let Span { start, end } = self.location.span;
+        let start_line = whole.position(u32::try_from(offset).unwrap_or(u32::MAX)).line;
+        Self {
+            location: Location::new(whole, Span::new(start as usize + offset, end as usize + offset)),
+            previous_line: self.previous_line + start_line - 1,
+            ..self
+        }
+    }
+
     /// As a warning.
     pub fn to_diagnostic(&self, class: Class) -> Diagnostic {
         let Self {

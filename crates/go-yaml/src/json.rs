@@ -6,12 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
-use solar_diagnostics::source::{Source, Span};
+use solar_diagnostics::source::{Location, Source, Span};
 use solar_diagnostics::value::Number;
 use solar_go_json::{Member, Piece};
 
-use super::{Entry, Kind, Limits, Node};
+use super::{Document, DuplicateKey, Entry, Kind, Limits, Node};
 
 /// The document, when the whole text is JSON within the limits; else nothing, and a YAML
 /// reader may say what is wrong. Of equal keys the last wins. A lone surrogate becomes
@@ -22,6 +23,37 @@ pub fn parse_json(source: &Source, limits: &Limits) -> Option<Node> {
         return None;
     }
     solar_go_json::read(text.as_bytes(), json_limits(limits), node).ok()
+}
+
+/// As [`parse_json`], with the keys that stand twice in a map.
+pub fn parse_json_document(source: &Arc<Source>, limits: &Limits) -> Option<Document> {
+    let text = source.text();
+    if text.len() > limits.bytes {
+        return None;
+    }
+    let mut duplicates = Vec::new();
+    let make = |piece: Piece<'_, Node>, span: Range<usize>| {
+        if let Piece::Map(members) = &piece {
+            note_duplicates(source, members, &mut duplicates);
+        }
+        node(piece, span)
+    };
+    let root = solar_go_json::read(text.as_bytes(), json_limits(limits), make).ok()?;
+    Some(Document { root, duplicates })
+}
+
+fn note_duplicates(source: &Arc<Source>, members: &[Member<'_, Node>], out: &mut Vec<DuplicateKey>) {
+    let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
+    for member in members {
+        let span = Span::new(member.key_span.start, member.key_span.end);
+        if let Some(previous) = seen.insert(&member.key, span) {
+            out.push(DuplicateKey {
+                key: member.key.to_string(),
+                location: Location::new(source, span),
+                previous_line: source.position(previous.start).line,
+            });
+        }
+    }
 }
 
 /// The JSON value that begins at a byte, and the byte behind it; whatever follows is not looked

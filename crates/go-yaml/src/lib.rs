@@ -41,11 +41,11 @@ mod scan_tag;
 mod style;
 mod write;
 
-pub use compose::{Document, parse, parse_all, parse_document};
+pub use compose::{Document, parse, parse_all, parse_all_documents, parse_document};
 pub use dialect::{Dialect, Options};
 pub use error::{DuplicateKey, Flow, InvalidKey, Named, Result, Tab, YamlError, YamlErrorKind};
 pub use flow::write_flow;
-pub use json::{parse_json, parse_json_prefix};
+pub use json::{parse_json, parse_json_document, parse_json_prefix};
 pub use node::{Entry, Kind, Node};
 pub use outline::{TopEntry, outline};
 pub use raw::Limits;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::source::{Location, Source, Span};
 use crate::value::{Map, Number, Value};
-use crate::yaml::{self, YamlError};
+use crate::yaml::{self, DuplicateKey, Node, YamlError};
 
 /// Maps are merged, everything else is replaced, as Helm's `MergeMaps` does.
 pub fn merge(base: &mut Map, over: Map) {
@@ -45,6 +45,14 @@ pub enum ValuesFileError {
 /// # Errors
 /// The first mistake, with its location.
 pub fn load(source: &Arc<Source>) -> Result<Map, ValuesFileError> {
+    load_noting(source, &mut Vec::new())
+}
+
+/// As [`load`], with the keys that stand twice in a map of one document.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_noting(source: &Arc<Source>, duplicates: &mut Vec<DuplicateKey>) -> Result<Map, ValuesFileError> {
     let mut values = Map::default();
     for range in documents(source)? {
         let start = range.start;
@@ -52,15 +60,21 @@ pub fn load(source: &Arc<Source>) -> Result<Map, ValuesFileError> {
             true => Arc::clone(source),
             false => Source::new(source.name(), source.text().get(range).unwrap_or("")),
         };
-        let document = load_document(&piece).map_err(|error| error.within(source, start))?;
-        merge(&mut values, document);
+        let document = yaml::parse_document(&piece, Class::Values, &yaml::Limits::default())
+            .map_err(|error| ValuesFileError::Syntax(error).within(source, start))?;
+        duplicates.extend(
+            document
+                .duplicates
+                .into_iter()
+                .map(|one| one.within(source, start)),
+        );
+        let map = map_of(document.root, &piece).map_err(|error| error.within(source, start))?;
+        merge(&mut values, map);
     }
     Ok(values)
 }
 
-fn load_document(source: &Arc<Source>) -> Result<Map, ValuesFileError> {
-    let node =
-        yaml::parse(source, Class::Values, &yaml::Limits::default()).map_err(ValuesFileError::Syntax)?;
+fn map_of(node: Node, source: &Arc<Source>) -> Result<Map, ValuesFileError> {
     let span = node.span;
     match floats(node.into_value()) {
         Some(Value::Null) => Ok(Map::default()),

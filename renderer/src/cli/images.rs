@@ -28,6 +28,7 @@ fn run(args: &ImagesArgs, context: &Context<'_>) -> Result<CommandResult> {
         &args.release,
         &args.cluster,
         args.frozen,
+        &args.limits,
         context,
     )?;
     let loaded = super::fetch::load(&path, &args.fetch, context)?;

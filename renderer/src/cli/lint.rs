@@ -187,7 +187,7 @@ fn is_drawn(one: &Finding) -> bool {
 
 fn options(args: &LintArgs, context: &Context<'_>) -> Result<LintOptions> {
     let capabilities = Capabilities::with(Some(&args.kube_version), &[])?;
-    let (values, places) = merged(&args.values)?;
+    let (values, places) = merged(&args.values, context)?;
     Ok(LintOptions {
         values,
         places,

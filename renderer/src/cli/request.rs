@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::args::limits::LimitFlags;
 use super::args::rendering::{ClusterFlags, ReleaseFlags, ValueFlags};
 use super::context::Context;
 use super::csv;
@@ -29,6 +30,7 @@ pub(crate) fn request_of(
     release: &ReleaseFlags,
     cluster: &ClusterFlags,
     frozen: bool,
+    limits: &LimitFlags,
     context: &Context<'_>,
 ) -> Result<(PathBuf, RenderRequest)> {
     let api_versions = csv::fields("--api-versions", &cluster.api_versions)?;
@@ -42,8 +44,8 @@ pub(crate) fn request_of(
     } else {
         (Arc::new(System), None)
     };
-    let (name, chart) = name_and_chart(words, release, &world, seed)?;
-    let (values, places) = merged(values)?;
+    let (name, chart) = name_and_chart(words, release, &world, (seed, &limits.limits()))?;
+    let (values, places) = merged(values, context)?;
     check_name(&name)?;
     let request = RenderRequest {
         values,
@@ -59,13 +61,13 @@ pub(crate) fn request_of(
         world,
         seed,
         lint: false,
-        limits: Limits::default(),
+        limits: limits.limits(),
     };
     Ok((PathBuf::from(chart), request))
 }
 
 /// The values of all flags together, and where they stand.
-pub(crate) fn merged(values: &ValueFlags) -> Result<(Map, ValueOrigins)> {
+pub(crate) fn merged(values: &ValueFlags, context: &Context<'_>) -> Result<(Map, ValueOrigins)> {
     let options = ValuesOptions {
         files: csv::fields("--values", &values.values)?,
         json: values.set_json.clone(),
@@ -74,7 +76,11 @@ pub(crate) fn merged(values: &ValueFlags) -> Result<(Map, ValueOrigins)> {
         from_file: values.set_file.clone(),
         literal: values.set_literal.clone(),
     };
-    options.merge(&mut std::io::stdin())
+    let (values, places) = options.merge(&mut std::io::stdin())?;
+    for warning in places.warnings() {
+        context.printer.warn(&warning);
+    }
+    Ok((values, places))
 }
 
 /// The name is given, made by a template, or Helm's.
@@ -82,7 +88,7 @@ fn name_and_chart<'a>(
     words: &'a [String],
     release: &ReleaseFlags,
     world: &Arc<dyn World>,
-    seed: Option<u64>,
+    (seed, limits): (Option<u64>, &Limits),
 ) -> Result<(String, &'a str)> {
     let usage = |message: String| Err(Diagnostics::from(Diagnostic::error(Class::Usage, message)));
     match words {
@@ -94,7 +100,7 @@ fn name_and_chart<'a>(
         }
         [name, chart] => Ok((name.clone(), chart)),
         [chart] if !release.name_template.is_empty() => {
-            let name = name_from_template(&release.name_template, world, seed)?;
+            let name = name_from_template(&release.name_template, world, seed, limits)?;
             Ok((name, chart))
         }
         [chart] => Ok((DEFAULT_NAME.to_owned(), chart)),

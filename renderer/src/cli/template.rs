@@ -137,11 +137,11 @@ fn request(args: &TemplateArgs, context: &Context<'_>) -> Result<(PathBuf, Rende
         &args.release,
         &args.cluster,
         args.frozen,
+        &args.limits,
         context,
     )?;
     let request = RenderRequest {
         skip_schema: args.skip_schema_validation,
-        limits: args.limits.limits(),
         ..request
     };
     Ok((chart, request))

@@ -10,7 +10,7 @@ use crate::decode::{Decoder, ObjectNode};
 use crate::diag::{Class, Diagnostic, Result, did_you_mean};
 use crate::source::{Location, Source, Span};
 use crate::value::{Map, Number, Value};
-use crate::yaml::{self, Kind, Node};
+use crate::yaml::{self, Document, Kind, Node};
 
 /// The largest config, in bytes: a Secret in Kubernetes holds 1 MiB, a laptop's file may be a little larger.
 pub const MAX_CONFIG_BYTES: usize = 8 * 1024 * 1024;
@@ -29,13 +29,13 @@ pub fn parse(source: &Arc<Source>) -> Result<Config> {
         depth: MAX_CONFIG_DEPTH,
         nodes: MAX_CONFIG_NODES,
     };
-    let documents = match yaml::parse_json(source, &limits) {
-        Some(node) => vec![node],
-        None => yaml::parse_all(source, Class::Config, &limits)?,
+    let documents = match yaml::parse_json_document(source, &limits) {
+        Some(document) => vec![document],
+        None => yaml::parse_all_documents(source, Class::Config, &limits)?,
     };
     let mut documents = documents.into_iter();
-    let node = match documents.next() {
-        Some(node) if !matches!(node.kind, Kind::Null) => node,
+    let Document { root, duplicates } = match documents.next() {
+        Some(document) if !matches!(document.root.kind, Kind::Null) => document,
         _ => {
             let empty = Diagnostic::error(Class::Config, format!("{} is empty", source.name()));
             return Err(empty
@@ -46,11 +46,17 @@ pub fn parse(source: &Arc<Source>) -> Result<Config> {
     if let Some(second) = documents.next() {
         let message = "a config is one document, and a second one starts here";
         return Err(Diagnostic::error(Class::Config, message)
-            .at(Location::new(source, second.span))
+            .at(Location::new(source, second.root.span))
             .into());
     }
     let mut decoder = Decoder::new(source, Class::Config);
-    let config = top(&mut decoder, &node);
+    for one in &duplicates {
+        let message = format!("duplicate key `{}`", one.key);
+        decoder.report(one.location.span, message, |found| {
+            found.note(format!("it is set on line {} already", one.previous_line))
+        });
+    }
+    let config = top(&mut decoder, &root);
     decoder.finish(config)
 }
 

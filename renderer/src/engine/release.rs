@@ -78,7 +78,12 @@ pub fn check_name(name: &str) -> Result<()> {
 ///
 /// # Errors
 /// Class template.
-pub fn name_from_template(text: &str, world: &Arc<dyn World>, seed: Option<u64>) -> Result<String> {
+pub fn name_from_template(
+    text: &str,
+    world: &Arc<dyn World>,
+    seed: Option<u64>,
+    limits: &Limits,
+) -> Result<String> {
     const NAME: &str = "name-template";
     let run = || {
         let source = Source::new("--name-template", text);
@@ -89,7 +94,6 @@ pub fn name_from_template(text: &str, world: &Arc<dyn World>, seed: Option<u64>)
         for tree in trees {
             set.add(tree);
         }
-        let limits = Limits::default();
         let _limited = limits.hold();
         let context = Context::new(Arc::clone(world), seed, false);
         let mut run = limits.on(Run::new(functions(), &set, context));
@@ -148,9 +152,14 @@ mod tests {
     #[test]
     fn a_name_can_be_a_template() {
         let world: Arc<dyn World> = Arc::new(Fixed::default());
-        let name = name_from_template("x-{{ \"abc\" | printf \"%.2s\" }}", &world, Some(1));
+        let name = name_from_template(
+            "x-{{ \"abc\" | printf \"%.2s\" }}",
+            &world,
+            Some(1),
+            &Limits::default(),
+        );
         assert_eq!(name.unwrap(), "x-ab");
-        assert!(name_from_template("{{ nope }}", &world, None).is_err());
-        assert!(name_from_template("{{ index 1 2 }}", &world, None).is_err());
+        assert!(name_from_template("{{ nope }}", &world, None, &Limits::default()).is_err());
+        assert!(name_from_template("{{ index 1 2 }}", &world, None, &Limits::default()).is_err());
     }
 }

@@ -7,18 +7,17 @@ use crate::gotext::runes::{
 };
 use crate::template::{Call, FuncError, Str, Val};
 
-/// The characters with their bytes; each byte that is not UTF-8 is a U+FFFD.
-pub(super) fn runes(text: &Str) -> Vec<(char, &[u8])> {
-    let mut out = Vec::with_capacity(text.len());
-    for chunk in text.as_bytes().utf8_chunks() {
+/// The characters with their bytes; each byte that is not UTF-8 is a U+FFFD. One by one: all of a long text take many
+/// times its memory.
+pub(super) fn runes(text: &Str) -> impl Iterator<Item = (char, &[u8])> {
+    text.as_bytes().utf8_chunks().flat_map(|chunk| {
         let valid = chunk.valid();
-        out.extend(valid.char_indices().map(|(place, c)| {
+        let characters = valid.char_indices().map(|(place, c)| {
             let bytes = valid.as_bytes().get(place..place + c.len_utf8());
             (c, bytes.unwrap_or_default())
-        }));
-        out.extend(chunk.invalid().chunks(1).map(|byte| ('\u{fffd}', byte)));
-    }
-    out
+        });
+        characters.chain(chunk.invalid().chunks(1).map(|byte| ('\u{fffd}', byte)))
+    })
 }
 
 pub(super) fn upper(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
@@ -210,7 +209,7 @@ fn is_letter(c: char) -> bool {
 impl<'a> Words<'a> {
     fn new(text: &'a Str, connector: u8) -> Self {
         Self {
-            chars: runes(text),
+            chars: runes(text).collect(),
             place: 0,
             connector,
             out: Vec::with_capacity(text.len() + 8),

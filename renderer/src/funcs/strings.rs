@@ -115,7 +115,7 @@ fn trim_all(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
 
 /// Without the characters at both ends; a byte that is not UTF-8 counts as U+FFFD.
 fn trimmed(text: &Str, drop: impl Fn(char) -> bool) -> Str {
-    let runes = case::runes(text);
+    let runes: Vec<_> = case::runes(text).collect();
     let kept = |(c, _): &&(char, &[u8])| !drop(*c);
     let width = |skipped: &[(char, &[u8])]| skipped.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
     let Some(first) = runes.iter().position(|rune| kept(&rune)) else {

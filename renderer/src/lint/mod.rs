@@ -25,6 +25,7 @@ pub mod rules;
 mod schema;
 mod templates;
 pub mod undefined;
+mod unread;
 mod url_validation;
 mod values;
 

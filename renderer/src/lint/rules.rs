@@ -117,6 +117,7 @@ rules! {
     CHART_VERSION_STRICT: "chart-version-strict", Warning, Helm, ChartYaml, "`version` is not a strict semantic version (three numbers, no `v`).";
     VALUES_FILE: "values-file", Info, Helm, Values, "The chart has no values.yaml.";
     VALUES_SYNTAX: "values-syntax", Error, Helm, Values, "values.yaml is not YAML, or not a map.";
+    DUPLICATE_KEY: "duplicate-key", Warning, Ours, Values, "A key stands twice in a map of values.yaml; the last one counts.";
     VALUES_SCHEMA: "values-schema", Error, HelmAndOurs, Values, "Values violate values.schema.json of the chart or of a dependency.";
     TEMPLATES_FOLDER: "templates-folder", Warning, Helm, Templates, "The chart has no templates folder.";
     TEMPLATES_NOT_A_FOLDER: "templates-not-a-folder", Error, Helm, Templates, "`templates` is not a directory.";
@@ -131,6 +132,7 @@ rules! {
     MATCH_SELECTOR: "match-selector", Error, Helm, Templates, "A workload has neither `matchLabels` nor `matchExpressions` in its selector.";
     LIST_ANNOTATIONS: "list-annotations", Error, Helm, Templates, "An item of a List has `helm.sh/resource-policy`, which has no effect there.";
     UNDEFINED_VALUE: "undefined-value", Warning, Ours, Templates, "A template uses a value that no values file sets and that has no default.";
+    UNREAD_VALUE: "unread-value", Warning, Ours, Templates, "A value is given that nothing in the chart names, and values.yaml has a similar name that templates use.";
     DEPENDENCY_UNDECLARED: "dependency-undeclared", Error, Helm, Dependencies, "`charts/` holds a chart that Chart.yaml does not declare.";
     DEPENDENCY_UNIQUE: "dependency-unique", Error, Helm, Dependencies, "Two dependencies have the same name or alias.";
     DEPENDENCY_MISSING: "dependency-missing", Warning, Helm, Dependencies, "`charts/` lacks a chart that Chart.yaml declares.";

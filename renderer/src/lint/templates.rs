@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::lenient_values::prepare_as_found;
 use super::linted_chart::{EntryKind, LintedChart};
 use super::schema::{Checked, helm_message};
-use super::{Finding, LintOptions, Linter, Rule, chartfile, objects, rules, undefined};
+use super::{Finding, LintOptions, Linter, Rule, chartfile, objects, rules, undefined, unread};
 use crate::chart::load::Loaded;
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::engine::release::Release;
@@ -68,6 +68,7 @@ pub(super) fn check(place: &LintedChart, options: &LintOptions, linter: &mut Lin
         // Helm ends here, and users would come back for what the templates have.
         helms = false;
     }
+    unread::check(chart, options, linter);
     if let Some(ran) = run(&prepared, options, linter, helms) {
         if helms && ran.is_whole {
             each_template(chart, &ran.output, options, linter);

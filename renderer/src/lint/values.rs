@@ -28,8 +28,10 @@ pub(super) fn check(place: &LintedChart, options: &LintOptions, linter: &mut Lin
         linter.report(FILE, &rules::VALUES_SYNTAX, Some(words));
         return;
     };
+    let mut duplicates = Vec::new();
     let read = match source {
-        Ok(source) => values_file::load(&source).map_err(|error| (helm_syntax(&error), error.into())),
+        Ok(source) => values_file::load_noting(&source, &mut duplicates)
+            .map_err(|error| (helm_syntax(&error), error.into())),
         Err(problem) => Err((unreadable(&problem), problem)),
     };
     let values = match read {
@@ -43,6 +45,9 @@ pub(super) fn check(place: &LintedChart, options: &LintOptions, linter: &mut Lin
             return;
         }
     };
+    for one in duplicates {
+        linter.own(FILE, &rules::DUPLICATE_KEY, one.to_diagnostic(Class::Values));
+    }
     let Some(Ok(schema)) = place.text("values.schema.json", Class::Values) else {
         return;
     };

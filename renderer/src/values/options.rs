@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::set::{Meaning, PaddingBudget, floats, set};
 use super::value_origins::ValueOrigins;
+use crate::chart::values_file::load_noting;
 pub use crate::chart::values_file::{load, merge};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
@@ -55,8 +56,10 @@ impl ValuesOptions {
         let (mut values, mut places) = (Map::default(), ValueOrigins::default());
         for path in files {
             let source = read(path, stdin)?;
-            merge(&mut values, load(&source)?);
+            let mut duplicates = Vec::new();
+            merge(&mut values, load_noting(&source, &mut duplicates)?);
             places.file(&source);
+            places.duplicates(duplicates);
         }
         let budget = &mut PaddingBudget::default();
         for given in json {

@@ -10,14 +10,17 @@ use std::sync::Arc;
 
 use super::set::{Meaning, PaddingBudget, set};
 use crate::chart::values_file::documents;
-use crate::diag::Class;
+use crate::diag::{Class, Diagnostic};
 use crate::source::{Location, Source, Span};
 use crate::value::{Map, Value};
-use crate::yaml::{self, Kind, Node};
+use crate::yaml::{self, DuplicateKey, Kind, Node};
 
 /// What values are made of, what counts least first.
 #[derive(Debug, Clone, Default)]
-pub struct ValueOrigins(Vec<Given>);
+pub struct ValueOrigins {
+    given: Vec<Given>,
+    duplicates: Vec<DuplicateKey>,
+}
 
 #[derive(Clone)]
 enum Given {
@@ -40,18 +43,30 @@ pub type Defaults<'a> = (usize, &'a Arc<Source>);
 
 impl ValueOrigins {
     pub(super) fn file(&mut self, source: &Arc<Source>) {
-        self.0.push(Given::File(Arc::clone(source)));
+        self.given.push(Given::File(Arc::clone(source)));
+    }
+
+    pub(super) fn duplicates(&mut self, found: Vec<DuplicateKey>) {
+        self.duplicates.extend(found);
+    }
+
+    /// What the user should know: keys that stand twice in a file, of which the last one counts, as in Helm.
+    pub fn warnings(&self) -> impl Iterator<Item = Diagnostic> {
+        self.duplicates.iter().map(|one| one.to_diagnostic(Class::Values))
     }
 
     pub(super) fn flag(&mut self, flag: &'static str, text: &str) {
         let text = text.to_owned();
-        self.0.push(Given::Flag { flag, text });
+        self.given.push(Given::Flag { flag, text });
     }
 
     /// For one question after the other: each text is read once.
     pub fn search(&self) -> OriginSearch<'_> {
         let read = RefCell::default();
-        OriginSearch { given: &self.0, read }
+        OriginSearch {
+            given: &self.given,
+            read,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use clap::{Args, ValueHint};
 
 use super::fetch::FetchFlags;
+use super::limits::LimitFlags;
 use super::rendering::{ClusterFlags, ReleaseFlags, ValueFlags};
 
 /// `images`
@@ -29,6 +30,8 @@ pub(crate) struct ImagesArgs {
     pub(crate) release: ReleaseFlags,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
+    #[command(flatten)]
+    pub(crate) limits: LimitFlags,
     #[command(flatten)]
     pub(crate) fetch: FetchFlags,
 }
