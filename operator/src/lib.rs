@@ -5,22 +5,18 @@
 //!
 //! - [`cli`][]: the command line
 //! - [`controllers`][]: what is done for each kind
-//! - [`runtime`][]: watches, work queue, workers, leader election, health and metrics
 //! - [`jobs`][]: Jobs with one container that reports a result
-//! - [`conditions`][]: the state of a Job-backed resource, and its conditions
-//! - [`views`][]: what is decoded of other kinds' objects
+//! - [`runtime`][]: one for all controllers: watches, stores, work queues, leader election, health and metrics
 //! - [`api`][]: the resources and their CRDs
 //! - [`names`][]: names and labels
 //! - [`yaml`][]: JSON to YAML
 
 pub mod api;
 pub mod cli;
-pub mod conditions;
 pub mod controllers;
 pub mod jobs;
 pub mod names;
 pub mod runtime;
-pub mod views;
 pub mod yaml;
 
 #[cfg(test)]

@@ -9,13 +9,16 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use sha2::{Digest as _, Sha256};
 
-use super::{GROUP, RUN_ANNOTATION};
+use super::{GROUP, REQUESTED_AT_ANNOTATION, RUN_ANNOTATION};
 
-/// The longest value of an annotation that is kept as it is, in bytes; of a longer one the hash is kept, so that a
-/// change still shows.
-const MAX_ANNOTATION: usize = 256;
+/// The longest text that is kept as it is, in bytes; of a longer one the hash is kept, so that a change still shows.
+const MAX_TEXT: usize = 256;
 /// The same for the annotation that the operator writes itself: it quotes another one, escaped.
 const MAX_RUN_ANNOTATION: usize = 4096;
+/// How many annotations of this group are kept.
+const MAX_ANNOTATIONS: usize = 16;
+/// How many labels are kept.
+const MAX_LABELS: usize = 128;
 
 /// What is kept of any object's metadata.
 #[derive(Default, Deserialize)]
@@ -31,10 +34,22 @@ struct Kept {
     owner_references: Option<Vec<OwnerReference>>,
     #[serde(deserialize_with = "own_annotations")]
     annotations: Option<BTreeMap<String, String>>,
+    #[serde(deserialize_with = "bounded_labels")]
+    labels: Option<BTreeMap<String, String>>,
+    finalizers: Option<Vec<String>>,
 }
 
 /// An object's metadata without labels, finalizers, managed fields and others' annotations.
-pub fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
+pub(crate) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
+    Ok(ObjectMeta {
+        labels: None,
+        finalizers: None,
+        ..with_labels(deserializer)?
+    })
+}
+
+/// An object's metadata without managed fields and others' annotations.
+pub(crate) fn with_labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
     let Kept {
         name,
         namespace,
@@ -45,6 +60,8 @@ pub fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta
         deletion_timestamp,
         owner_references,
         annotations,
+        labels,
+        finalizers,
     } = Kept::deserialize(deserializer)?;
     Ok(ObjectMeta {
         name,
@@ -56,55 +73,75 @@ pub fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta
         deletion_timestamp,
         owner_references,
         annotations,
+        labels,
+        finalizers,
         ..ObjectMeta::default()
     })
 }
 
-/// The annotations of this group.
+/// The annotations of this group, and Flux' request to reconcile; so many at most.
 fn own_annotations<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<BTreeMap<String, String>>, D::Error> {
-    struct Own;
+    let keep = |kept: &BTreeMap<_, _>, key: &str| is_own(key) && kept.len() < MAX_ANNOTATIONS;
+    deserializer.deserialize_any(Pairs(keep, bounded_annotation))
+}
 
-    impl<'de> Visitor<'de> for Own {
-        type Value = Option<BTreeMap<String, String>>;
+/// Labels; of an object with more than any sane one has, the first of them.
+fn bounded_labels<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<BTreeMap<String, String>>, D::Error> {
+    let keep = |kept: &BTreeMap<_, _>, _: &str| kept.len() < MAX_LABELS;
+    deserializer.deserialize_any(Pairs(keep, |_: &str, value: String| value))
+}
 
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("annotations")
-        }
+/// Decodes those pairs of a map that the first function wants, and puts values through the second one.
+struct Pairs<K, V>(K, V);
 
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok(None)
-        }
+impl<'de, K, V> Visitor<'de> for Pairs<K, V>
+where
+    K: Fn(&BTreeMap<String, String>, &str) -> bool,
+    V: Fn(&str, String) -> String,
+{
+    type Value = Option<BTreeMap<String, String>>;
 
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut kept = BTreeMap::new();
-            while let Some(key) = map.next_key::<String>()? {
-                if is_own(&key) {
-                    let value = bounded(&key, map.next_value()?);
-                    kept.insert(key, value);
-                } else {
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-            Ok((!kept.is_empty()).then_some(kept))
-        }
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map of strings")
     }
 
-    deserializer.deserialize_any(Own)
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut kept = BTreeMap::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if (self.0)(&kept, &key) {
+                let value = (self.1)(&key, map.next_value()?);
+                kept.insert(key, value);
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok((!kept.is_empty()).then_some(kept))
+    }
 }
 
 fn is_own(key: &str) -> bool {
-    key.strip_prefix(GROUP).is_some_and(|rest| rest.starts_with('/'))
+    let of_group = key.strip_prefix(GROUP).is_some_and(|rest| rest.starts_with('/'));
+    of_group || key == REQUESTED_AT_ANNOTATION
 }
 
-fn bounded(key: &str, value: String) -> String {
-    let limit = if key == RUN_ANNOTATION {
-        MAX_RUN_ANNOTATION
-    } else {
-        MAX_ANNOTATION
-    };
-    if value.len() <= limit {
+fn bounded_annotation(key: &str, value: String) -> String {
+    if key == RUN_ANNOTATION && value.len() <= MAX_RUN_ANNOTATION {
+        return value;
+    }
+    bounded(value)
+}
+
+/// The text itself, or its hash when it is longer than a name, a time or a host.
+pub(crate) fn bounded(value: String) -> String {
+    if value.len() <= MAX_TEXT {
         return value;
     }
     format!("sha256:{}", hash(&value))
@@ -128,7 +165,7 @@ mod tests {
 
     #[test]
     fn only_own_annotations_are_kept_and_none_is_long() {
-        let long = "x".repeat(MAX_ANNOTATION + 1);
+        let long = "x".repeat(MAX_TEXT + 1);
         let text = format!(
             r#"{{"metadata":{{"name":"a","labels":{{"l":"1"}},"annotations":{{"other":"{long}","{RETRY_ANNOTATION}":"{long}",
             "{GROUP}/short":"s","{GROUP}.evil/x":"y"}}}}}}"#
@@ -148,5 +185,26 @@ mod tests {
             kept,
             "a change shows"
         );
+    }
+
+    #[test]
+    fn labels_and_own_annotations_are_bounded_in_number() {
+        #[derive(Deserialize)]
+        struct Labelled {
+            #[serde(deserialize_with = "with_labels")]
+            metadata: ObjectMeta,
+        }
+        let pairs = |prefix: &str| {
+            let pairs = (0..1000).map(|number| format!(r#""{prefix}{number}":"v""#));
+            pairs.collect::<Vec<_>>().join(",")
+        };
+        let (labels, annotations) = (pairs("l"), pairs(&format!("{GROUP}/a")));
+        let text = format!(
+            r#"{{"metadata":{{"labels":{{{labels}}},"annotations":{{{annotations}}},"finalizers":["f"]}}}}"#
+        );
+        let Labelled { metadata } = serde_json::from_str(&text).expect("metadata");
+        assert_eq!(metadata.labels.map(|all| all.len()), Some(MAX_LABELS));
+        assert_eq!(metadata.annotations.map(|all| all.len()), Some(MAX_ANNOTATIONS));
+        assert_eq!(metadata.finalizers, Some(vec!["f".to_owned()]));
     }
 }

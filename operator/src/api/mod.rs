@@ -4,7 +4,7 @@
 //! is, as kube's `DynamicType`. The CRDs come from these types and from nothing else.
 
 mod crd;
-mod metadata;
+pub(crate) mod metadata;
 pub mod pipeline;
 mod spec;
 mod status;
@@ -16,8 +16,9 @@ use kube::api::ObjectMeta;
 use kube::core::DynamicResourceScope;
 use serde::{Deserialize, Serialize};
 
+use crate::runtime::key::KindId;
+
 pub use crd::{crd, crds_yaml};
-pub use metadata::metadata;
 pub use spec::{IfExists, LocalReference, TaskSpec};
 pub use status::{Attempt, MAX_ATTEMPTS, OwnedReference, Run, TaskStatus};
 
@@ -27,6 +28,8 @@ pub const GROUP: &str = "solar.opendefense.cloud";
 pub const VERSION: &str = "v1alpha1";
 /// The annotation that asks for another run of a failed task: each new value is one.
 pub const RETRY_ANNOTATION: &str = "solar.opendefense.cloud/retry";
+/// Flux' annotation that asks for a reconcile: each new value is one.
+pub const REQUESTED_AT_ANNOTATION: &str = "reconcile.fluxcd.io/requestedAt";
 /// The annotation of a Job that holds the run it was made for, as JSON: what a status that was never written
 /// would have said.
 pub const RUN_ANNOTATION: &str = "solar.opendefense.cloud/run";
@@ -70,23 +73,36 @@ impl Scope {
 
     /// The kind's name.
     pub fn kind(self) -> &'static str {
-        match self {
-            Self::Namespaced => "RenderTask",
-            Self::Cluster => "ClusterRenderTask",
-        }
+        self.id().kind
     }
 
     /// The kind's name in URLs.
     pub fn plural(self) -> &'static str {
-        match self {
-            Self::Namespaced => "rendertasks",
-            Self::Cluster => "clusterrendertasks",
+        self.id().plural
+    }
+
+    /// The kind, as the runtime knows it.
+    pub const fn id(self) -> KindId {
+        let (kind, plural) = match self {
+            Self::Namespaced => ("RenderTask", "rendertasks"),
+            Self::Cluster => ("ClusterRenderTask", "clusterrendertasks"),
+        };
+        KindId {
+            kind,
+            group: GROUP,
+            version: VERSION,
+            plural,
+            namespaced: matches!(self, Self::Namespaced),
         }
     }
 
-    /// The scope of a kind of this group.
-    pub fn of_kind(kind: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.kind() == kind)
+    /// The scope of one of the two kinds.
+    pub fn of(kind: KindId) -> Self {
+        if kind.namespaced {
+            Self::Namespaced
+        } else {
+            Self::Cluster
+        }
     }
 }
 

@@ -13,14 +13,22 @@ use std::io::Write as _;
 use std::path::Path;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
+use hyper::Response;
 use hyper::header::{HeaderValue, USER_AGENT};
 use kube::Client;
+use kube::client::{ClientBuilder, DynBody};
 use solar_render::diag::{Class, Diagnostic, Diagnostics};
 use solar_render::source::Source;
 use solar_render::world::{System, World};
 
+use tower::BoxError;
+use tower::util::MapResultLayer;
+
 use crate::api;
+use crate::controllers;
+use crate::controllers::rendertask::TaskMetrics;
 use crate::runtime;
+use crate::runtime::Metrics;
 use args::{Cli, Command, Run};
 use settings::Environment;
 
@@ -136,22 +144,44 @@ async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
         }
         (Err(problems), _) | (_, Err(problems)) => return Err(problems),
     };
-    settings.settings.server = config.cluster_url.to_string();
+    settings.run.identity.server = config.cluster_url.to_string();
     // Who asks, for the API server's audit log and metrics.
     config.headers.push((USER_AGENT, HeaderValue::from_static(AGENT)));
-    let client = Client::try_from(config)
+    let metrics = Metrics::default();
+    let client = client(config, &metrics)
         .map_err(|error| Diagnostic::error(Class::Config, format!("the cluster's connection: {error}")))?;
-    runtime::run(client, settings)
-        .await
-        .map_err(|fault| explained(&fault).into())
+    let tasks = TaskMetrics::new(&metrics);
+    runtime::run(client, metrics, settings.run, |cx| {
+        controllers::all(cx, &settings.tasks, &tasks)
+    })
+    .await
+    .map_err(|error| explained(&error).into())
 }
 
-fn explained(fault: &runtime::RunError) -> Diagnostic {
-    match fault {
-        runtime::RunError::Selection(_) => Diagnostic::error(Class::Usage, fault.to_string())
+/// A client that counts what the API server refuses.
+fn client(config: kube::Config, metrics: &Metrics) -> Result<Client, kube::Error> {
+    type Answer = Result<Response<Box<DynBody>>, BoxError>;
+    let metrics = metrics.clone();
+    let count = MapResultLayer::new(move |answer: Answer| {
+        match &answer {
+            Ok(response) if response.status().is_client_error() || response.status().is_server_error() => {
+                metrics.api_error(Some(response.status().as_u16()));
+            }
+            Ok(_) => {}
+            Err(_) => metrics.api_error(None),
+        }
+        answer
+    });
+    Ok(ClientBuilder::try_from(config)?.with_layer(&count).build())
+}
+
+fn explained(error: &runtime::RunError) -> Diagnostic {
+    match error {
+        runtime::RunError::Selection(_) => Diagnostic::error(Class::Usage, error.to_string())
             .note("--label-selector and --field-selector are written as kubectl's -l and --field-selector")
             .hint("kubectl get rendertasks -A -l SELECTOR --field-selector SELECTOR tries them"),
-        _ => Diagnostic::error(Class::Io, fault.to_string()),
+        runtime::RunError::Controllers(_) => Diagnostic::error(Class::Internal, error.to_string()),
+        _ => Diagnostic::error(Class::Io, error.to_string()),
     }
 }
 

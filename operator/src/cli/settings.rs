@@ -11,8 +11,7 @@ use super::quantity;
 use crate::controllers::rendertask::Settings;
 use crate::jobs::JobSettings;
 use crate::names::{is_name, is_namespace};
-use crate::runtime::queue::Backoff;
-use crate::runtime::{LeaderSettings, RunSettings, Selection};
+use crate::runtime::{Backoff, Identity, LeaderSettings, Policy, RunSettings, Selection};
 
 /// The maximum of concurrent reconciles; each may hold a connection.
 const MAX_CONCURRENCY: u32 = 256;
@@ -32,6 +31,15 @@ pub(super) struct Environment {
     pub(super) identity: String,
 }
 
+/// All settings.
+#[derive(Debug, Clone)]
+pub(super) struct OperatorSettings {
+    /// Of the controllers of tasks.
+    pub(super) tasks: Settings,
+    /// Of the process.
+    pub(super) run: RunSettings,
+}
+
 /// Collects what is wrong.
 #[derive(Default)]
 struct Checker {
@@ -39,37 +47,42 @@ struct Checker {
 }
 
 /// Checks the arguments.
-pub(super) fn settings(args: &Run, around: &Environment) -> Result<RunSettings, Diagnostics> {
+pub(super) fn settings(args: &Run, around: &Environment) -> Result<OperatorSettings, Diagnostics> {
     let mut checker = Checker::default();
     let job = job(args, around, &mut checker);
     let backoff = backoff(args, &mut checker);
     let leader = leader(args, around, &mut checker);
-    let settings = RunSettings {
-        settings: Settings {
-            job,
-            require_registry_host: args.require_registry_host,
-            max_concurrent_jobs: checker.number("max-concurrent-jobs", &args.max_concurrent_jobs, 1, MAX_JOBS)
-                as usize,
-            instance: around.identity.clone(),
-            // Known with the connection.
-            server: String::new(),
-        },
+    let max_concurrent_jobs = checker.number("max-concurrent-jobs", &args.max_concurrent_jobs, 1, MAX_JOBS);
+    let run = RunSettings {
         selection: Selection {
             namespaces: once_each(words(&args.watch_namespaces)),
             labels: args.label_selector.clone().filter(|text| !text.is_empty()),
             fields: args.field_selector.clone().filter(|text| !text.is_empty()),
+            dependent_namespaces: vec![job.job_namespace.clone()],
         },
         leader,
-        backoff,
-        max_retries: checker.number("error-max-retries", &args.error_max_retries, 1, u32::MAX),
+        policy: Policy {
+            backoff,
+            max_retries: checker.number("error-max-retries", &args.error_max_retries, 1, u32::MAX),
+        },
         concurrency: checker.number("concurrency", &args.concurrency, 1, MAX_CONCURRENCY) as usize,
         metrics_address: checker.address("metrics-bind-address", &args.metrics_bind_address),
         health_address: checker.address("health-probe-bind-address", &args.health_probe_bind_address),
+        identity: Identity {
+            instance: around.identity.clone(),
+            // Known with the connection.
+            server: String::new(),
+        },
     };
-    for namespace in &settings.selection.namespaces {
+    for namespace in &run.selection.namespaces {
         checker.namespace("watch-namespaces", namespace);
     }
-    Diagnostics::or(checker.problems, settings)
+    let tasks = Settings {
+        job,
+        require_registry_host: args.require_registry_host,
+        max_concurrent_jobs: max_concurrent_jobs as usize,
+    };
+    Diagnostics::or(checker.problems, OperatorSettings { tasks, run })
 }
 
 fn job(args: &Run, around: &Environment, checker: &mut Checker) -> JobSettings {
@@ -353,7 +366,7 @@ mod tests {
     use super::*;
     use clap::Parser as _;
 
-    fn check(arguments: &[&str]) -> Result<RunSettings, Diagnostics> {
+    fn check(arguments: &[&str]) -> Result<OperatorSettings, Diagnostics> {
         let all = ["solar-operator"].iter().chain(arguments);
         let around = Environment {
             namespace: "solar-system".into(),
@@ -365,13 +378,19 @@ mod tests {
     #[test]
     fn the_defaults_are_right() {
         let settings = check(&[]).expect("settings");
-        assert_eq!(settings.settings.job.deadline_seconds, 900);
-        assert_eq!(settings.settings.job.permanent_exit_codes, [1, 2, 3, 4].into());
-        assert_eq!(settings.settings.job.job_namespace, "solar-system");
-        assert_eq!((settings.concurrency, settings.max_retries), (4, 10));
-        assert_eq!(settings.backoff.max, Duration::from_secs(60));
-        assert!(settings.leader.is_none());
-        assert_eq!(settings.metrics_address.map(|address| address.port()), Some(8080));
+        assert_eq!(settings.tasks.job.deadline_seconds, 900);
+        assert_eq!(settings.tasks.job.permanent_exit_codes, [1, 2, 3, 4].into());
+        assert_eq!(settings.tasks.job.job_namespace, "solar-system");
+        assert_eq!(
+            (settings.run.concurrency, settings.run.policy.max_retries),
+            (4, 10)
+        );
+        assert_eq!(settings.run.policy.backoff.max, Duration::from_secs(60));
+        assert!(settings.run.leader.is_none());
+        assert_eq!(
+            settings.run.metrics_address.map(|address| address.port()),
+            Some(8080)
+        );
     }
 
     #[test]
@@ -387,7 +406,7 @@ mod tests {
             "--health-probe-bind-address=:8081",
         ])
         .expect("settings");
-        let job = &settings.settings.job;
+        let job = &settings.tasks.job;
         assert_eq!(
             (&job.command, &job.args),
             (
@@ -396,8 +415,8 @@ mod tests {
             )
         );
         assert_eq!(job.image_pull_secrets, ["a", "b"]);
-        assert_eq!(settings.metrics_address, None);
-        let leader = settings.leader.expect("leader election");
+        assert_eq!(settings.run.metrics_address, None);
+        let leader = settings.run.leader.expect("leader election");
         assert_eq!(
             (leader.namespace.as_str(), leader.lease_duration.as_secs()),
             ("solar-system", 15)
@@ -437,7 +456,7 @@ mod tests {
     #[test]
     fn another_renderers_exit_codes_mean_nothing() {
         let settings = check(&["--permanent-exit-codes="]).expect("settings");
-        assert!(settings.settings.job.permanent_exit_codes.is_empty());
+        assert!(settings.tasks.job.permanent_exit_codes.is_empty());
     }
 
     /// The operator once began, and the API server refused every pod.
@@ -462,7 +481,7 @@ mod tests {
     #[test]
     fn a_namespace_that_is_named_twice_is_watched_once() {
         let settings = check(&["--watch-namespaces=b,a,b"]).expect("settings");
-        assert_eq!(settings.selection.namespaces, ["b", "a"]);
+        assert_eq!(settings.run.selection.namespaces, ["b", "a"]);
     }
 
     #[test]

@@ -5,13 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::ResourceExt;
-
+use super::parts::{PartialJob, PartialPod};
 use super::snapshot::{JobSnapshot, PodSnapshot};
-use crate::api::{GROUP, RUN_ANNOTATION, Run, Scope};
-use crate::runtime::key::TaskKey;
-use crate::views::{PartialJob, PartialPod};
+use crate::api::{RUN_ANNOTATION, Run};
+use crate::runtime::owned::controller;
+use crate::runtime::{Key, KindId, ObjectName};
 
 /// A task's own Job, as far as it is there.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +27,7 @@ pub struct FoundJob {
 impl FoundJob {
     /// A Job that is there.
     pub fn new(job: &PartialJob, watched: bool) -> Self {
-        let run = job.annotations().get(RUN_ANNOTATION);
+        let run = job.annotation(RUN_ANNOTATION);
         Self {
             view: JobSnapshot::from(job),
             gone: false,
@@ -46,6 +44,8 @@ pub struct JobIndex {
     jobs: BTreeMap<(String, String), Entry>,
     by_uid: BTreeMap<JobId, (String, String)>,
     pods: BTreeMap<JobId, Vec<PodSnapshot>>,
+    /// Those that own Jobs.
+    kinds: Vec<KindId>,
 }
 
 /// A Job's namespace and UID: a pod of another namespace may name the UID, and is still a foreign one.
@@ -54,23 +54,36 @@ type JobId = (String, String);
 #[derive(Debug)]
 struct Entry {
     job: FoundJob,
-    owner: TaskKey,
+    owner: Key,
     owner_uid: String,
 }
 
 /// What a change means to the rest of the operator.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Change {
-    /// The task to wake.
-    pub task: TaskKey,
+pub struct JobChange {
+    /// The object to wake.
+    pub owner: Key,
     /// Its Job neither runs nor is about to.
     pub idle: bool,
 }
 
 impl JobIndex {
+    /// Without Jobs; these kinds own them.
+    pub fn new(kinds: Vec<KindId>) -> Self {
+        Self {
+            kinds,
+            ..Self::default()
+        }
+    }
+
+    /// The kinds that own Jobs.
+    pub fn owners(&self) -> &[KindId] {
+        &self.kinds
+    }
+
     /// A Job was made or has changed.
-    pub fn apply_job(&mut self, job: &PartialJob) -> Option<Change> {
-        let (owner, owner_uid) = owner(job)?;
+    pub fn apply_job(&mut self, job: &PartialJob) -> Option<JobChange> {
+        let (owner, owner_uid) = owner(job, &self.kinds)?;
         let job = FoundJob::new(job, true);
         let idle = !job.view.runs();
         let id = job_id(&job.view);
@@ -86,15 +99,15 @@ impl JobIndex {
             self.by_uid.remove(&old);
             self.pods.remove(&old);
         }
-        Some(Change { task: owner, idle })
+        Some(JobChange { owner, idle })
     }
 
     /// A Job was deleted; `job` is its last state. Its end stays until it is recorded.
-    pub fn delete_job(&mut self, job: &PartialJob) -> Option<Change> {
+    pub fn delete_job(&mut self, job: &PartialJob) -> Option<JobChange> {
         let change = self.apply_job(job)?;
-        let location = (job.namespace().unwrap_or_default(), job.name_any());
+        let location = job_location(job);
         self.gone(&location);
-        Some(Change { idle: true, ..change })
+        Some(JobChange { idle: true, ..change })
     }
 
     fn gone(&mut self, location: &(String, String)) {
@@ -105,12 +118,12 @@ impl JobIndex {
     }
 
     /// A pod was made or has changed.
-    pub fn apply_pod(&mut self, pod: &PartialPod) -> Option<Change> {
+    pub fn apply_pod(&mut self, pod: &PartialPod) -> Option<JobChange> {
         self.put_pod(PodSnapshot::from(pod))
     }
 
     /// A pod was deleted. Its end stays as long as its Job.
-    pub fn delete_pod(&mut self, pod: &PartialPod) -> Option<Change> {
+    pub fn delete_pod(&mut self, pod: &PartialPod) -> Option<JobChange> {
         let mut view = PodSnapshot::from(pod);
         let id = pod_job_id(&view);
         if self.by_uid.contains_key(&id) {
@@ -126,7 +139,7 @@ impl JobIndex {
         None
     }
 
-    fn put_pod(&mut self, mut view: PodSnapshot) -> Option<Change> {
+    fn put_pod(&mut self, mut view: PodSnapshot) -> Option<JobChange> {
         let id = pod_job_id(&view);
         let task = self.task_of(&id);
         let known = self.pods.entry(id).or_default();
@@ -141,12 +154,15 @@ impl JobIndex {
             }
             None => known.push(view),
         }
-        task.map(|task| Change { task, idle: false })
+        task.map(|task| JobChange {
+            owner: task,
+            idle: false,
+        })
     }
 
     /// After a new list of a namespace, or of all: Jobs that were not in it are gone, unseen. An end that was
     /// seen before stays until it is recorded.
-    pub fn retain_jobs(&mut self, uids: &BTreeSet<String>, location: Option<&str>) -> Vec<Change> {
+    pub fn retain_jobs(&mut self, uids: &BTreeSet<String>, location: Option<&str>) -> Vec<JobChange> {
         let gone = |entry: &&Entry| {
             let view = &entry.job.view;
             let listed = location.is_none_or(|location| location == view.namespace);
@@ -166,7 +182,10 @@ impl JobIndex {
             .collect();
         let changes = gone.into_iter().map(|(namespace, name, task)| {
             self.gone(&(namespace, name));
-            Change { task, idle: true }
+            JobChange {
+                owner: task,
+                idle: true,
+            }
         });
         changes.collect()
     }
@@ -209,10 +228,15 @@ impl JobIndex {
         (self.jobs.len(), self.pods.values().map(Vec::len).sum())
     }
 
-    fn task_of(&self, id: &JobId) -> Option<TaskKey> {
+    fn task_of(&self, id: &JobId) -> Option<Key> {
         let entry = self.jobs.get(self.by_uid.get(id)?)?;
         Some(entry.owner.clone())
     }
+}
+
+fn job_location(job: &PartialJob) -> (String, String) {
+    let name = job.name();
+    (name.namespace, name.name)
 }
 
 fn job_id(job: &JobSnapshot) -> JobId {
@@ -223,35 +247,20 @@ fn pod_job_id(pod: &PodSnapshot) -> JobId {
     (pod.namespace.clone(), pod.job_uid.clone())
 }
 
-/// The task that an object's controller reference names, and its UID.
-pub fn owner(job: &PartialJob) -> Option<(TaskKey, String)> {
+/// The object that a Job's controller reference names, when it is of one of these kinds, and its UID.
+pub fn owner(job: &PartialJob, kinds: &[KindId]) -> Option<(Key, String)> {
     let reference = controller(job.metadata.owner_references.as_deref().unwrap_or_default())?;
-    let scope = Scope::of_kind(&reference.kind)?;
+    let kind = *kinds.iter().find(|kind| kind.kind == reference.kind)?;
     // A cluster-scoped owner's reference has no namespace, and its Job's is not the owner's.
-    let namespace = match scope {
-        Scope::Namespaced => job.namespace()?,
-        Scope::Cluster => String::new(),
-    };
-    let key = TaskKey {
-        scope,
-        namespace,
-        name: reference.name.clone(),
-    };
+    let namespace = if kind.namespaced { job.namespace() } else { "" };
+    let key = kind.key(ObjectName::new(namespace, &reference.name));
     Some((key, reference.uid.clone()))
-}
-
-/// The controller among owners, when it is one of ours.
-pub fn controller(owners: &[OwnerReference]) -> Option<&OwnerReference> {
-    let ours = |owner: &&OwnerReference| {
-        let group = owner.api_version.split('/').next().unwrap_or("");
-        owner.controller == Some(true) && group == GROUP
-    };
-    owners.iter().find(ours)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::Scope;
     use serde_json::{Value, json};
 
     fn job(uid: &str, status: Value) -> PartialJob {
@@ -288,16 +297,16 @@ mod tests {
 
     #[test]
     fn a_job_belongs_to_the_owner_of_its_uid_alone() {
-        let mut index = JobIndex::default();
+        let mut index = JobIndex::new(vec![Scope::Namespaced.id()]);
         let change = index.apply_job(&job("job-1", json!({}))).expect("a change");
-        assert_eq!((change.task.name.as_str(), change.idle), ("shop", false));
+        assert_eq!((change.owner.name.as_str(), change.idle), ("shop", false));
         assert!(index.job("tenant", "render-shop", "task-1").is_some());
         assert!(index.job("tenant", "render-shop", "task-2").is_none());
     }
 
     #[test]
     fn an_end_outlives_its_job_and_pods_until_it_is_recorded() {
-        let mut index = JobIndex::default();
+        let mut index = JobIndex::new(vec![Scope::Namespaced.id()]);
         index.apply_job(&job("job-1", json!({})));
         index.apply_pod(&pod(
             "job-1",
@@ -317,7 +326,7 @@ mod tests {
 
     #[test]
     fn an_end_that_was_seen_outlives_a_new_list_too() {
-        let mut index = JobIndex::default();
+        let mut index = JobIndex::new(vec![Scope::Namespaced.id()]);
         index.apply_job(&job("job-1", complete()));
         let changes = index.retain_jobs(&BTreeSet::new(), None);
         assert_eq!((changes.len(), index.counts()), (1, (1, 0)));
@@ -329,7 +338,7 @@ mod tests {
     /// Whoever could make a pod with a Job's UID in a namespace of their own once spoke for that Job.
     #[test]
     fn a_pod_of_another_namespace_is_no_jobs_pod_whatever_uid_it_names() {
-        let mut index = JobIndex::default();
+        let mut index = JobIndex::new(vec![Scope::Namespaced.id()]);
         index.apply_job(&job("job-1", json!({})));
         let mut forged = pod("job-1", json!({"terminated": {"exitCode": 0, "message": "lies"}}));
         forged.metadata.namespace = Some("another".into());
@@ -341,7 +350,7 @@ mod tests {
 
     #[test]
     fn a_job_that_went_without_an_end_is_gone() {
-        let mut index = JobIndex::default();
+        let mut index = JobIndex::new(vec![Scope::Namespaced.id()]);
         index.apply_job(&job("job-1", json!({})));
         index.apply_pod(&pod("job-1", json!({"running": {}})));
         let change = index.delete_job(&job("job-1", json!({}))).expect("a change");
@@ -353,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_new_job_of_the_name_forgets_the_old_ones_pods() {
-        let mut index = JobIndex::default();
+        let mut index = JobIndex::new(vec![Scope::Namespaced.id()]);
         index.apply_job(&job("job-1", json!({})));
         index.apply_pod(&pod("job-1", json!({"running": {}})));
         index.apply_job(&job("job-2", json!({})));
@@ -362,7 +371,7 @@ mod tests {
 
     #[test]
     fn what_a_pod_waited_for_is_known_when_it_is_gone() {
-        let mut index = JobIndex::default();
+        let mut index = JobIndex::new(vec![Scope::Namespaced.id()]);
         index.apply_job(&job("job-1", json!({})));
         let waiting = json!({"waiting": {"reason": "ImagePullBackOff"}});
         assert!(index.apply_pod(&pod("job-1", waiting.clone())).is_some());
@@ -377,7 +386,7 @@ mod tests {
 
     #[test]
     fn a_list_of_one_namespace_says_nothing_of_others() {
-        let mut index = JobIndex::default();
+        let mut index = JobIndex::new(vec![Scope::Namespaced.id()]);
         index.apply_job(&job("job-1", json!({})));
         index.apply_pod(&pod("job-1", json!({"running": {}})));
         let nothing = BTreeSet::new();

@@ -1,16 +1,22 @@
 //! Jobs with one container that reports a result: what every controller that runs one shares.
 //!
+//! - [`tracker`][]: Jobs while they run: the watches of Jobs and pods, and who has a slot
+//! - [`conditions`][]: the state of a Job-backed resource, and its conditions
 //! - [`index`][]: the Jobs and pods that the watches have shown
 //! - [`observe`][]: what became of a Job, as a pure function
 //! - [`snapshot`][]: what counts of a Job and of its pods
+//! - [`parts`][]: what is decoded of Jobs, pods and ConfigMaps
 //! - [`pod`][]: a pod that runs one container, and passes Pod Security "restricted"
 //! - [`slots`][]: how many Jobs run at once, and who is next
 
+pub mod conditions;
 pub mod index;
 pub mod observe;
+pub mod parts;
 pub mod pod;
 pub mod slots;
 pub mod snapshot;
+pub mod tracker;
 
 use std::collections::{BTreeMap, BTreeSet};
 

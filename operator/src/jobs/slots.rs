@@ -6,15 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::runtime::key::TaskKey;
+use crate::runtime::Key;
 
 /// The slots, who has them, and who waits.
 #[derive(Debug)]
 pub struct JobSlots {
     limit: usize,
-    running: BTreeMap<TaskKey, Held>,
-    waiting: BTreeMap<String, BTreeSet<(Timestamp, TaskKey)>>,
-    waits: BTreeMap<TaskKey, (String, Timestamp)>,
+    running: BTreeMap<Key, Held>,
+    waiting: BTreeMap<String, BTreeSet<(Timestamp, Key)>>,
+    waits: BTreeMap<Key, (String, Timestamp)>,
     /// When each group was last given a slot, in slots given.
     served: BTreeMap<String, u64>,
     given: u64,
@@ -52,7 +52,7 @@ impl JobSlots {
     }
 
     /// Takes a slot, or gets in line by the time the task was made.
-    pub fn request(&mut self, key: &TaskKey, group: &str, created: Timestamp) -> bool {
+    pub fn request(&mut self, key: &Key, group: &str, created: Timestamp) -> bool {
         if self.running.contains_key(key) {
             return true;
         }
@@ -68,7 +68,7 @@ impl JobSlots {
     }
 
     /// A Job of this task runs, whoever let it.
-    pub fn occupy(&mut self, key: &TaskKey, group: Option<&str>) {
+    pub fn occupy(&mut self, key: &Key, group: Option<&str>) {
         self.leave_line(key);
         let held = self.running.entry(key.clone()).or_insert_with(|| Held {
             group: String::new(),
@@ -82,7 +82,7 @@ impl JobSlots {
 
     /// The task could not make a Job now: who waits needn't wait for that. A Job that is there keeps its slot, and
     /// who is in line stays there. Gives back those who must be woken.
-    pub fn give_back(&mut self, key: &TaskKey) -> Vec<TaskKey> {
+    pub fn give_back(&mut self, key: &Key) -> Vec<Key> {
         match self.running.get(key) {
             Some(held) if !held.job => self.release(key),
             _ => Vec::new(),
@@ -90,7 +90,7 @@ impl JobSlots {
     }
 
     /// The task needs none any more. Gives back those who have one now and must be woken.
-    pub fn release(&mut self, key: &TaskKey) -> Vec<TaskKey> {
+    pub fn release(&mut self, key: &Key) -> Vec<Key> {
         self.leave_line(key);
         self.running.remove(key);
         let mut woken = Vec::new();
@@ -105,7 +105,7 @@ impl JobSlots {
     }
 
     /// The first of the group with the fewest Jobs; among equals, of the one that was served longest ago.
-    fn next(&self) -> Option<(String, TaskKey)> {
+    fn next(&self) -> Option<(String, Key)> {
         let mut busy: BTreeMap<&str, usize> = BTreeMap::new();
         for held in self.running.values() {
             *busy.entry(&held.group).or_default() += 1;
@@ -119,13 +119,13 @@ impl JobSlots {
         Some((group.clone(), key.clone()))
     }
 
-    fn give(&mut self, key: TaskKey, group: String) {
+    fn give(&mut self, key: Key, group: String) {
         self.given += 1;
         self.served.insert(group.clone(), self.given);
         self.running.insert(key, Held { group, job: false });
     }
 
-    fn leave_line(&mut self, key: &TaskKey) {
+    fn leave_line(&mut self, key: &Key) {
         let Some((group, created)) = self.waits.remove(key) else {
             return;
         };
@@ -142,13 +142,11 @@ impl JobSlots {
 mod tests {
     use super::*;
     use crate::api::Scope;
+    use crate::runtime::ObjectName;
 
-    fn key(namespace: &str, number: i64) -> TaskKey {
-        TaskKey {
-            scope: Scope::Namespaced,
-            namespace: namespace.into(),
-            name: format!("t{number:04}"),
-        }
+    fn key(namespace: &str, number: i64) -> Key {
+        let name = format!("t{number:04}");
+        Scope::Namespaced.id().key(ObjectName::new(namespace, &name))
     }
 
     fn ask(slots: &mut JobSlots, namespace: &str, number: i64) -> bool {

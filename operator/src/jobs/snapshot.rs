@@ -1,12 +1,12 @@
 //! What counts of a Job and of its pods: small enough to keep thousands of them.
 
 use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::JobStatus;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, PodStatus};
-use kube::ResourceExt;
 
-use crate::conditions::cut;
-use crate::jobs::pod::CONTAINER;
-use crate::views::{PartialJob, PartialPod};
+use super::parts::{PartialJob, PartialPod};
+use super::pod::CONTAINER;
+use crate::runtime::conditions::cut;
 
 /// What the kubelet keeps of a termination message, in bytes.
 const MAX_TERMINATION_MESSAGE: usize = 4096;
@@ -103,14 +103,13 @@ impl JobSnapshot {
 
 impl From<&PartialJob> for JobSnapshot {
     fn from(job: &PartialJob) -> Self {
-        let status = job.status.as_ref();
-        let count = |pick: fn(&k8s_openapi::api::batch::v1::JobStatus) -> Option<i32>| {
-            status.and_then(pick).unwrap_or(0)
-        };
+        let parts = job.view();
+        let status = parts.and_then(|parts| parts.status.as_ref());
+        let count = |pick: fn(&JobStatus) -> Option<i32>| status.and_then(pick).unwrap_or(0);
         Self {
-            namespace: job.namespace().unwrap_or_default(),
-            name: job.name_any(),
-            uid: job.uid().unwrap_or_default(),
+            namespace: job.namespace().to_owned(),
+            name: job.name().name,
+            uid: job.uid().to_owned(),
             created: job.metadata.creation_timestamp.as_ref().map(|time| time.0),
             deleting: job.metadata.deletion_timestamp.is_some(),
             active: count(|status| status.active),
@@ -119,15 +118,14 @@ impl From<&PartialJob> for JobSnapshot {
             started: status
                 .and_then(|status| status.start_time.as_ref())
                 .map(|time| time.0),
-            end: job_end(job),
+            end: status.and_then(job_end),
             refusal: None,
-            suspended: job.spec.suspend.unwrap_or(false),
+            suspended: parts.and_then(|parts| parts.spec.suspend).unwrap_or(false),
         }
     }
 }
 
-fn job_end(job: &PartialJob) -> Option<JobEnd> {
-    let status = job.status.as_ref()?;
+fn job_end(status: &JobStatus) -> Option<JobEnd> {
     let conditions = status.conditions.as_deref().unwrap_or_default();
     let condition = conditions
         .iter()
@@ -150,13 +148,13 @@ impl From<&PartialPod> for PodSnapshot {
         let job = owners
             .into_iter()
             .find(|owner| owner.kind == "Job" && owner.controller == Some(true));
-        let status = pod.status.as_ref();
+        let status = pod.view().and_then(|parts| parts.status.as_ref());
         let container = status.and_then(container_status);
         let end = status.and_then(|status| pod_end(status, container));
         Self {
-            namespace: pod.namespace().unwrap_or_default(),
-            name: pod.name_any(),
-            uid: pod.uid().unwrap_or_default(),
+            namespace: pod.namespace().to_owned(),
+            name: pod.name().name,
+            uid: pod.uid().to_owned(),
             job_uid: job.map(|owner| owner.uid.clone()).unwrap_or_default(),
             created: pod.metadata.creation_timestamp.as_ref().map(|time| time.0),
             waiting: if end.is_some() {

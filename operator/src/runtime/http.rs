@@ -2,8 +2,6 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -14,12 +12,13 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
-use crate::runtime::metrics::Metrics;
+use super::health::Health;
+use super::metrics::Metrics;
 
 const PROMETHEUS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// How long a client may take to say what it wants.
+/// How long a client may take to send its request.
 const HEADER_LIMIT: Duration = Duration::from_secs(10);
 /// How long to wait when no connection can be taken.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -27,8 +26,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What can be asked for.
 #[derive(Clone)]
 pub(super) struct Pages {
-    /// The API server has answered, and a leader has seen what there is.
-    pub(super) ready: Arc<AtomicBool>,
+    /// What `/healthz` and `/readyz` report.
+    pub(super) state: Health,
     /// Where this is served.
     pub(super) metrics: Option<Metrics>,
     /// Whether health is served here.
@@ -65,11 +64,8 @@ pub(super) fn address(listener: &TcpListener) -> Option<SocketAddr> {
 impl Pages {
     fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
         match (request.uri().path(), &self.metrics) {
-            ("/healthz", _) if self.health => text(StatusCode::OK, "ok\n"),
-            ("/readyz", _) if self.health && self.ready.load(Ordering::Relaxed) => {
-                text(StatusCode::OK, "ok\n")
-            }
-            ("/readyz", _) if self.health => text(StatusCode::SERVICE_UNAVAILABLE, "not yet\n"),
+            ("/healthz", _) if self.health => check(self.state.not_alive(Instant::now())),
+            ("/readyz", _) if self.health => check(self.state.not_ready(Instant::now())),
             ("/metrics", Some(metrics)) => {
                 let mut response = text(StatusCode::OK, &metrics.text());
                 if let Ok(kind) = PROMETHEUS.parse() {
@@ -79,6 +75,13 @@ impl Pages {
             }
             _ => text(StatusCode::NOT_FOUND, "not found\n"),
         }
+    }
+}
+
+fn check(problem: Option<String>) -> Response<Full<Bytes>> {
+    match problem {
+        None => text(StatusCode::OK, "ok\n"),
+        Some(problem) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("{problem}\n")),
     }
 }
 

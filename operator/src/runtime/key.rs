@@ -1,25 +1,104 @@
-//! Which task: what queues, indexes and logs go by.
+//! Which object: what queues, stores and logs go by.
 
 use std::fmt;
 
-use crate::api::Scope;
+use kube::api::ObjectMeta;
 
-/// A task by kind, namespace and name.
+/// A kind of the API server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KindId {
+    /// The kind's name, `RenderTask`.
+    pub kind: &'static str,
+    /// Its API group; empty for the core group.
+    pub group: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// Its name in URLs, `rendertasks`.
+    pub plural: &'static str,
+    /// Whether its objects are in namespaces.
+    pub namespaced: bool,
+}
+
+/// An object by kind, namespace and name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TaskKey {
-    /// Which of the two kinds.
-    pub scope: Scope,
-    /// Empty for cluster tasks.
+pub struct Key {
+    /// Its kind.
+    pub kind: KindId,
+    /// Empty for cluster-scoped objects.
     pub namespace: String,
     /// Its name.
     pub name: String,
 }
 
-impl fmt::Display for TaskKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.scope {
-            Scope::Namespaced => write!(f, "{}/{}", self.namespace, self.name),
-            Scope::Cluster => f.write_str(&self.name),
+/// An object of a known kind by namespace and name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectName {
+    /// Empty for cluster-scoped objects.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl KindId {
+    /// As in an object's `apiVersion`.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            return self.version.to_owned();
+        }
+        format!("{}/{}", self.group, self.version)
+    }
+
+    /// The object of this kind of a name.
+    pub fn key(self, name: ObjectName) -> Key {
+        Key {
+            kind: self,
+            namespace: name.namespace,
+            name: name.name,
         }
     }
+}
+
+impl Key {
+    /// Without the kind.
+    pub fn object_name(&self) -> ObjectName {
+        ObjectName::new(&self.namespace, &self.name)
+    }
+}
+
+impl ObjectName {
+    /// Of a namespace, which is empty for cluster-scoped objects, and a name.
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+}
+
+impl From<&ObjectMeta> for ObjectName {
+    fn from(metadata: &ObjectMeta) -> Self {
+        Self::new(
+            metadata.namespace.as_deref().unwrap_or(""),
+            metadata.name.as_deref().unwrap_or(""),
+        )
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_name(&self.namespace, &self.name, f)
+    }
+}
+
+impl fmt::Display for ObjectName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_name(&self.namespace, &self.name, f)
+    }
+}
+
+fn write_name(namespace: &str, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if namespace.is_empty() {
+        return f.write_str(name);
+    }
+    write!(f, "{namespace}/{name}")
 }

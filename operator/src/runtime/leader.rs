@@ -42,7 +42,11 @@ pub(super) struct Elector {
     leader: Option<String>,
     /// When the try began that got or renewed the lease: the API server's time of it is later.
     renewed: Instant,
+    /// Called with each new leader's identity.
+    on_new_leader: NewLeader,
 }
+
+type NewLeader = Box<dyn Fn(&str) + Send>;
 
 type TaskVersion = (Option<String>, Option<Timestamp>);
 
@@ -55,7 +59,13 @@ impl Elector {
             seen: None,
             leader: None,
             renewed: Instant::now(),
+            on_new_leader: Box::new(|_| {}),
         }
+    }
+
+    /// Calls this with each new leader's identity from now on, be it this process or another.
+    pub(super) fn on_new_leader(&mut self, callback: impl Fn(&str) + Send + 'static) {
+        self.on_new_leader = Box::new(callback);
     }
 
     /// Until this one is the leader. `on_other_leader` is called whenever the API server has answered that another one does.
@@ -183,6 +193,7 @@ impl Elector {
         if self.leader.as_deref() != leader {
             tracing::info!(leader = leader.unwrap_or("nobody"), "new leader");
             self.leader = leader.map(str::to_owned);
+            leader.into_iter().for_each(|leader| (self.on_new_leader)(leader));
         }
     }
 
@@ -276,7 +287,11 @@ mod tests {
         };
         let metrics = Metrics::default();
         let mut elector = Elector::new(client, settings, metrics.clone());
+        let (leaders, new_leader) = (Arc::new(Mutex::new(Vec::new())), "me".to_owned());
+        let seen = Arc::clone(&leaders);
+        elector.on_new_leader(move |leader| seen.lock().expect("the leaders").push(leader.to_owned()));
         elector.campaign(|| {}).await;
+        assert_eq!(*leaders.lock().expect("the leaders"), [new_leader]);
         assert_eq!(metrics.leader.get(), 1);
         leads.store(true, Ordering::Relaxed);
         (elector, metrics)

@@ -9,14 +9,14 @@ const INTERVAL: Duration = Duration::from_secs(60);
 
 /// When the last line was written, and how many were not since.
 #[derive(Debug, Default)]
-pub struct LogRate {
+pub(super) struct LogRate {
     last: Option<Instant>,
     suppressed: u64,
 }
 
 impl LogRate {
     /// Whether a line may be written now: then how many were left out since the last one.
-    pub fn admit(&mut self, now: Instant) -> Option<u64> {
+    pub(super) fn admit(&mut self, now: Instant) -> Option<u64> {
         if self.last.is_some_and(|last| now.duration_since(last) < INTERVAL) {
             self.suppressed += 1;
             return None;

@@ -1,39 +1,40 @@
 //! Counts and durations, as Prometheus reads them.
+//!
+//! What belongs to a controller and not to the runtime, its own module registers ([`Metrics::extend`]). All series
+//! exist from the start: `increase()` misses the first count of one that was not there before.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use prometheus_client::encoding::text::encode;
+use jiff::Timestamp;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use crate::api::Scope;
+use super::controllers::Census;
+use super::key::KindId;
+use super::process;
 
-/// How tasks end: what the renderer reports, and why they fail.
-const OUTCOMES: [&str; 16] = [
-    "created",
-    "unchanged",
-    "replaced",
-    "skipped",
-    "ConfigInvalid",
-    "Conflict",
-    "AuthFailed",
-    "RegistryRefused",
-    "RegistryUnavailable",
-    "InputOutput",
-    "RendererCrashed",
-    "Cancelled",
-    "DeadlineExceeded",
-    "BackoffLimitExceeded",
-    "Evicted",
-    "JobLost",
+/// Before the name of each metric.
+const PREFIX: &str = "solar_operator";
+/// The codes of errors that the API server answers with; `none` is no answer.
+const ERROR_CODES: [&str; 14] = [
+    "400", "401", "403", "404", "409", "410", "413", "422", "429", "500", "502", "503", "504", "none",
 ];
 
-type Labels = [(&'static str, String); 1];
-type Pair = [(&'static str, String); 2];
+/// A label, its value.
+pub type Labels = [(&'static str, String); 1];
+/// Two of them.
+pub type TwoLabels = [(&'static str, String); 2];
+type Seconds = Gauge<f64, AtomicU64>;
+type Extension = Arc<dyn Fn(&mut Registry) + Send + Sync>;
 
 /// All of them; clones count into the same.
 #[derive(Debug, Clone)]
@@ -41,31 +42,36 @@ pub struct Metrics {
     reconciles: Family<Labels, Counter>,
     errors: Family<Labels, Counter>,
     durations: Histogram,
-    jobs: Family<Pair, Counter>,
-    own_changes: Counter,
-    /// Watches and lists that failed.
-    pub watch_errors: Counter,
-    /// Patches of a status.
-    pub status_patches: Counter,
-    /// Keys in the queue.
-    pub queued: Gauge,
+    status_modified: Counter,
+    status_patches: Family<Labels, Counter>,
+    objects: Family<TwoLabels, Gauge>,
+    oldest_waiting: Family<Labels, Seconds>,
+    watch_errors: Family<Labels, Counter>,
+    watch_synced: Family<Labels, Seconds>,
+    watches_failing: Family<Labels, Gauge>,
+    api_errors: Family<Labels, Counter>,
+    /// Keys in the queues.
+    pub(super) queued: Gauge,
     /// Keys being reconciled.
-    pub active: Gauge,
+    pub(super) active: Gauge,
     /// Keys that are due later.
-    pub scheduled: Gauge,
-    /// JobSlots that are taken.
-    pub slots_taken: Gauge,
-    /// Tasks that wait for one.
-    pub slots_waited_for: Gauge,
-    /// Jobs that are known.
-    pub jobs_known: Gauge,
-    /// Pods that are known.
-    pub pods_known: Gauge,
+    pub(super) scheduled: Gauge,
     /// 1 on the leader.
     pub leader: Gauge,
     /// How often leadership was gained, and lost.
     pub transitions: Counter,
-    start: Gauge<f64, AtomicU64>,
+    start: Seconds,
+    watched: Arc<Mutex<BTreeSet<KindId>>>,
+    extensions: Extensions,
+}
+
+#[derive(Clone, Default)]
+struct Extensions(Arc<Mutex<Vec<(&'static str, Extension)>>>);
+
+impl fmt::Debug for Extensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Extensions")
+    }
 }
 
 impl Default for Metrics {
@@ -74,140 +80,192 @@ impl Default for Metrics {
             reconciles: Family::default(),
             errors: Family::default(),
             durations: Histogram::new(exponential_buckets(0.001, 2.0, 15)),
-            jobs: Family::default(),
-            own_changes: Counter::default(),
-            watch_errors: Counter::default(),
-            status_patches: Counter::default(),
+            status_modified: Counter::default(),
+            status_patches: Family::default(),
+            objects: Family::default(),
+            oldest_waiting: Family::default(),
+            watch_errors: Family::default(),
+            watch_synced: Family::default(),
+            watches_failing: Family::default(),
+            api_errors: Family::default(),
             queued: Gauge::default(),
             active: Gauge::default(),
             scheduled: Gauge::default(),
-            slots_taken: Gauge::default(),
-            slots_waited_for: Gauge::default(),
-            jobs_known: Gauge::default(),
-            pods_known: Gauge::default(),
             leader: Gauge::default(),
             transitions: Counter::default(),
             start: Gauge::default(),
+            watched: Arc::default(),
+            extensions: Extensions::default(),
         };
-        metrics.start_at_zero();
+        for code in ERROR_CODES {
+            drop(metrics.api_errors.get_or_create(&[("code", code.to_owned())]));
+        }
         metrics
     }
 }
 
 impl Metrics {
-    /// `increase()` misses the first count of a series that was not there before.
-    fn start_at_zero(&self) {
-        for scope in Scope::ALL {
-            let kind = [("kind", scope.kind().to_owned())];
-            drop(self.reconciles.get_or_create(&kind));
-            drop(self.errors.get_or_create(&kind));
-            for outcome in OUTCOMES {
-                let labels = [("kind", scope.kind().to_owned()), ("outcome", outcome.to_owned())];
-                drop(self.jobs.get_or_create(&labels));
-            }
+    /// A kind is reconciled, and its objects are in these states.
+    pub(super) fn add_kind(&self, kind: KindId, states: &[&str]) {
+        self.add_watched(kind);
+        drop(self.reconciles.get_or_create(&label(kind)));
+        drop(self.errors.get_or_create(&label(kind)));
+        drop(self.status_patches.get_or_create(&label(kind)));
+        if !states.is_empty() {
+            drop(self.oldest_waiting.get_or_create(&label(kind)));
+        }
+        for state in states {
+            drop(self.objects.get_or_create(&state_label(kind, state)));
         }
     }
 
+    /// A kind is watched.
+    pub(super) fn add_watched(&self, kind: KindId) {
+        drop(self.watch_errors.get_or_create(&label(kind)));
+        drop(self.watch_synced.get_or_create(&label(kind)));
+        drop(self.watches_failing.get_or_create(&label(kind)));
+        self.watched().insert(kind);
+    }
+
+    /// Adds metrics of a controller: `register` is called for each scrape. Of one name the last one counts.
+    pub fn extend(&self, name: &'static str, register: impl Fn(&mut Registry) + Send + Sync + 'static) {
+        let mut extensions = self.extensions();
+        extensions.retain(|(old, _)| *old != name);
+        extensions.push((name, Arc::new(register)));
+    }
+
     /// One reconcile has ended.
-    pub fn reconciled(&self, scope: Scope, took: Duration, succeeded: bool) {
-        let kind = [("kind", scope.kind().to_owned())];
-        self.reconciles.get_or_create(&kind).inc();
+    pub fn reconciled(&self, kind: KindId, took: Duration, succeeded: bool) {
+        self.reconciles.get_or_create(&label(kind)).inc();
         if !succeeded {
-            self.errors.get_or_create(&kind).inc();
+            self.errors.get_or_create(&label(kind)).inc();
         }
         self.durations.observe(took.as_secs_f64());
     }
 
-    /// A task has ended.
-    pub fn ended(&self, scope: Scope, outcome: &str) {
-        let labels = [("kind", scope.kind().to_owned()), ("outcome", outcome.to_owned())];
-        self.jobs.get_or_create(&labels).inc();
+    /// Only an object's status has changed, which starts no work.
+    pub(super) fn status_modified(&self, _kind: KindId) {
+        self.status_modified.inc();
     }
 
-    /// A task's own status has changed, which starts no work.
-    pub fn own_change(&self) {
-        self.own_changes.inc();
+    /// A status was written.
+    pub(super) fn status_patched(&self, kind: KindId) {
+        self.status_patches.get_or_create(&label(kind)).inc();
     }
 
-    /// How many reconciles there were, of both kinds.
-    pub fn reconcile_count(&self) -> u64 {
-        let count = |scope: Scope| {
-            self.reconciles
-                .get_or_create(&[("kind", scope.kind().to_owned())])
-                .get()
-        };
-        Scope::ALL.into_iter().map(count).sum()
+    /// A watch or a list has failed.
+    pub(super) fn watch_failed(&self, kind: KindId) {
+        self.watch_errors.get_or_create(&label(kind)).inc();
+    }
+
+    /// A watch or a list has shown something.
+    pub(super) fn watch_synced(&self, kind: KindId, at: Timestamp) {
+        self.watch_synced.get_or_create(&label(kind)).set(seconds(at));
+    }
+
+    /// The kinds whose watches fail now.
+    pub(super) fn set_failing(&self, failing: &[KindId]) {
+        for kind in self.watched().iter() {
+            let fails = i64::from(failing.contains(kind));
+            self.watches_failing.get_or_create(&label(*kind)).set(fails);
+        }
+    }
+
+    /// How many objects of a kind are in which state.
+    pub(super) fn set_census(&self, kind: KindId, census: &Census, now: Timestamp) {
+        for (state, count) in &census.states {
+            let gauge = self.objects.get_or_create(&state_label(kind, state));
+            gauge.set(number(*count));
+        }
+        let age = |since: Timestamp| now.duration_since(since).as_secs_f64().max(0.0);
+        if !census.states.is_empty() {
+            let oldest = self.oldest_waiting.get_or_create(&label(kind));
+            oldest.set(census.oldest_waiting.map_or(0.0, age));
+        }
+    }
+
+    /// The API server has answered a request with an error, or has not answered (`None`).
+    pub fn api_error(&self, code: Option<u16>) {
+        let code = code.map_or("none".to_owned(), |code| code.to_string());
+        self.api_errors.get_or_create(&[("code", code)]).inc();
+    }
+
+    /// How many reconciles there were, of all kinds given.
+    pub fn reconcile_count(&self, kinds: &[KindId]) -> u64 {
+        let count = |kind: &KindId| self.reconciles.get_or_create(&label(*kind)).get();
+        kinds.iter().map(count).sum()
     }
 
     /// Nothing is reconciled any more: another one is the leader.
-    pub fn reset_gauges(&self) {
-        let now = [
-            &self.queued,
-            &self.active,
-            &self.scheduled,
-            &self.slots_taken,
-            &self.slots_waited_for,
-            &self.jobs_known,
-            &self.pods_known,
-        ];
-        for gauge in now {
+    pub(super) fn reset_gauges(&self) {
+        for gauge in [&self.queued, &self.active, &self.scheduled] {
             gauge.set(0);
         }
     }
 
-    /// When the process was started, in seconds since 1970.
-    pub fn started(&self, at: f64) {
-        self.start.set(at);
+    /// When the process was started.
+    pub(super) fn started(&self, at: Timestamp) {
+        self.start.set(seconds(at));
     }
 
     /// The text that a scrape gets.
     pub fn text(&self) -> String {
-        let mut registry = Registry::with_prefix("solar_operator");
+        let mut registry = Registry::with_prefix(PREFIX);
+        self.register(&mut registry);
+        self.register_observed(&mut registry);
+        for (_, register) in self.extensions().iter() {
+            register(&mut registry);
+        }
+        let mut text = String::new();
+        // Writing to a String can't fail.
+        let _ = encode_registry(&mut text, &registry);
+        let mut process = Registry::default();
+        process::register(&mut process);
+        let _ = encode_registry(&mut text, &process);
+        let _ = encode_eof(&mut text);
+        text
+    }
+
+    fn register(&self, registry: &mut Registry) {
         let Self {
             reconciles,
             errors,
             durations,
-            jobs,
-            own_changes,
-            watch_errors,
+            status_modified,
             status_patches,
+            objects: _,
+            oldest_waiting: _,
+            watch_errors: _,
+            watch_synced: _,
+            watches_failing: _,
+            api_errors: _,
             queued,
             active,
             scheduled,
-            slots_taken,
-            slots_waited_for,
-            jobs_known,
-            pods_known,
             leader,
             transitions,
             start,
+            watched: _,
+            extensions: _,
         } = self.clone();
-        registry.register("reconciles", "Reconciles of tasks", reconciles);
-        registry.register("reconcile_errors", "Reconciles of tasks that failed", errors);
+        let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "The version of this program", version);
+        registry.register("reconciles", "Reconciles by kind", reconciles);
+        registry.register("reconcile_errors", "Reconciles that failed, by kind", errors);
         registry.register(
             "reconcile_duration_seconds",
             "How long reconciles take",
             durations,
         );
-        registry.register("tasks_ended", "Ended tasks by outcome or reason", jobs);
         registry.register(
             "own_status_changes",
-            "Changes of tasks' status, which start no work",
-            own_changes,
+            "Changes of status alone, which start no work",
+            status_modified,
         );
-        registry.register("watch_errors", "Watches and lists that failed", watch_errors);
-        registry.register("status_patches", "Writes of tasks' status", status_patches);
+        registry.register("status_patches", "Writes of status, by kind", status_patches);
         registry.register("queue_ready", "Items ready in the work queue", queued);
         registry.register("queue_active", "Items being reconciled", active);
         registry.register("queue_scheduled", "Items delayed in the work queue", scheduled);
-        registry.register("jobs_running", "Concurrency slots in use", slots_taken);
-        registry.register(
-            "jobs_queued",
-            "Tasks that wait for a concurrency slot",
-            slots_waited_for,
-        );
-        registry.register("jobs_known", "Jobs in memory", jobs_known);
-        registry.register("pods_known", "Pods in memory", pods_known);
         registry.register("leader", "1 on the leader", leader);
         registry.register(
             "leader_transitions",
@@ -215,43 +273,151 @@ impl Metrics {
             transitions,
         );
         registry.register("start_time_seconds", "When the process was started", start);
-        let mut text = String::new();
-        // Writing to a String can't fail.
-        let _ = encode(&mut text, &registry);
-        text
     }
+
+    /// What of the cluster this process sees, and what it can't.
+    fn register_observed(&self, registry: &mut Registry) {
+        registry.register("objects", "Objects by kind and state", self.objects.clone());
+        registry.register(
+            "oldest_waiting_seconds",
+            "Age of the oldest object that is queued or blocked, by kind",
+            self.oldest_waiting.clone(),
+        );
+        registry.register(
+            "watch_errors",
+            "Watches and lists that failed, by kind",
+            self.watch_errors.clone(),
+        );
+        registry.register(
+            "watch_last_sync_timestamp_seconds",
+            "When a watch or a list last showed something, by kind",
+            self.watch_synced.clone(),
+        );
+        registry.register(
+            "watches_failing",
+            "1 while a watch of the kind fails",
+            self.watches_failing.clone(),
+        );
+        registry.register(
+            "api_errors",
+            "Requests that the API server refused, by code; none: it did not answer",
+            self.api_errors.clone(),
+        );
+    }
+
+    fn watched(&self) -> MutexGuard<'_, BTreeSet<KindId>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn extensions(&self) -> MutexGuard<'_, Vec<(&'static str, Extension)>> {
+        self.extensions.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A count as a gauge holds it.
+pub fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn label(kind: KindId) -> Labels {
+    [("kind", kind.kind.to_owned())]
+}
+
+fn state_label(kind: KindId, state: &str) -> TwoLabels {
+    [("kind", kind.kind.to_owned()), ("state", state.to_owned())]
+}
+
+fn seconds(time: Timestamp) -> f64 {
+    time.as_millisecond() as f64 / 1000.0
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::tests::LAMPS;
+
+    fn shows(metrics: &Metrics, lines: &[&str]) {
+        let text = metrics.text();
+        for line in lines {
+            let line = format!("{line}\n");
+            assert!(text.contains(&line), "{line} in {text}");
+        }
+    }
+
+    #[test]
+    fn every_series_is_there_from_the_start() {
+        let metrics = Metrics::default();
+        metrics.add_kind(LAMPS, &["On", "Off"]);
+        shows(
+            &metrics,
+            &[
+                "solar_operator_reconciles_total{kind=\"Lamp\"} 0",
+                "solar_operator_reconcile_errors_total{kind=\"Lamp\"} 0",
+                "solar_operator_status_patches_total{kind=\"Lamp\"} 0",
+                "solar_operator_objects{kind=\"Lamp\",state=\"Off\"} 0",
+                "solar_operator_oldest_waiting_seconds{kind=\"Lamp\"} 0.0",
+                "solar_operator_watch_errors_total{kind=\"Lamp\"} 0",
+                "solar_operator_watches_failing{kind=\"Lamp\"} 0",
+                "solar_operator_api_errors_total{code=\"503\"} 0",
+                "solar_operator_api_errors_total{code=\"none\"} 0",
+                concat!(
+                    "solar_operator_build_info{version=\"",
+                    env!("CARGO_PKG_VERSION"),
+                    "\"} 1"
+                ),
+            ],
+        );
+        let text = metrics.text();
+        for name in [
+            "process_cpu_seconds_total ",
+            "process_resident_memory_bytes ",
+            "process_open_fds ",
+        ] {
+            assert!(text.contains(&format!("\n{name}")), "{name} in {text}");
+        }
+        assert!(text.ends_with("# EOF\n") && text.matches("# EOF").count() == 1);
+    }
 
     #[test]
     fn a_scrape_shows_what_happened() {
         let metrics = Metrics::default();
-        for line in [
-            "solar_operator_reconciles_total{kind=\"RenderTask\"} 0",
-            "solar_operator_reconcile_errors_total{kind=\"RenderTask\"} 0",
-            "solar_operator_tasks_ended_total{kind=\"RenderTask\",outcome=\"AuthFailed\"} 0",
-        ] {
-            assert!(metrics.text().contains(line), "{line}: before the first");
-        }
-        metrics.reconciled(Scope::Cluster, Duration::from_millis(5), false);
-        metrics.ended(Scope::Cluster, "created");
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        metrics.add_kind(LAMPS, &["On", "Off"]);
+        metrics.reconciled(LAMPS, Duration::from_millis(5), false);
         metrics.leader.set(1);
-        let text = metrics.text();
-        for line in [
-            "solar_operator_reconciles_total{kind=\"ClusterRenderTask\"} 1",
-            "solar_operator_reconcile_errors_total{kind=\"ClusterRenderTask\"} 1",
-            "solar_operator_tasks_ended_total{kind=\"ClusterRenderTask\",outcome=\"created\"} 1",
-            "solar_operator_leader 1",
-            "solar_operator_reconcile_duration_seconds_count 1",
-        ] {
-            assert!(text.contains(line), "{line} in {text}");
-        }
-        assert_eq!(metrics.reconcile_count(), 1);
-        metrics.jobs_known.set(7);
+        metrics.api_error(Some(503));
+        metrics.api_error(None);
+        metrics.watch_synced(LAMPS, at(7));
+        metrics.set_failing(&[LAMPS]);
+        let census = Census {
+            states: [("Off".to_owned(), 3)].into(),
+            oldest_waiting: Some(at(10)),
+        };
+        metrics.set_census(LAMPS, &census, at(70));
+        metrics.queued.set(9);
         metrics.reset_gauges();
-        assert!(metrics.text().contains("solar_operator_jobs_known 0"));
+        let count = Counter::<u64>::default();
+        count.inc();
+        metrics.extend("lamps", move |registry| {
+            registry.register("bulbs", "Bulbs", count.clone())
+        });
+        shows(
+            &metrics,
+            &[
+                "solar_operator_reconciles_total{kind=\"Lamp\"} 1",
+                "solar_operator_reconcile_errors_total{kind=\"Lamp\"} 1",
+                "solar_operator_reconcile_duration_seconds_count 1",
+                "solar_operator_leader 1",
+                "solar_operator_api_errors_total{code=\"503\"} 1",
+                "solar_operator_api_errors_total{code=\"none\"} 1",
+                "solar_operator_watch_last_sync_timestamp_seconds{kind=\"Lamp\"} 7.0",
+                "solar_operator_watches_failing{kind=\"Lamp\"} 1",
+                "solar_operator_objects{kind=\"Lamp\",state=\"Off\"} 3",
+                "solar_operator_oldest_waiting_seconds{kind=\"Lamp\"} 60.0",
+                "solar_operator_queue_ready 0",
+                "solar_operator_bulbs_total 1",
+            ],
+        );
+        assert_eq!(metrics.reconcile_count(&[LAMPS]), 1);
     }
 }

@@ -1,29 +1,33 @@
 //! From settings to a running operator, and to its end.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use jiff::Timestamp;
 use kube::Client;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch as channel};
 use tokio::task::JoinSet;
-use tokio::time::{interval, sleep, timeout};
+use tokio::time::{Instant, interval, sleep, timeout};
 
+use super::controllers::{Census, Controllers};
+use super::cx::{Cx, Identity};
+use super::health::Health;
+use super::http;
+use super::key::KindId;
+use super::kind::Policy;
 use super::leader::{Elector, LeaderSettings};
-use super::watch::{self, Selection};
-use super::{http, work};
-use crate::api::Scope;
-use crate::controllers::rendertask::{Context, Settings};
-use crate::runtime::metrics::Metrics;
-use crate::runtime::queue::{Backoff, Queue};
+use super::metrics::{Metrics, number};
+use super::watch::Selection;
+use super::work::Work;
 
 /// How long reconciles that have begun may take to end after SIGTERM.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
-/// How often gauges are set and the queue is asked whether it is empty.
+/// How often gauges are set.
 const GAUGE_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the API server may take to say whether it takes the selectors.
 const SELECTION_LIMIT: Duration = Duration::from_secs(30);
@@ -32,22 +36,20 @@ const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 /// The settings of the process.
 #[derive(Debug, Clone)]
 pub struct RunSettings {
-    /// What reconciles need.
-    pub settings: Settings,
-    /// Which tasks.
+    /// Which objects.
     pub selection: Selection,
     /// Leader election; without it, this process is the leader.
     pub leader: Option<LeaderSettings>,
-    /// The backoff after errors.
-    pub backoff: Backoff,
-    /// After how many errors in a row a task is Stalled.
-    pub max_retries: u32,
-    /// Maximum concurrent reconciles.
+    /// How errors are requeued.
+    pub policy: Policy,
+    /// How many workers a pool has that does not say so itself.
     pub concurrency: usize,
     /// Where `/metrics` is served.
     pub metrics_address: Option<SocketAddr>,
     /// Where `/healthz` and `/readyz` are served.
     pub health_address: Option<SocketAddr>,
+    /// Who this is.
+    pub identity: Identity,
 }
 
 /// Why the process can't run.
@@ -68,70 +70,81 @@ pub enum RunError {
     /// A selector that no watch will ever take.
     #[error("the tasks can't be selected: {0}")]
     Selection(String),
+    /// The list of controllers contradicts itself.
+    #[error("internal error: the list of controllers: {0}")]
+    Controllers(String),
     /// A task that must never end has ended.
     #[error("a watch has ended: {0}")]
     Ended(String),
 }
 
-/// Runs until SIGTERM or SIGINT.
-pub async fn run(client: Client, settings: RunSettings) -> Result<(), RunError> {
-    let metrics = Metrics::default();
-    metrics.started(seconds(jiff::Timestamp::now()));
-    let ready = Arc::new(AtomicBool::new(false));
-    let mut servers = servers(&settings, &metrics, &ready).await?;
+/// Runs until SIGTERM or SIGINT. `list` makes the controllers, anew for each time as leader.
+pub async fn run(
+    client: Client,
+    metrics: Metrics,
+    settings: RunSettings,
+    list: impl Fn(&Cx) -> Controllers,
+) -> Result<(), RunError> {
+    let health = Health::default();
+    let make = || {
+        let (client, identity) = (client.clone(), settings.identity.clone());
+        list(&Cx::new(client, identity, metrics.clone(), health.clone()))
+    };
+    metrics.started(Timestamp::now());
+    let mut controllers = make();
+    let mistakes = controllers.mistakes();
+    if !mistakes.is_empty() {
+        return Err(RunError::Controllers(mistakes.join("; ")));
+    }
+    let mut servers = servers(&settings, &metrics, &health).await?;
     let mut signals = Signals::new()?;
     tokio::select! {
-        checked = check_selection(&client, &settings.selection) => checked?,
+        checked = check_selection(&controllers, &settings.selection) => checked?,
         () = signals.wait() => return Ok(()),
     }
-    let ended = match settings.leader.clone() {
-        None => {
-            metrics.leader.set(1);
-            lead(&client, &settings, &metrics, &ready, &mut signals, None).await
-        }
-        Some(leader) => {
-            let mut elector = Elector::new(client.clone(), leader, metrics.clone());
-            loop {
-                let on_other_leader = || ready.store(true, Ordering::Relaxed);
-                tokio::select! {
-                    () = signals.wait() => break Ok(()),
-                    () = elector.campaign(on_other_leader) => {}
-                }
-                // A leader is ready when it has seen what there is.
-                ready.store(false, Ordering::Relaxed);
-                let end = lead(
-                    &client,
-                    &settings,
-                    &metrics,
-                    &ready,
-                    &mut signals,
-                    Some(&mut elector),
-                )
-                .await;
-                metrics.reset_gauges();
-                match end {
-                    Ok(End::LeaseLost) => {}
-                    Ok(End::Shutdown) => {
-                        elector.release().await;
-                        break Ok(());
-                    }
-                    Err(fault) => {
-                        elector.release().await;
-                        break Err(fault);
-                    }
-                }
+    let mut elector = settings
+        .leader
+        .clone()
+        .map(|leader| Elector::new(client.clone(), leader, metrics.clone()));
+    let ended = loop {
+        if let Some(elector) = &mut elector {
+            let all = controllers.all().clone();
+            elector.on_new_leader(move |leader| {
+                all.values()
+                    .for_each(|controller| controller.on_new_leader(leader));
+            });
+            let on_other_leader = || health.set_ready(true);
+            tokio::select! {
+                () = signals.wait() => break Ok(()),
+                () = elector.campaign(on_other_leader) => {}
             }
-            .map(|()| End::Shutdown)
+        } else {
+            metrics.leader.set(1);
+        }
+        // A leader is ready when it has seen what there is.
+        health.stopped();
+        let term = lead(&controllers, &settings, &mut signals, elector.as_mut()).await;
+        health.stopped();
+        metrics.reset_gauges();
+        match term {
+            Ok(End::LeaseLost) => controllers = make(),
+            ended => {
+                if let Some(elector) = &mut elector {
+                    elector.release().await;
+                }
+                break ended.map(|_| ());
+            }
         }
     };
     servers.abort_all();
-    ended.map(|_| tracing::info!("shut down"))
+    ended.map(|()| tracing::info!("shut down"))
 }
 
 /// Selectors are the API server's to read. What it refuses would be refused for ever; without an answer the
 /// watches will ask again.
-async fn check_selection(client: &Client, selection: &Selection) -> Result<(), RunError> {
-    let answers = Scope::ALL.map(|scope| selection.ask(client.clone(), scope));
+async fn check_selection(controllers: &Controllers, selection: &Selection) -> Result<(), RunError> {
+    let kinds = controllers.kinds();
+    let answers = kinds.map(|kind| selection.check(controllers.cx(), kind));
     let answers = timeout(SELECTION_LIMIT, join_all(answers)).await;
     let refused = answers.into_iter().flatten().find_map(|answer| match answer {
         Err(kube::Error::Api(status)) if status.code == 400 => Some(status.message),
@@ -148,20 +161,29 @@ enum End {
     LeaseLost,
 }
 
-/// Reconciles while this process is the leader.
+/// Reconciles while this process leads.
 async fn lead(
-    client: &Client,
+    controllers: &Controllers,
     settings: &RunSettings,
-    metrics: &Metrics,
-    ready: &AtomicBool,
     signals: &mut Signals,
     elector: Option<&mut Elector>,
 ) -> Result<End, RunError> {
-    let queue = Queue::new(settings.backoff);
-    let context = Context::new(client.clone(), settings.settings.clone(), queue, metrics.clone());
-    let context = Arc::new(context);
+    let all = controllers.all();
+    all.values().for_each(|controller| controller.on_promotion());
+    let end = work(controllers, settings, signals, elector).await;
+    all.values().for_each(|controller| controller.on_demotion());
+    end
+}
+
+/// When this returns, all work has stopped where it was.
+async fn work(
+    controllers: &Controllers,
+    settings: &RunSettings,
+    signals: &mut Signals,
+    elector: Option<&mut Elector>,
+) -> Result<End, RunError> {
     let (stop, stops) = channel::channel(false);
-    // Dropping the set drops all work where it stands.
+    // Dropping the set drops all work.
     let mut work = JoinSet::new();
     let keep = async {
         match elector {
@@ -170,7 +192,7 @@ async fn lead(
         }
     };
     let mut keep = std::pin::pin!(keep);
-    let begin = begin(&context, settings, ready, &mut work, &stops);
+    let begin = begin(controllers, settings, &mut work, &stops);
     tokio::select! {
         () = begin => {}
         () = &mut keep => return Ok(End::LeaseLost),
@@ -180,7 +202,7 @@ async fn lead(
         () = &mut keep => Ok(End::LeaseLost),
         () = signals.wait() => {
             tokio::select! {
-                () = drain(&context, &stop) => {},
+                () = drain(controllers.cx(), &stop) => {},
                 () = &mut keep => {},
             }
             Ok(End::Shutdown)
@@ -194,69 +216,44 @@ async fn lead(
 
 /// Starts the watches, and the workers once all that exists is known.
 async fn begin(
-    context: &Arc<Context>,
+    controllers: &Controllers,
     settings: &RunSettings,
-    ready: &AtomicBool,
     work: &mut JoinSet<()>,
     stops: &channel::Receiver<bool>,
 ) {
-    let selection = &settings.selection;
-    let (synced, mut synced_watches) = mpsc::unbounded_channel();
-    let mut watched: Vec<_> = selection
-        .namespaces()
-        .into_iter()
-        .map(|namespace| (Scope::Namespaced, namespace))
-        .collect();
-    watched.push((Scope::Cluster, None));
-    watched.retain(|(scope, _)| selection.fields_of(*scope).is_some());
-    let expected = watched.len();
-    for (scope, namespace) in watched {
-        work.spawn(watch::tasks(
-            Arc::clone(context),
-            scope,
-            namespace,
-            selection.clone(),
-            synced.clone(),
-        ));
+    let (cx, (synced, mut synced_watches)) = (controllers.cx(), mpsc::unbounded_channel());
+    // Whose a dependent is is only known when the primaries are.
+    for watches in controllers.watching(&settings.selection, &synced) {
+        let expected = watches.len();
+        watches.into_iter().for_each(|watch| drop(work.spawn(watch)));
+        for _ in 0..expected {
+            synced_watches.recv().await;
+        }
     }
-    for _ in 0..expected {
-        synced_watches.recv().await;
+    let shared = Work {
+        cx: cx.clone(),
+        controllers: Arc::new(controllers.all().clone()),
+        policy: settings.policy,
+    };
+    let pools = cx.pools();
+    for (pool, queue) in &pools {
+        for _ in 0..pool.workers.unwrap_or(settings.concurrency) {
+            work.spawn(shared.clone().worker(queue.clone(), stops.clone()));
+        }
     }
-    // Whose a Job is is only known when the tasks are known.
-    let dependents = selection.dependent_namespaces(&settings.settings.job.job_namespace);
-    for namespace in &dependents {
-        work.spawn(watch::jobs(
-            Arc::clone(context),
-            namespace.clone(),
-            synced.clone(),
-        ));
-        work.spawn(watch::pods(
-            Arc::clone(context),
-            namespace.clone(),
-            synced.clone(),
-        ));
-    }
-    for _ in 0..dependents.len() * 2 {
-        synced_watches.recv().await;
-    }
-    for _ in 0..settings.concurrency {
-        work.spawn(work::worker(
-            Arc::clone(context),
-            settings.max_retries,
-            stops.clone(),
-        ));
-    }
-    work.spawn(gauges(Arc::clone(context)));
-    ready.store(true, Ordering::Relaxed);
+    work.spawn(gauges(shared));
+    cx.health().watch_workers(pools.into_values().collect());
+    cx.health().set_ready(true);
     tracing::info!(concurrency = settings.concurrency, "controllers started");
 }
 
 /// Lets reconciles that have begun come to an end.
-async fn drain(context: &Context, stop: &channel::Sender<bool>) {
+async fn drain(cx: &Cx, stop: &channel::Sender<bool>) {
     tracing::info!("received SIGTERM, draining");
     let _ = stop.send(true);
+    let queues = cx.pools();
     let idle = async {
-        while context.queue.counts().1 > 0 {
+        while queues.values().any(|queue| queue.counts().1 > 0) {
             sleep(DRAIN_INTERVAL).await;
         }
     };
@@ -265,35 +262,43 @@ async fn drain(context: &Context, stop: &channel::Sender<bool>) {
     }
 }
 
-async fn gauges(context: Arc<Context>) {
-    let mut ticks = interval(GAUGE_INTERVAL);
-    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+async fn gauges(work: Work) {
+    let (cx, mut ticks) = (&work.cx, interval(GAUGE_INTERVAL));
+    let queues = cx.pools();
+    let mut counted: BTreeMap<KindId, (u64, Census)> = BTreeMap::new();
     loop {
         ticks.tick().await;
-        let (ready, active, scheduled) = context.queue.counts();
-        let (taken, waited_for) = context.slots().counts();
-        let metrics = &context.metrics;
+        let metrics = cx.metrics();
+        let counts = queues.values().map(super::queue::Queue::counts);
+        let (ready, active, scheduled) = counts.fold((0, 0, 0), |sum, count| {
+            (sum.0 + count.0, sum.1 + count.1, sum.2 + count.2)
+        });
         metrics.queued.set(number(ready));
         metrics.active.set(number(active));
         metrics.scheduled.set(number(scheduled));
-        metrics.slots_taken.set(number(taken));
-        metrics.slots_waited_for.set(number(waited_for));
-        let (jobs, pods) = context.index().counts();
-        metrics.jobs_known.set(number(jobs));
-        metrics.pods_known.set(number(pods));
+        metrics.set_failing(&cx.health().failing(Instant::now()));
+        for (kind, controller) in work.controllers.iter() {
+            let version = controller.store_version(cx);
+            if counted.get(kind).is_none_or(|(old, _)| *old != version) {
+                counted.insert(*kind, (version, controller.census(cx)));
+            }
+            if let Some((_, census)) = counted.get(kind) {
+                metrics.set_census(*kind, census, cx.now());
+            }
+        }
     }
 }
 
 async fn servers(
     settings: &RunSettings,
     metrics: &Metrics,
-    ready: &Arc<AtomicBool>,
+    health: &Health,
 ) -> Result<JoinSet<()>, RunError> {
     let mut servers = JoinSet::new();
-    let pages = |metrics, health| http::Pages {
-        ready: Arc::clone(ready),
+    let pages = |metrics, serves_health| http::Pages {
+        state: health.clone(),
         metrics,
-        health,
+        health: serves_health,
     };
     let mut wanted = Vec::new();
     match (settings.metrics_address, settings.health_address) {
@@ -341,8 +346,4 @@ impl Signals {
             _ = self.interrupt.recv() => {},
         }
     }
-}
-
-fn seconds(time: jiff::Timestamp) -> f64 {
-    time.as_millisecond() as f64 / 1000.0
 }

@@ -20,7 +20,7 @@ use kube::runtime::watcher::{Config, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 use solar_operator::api::{Scope, Task, TaskStatus};
-use solar_operator::conditions::find;
+use solar_operator::runtime::conditions::find;
 use testbed::{Cluster, ClusterSetup};
 
 /// How long anything may take: the machine may be busy.
@@ -28,7 +28,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 pub(crate) const OPERATOR: &str = env!("CARGO_BIN_EXE_solar-operator");
 pub(crate) const DIGEST: &str = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
-static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
+pub(crate) static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
     let crds = Command::new(OPERATOR).arg("crds").output().expect("the CRDs");
     let crds = String::from_utf8(crds.stdout).expect("UTF-8");
     Cluster::start(&ClusterSetup {
@@ -128,6 +128,13 @@ impl Bench {
             .unwrap();
         self.operators.push(child);
         number
+    }
+
+    /// Writes a file beside the logs.
+    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
     }
 
     pub(crate) fn log(&self, number: usize) -> String {

@@ -1,14 +1,16 @@
 //! The operator as a process: leader election, health, metrics, bad settings.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::harness::{Bench, OPERATOR, run, success, within};
+use crate::harness::{Bench, CLUSTER, OPERATOR, run, success, within};
 
 const ELECTION: [&str; 4] = [
     "--leader-elect",
@@ -186,6 +188,103 @@ fn a_leader_is_ready_when_it_has_seen_what_there_is() {
     });
 }
 
+/// A way to the API server that can be cut.
+struct Wire {
+    address: SocketAddr,
+    cut: Arc<AtomicBool>,
+    streams: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Wire {
+    fn to(upstream: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let wire = Self {
+            address: listener.local_addr().unwrap(),
+            cut: Arc::default(),
+            streams: Arc::default(),
+        };
+        let (cut, streams) = (Arc::clone(&wire.cut), Arc::clone(&wire.streams));
+        std::thread::spawn(move || {
+            for near in listener.incoming() {
+                // Whoever connects now is refused with the listener.
+                if cut.load(Ordering::SeqCst) {
+                    return;
+                }
+                let (near, far) = (near.unwrap(), TcpStream::connect(upstream).unwrap());
+                for (from, to) in [(&near, &far), (&far, &near)] {
+                    let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                    std::thread::spawn(move || {
+                        // It ends with the connection.
+                        let _ = std::io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(Shutdown::Both);
+                    });
+                }
+                streams.lock().unwrap().extend([near, far]);
+            }
+        });
+        wire
+    }
+
+    fn cut(&self) {
+        self.cut.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(self.address);
+        for stream in self.streams.lock().unwrap().iter() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// It once stayed ready when its watches broke later, and reconciled nothing.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn an_operator_whose_watches_fail_later_is_not_ready_any_more() {
+    run(async {
+        let mut bench = Bench::new("cut-off").await;
+        let kubeconfig = std::fs::read_to_string(CLUSTER.kubeconfig()).unwrap();
+        let mut kubeconfig: Value = serde_json::from_str(&kubeconfig).unwrap();
+        let server = &mut kubeconfig["clusters"][0]["cluster"]["server"];
+        let upstream = server
+            .as_str()
+            .unwrap()
+            .trim_start_matches("https://")
+            .parse()
+            .unwrap();
+        let wire = Wire::to(upstream);
+        *server = format!("https://{}", wire.address).into();
+        let path = bench.file("kubeconfig", &kubeconfig.to_string());
+        bench.operate_as(&path, &[]);
+        bench.logged(0, "controllers started").await;
+        let (health, metrics) = (
+            address(&bench, 0, "health").await,
+            address(&bench, 0, "metrics").await,
+        );
+        assert!(get(&health, "/readyz").starts_with("HTTP/1.1 200"));
+        wire.cut();
+        let unready = async {
+            loop {
+                let answer = get(&health, "/readyz");
+                if answer.starts_with("HTTP/1.1 503") {
+                    return answer;
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        let answer = within("not ready", unready).await;
+        assert!(answer.contains("watches fail: "), "{answer}");
+        assert!(
+            get(&health, "/healthz").starts_with("HTTP/1.1 200"),
+            "a restart would not help"
+        );
+        let text = get(&metrics, "/metrics");
+        let counted = |name: &str| {
+            let value = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            value.trim().parse::<f64>().unwrap()
+        };
+        assert!(counted("solar_operator_watch_errors_total{kind=\"RenderTask\"}") > 0.0);
+        assert!(counted("solar_operator_api_errors_total{code=\"none\"}") > 0.0);
+    });
+}
+
 #[test]
 fn a_task_with_wrong_names_is_refused_and_all_of_them_are_reported() {
     let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/release.yaml");
@@ -297,10 +396,18 @@ fn health_and_metrics_are_served() {
         let text = get(&metrics, "/metrics");
         let ended = "solar_operator_tasks_ended_total{kind=\"RenderTask\",outcome=\"created\"} 1";
         assert!(text.contains(ended), "{text}");
-        assert!(
-            text.contains("solar_operator_reconciles_total{kind=\"RenderTask\"}"),
-            "{text}"
-        );
+        for series in [
+            "solar_operator_reconciles_total{kind=\"RenderTask\"} ",
+            "solar_operator_objects{kind=\"RenderTask\",state=\"Queued\"} ",
+            "solar_operator_oldest_waiting_seconds{kind=\"ClusterRenderTask\"} ",
+            "solar_operator_watch_last_sync_timestamp_seconds{kind=\"Pod\"} ",
+            "solar_operator_watches_failing{kind=\"Job\"} 0",
+            "solar_operator_jobs_running ",
+            "solar_operator_build_info{",
+            "process_resident_memory_bytes ",
+        ] {
+            assert!(text.contains(series), "{series}: {text}");
+        }
     });
 }
 

@@ -9,7 +9,8 @@ use super::release_task::PlanError;
 use super::target_status::{BoundRelease, Progress};
 use super::task_state::TaskState;
 use crate::api::pipeline::ObjectKey;
-use crate::conditions::{ConditionReason, Finding, kinds};
+use crate::jobs::conditions::kinds;
+use crate::runtime::conditions::{ConditionReason, Finding};
 
 /// The types of conditions beside Ready and Stalled.
 pub mod types {

@@ -1,7 +1,8 @@
 //! What a RenderTask has come to, from its status.
 
 use crate::api::TaskStatus;
-use crate::conditions::{self, Reason, kinds};
+use crate::jobs::conditions::{Reason, kinds};
+use crate::runtime::conditions;
 
 /// What a RenderTask has come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +72,8 @@ impl TaskState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conditions::{State, merge};
+    use crate::jobs::conditions::State;
+    use crate::runtime::conditions::merge;
     use jiff::Timestamp;
 
     const URL: &str = "oci://h.example/a:1";

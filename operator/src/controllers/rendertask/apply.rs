@@ -11,23 +11,26 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
 use kube::api::PostParams;
 
+use super::Context;
 use super::config_secret::config_secret;
 use super::dereference::Found;
 use super::job::job;
-use super::ownership::is_owned_by;
 use super::refusal::Blocked;
 use super::secret::{delete_secret, make_secret, own_secret};
 use super::subject::Subject;
 use super::validate::name_conflict;
-use super::{Context, Error, requests};
 use crate::api::{OwnedReference, Run, Scope, TaskStatus};
+use crate::runtime::owned::is_owned_by;
+use crate::runtime::{Error, owned};
 
-use crate::conditions::{Reason, State, find, kinds};
 use crate::controllers::rendertask::decide::Decision;
+use crate::jobs::conditions::{Reason, State, kinds};
 use crate::jobs::index::FoundJob;
 use crate::jobs::observe::{Observation, Previous, ended, observe};
+use crate::jobs::parts::{JOBS, PartialJob};
 use crate::jobs::snapshot::{JobSnapshot, PodSnapshot};
-use crate::views::{PartialJob, PartialMetadata};
+use crate::runtime::conditions::find;
+use crate::runtime::views::PartialMetadata;
 
 /// How soon to reconcile again a task in line; who gets a slot is woken before.
 const QUEUED_INTERVAL: Duration = Duration::from_secs(600);
@@ -127,7 +130,7 @@ pub(super) async fn apply(
             ..Applied::new(Done::Nothing)
         }),
         Decision::Fail(run) => {
-            context.release(&found.key);
+            context.jobs.release(&found.key);
             // The next reconcile decides when its Secret goes.
             Ok(Applied {
                 requeue: Some(Duration::ZERO),
@@ -142,12 +145,12 @@ pub(super) async fn apply(
             })
         }
         Decision::CleanUp { job } => {
-            context.release(&found.key);
+            context.jobs.release(&found.key);
             delete_secret(context, subject, &found.task.known()).await?;
             Ok(Applied::new(Done::CleanedUp { job }))
         }
         Decision::FinalizeWithoutDigest => {
-            context.release(&found.key);
+            context.jobs.release(&found.key);
             delete_secret(context, subject, &found.task.known()).await?;
             Ok(Applied::new(Done::FinalizedWithoutDigest))
         }
@@ -164,22 +167,34 @@ pub(super) async fn apply(
             Some(job) => record(context, subject, found, job, run).await,
             None => Ok(Applied::new(Done::Nothing)),
         },
-        Decision::Start(run) => {
-            if found.job.as_ref().is_some_and(|job| job.gone) {
-                // The next reconcile must not take the last run's end for this one's.
-                context.index().forget(subject.namespace, &subject.job_name());
-            }
-            let started = start(context, subject, found, run, blocked).await;
-            let started = started.map(|one| one.with_backoff(&found.task.known(), context.now()));
-            let runs = matches!(&started, Ok(applied) if matches!(applied.done, Done::Observed { .. }));
-            let waits = matches!(&started, Ok(applied)
-                if matches!(&applied.done, Done::Blocked { blocked, .. } if blocked.reason == Reason::Queued));
-            if !runs && !waits {
-                context.release(&found.key);
-            }
-            started
-        }
+        Decision::Start(run) => start_or_release(context, subject, found, run, blocked).await,
     }
+}
+
+/// Makes the Job, or gives its slot to the next in line.
+async fn start_or_release(
+    context: &Context,
+    subject: &Subject<'_>,
+    found: &Found,
+    run: Run,
+    blocked: Option<Blocked>,
+) -> Result<Applied, Error> {
+    if found.job.as_ref().is_some_and(|job| job.gone) {
+        // The next reconcile must not take the last run's end for this one's.
+        context
+            .jobs
+            .index()
+            .forget(subject.namespace, &subject.job_name());
+    }
+    let started = start(context, subject, found, run, blocked).await;
+    let started = started.map(|one| one.with_backoff(&found.task.known(), context.now()));
+    let runs = matches!(&started, Ok(applied) if matches!(applied.done, Done::Observed { .. }));
+    let waits = matches!(&started, Ok(applied)
+        if matches!(&applied.done, Done::Blocked { blocked, .. } if blocked.reason == Reason::Queued));
+    if !runs && !waits {
+        context.jobs.release(&found.key);
+    }
+    started
 }
 
 /// What is done when the status has been written.
@@ -203,7 +218,7 @@ pub(super) async fn after_status(
     }
     if job.gone && ended(&next.conditions).is_some() {
         // Its end is in the status now.
-        context.index().forget(subject.namespace, &job.view.name);
+        context.jobs.index().forget(subject.namespace, &job.view.name);
     }
     Ok(())
 }
@@ -231,9 +246,9 @@ async fn record(
     };
     let observation = observe(Some(&job.view), &found.pods, previous, context.now());
     if job.view.runs() {
-        context.slots().occupy(&found.key, Some(group(found)));
+        context.jobs.slots().occupy(&found.key, Some(group(found)));
     } else {
-        context.release(&found.key);
+        context.jobs.release(&found.key);
     }
     let mut secret = status.config_secret_ref.clone();
     let mut requeue = observation.requeue;
@@ -299,8 +314,8 @@ async fn start(
         .creation_timestamp
         .as_ref()
         .map_or_else(|| context.now(), |time| time.0);
-    if !context.slots().request(&found.key, group(found), created) {
-        let limit = context.slots().limit();
+    if !context.jobs.slots().request(&found.key, group(found), created) {
+        let limit = context.jobs.slots().limit();
         let queued = Blocked {
             reason: Reason::Queued,
             message: format!("{limit} Jobs run, and no more may at once"),
@@ -331,7 +346,7 @@ async fn start(
         }
     };
     // Whatever else fails now: there is a Job in this slot.
-    context.slots().occupy(&found.key, Some(group(found)));
+    context.jobs.slots().occupy(&found.key, Some(group(found)));
     let status = found.task.known();
     let previous = Previous {
         attempts: &status.attempts,
@@ -384,11 +399,11 @@ async fn nearest_cause(context: &Context, subject: &Subject<'_>, blocked: Blocke
     }
     let params = PostParams {
         dry_run: true,
-        ..requests::post()
+        ..owned::post()
     };
     let secret = config_secret(subject)?;
     let answer =
-        requests::create_as::<_, PartialMetadata>(context, subject.namespace, &secret, &params).await;
+        owned::create_as::<_, PartialMetadata>(&context.cx, subject.namespace, &secret, &params).await;
     let refusal = answer
         .err()
         .and_then(|error| Blocked::from_refusal(&error, subject.namespace));
@@ -408,11 +423,11 @@ async fn make_job(
     run: &Run,
 ) -> Result<Result<(JobSnapshot, bool), Blocked>, Error> {
     let job = job(subject, &context.settings.job, run)?;
-    let params = requests::post();
-    match requests::create_as::<_, PartialJob>(context, subject.namespace, &job, &params).await {
+    let params = owned::post();
+    match owned::create_as::<_, PartialJob>(&context.cx, subject.namespace, &job, &params).await {
         Ok(made) => Ok(Ok((JobSnapshot::from(&made), true))),
         Err(kube::Error::Api(status)) if status.is_already_exists() => {
-            let jobs: Api<PartialJob> = Api::namespaced(context.client.clone(), subject.namespace);
+            let jobs: Api<PartialJob> = Api::namespaced_with(context.client(), subject.namespace, &JOBS);
             let there = jobs.get_opt(&subject.job_name()).await;
             let there = there.map_err(Error::api("reading the Job"))?;
             // Gone again: the next reconcile makes it.
@@ -433,13 +448,13 @@ async fn make_job(
 }
 
 async fn delete_job(context: &Context, job: &JobSnapshot) -> Result<(), Error> {
-    let deleted = requests::delete::<Job>(context, &job.namespace, &job.name, &job.uid).await;
+    let deleted = owned::delete::<Job>(&context.cx, &job.namespace, &job.name, &job.uid).await;
     deleted.map(|_| ()).map_err(Error::api("deleting the Job"))
 }
 
 /// Whose turn it is among: the tenants.
 fn group(found: &Found) -> &str {
-    match found.key.scope {
+    match Scope::of(found.key.kind) {
         Scope::Namespaced => &found.key.namespace,
         Scope::Cluster => &found.task.spec.owner_namespace,
     }
@@ -456,7 +471,7 @@ fn reference(job: &JobSnapshot) -> OwnedReference {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conditions::merge;
+    use crate::runtime::conditions::merge;
 
     /// 1,500 blocked tasks once took a quarter of an API server's core, for ever.
     #[test]

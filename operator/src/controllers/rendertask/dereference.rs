@@ -5,20 +5,21 @@ use k8s_openapi::api::core::v1::{Event, Secret};
 use kube::Api;
 use kube::api::ListParams;
 
+use super::Context;
 use super::job::CA_KEY;
-use super::ownership::is_owned_by;
-use super::requests;
 use super::subject::Subject;
-use super::{Context, Error, api_message};
-use crate::api::{REGISTRY_HOST_ANNOTATION, Task};
+use crate::api::{REGISTRY_HOST_ANNOTATION, Scope, Task};
 use crate::controllers::rendertask::decide::reads_push_secret;
 use crate::jobs::JobSettings;
 use crate::jobs::index::FoundJob;
 use crate::jobs::observe::{Ended, ended};
+use crate::jobs::parts::{CONFIG_MAPS, JOBS, PartialConfigMap, PartialJob};
 use crate::jobs::snapshot::PodSnapshot;
 use crate::names::is_name;
-use crate::runtime::key::TaskKey;
-use crate::views::{PartialConfigMap, PartialJob};
+use crate::runtime::Key;
+use crate::runtime::owned;
+use crate::runtime::owned::is_owned_by;
+use crate::runtime::{Error, api_message};
 
 /// How old a Job without pods is before somebody asks why.
 const NO_POD_DELAY: SignedDuration = SignedDuration::from_secs(5);
@@ -26,7 +27,7 @@ const NO_POD_DELAY: SignedDuration = SignedDuration::from_secs(5);
 /// A task and what belongs to it.
 #[derive(Debug)]
 pub(super) struct Found {
-    pub(super) key: TaskKey,
+    pub(super) key: Key,
     pub(super) task: Task,
     /// Its Job, when there is one.
     pub(super) job: Option<FoundJob>,
@@ -57,7 +58,7 @@ pub(super) enum PushSecret {
 
 impl Found {
     /// A task of whose belongings nothing is known.
-    pub(super) fn of_task(key: TaskKey, task: Task) -> Self {
+    pub(super) fn of_task(key: Key, task: Task) -> Self {
         Self {
             key,
             task,
@@ -70,7 +71,7 @@ impl Found {
     }
 
     pub(super) fn subject<'a>(&'a self, settings: &'a JobSettings) -> Option<Subject<'a>> {
-        Subject::new(self.key.scope, &self.task, settings)
+        Subject::new(Scope::of(self.key.kind), &self.task, settings)
     }
 
     pub(super) fn push_version(&self) -> Option<&str> {
@@ -82,8 +83,8 @@ impl Found {
 }
 
 /// `None`: the task is gone, on its way, or not ours; owner references collect the rest.
-pub(super) async fn dereference(context: &Context, key: &TaskKey) -> Result<Option<Found>, Error> {
-    if !context.selected().has(key) {
+pub(super) async fn dereference(context: &Context, key: &Key) -> Result<Option<Found>, Error> {
+    if !context.cx.reconciles(key) {
         return Ok(None);
     }
     let task = context.task_api(key).get_opt(&key.name).await;
@@ -95,7 +96,7 @@ pub(super) async fn dereference(context: &Context, key: &TaskKey) -> Result<Opti
         return Ok(None);
     };
     let mut found = Found::of_task(key.clone(), task);
-    let Some(subject) = Subject::new(key.scope, &found.task, &context.settings.job) else {
+    let Some(subject) = Subject::new(Scope::of(key.kind), &found.task, &context.settings.job) else {
         return Ok(Some(found));
     };
     let (job, foreign) = job(context, &subject).await?;
@@ -106,7 +107,7 @@ pub(super) async fn dereference(context: &Context, key: &TaskKey) -> Result<Opti
     let ca_configmap = !starts || ca_configmap(context, &subject).await?;
     let pods = job
         .as_ref()
-        .map_or(Vec::new(), |job| context.index().pods(&job.view));
+        .map_or(Vec::new(), |job| context.jobs.index().pods(&job.view));
     let job = with_refusal(context, job, &pods).await;
     found = Found {
         job,
@@ -122,7 +123,7 @@ pub(super) async fn dereference(context: &Context, key: &TaskKey) -> Result<Opti
 /// From the index; what is not in it is read, unless the task has ended and nothing hangs on it.
 async fn job(context: &Context, subject: &Subject<'_>) -> Result<(Option<FoundJob>, bool), Error> {
     let name = subject.job_name();
-    let known = context.index().job(subject.namespace, &name, subject.uid);
+    let known = context.jobs.index().job(subject.namespace, &name, subject.uid);
     if known
         .as_ref()
         .is_some_and(|job| !job.gone || job.view.end.is_some())
@@ -134,7 +135,7 @@ async fn job(context: &Context, subject: &Subject<'_>) -> Result<(Option<FoundJo
     if ended(&status.conditions).is_some() && !wants_another && status.config_secret_ref.is_none() {
         return Ok((None, false));
     }
-    let jobs: Api<PartialJob> = Api::namespaced(context.client.clone(), subject.namespace);
+    let jobs: Api<PartialJob> = Api::namespaced_with(context.client(), subject.namespace, &JOBS);
     let job = jobs.get_opt(&name).await.map_err(Error::api("reading the Job"))?;
     Ok(match job {
         None => (None, false),
@@ -157,7 +158,7 @@ async fn push_secret(
     if !is_name(&reference.name) {
         return Ok(PushSecret::Missing);
     }
-    let secret = requests::metadata::<Secret>(context, subject.namespace, &reference.name).await;
+    let secret = owned::metadata::<Secret>(&context.cx, subject.namespace, &reference.name).await;
     let secret = secret.map_err(Error::api("reading the push Secret's metadata"))?;
     Ok(secret.map_or(PushSecret::Missing, |secret| PushSecret::Present {
         version: secret.resource_version.unwrap_or_default(),
@@ -171,12 +172,12 @@ async fn ca_configmap(context: &Context, subject: &Subject<'_>) -> Result<bool, 
     let Some(name) = &context.settings.job.ca_configmap else {
         return Ok(true);
     };
-    let maps: Api<PartialConfigMap> = Api::namespaced(context.client.clone(), subject.namespace);
+    let maps: Api<PartialConfigMap> = Api::namespaced_with(context.client(), subject.namespace, &CONFIG_MAPS);
     let map = maps
         .get_opt(name)
         .await
         .map_err(Error::api("reading the ConfigMap with CA certificates"))?;
-    Ok(map.is_some_and(|map| map.has(CA_KEY)))
+    Ok(map.is_some_and(|map| map.view().is_some_and(|keys| keys.has(CA_KEY))))
 }
 
 /// Only events tell why a Job's pods can't be made: a quota, or admission. Also when some were made before.
@@ -190,7 +191,7 @@ async fn with_refusal(context: &Context, job: Option<FoundJob>, pods: &[PodSnaps
     if view.end.is_some() || view.suspended || has_pod || age < NO_POD_DELAY {
         return Some(job);
     }
-    let events: Api<Event> = Api::namespaced(context.client.clone(), &view.namespace);
+    let events: Api<Event> = Api::namespaced(context.client(), &view.namespace);
     let selector = format!("involvedObject.uid={},reason=FailedCreate", view.uid);
     view.refusal = match events.list(&ListParams::default().fields(&selector)).await {
         Ok(list) => newest_refusal(list.items, pods.iter().filter_map(|pod| pod.created).max()),

@@ -1,36 +1,13 @@
-//! Events (events.k8s.io) about what happened to a task.
-//!
-//! They follow from a change of the status, so that a reconcile that changes nothing publishes none. One
-//! that can't be written is a line in the log and no more.
-
-use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ObjectReference;
-use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use kube::Api;
-use kube::api::{ObjectMeta, PostParams};
+//! What events tell about a task.
 
 use super::Context;
 use super::apply::{Applied, Done, Refused};
 use super::dereference::Found;
-use crate::api::{Scope, TaskStatus, api_version};
-use crate::conditions::{Reason, cut, find, kinds};
+use crate::api::{Scope, TaskStatus};
+use crate::jobs::conditions::{Reason, kinds};
 use crate::jobs::observe::{Ended, ended};
-use crate::names::{MANAGER, fitted};
-
-/// The longest note, in bytes.
-const MAX_NOTE: usize = 1024;
-/// Where events about cluster-scoped objects are.
-const CLUSTER_EVENTS: &str = "default";
-
-/// One event.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Notice {
-    warning: bool,
-    reason: &'static str,
-    action: &'static str,
-    note: String,
-}
+use crate::runtime::conditions::find;
+use crate::runtime::events::{self, Notice};
 
 pub(super) async fn publish(context: &Context, found: &Found, next: &TaskStatus, applied: &Applied) {
     let before = found.task.known();
@@ -47,21 +24,10 @@ pub(super) async fn publish(context: &Context, found: &Found, next: &TaskStatus,
             Ended::Failed(reason) => reason.to_owned(),
         };
         tracing::info!(outcome, digest = next.digest, "task finished");
-        context.metrics.ended(found.key.scope, &outcome);
+        context.metrics.ended(Scope::of(found.key.kind), &outcome);
     }
-    let now = context.now();
-    let namespace = match found.key.scope {
-        Scope::Namespaced => found.key.namespace.as_str(),
-        Scope::Cluster => CLUSTER_EVENTS,
-    };
-    let events: Api<Event> = Api::namespaced(context.client.clone(), namespace);
-    for (number, notice) in notices(found, next, applied).into_iter().enumerate() {
-        let event = event(context, found, namespace, &notice, now, number);
-        if let Err(error) = events.create(&PostParams::default(), &event).await {
-            let error = super::api_message(&error);
-            tracing::warn!(reason = notice.reason, error, "failed to write an event");
-        }
-    }
+    let notices = notices(found, next, applied);
+    events::publish(&context.cx, &found.key, &found.task.metadata, notices).await;
 }
 
 /// The events to publish. Pure.
@@ -121,40 +87,4 @@ fn notices(found: &Found, next: &TaskStatus, applied: &Applied) -> Vec<Notice> {
         None => {}
     }
     list
-}
-
-fn event(
-    context: &Context,
-    found: &Found,
-    namespace: &str,
-    notice: &Notice,
-    now: Timestamp,
-    number: usize,
-) -> Event {
-    let metadata = &found.task.metadata;
-    let unique = format!("{:x}{number:x}", now.as_nanosecond());
-    Event {
-        metadata: ObjectMeta {
-            name: Some(format!("{}.{unique}", fitted(&found.key.name))),
-            namespace: Some(namespace.to_owned()),
-            ..Default::default()
-        },
-        type_: Some(if notice.warning { "Warning" } else { "Normal" }.to_owned()),
-        reason: Some(notice.reason.to_owned()),
-        action: Some(notice.action.to_owned()),
-        note: Some(cut(&notice.note, MAX_NOTE)),
-        event_time: Some(MicroTime(now)),
-        reporting_controller: Some(MANAGER.to_owned()),
-        reporting_instance: Some(context.settings.instance.clone()),
-        regarding: Some(ObjectReference {
-            api_version: Some(api_version()),
-            kind: Some(found.key.scope.kind().to_owned()),
-            name: metadata.name.clone(),
-            namespace: metadata.namespace.clone(),
-            uid: metadata.uid.clone(),
-            resource_version: metadata.resource_version.clone(),
-            ..Default::default()
-        }),
-        ..Default::default()
-    }
 }

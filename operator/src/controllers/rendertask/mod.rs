@@ -7,97 +7,30 @@ mod apply;
 mod arguments;
 mod config_secret;
 mod context;
-pub mod decide;
+mod decide;
 mod dereference;
 mod events;
 mod job;
-mod ownership;
+mod kind;
+mod metrics;
 mod refusal;
-mod requests;
 mod secret;
 mod status;
 mod subject;
-pub mod task_store;
 mod validate;
 
-use std::time::Duration;
+#[cfg(test)]
+mod tests;
 
 pub use context::{Context, Settings};
-pub(crate) use status::stall;
+pub use kind::{ClusterRenderTasks, RenderTasks, TaskSpecView, TaskStatusView, TaskView, Tasks};
+pub use metrics::TaskMetrics;
 
 use crate::api::TaskStatus;
-use crate::conditions::{find, kinds};
-use crate::runtime::key::TaskKey;
+use crate::jobs::conditions::kinds;
+use crate::runtime::conditions::find;
+use crate::runtime::{Action, Error, Key};
 use decide::decide;
-
-/// What a reconcile has come to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Action {
-    /// When to reconcile again, if nothing happens.
-    pub requeue: Option<Duration>,
-}
-
-/// Why a reconcile could not be finished; it is tried again.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The API server refused, or did not answer.
-    #[error("{doing}: {}", api_message(cause))]
-    Api {
-        /// What was being done.
-        doing: &'static str,
-        /// Why it was not.
-        cause: Box<kube::Error>,
-    },
-    /// The object can't be written as JSON.
-    #[error("writing an object as JSON: {0}")]
-    Json(#[from] serde_json::Error),
-    /// The task is there and can't be decoded: another version of the CRD, or none that we know.
-    #[error("the task can't be read: {0}")]
-    Unreadable(serde_json::Error),
-    /// Somebody else has changed the task in between: not an error, reconcile again.
-    #[error("resourceVersion conflict")]
-    Changed,
-    /// It took too long.
-    #[error("no end after {0:?}")]
-    Timeout(Duration),
-    /// A fault of ours.
-    #[error("internal error: {0}")]
-    Panic(String),
-}
-
-impl Error {
-    fn api(doing: &'static str) -> impl FnOnce(kube::Error) -> Self {
-        move |cause| Self::Api {
-            doing,
-            cause: Box::new(cause),
-        }
-    }
-}
-
-/// The API server's message, without the rest of its answer; else what went wrong on the way to it.
-pub(crate) fn api_message(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) if !status.message.is_empty() => {
-            format!("{} ({})", status.message, status.code)
-        }
-        other => with_causes(other),
-    }
-}
-
-/// An error's text with those of its causes that it doesn't repeat: "client error (Connect)" alone helps nobody.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(one) = cause {
-        let more = one.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = one.source();
-    }
-    text
-}
 
 /// One line for each change of what the column shows, with the message.
 fn log_transition(before: &TaskStatus, after: &TaskStatus) {
@@ -113,23 +46,23 @@ fn log_transition(before: &TaskStatus, after: &TaskStatus) {
 }
 
 /// Reconciles one task, of either kind.
-pub async fn reconcile(context: &Context, key: &TaskKey) -> Result<Action, Error> {
+async fn reconcile(context: &Context, key: &Key) -> Result<Action, Error> {
     let found = match dereference::dereference(context, key).await {
         Ok(Some(found)) => found,
         Ok(None) => {
-            context.forget(key);
-            return Ok(Action { requeue: None });
+            context.jobs.forget(key);
+            return Ok(Action::done());
         }
         Err(Error::Unreadable(error)) => {
-            context.release(key);
+            context.jobs.release(key);
             status::unreadable(context, key, &error).await?;
-            return Ok(Action { requeue: None });
+            return Ok(Action::done());
         }
         Err(error) => return Err(error),
     };
     let subject = found.subject(&context.settings.job);
     let Some(subject) = subject else {
-        return Ok(Action { requeue: None });
+        return Ok(Action::done());
     };
     let blocked = validate::validate(&subject, &found, &context.settings);
     let decision = decide(

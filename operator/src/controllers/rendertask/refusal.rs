@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kube::core::response::StatusCause;
 
-use crate::conditions::Reason;
+use crate::jobs::conditions::Reason;
 
 /// How soon to reconcile again what somebody else must mend.
 pub(super) const MENDING_INTERVAL: Duration = Duration::from_secs(30);

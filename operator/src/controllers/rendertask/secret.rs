@@ -3,13 +3,14 @@
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ObjectMeta;
 
+use super::Context;
 use super::config_secret::config_secret;
-use super::ownership::is_owned_by;
 use super::refusal::Blocked;
 use super::subject::Subject;
 use super::validate::name_conflict;
-use super::{Context, Error, requests};
 use crate::api::{CONFIG_SHA256_ANNOTATION, OwnedReference, TaskStatus};
+use crate::runtime::owned::is_owned_by;
+use crate::runtime::{Error, owned};
 
 /// What a Secret of the name is to the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub(super) async fn make_secret(
     subject: &Subject<'_>,
 ) -> Result<Result<OwnedReference, Blocked>, Error> {
     let secret = config_secret(subject)?;
-    match requests::create(context, subject.namespace, &secret).await {
+    match owned::create(&context.cx, subject.namespace, &secret).await {
         Ok(made) => Ok(Ok(secret_reference(subject, made.uid))),
         Err(kube::Error::Api(status)) if status.is_already_exists() => there(context, subject).await,
         Err(error) => match Blocked::from_refusal(&error, subject.namespace) {
@@ -84,7 +85,7 @@ pub(super) async fn own_secret(
 }
 
 async fn metadata(context: &Context, subject: &Subject<'_>) -> Result<Option<ObjectMeta>, Error> {
-    let secret = requests::metadata::<Secret>(context, subject.namespace, &subject.job_name()).await;
+    let secret = owned::metadata::<Secret>(&context.cx, subject.namespace, &subject.job_name()).await;
     secret.map_err(Error::api("reading the config Secret's metadata"))
 }
 
@@ -116,7 +117,7 @@ async fn delete_one_secret(
     subject: &Subject<'_>,
     secret: &OwnedReference,
 ) -> Result<bool, Error> {
-    let deleted = requests::delete::<Secret>(context, subject.namespace, &secret.name, &secret.uid).await;
+    let deleted = owned::delete::<Secret>(&context.cx, subject.namespace, &secret.name, &secret.uid).await;
     deleted.map_err(Error::api("deleting the config Secret"))
 }
 

@@ -2,18 +2,19 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use kube::api::{Patch, PatchParams};
-use serde_json::{Map, Value, json};
 use solar_render::report::Outcome;
 
+use super::Context;
 use super::apply::{Applied, Done};
 use super::dereference::Found;
-use super::{Context, Error};
-use crate::api::{Run, Task, TaskStatus, api_version};
-use crate::conditions::{Finding, Reason, State, find, is, kinds, merge};
+use crate::api::{Run, Task, TaskStatus};
+use crate::jobs::conditions::{Reason, State, kinds};
 use crate::jobs::observe::{Observation, ended};
-use crate::names::MANAGER;
-use crate::runtime::key::TaskKey;
+use crate::runtime::Error;
+use crate::runtime::Key;
+use crate::runtime::conditions::{find, is, merge, not_ready};
+use crate::runtime::status;
+use crate::runtime::views::MetadataOnly;
 
 /// The column of a task that nothing is known of.
 const UNKNOWN: &str = "Unknown";
@@ -154,14 +155,12 @@ fn set_not_ready(
     (reason, message): (Reason, &str),
     now: Timestamp,
 ) {
-    let finding = |kind, status| Finding {
-        kind,
-        status,
-        reason,
-        message: message.to_owned(),
-    };
-    let findings = [finding(kinds::READY, "False"), finding(kinds::STALLED, "True")];
-    let new = merge(before, &findings, task.metadata.generation, now);
+    let new = merge(
+        before,
+        &not_ready(reason.as_str(), message),
+        task.metadata.generation,
+        now,
+    );
     status.conditions.retain(|old| find(&new, &old.type_).is_none());
     status.conditions.extend(new);
 }
@@ -219,49 +218,13 @@ fn set_state(task: &Task, status: &mut TaskStatus, state: &State, now: Timestamp
 /// Writes the status, when it differs from what is there. Nothing is written over what somebody
 /// else, a younger leader, has written since.
 pub(super) async fn patch(context: &Context, found: &Found, next: &TaskStatus) -> Result<bool, Error> {
-    let known = serde_json::to_value(found.task.known())?;
-    let next = serde_json::to_value(next)?;
-    let Some(changes) = difference(&known, &next) else {
-        return Ok(false);
-    };
     let version = found.task.metadata.resource_version.as_deref();
-    write(context, &found.key, version, &changes).await.map(|()| true)
-}
-
-async fn write(
-    context: &Context,
-    key: &TaskKey,
-    version: Option<&str>,
-    changes: &Value,
-) -> Result<(), Error> {
-    let body = json!({
-        "apiVersion": api_version(),
-        "kind": key.scope.kind(),
-        "metadata": {"resourceVersion": version},
-        "status": changes,
-    });
-    let params = PatchParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..Default::default()
-    };
-    let api = context.head_api(key);
-    match api.patch_status(&key.name, &params, &Patch::Merge(&body)).await {
-        Ok(_) => {
-            context.metrics.status_patches.inc();
-            Ok(())
-        }
-        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Err(Error::Changed),
-        Err(error) => Err(Error::api("writing the status")(error)),
-    }
+    status::patch(&context.cx, &found.key, version, &found.task.known(), next).await
 }
 
 /// Reports that a task can't be decoded as its failure. Its metadata is all that this needs.
-pub(super) async fn unreadable(
-    context: &Context,
-    key: &TaskKey,
-    error: &serde_json::Error,
-) -> Result<(), Error> {
-    let head = context.head_api(key).get_opt(&key.name).await;
+pub(super) async fn unreadable(context: &Context, key: &Key, error: &serde_json::Error) -> Result<(), Error> {
+    let head = context.cx.api::<MetadataOnly>(key).get_opt(&key.name).await;
     let Some(head) = head.map_err(Error::api("reading the task's metadata"))? else {
         return Ok(());
     };
@@ -278,12 +241,12 @@ pub(super) async fn unreadable(
         ..TaskStatus::default()
     };
     let version = head.metadata.resource_version.as_deref();
-    write(context, key, version, &serde_json::to_value(status)?).await
+    status::write(&context.cx, key, version, &serde_json::to_value(status)?).await
 }
 
 /// Sets the condition Stalled, after too many errors in a row. The next reconcile that
 /// succeeds says otherwise, so none may run meanwhile.
-pub(crate) async fn stall(context: &Context, key: &TaskKey, message: &str) -> Result<(), Error> {
+pub(crate) async fn stall(context: &Context, key: &Key, message: &str) -> Result<(), Error> {
     let task = context.task_api(key).get_opt(&key.name).await;
     let Some(task) = task.map_err(Error::api("reading the task"))? else {
         return Ok(());
@@ -314,33 +277,10 @@ fn stalled(task: &Task, message: &str, now: Timestamp) -> Option<TaskStatus> {
     Some(status)
 }
 
-/// The JSON merge patch (RFC 7386) from one object to the other; `None` when they are equal.
-fn difference(from: &Value, to: &Value) -> Option<Value> {
-    if from == to {
-        return None;
-    }
-    let (Value::Object(from), Value::Object(to)) = (from, to) else {
-        return Some(to.clone());
-    };
-    let mut changes = Map::new();
-    for key in from.keys().filter(|key| !to.contains_key(*key)) {
-        changes.insert(key.clone(), Value::Null);
-    }
-    for (key, new) in to {
-        let change = match from.get(key) {
-            Some(old) => difference(old, new),
-            None => Some(new.clone()),
-        };
-        if let Some(change) = change {
-            changes.insert(key.clone(), change);
-        }
-    }
-    Some(Value::Object(changes))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jobs::conditions::Finding;
 
     /// Ready once went on to tell of errors that were over.
     #[test]
@@ -537,16 +477,5 @@ mod tests {
         observed(&task, &mut status, &observation, Timestamp::UNIX_EPOCH);
         assert_eq!(ended(&status.conditions), None);
         assert_eq!(status.state.as_deref(), Some("JobScheduled"));
-    }
-
-    #[test]
-    fn a_patch_holds_what_changed_and_nulls_for_what_went() {
-        let from = json!({"a": 1, "b": {"c": 1, "d": 2}, "e": [1]});
-        let to = json!({"b": {"c": 1, "d": 3}, "e": [1, 2], "f": "x"});
-        assert_eq!(
-            difference(&from, &to),
-            Some(json!({"a": null, "b": {"d": 3}, "e": [1, 2], "f": "x"}))
-        );
-        assert_eq!(difference(&from, &from), None);
     }
 }

@@ -1,11 +1,12 @@
 //! A task with the names that everything it owns goes by.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 
-use crate::api::{Scope, Task, api_version};
+use crate::api::{Scope, Task};
 use crate::jobs::JobSettings;
 use crate::names;
+use crate::runtime::owned::owner_reference;
+use crate::runtime::{Key, ObjectName};
 
 /// A task with the names that everything it owns goes by.
 #[derive(Debug, Clone, Copy)]
@@ -43,20 +44,20 @@ impl<'a> Subject<'a> {
         names::job_name(self.scope, self.name)
     }
 
+    fn key(&self) -> Key {
+        let namespace = self.task.metadata.namespace.as_deref();
+        let namespace = namespace.filter(|_| self.scope == Scope::Namespaced);
+        let name = ObjectName::new(namespace.unwrap_or(""), self.name);
+        self.scope.id().key(name)
+    }
+
     /// The metadata of what it owns.
     pub(super) fn metadata(&self) -> ObjectMeta {
         ObjectMeta {
             name: Some(self.job_name()),
             namespace: Some(self.namespace.to_owned()),
             labels: Some(names::labels(self.scope, self.name)),
-            owner_references: Some(vec![OwnerReference {
-                api_version: api_version(),
-                kind: self.scope.kind().to_owned(),
-                name: self.name.to_owned(),
-                uid: self.uid.to_owned(),
-                controller: Some(true),
-                block_owner_deletion: Some(true),
-            }]),
+            owner_references: Some(vec![owner_reference(&self.key(), self.uid)]),
             ..Default::default()
         }
     }

@@ -10,7 +10,7 @@ use super::refusal::Blocked;
 use super::subject::Subject;
 use crate::api::{Scope, TaskSpec};
 
-use crate::conditions::Reason;
+use crate::jobs::conditions::Reason;
 
 /// The largest config: a Secret holds no more, in bytes.
 pub(super) const MAX_CONFIG_SECRET: usize = 1024 * 1024;
@@ -116,18 +116,14 @@ fn ca_configmap(subject: &Subject<'_>, found: &Found, settings: &Settings) -> Op
 mod tests {
     use super::*;
     use crate::api::{LocalReference, Task};
-    use crate::runtime::key::TaskKey;
+    use crate::runtime::ObjectName;
     use crate::tests::{settings, task};
 
     fn found(push_secret: PushSecret) -> Found {
         let mut task: Task = task();
         task.spec.push_secret_ref = Some(LocalReference { name: "push".into() });
         Found {
-            key: TaskKey {
-                scope: Scope::Namespaced,
-                namespace: "tenant".into(),
-                name: "shop".into(),
-            },
+            key: Scope::Namespaced.id().key(ObjectName::new("tenant", "shop")),
             task,
             job: None,
             foreign_job: false,
@@ -144,8 +140,6 @@ mod tests {
             job,
             require_registry_host,
             max_concurrent_jobs: 1,
-            instance: String::new(),
-            server: String::new(),
         };
         let subject = Subject::new(scope, &found.task, &settings.job).expect("a subject");
         validate(&subject, found, &settings).map(|blocked| blocked.reason)

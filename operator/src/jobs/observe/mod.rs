@@ -15,7 +15,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use solar_render::report::Outcome;
 
 use crate::api::{Attempt, MAX_ATTEMPTS};
-use crate::conditions::{self, Reason, State, cut, kinds};
+use crate::jobs::conditions::{Reason, State, kinds};
+use crate::runtime::conditions::{self, cut};
 use termination_message::TerminationMessage;
 
 use super::snapshot::{JobEnd, JobSnapshot, PodEnd, PodSnapshot};

@@ -5,7 +5,7 @@ use std::str::FromStr as _;
 use solar_render::reference::Digest;
 use solar_render::report::{ErrorReport, Outcome, Report, SCHEMA};
 
-use crate::conditions::Reason;
+use crate::jobs::conditions::Reason;
 use crate::jobs::snapshot::PodEnd;
 
 const DIGEST_PREFIX: &str = "sha256:";

@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::runtime::key::TaskKey;
+use crate::runtime::key::Key;
 
 /// One line.
 #[derive(Debug, Default)]
 pub(super) struct FairQueue {
     /// Groups with keys, in the order of their turns.
     turns: VecDeque<String>,
-    keys: BTreeMap<String, VecDeque<TaskKey>>,
+    keys: BTreeMap<String, VecDeque<Key>>,
 }
 
 impl FairQueue {
-    pub(super) fn push(&mut self, group: &str, key: TaskKey) {
+    pub(super) fn push(&mut self, group: &str, key: Key) {
         let keys = self.keys.entry(group.to_owned()).or_default();
         if keys.is_empty() {
             self.turns.push_back(group.to_owned());
@@ -21,7 +21,7 @@ impl FairQueue {
         keys.push_back(key);
     }
 
-    pub(super) fn pop(&mut self) -> Option<TaskKey> {
+    pub(super) fn pop(&mut self) -> Option<Key> {
         let group = self.turns.pop_front()?;
         let keys = self.keys.get_mut(&group)?;
         let key = keys.pop_front();
@@ -37,16 +37,13 @@ impl FairQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::Scope;
+    use crate::runtime::key::ObjectName;
+    use crate::runtime::tests::LAMPS;
 
     #[test]
     fn groups_take_turns() {
         let mut line = FairQueue::default();
-        let key = |name: &str| TaskKey {
-            scope: Scope::Cluster,
-            namespace: String::new(),
-            name: name.into(),
-        };
+        let key = |name: &str| LAMPS.key(ObjectName::new("", name));
         for (group, name) in [
             ("many", "m1"),
             ("many", "m2"),

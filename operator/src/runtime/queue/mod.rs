@@ -1,10 +1,10 @@
 //! The work queue: each key is reconciled by one worker at a time, and none is lost.
 //!
-//! Those whose Job is there come before those that wait for one, and namespaces take turns (for
-//! cluster tasks: their owners' namespaces, which `resolve_group` finds out).
+//! Urgent ones come before the rest, and groups take turns: namespaces, or what else a kind says
+//! ([`super::Kind::group`]).
 //!
-//! A wake-up that comes during a reconcile leads to another reconcile afterwards. Errors are requeued
-//! with an exponential backoff per task, which a success resets.
+//! A wake-up that comes during a reconcile leads to another one afterwards. Errors are requeued
+//! with an exponential backoff per key, which a success resets.
 
 mod fair_queue;
 
@@ -15,13 +15,12 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::api::Scope;
-use crate::runtime::key::TaskKey;
+use super::key::Key;
 use fair_queue::FairQueue;
 
-/// The queue; clones are the same one.
-#[derive(Debug, Clone)]
-pub struct Queue {
+/// The queue of a pool of workers; clones are the same one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Queue {
     inner: Arc<Inner>,
 }
 
@@ -34,35 +33,33 @@ pub struct Backoff {
     pub max: Duration,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Inner {
     state: Mutex<State>,
     notify: Notify,
-    backoff: Backoff,
 }
 
 #[derive(Debug, Default)]
 struct State {
     lines: BTreeMap<Class, FairQueue>,
     /// What is in line, and in which one; a key that has moved up has left a trace in the other.
-    queued: BTreeMap<TaskKey, Class>,
-    active: BTreeSet<TaskKey>,
+    queued: BTreeMap<Key, Class>,
+    /// Since when.
+    active: BTreeMap<Key, Instant>,
     /// Woken while active.
-    dirty: BTreeMap<TaskKey, Class>,
-    /// Whose turn a cluster task comes with, as far as it is known.
-    groups: BTreeMap<TaskKey, String>,
-    timers: BTreeSet<(Instant, TaskKey)>,
-    due: BTreeMap<TaskKey, Instant>,
-    failures: BTreeMap<TaskKey, u32>,
+    dirty: BTreeMap<Key, Class>,
+    /// The group that a key takes turns in, where it is not its namespace.
+    groups: BTreeMap<Key, String>,
+    timers: BTreeSet<(Instant, Key)>,
+    due: BTreeMap<Key, Instant>,
+    failures: BTreeMap<Key, u32>,
 }
 
 /// Who comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
-    /// Its Job is there, or it may make one now.
-    Running,
-    /// A cluster task of which nobody knows whose it is: a unknown, not a reconcile.
-    Unknown,
+    /// It holds something that others wait for.
+    Urgent,
     /// The rest.
     Waiting,
 }
@@ -78,50 +75,35 @@ impl Backoff {
 }
 
 impl Queue {
-    /// An empty one.
-    pub fn new(backoff: Backoff) -> Self {
-        Self {
-            inner: Arc::new(Inner {
-                state: Mutex::new(State::default()),
-                notify: Notify::new(),
-                backoff,
-            }),
-        }
-    }
-
-    /// Wakes a task now, in its turn.
-    pub fn add(&self, key: TaskKey) {
-        let mut state = self.state();
-        let class = state.class_of(&key);
-        state.wake(key, class);
-        drop(state);
+    /// Wakes a key now, in its turn.
+    pub(crate) fn add(&self, key: Key) {
+        self.state().wake(key, Class::Waiting);
         self.inner.notify.notify_one();
     }
 
-    /// Wakes a task whose Job is there, or that may make one now: it holds a slot.
-    pub fn add_urgent(&self, key: TaskKey) {
-        self.state().wake(key, Class::Running);
+    /// Wakes a key before those that only wait.
+    pub(crate) fn add_urgent(&self, key: Key) {
+        self.state().wake(key, Class::Urgent);
         self.inner.notify.notify_one();
-    }
-
-    /// Whether the group should be resolved before it is reconciled: others wait.
-    pub fn group_is_unknown(&self, key: &TaskKey) -> bool {
-        let state = self.state();
-        state.class_of(key) == Class::Unknown && !state.queued.is_empty()
     }
 
     /// The group that a key takes turns in.
-    pub fn set_group(&self, key: &TaskKey, group: String) {
-        self.state().groups.insert(key.clone(), group);
+    pub(crate) fn set_group(&self, key: &Key, group: String) {
+        let mut state = self.state();
+        if group == key.namespace {
+            state.groups.remove(key);
+        } else {
+            state.groups.insert(key.clone(), group);
+        }
     }
 
-    /// The task is gone.
-    pub fn forget(&self, key: &TaskKey) {
+    /// The object is gone.
+    pub(crate) fn forget(&self, key: &Key) {
         self.state().groups.remove(key);
     }
 
-    /// The next task; waits for one. [`Queue::done`] must follow.
-    pub async fn next(&self) -> TaskKey {
+    /// The next key; waits for one. [`Queue::done`] must follow.
+    pub(crate) async fn next(&self) -> Key {
         loop {
             // Made before looking, so that what comes in between is noticed.
             let notified = self.inner.notify.notified();
@@ -144,7 +126,7 @@ impl Queue {
     }
 
     /// A reconcile has succeeded; `requeue` after that time, if nothing happens.
-    pub fn done(&self, key: &TaskKey, requeue: Option<Duration>) {
+    pub(crate) fn done(&self, key: &Key, requeue: Option<Duration>) {
         let mut state = self.state();
         state.failures.remove(key);
         state.finish(key, requeue.map(|delay| Instant::now() + delay));
@@ -153,19 +135,19 @@ impl Queue {
     }
 
     /// A reconcile has failed. Gives back how often in a row; [`Queue::failed`] must follow.
-    pub fn count_failure(&self, key: &TaskKey) -> u32 {
+    pub(crate) fn count_failure(&self, key: &Key) -> u32 {
         let mut state = self.state();
         let failures = state.failures.entry(key.clone()).or_default();
         *failures = failures.saturating_add(1);
         *failures
     }
 
-    /// A reconcile that has failed is over. Gives back when it is tried again, if nothing happens: a wake-up that came
+    /// A reconcile that has failed is over. Gives back when it is requeued, if nothing happens: a wake-up that came
     /// during the reconcile counts as one that comes after it.
-    pub fn failed(&self, key: &TaskKey, random: u64) -> Duration {
+    pub(crate) fn failed(&self, key: &Key, backoff: Backoff, random: u64) -> Duration {
         let mut state = self.state();
         let failures = state.failures.get(key).copied().unwrap_or(1);
-        let delay = self.inner.backoff.delay(failures, random);
+        let delay = backoff.delay(failures, random);
         state.finish(key, Some(Instant::now() + delay));
         drop(state);
         self.inner.notify.notify_one();
@@ -173,9 +155,16 @@ impl Queue {
     }
 
     /// Ready ones, active ones, and timers.
-    pub fn counts(&self) -> (usize, usize, usize) {
+    pub(crate) fn counts(&self) -> (usize, usize, usize) {
         let state = self.state();
         (state.queued.len(), state.active.len(), state.timers.len())
+    }
+
+    /// The key that is being reconciled for the longest time, and since when.
+    pub(crate) fn oldest_active(&self) -> Option<(Key, Instant)> {
+        let state = self.state();
+        let oldest = state.active.iter().min_by_key(|(_, since)| **since);
+        oldest.map(|(key, since)| (key.clone(), *since))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -184,17 +173,9 @@ impl Queue {
 }
 
 impl State {
-    fn class_of(&self, key: &TaskKey) -> Class {
-        if key.scope == Scope::Cluster && !self.groups.contains_key(key) {
-            Class::Unknown
-        } else {
-            Class::Waiting
-        }
-    }
-
-    fn wake(&mut self, key: TaskKey, class: Class) {
+    fn wake(&mut self, key: Key, class: Class) {
         self.clear_timer(&key);
-        if self.active.contains(&key) {
+        if self.active.contains_key(&key) {
             let dirty = self.dirty.entry(key).or_insert(class);
             *dirty = class.min(*dirty);
             return;
@@ -213,17 +194,16 @@ impl State {
             if at > now {
                 break;
             }
-            let class = self.class_of(&key);
-            self.wake(key, class);
+            self.wake(key, Class::Waiting);
         }
     }
 
-    fn take(&mut self) -> Option<TaskKey> {
+    fn take(&mut self) -> Option<Key> {
         for (class, line) in &mut self.lines {
             while let Some(key) = line.pop() {
                 if self.queued.get(&key) == Some(class) {
                     self.queued.remove(&key);
-                    self.active.insert(key.clone());
+                    self.active.insert(key.clone(), Instant::now());
                     return Some(key);
                 }
             }
@@ -231,7 +211,7 @@ impl State {
         None
     }
 
-    fn finish(&mut self, key: &TaskKey, at: Option<Instant>) {
+    fn finish(&mut self, key: &Key, at: Option<Instant>) {
         self.active.remove(key);
         if let Some(class) = self.dirty.remove(key) {
             self.wake(key.clone(), class);
@@ -242,7 +222,7 @@ impl State {
         }
     }
 
-    fn clear_timer(&mut self, key: &TaskKey) {
+    fn clear_timer(&mut self, key: &Key) {
         if let Some(at) = self.due.remove(key) {
             self.timers.remove(&(at, key.clone()));
         }
@@ -252,22 +232,21 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::Scope;
+    use crate::runtime::key::ObjectName;
+    use crate::runtime::tests::LAMPS;
     use crate::tests::run;
 
-    fn key(name: &str) -> TaskKey {
-        TaskKey {
-            scope: Scope::Cluster,
-            namespace: String::new(),
-            name: name.into(),
-        }
+    const BACKOFF: Backoff = Backoff {
+        min: Duration::from_secs(1),
+        max: Duration::from_secs(60),
+    };
+
+    fn key(name: &str) -> Key {
+        LAMPS.key(ObjectName::new("", name))
     }
 
     fn queue() -> Queue {
-        Queue::new(Backoff {
-            min: Duration::from_secs(1),
-            max: Duration::from_secs(60),
-        })
+        Queue::default()
     }
 
     #[test]
@@ -314,7 +293,7 @@ mod tests {
             for _ in 0..8 {
                 queue.next().await;
                 queue.count_failure(&key("a"));
-                delays.push(queue.failed(&key("a"), 0).as_secs());
+                delays.push(queue.failed(&key("a"), BACKOFF, 0).as_secs());
             }
             assert_eq!(delays, [1, 2, 4, 8, 16, 32, 60, 60]);
             queue.next().await;
@@ -322,7 +301,7 @@ mod tests {
             queue.add(key("a"));
             queue.next().await;
             assert_eq!(queue.count_failure(&key("a")), 1);
-            assert_eq!(queue.failed(&key("a"), 0), Duration::from_secs(1));
+            assert_eq!(queue.failed(&key("a"), BACKOFF, 0), Duration::from_secs(1));
         });
     }
 
@@ -339,16 +318,16 @@ mod tests {
             assert_eq!(queue.next().await, key("a"));
             queue.add_urgent(key("a"));
             assert_eq!(queue.count_failure(&key("a")), 1);
-            queue.failed(&key("a"), 0);
+            queue.failed(&key("a"), BACKOFF, 0);
             assert_eq!(queue.next().await, key("a"), "before those that wait");
             assert_eq!(start.elapsed(), Duration::ZERO);
             assert_eq!(queue.count_failure(&key("a")), 2, "it counts on");
-            assert_eq!(queue.failed(&key("a"), 0), Duration::from_secs(2));
+            assert_eq!(queue.failed(&key("a"), BACKOFF, 0), Duration::from_secs(2));
         });
     }
 
     #[test]
-    fn a_task_whose_job_is_there_comes_first_also_when_it_is_in_line() {
+    fn an_urgent_key_comes_first_also_when_it_is_in_line() {
         run(async {
             let queue = queue();
             for name in ["a", "b", "c"] {
@@ -368,42 +347,34 @@ mod tests {
     }
 
     #[test]
-    fn owners_of_cluster_tasks_take_turns_once_they_are_known() {
+    fn groups_take_turns_and_a_namespace_is_a_group_by_itself() {
         run(async {
             let queue = queue();
             for name in ["m1", "m2", "m3", "f1"] {
+                queue.set_group(&key(name), name[..1].to_owned());
                 queue.add(key(name));
             }
+            queue.add(LAMPS.key(ObjectName::new("f", "f2")));
             let mut reconciled = Vec::new();
             while queue.counts().0 > 0 {
                 let next = queue.next().await;
-                let unknown = queue.group_is_unknown(&next);
-                if unknown {
-                    queue.set_group(&next, next.name[..1].to_owned());
-                    queue.add(next.clone());
-                } else {
-                    reconciled.push(next.name.clone());
-                }
                 queue.done(&next, None);
+                reconciled.push(next.name);
             }
-            assert_eq!(reconciled, ["m1", "f1", "m2", "m3"]);
+            assert_eq!(reconciled, ["m1", "f1", "m2", "f2", "m3"]);
         });
     }
 
     #[test]
     fn jitter_stays_within_the_upper_half() {
-        let backoff = Backoff {
-            min: Duration::from_secs(1),
-            max: Duration::from_secs(60),
-        };
         for random in [0, 1, 499, 500, u64::MAX] {
-            let delay = backoff.delay(2, random);
+            let delay = BACKOFF.delay(2, random);
             assert!((1001..=2000).contains(&delay.as_millis()), "{delay:?}");
         }
     }
 
     #[test]
-    fn two_workers_take_two_tasks() {
+    fn two_workers_take_two_keys() {
         run(async {
             let queue = queue();
             let worker = queue.clone();

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::*;
-use crate::conditions::{find, merge};
 use crate::controllers::pipeline::target_status::tests::{bound, pushed, task};
+use crate::runtime::conditions::{find, merge};
 
 fn key(name: &str) -> ObjectKey {
     ObjectKey::new("a", name)

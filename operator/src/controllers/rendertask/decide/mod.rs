@@ -9,23 +9,24 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::api::{Run, Task, TaskStatus};
-use crate::conditions::{self, Reason, kinds};
+use crate::jobs::conditions::{Reason, kinds};
 use crate::jobs::index::FoundJob;
 use crate::jobs::observe::{Ended, ended};
+use crate::runtime::conditions;
 
 #[cfg(test)]
 mod tests;
 
 /// How many vanished Jobs end a task.
-pub const MAX_LOST_JOBS: u32 = 3;
+pub(super) const MAX_LOST_JOBS: u32 = 3;
 /// How often the push Secret of a task that failed with AuthFailed is read.
-pub const ROTATION_INTERVAL: Duration = Duration::from_secs(300);
+pub(super) const ROTATION_INTERVAL: Duration = Duration::from_secs(300);
 /// How soon to reconcile again what is being deleted; its end wakes the task before.
 const DELETION_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
+pub(super) enum Decision {
     /// Nothing is done; maybe it is reconciled again after this time.
     Requeue(Option<Duration>),
     /// Its end is recorded: what is left of it goes.
@@ -46,7 +47,7 @@ pub enum Decision {
 }
 
 /// Whether a decision needs to know the push Secret.
-pub fn reads_push_secret(task: &Task, job: Option<&FoundJob>) -> bool {
+pub(super) fn reads_push_secret(task: &Task, job: Option<&FoundJob>) -> bool {
     if task.spec.push_secret_ref.is_none() {
         return false;
     }
@@ -64,7 +65,12 @@ pub fn reads_push_secret(task: &Task, job: Option<&FoundJob>) -> bool {
 }
 
 /// Decides. `push_version` is the push Secret's resourceVersion, where it exists and was read.
-pub fn decide(task: &Task, job: Option<&FoundJob>, push_version: Option<&str>, now: Timestamp) -> Decision {
+pub(super) fn decide(
+    task: &Task,
+    job: Option<&FoundJob>,
+    push_version: Option<&str>,
+    now: Timestamp,
+) -> Decision {
     let status = task.known();
     match ended(&status.conditions) {
         Some(Ended::Succeeded) => after_success(&status, job),

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::api::{OwnedReference, RETRY_ANNOTATION};
-use crate::conditions::{State, merge};
+use crate::jobs::conditions::State;
 use crate::jobs::snapshot::{JobEnd, JobSnapshot};
+use crate::runtime::conditions::merge;
 use crate::tests::task;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 

@@ -1,8 +1,6 @@
-//! A Job-backed resource: its [`State`], the conditions that follow from it, and how
-//! they are merged into those that were there.
+//! A Job-backed resource: its [`State`], and the conditions that follow from it.
 
-use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use crate::runtime::conditions::{ConditionReason, MAX_MESSAGE, RECONCILE_FAILED};
 
 /// The types of conditions.
 pub mod kinds {
@@ -12,14 +10,8 @@ pub mod kinds {
     pub const JOB_SUCCEEDED: &str = "JobSucceeded";
     /// The Job has failed for good.
     pub const JOB_FAILED: &str = "JobFailed";
-    /// For `kubectl wait` and kstatus.
-    pub const READY: &str = "Ready";
-    /// For kstatus, which reads Ready=False alone as in progress.
-    pub const STALLED: &str = "Stalled";
+    pub use crate::runtime::conditions::{READY, STALLED};
 }
-
-/// The longest message, in bytes.
-pub const MAX_MESSAGE: usize = 1024;
 
 /// Why a condition is as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,27 +105,8 @@ pub enum State {
     },
 }
 
-/// One condition without its times.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding<R = Reason> {
-    /// The condition's type, as of [`kinds`].
-    pub kind: &'static str,
-    /// `True`, `False` or `Unknown`.
-    pub status: &'static str,
-    /// Why.
-    pub reason: R,
-    /// For people.
-    pub message: String,
-}
-
-/// The reasons of one family of kinds.
-pub trait ConditionReason: Copy {
-    /// The longest message beside such a reason, in bytes.
-    const MAX_MESSAGE: usize;
-
-    /// As in a condition.
-    fn name(self) -> &'static str;
-}
+/// One condition of a Job-backed resource.
+pub type Finding = crate::runtime::conditions::Finding<Reason>;
 
 impl ConditionReason for Reason {
     const MAX_MESSAGE: usize = MAX_MESSAGE;
@@ -145,7 +118,7 @@ impl ConditionReason for Reason {
 
 impl Reason {
     /// As in a condition.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::JobScheduled => "JobScheduled",
             Self::DoesNotExist => "DoesNotExist",
@@ -172,7 +145,7 @@ impl Reason {
             Self::BackoffLimitExceeded => "BackoffLimitExceeded",
             Self::Evicted => "Evicted",
             Self::JobLost => "JobLost",
-            Self::ReconcileFailed => "ReconcileFailed",
+            Self::ReconcileFailed => RECONCILE_FAILED,
             Self::SpecChanged => "SpecChanged",
         }
     }
@@ -238,56 +211,6 @@ impl State {
     }
 }
 
-/// The findings as conditions. Those of a type that was there keep their time of transition
-/// unless their status changes; types without a finding go.
-pub fn merge<R: ConditionReason>(
-    previous: &[Condition],
-    findings: &[Finding<R>],
-    generation: Option<i64>,
-    now: Timestamp,
-) -> Vec<Condition> {
-    let merged = findings.iter().map(|finding| {
-        let Finding {
-            kind,
-            status,
-            reason,
-            message,
-        } = finding;
-        let since = find(previous, kind)
-            .filter(|old| old.status == *status)
-            .map_or(now, |old| old.last_transition_time.0);
-        Condition {
-            type_: (*kind).to_owned(),
-            status: (*status).to_owned(),
-            reason: reason.name().to_owned(),
-            message: cut(message, R::MAX_MESSAGE),
-            last_transition_time: Time(since),
-            observed_generation: generation,
-        }
-    });
-    merged.collect()
-}
-
-/// The condition of a type.
-pub fn find<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition> {
-    conditions.iter().find(|condition| condition.type_ == kind)
-}
-
-/// Whether the condition of a type has a status.
-pub fn is(conditions: &[Condition], kind: &str, status: &str) -> bool {
-    find(conditions, kind).is_some_and(|condition| condition.status == status)
-}
-
-/// At most `limit` bytes, cut at a character and marked.
-pub fn cut(text: &str, limit: usize) -> String {
-    const MARK: &str = "…";
-    if text.len() <= limit {
-        return text.to_owned();
-    }
-    let end = text.floor_char_boundary(limit.saturating_sub(MARK.len()));
-    format!("{}{MARK}", text.get(..end).unwrap_or(""))
-}
-
 fn finding(kind: &'static str, status: &'static str, reason: Reason, message: &str) -> Finding {
     Finding {
         kind,
@@ -309,6 +232,8 @@ fn finished() -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::conditions::{find, is, merge};
+    use jiff::Timestamp;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).expect("a time")
@@ -405,12 +330,5 @@ mod tests {
             let found = kinds.map(|kind| find(&conditions, kind).map_or("", |one| one.status.as_str()));
             assert_eq!((state.summary(), found), (summary, expected), "{state:?}");
         }
-    }
-
-    #[test]
-    fn a_long_message_is_cut_at_a_character() {
-        let text = cut(&"é".repeat(2000), MAX_MESSAGE);
-        assert!(text.len() <= MAX_MESSAGE && text.ends_with('…'));
-        assert_eq!(cut("short", MAX_MESSAGE), "short");
     }
 }

@@ -1,0 +1,189 @@
+//! The Jobs of all controllers while they run: what the watches of Jobs and pods have shown, and who has a slot.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use prometheus_client::metrics::gauge::ConstGauge;
+
+use super::index::{JobChange, JobIndex, owner};
+use super::parts::{JOBS, JobParts, PODS, PartialJob, PodParts};
+use super::slots::JobSlots;
+use crate::names;
+use crate::runtime::metrics::number;
+use crate::runtime::{Cx, Dependent, Key, KindId, ObjectEvent, ObjectName, Wake, Watched};
+
+/// A kind whose objects own Jobs.
+#[derive(Debug, Clone, Copy)]
+pub struct JobOwner {
+    /// The kind.
+    pub kind: KindId,
+    /// The Job of one of its objects; the text is the operator's Job namespace.
+    pub job: fn(&Key, &str) -> ObjectName,
+}
+
+/// What all controllers that run Jobs share.
+pub struct JobTracker {
+    cx: Cx,
+    owners: Vec<JobOwner>,
+    job_namespace: String,
+    index: Mutex<JobIndex>,
+    slots: Mutex<JobSlots>,
+}
+
+impl JobTracker {
+    /// With nothing known yet.
+    pub fn new(cx: &Cx, owners: &[JobOwner], job_namespace: &str, max_concurrent_jobs: usize) -> Arc<Self> {
+        let kinds = owners.iter().map(|owner| owner.kind).collect();
+        let tracker = Arc::new(Self {
+            cx: cx.clone(),
+            owners: owners.to_vec(),
+            job_namespace: job_namespace.to_owned(),
+            index: Mutex::new(JobIndex::new(kinds)),
+            slots: Mutex::new(JobSlots::new(max_concurrent_jobs)),
+        });
+        let scraped = Arc::downgrade(&tracker);
+        cx.metrics().extend("jobs", move |registry| {
+            let counts = scraped.upgrade().map(|tracker| {
+                let (slots, index) = (tracker.slots().counts(), tracker.index().counts());
+                [slots.0, slots.1, index.0, index.1]
+            });
+            let [running, queued, jobs, pods] = counts.unwrap_or_default().map(number).map(ConstGauge::new);
+            registry.register("jobs_running", "Concurrency slots in use", running);
+            registry.register("jobs_queued", "Objects that wait for a concurrency slot", queued);
+            registry.register("jobs_known", "Jobs in memory", jobs);
+            registry.register("pods_known", "Pods in memory", pods);
+        });
+        tracker
+    }
+
+    /// The Jobs and pods that were seen. Never held across an await.
+    pub fn index(&self) -> MutexGuard<'_, JobIndex> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The slots. Never held across an await.
+    pub fn slots(&self) -> MutexGuard<'_, JobSlots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The object runs nothing: the next in line gets its slot, and is woken.
+    pub fn release(&self, key: &Key) {
+        let woken = self.slots().release(key);
+        woken.into_iter().for_each(|next| self.cx.wake_urgent(next));
+    }
+
+    /// A reconcile of the object has failed: the next in line gets the slot that it has no Job in, and is woken.
+    pub fn give_back(&self, key: &Key) {
+        let woken = self.slots().give_back(key);
+        woken.into_iter().for_each(|next| self.cx.wake_urgent(next));
+    }
+
+    /// The object is gone, or none of ours any more.
+    pub fn forget(&self, key: &Key) {
+        self.release(key);
+        if let Some(job) = self.job_of(key) {
+            self.index().forget(&job.namespace, &job.name);
+        }
+    }
+
+    /// The namespace and the name of an object's Job.
+    pub fn job_of(&self, key: &Key) -> Option<ObjectName> {
+        let owner = self.owners.iter().find(|owner| owner.kind == key.kind)?;
+        Some((owner.job)(key, &self.job_namespace))
+    }
+
+    /// A Job of an object that another operator reconciles is none of our business, nor is one that only says that an
+    /// object of ours owns it: whoever may make Jobs can say so, and would take the slots of others.
+    fn is_ours(&self, job: &PartialJob) -> bool {
+        self.owner(job)
+            .is_some_and(|(key, uid)| self.cx.reconciles_uid(&key, &uid))
+    }
+
+    /// The owner that a Job names, when it has the name and the namespace of that one's Job.
+    fn owner(&self, job: &PartialJob) -> Option<(Key, String)> {
+        let (key, uid) = owner(job, self.index().owners())?;
+        (self.job_of(&key)? == job.name()).then_some((key, uid))
+    }
+
+    fn changed(&self, change: JobChange) -> Vec<Wake> {
+        let mut woken = Vec::new();
+        if change.idle {
+            woken = self.slots().release(&change.owner);
+        } else {
+            self.slots().occupy(&change.owner, None);
+        }
+        woken.push(change.owner);
+        let wakes = woken.into_iter().map(|key| Wake { key, urgent: true });
+        wakes.collect()
+    }
+}
+
+/// The watch of Jobs.
+pub struct Jobs(pub Arc<JobTracker>);
+
+/// The watch of the pods of Jobs.
+pub struct Pods(pub Arc<JobTracker>);
+
+impl Watched for Jobs {
+    const ID: KindId = JOBS;
+    type View = JobParts;
+}
+
+impl Watched for Pods {
+    const ID: KindId = PODS;
+    type View = PodParts;
+}
+
+impl Dependent for Jobs {
+    fn selector(&self) -> Option<String> {
+        Some(names::selector())
+    }
+
+    fn handle(&self, event: ObjectEvent<'_, JobParts>) -> Vec<Wake> {
+        let tracker = &self.0;
+        match event {
+            ObjectEvent::Applied { object: job, .. } if tracker.is_ours(&job) => {
+                let change = tracker.index().apply_job(&job);
+                change.map_or(Vec::new(), |change| tracker.changed(change))
+            }
+            ObjectEvent::Applied { .. } => Vec::new(),
+            ObjectEvent::Deleted(job) if tracker.is_ours(&job) => {
+                let change = tracker.index().delete_job(&job);
+                change.map_or(Vec::new(), |change| tracker.changed(change))
+            }
+            // Its owner may have been ours until just now, or a namesake of one that waits for its name.
+            ObjectEvent::Deleted(job) => {
+                let name = job.name();
+                tracker.index().forget(&name.namespace, &name.name);
+                let freed = tracker.owner(&job).map(|(key, _)| key);
+                let freed = freed.filter(|key| tracker.cx.reconciles(key));
+                freed.into_iter().map(|key| Wake { key, urgent: false }).collect()
+            }
+            ObjectEvent::Listed { uids, namespace } => {
+                let changes = tracker.index().retain_jobs(uids, namespace);
+                let wakes = changes.into_iter().map(|change| tracker.changed(change));
+                wakes.flatten().collect()
+            }
+        }
+    }
+}
+
+impl Dependent for Pods {
+    fn selector(&self) -> Option<String> {
+        Some(names::selector())
+    }
+
+    fn handle(&self, event: ObjectEvent<'_, PodParts>) -> Vec<Wake> {
+        let tracker = &self.0;
+        let change = match event {
+            ObjectEvent::Applied { object: pod, .. } => tracker.index().apply_pod(&pod),
+            ObjectEvent::Deleted(pod) => tracker.index().delete_pod(&pod),
+            ObjectEvent::Listed { uids, namespace } => {
+                tracker.index().retain_pods(uids, namespace);
+                None
+            }
+        };
+        let owner = change.map(|change| change.owner);
+        let owner = owner.filter(|owner| tracker.cx.reconciles(owner));
+        owner.into_iter().map(|key| Wake { key, urgent: true }).collect()
+    }
+}

@@ -1,0 +1,115 @@
+//! Objects that an object owns: whose they are, and requests whose answers are decoded no further than they are
+//! read (the API server answers a write with the whole object).
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::Resource;
+use kube::api::{DeleteParams, GetParams, ObjectMeta, PostParams, Preconditions, PropagationPolicy};
+use kube::core::{NamespaceResourceScope, Request};
+use serde::Serialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+
+use super::cx::Cx;
+use super::key::Key;
+use super::views::PartialMetadata;
+use crate::api::GROUP;
+use crate::names::MANAGER;
+
+/// The reference of an object to its controller.
+pub fn owner_reference(owner: &Key, uid: &str) -> OwnerReference {
+    OwnerReference {
+        api_version: owner.kind.api_version(),
+        kind: owner.kind.kind.to_owned(),
+        name: owner.name.clone(),
+        uid: uid.to_owned(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+/// The controller among owners, when it is of our group.
+pub fn controller(owners: &[OwnerReference]) -> Option<&OwnerReference> {
+    let ours = |owner: &&OwnerReference| {
+        let group = owner.api_version.split('/').next().unwrap_or("");
+        owner.controller == Some(true) && group == GROUP
+    };
+    owners.iter().find(ours)
+}
+
+/// Whether an object belongs to the object of this UID: by UID, however it is named or labelled.
+pub fn is_owned_by(metadata: &ObjectMeta, uid: &str) -> bool {
+    let owners: &[OwnerReference] = metadata.owner_references.as_deref().unwrap_or_default();
+    controller(owners).is_some_and(|owner| owner.uid == uid)
+}
+
+/// How objects are made.
+pub fn post() -> PostParams {
+    PostParams {
+        field_manager: Some(MANAGER.to_owned()),
+        dry_run: false,
+    }
+}
+
+/// An object's metadata, which is all that the API server sends; `None`: there is no such object.
+pub async fn metadata<K>(cx: &Cx, namespace: &str, name: &str) -> Result<Option<ObjectMeta>, kube::Error>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    let request = Request::new(K::url_path(&(), Some(namespace)));
+    let request = request.get_metadata(name, &GetParams::default());
+    let request = request.map_err(kube::Error::BuildRequest)?;
+    match cx.client().request::<PartialMetadata>(request).await {
+        Ok(object) => Ok(Some(object.metadata)),
+        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes an object, and gives back its metadata.
+pub async fn create<K>(cx: &Cx, namespace: &str, object: &K) -> Result<ObjectMeta, kube::Error>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Serialize,
+{
+    let made: PartialMetadata = create_as(cx, namespace, object, &post()).await?;
+    Ok(made.metadata)
+}
+
+/// Makes an object, and gives back a view of it.
+pub async fn create_as<K, V>(
+    cx: &Cx,
+    namespace: &str,
+    object: &K,
+    params: &PostParams,
+) -> Result<V, kube::Error>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Serialize,
+    V: DeserializeOwned,
+{
+    let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
+    let request = Request::new(K::url_path(&(), Some(namespace))).create(params, body);
+    cx.client()
+        .request(request.map_err(kube::Error::BuildRequest)?)
+        .await
+}
+
+/// Deletes the object of this UID and no namesake; what it owns goes after it. Gives back whether it was there.
+pub async fn delete<K>(cx: &Cx, namespace: &str, name: &str, uid: &str) -> Result<bool, kube::Error>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    let params = DeleteParams {
+        propagation_policy: Some(PropagationPolicy::Background),
+        preconditions: Some(Preconditions {
+            uid: Some(uid.to_owned()),
+            resource_version: None,
+        }),
+        ..Default::default()
+    };
+    let request = Request::new(K::url_path(&(), Some(namespace))).delete(name, &params);
+    let request = request.map_err(kube::Error::BuildRequest)?;
+    match cx.client().request::<IgnoredAny>(request).await {
+        Ok(_) => Ok(true),
+        // There is none of the name, or it is another one.
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,123 @@
+//! The status of any kind: one patch of what has changed, and the condition Stalled.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::{Patch, PatchParams};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::conditions::{RECONCILE_FAILED, not_ready, update};
+use super::cx::Cx;
+use super::error::Error;
+use super::key::Key;
+use super::views::MetadataOnly;
+use crate::names::MANAGER;
+
+/// Writes the status, when it differs from what is known to be there. Nothing is written over what somebody else, a
+/// younger leader, has written since `version`, the object's resourceVersion: that is [`Error::Changed`].
+/// Gives back whether something was written.
+pub async fn patch(
+    cx: &Cx,
+    key: &Key,
+    version: Option<&str>,
+    known: &impl Serialize,
+    next: &impl Serialize,
+) -> Result<bool, Error> {
+    let (known, next) = (serde_json::to_value(known)?, serde_json::to_value(next)?);
+    let Some(changes) = difference(&known, &next) else {
+        return Ok(false);
+    };
+    write(cx, key, version, &changes).await.map(|()| true)
+}
+
+/// Writes changes of the status, as a JSON merge patch.
+pub async fn write(cx: &Cx, key: &Key, version: Option<&str>, changes: &Value) -> Result<(), Error> {
+    let body = json!({
+        "apiVersion": key.kind.api_version(),
+        "kind": key.kind.kind,
+        "metadata": {"resourceVersion": version},
+        "status": changes,
+    });
+    let params = PatchParams {
+        field_manager: Some(MANAGER.to_owned()),
+        ..Default::default()
+    };
+    let api = cx.api::<MetadataOnly>(key);
+    match api.patch_status(&key.name, &params, &Patch::Merge(&body)).await {
+        Ok(_) => {
+            cx.metrics().status_patched(key.kind);
+            Ok(())
+        }
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Err(Error::Changed),
+        Err(error) => Err(Error::api("writing the status")(error)),
+    }
+}
+
+/// What of a status counts here.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct WithConditions {
+    status: Option<Conditions>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct Conditions {
+    conditions: Vec<Condition>,
+}
+
+/// Sets Ready=False and Stalled=True with the error; the other conditions stay.
+pub(super) async fn mark_stalled(cx: &Cx, key: &Key, error: &Error) -> Result<(), Error> {
+    let object = cx.api::<WithConditions>(key).get_opt(&key.name).await;
+    let Some(object) = object.map_err(Error::api("reading the object"))? else {
+        return Ok(());
+    };
+    let known = object.view().and_then(|view| view.status.clone());
+    let known = known.unwrap_or_default().conditions;
+    let findings = not_ready(RECONCILE_FAILED, &error.to_string());
+    let next = update(&known, &findings, object.metadata.generation, cx.now());
+    let version = object.metadata.resource_version.as_deref();
+    let status = |conditions: &[Condition]| json!({"conditions": conditions});
+    patch(cx, key, version, &status(&known), &status(&next))
+        .await
+        .map(|_| ())
+}
+
+/// The JSON merge patch (RFC 7386) from one object to the other; `None` when they are equal.
+fn difference(from: &Value, to: &Value) -> Option<Value> {
+    if from == to {
+        return None;
+    }
+    let (Value::Object(from), Value::Object(to)) = (from, to) else {
+        return Some(to.clone());
+    };
+    let mut changes = Map::new();
+    for key in from.keys().filter(|key| !to.contains_key(*key)) {
+        changes.insert(key.clone(), Value::Null);
+    }
+    for (key, new) in to {
+        let change = match from.get(key) {
+            Some(old) => difference(old, new),
+            None => Some(new.clone()),
+        };
+        if let Some(change) = change {
+            changes.insert(key.clone(), change);
+        }
+    }
+    Some(Value::Object(changes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_holds_what_changed_and_nulls_for_what_went() {
+        let from = json!({"a": 1, "b": {"c": 1, "d": 2}, "e": [1]});
+        let to = json!({"b": {"c": 1, "d": 3}, "e": [1, 2], "f": "x"});
+        assert_eq!(
+            difference(&from, &to),
+            Some(json!({"a": null, "b": {"d": 3}, "e": [1, 2], "f": "x"}))
+        );
+        assert_eq!(difference(&from, &from), None);
+    }
+}
