@@ -36,6 +36,7 @@ fn run(args: &ImagesArgs, context: &Context<'_>) -> Result<CommandResult> {
     let chart = ParsedChart::new(Arc::clone(&loaded));
     let request = RenderRequest {
         skip_schema: args.skip_schema_validation,
+        schemas: args.schemas.store()?,
         ..request
     };
     let rendered = chart.render(&request).map_err(located)?;

@@ -194,6 +194,7 @@ fn options(args: &LintArgs, context: &Context<'_>) -> Result<LintOptions> {
         namespace: namespace(&args.namespace, context),
         capabilities,
         skip_schema: args.skip_schema_validation,
+        schemas: args.schemas.store()?,
         limits: args.limits.limits(),
     })
 }

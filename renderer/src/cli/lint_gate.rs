@@ -3,6 +3,7 @@
 //! As `lint` without flags: the chart's own values, and only what Helm reports as an error fails a chart.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::real_paths::with_real_path;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result, Severity as Grave};
@@ -11,6 +12,7 @@ use crate::engine::capabilities::Capabilities;
 use crate::lint::{self, LintOptions};
 use crate::value::Map;
 use crate::values::ValueOrigins;
+use crate::values::schema_documents::NoSchemas;
 
 /// The namespace of charts that are rendered for nobody.
 const NAMESPACE: &str = "default";
@@ -26,6 +28,7 @@ impl LintGate {
             namespace: NAMESPACE.to_owned(),
             capabilities: Capabilities::with(None, &[])?,
             skip_schema: false,
+            schemas: Arc::new(NoSchemas),
             limits: Limits::default(),
         }))
     }

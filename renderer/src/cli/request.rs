@@ -16,6 +16,7 @@ use crate::engine::{Limits, RenderRequest};
 use crate::value::Map;
 use crate::values::ValueOrigins;
 use crate::values::options::ValuesOptions;
+use crate::values::schema_documents::NoSchemas;
 use crate::world::{Fixed, System, World};
 
 /// What --frozen's clock shows, in seconds: 1980, as in archives.
@@ -58,6 +59,7 @@ pub(crate) fn request_of(
         },
         capabilities,
         skip_schema: false,
+        schemas: Arc::new(NoSchemas),
         world,
         seed,
         lint: false,

@@ -142,6 +142,7 @@ fn request(args: &TemplateArgs, context: &Context<'_>) -> Result<(PathBuf, Rende
     )?;
     let request = RenderRequest {
         skip_schema: args.skip_schema_validation,
+        schemas: args.schemas.store()?,
         ..request
     };
     Ok((chart, request))

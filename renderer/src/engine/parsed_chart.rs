@@ -124,9 +124,9 @@ impl ParsedChart {
         let prepared = prepare(&self.loaded, &request.values)?;
         if !request.skip_schema {
             let places = request.places.search();
-            schema::validate(&level(&prepared.root), &prepared.values, &|path| {
-                places.find(path, &defaults(&prepared.root, path))
-            })?;
+            let locate = |path: &[String]| places.find(path, &defaults(&prepared.root, path));
+            let level = level(&prepared.root);
+            schema::validate_with(&level, &prepared.values, &locate, &*request.schemas)?;
         }
         let crds = crds(&prepared.root);
         let PreparedValues {

@@ -9,6 +9,7 @@ use super::release::Release;
 use crate::diag::Diagnostic;
 use crate::value::Map;
 use crate::values::ValueOrigins;
+use crate::values::schema_documents::{NoSchemas, SchemaStore};
 use crate::world::{System, World};
 
 /// What is to be rendered.
@@ -23,6 +24,8 @@ pub struct RenderRequest {
     pub capabilities: Capabilities,
     /// Whether schemas are left alone.
     pub skip_schema: bool,
+    /// Where schemas are kept that others refer to by URL.
+    pub schemas: Arc<dyn SchemaStore>,
     /// The clock and entropy.
     pub world: Arc<dyn World>,
     /// Where randomness grows from, when it must be the same in every run.
@@ -47,6 +50,7 @@ impl RenderRequest {
             },
             capabilities: Capabilities::default(),
             skip_schema: false,
+            schemas: Arc::new(NoSchemas),
             world: Arc::new(System),
             seed: None,
             lint: false,

@@ -30,6 +30,7 @@ mod url_validation;
 mod values;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::diag::{Class, Diagnostic, Severity as Grave};
 use crate::engine::Limits;
@@ -37,6 +38,7 @@ use crate::engine::capabilities::Capabilities;
 use crate::source::Location;
 use crate::value::Map;
 use crate::values::ValueOrigins;
+use crate::values::schema_documents::SchemaStore;
 use linted_chart::LintedChart;
 
 pub use rules::{Check, Rule};
@@ -103,6 +105,8 @@ pub struct LintOptions {
     pub capabilities: Capabilities,
     /// Whether schemas are left alone.
     pub skip_schema: bool,
+    /// Where schemas are kept that others refer to by URL.
+    pub schemas: Arc<dyn SchemaStore>,
     /// How much a rendering may take.
     pub limits: Limits,
 }

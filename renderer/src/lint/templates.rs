@@ -57,9 +57,12 @@ pub(super) fn check(place: &LintedChart, options: &LintOptions, linter: &mut Lin
     let mut helms = true;
     let places = options.places.search();
     if !options.skip_schema
-        && let Err(found) = schema::validate(&level(&prepared), &prepared.values, &|path| {
-            places.find(path, &defaults(&prepared.root, path))
-        })
+        && let Err(found) = schema::validate_with(
+            &level(&prepared),
+            &prepared.values,
+            &|path| places.find(path, &defaults(&prepared.root, path)),
+            &*options.schemas,
+        )
     {
         let message = helm_message(&found, Checked::Tree);
         linter.report(FOLDER, &rules::VALUES_SCHEMA, Some(message));

@@ -61,7 +61,7 @@ pub(super) fn check(place: &LintedChart, options: &LintOptions, linter: &mut Lin
         schema: Some(schema.text().as_bytes()),
         children: Vec::new(),
     };
-    if let Err(found) = schema::validate(&level, &all, &|_| None::<Location>) {
+    if let Err(found) = schema::validate_with(&level, &all, &|_| None::<Location>, &*options.schemas) {
         let message = helm_message(&found, Checked::Alone);
         linter.report(FILE, &rules::VALUES_SCHEMA, Some(message));
     }

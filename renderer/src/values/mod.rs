@@ -8,6 +8,7 @@ pub mod options;
 pub mod schema;
 mod schema_bounds;
 mod schema_cycles;
+pub mod schema_documents;
 mod schema_messages;
 #[cfg(test)]
 mod schema_tests;

@@ -6,8 +6,8 @@
 //!
 //! # Where it differs from Helm
 //!
-//! - What a schema refers to must be in it: neither URLs nor files are read. An unknown
-//!   `$schema` is such a reference.
+//! - What a schema refers to must be in it, or in a [`SchemaStore`]: nothing is fetched, and `file:` is never read.
+//!   An unknown `$schema` is such a reference.
 //! - A `urn:` that is not in the schema takes anything, without Helm's warning.
 //! - The format `period` is not checked.
 //! - The steps of a check and the size of patterns are bounded.
@@ -21,6 +21,7 @@ use super::schema_bounds::{
     KEYWORD, MAX_LOOKED_INTO, MAX_PATTERN_BYTES, MAX_STEPS, Steps, TooManySteps, prepare,
 };
 use super::schema_cycles::{looked_into, refers_to_itself};
+use super::schema_documents::{Documents, HOME, NoSchemas, SchemaStore};
 pub use super::schema_messages::MAX_LISTED;
 use super::schema_messages::{is_duration, is_semver, is_uuid, not_listed, quoted, words};
 use crate::diag::{Class, Diagnostic, Diagnostics};
@@ -111,6 +112,19 @@ impl From<SchemaViolations> for Diagnostics {
 /// # Errors
 /// Each violation, with its location where `locate` knows it.
 pub fn validate(chart: &Level<'_>, values: &Map, locate: &Locate<'_>) -> Result<(), SchemaViolations> {
+    validate_with(chart, values, locate, &NoSchemas)
+}
+
+/// As [`validate`], with schemas that others may refer to by URL.
+///
+/// # Errors
+/// As [`validate`].
+pub fn validate_with(
+    chart: &Level<'_>,
+    values: &Map,
+    locate: &Locate<'_>,
+    store: &dyn SchemaStore,
+) -> Result<(), SchemaViolations> {
     let mut check = SchemaCheck {
         found: SchemaViolations {
             charts: Vec::new(),
@@ -118,6 +132,7 @@ pub fn validate(chart: &Level<'_>, values: &Map, locate: &Locate<'_>) -> Result<
             omitted: 0,
         },
         locate,
+        store,
     };
     check.level(chart, values, &mut Vec::new());
     let mut found = check.found;
@@ -133,6 +148,7 @@ pub fn validate(chart: &Level<'_>, values: &Map, locate: &Locate<'_>) -> Result<
 struct SchemaCheck<'l> {
     found: SchemaViolations,
     locate: &'l Locate<'l>,
+    store: &'l dyn SchemaStore,
 }
 
 impl SchemaCheck<'_> {
@@ -160,7 +176,8 @@ impl SchemaCheck<'_> {
 
     fn one(&mut self, chart: &str, schema: &[u8], values: &Map, path: &[String]) {
         let room = MAX_LISTED - self.found.listed.len();
-        let Violations { listed, omitted } = with_room(|| violations(schema, values, room));
+        let store = self.store;
+        let Violations { listed, omitted } = with_room(|| violations(schema, values, room, store));
         self.found.omitted += omitted;
         if omitted > 0 {
             self.name(chart);
@@ -289,13 +306,14 @@ impl Violations {
     }
 }
 
-fn violations(schema: &[u8], values: &Map, room: usize) -> Violations {
-    let mut schema = match parse(schema) {
-        Ok(schema) => schema,
+fn violations(schema: &[u8], values: &Map, room: usize, store: &dyn SchemaStore) -> Violations {
+    let (mut schema, mut documents) = match parse(schema, store) {
+        Ok(parsed) => parsed,
         Err(message) => return Violations::of_schema(message),
     };
-    let pattern_bytes = prepare(&mut schema);
-    let validator = match compile(&schema, pattern_bytes) {
+    let others = documents.each_mut();
+    let pattern_bytes = prepare(std::iter::once((&mut schema, Vec::new())).chain(others));
+    let validator = match compile(&schema, pattern_bytes, documents) {
         Ok(validator) => validator,
         Err(error) => return Violations::of_schema(refusal(&error)),
     };
@@ -336,19 +354,22 @@ fn segments(pointer: &str) -> Vec<String> {
         .collect()
 }
 
-fn parse(bytes: &[u8]) -> Result<Json, String> {
+fn parse(bytes: &[u8], store: &dyn SchemaStore) -> Result<(Json, Documents), String> {
     let mut schema: Json =
         serde_json::from_slice(bytes).map_err(|error| format!("values.schema.json is not JSON: {error}"))?;
     name_draft(&mut schema);
-    if refers_to_itself(&schema) {
+    let documents = Documents::collect(&schema, store, &name_draft)?;
+    let bundle = documents.bundle(&schema);
+    let whole = bundle.as_ref().unwrap_or(&schema);
+    if refers_to_itself(whole) {
         return Err("values.schema.json: a `$ref` leads back to itself without end".to_owned());
     }
-    if looked_into(&schema) > MAX_LOOKED_INTO {
+    if looked_into(whole) > MAX_LOOKED_INTO {
         return Err(format!(
             "values.schema.json: `unevaluatedProperties` or `unevaluatedItems` take more than {MAX_LOOKED_INTO} steps"
         ));
     }
-    Ok(schema)
+    Ok((schema, documents))
 }
 
 /// Helm takes a draft's URL with and without `#`, by http and https, and one that means the
@@ -375,13 +396,14 @@ fn name_draft(schema: &mut Json) {
 fn compile(
     schema: &Json,
     pattern_bytes: usize,
+    documents: Documents,
 ) -> Result<jsonschema::Validator, Box<ValidationError<'static>>> {
     let steps = Steps::default();
     let options = jsonschema::options()
         // RE2's family, as Go's patterns are.
         .with_pattern_options(PatternOptions::regex().size_limit(pattern_bytes))
-        .with_base_uri("file:///values.schema.json")
-        .with_retriever(Nowhere)
+        .with_base_uri(HOME)
+        .with_retriever(Kept(documents))
         // Helm asserts no contents.
         .without_content_encoding_support("base64")
         .without_content_media_type_support("application/json")
@@ -419,15 +441,18 @@ fn refusal(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// Where nothing is found.
-struct Nowhere;
+/// What was read before; nothing else is found.
+struct Kept(Documents);
 
-impl Retrieve for Nowhere {
+impl Retrieve for Kept {
     fn retrieve(&self, uri: &Uri<String>) -> Result<Json, Box<dyn std::error::Error + Send + Sync>> {
+        if let Some(schema) = self.0.get(uri.as_str()) {
+            return Ok(schema.clone());
+        }
         match uri.scheme().as_str() {
             "urn" => Ok(Json::Bool(true)),
             "file" => Err("files are not read for a schema: put what is referred to into its `$defs`".into()),
-            _ => Err("nothing is fetched for a schema: put what is referred to into its `$defs`".into()),
+            _ => Err("nothing is fetched for a schema: put what is referred to into its `$defs`, or in a folder for --schema-location".into()),
         }
     }
 }

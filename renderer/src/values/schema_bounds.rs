@@ -81,17 +81,20 @@ impl<'i> Keyword<'i> for Steps {
     }
 }
 
-/// Puts the keyword into each schema that holds or names others; how large each pattern may be.
-pub(super) fn prepare(root: &mut Json) -> usize {
+/// Puts the keyword into each schema that holds or names others, with the locations that other texts name in it; how
+/// large each pattern may be.
+pub(super) fn prepare<'s>(documents: impl Iterator<Item = (&'s mut Json, Vec<String>)>) -> usize {
     let mut patterns = BTreeSet::new();
-    // Also what only references lead to.
-    let targets: Vec<String> = references(root);
-    for target in targets {
-        if let Some(schema) = root.pointer_mut(&target) {
-            mark(schema, &mut patterns);
+    for (root, named) in documents {
+        // Also what only references lead to.
+        let targets = references(root).into_iter().chain(named);
+        for target in targets {
+            if let Some(schema) = root.pointer_mut(&target) {
+                mark(schema, &mut patterns);
+            }
         }
+        mark(root, &mut patterns);
     }
-    mark(root, &mut patterns);
     pattern_bytes(patterns.len())
 }
 
@@ -175,7 +178,10 @@ mod tests {
                 "enum":[{"not":1}],"const":{"if":{}},"odd":{"x":{"patternProperties":{"^b":{}}}}}"##,
         )
         .unwrap();
-        assert_eq!(prepare(&mut schema), MAX_ONE_PATTERN);
+        assert_eq!(
+            prepare(std::iter::once((&mut schema, Vec::new()))),
+            MAX_ONE_PATTERN
+        );
         let is_marked = |pointer: &str| schema.pointer(pointer).unwrap().get(KEYWORD).is_some();
         for pointer in [
             "",

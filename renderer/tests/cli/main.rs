@@ -45,6 +45,7 @@ mod pull_tampered;
 mod reference;
 mod regressions;
 mod results;
+mod schema_location;
 mod secrets;
 mod show;
 mod sigkill;

@@ -5,6 +5,7 @@ use clap::{Args, ValueHint};
 use super::fetch::FetchFlags;
 use super::limits::LimitFlags;
 use super::rendering::{ClusterFlags, ReleaseFlags, ValueFlags};
+use super::schemas::SchemaFlags;
 
 /// `images`
 #[derive(Args, Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct ImagesArgs {
     /// Skip JSON Schema validation of values
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) skip_schema_validation: bool,
+    #[command(flatten)]
+    pub(crate) schemas: SchemaFlags,
     #[command(flatten)]
     pub(crate) values: ValueFlags,
     #[command(flatten)]

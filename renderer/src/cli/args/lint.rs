@@ -7,6 +7,7 @@ use clap::{Args, ValueHint};
 use super::limits::LimitFlags;
 use super::namespace::NamespaceFlags;
 use super::rendering::ValueFlags;
+use super::schemas::SchemaFlags;
 
 /// `lint`
 #[derive(Args, Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct LintArgs {
     /// Skip JSON Schema validation of values
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) skip_schema_validation: bool,
+    #[command(flatten)]
+    pub(crate) schemas: SchemaFlags,
     /// The cluster's version, for .Capabilities and for what is deprecated
     #[arg(long, value_name = "VERSION", default_value = "")]
     pub(crate) kube_version: String,

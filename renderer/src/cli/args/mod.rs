@@ -27,6 +27,7 @@ pub(super) mod registry;
 pub(super) mod render;
 pub(super) mod rendering;
 pub(super) mod repositories;
+pub(super) mod schemas;
 pub(super) mod show;
 pub(super) mod sign;
 pub(super) mod tags;

@@ -7,6 +7,7 @@ use clap::{Args, ValueHint};
 use super::fetch::FetchFlags;
 use super::limits::LimitFlags;
 use super::rendering::{ClusterFlags, ReleaseFlags, ValueFlags};
+use super::schemas::SchemaFlags;
 
 /// `template`
 #[derive(Args, Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct TemplateArgs {
     /// Skip JSON Schema validation of values
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) skip_schema_validation: bool,
+    #[command(flatten)]
+    pub(crate) schemas: SchemaFlags,
     /// Print what was rendered even where it is not valid YAML
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) debug: bool,

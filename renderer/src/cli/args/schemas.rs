@@ -1,0 +1,31 @@
+//! The flags about JSON Schemas of values.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, ValueHint};
+
+use crate::diag::{Class, Diagnostic, Result};
+use crate::values::schema_documents::{NoSchemas, SchemaFolder, SchemaStore};
+
+/// Where schemas are kept that others refer to.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct SchemaFlags {
+    /// Read the schemas that values.schema.json refers to by URL from this folder, which has a file HOST/PATH for each:
+    /// nothing is fetched
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) schema_location: Option<PathBuf>,
+}
+
+impl SchemaFlags {
+    pub(crate) fn store(&self) -> Result<Arc<dyn SchemaStore>> {
+        match &self.schema_location {
+            None => Ok(Arc::new(NoSchemas)),
+            Some(dir) if dir.is_dir() => Ok(Arc::new(SchemaFolder(dir.clone()))),
+            Some(dir) => {
+                let message = format!("--schema-location: {} is not a folder", dir.display());
+                Err(Diagnostic::error(Class::Usage, message).into())
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! `--schema-location`: schemas that values.schema.json refers to by URL, from a folder.
+
+use std::fs;
+use std::path::Path;
+
+use crate::{Run, command};
+
+const URL: &str = "https://schemas.example.com:8443/v1/app.json";
+
+/// A chart whose schema refers to others by URL; they are in `schemas`.
+fn write(folder: &Path, reference: &str, documents: &[(&str, &str)]) {
+    fs::create_dir_all(folder.join("app/templates")).unwrap();
+    let chart = "apiVersion: v2\nname: app\nversion: 1.0.0\n";
+    fs::write(folder.join("app/Chart.yaml"), chart).unwrap();
+    fs::write(folder.join("app/values.yaml"), "port: 80\n").unwrap();
+    fs::write(folder.join("app/templates/x.yaml"), "port: {{ .Values.port }}\n").unwrap();
+    let schema = format!(
+        r#"{{"$schema":"http://json-schema.org/draft-07/schema#","properties":{{"port":{{"$ref":"{reference}"}}}}}}"#
+    );
+    fs::write(folder.join("app/values.schema.json"), schema).unwrap();
+    for (path, text) in documents {
+        let path = folder.join("schemas").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+fn run(folder: &Path, command_name: &str, rest: &[&str]) -> Run {
+    let mut command = command();
+    Run::of(command.current_dir(folder).args([command_name, "app"]).args(rest))
+}
+
+const HERE: [&str; 2] = ["--schema-location", "schemas"];
+
+#[test]
+fn schemas_are_read_from_the_folder_and_refer_to_others_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let app = r##"{"definitions":{"port":{"allOf":[{"$ref":"common/int.json"},{"$ref":"#/definitions/low"}]},"low":{"maximum":1024}}}"##;
+    let documents = [
+        ("schemas.example.com:8443/v1/app.json", app),
+        (
+            "schemas.example.com:8443/v1/common/int.json",
+            r#"{"type":"integer"}"#,
+        ),
+    ];
+    write(folder.path(), &format!("{URL}#/definitions/port"), &documents);
+    for name in ["template", "lint", "images"] {
+        let without = run(folder.path(), name, &[]);
+        assert_eq!(without.code, 1, "{name}: {}", without.stderr);
+        let all = format!("{}{}", without.stdout, without.stderr);
+        assert!(all.contains("--schema-location"), "{name}: {all}");
+        let with = run(folder.path(), name, &HERE);
+        assert_eq!(with.code, 0, "{name}: {}", with.stderr);
+        for (value, message) in [
+            ("port=x", "at '/port': got string, want integer"),
+            ("port=2000", "at '/port': maximum: got 2,000, want 1,024"),
+        ] {
+            let bad = run(folder.path(), name, &[&HERE[..], &["--set", value]].concat());
+            let all = format!("{}{}", bad.stdout, bad.stderr);
+            assert!(bad.code == 1 && all.contains(message), "{name}: {all}");
+        }
+    }
+}
+
+#[test]
+fn nothing_but_the_folder_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("secret.json"), r#"{"type":"string"}"#).unwrap();
+    let outside = format!("file://{}/secret.json", folder.path().display());
+    for reference in [
+        outside.as_str(),
+        "other.json",
+        "https://schemas.example.com/../../secret.json",
+        "https://schemas.example.com/%2e%2e/%2e%2e/secret.json",
+        "https://schemas.example.com/absent.json",
+    ] {
+        write(
+            folder.path(),
+            reference,
+            &[("schemas.example.com/here.json", "true")],
+        );
+        let run = run(folder.path(), "template", &HERE);
+        assert_eq!(run.code, 1, "{reference}: {}", run.stderr);
+        assert!(
+            run.stderr.contains("can't be used"),
+            "{reference}: {}",
+            run.stderr
+        );
+    }
+    let missing = run(folder.path(), "template", &["--schema-location", "nowhere"]);
+    assert_eq!(missing.code, 2, "{}", missing.stderr);
+}
+
+#[test]
+fn the_bounds_of_schemas_hold_for_all_of_them_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = "https://s.example.com";
+    // Round in a circle.
+    let circle = [
+        ("s.example.com/a.json", r#"{"allOf":[{"$ref":"b.json"}]}"#),
+        (
+            "s.example.com/b.json",
+            r#"{"anyOf":[{"$ref":"https://s.example.com/a.json"}]}"#,
+        ),
+    ];
+    write(folder.path(), &format!("{at}/a.json"), &circle);
+    let run_here = || run(folder.path(), "template", &HERE);
+    let round = run_here();
+    assert_eq!(round.code, 1, "{}", round.stderr);
+    assert!(round.stderr.contains("leads back to itself"), "{}", round.stderr);
+    // One after the other.
+    let texts: Vec<(String, String)> = (0..=100)
+        .map(|number| {
+            let next = format!(r#"{{"$ref":"{}.json"}}"#, number + 1);
+            (format!("s.example.com/{number}.json"), next)
+        })
+        .collect();
+    let texts: Vec<(&str, &str)> = texts
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .collect();
+    write(folder.path(), &format!("{at}/0.json"), &texts);
+    let many = run_here();
+    assert!(many.stderr.contains("more than 100 schemas"), "{}", many.stderr);
+    // Too large, and none.
+    let large = format!(r#"{{"title":"{}"}}"#, "x".repeat(4 << 20));
+    for (text, expected) in [(large.as_str(), "larger than 4 MiB"), ("{", "is not JSON")] {
+        write(
+            folder.path(),
+            &format!("{at}/c.json"),
+            &[("s.example.com/c.json", text)],
+        );
+        let run = run_here();
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        assert!(run.stderr.contains(expected), "{}", run.stderr);
+    }
+}
