@@ -6,7 +6,7 @@
 pub enum Type {
     /// `reflect.Value`: any value, with no value too (Go's own functions).
     Value,
-    /// interface{}; nil is [`Val::Nil`].
+    /// interface{}; nil is [`Val::Nil`](crate::Val::Nil).
     Any,
     /// string
     String,
@@ -20,13 +20,13 @@ pub enum Type {
     Uint32,
     /// float64
     Float64,
-    /// []interface{}; nil is [`Val::Nil`].
+    /// []interface{}; nil is [`Val::Nil`](crate::Val::Nil).
     Anys,
-    /// []string; nil is [`Val::Nil`].
+    /// []string; nil is [`Val::Nil`](crate::Val::Nil).
     Strings,
-    /// `map[string]interface{}`; nil is [`Val::Nil`].
+    /// `map[string]interface{}`; nil is [`Val::Nil`](crate::Val::Nil).
     Dict,
-    /// []uint8; nil is [`Val::Nil`].
+    /// []uint8; nil is [`Val::Nil`](crate::Val::Nil).
     Bytes,
     /// time.Time
     Time,
