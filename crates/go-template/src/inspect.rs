@@ -1,8 +1,10 @@
 //! A template's tree for tools that read templates instead of running them.
 //!
-//! In: a [`Tree`]. Out: [`Step`]s, a plain copy of it in which every term knows where it
-//! stands in the text. Text and comments are left out.
+//! In: a [`Tree`]. Out: [`Steps`], views of it in which every term knows where it stands in the text. They are
+//! handles: nothing is copied, and to walk a tree again costs no more than the first time. Text and comments are
+//! left out.
 
+use std::slice;
 use std::sync::Arc;
 
 use super::ast::{Branch as AstBranch, Expr, ExprKind, Id, Node, NodeList, Pipe, Tree, names};
@@ -10,31 +12,38 @@ use solar_diagnostics::source::Span;
 
 /// What a template does, one after the other.
 #[derive(Debug, Clone)]
-pub enum Step {
+pub struct Steps<'t> {
+    tree: &'t Tree,
+    nodes: slice::Iter<'t, Node>,
+}
+
+/// One thing that a template does.
+#[derive(Debug, Clone)]
+pub enum Step<'t> {
     /// `{{pipeline}}`: prints, declares or assigns.
-    Action(Pipeline),
+    Action(Pipeline<'t>),
     /// `if`, `with` or `range`.
-    Branch(ControlStep),
+    Branch(ControlStep<'t>),
     /// `{{template "name" pipeline}}`
     Template {
         /// The template's name.
-        name: Arc<str>,
+        name: &'t str,
         /// Its dot.
-        argument: Option<Pipeline>,
+        argument: Option<Pipeline<'t>>,
     },
 }
 
 /// `if`, `with` or `range`, with both of its ways.
 #[derive(Debug, Clone)]
-pub struct ControlStep {
+pub struct ControlStep<'t> {
     /// Which of them.
     pub keyword: ControlKeyword,
     /// What decides.
-    pub condition: Pipeline,
+    pub condition: Pipeline<'t>,
     /// The way when there is something.
-    pub body: Vec<Step>,
+    pub body: Steps<'t>,
     /// The way when there is nothing.
-    pub otherwise: Vec<Step>,
+    pub otherwise: Steps<'t>,
 }
 
 /// What a [`ControlStep`] is.
@@ -49,67 +58,95 @@ pub enum ControlKeyword {
 }
 
 /// Commands joined by `|`, and the variables that get the result.
+#[derive(Debug, Clone, Copy)]
+pub struct Pipeline<'t> {
+    tree: &'t Tree,
+    pipe: Pipe,
+}
+
+/// The words of a command: a function or value, and arguments; never empty.
 #[derive(Debug, Clone)]
-pub struct Pipeline {
-    /// With their dollar signs.
-    pub variables: Vec<Arc<str>>,
-    /// Whether the variables are there already (`=`) or new (`:=`).
-    pub assigns: bool,
-    /// Each a function or value, and arguments; never empty.
-    pub commands: Vec<Vec<Term>>,
+pub struct Words<'t> {
+    tree: &'t Tree,
+    words: slice::Iter<'t, Expr>,
 }
 
 /// One word of a command.
 #[derive(Debug, Clone)]
-pub struct Term {
+pub struct Term<'t> {
     /// Where it starts: of a field access the first dot or dollar sign.
     pub span: Span,
     /// What it is.
-    pub kind: TermKind,
+    pub kind: TermKind<'t>,
 }
 
 /// What a [`Term`] is.
 #[derive(Debug, Clone)]
-pub enum TermKind {
+pub enum TermKind<'t> {
     /// `.`
     Dot,
     /// `.a.b`
-    Field(Vec<Arc<str>>),
+    Field(Fields<'t>),
     /// `$v.a.b`
     Variable {
         /// With its dollar sign.
-        name: Arc<str>,
+        name: &'t str,
         /// What follows.
-        fields: Vec<Arc<str>>,
+        fields: Fields<'t>,
     },
     /// `(pipeline).a.b`
     Chain {
-        /// What is in front.
-        inner: Box<Term>,
+        /// What is in front: one word.
+        inner: Words<'t>,
         /// What follows.
-        fields: Vec<Arc<str>>,
+        fields: Fields<'t>,
     },
     /// A function's name.
-    Function(Arc<str>),
+    Function(&'t str),
     /// `(pipeline)`
-    Pipeline(Pipeline),
-    /// A string constant, as far as it is text.
-    Text(String),
+    Pipeline(Pipeline<'t>),
+    /// A string constant that is text.
+    Text(&'t str),
     /// Another constant, or nil.
     Constant,
 }
 
+/// Fields as they are written: `.a.b`, or nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Fields<'t>(&'t str);
+
+impl<'t> Fields<'t> {
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Their names.
+    pub fn names(self) -> impl Iterator<Item = &'t str> {
+        names(self.0)
+    }
+}
+
 /// What a template does.
-pub fn steps(tree: &Tree) -> Vec<Step> {
+pub fn steps(tree: &Tree) -> Steps<'_> {
     list(tree, tree.root)
 }
 
-fn list(tree: &Tree, nodes: NodeList<Node>) -> Vec<Step> {
+fn list(tree: &Tree, nodes: NodeList<Node>) -> Steps<'_> {
     let nodes = nodes.of(&tree.code.nodes).iter();
-    nodes.filter_map(|node| step(tree, node)).collect()
+    Steps { tree, nodes }
 }
 
-fn step(tree: &Tree, node: &Node) -> Option<Step> {
+impl<'t> Iterator for Steps<'t> {
+    type Item = Step<'t>;
+
+    fn next(&mut self) -> Option<Step<'t>> {
+        let tree = self.tree;
+        self.nodes.find_map(|node| step(tree, node))
+    }
+}
+
+fn step<'t>(tree: &'t Tree, node: &Node) -> Option<Step<'t>> {
     match node {
         Node::Text(_) | Node::Break | Node::Continue => None,
         Node::Action(pipe) => Some(Step::Action(pipeline(tree, *pipe))),
@@ -117,46 +154,70 @@ fn step(tree: &Tree, node: &Node) -> Option<Step> {
         Node::With(id) => branch(tree, ControlKeyword::With, *id),
         Node::Range(id) => branch(tree, ControlKeyword::Range, *id),
         Node::Template(id) => id.find(&tree.code.invocations).map(|invocation| Step::Template {
-            name: Arc::clone(&invocation.name),
+            name: &invocation.name,
             argument: invocation.pipe.map(|pipe| pipeline(tree, pipe)),
         }),
     }
 }
 
-fn branch(tree: &Tree, keyword: ControlKeyword, id: Id<AstBranch>) -> Option<Step> {
+fn branch(tree: &Tree, keyword: ControlKeyword, id: Id<AstBranch>) -> Option<Step<'_>> {
     let inner = id.find(&tree.code.branches)?;
     Some(Step::Branch(ControlStep {
         keyword,
         condition: pipeline(tree, inner.pipe),
         body: list(tree, inner.list),
-        otherwise: inner
-            .otherwise
-            .map(|otherwise| list(tree, otherwise))
-            .unwrap_or_default(),
+        otherwise: list(tree, inner.otherwise.unwrap_or_default()),
     }))
 }
 
-fn pipeline(tree: &Tree, id: Id<Pipe>) -> Pipeline {
+fn pipeline(tree: &Tree, id: Id<Pipe>) -> Pipeline<'_> {
     let pipe = tree.code.pipe(id);
-    let words = |command: &[Expr]| command.iter().map(|word| term(tree, word)).collect();
-    Pipeline {
-        variables: pipe.declared.of(&tree.code.names).to_vec(),
-        assigns: pipe.assigns,
-        commands: tree.code.commands(pipe).map(words).collect(),
+    Pipeline { tree, pipe }
+}
+
+impl<'t> Pipeline<'t> {
+    /// The variables, with their dollar signs.
+    pub fn variables(self) -> &'t [Arc<str>] {
+        self.pipe.declared.of(&self.tree.code.names)
+    }
+
+    /// Whether the variables are there already (`=`) or new (`:=`).
+    pub fn assigns(self) -> bool {
+        self.pipe.assigns
+    }
+
+    /// Its commands in their order.
+    pub fn commands(self) -> impl Iterator<Item = Words<'t>> {
+        let Self { tree, pipe } = self;
+        let commands = tree.code.commands(pipe);
+        commands.map(move |words| Words {
+            tree,
+            words: words.iter(),
+        })
     }
 }
 
-fn to_names(fields: &str) -> Vec<Arc<str>> {
-    names(fields).map(Arc::from).collect()
+impl<'t> Iterator for Words<'t> {
+    type Item = Term<'t>;
+
+    fn next(&mut self) -> Option<Term<'t>> {
+        self.words.next().map(|word| term(self.tree, word))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.words.size_hint()
+    }
 }
 
-fn term(tree: &Tree, expr: &Expr) -> Term {
+impl ExactSizeIterator for Words<'_> {}
+
+fn term<'t>(tree: &'t Tree, expr: &Expr) -> Term<'t> {
     let code = &tree.code;
     let pos = expr.pos;
     let (start, end, kind) = match expr.kind {
         ExprKind::Dot => (pos, pos + 1, TermKind::Dot),
         ExprKind::Field(span) => {
-            let fields = to_names(tree.written(span));
+            let fields = Fields(tree.written(span));
             (span.start, span.end, TermKind::Field(fields))
         }
         ExprKind::Variable { start, fields } => {
@@ -165,16 +226,19 @@ fn term(tree: &Tree, expr: &Expr) -> Term {
                 end: fields.start,
             });
             let kind = TermKind::Variable {
-                name: Arc::from(name),
-                fields: to_names(tree.written(fields)),
+                name,
+                fields: Fields(tree.written(fields)),
             };
             (start, fields.end, kind)
         }
         ExprKind::Chain { node, fields } => {
             let kind = match node.find(&code.words) {
                 Some(node) => TermKind::Chain {
-                    inner: Box::new(term(tree, node)),
-                    fields: to_names(tree.written(fields)),
+                    inner: Words {
+                        tree,
+                        words: slice::from_ref(node).iter(),
+                    },
+                    fields: Fields(tree.written(fields)),
                 },
                 None => TermKind::Constant,
             };
@@ -182,13 +246,12 @@ fn term(tree: &Tree, expr: &Expr) -> Term {
         }
         ExprKind::Function { end, .. } => {
             let name = tree.written(Span { start: pos, end });
-            (pos, end, TermKind::Function(Arc::from(name)))
+            (pos, end, TermKind::Function(name))
         }
         ExprKind::Pipe(id) => (pos, pos + 1, TermKind::Pipeline(pipeline(tree, id))),
         ExprKind::Str { value, end } => {
-            let value = value.find(&code.strings);
-            let text = value.map(|value| value.to_text().into_owned());
-            (pos, end, TermKind::Text(text.unwrap_or_default()))
+            let text = value.find(&code.strings).and_then(|value| value.as_str());
+            (pos, end, text.map_or(TermKind::Constant, TermKind::Text))
         }
         ExprKind::Bool(_) | ExprKind::Nil | ExprKind::Number(_) => (pos, pos + 1, TermKind::Constant),
     };
@@ -208,22 +271,20 @@ mod tests {
         let source = Source::new("t", text);
         let trees = Functions::<()>::new().parse(&"t".into(), &source).unwrap();
         let mut out = Vec::new();
-        let mut todo = steps(trees.last().unwrap());
+        let mut todo: Vec<Step<'_>> = steps(trees.last().unwrap()).collect();
         todo.reverse();
         while let Some(step) = todo.pop() {
             let pipeline = match step {
                 Step::Action(pipeline) => Some(pipeline),
                 Step::Branch(branch) => {
-                    todo.extend(branch.otherwise.into_iter().rev());
-                    todo.extend(branch.body.into_iter().rev());
+                    let mut both: Vec<Step<'_>> = branch.body.chain(branch.otherwise).collect();
+                    both.reverse();
+                    todo.append(&mut both);
                     Some(branch.condition)
                 }
                 Step::Template { argument, .. } => argument,
             };
-            for word in pipeline
-                .iter()
-                .flat_map(|pipeline| pipeline.commands.iter().flatten())
-            {
+            for word in pipeline.into_iter().flat_map(Pipeline::commands).flatten() {
                 out.push(source.slice(word.span).to_owned());
             }
         }

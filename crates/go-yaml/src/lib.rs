@@ -47,6 +47,6 @@ pub use error::{DuplicateKey, Flow, InvalidKey, Named, Result, Tab, YamlError, Y
 pub use flow::write_flow;
 pub use json::{parse_json, parse_json_document, parse_json_prefix};
 pub use node::{Entry, Kind, Node};
-pub use outline::{TopEntry, outline};
+pub use outline::{TopEntry, outline, pick};
 pub use raw::Limits;
 pub use write::{Tree, Writer, plain_float, write, write_tree, write_with};

@@ -55,6 +55,16 @@ pub fn outline(text: &str) -> Option<Vec<TopEntry<'_>>> {
     fits.then_some(outline.entries)
 }
 
+/// The lines of some entries of the map at the top of a document: a document by itself, which is empty when none of
+/// them is there. Nothing if the text is not simple enough.
+pub fn pick(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<String> {
+    let mut lines = String::new();
+    for entry in outline(text)?.into_iter().filter(|entry| is_wanted(entry.key)) {
+        lines.push_str(text.get(entry.lines)?);
+    }
+    Some(lines)
+}
+
 /// Line breaks beyond ASCII, a byte order mark, and what YAML forbids.
 fn has_other_breaks(text: &str) -> bool {
     text.contains(['\u{85}', '\u{2028}', '\u{2029}', '\u{feff}']) || forbidden(text).is_some()
@@ -393,6 +403,19 @@ mod tests {
         let source = Source::new("t", text);
         let node = parse(&source, Class::Values, &Limits::default());
         node.ok().map(crate::Node::into_value)
+    }
+
+    #[test]
+    fn entries_are_picked_with_all_their_lines() {
+        let text = "# a\nkind: X\nspec:\n  kind: Y\nmetadata: {}\nKind: Z\nlist:\n- 1\n";
+        let picked = |keys: &[&str]| pick(text, |key| keys.contains(&key));
+        assert_eq!(picked(&["kind", "metadata"]).unwrap(), "kind: X\nmetadata: {}\n");
+        assert_eq!(
+            picked(&["list", "spec"]).unwrap(),
+            "spec:\n  kind: Y\nlist:\n- 1\n"
+        );
+        assert_eq!(picked(&["name"]).unwrap(), "");
+        assert_eq!(pick("kind: X\nspec: [\n", |key| key == "kind"), None);
     }
 
     fn keys(text: &str) -> Option<Vec<&str>> {

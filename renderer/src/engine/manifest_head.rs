@@ -34,13 +34,8 @@ impl Head {
 
     /// As [`Head::read`], without reading what is not the head of a document that is simple enough.
     fn read_alone(text: &Arc<Source>) -> Option<Self> {
-        let text = text.text();
-        let mut lines = String::new();
-        for entry in yaml::outline(text)? {
-            if KEYS.iter().any(|key| entry.key.eq_ignore_ascii_case(key)) {
-                lines.push_str(text.get(entry.lines)?);
-            }
-        }
+        let is_wanted = |key: &str| KEYS.iter().any(|known| key.eq_ignore_ascii_case(known));
+        let lines = yaml::pick(text.text(), is_wanted)?;
         let head = Source::new("", lines);
         let node = yaml::parse(&head, Class::Template, &yaml::Limits::default()).ok()?;
         Self::of(&node, &head).ok()

@@ -206,13 +206,13 @@ impl Program {
     }
 
     /// The full names of the root chart's files that are run.
-    pub fn own_templates(&self) -> Vec<Arc<str>> {
+    pub fn own_templates(&self) -> impl Iterator<Item = &Arc<str>> {
         let partial = |name: &str| name.rsplit('/').next().is_some_and(|base| base.starts_with('_'));
         let own = self
             .entries
             .iter()
-            .filter(|entry| entry.unit == 0 && !partial(&entry.name));
-        own.map(|entry| Arc::clone(&entry.name)).collect()
+            .filter(move |entry| entry.unit == 0 && !partial(&entry.name));
+        own.map(|entry| &entry.name)
     }
 }
 

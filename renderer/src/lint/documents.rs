@@ -1,12 +1,16 @@
 //! The documents of a manifest, cut and read as Helm's linter does (k8s.io/apimachinery's
 //! `YAMLOrJSONDecoder`).
+//!
+//! Of a document that is simple enough only the fields that somebody asks for become a tree: rendered CRDs have
+//! megabytes of others.
 
 use std::sync::Arc;
 
+use super::decode::StructType;
 use crate::diag::{Class, Diagnostic};
 use crate::go_yaml_errors::go_yaml_message;
-use crate::source::Source;
-use crate::yaml::{self, Node};
+use crate::source::{Source, Span};
+use crate::yaml::{self, Kind, Node};
 
 /// Why there is nothing more to read.
 pub(super) struct UnreadableDocument {
@@ -16,16 +20,19 @@ pub(super) struct UnreadableDocument {
     pub(super) diagnostic: Option<Box<Diagnostic>>,
 }
 
-/// The documents, the last of which may be broken.
-pub(super) fn read(name: &str, text: &str) -> Vec<Result<Node, UnreadableDocument>> {
+/// The documents, the last of which may be broken; of each at least the entries that `wanted` names.
+pub(super) fn read(name: &str, text: &str, wanted: &StructType) -> Vec<Result<Node, UnreadableDocument>> {
     let mut out = Vec::new();
     let is_json = text.trim_start().starts_with('{');
     for piece in pieces(text) {
         let read = match piece {
-            Ok(piece) => parse(name, text, piece).map_err(|broken| match json_words(text) {
-                Some(words) if is_json && out.is_empty() => UnreadableDocument { words, ..broken },
-                _ => broken,
-            }),
+            Ok(piece) => match some(text.get(piece.clone()).unwrap_or(""), wanted) {
+                Some(node) => Ok(node),
+                None => parse(name, text, piece).map_err(|broken| match json_words(text) {
+                    Some(words) if is_json && out.is_empty() => UnreadableDocument { words, ..broken },
+                    _ => broken,
+                }),
+            },
             Err(words) => Err(UnreadableDocument {
                 words,
                 diagnostic: None,
@@ -38,6 +45,24 @@ pub(super) fn read(name: &str, text: &str) -> Vec<Result<Node, UnreadableDocumen
         }
     }
     out
+}
+
+/// The entries of a map that `wanted` names, in whatever case; nothing when all of it has to be read.
+fn some(text: &str, wanted: &StructType) -> Option<Node> {
+    let lines = yaml::pick(text, |key| {
+        wanted
+            .fields
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case(key))
+    })?;
+    if lines.is_empty() {
+        let kind = Kind::Map(Vec::new());
+        return Some(Node {
+            span: Span::default(),
+            kind,
+        });
+    }
+    yaml::parse(&Source::new("", lines), Class::Template, &yaml::Limits::default()).ok()
 }
 
 /// The first document of a whole text.

@@ -59,7 +59,7 @@ pub(super) fn unreadable(linter: &mut Linter, path: &str, name: &str, text: &str
     if !is_yaml(path) || text.trim().is_empty() {
         return;
     }
-    if let Some(Err(broken)) = documents::read(name, text).pop()
+    if let Some(Err(broken)) = documents::read(name, text, &OBJECT).pop()
         && let Some(one) = broken.diagnostic
     {
         linter.own(path, &rules::YAML_SYNTAX, *one);
@@ -75,7 +75,7 @@ pub(super) fn each(
     text: &str,
     visit: &mut dyn FnMut(&mut Linter, &ObjectHeader),
 ) -> bool {
-    for document in documents::read(name, text) {
+    for document in documents::read(name, text, &OBJECT) {
         let read = document.map_err(|broken| (broken.words, broken.diagnostic));
         let object = read.and_then(|node| object(&node).map_err(|words| (words, None)));
         match object {

@@ -1,11 +1,14 @@
 //! Which values are known: those that are there, and those that somebody wrote about.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use crate::chart::load::Loaded;
 use crate::value::{Map, Value};
 use crate::yaml;
+
+/// Names of keys, mostly where they stand in a text.
+type Names<'v> = BTreeSet<Cow<'v, str>>;
 
 /// What is known of a chart's values.
 pub(super) struct Known<'v> {
@@ -15,14 +18,14 @@ pub(super) struct Known<'v> {
     /// What values.yaml says, nulls and all: those are gone from the values of a rendering.
     defaults: &'v Map,
     /// Keys that comments and the schema name, at whatever level.
-    named: BTreeSet<String>,
+    named: Names<'v>,
     /// Top-level keys that belong to subcharts.
     foreign: BTreeSet<String>,
 }
 
 impl<'v> Known<'v> {
     pub(super) fn of(chart: &'v Loaded, values: &'v Map) -> Self {
-        let mut named = BTreeSet::new();
+        let mut named = Names::new();
         if let Some(source) = &chart.values_source {
             for line in source.text().lines() {
                 comment(line, &mut named);
@@ -49,7 +52,7 @@ impl<'v> Known<'v> {
     }
 
     /// The first key of a path that is not known; nothing when all are, or may be.
-    pub(super) fn missing(&self, path: &[Arc<str>]) -> Option<usize> {
+    pub(super) fn missing(&self, path: &[&str]) -> Option<usize> {
         let first = path.first()?;
         let mut map = self.values;
         for (at, key) in path.iter().enumerate() {
@@ -59,8 +62,8 @@ impl<'v> Known<'v> {
                 None if has(self.defaults, path.get(..=at)?) => return None,
                 None => {
                     // Anything may be given below a foreign key, and below `global`.
-                    let given = self.foreign.contains(&**first) || (&**first == "global" && at > 0);
-                    return (!given && !self.named.contains(&**key)).then_some(at);
+                    let given = self.foreign.contains(*first) || (*first == "global" && at > 0);
+                    return (!given && !self.named.contains(*key)).then_some(at);
                 }
             }
         }
@@ -68,7 +71,7 @@ impl<'v> Known<'v> {
     }
 }
 
-fn has(mut map: &Map, path: &[Arc<str>]) -> bool {
+fn has(mut map: &Map, path: &[&str]) -> bool {
     let Some((last, parents)) = path.split_last() else {
         return true;
     };
@@ -82,7 +85,7 @@ fn has(mut map: &Map, path: &[Arc<str>]) -> bool {
 }
 
 /// The keys that a comment names: `# key: value`, `# - key:`, and every part of `a.b.c`.
-fn comment(line: &str, named: &mut BTreeSet<String>) {
+fn comment<'l>(line: &'l str, named: &mut Names<'l>) {
     let Some(at) = line.find('#') else { return };
     let text = line.get(at..).unwrap_or("");
     let is_of_key = |one: char| one.is_alphanumeric() || matches!(one, '_' | '-' | '.' | '[' | ']' | '/');
@@ -96,21 +99,21 @@ fn comment(line: &str, named: &mut BTreeSet<String>) {
         if word.is_empty() || (character != ':' && !word.contains('.')) {
             continue;
         }
-        named.insert(word.to_owned());
+        named.insert(Cow::Borrowed(word));
         let parts = word.split(['.', '[', ']']).filter(|part| !part.is_empty());
-        named.extend(parts.map(str::to_owned));
+        named.extend(parts.map(Cow::Borrowed));
     }
 }
 
 /// Every property's name.
-fn properties(schema: &serde_json::Value, depth: usize, named: &mut BTreeSet<String>) {
+fn properties(schema: &serde_json::Value, depth: usize, named: &mut Names<'_>) {
     if depth > yaml::Limits::DEPTH {
         return;
     }
     match schema {
         serde_json::Value::Object(map) => {
             if let Some(serde_json::Value::Object(inner)) = map.get("properties") {
-                named.extend(inner.keys().cloned());
+                named.extend(inner.keys().cloned().map(Cow::Owned));
             }
             for value in map.values() {
                 properties(value, depth + 1, named);
@@ -131,7 +134,7 @@ mod tests {
 
     #[test]
     fn comments_name_keys() {
-        let mut named = BTreeSet::new();
+        let mut named = Names::new();
         for line in [
             "# key: value",
             "#   - name: x",
@@ -143,7 +146,7 @@ mod tests {
         ] {
             comment(line, &mut named);
         }
-        let known: Vec<&str> = named.iter().map(String::as_str).collect();
+        let known: Vec<&str> = named.iter().map(|name| &**name).collect();
         for wanted in [
             "key",
             "name",

@@ -53,17 +53,10 @@ pub struct Undefined {
 pub fn find(program: &Program, chart: &Loaded, values: &Map) -> Vec<Undefined> {
     let known = known::Known::of(chart, values);
     // Templates may nest as deep as the parser lets them.
-    let found = on_large_stack(|| walk::walk(program, &known)).unwrap_or_default();
-    let mut out: Vec<Undefined> = found
-        .into_iter()
-        .map(|gap| Undefined {
-            near: near(values, &gap.path, gap.missing),
-            is_fatal: gap.missing + 1 < gap.path.len(),
-            path: gap.path,
-            missing: gap.missing,
-            location: gap.location,
-        })
-        .collect();
+    let mut out = on_large_stack(|| walk::walk(program, &known)).unwrap_or_default();
+    for one in &mut out {
+        one.near = near(values, &one.path, one.missing);
+    }
     out.sort_by(|a, b| {
         let key = |one: &Undefined| (one.location.source.name().to_owned(), one.location.span.start);
         key(a).cmp(&key(b))

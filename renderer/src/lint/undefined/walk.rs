@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::Undefined;
 use super::known::Known;
 use crate::engine::Program;
 use crate::funcs::traits::{NilUsage, usage};
 use crate::source::{Location, Source, Span};
-use crate::template::inspect::{self, ControlKeyword, ControlStep, Pipeline, Step, Term, TermKind};
+use crate::template::inspect::{
+    self, ControlKeyword, ControlStep, Fields, Pipeline, Step, Steps, Term, TermKind, Words,
+};
 
 /// How deep templates may include each other before the walk turns back.
 const MAX_DEPTH: usize = 48;
@@ -17,99 +20,111 @@ const MAX_STEPS: usize = 4_000_000;
 /// How often one template is walked with one dot, each time with other guards around it.
 const MAX_RUNS: usize = 8;
 
-type Path = Vec<Arc<str>>;
+/// The keys below `.Values`; cheap to clone.
+type Path<'w> = Rc<[&'w str]>;
 
 /// What is known of a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Seen {
+enum Seen<'w> {
     /// What a template file gets as its dot.
     Root,
     /// `.Values` and the keys below.
-    Values(Path),
+    Values(Path<'w>),
     /// What `dict` made.
-    Dict(BTreeMap<Arc<str>, Seen>),
+    Dict(BTreeMap<&'w str, Seen<'w>>),
     /// Anything.
     Unknown,
 }
 
 /// A path whose key at `missing` is not known, where it is used.
 #[derive(Debug, Clone)]
-pub(super) struct Gap {
-    pub(super) path: Path,
-    pub(super) missing: usize,
-    pub(super) location: Location,
+struct Gap<'w> {
+    path: Path<'w>,
+    missing: usize,
+    location: Location,
 }
 
 /// A value on its way, and whether it is one that is not there.
-struct Operand {
-    value: Seen,
-    gap: Option<Gap>,
+struct Operand<'w> {
+    value: Seen<'w>,
+    gap: Option<Gap<'w>>,
+    /// Its text, where it is written as a constant.
+    literal: Option<&'w str>,
 }
 
-impl Operand {
+impl<'w> Operand<'w> {
     const fn unknown() -> Self {
-        Self {
-            value: Seen::Unknown,
-            gap: None,
-        }
+        Self::of(Seen::Unknown)
     }
 
-    const fn of(value: Seen) -> Self {
-        Self { value, gap: None }
+    const fn of(value: Seen<'w>) -> Self {
+        Self {
+            value,
+            gap: None,
+            literal: None,
+        }
     }
+}
+
+/// What a function is called with.
+struct Arguments<'w> {
+    all: Vec<Operand<'w>>,
+    /// How many of them are written behind its name; one more may come by a pipe.
+    written: usize,
 }
 
 /// A template that is being walked.
-struct Frame {
-    source: Arc<Source>,
-    dot: Seen,
+struct Frame<'w> {
+    source: &'w Arc<Source>,
+    dot: Seen<'w>,
     /// `$`
-    root: Seen,
-    variables: Vec<(Arc<str>, Seen)>,
+    root: Seen<'w>,
+    variables: Vec<(&'w str, Seen<'w>)>,
     /// Paths that conditions around the place name.
-    guards: Vec<Path>,
+    guards: Vec<Path<'w>>,
 }
 
 /// A template with the dot it was walked with, and whether for a condition.
-type Visit = (Arc<str>, Seen, bool);
+type Visit<'w> = (&'w str, Seen<'w>, bool);
 
 /// What is remembered of a template that was walked.
 #[derive(Default)]
-struct Memory {
-    guards: Vec<BTreeSet<Path>>,
-    mentions: Vec<Path>,
+struct Memory<'w> {
+    guards: Vec<BTreeSet<Path<'w>>>,
+    mentions: Vec<Path<'w>>,
     fails: bool,
 }
 
 struct Walker<'w> {
     program: &'w Program,
     known: &'w Known<'w>,
-    steps: BTreeMap<Arc<str>, Rc<Vec<Step>>>,
-    memory: BTreeMap<Visit, Memory>,
+    memory: BTreeMap<Visit<'w>, Memory<'w>>,
     /// Paths that `required`, `fail` or `set` see to.
-    assumed: BTreeSet<Path>,
+    assumed: BTreeSet<Path<'w>>,
     /// Paths below which templates write.
-    open: BTreeSet<Path>,
+    open: BTreeSet<Path<'w>>,
+    /// The answers of [`Walker::gap`] that what is learned later may change: paths, and the keys that are missing.
+    doubted: BTreeSet<(Path<'w>, usize)>,
     /// What was named since somebody began to listen.
-    mentions: Vec<Path>,
+    mentions: Vec<Path<'w>>,
     listeners: usize,
     conditions: usize,
     /// Whether `fail` was met.
     fails: bool,
     depth: usize,
     taken: usize,
-    found: BTreeMap<(String, u32), Gap>,
+    found: BTreeMap<(String, u32), Gap<'w>>,
 }
 
 /// The gaps in the root chart's templates.
-pub(super) fn walk(program: &Program, known: &Known<'_>) -> Vec<Gap> {
+pub(super) fn walk(program: &Program, known: &Known<'_>) -> Vec<Undefined> {
     let mut walker = Walker {
         program,
         known,
-        steps: BTreeMap::new(),
         memory: BTreeMap::new(),
         assumed: BTreeSet::new(),
         open: BTreeSet::new(),
+        doubted: BTreeSet::new(),
         mentions: Vec::new(),
         listeners: 0,
         conditions: 0,
@@ -118,25 +133,44 @@ pub(super) fn walk(program: &Program, known: &Known<'_>) -> Vec<Gap> {
         taken: 0,
         found: BTreeMap::new(),
     };
-    // What is asked for at the end holds for the beginning, too: the first walk only learns.
-    for _ in 0..2 {
-        walker.memory.clear();
-        walker.found.clear();
-        walker.taken = 0;
-        for name in program.own_templates() {
-            walker.call(&name, Seen::Root, &[]);
-        }
+    walker.all_templates();
+    // What is asked for at the end holds for the beginning, too: a second walk sees what the first has learned.
+    if walker.would_go_otherwise() {
+        walker.all_templates();
     }
     let own = format!("{}/templates/", known.chart);
     let found = walker.found.into_values();
     found
         .filter(|gap| gap.location.source.name().starts_with(&own))
+        .map(|gap| Undefined {
+            path: gap.path.iter().copied().map(Arc::from).collect(),
+            missing: gap.missing,
+            is_fatal: gap.missing + 1 < gap.path.len(),
+            location: gap.location,
+            near: None,
+        })
         .collect()
 }
 
-impl Walker<'_> {
+impl<'w> Walker<'w> {
+    /// Walks the root chart's files.
+    fn all_templates(&mut self) {
+        self.memory.clear();
+        self.found.clear();
+        self.taken = 0;
+        for name in self.program.own_templates() {
+            self.call(name, Seen::Root, &[]);
+        }
+    }
+
+    /// Whether a walk that begins with what is known by now would get other answers than the one that was.
+    fn would_go_otherwise(&self) -> bool {
+        let mut doubted = self.doubted.iter();
+        doubted.any(|(path, missing)| self.is_taken_care_of(path, *missing))
+    }
+
     /// Walks a named template.
-    fn call(&mut self, name: &Arc<str>, dot: Seen, guards: &[Path]) {
+    fn call(&mut self, name: &str, dot: Seen<'w>, guards: &[Path<'w>]) {
         let program = self.program;
         let Some(tree) = program.template(name) else {
             return;
@@ -144,8 +178,8 @@ impl Walker<'_> {
         if dot == Seen::Unknown || self.depth >= MAX_DEPTH {
             return;
         }
-        let visit = (Arc::clone(name), dot.clone(), self.conditions > 0);
-        let around: BTreeSet<Path> = guards.iter().cloned().collect();
+        let visit = (&*tree.name, dot.clone(), self.conditions > 0);
+        let around: BTreeSet<Path<'w>> = guards.iter().cloned().collect();
         let memory = self.memory.entry(visit.clone()).or_default();
         if memory.guards.len() >= MAX_RUNS || memory.guards.iter().any(|before| before.is_subset(&around)) {
             self.fails |= memory.fails;
@@ -155,13 +189,8 @@ impl Walker<'_> {
             return;
         }
         memory.guards.push(around);
-        let steps = Rc::clone(
-            self.steps
-                .entry(Arc::clone(name))
-                .or_insert_with(|| Rc::new(inspect::steps(tree))),
-        );
         let mut frame = Frame {
-            source: Arc::clone(&tree.source),
+            source: &tree.source,
             root: dot.clone(),
             dot,
             variables: Vec::new(),
@@ -171,7 +200,7 @@ impl Walker<'_> {
         let mark = self.mentions.len();
         self.depth += 1;
         self.listeners += 1;
-        self.all(&steps, &mut frame);
+        self.all(inspect::steps(tree), &mut frame);
         self.listeners -= 1;
         self.depth -= 1;
         if let Some(memory) = self.memory.get_mut(&visit) {
@@ -184,7 +213,7 @@ impl Walker<'_> {
         }
     }
 
-    fn all(&mut self, steps: &[Step], frame: &mut Frame) {
+    fn all(&mut self, steps: Steps<'w>, frame: &mut Frame<'w>) {
         let variables = frame.variables.len();
         for step in steps {
             self.taken += 1;
@@ -194,28 +223,25 @@ impl Walker<'_> {
             match step {
                 Step::Action(pipeline) => {
                     let operand = self.pipeline(pipeline, frame);
-                    if pipeline.variables.is_empty() {
+                    if pipeline.variables().is_empty() {
                         self.used(operand);
                     }
                 }
                 Step::Branch(branch) => self.branch(branch, frame),
                 Step::Template { name, argument } => {
-                    let dot = argument
-                        .as_ref()
-                        .map_or(Seen::Unknown, |argument| self.pipeline(argument, frame).value);
-                    let guards = frame.guards.clone();
-                    self.call(name, dot, &guards);
+                    let dot = argument.map_or(Seen::Unknown, |argument| self.pipeline(argument, frame).value);
+                    self.call(name, dot, &frame.guards);
                 }
             }
         }
         frame.variables.truncate(variables);
     }
 
-    fn branch(&mut self, branch: &ControlStep, frame: &mut Frame) {
+    fn branch(&mut self, branch: ControlStep<'w>, frame: &mut Frame<'w>) {
         let (variables, guards) = (frame.variables.len(), frame.guards.len());
         let mark = self.listen();
         self.conditions += 1;
-        let operand = self.pipeline(&branch.condition, frame);
+        let operand = self.pipeline(branch.condition, frame);
         self.conditions -= 1;
         let named = self.heard(mark);
         frame.guards.extend(named.iter().cloned());
@@ -231,9 +257,9 @@ impl Walker<'_> {
         };
         let failed = std::mem::take(&mut self.fails);
         let outer = std::mem::replace(&mut frame.dot, inner);
-        self.all(&branch.body, frame);
+        self.all(branch.body, frame);
         frame.dot = outer;
-        self.all(&branch.otherwise, frame);
+        self.all(branch.otherwise, frame);
         if self.fails {
             self.assumed.extend(named);
         }
@@ -247,7 +273,7 @@ impl Walker<'_> {
         self.mentions.len()
     }
 
-    fn heard(&mut self, mark: usize) -> Vec<Path> {
+    fn heard(&mut self, mark: usize) -> Vec<Path<'w>> {
         self.listeners -= 1;
         let named = self.mentions.get(mark..).unwrap_or_default().to_vec();
         if self.listeners == 0 {
@@ -256,56 +282,62 @@ impl Walker<'_> {
         named
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline, frame: &mut Frame) -> Operand {
+    fn pipeline(&mut self, pipeline: Pipeline<'w>, frame: &mut Frame<'w>) -> Operand<'w> {
         let mut piped = None;
-        for command in &pipeline.commands {
+        for command in pipeline.commands() {
             piped = Some(self.command(command, piped, frame));
         }
         let operand = piped.unwrap_or(Operand::unknown());
-        for name in &pipeline.variables {
-            if pipeline.assigns {
+        for name in pipeline.variables() {
+            if pipeline.assigns() {
                 // In which order, and whether at all, is not known.
                 for (known, value) in &mut frame.variables {
-                    if known == name {
+                    if **known == **name {
                         *value = Seen::Unknown;
                     }
                 }
             } else {
-                frame.variables.push((Arc::clone(name), operand.value.clone()));
+                frame.variables.push((name, operand.value.clone()));
             }
         }
         operand
     }
 
-    fn command(&mut self, words: &[Term], piped: Option<Operand>, frame: &mut Frame) -> Operand {
-        let Some((first, rest)) = words.split_first() else {
+    fn command(
+        &mut self,
+        mut words: Words<'w>,
+        piped: Option<Operand<'w>>,
+        frame: &mut Frame<'w>,
+    ) -> Operand<'w> {
+        let Some(first) = words.next() else {
             return Operand::unknown();
         };
-        let TermKind::Function(name) = &first.kind else {
-            let operand = self.term(first, frame);
-            if rest.is_empty() {
+        let TermKind::Function(name) = first.kind else {
+            let operand = self.term(&first, frame);
+            if words.len() == 0 {
                 return operand;
             }
-            for word in rest {
-                self.term(word, frame);
+            for word in words {
+                self.term(&word, frame);
             }
             return Operand::unknown();
         };
         if usage(name) == Some(NilUsage::ShortCircuits) {
-            return self.one_after_another(rest, frame);
+            return self.one_after_another(words, frame);
         }
-        let mut args: Vec<Operand> = rest.iter().map(|word| self.term(word, frame)).collect();
-        args.extend(piped);
-        let literals: Vec<Option<&str>> = rest.iter().map(literal).collect();
-        self.function(name, args, &literals, frame)
+        let written = words.len();
+        let mut all = Vec::with_capacity(written + 1);
+        all.extend(words.map(|word| self.term(&word, frame)));
+        all.extend(piped);
+        self.function(name, Arguments { all, written }, frame)
     }
 
     /// `and` and `or` stop early: what comes first guards what follows.
-    fn one_after_another(&mut self, words: &[Term], frame: &mut Frame) -> Operand {
+    fn one_after_another(&mut self, words: Words<'w>, frame: &mut Frame<'w>) -> Operand<'w> {
         let guards = frame.guards.len();
         for word in words {
             let mark = self.listen();
-            self.term(word, frame);
+            self.term(&word, frame);
             let named = self.heard(mark);
             frame.guards.extend(named);
         }
@@ -313,22 +345,20 @@ impl Walker<'_> {
         Operand::unknown()
     }
 
-    fn function(
-        &mut self,
-        name: &str,
-        mut args: Vec<Operand>,
-        literals: &[Option<&str>],
-        frame: &mut Frame,
-    ) -> Operand {
+    fn function(&mut self, name: &str, arguments: Arguments<'w>, frame: &mut Frame<'w>) -> Operand<'w> {
+        let Arguments {
+            all: mut args,
+            written,
+        } = arguments;
         match usage(name).unwrap_or(NilUsage::TakesNil) {
             NilUsage::Includes => {
-                if let (Some(Some(template)), Some(dot)) = (literals.first(), args.pop()) {
-                    let guards = frame.guards.clone();
-                    self.call(&Arc::from(*template), dot.value, &guards);
+                let template = args.first().filter(|_| written > 0).and_then(|one| one.literal);
+                if let (Some(template), Some(dot)) = (template, args.pop()) {
+                    self.call(template, dot.value, &frame.guards);
                 }
                 Operand::unknown()
             }
-            NilUsage::MakesDict => Operand::of(dict(args, literals)),
+            NilUsage::MakesDict => Operand::of(dict(args)),
             NilUsage::Copies => args
                 .pop()
                 .map_or(Operand::unknown(), |one| Operand::of(one.value)),
@@ -337,16 +367,13 @@ impl Walker<'_> {
                 Operand::unknown()
             }
             lookup @ (NilUsage::Indexes | NilUsage::Gets | NilUsage::AsksForKey) => {
-                self.member(lookup, args, literals, frame)
+                self.member(lookup, Arguments { all: args, written }, frame)
             }
             NilUsage::Digs => {
-                let keys: Option<Path> = literals
-                    .iter()
-                    .take(args.len().saturating_sub(2))
-                    .map(|key| key.map(Arc::from))
-                    .collect();
+                let keys = args.iter().take(args.len().saturating_sub(2));
+                let keys: Option<Vec<&'w str>> = keys.map(|key| key.literal).collect();
                 if let (Some(keys), Some(Seen::Values(base))) = (keys, args.pop().map(|one| one.value)) {
-                    self.mention(&joined(&base, &keys));
+                    self.mention(&joined(&base, keys));
                 }
                 Operand::unknown()
             }
@@ -355,7 +382,7 @@ impl Walker<'_> {
                     return Operand::unknown();
                 };
                 if let Seen::Values(path) = &asked.value {
-                    self.assumed.insert(path.clone());
+                    self.assumed.insert(Rc::clone(path));
                 }
                 if let Some(gap) = asked.gap {
                     self.assumed.insert(gap.path);
@@ -363,7 +390,7 @@ impl Walker<'_> {
                 Operand::of(asked.value)
             }
             NilUsage::Writes => {
-                self.written(&args, literals);
+                self.written(&args);
                 Operand::unknown()
             }
             NilUsage::Uses => {
@@ -376,32 +403,25 @@ impl Walker<'_> {
         }
     }
 
-    /// What is below a value by a key that is a constant.
-    fn member(
-        &mut self,
-        lookup: NilUsage,
-        mut args: Vec<Operand>,
-        literals: &[Option<&str>],
-        frame: &Frame,
-    ) -> Operand {
-        if args.is_empty() {
+    /// What is below a value by keys that are constants.
+    fn member(&mut self, lookup: NilUsage, arguments: Arguments<'w>, frame: &Frame<'w>) -> Operand<'w> {
+        let Arguments { all: args, written } = arguments;
+        let keys = args.iter().take(written).skip(1);
+        let keys: Option<Vec<&'w str>> = keys.map(|key| key.literal).collect();
+        let Some(base) = args.into_iter().next() else {
             return Operand::unknown();
-        }
-        let base = args.remove(0);
-        let keys: Option<Path> = literals.iter().skip(1).map(|key| key.map(Arc::from)).collect();
+        };
         let keys = keys.filter(|keys| !keys.is_empty());
         let path = match (base.value, keys) {
-            (Seen::Values(path), Some(keys)) => joined(&path, &keys),
-            (Seen::Root, Some(keys)) if keys.first().is_some_and(|key| &**key == "Values") => {
-                keys.get(1..).unwrap_or_default().to_vec()
-            }
+            (Seen::Values(path), Some(keys)) => joined(&path, keys),
+            (Seen::Root, Some(keys)) if keys.first() == Some(&"Values") => keys.into_iter().skip(1).collect(),
             _ => return Operand::unknown(),
         };
         self.mention(&path);
         if lookup == NilUsage::Indexes && base.gap.is_some() {
             self.used(Operand {
-                value: Seen::Unknown,
                 gap: base.gap,
+                ..Operand::unknown()
             });
             return Operand::unknown();
         }
@@ -411,60 +431,73 @@ impl Walker<'_> {
         Operand::of(Seen::Values(path))
     }
 
-    fn written(&mut self, args: &[Operand], literals: &[Option<&str>]) {
+    fn written(&mut self, args: &[Operand<'w>]) {
         match args.first().map(|one| &one.value) {
-            Some(Seen::Values(path)) => match (args.len(), literals.get(1)) {
-                (3, Some(Some(key))) => {
-                    let mut path = path.clone();
-                    path.push(Arc::from(*key));
-                    self.assumed.insert(path);
+            Some(Seen::Values(path)) => match (args.len(), args.get(1).and_then(|key| key.literal)) {
+                (3, Some(key)) => {
+                    self.assumed.insert(joined(path, [key]));
                 }
                 _ => {
-                    self.open.insert(path.clone());
+                    self.open.insert(Rc::clone(path));
                 }
             },
             Some(Seen::Root) => {
-                self.open.insert(Vec::new());
+                self.open.insert(Rc::default());
             }
             _ => {}
         }
     }
 
-    fn term(&mut self, term: &Term, frame: &mut Frame) -> Operand {
-        match &term.kind {
-            TermKind::Text(_) | TermKind::Constant => Operand::unknown(),
-            TermKind::Function(name) => self.function(name, Vec::new(), &[], frame),
-            TermKind::Pipeline(inner) => self.pipeline(inner, frame),
-            TermKind::Dot => self.access(frame.dot.clone(), &[], term.span, frame),
+    fn term(&mut self, term: &Term<'w>, frame: &mut Frame<'w>) -> Operand<'w> {
+        match term.kind {
+            TermKind::Text(text) => Operand {
+                literal: Some(text),
+                ..Operand::unknown()
+            },
+            TermKind::Constant => Operand::unknown(),
+            TermKind::Function(name) => {
+                let none = Arguments {
+                    all: Vec::new(),
+                    written: 0,
+                };
+                self.function(name, none, frame)
+            }
+            TermKind::Pipeline(inner) => Operand {
+                literal: None,
+                ..self.pipeline(inner, frame)
+            },
+            TermKind::Dot => self.access(frame.dot.clone(), Fields::default(), term.span, frame),
             TermKind::Field(fields) => self.access(frame.dot.clone(), fields, term.span, frame),
             TermKind::Variable { name, fields } => {
-                let value = if &**name == "$" {
+                let value = if name == "$" {
                     frame.root.clone()
                 } else {
-                    let found = frame.variables.iter().rev().find(|(known, _)| known == name);
+                    let found = frame.variables.iter().rev().find(|(known, _)| *known == name);
                     found.map_or(Seen::Unknown, |(_, value)| value.clone())
                 };
                 self.access(value, fields, term.span, frame)
             }
-            TermKind::Chain { inner, fields } => {
-                let base = self.term(inner, frame);
+            TermKind::Chain { ref inner, fields } => {
+                let inner = inner.clone().next();
+                let base = inner.map_or(Operand::unknown(), |inner| self.term(&inner, frame));
                 self.access(base.value, fields, term.span, frame)
             }
         }
     }
 
-    fn access(&mut self, base: Seen, fields: &[Arc<str>], span: Span, frame: &Frame) -> Operand {
-        let (mut base, mut fields) = (base, fields);
-        while let (Seen::Dict(map), Some((first, rest))) = (&base, fields.split_first()) {
+    fn access(&mut self, base: Seen<'w>, fields: Fields<'w>, span: Span, frame: &Frame<'w>) -> Operand<'w> {
+        let mut base = base;
+        let mut fields = fields.names().peekable();
+        while let (Seen::Dict(map), Some(first)) = (&base, fields.peek()) {
             base = map.get(first).cloned().unwrap_or(Seen::Unknown);
-            fields = rest;
+            fields.next();
         }
-        let path = match (&base, fields.split_first()) {
+        let path: Path<'w> = match (&base, fields.peek()) {
             (_, None) => match base {
                 Seen::Values(path) => path,
                 other => return Operand::of(other),
             },
-            (Seen::Root, Some((first, rest))) if &**first == "Values" => rest.to_vec(),
+            (Seen::Root, Some(&"Values")) => fields.skip(1).collect(),
             (Seen::Values(path), Some(_)) => {
                 // Of what is itself not there, and came here by another way, nothing comes.
                 if self.gap(path, span, frame).is_some() {
@@ -482,34 +515,43 @@ impl Walker<'_> {
                 Operand::unknown()
             }
             gap => Operand {
-                value: Seen::Values(path),
                 gap,
+                ..Operand::of(Seen::Values(path))
             },
         }
     }
 
     /// Whether a path is neither known nor guarded.
-    fn gap(&self, path: &[Arc<str>], span: Span, frame: &Frame) -> Option<Gap> {
+    fn gap(&mut self, path: &Path<'w>, span: Span, frame: &Frame<'w>) -> Option<Gap<'w>> {
         let missing = self.known.missing(path)?;
         let head = path.get(..=missing)?;
         let guarded = frame.guards.iter().any(|guard| guard.starts_with(head));
-        let assumed = self.assumed.iter().any(|guard| guard.starts_with(head));
-        let open = self.open.iter().any(|guard| path.starts_with(guard));
-        (!guarded && !assumed && !open).then(|| Gap {
-            path: path.to_vec(),
+        if guarded || self.is_taken_care_of(path, missing) {
+            return None;
+        }
+        self.doubted.insert((Rc::clone(path), missing));
+        Some(Gap {
+            path: Rc::clone(path),
             missing,
-            location: Location::new(&frame.source, span),
+            location: Location::new(frame.source, span),
         })
     }
 
-    fn mention(&mut self, path: &[Arc<str>]) {
+    /// Whether some template sees to it that there is something at a path.
+    fn is_taken_care_of(&self, path: &Path<'w>, missing: usize) -> bool {
+        let head = path.get(..=missing).unwrap_or_default();
+        self.assumed.iter().any(|guard| guard.starts_with(head))
+            || self.open.iter().any(|guard| path.starts_with(guard))
+    }
+
+    fn mention(&mut self, path: &Path<'w>) {
         if self.listeners > 0 && !path.is_empty() {
-            self.mentions.push(path.to_vec());
+            self.mentions.push(Rc::clone(path));
         }
     }
 
     /// A value is printed, or made text of; in a condition that only asks.
-    fn used(&mut self, operand: Operand) {
+    fn used(&mut self, operand: Operand<'w>) {
         if let Some(gap) = operand.gap
             && self.conditions == 0
         {
@@ -517,32 +559,24 @@ impl Walker<'_> {
         }
     }
 
-    fn tell(&mut self, gap: Gap) {
+    fn tell(&mut self, gap: Gap<'w>) {
         let place = (gap.location.source.name().to_owned(), gap.location.span.start);
         self.found.entry(place).or_insert(gap);
     }
 }
 
-fn literal(term: &Term) -> Option<&str> {
-    match &term.kind {
-        TermKind::Text(text) => Some(text),
-        _ => None,
-    }
+fn joined<'w>(base: &[&'w str], keys: impl IntoIterator<Item = &'w str>) -> Path<'w> {
+    base.iter().copied().chain(keys).collect()
 }
 
-fn joined(base: &[Arc<str>], keys: &[Arc<str>]) -> Path {
-    base.iter().chain(keys).cloned().collect()
-}
-
-fn dict(args: Vec<Operand>, literals: &[Option<&str>]) -> Seen {
+fn dict(args: Vec<Operand<'_>>) -> Seen<'_> {
     let mut map = BTreeMap::new();
     let mut args = args.into_iter();
-    let mut keys = literals.iter().step_by(2);
-    while let (Some(_), Some(value)) = (args.next(), args.next()) {
-        let Some(Some(key)) = keys.next() else {
+    while let (Some(key), Some(value)) = (args.next(), args.next()) {
+        let Some(key) = key.literal else {
             return Seen::Unknown;
         };
-        map.insert(Arc::from(*key), value.value);
+        map.insert(key, value.value);
     }
     Seen::Dict(map)
 }
