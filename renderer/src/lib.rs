@@ -50,6 +50,7 @@ pub mod funcs;
 mod go_yaml_errors;
 #[cfg(feature = "render")]
 pub mod lint;
+#[cfg(feature = "render")]
 mod metadata_text;
 #[cfg(feature = "oci")]
 pub mod oci;

@@ -154,7 +154,8 @@ async fn check_selection(controllers: &Controllers, selection: &Selection) -> Re
 }
 
 /// How the work ended.
-enum End {
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum End {
     /// SIGTERM.
     Shutdown,
     /// Somebody else leads.
@@ -162,7 +163,7 @@ enum End {
 }
 
 /// Reconciles while this process leads.
-async fn lead(
+pub(super) async fn lead(
     controllers: &Controllers,
     settings: &RunSettings,
     signals: &mut Signals,
@@ -327,13 +328,13 @@ async fn servers(
 }
 
 /// SIGTERM and SIGINT.
-struct Signals {
+pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
-    fn new() -> Result<Self, RunError> {
+    pub(super) fn new() -> Result<Self, RunError> {
         Ok(Self {
             terminate: signal(SignalKind::terminate()).map_err(RunError::Signals)?,
             interrupt: signal(SignalKind::interrupt()).map_err(RunError::Signals)?,

@@ -1,6 +1,7 @@
 //! A small artificial kind, and the runtime's promises shown with it: wake-ups, backoff, pools, callbacks.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -17,11 +18,13 @@ use super::error::Error;
 use super::health::Health;
 use super::key::{Key, KindId, ObjectName};
 use super::kind::{Action, Dependent, Kind, ObjectState, Policy, Pool, Wake, Watched};
+use super::leader::{Elector, LeaderSettings};
 use super::metrics::Metrics;
 use super::primary::{Primary, Role};
 use super::queue::{Backoff, Queue};
+use super::run::{End, RunSettings, Signals, lead};
 use super::views::{MetadataOnly, Object, bounded};
-use super::watch::ObjectEvent;
+use super::watch::{ObjectEvent, Selection};
 use super::work::Work;
 use crate::tests::{api, refusal, run};
 
@@ -187,6 +190,14 @@ impl Kind for Lamps {
     fn failed(&self, key: &Key) {
         self.0.note(format!("failed {key}"));
     }
+
+    fn on_promotion(&self) {
+        self.0.note("promoted".into());
+    }
+
+    fn on_demotion(&self) {
+        self.0.note("demoted".into());
+    }
 }
 
 impl Kind for Rooms {
@@ -244,13 +255,7 @@ impl Bench {
         let work = Work {
             cx: cx.clone(),
             controllers: Arc::new(controllers.all().clone()),
-            policy: Policy {
-                backoff: Backoff {
-                    min: Duration::from_secs(1),
-                    max: Duration::from_secs(4),
-                },
-                max_retries: 3,
-            },
+            policy: settings().policy,
         };
         let (stop, stops) = channel::channel(false);
         let mut workers = JoinSet::new();
@@ -547,6 +552,96 @@ fn workers_finish_what_they_have_begun_when_told_to_stop() {
             .count();
         assert_eq!(finished, 2, "those that two workers had begun");
     });
+}
+
+/// An API server with one lamp, whose list is followed by a watch that shows nothing, and with a lease, which somebody
+/// else has as soon as it is stolen.
+fn with_lease(stolen: Arc<AtomicBool>) -> Client {
+    let (lists, lease) = (AtomicUsize::new(0), Mutex::new(Value::Null));
+    api(move |method, path, body| {
+        if path.ends_with("/lamps") {
+            let first = lists.fetch_add(1, Ordering::SeqCst) == 0;
+            let lamp = json!({"metadata": {"name": "one", "namespace": "a", "uid": "a/one"}, "spec": {}});
+            let list = json!({"metadata": {"resourceVersion": "1"}, "items": [lamp]});
+            return first.then_some((200, list));
+        }
+        let mut lease = lease.lock().expect("the lease");
+        if stolen.load(Ordering::SeqCst) {
+            lease["spec"]["holderIdentity"] = "other".into();
+            lease["spec"]["leaseDurationSeconds"] = 3600.into();
+        }
+        match method {
+            "GET" if lease.is_null() => return Some(refusal(404, "NotFound")),
+            "GET" => {}
+            _ => *lease = body,
+        }
+        Some((200, lease.clone()))
+    })
+}
+
+#[test]
+fn work_stops_at_once_when_the_lease_is_lost() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build();
+    runtime.expect("a runtime").block_on(async {
+        let (script, stolen) = (Script::new(done).gated(), Arc::new(AtomicBool::new(false)));
+        let client = with_lease(Arc::clone(&stolen));
+        let cx = cx(client.clone());
+        let controllers = Controllers::new(&cx).kind(Lamps(script.clone()));
+        let settings = settings();
+        let leader = settings.leader.clone().expect("leader election");
+        let mut elector = Elector::new(client, leader, cx.metrics().clone());
+        elector.campaign(|| {}).await;
+        let mut signals = Signals::new().expect("signals");
+        let leading = lead(&controllers, &settings, &mut signals, Some(&mut elector));
+        let steal = async {
+            while cx.queue(LAMPS).expect("a queue").counts().1 == 0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            assert_eq!(
+                cx.health().not_ready(Instant::now()),
+                None,
+                "all there is was seen"
+            );
+            stolen.store(true, Ordering::SeqCst);
+        };
+        let (end, ()) = tokio::join!(leading, steal);
+        assert_eq!(end.expect("an end"), End::LeaseLost);
+        script.gate.add_permits(10);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(
+            script.taken(),
+            ["promoted", "Lamp a/one", "demoted"],
+            "the reconcile was dropped"
+        );
+    });
+}
+
+fn settings() -> RunSettings {
+    RunSettings {
+        selection: Selection::default(),
+        leader: Some(LeaderSettings {
+            namespace: "system".into(),
+            name: "lease".into(),
+            identity: "me".into(),
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+        }),
+        policy: Policy {
+            backoff: Backoff {
+                min: Duration::from_secs(1),
+                max: Duration::from_secs(4),
+            },
+            max_retries: 3,
+        },
+        concurrency: 2,
+        metrics_address: None,
+        health_address: None,
+        identity: Identity::default(),
+    }
 }
 
 #[test]
