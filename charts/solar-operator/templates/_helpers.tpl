@@ -89,6 +89,33 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs: [update]
 {{- end -}}
 
+{{- /* What it does with the kinds of the pipeline, when that is switched on. */ -}}
+{{- define "solar-operator.rules.pipeline" -}}
+{{- if .Values.pipeline.enabled }}
+- apiGroups: [solar.opendefense.cloud]
+  resources:
+    - componentversions
+    - profiles
+    - referencegrants
+    - registries
+    - registrybindings
+    - releasebindings
+    - releases
+    - targets
+  verbs: [get, list, watch]
+- apiGroups: [solar.opendefense.cloud]
+  resources: [profiles/status, registrybindings/status, releasebindings/status, releases/status]
+  verbs: [patch]
+# A Profile owns a ReleaseBinding for each Target that it matches.
+- apiGroups: [solar.opendefense.cloud]
+  resources: [releasebindings]
+  verbs: [create, patch, delete]
+- apiGroups: [solar.opendefense.cloud]
+  resources: [profiles/finalizers]
+  verbs: [update]
+{{- end }}
+{{- end -}}
+
 {{- /* A Role with its binding: a list of the root, a namespace, a name's end and rules. */ -}}
 {{- define "solar-operator.role" -}}
 {{- $root := index . 0 -}}

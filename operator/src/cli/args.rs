@@ -166,6 +166,10 @@ pub(super) struct Run {
     #[arg(long, env = "SOLAR_OPERATOR_REQUIRE_REGISTRY_HOST", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set, help_heading = "Jobs")]
     pub(super) require_registry_host: bool,
 
+    /// Reconcile Releases, ReleaseBindings, RegistryBindings and Profiles; their CRDs must be installed
+    #[arg(long, env = "SOLAR_OPERATOR_PIPELINE", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set)]
+    pub(super) pipeline: bool,
+
     /// Only reconcile RenderTasks in these namespaces
     #[arg(
         long,

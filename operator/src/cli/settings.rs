@@ -36,6 +36,8 @@ pub(super) struct Environment {
 pub(super) struct OperatorSettings {
     /// Of the controllers of tasks.
     pub(super) tasks: Settings,
+    /// Whether the pipeline's controllers run.
+    pub(super) pipeline: bool,
     /// Of the process.
     pub(super) run: RunSettings,
 }
@@ -82,7 +84,14 @@ pub(super) fn settings(args: &Run, around: &Environment) -> Result<OperatorSetti
         require_registry_host: args.require_registry_host,
         max_concurrent_jobs: max_concurrent_jobs as usize,
     };
-    Diagnostics::or(checker.problems, OperatorSettings { tasks, run })
+    Diagnostics::or(
+        checker.problems,
+        OperatorSettings {
+            tasks,
+            pipeline: args.pipeline,
+            run,
+        },
+    )
 }
 
 fn job(args: &Run, around: &Environment, checker: &mut Checker) -> JobSettings {

@@ -5,17 +5,23 @@ pub mod rendertask;
 
 use crate::jobs::tracker::{JobTracker, Jobs, Pods};
 use crate::runtime::{Controllers, Cx};
+use pipeline::controllers as pipeline_controllers;
 use rendertask::{ClusterRenderTasks, Context, RenderTasks, Settings, TaskMetrics};
 
-/// All controllers, as they begin when this process becomes leader.
-pub fn all(cx: &Cx, settings: &Settings, tasks: &TaskMetrics) -> Controllers {
+/// All controllers, as they begin when this process becomes leader; those of the pipeline when it is switched on.
+pub fn all(cx: &Cx, settings: &Settings, with_pipeline: bool, tasks: &TaskMetrics) -> Controllers {
     let owners = [RenderTasks::JOBS, ClusterRenderTasks::JOBS];
     let namespace = &settings.job.job_namespace;
     let jobs = JobTracker::new(cx, &owners, namespace, settings.max_concurrent_jobs);
     let context = Context::new(cx, settings.clone(), jobs.clone(), tasks.clone());
-    Controllers::new(cx)
+    let controllers = Controllers::new(cx)
         .kind(RenderTasks::new(&context))
         .kind(ClusterRenderTasks::new(&context))
         .dependent(Jobs(jobs.clone()))
-        .dependent(Pods(jobs))
+        .dependent(Pods(jobs));
+    if with_pipeline {
+        pipeline_controllers::add(controllers)
+    } else {
+        controllers
+    }
 }

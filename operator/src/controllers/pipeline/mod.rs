@@ -5,19 +5,22 @@
 //! ([`release_task`]) and of the bootstrap chart ([`bootstrap`], [`blueprints`]), what a RenderTask has come to ([`task_state`]),
 //! which Targets a Profile matches ([`profile_bindings`]), when a pushed chart may be deleted ([`artifacts`]), what
 //! keeps an object from vanishing ([`references`]), and the conditions of each kind ([`conditions`]) with a Target's
-//! status ([`target_status`]). None of them knows a client, a store or a clock.
+//! status ([`target_status`]). None of them knows a client, a store or a clock; the [`controllers`] do, and read through
+//! [`stored`].
 
 pub mod artifacts;
 pub mod blueprints;
 pub mod bootstrap;
 pub mod canonical;
 pub mod conditions;
+pub mod controllers;
 pub mod grants;
 pub mod profile_bindings;
 pub mod pull_secrets;
 pub mod references;
 pub mod release_task;
 pub mod resolver;
+pub mod stored;
 pub mod target_status;
 pub mod task_owner;
 pub mod task_state;

@@ -1,0 +1,53 @@
+//! The pipeline's controllers: what each one watches, and what wakes it. Decisions are the pure functions'.
+
+mod bindings;
+mod profile;
+mod release;
+mod wakes;
+
+use super::stored::Stored;
+use crate::api::pipeline::{
+    ComponentVersionSpec, ProfileSpec, ReferenceGrantSpec, RegistryBindingSpec, RegistrySpec,
+    ReleaseBindingSpec, ReleaseSpec, TargetSpec,
+};
+use crate::runtime::Controllers;
+
+type Releases = Stored<ReleaseSpec>;
+type ReleaseBindings = Stored<ReleaseBindingSpec>;
+type RegistryBindings = Stored<RegistryBindingSpec>;
+type Profiles = Stored<ProfileSpec>;
+type ComponentVersions = Stored<ComponentVersionSpec>;
+type Registries = Stored<RegistrySpec>;
+type Targets = Stored<TargetSpec>;
+type Grants = Stored<ReferenceGrantSpec>;
+
+/// Adds them to the list.
+pub fn add(controllers: Controllers) -> Controllers {
+    controllers
+        .kind(Releases::kind())
+        .kind(ReleaseBindings::kind())
+        .kind(RegistryBindings::kind())
+        .kind(Profiles::kind())
+        .stored::<ComponentVersions>()
+        .stored::<Registries>()
+        .stored::<Targets>()
+        .stored::<Grants>()
+        .index::<Releases>(wakes::COMPONENT_VERSION, wakes::component_version_of)
+        .index::<ReleaseBindings>(wakes::TARGET, wakes::target_of_release_binding)
+        .index::<ReleaseBindings>(wakes::RELEASE, wakes::release_of_binding)
+        .index::<RegistryBindings>(wakes::TARGET, wakes::target_of_registry_binding)
+        .index::<RegistryBindings>(wakes::REGISTRY, wakes::registry_of_binding)
+        .index::<Profiles>(wakes::RELEASE, wakes::release_of_profile)
+        .wake::<ComponentVersions, Releases>(wakes::by::<Releases, _>(wakes::COMPONENT_VERSION))
+        .wake::<Targets, ReleaseBindings>(wakes::by::<ReleaseBindings, _>(wakes::TARGET))
+        .wake::<Releases, ReleaseBindings>(wakes::by::<ReleaseBindings, _>(wakes::RELEASE))
+        .wake::<Targets, RegistryBindings>(wakes::by::<RegistryBindings, _>(wakes::TARGET))
+        .wake::<Registries, RegistryBindings>(wakes::by::<RegistryBindings, _>(wakes::REGISTRY))
+        .wake::<Releases, Profiles>(wakes::by::<Profiles, _>(wakes::RELEASE))
+        .wake::<Targets, Profiles>(wakes::profiles_of_target)
+        .wake::<ReleaseBindings, Profiles>(wakes::profile_of_binding)
+        .wake::<Grants, Releases>(wakes::granted::<Releases>)
+        .wake::<Grants, ReleaseBindings>(wakes::granted::<ReleaseBindings>)
+        .wake::<Grants, RegistryBindings>(wakes::granted::<RegistryBindings>)
+        .wake::<Grants, Profiles>(wakes::granted::<Profiles>)
+}

@@ -1,0 +1,54 @@
+//! Releases: whether their component version is there and may be used, and the name that they go by on a Target.
+
+use super::Releases;
+use crate::api::pipeline::{
+    ComponentVersion, ComponentVersionSpec, Release, ReleaseSpec, ReleaseStatus, Spec as _,
+};
+use crate::controllers::pipeline::conditions::{self, Reference};
+use crate::controllers::pipeline::grants::CrossReference;
+use crate::controllers::pipeline::resolver::effective_unique_name;
+use crate::controllers::pipeline::stored;
+use crate::runtime::conditions::merge;
+use crate::runtime::key::Key;
+use crate::runtime::{Action, Cx, Error, Kind, status};
+
+impl Kind for Releases {
+    async fn reconcile(&self, cx: &Cx, key: &Key) -> Result<Action, Error> {
+        let Some(release) = stored::primary::<ReleaseSpec>(cx, key) else {
+            return Ok(Action::done());
+        };
+        let (reference, version) = dereference(cx, &release);
+        let known = release.status.clone().unwrap_or_default();
+        let generation = release.metadata.generation;
+        let findings = conditions::release(&reference, &[]);
+        let unique_name =
+            version.map(|version| effective_unique_name(&release.spec, &version.spec).to_owned());
+        let next = ReleaseStatus {
+            observed_generation: generation,
+            conditions: merge(&known.conditions, &findings, generation, cx.now()),
+            effective_unique_name: unique_name,
+            render_task_ref: known.render_task_ref.clone(),
+        };
+        let version = release.metadata.resource_version.as_deref();
+        status::patch(cx, key, version, &known, &next).await?;
+        Ok(Action::done())
+    }
+}
+
+/// The component version, when it may be used. Without a grant nothing is said of whether there is one.
+fn dereference(cx: &Cx, release: &Release) -> (Reference, Option<ComponentVersion>) {
+    let target = release.spec.component_version_ref.resolved(release.namespace());
+    let (from, to) = (release.namespace(), target.namespace.as_str());
+    let reference = CrossReference::ReleaseToComponentVersion;
+    if !reference.is_granted(from, to, &stored::grants(cx, to)) {
+        let missing = reference.missing(from, to);
+        return (Reference::NotGranted { missing }, None);
+    }
+    match stored::get::<ComponentVersionSpec>(cx, &target) {
+        Some(version) => (Reference::Resolved(target), Some(version)),
+        None => {
+            let kind = ComponentVersionSpec::KIND;
+            (Reference::NotFound { kind, key: target }, None)
+        }
+    }
+}

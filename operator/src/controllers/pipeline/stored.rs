@@ -1,0 +1,90 @@
+//! The pipeline's kinds as the runtime's stores hold them.
+
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+
+use crate::api::pipeline::{ObjectKey, ReferenceGrantSpec, Spec};
+use crate::api::{GROUP, VERSION, pipeline};
+use crate::runtime::key::{Key, KindId, ObjectName};
+use crate::runtime::views::Object;
+use crate::runtime::{Cx, Watched};
+
+/// A kind of the pipeline, to be watched.
+pub struct Stored<S>(PhantomData<fn() -> S>);
+
+/// What is kept of an object beside its metadata.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(bound = "")]
+pub struct Parts<S: Spec> {
+    /// What is asked for.
+    pub spec: S,
+    /// What was reported.
+    #[serde(default = "none")]
+    pub status: Option<S::Status>,
+}
+
+impl<S> Stored<S> {
+    /// The kind.
+    pub fn kind() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<S: Spec> Watched for Stored<S> {
+    const ID: KindId = KindId {
+        kind: S::KIND,
+        group: GROUP,
+        version: VERSION,
+        plural: S::PLURAL,
+        namespaced: true,
+    };
+    const LABELS: bool = true;
+    type View = Parts<S>;
+}
+
+impl<S: Spec> PartialEq for Parts<S> {
+    /// Values and userdata are texts, and are compared as such.
+    fn eq(&self, other: &Self) -> bool {
+        let text = |spec: &S| serde_json::to_string(spec).ok();
+        self.status == other.status && text(&self.spec) == text(&other.spec)
+    }
+}
+
+/// The whole object; `None` for one that has another form than its kind.
+pub fn whole<S: Spec>(stored: &Object<Parts<S>>) -> Option<pipeline::Object<S>> {
+    let Parts { spec, status } = stored.view()?.clone();
+    Some(pipeline::Object {
+        api_version: None,
+        kind: None,
+        metadata: stored.metadata.clone(),
+        spec,
+        status,
+    })
+}
+
+/// The object of a key, as the store has it.
+pub fn get<S: Spec>(cx: &Cx, key: &ObjectKey) -> Option<pipeline::Object<S>> {
+    let name = ObjectName::new(&key.namespace, &key.name);
+    whole(&*cx.store::<Stored<S>>().get(&name)?)
+}
+
+/// The object that is reconciled.
+pub fn primary<S: Spec>(cx: &Cx, key: &Key) -> Option<pipeline::Object<S>> {
+    get(cx, &ObjectKey::new(&key.namespace, &key.name))
+}
+
+/// The objects of a namespace.
+pub fn in_namespace<S: Spec>(cx: &Cx, namespace: &str) -> Vec<pipeline::Object<S>> {
+    let stored = cx.store::<Stored<S>>().in_namespace(namespace);
+    stored.iter().filter_map(|stored| whole(stored)).collect()
+}
+
+/// The grants of a namespace.
+pub fn grants(cx: &Cx, namespace: &str) -> Vec<pipeline::Object<ReferenceGrantSpec>> {
+    in_namespace(cx, namespace)
+}
+
+fn none<T>() -> Option<T> {
+    None
+}
