@@ -37,7 +37,10 @@ fn a_proxy_is_used_for_other_machines_only() {
         &trace,
     )
     .unwrap_err();
-    assert_eq!(failure.class(), Class::Auth);
+    // It was once taken for the registry's.
+    assert_eq!(failure.class(), Class::Refused);
+    assert!(words(&failure).contains(&proxy.host()), "{}", words(&failure));
+    assert!(words(&failure).contains("NO_PROXY"), "{}", words(&failure));
     assert_eq!(
         proxy.lines()[0],
         "HEAD http://registry.invalid/v2/charts/app/manifests/1.0.0"
@@ -131,6 +134,23 @@ fn tls_goes_through_a_proxys_tunnel_unless_no_proxy_names_the_registry() {
     );
     // It once stopped what NO_PROXY names, too.
     send(&[("ALL_PROXY", "socks4://127.0.0.1:1"), ("NO_PROXY", &host)]).unwrap();
+}
+
+#[test]
+fn a_403_that_a_proxy_forwards_is_the_registrys_when_it_reads_so() {
+    let marks = [
+        ("Docker-Distribution-Api-Version", "registry/2.0"),
+        ("Content-Type", "application/json"),
+    ];
+    for (name, value) in marks {
+        let proxy = Server::start(move |_| Response::status(403).header(name, value).into());
+        let environment = world(&[("http_proxy", &format!("http://{}", proxy.host()))]);
+        let (artifact, trace) = (chart("app", "1.0.0", "x"), Trace::default());
+        let target = "oci://registry.invalid/charts";
+        let failure = send_in(&artifact, target, IfExists::Fail, &plain(), &environment, &trace).unwrap_err();
+        assert_eq!(failure.class(), Class::Auth, "{}", words(&failure));
+        assert!(!words(&failure).contains("NO_PROXY"), "{}", words(&failure));
+    }
 }
 
 /// It was once asked eight times, and neither its status nor its words were shown.

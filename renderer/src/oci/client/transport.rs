@@ -431,44 +431,49 @@ impl<'a> Transport<'a> {
         searched: Vec<String>,
         authenticated: bool,
     ) -> RequestFailure {
-        if let Some(fault) = self.refused_by_proxy(&reply) {
-            return fault;
-        }
+        let proxy = self.refusing_proxy(&reply);
         let retry_after = self.retry_after(&reply.headers);
         let lacks_scope = has_insufficient_scope(&reply.headers);
         let content_type = reply.header("content-type").unwrap_or_default().to_owned();
         let (status, action) = (reply.status, reply.action());
         let body = self.body(reply, MAX_EXPLANATION).await.unwrap_or_default();
+        let detail = summary(&content_type, &body, &|text| self.sent.hide(text));
         RequestFailure {
-            error: ClientError::Status {
-                action,
-                status,
-                detail: summary(&content_type, &body, &|text| self.sent.hide(text)),
-                lacks_scope,
-                redirected: false,
-                searched,
-                authenticated,
-                attempts: 1,
+            error: match proxy {
+                Some(proxy) => ClientError::Proxy {
+                    action,
+                    proxy,
+                    status,
+                    detail,
+                    attempts: 1,
+                },
+                None => ClientError::Status {
+                    action,
+                    status,
+                    detail,
+                    lacks_scope,
+                    redirected: false,
+                    searched,
+                    authenticated,
+                    attempts: 1,
+                },
             },
             cause: Some(Cause::Status(status)),
             retry_after,
         }
     }
 
-    /// A proxy that forwards asks with 407 who we are.
-    fn refused_by_proxy(&self, reply: &Reply) -> Option<RequestFailure> {
-        let secure = reply.url.scheme() == "https";
-        let proxy = self.client(secure).ok()?.proxy.as_ref()?;
-        (reply.status == 407).then(|| {
-            ClientError::Proxy {
-                action: reply.action(),
-                proxy: proxy.named(),
-                status: reply.status,
-                detail: None,
-                attempts: 1,
-            }
-            .into()
-        })
+    /// The proxy that refuses what it should forward: with 407, or with a 403 that no registry has written.
+    fn refusing_proxy(&self, reply: &Reply) -> Option<String> {
+        let is_plain = reply.url.scheme() == "http";
+        let proxy = self.client(!is_plain).ok()?.proxy.as_ref()?;
+        let forwards = is_plain && matches!(proxy.kind, Kind::Http { .. });
+        let refuses = match reply.status {
+            407 => true,
+            403 => forwards && proxy.for_url(&reply.url).is_some() && !is_of_registry(reply),
+            _ => false,
+        };
+        refuses.then(|| proxy.named())
     }
 
     /// The body, of at most `limit` bytes.
@@ -511,6 +516,14 @@ impl<'a> Transport<'a> {
         };
         Err(broken.into_fault(action(&method, &url)))
     }
+}
+
+/// The distribution specification's mark, or errors in its form.
+fn is_of_registry(reply: &Reply) -> bool {
+    reply.headers.contains_key("docker-distribution-api-version")
+        || reply
+            .header("content-type")
+            .is_some_and(|kind| kind.contains("json"))
 }
 
 /// Who we are is known, and that we may not (RFC 6750, 3.1).
