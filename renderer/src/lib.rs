@@ -60,7 +60,7 @@ pub mod package;
 mod parallel;
 #[cfg(feature = "render")]
 pub mod pipeline;
-#[cfg(feature = "render")]
+#[cfg(feature = "oci")]
 pub mod provenance;
 pub mod reference;
 pub mod report;

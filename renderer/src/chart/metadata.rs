@@ -36,6 +36,19 @@ pub struct Metadata {
     pub details: Arc<Details>,
 }
 
+impl Metadata {
+    /// Chart.yaml as Helm's struct.
+    ///
+    /// # Errors
+    /// None that a chart which was read can cause.
+    pub fn value(&self) -> Result<Value> {
+        let text = String::from_utf8_lossy(&self.config);
+        let source = Source::new("Chart.yaml", text);
+        let node = yaml::parse(&source, Class::Internal, &yaml::Limits::default())?;
+        Ok(node.into_value())
+    }
+}
+
 /// The fields in the order of Helm's struct, which is the order of the config blob.
 const FIELDS: [(&str, Field); 17] = [
     ("name", Field::Text),

@@ -100,6 +100,12 @@ pub(crate) fn given_password(
     let Some(path) = file else {
         return Ok(world.env(PASSWORD).map(Secret::new));
     };
+    let text = read_password(path, from_stdin)?;
+    Ok(Some(Secret::new(text.expose().trim_end_matches(['\r', '\n']))))
+}
+
+/// A file with a password, or standard input for `-`.
+pub(crate) fn read_password(path: &Path, from_stdin: bool) -> Result<Secret> {
     let text = if path == Path::new("-") {
         if from_stdin {
             let message = "standard input can't be both the registry's and the key's password";
@@ -114,7 +120,7 @@ pub(crate) fn given_password(
     };
     let text = String::from_utf8(text)
         .map_err(|_| Diagnostic::error(Class::Usage, format!("{} is not UTF-8", path.display())))?;
-    Ok(Some(Secret::new(text.trim_end_matches(['\r', '\n']))))
+    Ok(Secret::new(text))
 }
 
 /// Asks a person, if there is one.

@@ -1,6 +1,7 @@
 //! `package`
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::args::package::PackageArgs;
 use super::args::provenance::ProvenanceFlags;
@@ -13,6 +14,7 @@ use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::{ClientOptions, IfExists, PushOptions};
 use crate::package::Packer;
 use crate::pipeline::Request;
+use crate::provenance::ArchiveKey;
 use crate::reference::Target;
 
 /// `package`
@@ -33,11 +35,21 @@ pub(crate) fn package(args: &PackageArgs, context: &Context<'_>) -> CommandResul
         }),
         Err(problem) => return CommandResult::One(Box::new(CommandOutcome::failed(problem))),
     };
+    let key = match args.signing.key(args.registry.password_stdin, context) {
+        Ok(key) => key,
+        Err(problem) => return CommandResult::One(Box::new(CommandOutcome::failed(problem))),
+    };
+    let packing = Packing {
+        args,
+        client: client.as_ref(),
+        key,
+        context,
+    };
     let mut packer = packer();
     let mut outcomes: Vec<CommandOutcome> = args
         .charts
         .iter()
-        .map(|chart| package_one(chart, args, client.as_ref(), &mut packer, context))
+        .map(|chart| packing.package(chart, &mut packer))
         .collect();
     match outcomes.pop() {
         Some(one) if outcomes.is_empty() => CommandResult::One(Box::new(one)),
@@ -45,64 +57,62 @@ pub(crate) fn package(args: &PackageArgs, context: &Context<'_>) -> CommandResul
     }
 }
 
-fn package_one(
-    chart: &Path,
-    args: &PackageArgs,
-    client: Option<&ClientOptions>,
-    packer: &mut Packer,
-    context: &Context<'_>,
-) -> CommandOutcome {
-    let delivered =
-        update_dependencies(chart, args, client, context).and_then(|()| save(chart, args, packer, context));
-    let mut outcome = delivered.unwrap_or_else(CommandOutcome::failed);
-    if outcome.problem.is_none() {
-        let reference = outcome.report.reference.as_deref().unwrap_or_default();
-        let path = reference.strip_prefix("file:").unwrap_or(reference);
-        let digest = outcome.report.digest.as_deref().unwrap_or_default();
-        outcome.text = format!("Successfully packaged chart and saved it to: {path}\nDigest: {digest}\n");
+/// What all charts of a run share.
+struct Packing<'a> {
+    args: &'a PackageArgs,
+    /// For dependencies.
+    client: Option<&'a ClientOptions>,
+    /// Signs the archives.
+    key: Option<Arc<ArchiveKey>>,
+    context: &'a Context<'a>,
+}
+
+impl Packing<'_> {
+    fn package(&self, chart: &Path, packer: &mut Packer) -> CommandOutcome {
+        let delivered = self
+            .update_dependencies(chart)
+            .and_then(|()| self.save(chart, packer));
+        let mut outcome = delivered.unwrap_or_else(CommandOutcome::failed);
+        if outcome.problem.is_none() {
+            let reference = outcome.report.reference.as_deref().unwrap_or_default();
+            let path = reference.strip_prefix("file:").unwrap_or(reference);
+            let digest = outcome.report.digest.as_deref().unwrap_or_default();
+            outcome.text = format!("Successfully packaged chart and saved it to: {path}\nDigest: {digest}\n");
+        }
+        outcome
     }
-    outcome
-}
 
-fn update_dependencies(
-    chart: &Path,
-    args: &PackageArgs,
-    client: Option<&ClientOptions>,
-    context: &Context<'_>,
-) -> Result<()> {
-    let Some(client) = client.filter(|_| !is_config(chart)) else {
-        return Ok(());
-    };
-    let wanted = DependencyInputs {
-        known: &args.known,
-        provenance: &ProvenanceFlags::default(),
-    };
-    update_first(chart, wanted, client, context)
-}
+    fn update_dependencies(&self, chart: &Path) -> Result<()> {
+        let Some(client) = self.client.filter(|_| !is_config(chart)) else {
+            return Ok(());
+        };
+        let wanted = DependencyInputs {
+            known: &self.args.known,
+            provenance: &ProvenanceFlags::default(),
+        };
+        update_first(chart, wanted, client, self.context)
+    }
 
-/// As with Helm, a package that is there is replaced: it is what the folder makes.
-fn save(
-    chart: &Path,
-    args: &PackageArgs,
-    packer: &mut Packer,
-    context: &Context<'_>,
-) -> Result<CommandOutcome> {
-    let source = match is_config(chart) {
-        true => ArtifactSource::config(chart, context)?,
-        false => ArtifactSource::folder(chart, context)?,
-    };
-    let input = source.input(args.versions.given())?;
-    let target = Target::File {
-        dir: args.destination.clone(),
-    };
-    let options = PushOptions {
-        if_exists: IfExists::Replace,
-        expect_digest: args.expect_digest.clone(),
-        ..PushOptions::default()
-    };
-    let request = Request::new(input).to(target).push(options);
-    let mut outcome = deliver(&request, None, packer, context);
-    // What was there before is of no interest.
-    outcome.report.existing_digest = None;
-    Ok(outcome)
+    /// As with Helm, a package that is there is replaced: it is what the folder makes.
+    fn save(&self, chart: &Path, packer: &mut Packer) -> Result<CommandOutcome> {
+        let source = match is_config(chart) {
+            true => ArtifactSource::config(chart, self.context)?,
+            false => ArtifactSource::folder(chart, self.context)?,
+        };
+        let input = source.input(self.args.versions.given())?;
+        let target = Target::File {
+            dir: self.args.destination.clone(),
+        };
+        let options = PushOptions {
+            if_exists: IfExists::Replace,
+            expect_digest: self.args.expect_digest.clone(),
+            ..PushOptions::default()
+        };
+        let mut request = Request::new(input).to(target).push(options);
+        request.provenance = self.key.clone();
+        let mut outcome = deliver(&request, None, packer, self.context);
+        // What was there before is of no interest.
+        outcome.report.existing_digest = None;
+        Ok(outcome)
+    }
 }

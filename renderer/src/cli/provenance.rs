@@ -1,14 +1,16 @@
 //! Helm's provenance files: whose key signed an archive.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::args::provenance::{KeyringFlag, ProvenanceFlags};
+use super::args::provenance::{ArchiveSigningFlags, KeyringFlag, ProvenanceFlags};
 use super::context::Context;
+use super::keys::{ask, read_password};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
+use crate::oci::Secret;
 use crate::oci::provenance_of;
-use crate::provenance::{self, Claim, Keyring, MAX_PROVENANCE, Signer};
+use crate::provenance::{self, ArchiveKey, Claim, Keyring, LockedKey, MAX_PROVENANCE, SignError, Signer};
 use crate::reference::Digest;
 use crate::report;
 
@@ -22,13 +24,62 @@ impl ProvenanceFlags {
 impl KeyringFlag {
     /// Reads it.
     pub(crate) fn load(&self, context: &Context<'_>) -> Result<Arc<Keyring>> {
-        let path = self.keyring.clone();
-        let path = path.or_else(|| provenance::default_keyring(context.world));
-        let path = path.ok_or_else(|| {
-            Diagnostic::error(Class::Usage, "there is no HOME with a keyring of GnuPG's")
-                .hint("name one with --keyring FILE")
-        })?;
-        provenance::load_keyring(&path).map(Arc::new)
+        provenance::load_keyring(&keyring_path(self.keyring.as_deref(), context)?).map(Arc::new)
+    }
+}
+
+/// The keyring that is named, or GnuPG's.
+fn keyring_path(named: Option<&Path>, context: &Context<'_>) -> Result<PathBuf> {
+    let path = named.map(Path::to_owned);
+    let path = path.or_else(|| provenance::default_keyring(context.world));
+    path.ok_or_else(|| {
+        Diagnostic::error(Class::Usage, "there is no HOME with a keyring of GnuPG's")
+            .hint("name one with --keyring FILE")
+            .into()
+    })
+}
+
+impl ArchiveSigningFlags {
+    /// The key that signs, when it shall. Asks for its passphrase, where it has one and no file names it.
+    pub(crate) fn key(&self, from_stdin: bool, context: &Context<'_>) -> Result<Option<Arc<ArchiveKey>>> {
+        if !self.sign {
+            return Ok(None);
+        }
+        let Some(name) = self.key.as_deref().filter(|name| !name.is_empty()) else {
+            let one = Diagnostic::error(Class::Usage, "--sign requires --key NAME");
+            return Err(one.hint("`gpg --list-secret-keys` shows the names").into());
+        };
+        let given = self.passphrase_file.as_deref();
+        let given = given.map(|path| read_password(path, from_stdin)).transpose()?;
+        let path = keyring_path(self.keyring.as_deref(), context)?;
+        let keyring = provenance::load_keyring(&path)?;
+        let key = LockedKey::find(&keyring, name, context.world.now());
+        let key = key.map_err(|error| no_signature(&error, &path))?;
+        let passphrase = match given {
+            Some(text) => Secret::new(text.expose().lines().next().unwrap_or_default()),
+            None if key.is_locked() => {
+                ask(&format!("Passphrase for {}: ", key.name()))?.ok_or_else(|| {
+                    let message = format!("the key of {} has a passphrase", key.name());
+                    Diagnostic::error(Class::Usage, message).hint("give it with --passphrase-file FILE")
+                })?
+            }
+            None => Secret::new(""),
+        };
+        let key = key.unlock(passphrase.expose());
+        let key = key.map_err(|error| no_signature(&error, &path))?;
+        Ok(Some(Arc::new(key)))
+    }
+}
+
+fn no_signature(error: &SignError, keyring: &Path) -> Diagnostic {
+    let message = format!("can't sign with the keyring {}: {error}", keyring.display());
+    let plain = Diagnostic::error(Class::Config, message);
+    match error {
+        SignError::NoKey(_) | SignError::Public(_) => {
+            plain.hint("`gpg --export-secret-keys NAME > FILE` writes a keyring for --keyring")
+        }
+        SignError::Ambiguous { .. } => plain.hint("give the whole name with --key"),
+        SignError::Unusable { .. } | SignError::Passphrase(_) | SignError::Failed(_) => plain,
     }
 }
 
@@ -72,15 +123,6 @@ pub(crate) fn signed_text(signer: &Signer, digest: &Digest) -> String {
         .collect();
     let fingerprint = &signer.fingerprint;
     format!("{names}Using Key With Fingerprint: {fingerprint}\nChart Hash Verified: {digest}\n")
-}
-
-/// For machines.
-pub(crate) fn signed_report(signer: Signer) -> report::Provenance {
-    let Signer { names, fingerprint } = signer;
-    report::Provenance {
-        signed_by: names,
-        fingerprint,
-    }
 }
 
 pub(crate) fn blob((digest, size): &(Digest, u64)) -> report::BlobReport {

@@ -5,7 +5,7 @@ use super::chart_location::{self, ChartLocation, VersionChoice};
 use super::client::client_options;
 use super::context::{CommandOutcome, CommandResult, Context};
 use super::keys::load_public;
-use super::provenance::{signed_report, signed_text};
+use super::provenance::signed_text;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::{self, ClientOptions, PullOptions, Pulled};
 use crate::report::{self, Report};
@@ -115,7 +115,7 @@ fn done(pulled: Pulled) -> CommandOutcome {
             size: layer.1,
         }),
         file: Some(path),
-        provenance: signer.map(signed_report),
+        provenance: signer.as_ref().map(Into::into),
         ..Report::default()
     };
     let report = match manifest {

@@ -6,7 +6,6 @@ use crate::chart::load::Loaded;
 use crate::diag::{Class, Result};
 use crate::fsio;
 use crate::report::documents::{AnyValue, CrdEntry, Document as _, ShowDocument};
-use crate::source::Source;
 use crate::value::Value;
 use crate::yaml;
 
@@ -35,7 +34,7 @@ fn run(part: &ShowPart, context: &Context<'_>) -> Result<CommandResult> {
     let mut text = String::new();
     let mut document = ShowDocument::default();
     if all || matches!(part, ShowPart::Chart(_)) {
-        let metadata = metadata(&chart)?;
+        let metadata = chart.metadata.value()?;
         text.push_str(&format!("{}\n", yaml::write(&metadata)));
         document.chart = Some(AnyValue(metadata));
     }
@@ -68,14 +67,6 @@ fn run(part: &ShowPart, context: &Context<'_>) -> Result<CommandResult> {
 
 fn separator(wanted: bool) -> &'static str {
     if wanted { "---\n" } else { "" }
-}
-
-/// Chart.yaml as Helm's struct, whose fields YAML's writer sorts.
-fn metadata(chart: &Loaded) -> Result<Value> {
-    let text = String::from_utf8_lossy(&chart.metadata.config);
-    let source = Source::new("Chart.yaml", text);
-    let node = yaml::parse(&source, Class::Internal, &yaml::Limits::default())?;
-    Ok(node.into_value())
 }
 
 fn readme(chart: &Loaded) -> Result<Option<String>> {

@@ -7,7 +7,7 @@ use super::client::client_options;
 use super::context::{CommandOutcome, Context};
 use super::keys::load_public;
 use super::progress::TerminalProgress;
-use super::provenance::{blob, check_file, signed_report, signed_text};
+use super::provenance::{blob, check_file, signed_text};
 use super::sign::done;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci;
@@ -51,7 +51,7 @@ fn there(args: &VerifyArgs, context: &Context<'_>) -> Result<CommandOutcome> {
     let mut outcome = done(found.subjected, "Verified");
     outcome.text.push_str(&signed);
     outcome.report.layer = Some(blob(&found.layer));
-    outcome.report.provenance = Some(signed_report(found.signer));
+    outcome.report.provenance = Some((&found.signer).into());
     Ok(outcome)
 }
 
@@ -84,7 +84,7 @@ fn on_disk(args: &VerifyArgs, context: &Context<'_>) -> Result<CommandOutcome> {
         outcome: Some(report::Outcome::Verified),
         file: Some(args.chart.clone()),
         layer: Some(blob(&layer)),
-        provenance: Some(signed_report(signer)),
+        provenance: Some((&signer).into()),
         ..Report::default()
     };
     Ok(CommandOutcome {

@@ -202,7 +202,7 @@ pub fn resolve(
             Ok(Destination::Layout { dir, tag })
         }
         Target::File { dir } => {
-            let name = format!("{}-{}.tgz", artifact.name, artifact.version);
+            let name = artifact.archive_name();
             let path = dir.join(file_name(artifact, &name)?);
             Ok(Destination::File { path })
         }

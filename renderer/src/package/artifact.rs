@@ -68,6 +68,11 @@ impl Artifact {
         self.manifest.len() as u64
     }
 
+    /// What the archive's file is called.
+    pub fn archive_name(&self) -> String {
+        format!("{}-{}.tgz", self.name, self.version)
+    }
+
     /// The archive.
     pub fn layer(&self) -> Option<&ArtifactBlob> {
         self.blobs.iter().find(|blob| blob.media_type == Self::LAYER_TYPE)

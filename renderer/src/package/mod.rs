@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::chart::metadata::Metadata;
 use crate::chart::{Chart, Content, File, archive};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
@@ -114,6 +115,26 @@ impl Packer {
         };
         manifest::artifact(&inspected.metadata, layer, provenance(path)?, None)
     }
+}
+
+/// The same artifact with a provenance file: it is a layer, and so the digest is another one.
+///
+/// # Errors
+/// The artifact has no archive.
+pub fn with_provenance(
+    artifact: &Artifact,
+    metadata: &Metadata,
+    provenance: Vec<u8>,
+    stamp: Stamp,
+) -> Result<Artifact> {
+    let layer = artifact.layer().cloned();
+    let layer = layer.ok_or_else(|| Diagnostic::error(Class::Internal, "the chart has no archive"))?;
+    manifest::artifact(
+        metadata,
+        layer,
+        Some(provenance),
+        stamp.created.then_some(stamp.mtime),
+    )
 }
 
 fn provenance(archive: &Path) -> Result<Option<Vec<u8>>> {

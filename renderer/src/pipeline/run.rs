@@ -4,6 +4,7 @@
 //! [`Delivered`] out, whose report is what `-o json` prints. What happens on the way is for an [`Observer`].
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{PreparedArtifact, VersionOverrides, from_archive, from_config_within, from_folder};
@@ -12,7 +13,8 @@ use crate::config::Config;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::oci::{self, ClientOptions, Destination, PushOptions};
 use crate::package::artifact::Artifact;
-use crate::package::{Packer, Stamp};
+use crate::package::{Packer, Stamp, with_provenance};
+use crate::provenance::ArchiveKey;
 use crate::reference::{Digest, Target};
 use crate::report::{self, Report};
 use crate::world::World;
@@ -54,6 +56,8 @@ pub struct Request<'a> {
     pub allow_mismatch: bool,
     /// How long a user's blueprint may take.
     pub render_timeout: Duration,
+    /// Signs the archive: a provenance file goes with it. Only what is packed here is signed.
+    pub provenance: Option<Arc<ArchiveKey>>,
     /// The policy: what may be replaced, the expected digest, further tags, the signer.
     pub push: PushOptions,
     /// How to talk to the registry.
@@ -69,6 +73,7 @@ impl<'a> Request<'a> {
             skip_push: false,
             allow_mismatch: false,
             render_timeout: blueprint::DEFAULT_TIME,
+            provenance: None,
             push: PushOptions::default(),
             client: ClientOptions::default(),
         }
@@ -195,12 +200,14 @@ pub fn run(
     world: &dyn World,
     observer: &dyn Observer,
 ) -> Delivered {
-    let prepared = match prepare_within(request.input, request.render_timeout, packer) {
+    let prepared = prepare_within(request.input, request.render_timeout, packer);
+    let prepared = match prepared.and_then(|prepared| signed(prepared, request, world)) {
         Ok(prepared) => prepared,
         Err(problem) => return Delivered::failed(Report::default(), problem),
     };
     let artifact = &prepared.artifact;
     let mut report = describe(artifact);
+    report.provenance = request.provenance.as_ref().map(|key| key.signer().into());
     let ready = check_expected(artifact, request.push.expect_digest.as_ref())
         .and_then(|()| observer.prepared(&prepared))
         .and_then(|()| destination(request, artifact));
@@ -241,6 +248,44 @@ fn prepare_within(input: Input<'_>, time: Duration, packer: &mut Packer) -> Resu
         } => from_folder(path, versions, stamp, packer),
         Input::Archive(path) => from_archive(path, packer),
     }
+}
+
+/// With a provenance file, where one was asked for.
+fn signed(prepared: PreparedArtifact, request: &Request<'_>, world: &dyn World) -> Result<PreparedArtifact> {
+    let Some(key) = &request.provenance else {
+        return Ok(prepared);
+    };
+    let PreparedArtifact {
+        chart: Some(chart),
+        artifact,
+    } = prepared
+    else {
+        let one = Diagnostic::error(
+            Class::Usage,
+            "an archive that exists can't be signed with a provenance file",
+        );
+        return Err(one.hint("package and sign the chart's folder").into());
+    };
+    let stamp = match request.input {
+        Input::Folder { stamp, .. } => stamp,
+        Input::Config { .. } | Input::Archive(_) => Stamp::default(),
+    };
+    let layer = artifact
+        .layer()
+        .map(|layer| &layer.digest)
+        .unwrap_or(&artifact.digest);
+    let provenance = key.provenance(
+        &chart.metadata.value()?,
+        &artifact.archive_name(),
+        layer,
+        world.now(),
+    );
+    let provenance = provenance.map_err(|error| Diagnostic::error(Class::Signature, error.to_string()))?;
+    let artifact = with_provenance(&artifact, &chart.metadata, provenance, stamp)?;
+    Ok(PreparedArtifact {
+        chart: Some(chart),
+        artifact,
+    })
 }
 
 /// Everything that can be wrong with a target before the network is used.

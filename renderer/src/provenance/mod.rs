@@ -11,25 +11,30 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use self::keyring::Certificate;
+use pgp::packet::Signature;
+use pgp::types::KeyDetails as _;
+
+use self::certificate::Certificate;
 pub use self::keyring::{Keyring, KeyringError, MAX_KEYRING};
-use self::packet::packets;
-use self::signature::Signature;
+pub use self::sign::{ArchiveKey, LockedKey, SignError};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
 use crate::reference::Digest;
+use crate::report;
 use crate::world::World;
 use crate::yaml::{self, Node};
 
 mod armor;
-mod key;
+mod certificate;
+mod keybox;
 mod keyring;
-mod packet;
+mod packets;
+mod sign;
 mod signature;
 
 /// The largest provenance file that is read, in bytes.
 pub const MAX_PROVENANCE: usize = 4 << 20;
-/// The most signatures of one that are looked at.
+/// The most signatures of one that are verified.
 const MAX_SIGNATURES: usize = 16;
 /// What comes between Chart.yaml and the sums.
 const SEPARATOR: &str = "\n...\n";
@@ -41,6 +46,16 @@ pub struct Signer {
     pub names: Vec<String>,
     /// The primary key's, in hexadecimal.
     pub fingerprint: String,
+}
+
+impl From<&Signer> for report::Provenance {
+    fn from(signer: &Signer) -> Self {
+        let Signer { names, fingerprint } = signer.clone();
+        Self {
+            signed_by: names,
+            fingerprint,
+        }
+    }
 }
 
 /// What an archive is held to.
@@ -101,8 +116,10 @@ pub fn verify(claim: &Claim<'_>, keyring: &Keyring, now: SystemTime) -> Result<S
     };
     let text = std::str::from_utf8(claim.provenance).map_err(|_| not_one("it is not UTF-8".to_owned()))?;
     let message = armor::clear_signed(text).map_err(not_one)?;
-    let signer = signer(&message, place, keyring, now)?;
-    let sums = sums(&message.text, place)?;
+    // What is read is what was hashed.
+    let text = message.signed_text();
+    let signer = signer(message.signatures(), &text, place, keyring, now)?;
+    let sums = sums(&text.replace("\r\n", "\n"), place)?;
     let found = sums.iter().find(|(name, _)| name == file);
     let Some((_, sum)) = found else {
         let about: Vec<&str> = sums
@@ -127,22 +144,18 @@ pub fn verify(claim: &Claim<'_>, keyring: &Keyring, now: SystemTime) -> Result<S
 }
 
 /// Of several signatures one is enough.
-fn signer(message: &armor::ClearSigned, place: &str, keyring: &Keyring, now: SystemTime) -> Result<Signer> {
-    let now = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+fn signer(
+    signatures: &[Signature],
+    text: &str,
+    place: &str,
+    keyring: &Keyring,
+    now: SystemTime,
+) -> Result<Signer> {
+    let now = seconds(now);
     let mut reasons = Vec::new();
     let mut strangers = Vec::new();
-    let list = packets(&message.signatures).unwrap_or_default();
-    let signatures = list.iter().filter(|one| one.tag == packet::SIGNATURE);
-    for one in signatures.take(MAX_SIGNATURES) {
-        let signature = match Signature::parse(one.body) {
-            Ok(signature) => signature,
-            Err(reason) => {
-                reasons.push(reason);
-                continue;
-            }
-        };
-        // A key ID at least: of less there are many.
-        let Some(issuer) = signature.issuer.filter(|issuer| issuer.len() >= 8) else {
+    for signature in signatures.iter().take(MAX_SIGNATURES) {
+        let Some(issuer) = signature::issuer(signature) else {
             reasons.push("it does not say whose it is".to_owned());
             continue;
         };
@@ -151,11 +164,11 @@ fn signer(message: &armor::ClearSigned, place: &str, keyring: &Keyring, now: Sys
             strangers.push(hexadecimal(issuer));
         }
         for holder in &holders {
-            match check(&signature, issuer, holder, &message.hashed, now) {
+            match check(signature, issuer, holder, text, now) {
                 Ok(()) => {
                     return Ok(Signer {
                         names: holder.names(now),
-                        fingerprint: hexadecimal(holder.fingerprint()),
+                        fingerprint: hexadecimal(holder.primary().fingerprint().as_bytes()),
                     });
                 }
                 Err(reason) => reasons.push(reason),
@@ -166,22 +179,24 @@ fn signer(message: &armor::ClearSigned, place: &str, keyring: &Keyring, now: Sys
 }
 
 fn check(
-    signature: &Signature<'_>,
+    signature: &Signature,
     issuer: &[u8],
-    holder: &Certificate<'_>,
-    message: &[u8],
+    holder: &Certificate,
+    text: &str,
     now: u64,
 ) -> std::result::Result<(), String> {
-    let mut result = Err("its key is not there".to_owned());
-    for key in holder.keys(issuer) {
-        result = signature
-            .check_message(key, message, now)
-            .and_then(|()| holder.may_sign(key, now));
-        if result.is_ok() {
-            break;
-        }
-    }
-    result
+    let keys = holder.keys().map(|key| &key.public);
+    keys.filter(|key| key.fingerprint().as_bytes().ends_with(issuer))
+        .map(|key| {
+            signature::check_message(signature, key, text, now).and_then(|()| holder.may_sign(key, now))
+        })
+        .reduce(std::result::Result::or)
+        .unwrap_or_else(|| Err("its key is not there".to_owned()))
+}
+
+/// Seconds of Unix time.
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 fn unsigned(place: &str, reasons: Vec<String>, strangers: &[String]) -> Diagnostic {
@@ -191,7 +206,7 @@ fn unsigned(place: &str, reasons: Vec<String>, strangers: &[String]) -> Diagnost
             .note(format!("it is signed by {}", strangers.join(" and ")))
             .hint("when you trust that key, add it to the keyring");
     }
-    let plain = Diagnostic::error(Class::Signature, format!("the signature of {place} is not good"));
+    let plain = Diagnostic::error(Class::Signature, format!("the signature of {place} is not valid"));
     if reasons.is_empty() {
         return plain.note("there is none in it");
     }

@@ -1,167 +1,192 @@
-//! OpenPGP's signatures of version 4 (RFC 9580, section 5.2): what they say of themselves, and whether
-//! they fit. Pure: the time is given.
+//! Which of OpenPGP's signatures count (RFC 9580, section 5.2): of version 4, over strong hash functions, at the
+//! right time, with nothing in them that must be understood and is not. Pure: the time is given.
 
-use super::key::{Hash, PublicKey};
-use super::packet::Reader;
+use pgp::crypto::hash::HashAlgorithm;
+use pgp::errors::Result as Verified;
+use pgp::packet::{
+    PublicKey, Signature, SignatureType, SignatureVersion, Subpacket, SubpacketData, SubpacketType,
+};
+use pgp::ser::Serialize as _;
+use pgp::types::{EcdsaPublicParams, EddsaLegacyPublicParams, KeyDetails as _, PublicParams};
 
-/// Over the bytes of a document, or its lines.
-pub(super) const BINARY: u8 = 0x00;
-pub(super) const TEXT: u8 = 0x01;
-/// Over a user, by whoever was how sure.
-pub(super) const CERTIFICATIONS: std::ops::RangeInclusive<u8> = 0x10..=0x13;
-/// Over a subkey by its primary key, and the other way round.
-pub(super) const SUBKEY: u8 = 0x18;
-pub(super) const PRIMARY: u8 = 0x19;
-/// Over a key itself.
-pub(super) const DIRECT: u8 = 0x1f;
-/// These take back.
-pub(super) const KEY_REVOKED: u8 = 0x20;
-pub(super) const SUBKEY_REVOKED: u8 = 0x28;
-pub(super) const USER_REVOKED: u8 = 0x30;
-
-/// In the key flags: it may sign data.
-const MAY_SIGN: u8 = 0x02;
 /// How far ahead a signer's clock may be, in seconds.
 const MAX_SKEW: u64 = 300;
+/// The smallest modulus of RSA that is taken, in bits.
+const MIN_RSA: u16 = 2048;
 
-/// A signature.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Signature<'b> {
-    pub(super) kind: u8,
-    hash: u8,
-    /// What is hashed of itself.
-    head: &'b [u8],
-    values: &'b [u8],
-    pub(super) created: u32,
-    /// After so many seconds.
-    expires: Option<u32>,
-    /// Its key does, so many seconds after that was made.
-    pub(super) key_expires: Option<u32>,
-    flags: Option<u8>,
-    /// The end of the issuer's fingerprint, or more of it.
-    pub(super) issuer: Option<&'b [u8]>,
-    /// A subkey's own signature over the primary key.
-    pub(super) back: Option<&'b [u8]>,
-    /// Something that must be understood, and is not.
-    critical: Option<u8>,
+/// Which hash functions are accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hashes {
+    /// For messages.
+    Strong,
+    /// SHA-1 too, for what a keyring says of its own keys: whoever can write there needs no forgery.
+    WithSha1,
 }
 
-impl<'b> Signature<'b> {
-    /// Reads a signature packet. `Err` says why it is not looked at.
-    pub(super) fn parse(packet: &'b [u8]) -> Result<Self, String> {
-        match packet.first() {
-            Some(4) => Self::parse_4(packet).ok_or_else(|| "it is damaged".to_owned()),
-            Some(version) => Err(format!("it is of version {version}, and only 4 is known")),
-            None => Err("it is empty".to_owned()),
-        }
-    }
+/// Who made it: a fingerprint, or the end of one. Of less than a key ID there are many.
+pub(super) fn issuer(signature: &Signature) -> Option<&[u8]> {
+    let fingerprint = signature.issuer_fingerprint().first().copied();
+    let id = || signature.issuer_key_id().first().copied().map(AsRef::as_ref);
+    fingerprint
+        .map(|one| one.as_bytes())
+        .or_else(id)
+        .filter(|issuer| issuer.len() >= 8)
+}
 
-    fn parse_4(packet: &'b [u8]) -> Option<Self> {
-        let mut reader = Reader(packet);
-        let (_version, kind, _algorithm, hash) = (reader.u8()?, reader.u8()?, reader.u8()?, reader.u8()?);
-        let hashed = reader.counted(2)?;
-        let head = packet.get(..packet.len() - reader.0.len())?;
-        let unhashed = reader.counted(2)?;
-        let _beginning_of_hash = reader.take(2)?;
-        let mut signature = Self {
-            kind,
-            hash,
-            head,
-            values: reader.0,
-            ..Self::default()
-        };
-        signature.read(hashed, true)?;
-        signature.read(unhashed, false)?;
-        Some(signature)
-    }
+/// Whether the key may have made it. One that names nobody may be anyone's.
+pub(super) fn is_by(signature: &Signature, key: &PublicKey) -> bool {
+    issuer(signature).is_none_or(|issuer| key.fingerprint().as_bytes().ends_with(issuer))
+}
 
-    /// Subpackets: those that nobody signed only help to find the key, or hold signatures themselves.
-    fn read(&mut self, area: &'b [u8], signed: bool) -> Option<()> {
-        let mut reader = Reader(area);
-        while !reader.0.is_empty() {
-            let length = match reader.u8()? {
-                short @ 0..=191 => u32::from(short),
-                long @ 192..=254 => ((u32::from(long) - 192) << 8) + u32::from(reader.u8()?) + 192,
-                255 => reader.u32()?,
-            };
-            let mut content = Reader(reader.take(length.try_into().ok()?)?);
-            let kind = content.u8()?;
-            match kind & 0x7f {
-                16 => self.issuer = self.issuer.or(Some(content.0)),
-                33 => self.issuer = Some(content.0.get(1..)?),
-                32 => self.back = Some(content.0),
-                _ if !signed => {}
-                2 => self.created = content.u32()?,
-                3 => self.expires = Some(content.u32()?),
-                9 => self.key_expires = Some(content.u32()?),
-                27 => self.flags = Some(content.0.first().copied().unwrap_or_default()),
-                // They change nothing about whether the signature is good.
-                4..=7 | 11 | 12 | 21..=26 | 28..=31 | 34 | 35 | 39 => {}
-                other if kind & 0x80 != 0 => self.critical = Some(other),
-                _ => {}
-            }
-        }
-        Some(())
-    }
+/// Whether it says that its key may sign data; `by_default` where it says nothing.
+pub(super) fn may_sign(signature: &Signature, by_default: bool) -> bool {
+    let flags = hashed(signature).find_map(|one| match &one.data {
+        SubpacketData::KeyFlags(flags) => Some(flags.sign()),
+        _ => None,
+    });
+    flags.unwrap_or(by_default)
+}
 
-    /// Whether it says that its key may sign data; `by_default` where it says nothing.
-    pub(super) fn may_sign(&self, by_default: bool) -> bool {
-        self.flags.map_or(by_default, |flags| flags & MAY_SIGN != 0)
-    }
+/// When it was made, in seconds of Unix time.
+pub(super) fn created(signature: &Signature) -> u32 {
+    signature.created().map_or(0, |time| time.as_secs())
+}
 
-    pub(super) fn is_by(&self, key: &PublicKey<'_>) -> bool {
-        self.issuer.is_none_or(|issuer| key.fingerprint.ends_with(issuer))
-    }
+/// When the key ends by what the signature says, in seconds of Unix time.
+pub(super) fn key_end(signature: &Signature, key: &PublicKey) -> Option<u64> {
+    let seconds = signature.key_expiration_time()?.as_secs();
+    (seconds > 0).then(|| u64::from(key.created_at().as_secs()) + u64::from(seconds))
+}
 
-    /// Checks it against what it is about, with any hash function that is known: for a keyring's own
-    /// signatures SHA-1 does, since whoever can write there needs no forgery.
-    pub(super) fn fits(&self, key: &PublicKey<'_>, about: &[u8], now: u64) -> bool {
-        self.is_by(key) && self.check(key, about, now, false).is_ok()
-    }
+/// Checks a signature of a keyring's key about a key or a name.
+pub(super) fn fits(
+    signature: &Signature,
+    key: &PublicKey,
+    now: u64,
+    verify: impl FnOnce(&Signature) -> Verified<()>,
+) -> bool {
+    is_by(signature, key) && check(signature, key, now, Hashes::WithSha1, verify).is_ok()
+}
 
-    /// Checks it against a message.
-    pub(super) fn check_message(&self, key: &PublicKey<'_>, message: &[u8], now: u64) -> Result<(), String> {
-        if !matches!(self.kind, BINARY | TEXT) {
-            return Err("it is not about a text".to_owned());
-        }
-        if let Some(reason) = key.unusable() {
-            return Err(reason.to_owned());
-        }
-        self.check(key, message, now, true)
+/// Checks a signature of a message. `Err` says why it does not count.
+pub(super) fn check_message(
+    signature: &Signature,
+    key: &PublicKey,
+    text: &str,
+    now: u64,
+) -> Result<(), String> {
+    if !matches!(signature.typ(), Some(SignatureType::Binary | SignatureType::Text)) {
+        return Err("it is not a signature of a text".to_owned());
     }
+    if let Some(reason) = unusable(key) {
+        return Err(reason.to_owned());
+    }
+    check(signature, key, now, Hashes::Strong, |signature| {
+        signature.verify(key, text.as_bytes())
+    })
+}
 
-    fn check(&self, key: &PublicKey<'_>, about: &[u8], now: u64, strict: bool) -> Result<(), String> {
-        let hash = match Hash::of(self.hash) {
-            Ok(Hash::Sha1) if strict => Err("SHA-1".to_owned()),
-            other => other,
-        };
-        let hash = hash.map_err(|name| {
-            format!("it is made with {name}, which is not taken: SHA-256, SHA-384 and SHA-512 are")
-        })?;
-        if let Some(kind) = self.critical {
-            return Err(format!(
-                "it says something that must be understood: subpacket {kind}"
-            ));
-        }
-        let length = u32::try_from(self.head.len()).unwrap_or(u32::MAX);
-        let message = [about, self.head, &[4, 0xff], &length.to_be_bytes()].concat();
-        if !key.verifies(hash, &message, self.values) {
-            return Err("it does not fit: the text or the signature was changed".to_owned());
-        }
-        let created = u64::from(self.created);
-        if created > now.saturating_add(MAX_SKEW) {
-            return Err(format!("it is of {}, which is not yet", date(created)));
-        }
-        if self.created < key.created {
-            return Err(format!("it is of {}, and its key is younger", date(created)));
-        }
-        match self.expires.filter(|seconds| *seconds > 0) {
-            Some(seconds) if created + u64::from(seconds) <= now => {
-                Err(format!("it expired on {}", date(created + u64::from(seconds))))
-            }
-            _ => Ok(()),
-        }
+fn check(
+    signature: &Signature,
+    key: &PublicKey,
+    now: u64,
+    hashes: Hashes,
+    verify: impl FnOnce(&Signature) -> Verified<()>,
+) -> Result<(), String> {
+    if signature.version() != SignatureVersion::V4 {
+        let version = u8::from(signature.version());
+        return Err(format!("it is of version {version}, and only 4 is known"));
     }
+    if let Some(name) = refused_hash(signature.hash_alg(), hashes) {
+        return Err(format!(
+            "it is made with {name}, which is not accepted: SHA-256, SHA-384 and SHA-512 are"
+        ));
+    }
+    if let Some(kind) = hashed(signature).find(|one| one.is_critical && !is_understood(one)) {
+        let kind = kind.typ().as_u8(false);
+        return Err(format!(
+            "it holds subpacket {kind}, which is critical and not known"
+        ));
+    }
+    if verify(signature).is_err() {
+        return Err("it does not match: the text or the signature was changed".to_owned());
+    }
+    check_time(signature, key, now)
+}
+
+fn check_time(signature: &Signature, key: &PublicKey, now: u64) -> Result<(), String> {
+    let created = created(signature);
+    let seconds = u64::from(created);
+    if seconds > now.saturating_add(MAX_SKEW) {
+        return Err(format!("it is of {}, which is in the future", date(seconds)));
+    }
+    if created < key.created_at().as_secs() {
+        return Err(format!("it is of {}, and its key is younger", date(seconds)));
+    }
+    let lasts = signature
+        .signature_expiration_time()
+        .map_or(0, |lasts| lasts.as_secs());
+    let end = seconds + u64::from(lasts);
+    if lasts > 0 && end <= now {
+        return Err(format!("it expired on {}", date(end)));
+    }
+    Ok(())
+}
+
+fn hashed(signature: &Signature) -> impl Iterator<Item = &Subpacket> {
+    signature
+        .config()
+        .into_iter()
+        .flat_map(|config| config.hashed_subpackets())
+}
+
+/// Those that are read, and those that change nothing about whether a signature counts.
+fn is_understood(one: &Subpacket) -> bool {
+    !matches!(
+        one.typ(),
+        SubpacketType::Notation | SubpacketType::Experimental(_) | SubpacketType::Other(_)
+    )
+}
+
+/// Its name, if it is not accepted.
+fn refused_hash(hash: Option<HashAlgorithm>, accepted: Hashes) -> Option<String> {
+    match hash {
+        Some(HashAlgorithm::Sha256 | HashAlgorithm::Sha384 | HashAlgorithm::Sha512) => None,
+        Some(HashAlgorithm::Sha1) if accepted == Hashes::WithSha1 => None,
+        Some(HashAlgorithm::Sha1) => Some("SHA-1".to_owned()),
+        Some(HashAlgorithm::Sha224) => Some("SHA-224".to_owned()),
+        Some(HashAlgorithm::Ripemd160) => Some("RIPEMD-160".to_owned()),
+        Some(HashAlgorithm::Sha3_256 | HashAlgorithm::Sha3_512) => Some("SHA-3".to_owned()),
+        Some(HashAlgorithm::Md5) => Some("MD5".to_owned()),
+        other => Some(format!("the hash function {}", other.map_or(0, u8::from))),
+    }
+}
+
+/// Why a key can't verify or sign a message here.
+pub(super) fn unusable(key: &PublicKey) -> Option<&'static str> {
+    match key.public_params() {
+        PublicParams::RSA(_) if rsa_bits(key) < MIN_RSA => {
+            Some("RSA keys of less than 2,048 bits are not accepted")
+        }
+        PublicParams::RSA(_)
+        | PublicParams::Ed25519(_)
+        | PublicParams::EdDSALegacy(EddsaLegacyPublicParams::Ed25519 { .. })
+        | PublicParams::ECDSA(
+            EcdsaPublicParams::P256 { .. } | EcdsaPublicParams::P384 { .. } | EcdsaPublicParams::P521 { .. },
+        ) => None,
+        PublicParams::DSA(_) => Some("DSA keys are not accepted: they are too old"),
+        PublicParams::ECDSA(_) => Some("of ECDSA's curves P-256, P-384 and P-521 are accepted"),
+        PublicParams::EdDSALegacy(_) | PublicParams::Ed448(_) => {
+            Some("of EdDSA's curves Ed25519 is accepted")
+        }
+        _ => Some("keys of its kind don't sign"),
+    }
+}
+
+/// The length of the modulus: the number comes first, with its length in bits before it.
+fn rsa_bits(key: &PublicKey) -> u16 {
+    let bytes = key.public_params().to_bytes().unwrap_or_default();
+    bytes.first_chunk().map_or(0, |bits| u16::from_be_bytes(*bits))
 }
 
 /// A day, for people.

@@ -102,7 +102,7 @@ fn the_time_decides_over_keys_and_signatures() {
     }
 }
 
-/// Each single byte of keyring and file turned over, and each cut: none passes that changes anything that is
+/// Each single byte of keyring and file turned over, and many cuts: none passes that changes anything that is
 /// signed, and nothing panics.
 #[test]
 fn damaged_bytes_never_pass_for_another_signer_and_never_panic() {
@@ -110,17 +110,16 @@ fn damaged_bytes_never_pass_for_another_signer_and_never_panic() {
     let provenance = read("subkey.prov");
     let good = check(&provenance, &Keyring::read(keyring.clone()).unwrap(), NOW).unwrap();
     for at in 0..keyring.len() {
-        for change in [0x01, 0x80] {
-            let mut changed = keyring.clone();
-            changed[at] ^= change;
-            let Ok(ring) = Keyring::read(changed) else {
-                continue;
-            };
-            if let Ok(signer) = check(&provenance, &ring, NOW) {
-                assert_eq!(signer.fingerprint, good.fingerprint, "byte {at}");
-            }
+        let mut changed = keyring.clone();
+        changed[at] ^= if at % 2 == 0 { 0x01 } else { 0x80 };
+        if let Ok(ring) = Keyring::read(changed)
+            && let Ok(signer) = check(&provenance, &ring, NOW)
+        {
+            assert_eq!(signer.fingerprint, good.fingerprint, "byte {at}");
         }
-        if let Ok(ring) = Keyring::read(keyring[..at].to_vec()) {
+        if at % 5 == 0
+            && let Ok(ring) = Keyring::read(keyring[..at].to_vec())
+        {
             let _ = check(&provenance, &ring, NOW);
         }
     }

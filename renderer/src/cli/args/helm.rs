@@ -34,16 +34,6 @@ const fn value(name: &'static str, reason: &'static str) -> RefusedFlag {
     }
 }
 
-const NO_SIGNING: &str = "signing with PGP is not supported; `helm package --sign` on the folder makes a .prov \
-                          file, which `push` sends along";
-/// Flags of `helm package` alone.
-const PACKAGE: &[RefusedFlag] = &[
-    flag("sign", NO_SIGNING),
-    value("key", NO_SIGNING),
-    value("keyring", NO_SIGNING),
-    value("passphrase-file", NO_SIGNING),
-];
-
 const NO_PLUGINS: &str = "nothing is run on what was rendered; send it through a pipe instead";
 const NO_DNS: &str = "what is rendered must not depend on a network: getHostByName gives \"\"";
 
@@ -193,7 +183,6 @@ const PARTS: &[&str] = &["all", "chart", "crds", "readme", "values"];
 fn refused(command: &str) -> &'static [RefusedFlag] {
     match command {
         "template" => TEMPLATE,
-        "package" => PACKAGE,
         "version" => VERSION,
         "all" | "chart" | "crds" | "readme" | "values" => SHOW,
         _ => &[],

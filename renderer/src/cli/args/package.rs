@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::cache::CacheFlags;
+use super::provenance::ArchiveSigningFlags;
 use super::registry::RegistryFlags;
 use super::repositories::RepositoryFileFlags;
 use super::versions::VersionFlags;
@@ -22,8 +23,10 @@ pub(crate) struct PackageArgs {
     #[command(flatten)]
     pub(crate) versions: VersionFlags,
     /// Fail unless the digest is this one
-    #[arg(long, value_name = "DIGEST")]
+    #[arg(long, value_name = "DIGEST", conflicts_with = "sign")]
     pub(crate) expect_digest: Option<Digest>,
+    #[command(flatten)]
+    pub(crate) signing: ArchiveSigningFlags,
     /// Choose the newest dependencies that fit before, as `dependency update` does; the flags below are for
     /// that
     #[arg(short = 'u', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]

@@ -11,6 +11,7 @@ use crate::oci::layout::disk;
 use crate::oci::push::policy::{Plan, PushOptions, Pushed, plan};
 use crate::package::artifact::{Artifact, ArtifactBlob};
 use crate::reference::Digest;
+use crate::report::Outcome;
 
 /// Why an archive could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +56,17 @@ pub(in crate::oci) fn push(
     let reference = format!("file:{}", path.display());
     loop {
         let found = digest_of(path).map_err(failed(path, "read"))?;
-        let same = found.as_ref().map(|digest| *digest == layer.digest);
+        let beside = provenance.map(|blob| (blob, provenance_of(path)));
+        let differs = match &beside {
+            Some((blob, path)) => {
+                let found = digest_of(path).map_err(failed(path, "read"))?;
+                found.map(|digest| digest != blob.digest)
+            }
+            None => Some(false),
+        };
+        let same = found
+            .as_ref()
+            .map(|digest| *digest == layer.digest && differs != Some(true));
         let outcome = match plan(same, options.if_exists) {
             Plan::Conflict => {
                 return Err(Failure::Conflict {
@@ -65,14 +76,15 @@ pub(in crate::oci) fn push(
                     is_version: true,
                 });
             }
+            Plan::Done(Outcome::Unchanged) if differs.is_none() && !options.check => {
+                write_provenance(beside)?;
+                Outcome::Unchanged
+            }
             Plan::Done(outcome) => outcome,
             Plan::Send(outcome) if options.check => outcome,
             Plan::Send(outcome) => {
-                if let Some(provenance) = provenance {
-                    // Before the archive: whoever sees that one finds both.
-                    let path = provenance_of(path);
-                    write(provenance, &path, true).map_err(failed(&path, "written"))?;
-                }
+                // Before the archive: whoever sees that one finds both.
+                write_provenance(beside)?;
                 let placed = write(layer, path, found.is_some()).map_err(failed(path, "written"))?;
                 if !placed {
                     // Another process was faster: look at what it wrote.
@@ -90,6 +102,14 @@ pub(in crate::oci) fn push(
             equivalent: None,
         });
     }
+}
+
+fn write_provenance(beside: Option<(&ArtifactBlob, PathBuf)>) -> Result<(), FileError> {
+    let Some((blob, path)) = beside else {
+        return Ok(());
+    };
+    write(blob, &path, true).map_err(failed(&path, "written"))?;
+    Ok(())
 }
 
 /// Where an archive's provenance file lies.

@@ -1,0 +1,56 @@
+//! GnuPG's keyboxes: what GnuPG 2.1 and later keep as pubring.kbx. Pure.
+//!
+//! Source: GnuPG's `kbx/keybox-blob.c`.
+
+/// What a keybox's first blob has at its eighth byte.
+const MAGIC: &[u8] = b"KBXf";
+/// A blob that holds OpenPGP packets.
+const OPENPGP: u8 = 2;
+
+/// Whether the file says that it is a keybox.
+pub(super) fn is_keybox(bytes: &[u8]) -> bool {
+    bytes.get(8..12) == Some(MAGIC)
+}
+
+/// The OpenPGP packets in a keybox, `None` when it is damaged.
+pub(super) fn packets(mut bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut all = Vec::new();
+    while !bytes.is_empty() {
+        // Its own length counts.
+        let (blob, rest) = bytes.split_at_checked(number(bytes, 0)?)?;
+        if *blob.get(4)? == OPENPGP {
+            let (start, length) = (number(blob, 8)?, number(blob, 12)?);
+            all.extend_from_slice(blob.get(start..start.checked_add(length)?)?);
+        }
+        bytes = rest;
+    }
+    Some(all)
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<usize> {
+    let four = bytes.get(at..)?.first_chunk()?;
+    usize::try_from(u32::from_be_bytes(*four)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_keybox_is_refused_and_ends() {
+        let mut head = vec![0, 0, 0, 32, 1, 1, 0, 2];
+        head.extend(b"KBXf");
+        head.resize(32, 0);
+        assert!(is_keybox(&head));
+        assert_eq!(packets(&head), Some(Vec::new()));
+        for tail in [&[0u8, 0, 0, 0][..], &[0, 0, 0, 4], &[0, 0, 1, 0, 2], &[1]] {
+            let bytes = [&head, tail].concat();
+            assert_eq!(packets(&bytes), None, "{tail:x?}");
+        }
+        let far = [
+            0, 0, 0, 16, 2, 1, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+        ];
+        assert_eq!(packets(&[&head[..], &far].concat()), None);
+        assert!(!is_keybox(b"KBXf"));
+    }
+}
