@@ -74,7 +74,7 @@ fn a_genuine_no_is_not_asked_again_and_its_reason_is_shown() {
         (403, Class::Auth),
         (405, Class::Refused),
         (413, Class::Refused),
-        (501, Class::Refused),
+        (501, Class::Registry),
     ] {
         let server = Server::start(move |request| match request.method.as_str() {
             "HEAD" => Response::status(404).into(),

@@ -95,14 +95,14 @@ pub fn is_transient(cause: Cause) -> bool {
         | Cause::Cut
         | Cause::SessionLost
         | Cause::BlobUnseen => true,
+        Cause::Status(501) => false,
         Cause::Status(status) => is_transient_status(status),
     }
 }
 
 /// Whether a status is about the server's state, not about the request.
 pub(in crate::oci) fn is_transient_status(status: u16) -> bool {
-    // What a server has not implemented it won't have later.
-    matches!(status, 408 | 429 | 500 | 502..=599)
+    matches!(status, 408 | 429 | 500..=599)
 }
 
 /// Between half of the exponential wait and all of it.
