@@ -105,7 +105,7 @@ impl Decoder {
         None
     }
 
-    /// Notes that a node is of another type than wanted.
+    /// Reports that a node is of another type than expected.
     pub fn wrong_type(&mut self, node: &Node, path: &str, wanted: &str) {
         let message = format!("{} must be {wanted}, not {}", name_or_top(path), node.kind_name());
         let literal = self.source.slice(node.span).to_owned();

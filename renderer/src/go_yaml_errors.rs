@@ -1,7 +1,7 @@
-//! What go-yaml says of a text that is no YAML, for functions and checks that show Helm's own message.
+//! go-yaml's messages about invalid YAML, for functions and checks that show Helm's own message.
 //!
 //! go-yaml counts lines from where it noticed the mistake: its scanner from 1, its parser from 0, and it leaves a
-//! first line out. What it has no message for (limits of ours) is told as we tell it.
+//! first line out. For what go-yaml has no message (our limits), the message is ours.
 
 use crate::diag::Class;
 use crate::source::{Location, Source};
@@ -105,7 +105,7 @@ fn of_parser(kind: &Kind) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// What is said of a document that is well formed, or of a text before it is cut: without a line.
+/// Messages about a document that is well formed, or about a text before it is tokenized: without a line.
 fn of_decoder(kind: &Kind) -> Option<&'static str> {
     Some(match kind {
         Kind::ForbiddenCharacter(_) => "control characters are not allowed",

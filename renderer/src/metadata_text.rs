@@ -1,4 +1,4 @@
-//! What Helm keeps of a chart's metadata.
+//! Texts of a chart's metadata as Helm keeps them: printable, on one line.
 
 /// White space becomes a space, what Unicode can't print is dropped.
 pub(crate) fn printable(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! Work on a second processor.
+//! Runs two closures in parallel.
 
 use std::panic::resume_unwind;
 use std::sync::OnceLock;

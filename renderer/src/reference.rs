@@ -1,4 +1,4 @@
-//! Names of things in registries and on disk, parsed once at the border:
+//! Names of hosts, repositories, tags and files, parsed once at the border:
 //! [`Digest`], [`Tag`], [`Host`], [`Repository`], [`Reference`], [`Target`], [`Locator`].
 //!
 //! The grammars are those of the OCI distribution specification 1.1. A value of one

@@ -106,7 +106,7 @@ impl Class {
         }
     }
 
-    /// Whether trying again later may help.
+    /// Whether a retry may succeed.
     pub fn is_transient(self) -> bool {
         self.exit_code() >= 5
     }
@@ -133,7 +133,7 @@ pub enum Severity {
     Warning,
 }
 
-/// One thing to tell the user.
+/// One message to the user.
 #[derive(Debug, Clone)]
 pub struct Diagnostic {
     /// Error or warning.

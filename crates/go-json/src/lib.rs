@@ -56,7 +56,7 @@ pub struct Limits {
 /// The value of a whole text. `make` is called for every value with its bytes in the text, without the blanks around it.
 ///
 /// # Errors
-/// The first thing that is no JSON, or the limit that is reached.
+/// The first syntax error, or the limit that is exceeded.
 pub fn read<'t, V>(
     bytes: &'t [u8],
     limits: Limits,
@@ -68,7 +68,7 @@ pub fn read<'t, V>(
     Ok(value)
 }
 
-/// The value that begins at a byte, and the byte behind it; what follows is not looked at.
+/// The value that begins at a byte, and the byte behind it; what follows is ignored.
 ///
 /// # Errors
 /// As [`read`].

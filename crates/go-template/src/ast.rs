@@ -1,7 +1,7 @@
 //! A parsed template: [`Tree`] and the tables it lies in, [`Code`].
 //!
 //! Charts have thousands of actions, so a tree is not made of boxes, of which each would be an
-//! allocation: lists lie one behind the other in a table for each kind of thing, and what is
+//! allocation: lists lie one behind the other in a table for each kind of node, and what is
 //! written in the text is a range of it. Each node knows the offset that Go reports for it.
 //! A tree is immutable and shared between threads.
 
@@ -63,7 +63,7 @@ impl<T> Default for NodeList<T> {
 
 impl<T> NodeList<T> {
     fn new(start: usize, end: usize) -> Self {
-        // There are fewer things than bytes of text, and those are counted in 32 bits.
+        // There are fewer items than bytes of text, and those are counted in 32 bits.
         let index = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         Self {
             start: index(start),
@@ -83,7 +83,7 @@ impl<T> NodeList<T> {
         Self::new(start, table.len())
     }
 
-    /// Puts one thing behind what is in the table.
+    /// Appends one item to the table.
     pub(super) fn one(item: T, table: &mut Vec<T>) -> Self {
         table.push(item);
         Self::new(table.len() - 1, table.len())
@@ -104,7 +104,7 @@ impl<T> NodeList<T> {
     }
 }
 
-/// Where in its table one thing lies.
+/// The index of an item in its table.
 #[derive(Debug)]
 pub(super) struct Id<T>(u32, std::marker::PhantomData<fn() -> T>);
 

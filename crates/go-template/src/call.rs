@@ -296,7 +296,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         }
     }
 
-    /// A literal, by the type that is wanted.
+    /// A literal, by the type that is expected.
     fn literal(&mut self, kind: Type, word: &Expr, dot: &Slot) -> Ran<Val> {
         let number = match word.kind {
             ExprKind::Number(number) => number.find(&self.tree.code.numbers),

@@ -8,7 +8,7 @@ use super::memory;
 use super::value::{IntType, List, Map, Val};
 use solar_diagnostics::value::{self as data, Number};
 
-/// Counts the parts of a walk over a value, and looks how deep it is.
+/// Counts the parts of a walk over a value, and its depth.
 #[derive(Debug, Default)]
 pub struct Walk {
     parts: usize,

@@ -28,7 +28,7 @@ pub struct Error {
     pub cause: Option<Box<Error>>,
     /// Whether these are a function's own words, or there are such words before the cause's.
     pub by_function: bool,
-    /// More than Go tells.
+    /// More than Go reports.
     pub detail: Detail,
 }
 
@@ -38,7 +38,7 @@ pub enum Detail {
     /// Go's words say it all.
     #[default]
     None,
-    /// A field of nil was wanted. The path up to it, the first `known` names of which exist.
+    /// A field of nil was accessed. The path up to it, the first `known` names of which exist.
     NilField {
         /// Names along the way, the missing field last.
         path: Vec<Arc<str>>,
@@ -49,7 +49,7 @@ pub enum Detail {
     },
     /// A struct has no such field.
     NoField {
-        /// The field wanted.
+        /// The field accessed.
         name: String,
         /// Those it has.
         known: Vec<String>,

@@ -174,7 +174,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         }
     }
 
-    /// Notes that a text of the template is printed next, when that is wanted.
+    /// Notes that a text of the template is printed next, when the run is traced.
     fn mark_text(&mut self, span: Span) {
         if let Some(origins) = &mut self.run.origins {
             let location = Location::new(&self.tree.source, span);
@@ -182,7 +182,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         }
     }
 
-    /// Notes that a value is printed next, when that is wanted.
+    /// Notes that a value is printed next, when the run is traced.
     fn mark_action(&mut self) {
         if self.run.origins.is_none() {
             return;

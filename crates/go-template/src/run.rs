@@ -34,7 +34,7 @@ pub struct Run<'s, C: 'static> {
     /// The name of the variable that every template has.
     pub(super) dollar: Arc<str>,
     pub(super) depth: usize,
-    /// What printed what is in `out`, when that is wanted.
+    /// Which nodes printed `out`, when the run is traced.
     pub(super) origins: Option<Box<Origins>>,
     /// How many steps are left before the watch is asked.
     steps: u64,

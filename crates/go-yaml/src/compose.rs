@@ -23,7 +23,7 @@ pub struct Document {
     pub duplicates: Vec<DuplicateKey>,
 }
 
-/// The first document of a text, as Helm reads it; what follows it is not looked at.
+/// The first document of a text, as Helm reads it; what follows it is ignored.
 /// A text without any is null.
 ///
 /// # Errors

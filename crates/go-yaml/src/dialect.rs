@@ -14,7 +14,7 @@ pub struct Options {
 }
 
 /// The writers there are. None of them escapes what is refused by readers only in some
-/// dialects: a [`Tree`](super::Tree) that must fail there looks at its texts itself.
+/// dialects: a [`Tree`](super::Tree) that must fail there checks its texts itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// go-yaml v2's, but what is written can always be read again.

@@ -32,7 +32,7 @@ struct ExpandedEntry {
 /// Keys and values, by their places in the arena.
 type Pairs = Vec<(usize, usize)>;
 
-/// What a node is before its children are looked at.
+/// A node before its children are expanded.
 enum Step {
     Whole(Kind),
     Seq(Vec<usize>),
@@ -363,7 +363,7 @@ impl<'a> Expander<'a> {
     }
 }
 
-/// Most maps are small; they are looked through without sorting.
+/// Most maps are small; they are searched without sorting.
 fn are_few_and_distinct(found: &[ExpandedEntry]) -> bool {
     const FEW: usize = 12;
     let repeats = |(index, one): (usize, &ExpandedEntry)| {

@@ -1,7 +1,7 @@
 //! Which entries the top of a document has, without reading the rest into a tree.
 //!
-//! Of a manifest only its head is wanted, but a text that is no YAML must be refused. Most are
-//! plain block style, and that these are YAML can be told line by line at a tenth of the cost.
+//! Only the head of a manifest is needed, but invalid YAML must be refused. Most are
+//! plain block style, and that these are YAML can be decided line by line at a tenth of the cost.
 //! This knows a part of YAML in which every text is right: what it does not know it leaves to
 //! the reader proper, mistakes included. It must never take a text that the reader refuses; a
 //! property test holds it to that.

@@ -119,7 +119,7 @@ fn integer(text: &str) -> Option<Number> {
     from_digits(sign, digits, radix)
 }
 
-/// go-yaml looks at binary numbers a second time and then takes a sign after the prefix.
+/// go-yaml parses binary numbers a second time and then takes a sign after the prefix.
 fn odd_binary(text: &str) -> Option<Number> {
     if let Some(rest) = text.strip_prefix("0b") {
         let (sign, digits) = split_sign(rest);

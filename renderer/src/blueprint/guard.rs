@@ -16,7 +16,7 @@ use crate::source::Span;
 pub const MAX_TAG_BYTES: usize = 8 * 1024;
 /// The most tags in a template: they bound how deep blocks nest.
 pub const MAX_TAGS: usize = 10_000;
-/// How long a blueprint may take when nothing else is said.
+/// How long a blueprint may take by default.
 pub const DEFAULT_TIME: Duration = Duration::from_secs(30);
 /// What the deepest nesting within the limits needs, with room to spare; only what is
 /// touched is ever allocated.

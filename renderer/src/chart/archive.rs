@@ -61,7 +61,7 @@ pub fn unpack(reader: impl Read, name: &str, into: &Path) -> Result<Inspected> {
         };
         let mut buffer = [0; 16 * 1024];
         loop {
-            // Whose fault it is decides what the user is told.
+            // Whose error it is decides the message.
             let read = entry.read(&mut buffer).map_err(|error| broken(name, &error))?;
             if read == 0 {
                 return Ok(());
@@ -253,7 +253,7 @@ fn inside(name: &str, path: &str) -> Result<String> {
                 None => "has an empty element",
             },
             None if path.is_empty() => return Ok(String::new()),
-            None => "lies outside the chart's folder",
+            None => "is outside the chart's folder",
         }
     };
     Err(refused(name, &format!("the path {path:?} {problem}")))

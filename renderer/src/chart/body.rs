@@ -1,6 +1,6 @@
 //! A file's content, which is read from disk when something asks for it, and once.
 //!
-//! Charts bring megabytes that few renderings look at: CRDs, dashboards, documents.
+//! Charts bring megabytes that few renderings read: CRDs, dashboards, documents.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -86,7 +86,7 @@ fn from_disk(path: &Path, size: u64) -> Result<Vec<u8>> {
     let cannot = |error: io::Error| fsio::cannot("read", path, &error, Class::Chart);
     let file = fsio::open(path).map_err(cannot)?;
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-    // No more than there was: the end need not be looked for. A file of no size may be one that
+    // No more than there was: the end need not be searched for. A file of no size may be one that
     // the kernel makes up.
     let most = if size == 0 { HELM_CHART_BYTES } else { size };
     file.take(most).read_to_end(&mut bytes).map_err(cannot)?;

@@ -43,7 +43,7 @@ pub struct Details {
     /// `kubeVersion`
     pub kube_version: String,
     /// `dependencies`, of Chart.yaml or of requirements.yaml; `None` when neither has the field.
-    /// An empty list is not the same: with it Helm looks at what is in `charts/`.
+    /// An empty list is not the same: with it Helm uses what is in `charts/`.
     pub dependencies: Option<Vec<DependencyDetails>>,
     /// `type`
     pub kind: String,

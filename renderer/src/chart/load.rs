@@ -171,7 +171,7 @@ struct Loader {
     budget: LoadBudget,
 }
 
-/// A chart's files told apart.
+/// A chart's files by their kinds.
 #[derive(Default)]
 struct ChartParts {
     chart_yaml: Option<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! What is read while charts are loaded, kept once: umbrella charts hold the same chart many times.
+//! Texts read while charts are loaded, each kept once: umbrella charts hold the same chart many times.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

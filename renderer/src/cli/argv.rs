@@ -1,5 +1,5 @@
-//! The words of a command line before clap has them: the default command, mistyped commands, and what a line that
-//! is wrong says about the form of the result.
+//! The arguments before clap parses them: the default command, mistyped commands, and the output format of a
+//! command line that is invalid.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

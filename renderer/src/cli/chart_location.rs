@@ -1,5 +1,5 @@
-//! Where a chart is that a command names: on disk, in a registry or a layout, or on a web server; and how it
-//! gets here.
+//! Where the chart is that a command names: on disk, in a registry or a layout, or on a web server; and how it
+//! is fetched.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ impl ChartLocation {
         let elsewhere = has(&["oci://", "oci-layout:", "http://", "https://"]);
         if let Some(repository) = &repositories.repo {
             if elsewhere {
-                let one = usage(format!("{chart} is no name of a chart in {repository}"));
+                let one = usage(format!("{chart} is not the name of a chart in {repository}"));
                 return Err(one.hint("leave out --repo").into());
             }
             return Ok(Self::InRepository(repository.clone(), chart.to_owned()));

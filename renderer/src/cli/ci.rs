@@ -1,4 +1,4 @@
-//! What is said about many charts: a table for people, and what GitHub and GitLab read.
+//! The output for many charts: a table for people, and what GitHub and GitLab read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

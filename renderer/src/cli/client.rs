@@ -1,4 +1,4 @@
-//! The options of a registry client, from the command line.
+//! Registry client options from the command line.
 
 use std::io::Read as _;
 

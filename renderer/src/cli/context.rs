@@ -1,4 +1,4 @@
-//! What every command gets, and what it returns.
+//! The context that every command gets, and the result that it returns.
 
 use super::printer::Printer;
 use super::signals::Signals;

@@ -115,7 +115,7 @@ fn is_archive(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "tgz")
 }
 
-/// Whether a declared dependency is there, in Helm's words. Archives are looked at first, by
+/// Whether a declared dependency is there, in Helm's words. Archives are checked first, by
 /// their names, then whatever was loaded.
 fn status(wanted: &DependencyDetails, found: &[PathBuf], chart: &Loaded) -> &'static str {
     let prefix = format!("{}-", wanted.name);

@@ -1,4 +1,4 @@
-//! Charts for the commands that look into one: from disk, or from elsewhere.
+//! Loads the chart that a command inspects, from disk or from a registry or repository.
 
 use std::fs;
 use std::path::Path;

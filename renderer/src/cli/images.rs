@@ -3,11 +3,11 @@
 use super::args::images::ImagesArgs;
 use super::context::{CommandOutcome, CommandResult, Context};
 use super::real_paths::{with_real_path, with_real_paths};
-use super::request::request_of;
+use super::request::{filter, request_of};
 use crate::diag::Result;
+use crate::engine::ParsedChart;
 use crate::engine::images::{ImageReference, Use, images};
-use crate::engine::manifest::{Manifest, ManifestFilter, Manifests};
-use crate::engine::{ParsedChart, RenderRequest};
+use crate::engine::manifest::{Manifest, Manifests};
 use crate::report::Outcome;
 use crate::report::documents::{Document as _, ImageEntry, ImageUse, ImagesDocument};
 use crate::value::Value;
@@ -22,33 +22,17 @@ pub(crate) fn list(args: &ImagesArgs, context: &Context<'_>) -> CommandResult {
 }
 
 fn run(args: &ImagesArgs, context: &Context<'_>) -> Result<CommandResult> {
-    let (path, request) = request_of(
-        &args.name_and_chart,
-        &args.values,
-        &args.release,
-        &args.cluster,
-        args.frozen,
-        &args.limits,
-        context,
-    )?;
+    let (path, request) = request_of(&args.rendering, context)?;
     let loaded = super::fetch::load(&path, &args.fetch, context)?;
     let located = |problem| with_real_paths(problem, &path);
     let chart = ParsedChart::new(Arc::clone(&loaded));
-    let request = RenderRequest {
-        skip_schema: args.skip_schema_validation,
-        schemas: args.schemas.store()?,
-        ..request
-    };
     let rendered = chart.render(&request).map_err(located)?;
     for warning in &rendered.warnings {
         context.printer.warn(&with_real_path(warning.clone(), &path));
     }
     let all = Manifests::new(&rendered.chart, rendered.texts, false)
         .map_err(|problem| located(chart.blame(&request, problem)))?;
-    let choice = ManifestFilter {
-        no_hooks: args.no_hooks,
-        skip_tests: args.skip_tests,
-    };
+    let choice = filter(args.hooks);
     let manifests = all.manifests.iter().chain(all.chosen_hooks(choice));
     let objects: Vec<(&Manifest, Value)> = manifests.map(|one| (one, one.object())).collect();
     let found = images(

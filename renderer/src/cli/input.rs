@@ -12,7 +12,7 @@ use crate::diag::{Class, Diagnostic, Result};
 use crate::package::{Packer, Stamp};
 use crate::pipeline::{self, Input, PreparedArtifact, VersionOverrides};
 
-/// An input, told apart by what is at its path.
+/// An input, by what is at its path.
 pub(crate) enum ArtifactSource {
     /// A config that was read, and the folder it is in.
     Config { config: Box<Config>, base: PathBuf },
@@ -51,7 +51,7 @@ impl ArtifactSource {
         })
     }
 
-    /// A config, whatever else the path may look like.
+    /// A config, whatever its path.
     pub(crate) fn config(path: &Path, context: &Context<'_>) -> Result<Self> {
         let text = read_config_text(path, io::stdin())?;
         pipeline::check_expected_config(&text, context.world)?;

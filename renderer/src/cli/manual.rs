@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use clap::{Arg, ArgAction, Command};
+
 use super::args::definition::definition;
 use crate::diag::{Class, Result};
 use crate::fsio;
@@ -24,6 +26,72 @@ pub(crate) fn completion(shell: clap_complete::Shell) -> String {
 pub(crate) fn man(folder: &Path) -> Result<()> {
     let cannot = |error: std::io::Error| fsio::cannot("write", folder, &error, Class::Usage);
     fs::create_dir_all(folder).map_err(cannot)?;
-    clap_mangen::generate_to(definition(), folder).map_err(cannot)?;
+    clap_mangen::generate_to(with_synopses(definition()), folder).map_err(cannot)?;
     Ok(())
+}
+
+/// clap_mangen's synopses name options without their values.
+fn with_synopses(mut command: Command) -> Command {
+    command.build();
+    with_synopsis(command)
+}
+
+fn with_synopsis(command: Command) -> Command {
+    let synopsis = synopsis(&command);
+    command.mut_subcommands(with_synopsis).override_usage(synopsis)
+}
+
+/// `solar-render push [-q|--quiet] [--tag TAG]... DIR|TGZ TARGET`
+fn synopsis(command: &Command) -> String {
+    let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
+    let mut parts = vec![name.to_owned()];
+    let shown = command.get_arguments().filter(|arg| !arg.is_hide_set());
+    let (positionals, options): (Vec<&Arg>, Vec<&Arg>) = shown.partition(|arg| arg.is_positional());
+    parts.extend(options.into_iter().map(option));
+    parts.extend(positionals.into_iter().map(positional));
+    if command.has_subcommands() {
+        parts.push("COMMAND".to_owned());
+    }
+    parts.join(" ")
+}
+
+fn option(arg: &Arg) -> String {
+    let short = arg.get_short().map(|short| format!("-{short}"));
+    let long = arg.get_long().map(|long| format!("--{long}"));
+    let mut text: String = [short, long].into_iter().flatten().collect::<Vec<_>>().join("|");
+    // A flag of Helm's takes `=false` too; its value is not worth a line.
+    if arg.get_action().takes_values() && !arg.is_require_equals_set() {
+        text = format!("{text} {}", value(arg));
+    }
+    let text = if arg.is_required_set() {
+        text
+    } else {
+        format!("[{text}]")
+    };
+    match arg.get_action() {
+        ArgAction::Append | ArgAction::Count => format!("{text}..."),
+        _ => text,
+    }
+}
+
+fn positional(arg: &Arg) -> String {
+    let (value, repeats) = (value(arg), matches!(arg.get_action(), ArgAction::Append));
+    let value = if arg.is_required_set() {
+        value
+    } else {
+        format!("[{value}]")
+    };
+    // `[NAME] CHART` counts its own values.
+    if repeats && !value.contains(' ') {
+        format!("{value}...")
+    } else {
+        value
+    }
+}
+
+fn value(arg: &Arg) -> String {
+    match arg.get_value_names() {
+        Some([name, ..]) => name.to_string(),
+        _ => arg.get_id().to_string().to_uppercase(),
+    }
 }

@@ -14,7 +14,7 @@ use crate::fsio;
 use crate::report;
 use crate::world::World;
 
-/// Where Kubernetes looks for a container's last words.
+/// Where Kubernetes reads a container's termination message.
 const TERMINATION_LOG: &str = "/dev/termination-log";
 
 /// Prints. Cheap to clone; the copies share that the result is printed once.
@@ -37,7 +37,7 @@ pub(crate) struct Printer {
 /// How the end went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finish {
-    /// The result is wherever it was wanted.
+    /// The result was written everywhere it was requested.
     Done,
     /// It could not be written somewhere.
     Lost,
@@ -101,7 +101,7 @@ impl Printer {
         self.verbose
     }
 
-    /// Whether the result is wanted as JSON anywhere but in the termination message.
+    /// Whether the result is requested as JSON anywhere but in the termination message.
     pub(crate) fn wants_json(&self) -> bool {
         self.output == OutputFormat::Json || self.result_file.is_some()
     }
@@ -111,7 +111,7 @@ impl Printer {
         self.result_file.as_deref()
     }
 
-    /// Whether only errors are wanted.
+    /// Whether only errors are printed: `--quiet`.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }
@@ -134,7 +134,7 @@ impl Printer {
             .clone()
     }
 
-    /// A warning, unless they are not wanted.
+    /// A warning, unless `--quiet` suppresses it.
     pub(crate) fn warn(&self, warning: &Diagnostic) {
         if !self.quiet {
             to_stderr(&render_diagnostic(warning, self.color));

@@ -33,7 +33,7 @@ fn keyring_path(named: Option<&Path>, context: &Context<'_>) -> Result<PathBuf> 
     let path = named.map(Path::to_owned);
     let path = path.or_else(|| provenance::default_keyring(context.world));
     path.ok_or_else(|| {
-        Diagnostic::error(Class::Usage, "there is no HOME with a keyring of GnuPG's")
+        Diagnostic::error(Class::Usage, "no keyring: HOME is not set")
             .hint("name one with --keyring FILE")
             .into()
     })

@@ -163,7 +163,7 @@ fn expanded(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
         };
         let before = all.len();
         match glob::glob(pattern) {
-            // What can't be looked into is not there for us.
+            // What can't be read counts as absent.
             Ok(found) => all.extend(found.flatten().take(MAX_CHARTS)),
             Err(error) => problems.push(Diagnostic::error(Class::Usage, format!("{pattern:?}: {error}"))),
         }

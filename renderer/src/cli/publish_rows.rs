@@ -127,7 +127,7 @@ impl<'a> PublishRows<'a> {
             .into()
     }
 
-    /// It is told for all together why: see [`say_stopped`].
+    /// The reason is reported once for all: see [`say_stopped`].
     fn stopped(&self, going: Option<&Going>) -> CommandOutcome {
         let class = self.context.signals.caught().unwrap_or(Class::Terminated);
         let verb = signals::verb(class);

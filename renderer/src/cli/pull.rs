@@ -83,7 +83,7 @@ fn pull_one(
 }
 
 fn nowhere(chart: &str) -> crate::diag::Diagnostics {
-    let message = format!("{chart:?} is no chart to be fetched");
+    let message = format!("{chart:?} does not name a chart in a registry or repository");
     Diagnostic::error(Class::Usage, message)
         .hint("oci://HOST/PATH, oci-layout:DIR and https://HOST/PATH.tgz are, or --repo URL with a name")
         .into()

@@ -100,7 +100,7 @@ pub(crate) fn outcome(delivered: Delivered, as_solar: bool) -> CommandOutcome {
     }
 }
 
-/// What a run of the pipeline tells the command line.
+/// What a run of the pipeline reports to the command line.
 struct ObservedPush<'a> {
     progress: TerminalProgress,
     keep: Option<&'a Path>,

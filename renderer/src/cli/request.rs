@@ -1,42 +1,43 @@
-//! What is to be rendered, from the flags that `template`, `images` and `lint` share.
+//! A rendering's request, from the flags that `template`, `images` and `lint` share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::args::limits::LimitFlags;
-use super::args::rendering::{ClusterFlags, ReleaseFlags, ValueFlags};
+use super::args::rendering::{HookFlags, ReleaseFlags, RenderFlags, ValueFlags};
 use super::context::Context;
 use super::csv;
 use super::namespace::namespace;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::engine::capabilities::Capabilities;
+use crate::engine::manifest::ManifestFilter;
 use crate::engine::release::{DEFAULT_NAME, Release, check_name, name_from_template};
 use crate::engine::{Limits, RenderRequest};
 use crate::value::Map;
 use crate::values::ValueOrigins;
 use crate::values::options::ValuesOptions;
-use crate::values::schema_documents::NoSchemas;
 use crate::world::{Fixed, System, World};
 
-/// What --frozen's clock shows, in seconds: 1980, as in archives.
+/// The time with --frozen, in seconds: 1980, as in archives.
 const FROZEN_CLOCK: u64 = 315_532_800;
-/// What --frozen's randomness grows from.
+/// The seed of --frozen.
 const FROZEN_SEED: u64 = 0;
 
-/// As [`request`], from the flags that other commands have, too; schemas are looked at.
-pub(crate) fn request_of(
-    words: &[String],
-    values: &ValueFlags,
-    release: &ReleaseFlags,
-    cluster: &ClusterFlags,
-    frozen: bool,
-    limits: &LimitFlags,
-    context: &Context<'_>,
-) -> Result<(PathBuf, RenderRequest)> {
+/// The chart and the request of a rendering.
+pub(crate) fn request_of(flags: &RenderFlags, context: &Context<'_>) -> Result<(PathBuf, RenderRequest)> {
+    let RenderFlags {
+        name_and_chart: words,
+        frozen,
+        skip_schema_validation,
+        schemas,
+        values,
+        release,
+        cluster,
+        limits,
+    } = flags;
     let api_versions = csv::fields("--api-versions", &cluster.api_versions)?;
     let capabilities = Capabilities::with(Some(&cluster.kube_version), &api_versions)?;
-    let (world, seed): (Arc<dyn World>, _) = if frozen {
+    let (world, seed): (Arc<dyn World>, _) = if *frozen {
         let frozen = Fixed {
             now: SystemTime::UNIX_EPOCH + Duration::from_secs(FROZEN_CLOCK),
             ..Fixed::default()
@@ -58,8 +59,8 @@ pub(crate) fn request_of(
             revision: 1,
         },
         capabilities,
-        skip_schema: false,
-        schemas: Arc::new(NoSchemas),
+        skip_schema: *skip_schema_validation,
+        schemas: schemas.store()?,
         world,
         seed,
         lint: false,
@@ -68,7 +69,13 @@ pub(crate) fn request_of(
     Ok((PathBuf::from(chart), request))
 }
 
-/// The values of all flags together, and where they stand.
+/// Which hooks are printed.
+pub(crate) fn filter(flags: HookFlags) -> ManifestFilter {
+    let HookFlags { no_hooks, skip_tests } = flags;
+    ManifestFilter { no_hooks, skip_tests }
+}
+
+/// The values of all flags, merged, and where each was set.
 pub(crate) fn merged(values: &ValueFlags, context: &Context<'_>) -> Result<(Map, ValueOrigins)> {
     let options = ValuesOptions {
         files: csv::fields("--values", &values.values)?,

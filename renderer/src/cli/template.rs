@@ -9,7 +9,7 @@ use super::context::{CommandOutcome, CommandResult, Context};
 use super::dependency::{DependencyInputs, update_first};
 use super::fetch;
 use super::real_paths::{with_real_path, with_real_paths};
-use super::request::request_of;
+use super::request::{filter, request_of};
 use super::template_files::write_files;
 use crate::chart::load::Loaded;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
@@ -53,7 +53,7 @@ fn run(args: &TemplateArgs, context: &Context<'_>) -> Result<CommandResult> {
         context.printer.warn(&with_real_path(warning.clone(), &chart));
     }
     warn_of_impure(&rendered, context);
-    let choice = choice(args);
+    let choice = filter(args.shown.hooks);
     let RenderedChart {
         chart: name,
         texts,
@@ -107,13 +107,6 @@ fn run(args: &TemplateArgs, context: &Context<'_>) -> Result<CommandResult> {
     Ok(CommandResult::Document { json, text })
 }
 
-fn choice(args: &TemplateArgs) -> ManifestFilter {
-    ManifestFilter {
-        no_hooks: args.shown.no_hooks,
-        skip_tests: args.shown.skip_tests,
-    }
-}
-
 fn load(chart: &Path, args: &TemplateArgs, context: &Context<'_>) -> Result<Arc<Loaded>> {
     let fetch = &args.fetch;
     let loaded = fetch::load(chart, fetch, context)?;
@@ -131,21 +124,7 @@ fn load(chart: &Path, args: &TemplateArgs, context: &Context<'_>) -> Result<Arc<
 /// What is to be rendered, from the command line.
 fn request(args: &TemplateArgs, context: &Context<'_>) -> Result<(PathBuf, RenderRequest)> {
     refuse_a_cluster(args)?;
-    let (chart, request) = request_of(
-        &args.name_and_chart,
-        &args.values,
-        &args.release,
-        &args.cluster,
-        args.frozen,
-        &args.limits,
-        context,
-    )?;
-    let request = RenderRequest {
-        skip_schema: args.skip_schema_validation,
-        schemas: args.schemas.store()?,
-        ..request
-    };
-    Ok((chart, request))
+    request_of(&args.rendering, context)
 }
 
 fn refuse_a_cluster(args: &TemplateArgs) -> Result<()> {

@@ -1,4 +1,4 @@
-//! What a file looks like that was given as a config and is none, and which command takes it.
+//! Recognizes files that were given as a config and are something else, and names the command for them.
 
 use std::fs::File;
 use std::io::Read as _;

@@ -1,6 +1,6 @@
 //! Chart.lock as Helm 4.3.1 writes it, with the archives' digests beside the versions. Pure.
 //!
-//! Helm holds a lock for current when its `digest` is that of the wanted and the locked
+//! Helm holds a lock for current when its `digest` is that of the declared and the locked
 //! dependencies; fields it doesn't know, as our `contentDigest`, it leaves out of account.
 
 use serde::{Deserialize, Deserializer, Serialize};

@@ -2,7 +2,7 @@
 //! does it.
 //!
 //! In: a chart folder and how to reach registries and repositories. Out: archives in `charts/`, and
-//! Chart.lock. All archives are fetched and looked into before the first is put in place, so a
+//! Chart.lock. All archives are fetched and inspected before the first is installed, so a
 //! failure leaves `charts/` as it was; each is then put there whole. A lock holds the digests of the
 //! archives: what has changed since is refused. Charts named by `file://` get their own dependencies
 //! first.
@@ -332,7 +332,7 @@ fn newest_picks(wanted: &[Dependency]) -> Result<Vec<(Dependency, Pick)>> {
             Ok(constraint) => picks.push((one.clone(), Pick::Newest(constraint))),
             Err(error) => {
                 let message = format!(
-                    "dependency {:?}: {:?} is no version or range: {error}",
+                    "dependency {:?}: {:?} is neither a version nor a range: {error}",
                     one.name, one.version
                 );
                 problems.push(Diagnostic::error(Class::Chart, message));
@@ -342,7 +342,7 @@ fn newest_picks(wanted: &[Dependency]) -> Result<Vec<(Dependency, Pick)>> {
     Diagnostics::or(problems, picks)
 }
 
-/// Among several it must be said which one is meant.
+/// Of several charts, the message names the one it is about.
 fn named(one: Diagnostic, dependency: &Dependency) -> Diagnostic {
     if one.message.contains(&dependency.name) || one.location.is_some() {
         return one;

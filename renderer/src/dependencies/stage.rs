@@ -1,4 +1,4 @@
-//! One dependency found, fetched and looked into, before anything is put in place.
+//! One dependency: resolved, fetched and inspected, before `charts/` is changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -118,7 +118,7 @@ impl Manager<'_> {
         let fetcher = self.web.fetcher();
         let (version, expected) = match pick {
             Pick::Locked(version, expected) => (version.clone(), expected.as_ref()),
-            // As in Helm, one exact version is not looked for.
+            // As in Helm, one exact version is not searched for.
             Pick::Newest(_) if Version::parse(&dependency.version).is_ok() => {
                 (dependency.version.clone(), None)
             }
@@ -274,7 +274,7 @@ fn none_fits(dependency: &Dependency, place: &str) -> Diagnostic {
     Diagnostic::error(Class::Refused, message).note("pre-releases match only ranges that name one (^1.2.0-0)")
 }
 
-/// Another archive than the lock's: said so.
+/// Reports an archive that differs from the lock's.
 fn changed(problem: Diagnostics, expected: Option<&Digest>) -> Diagnostics {
     let list = problem.into_vec().into_iter();
     list.map(|one| match (one.class, expected) {

@@ -2,23 +2,23 @@
 //!
 //! In: rendered objects. Out: [`ImageReference`]s, each once, in order, with the fields that name it.
 //!
-//! # Where images are looked for
+//! # Where images are searched
 //!
 //! - Exactly, in the pod specs of Kubernetes' own workloads (Pod, PodTemplate, Deployment,
 //!   StatefulSet, DaemonSet, ReplicaSet, ReplicationController, Job, CronJob): `image` of
 //!   `containers`, `initContainers` and `ephemeralContainers`, and `image.reference` of `volumes`.
 //! - By guess, in the objects of other API groups (custom resources): every text in a field
 //!   `image` or `imageName` that could be a reference; in lists of containers a plain name is one, too, and so is
-//!   `image.reference` of `volumes`. [`Use::is_exact`] tells the two apart.
+//!   `image.reference` of `volumes`. [`Use::is_exact`] distinguishes the two.
 //! - Nowhere in other objects: a ConfigMap's data and a CRD's schema name no images.
-//! - Lists (`kind: List`) are looked through.
+//! - Lists (`kind: List`) are searched, too.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::value::{Map, Value};
 
-/// How deep objects are looked through.
+/// How deep objects are searched.
 const MAX_DEPTH: usize = 100;
 
 /// An image, and what uses it.
@@ -211,7 +211,7 @@ fn anywhere(value: &Value, path: &str, keys: &[&str], out: &mut Vec<(String, Str
     }
 }
 
-/// Whether a custom resource's text names an image: by its field, and by what it looks like.
+/// Whether a custom resource's text names an image: by its field and its form.
 fn is_image(text: &str, key: &str, keys: &[&str]) -> bool {
     match (keys, key) {
         ([.., "containers" | "initContainers" | "ephemeralContainers"], "image")

@@ -8,9 +8,9 @@ use crate::template::memory::{self, Limited};
 use crate::template::{MAX_STEPS, Run};
 use crate::world::{Deadline, System, World};
 
-/// How much memory the values of one rendering may take, in bytes, when nothing else is said.
+/// How much memory the values of one rendering may take by default, in bytes.
 pub const DEFAULT_MEMORY: usize = 1 << 30;
-/// How long one rendering may take when nothing else is said.
+/// How long one rendering may take by default.
 pub const DEFAULT_TIME: Duration = Duration::from_secs(30);
 
 /// How much one rendering may take. What takes more ends as a diagnostic of class template.

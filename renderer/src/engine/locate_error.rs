@@ -1,4 +1,4 @@
-//! Mistakes in rendered texts, pointed at the templates that printed them.
+//! Locates errors in rendered texts in the templates that printed them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::template::Origins;
 /// Which nodes printed what, by the templates' full names.
 pub type Traced = BTreeMap<Arc<str>, Origins>;
 
-/// Moves what stands in a rendered text to the place in the template that printed it. The
+/// Moves the location of an error from the rendered text to the template that printed it. The
 /// texts' sources have the templates' full names.
 pub fn blame(problem: Diagnostics, origins: &Traced) -> Diagnostics {
     let list = problem.into_vec().into_iter();

@@ -289,7 +289,7 @@ fn trimmed(mut text: String) -> String {
 }
 
 /// Where the documents of a text stand: between lines that begin with `---`, without the blanks
-/// before them, and only those that are not blank. Helm looks at nothing else, so a `---`
+/// before them, and only those that are not blank. Helm examines nothing else, so a `---`
 /// in a block of text cuts as well.
 pub fn split(text: &str) -> Vec<Range<usize>> {
     let mut out = Vec::new();

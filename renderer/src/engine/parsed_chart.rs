@@ -1,4 +1,4 @@
-//! A chart loaded once and rendered as often as wanted: [`ParsedChart`].
+//! A chart loaded once and rendered any number of times: [`ParsedChart`].
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A chart's templates, parsed once ([`Program`]), and run as often as wanted.
+//! A chart's templates, parsed once ([`Program`]), and run any number of times.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -126,7 +126,7 @@ fn parse(files: &[TextFile], known: &Parsed) -> Result<std::result::Result<Set, 
         None => on_large_stack(|| rest(files, &AtomicUsize::new(0), known, &StackGuard::unlimited()))?
             .unwrap_or_default(),
     };
-    // Later definitions win, and problems are told in order.
+    // Later definitions win, and errors are reported in order.
     parses.sort_by_key(|(place, _)| *place);
     let (mut set, mut problems) = (Set::default(), Vec::new());
     for (_, parse) in parses {

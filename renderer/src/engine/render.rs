@@ -20,7 +20,7 @@ use crate::template::{Error, Map, MapType, Run, Val};
 use crate::value as data;
 use crate::world::World;
 
-/// What a rendering is made with beside the chart.
+/// The inputs of a rendering besides the chart.
 pub struct RenderInput<'a> {
     /// The root chart's values, with those of its dependencies in them.
     pub values: &'a data::Map,
@@ -36,11 +36,11 @@ pub struct RenderInput<'a> {
     pub lint: bool,
     /// How much it may take.
     pub limits: Limits,
-    /// The templates, by full name, of which it is wanted which nodes print what.
+    /// The templates, by full name, whose output is traced to their nodes.
     pub traced: BTreeSet<Arc<str>>,
 }
 
-/// What came out.
+/// The output of a rendering.
 #[derive(Debug, Default)]
 pub struct RenderOutput {
     /// The text of each template that is no partial, by full name, in the order they ran.

@@ -1,4 +1,4 @@
-//! A stack that is large enough, whoever calls.
+//! Runs on a stack that is large enough for the deepest templates.
 
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::template::STACK_BYTES;

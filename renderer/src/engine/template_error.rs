@@ -1,4 +1,4 @@
-//! The language's errors as diagnostics: the reason and its place, the way there, what
+//! Errors of templates as diagnostics: the reason and its location, the trace, what
 //! may have been meant.
 
 use std::fmt::Write as _;

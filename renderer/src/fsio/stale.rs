@@ -15,7 +15,7 @@ use super::is_unfinished;
 /// A younger one may have been made and not yet been locked.
 const AGE: Duration = Duration::from_secs(3600);
 
-/// The folders that this process has looked into: once is enough.
+/// The folders that this process has cleaned: once is enough.
 static SEEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Says that it is being written, as long as it is open.

@@ -1,4 +1,4 @@
-//! Upper, lower, title, camel, snake and kebab case, and what else looks at single
+//! Upper, lower, title, camel, snake and kebab case, and other functions over single
 //! characters: as Go's `strings`, goutils 1.1.1 and xstrings 1.5.0 do it.
 
 use super::Context;

@@ -12,7 +12,7 @@ use crate::template::{Func, FuncError, Str, Type, Val};
 pub(super) struct Illegal(pub(super) usize);
 
 /// Standard base64 with padding, as Go's `StdEncoding` reads it: line breaks are skipped,
-/// and bits beyond the last byte are not looked at.
+/// and bits beyond the last byte are ignored.
 pub(super) fn decode64(text: &[u8]) -> Result<Vec<u8>, Illegal> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3 + 3);
     let (mut word, mut count) = (0_u32, 0_usize);

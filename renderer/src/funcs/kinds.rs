@@ -34,7 +34,7 @@ fn equal(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Bool(deep_equal(&call.arg(0), &call.arg(1))?))
 }
 
-/// How deep values are compared before circles are looked for.
+/// How deep values are compared before cycles are searched for.
 const PLAIN_DEPTH: usize = 32;
 
 /// Go's `reflect.DeepEqual`: types count, not-a-number is equal to nothing, a nil slice is

@@ -68,7 +68,7 @@ pub const FAMILIES: &[(&str, &[Func<Context>])] = &[
     ("YAML, JSON and TOML", data::TABLE),
 ];
 
-/// How many steps a call counts whose work lies in other things than in long texts: a step is some 100 ns.
+/// How many steps a call counts whose cost does not come from long texts: a step is some 100 ns.
 pub const WORK: &[(&str, u32)] = &[
     ("bcrypt", 600_000),
     ("htpasswd", 600_000),

@@ -14,7 +14,7 @@ use crate::template::Str;
 
 /// How deep groups may nest, as in Go.
 const MAX_DEPTH: usize = 1_000;
-/// The most repetitions of the innermost thing, as in Go.
+/// The most repetitions of the innermost item, as in Go.
 const MAX_REPEAT: i64 = 1_000;
 /// The largest compiled expression, in bytes.
 const MAX_COMPILED: usize = 64 << 20;
@@ -164,7 +164,7 @@ pub(super) fn compile(text: &Str) -> Result<Expression, String> {
             .nest_limit(NEST_LIMIT);
         expression.ascii = builder.build().ok();
     }
-    // What is wrong with an expression is told before it is used.
+    // Errors of an expression are reported before it is used.
     if expression.ascii.is_none() {
         expression.unicode().map_err(str::to_owned)?;
     }
@@ -233,7 +233,7 @@ impl<'a> PatternReader<'a> {
         &mut self.groups[last]
     }
 
-    /// Writes one thing that can be repeated.
+    /// Writes one item that can be repeated.
     fn atom(&mut self, text: &str) {
         let start = self.out.len();
         self.out.push_str(text);

@@ -56,7 +56,7 @@ fn entry(map: &Map, key: &str) -> Result<Vec<u8>, FuncError> {
     }
 }
 
-/// Helm resolves no names unless told to.
+/// Helm resolves names only with `--enable-dns`.
 fn get_host_by_name(_: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::str(""))
 }

@@ -323,7 +323,7 @@ fn is_strict(given: &str) -> bool {
     version::is_valid(given) && !given.starts_with('v') && numbers.len() == 3 && numbers.iter().all(strict)
 }
 
-/// Helm looks at the plain YAML: its numbers are float64.
+/// Helm checks the plain YAML: its numbers are float64.
 fn is_text(root: &Node, field: &str) -> Option<String> {
     let kind = match root.get(field)?.kind {
         Kind::String(_) => return None,

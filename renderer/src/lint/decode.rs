@@ -2,7 +2,7 @@
 //!
 //! Helm reads Chart.yaml and manifests through `sigs.k8s.io/yaml`: YAML becomes JSON, where a
 //! number or boolean that a text field gets becomes text, and JSON is decoded into structs.
-//! The first mistake in the order of the sorted keys is the one that is told.
+//! The first mistake in the order of the sorted keys is the one that is reported.
 
 use crate::value::{Map, Number, Value};
 use crate::yaml::{Kind, Node};

@@ -1,4 +1,4 @@
-//! Values put together where dependencies may be missing.
+//! Merges values where dependencies may be missing.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::value::Map;
 use crate::values::dependencies::{PreparedValues, prepare};
 
 /// Values put together as for rendering, but a dependency that is declared and not there is no
-/// mistake here: another check tells it.
+/// mistake here: another check reports it.
 pub(super) fn prepare_as_found(chart: &Arc<Loaded>, user: &Map) -> Result<PreparedValues> {
     let is_there = |name: &str| chart.dependencies.iter().any(|found| found.name() == name);
     if chart.details.dependencies().iter().all(|one| is_there(&one.name)) {

@@ -11,7 +11,7 @@ use crate::fsio;
 use crate::source::Source;
 use crate::yaml;
 
-/// A chart to be looked at.
+/// A chart to be linted.
 pub(super) struct LintedChart {
     files: ChartFiles,
     /// The chart as the engine sees it, or why it does not.

@@ -7,7 +7,7 @@
 //!
 //! # Where it differs from Helm
 //!
-//! - What go-yaml and the chart loader say of broken files is told in their words where those
+//! - What go-yaml and the chart loader report of invalid files is repeated where their messages
 //!   are known, else in ours.
 //! - An archive has no folder of its own: what Helm says of its temporary one names the archive.
 
@@ -73,7 +73,7 @@ impl Severity {
     }
 }
 
-/// One thing to say about a chart.
+/// A finding about a chart.
 #[derive(Debug, Clone)]
 pub struct Finding {
     /// How grave.
@@ -118,7 +118,7 @@ pub struct LintReport {
     pub chart: String,
     /// Everything, in order.
     pub findings: Vec<Finding>,
-    /// Why it could not be looked at, in Helm's words.
+    /// Why it could not be linted: Helm's message.
     pub refused: Option<String>,
 }
 

@@ -23,7 +23,7 @@ pub(super) fn check(kind: &str, name: &str) -> Option<String> {
     let all = match problems.as_slice() {
         [] => return None,
         [one] => one.clone(),
-        // An aggregate tells each message once.
+        // An aggregate has each message once.
         many => {
             let mut once: Vec<&str> = Vec::new();
             for one in many {

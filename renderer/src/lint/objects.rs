@@ -1,4 +1,4 @@
-//! What is wrong with a rendered object, and in which order Helm says it.
+//! The checks of a rendered object, in Helm's order.
 
 use super::decode::{FieldType, StructType, decode, text_of};
 use super::{Linter, deprecations, documents, names, rules};
@@ -22,7 +22,7 @@ static OBJECT: StructType = StructType {
     ],
 };
 
-/// The fields of an object that the checks look at.
+/// The fields of an object that the checks use.
 pub(super) struct ObjectHeader {
     pub(super) api_version: String,
     pub(super) kind: String,
@@ -126,7 +126,7 @@ fn selector(object: &ObjectHeader, text: &str) -> Option<String> {
     })
 }
 
-/// Helm looks at the first document of the file, whichever holds the list.
+/// Helm checks the first document of the file, whichever holds the list.
 fn annotations(object: &ObjectHeader, path: &str, text: &str) -> Option<String> {
     if object.kind != "List" {
         return None;

@@ -5,7 +5,7 @@
 
 use super::Severity;
 
-/// Which part of a chart is looked at: one module of `lint` each.
+/// Which part of a chart is checked: one module of `lint` each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Check {
     /// Chart.yaml.

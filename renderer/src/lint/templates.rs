@@ -110,7 +110,7 @@ struct Ran {
     output: RenderOutput,
     /// Whether all could be run.
     is_whole: bool,
-    /// Where the failures are that were told.
+    /// Where the failures are that were reported.
     told: Vec<Location>,
 }
 

@@ -1,4 +1,4 @@
-//! Addresses, as `asaskevich/govalidator` of Helm 4.3.1 takes them.
+//! URLs and email addresses, as `asaskevich/govalidator` of Helm 4.3.1 accepts them.
 
 use std::sync::OnceLock;
 

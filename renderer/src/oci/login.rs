@@ -27,7 +27,7 @@ pub enum LoginError {
     /// The registry.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// No file is named, and there is no home to look for one.
+    /// No file is named, and there is no home to search for one.
     #[error("there is no file to keep credentials in: neither DOCKER_CONFIG nor HOME is set")]
     NoFile,
     /// The disk.

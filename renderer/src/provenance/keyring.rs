@@ -19,10 +19,10 @@ const KEY_REVOCATION: [u8; 2] = [4, 0x20];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
     /// Neither packets, nor armor, nor a keybox.
-    #[error("it is no keyring: neither OpenPGP packets, nor their text form, nor a keybox")]
+    #[error("not a keyring: expected OpenPGP packets, their text form, or a keybox")]
     Form,
     /// Only other packets.
-    #[error("there is no key in it")]
+    #[error("it contains no key")]
     Empty,
     /// A key of more than [`MAX_PACKETS`].
     #[error(

@@ -162,7 +162,7 @@ pub(crate) fn known(given: Option<&Path>, world: &dyn World) -> Result<Vec<Repos
         ..yaml::Limits::default()
     };
     let json = yaml::parse(&source, Class::Config, &limits)?.to_value().to_json();
-    // The reason could quote a password: it is not told.
+    // The reason could quote a password: it is not shown.
     let file: RepositoriesFile = serde_json::from_str(&json).map_err(|_| {
         let message = format!("{} is not Helm's list of repositories", path.display());
         Diagnostic::error(Class::Config, message)

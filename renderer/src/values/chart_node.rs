@@ -28,7 +28,7 @@ pub(super) struct Declared<'a> {
     /// The alias, once it was given.
     pub(super) name: &'a str,
     pub(super) enabled: bool,
-    /// Whether `import-values` was looked at: templates then see what it means.
+    /// Whether `import-values` was processed: templates then see its normal form.
     pub(super) imported: bool,
 }
 

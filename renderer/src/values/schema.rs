@@ -56,7 +56,7 @@ pub struct SchemaViolations {
     pub omitted: usize,
 }
 
-/// One thing that is wrong with a chart's values.
+/// One violation of a chart's schema.
 #[derive(Debug)]
 pub struct SchemaViolation {
     /// The chart's name.
@@ -219,7 +219,7 @@ impl SchemaCheck<'_> {
     }
 }
 
-/// One thing that is wrong.
+/// One violation.
 struct Violation {
     /// Where in the chart's values.
     pointer: String,

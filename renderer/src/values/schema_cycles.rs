@@ -35,7 +35,7 @@ pub(super) fn refers_to_itself(root: &Json) -> bool {
     false
 }
 
-/// Keywords that look into all schemas that hold for the same value.
+/// Keywords that examine all schemas that hold for the same value.
 const UNEVALUATED: &[&str] = &["unevaluatedItems", "unevaluatedProperties"];
 
 /// How many schemas all keywords look into together that ask what others have left: each as often as a way leads to
@@ -72,7 +72,7 @@ struct CycleSearch<'s> {
 
 impl<'s> CycleSearch<'s> {
     fn cycles(&mut self, start: &'s Json) -> bool {
-        // What is still to be looked at, and with `true` what is left behind again.
+        // What is still to be visited, and with `true` what is left behind again.
         let mut left = vec![(start, false)];
         while let Some((schema, leaving)) = left.pop() {
             let address = std::ptr::from_ref(schema).addr();

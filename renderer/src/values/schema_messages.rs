@@ -1,4 +1,4 @@
-//! Violations of a schema in Helm's words, and the formats it knows.
+//! Helm's messages for violations of a schema, and the formats it knows.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
@@ -9,7 +9,7 @@ use crate::template::print::quote;
 /// The most violations that are listed; the others are counted.
 pub const MAX_LISTED: usize = 100;
 
-/// How many things of a kind a list leaves out.
+/// How many items a list omits.
 pub(super) fn not_listed(count: usize, what: &str) -> String {
     format!("{count} more {what} are not listed")
 }

@@ -1,7 +1,7 @@
 //! The grammar of `--set` and its kin, as Helm 4.3.1's `strvals` reads it.
 //!
 //! In: the text of one flag. It is written into the values there are; what is wrong with it
-//! is told in Helm's words, with the place in the flag's text. Helm's oddities are kept:
+//! has Helm's message, with the position in the flag's text. Helm's oddities are kept:
 //! a text that ends where a name or an index could go on is no error.
 
 pub(crate) use crate::chart::values_file::floats;
@@ -26,7 +26,7 @@ pub type ReadFile<'r> = dyn FnMut(&str) -> Result<String> + 'r;
 
 /// How values are meant.
 pub enum Meaning<'r> {
-    /// `--set`: numbers, booleans and null are told from text.
+    /// `--set`: numbers, booleans and null are recognized.
     Typed,
     /// `--set-string`
     Text,

@@ -1,7 +1,7 @@
 //! Where values come from: for errors about them.
 //!
 //! Nothing is kept while values are merged but the texts they were read from; those are read
-//! again, once, when the first place is asked for.
+//! again, once, when the first location is asked for.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -132,7 +132,7 @@ fn hostile_archives_are_refused() {
         (("x/link", tar::EntryType::Symlink), "is a link"),
         (("x/hard", tar::EntryType::Link), "is a link"),
         (("x/dev", tar::EntryType::Char), "neither a file nor a folder"),
-        (("loose", tar::EntryType::Regular), "lies outside"),
+        (("loose", tar::EntryType::Regular), "is outside"),
     ];
     for ((name, kind), reason) in cases {
         let mut builder = tar::Builder::new(flate2::write::GzEncoder::new(

@@ -231,7 +231,11 @@ fn what_is_not_there_or_can_not_be_meant_is_said() {
         ),
         (vec!["app".into(), "--repo".into(), url("nowhere")], 4, "404"),
         (vec!["nobody/app".into()], 2, "`helm repo add nobody URL`"),
-        (vec!["app".into()], 2, "is no chart to be fetched"),
+        (
+            vec!["app".into()],
+            2,
+            "does not name a chart in a registry or repository",
+        ),
         (
             vec![format!("http://user:hunter2@{}/r/app-1.0.0.tgz", server.host())],
             2,

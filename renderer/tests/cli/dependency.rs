@@ -433,7 +433,7 @@ fn charts_beside_this_one_get_their_dependencies_first_and_circles_are_refused()
     );
     let wrong = ours("update", &at("d"), &[]);
     assert!(
-        wrong.code == 1 && wrong.stderr.contains("is no version or range"),
+        wrong.code == 1 && wrong.stderr.contains("neither a version nor a range"),
         "{}",
         wrong.stderr
     );

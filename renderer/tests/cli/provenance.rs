@@ -157,7 +157,7 @@ fn what_is_not_signed_well_is_refused_with_its_reason() {
     );
     refused("no-such.tgz", "keyring.gpg", 1, "no-such.tgz");
     refused(renamed.to_str().unwrap(), "no-such.gpg", 1, "gpg --export");
-    refused(renamed.to_str().unwrap(), "rsa.prov", 1, "is no keyring");
+    refused(renamed.to_str().unwrap(), "rsa.prov", 1, "not a keyring");
     let nobody = run(&["verify", renamed.to_str().unwrap()], &[]);
     assert!(
         nobody.code == 2 && nobody.stderr.contains("--keyring FILE"),

@@ -375,7 +375,10 @@ fn what_can_not_be_meant_is_said_before_any_network() {
             vec!["pull", "oci://127.0.0.1:1/demo:1.0.0", "--version", "1.0.1"],
             "--version says",
         ),
-        (vec!["pull", "demo"], "is no chart to be fetched"),
+        (
+            vec!["pull", "demo"],
+            "does not name a chart in a registry or repository",
+        ),
         (
             vec!["pull", "oci://127.0.0.1:1/demo@sha256:00"],
             "is not a digest",

@@ -364,7 +364,11 @@ fn help_version_completions_and_man_pages_come_from_the_definitions() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     let pages = tree(folder.path());
     let page = &pages[&folder.path().join("solar-render-push.1")];
-    assert!(String::from_utf8_lossy(page).contains("expect\\-digest"));
+    let page = String::from_utf8_lossy(page);
+    assert!(
+        page.contains("[\\-\\-expect\\-digest DIGEST]") && page.contains("DIR|TGZ TARGET"),
+        "{page}"
+    );
 }
 
 #[test]

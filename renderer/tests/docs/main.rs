@@ -26,9 +26,11 @@ const FLAGS_OF_OTHERS: &[&str] = &[
     "--armor",
     "--target",
     "--concurrency",
+    "--pipeline",
 ];
 /// Pages about flags of Helm, and about the operator's, whose own test reads them.
 const PAGES_ABOUT_OTHERS: &[&str] = &[
+    "docs/controllers.md",
     "docs/from-helm.md",
     "docs/differences.md",
     "docs/operator.md",

@@ -133,7 +133,7 @@ struct Parser<'a> {
     source: &'a Arc<Source>,
     lookup: Lookup<'a>,
     stack: &'a StackGuard,
-    /// Tokens that were looked at and not taken, the next one last.
+    /// Tokens that were peeked at and not consumed, the next one last.
     ahead: Vec<Token>,
     /// Where the token begins that was last read from the lexer: Go names its line in errors.
     last: u32,

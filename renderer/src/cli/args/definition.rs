@@ -70,7 +70,7 @@ fn deferred(command: Command, commands: &[(&'static str, Define)]) -> Command {
     })
 }
 
-/// The options alone: clap would describe the command by what is said of the type.
+/// The options alone: clap would describe the command by the documentation of the type.
 fn options<T: Args>(command: Command) -> Command {
     let about = command.get_about().cloned();
     let long_about = command.get_long_about().cloned();

@@ -9,7 +9,7 @@ use super::repositories::RepositoryFlags;
 
 /// How a chart is fetched that is not on disk.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Charts from elsewhere")]
+#[command(next_help_heading = "Remote charts")]
 pub(crate) struct FetchFlags {
     /// The version of a chart that has several, or a range of versions; else its tag, else the newest release
     #[arg(long, value_name = "VERSION")]

@@ -1,8 +1,34 @@
-//! The flags of commands that render a chart's templates: values, release, cluster.
+//! The flags of commands that render a chart's templates: the chart, values, release, cluster.
 
 use clap::{Args, ValueHint};
 
+use super::limits::LimitFlags;
 use super::namespace::NamespaceFlags;
+use super::schemas::SchemaFlags;
+
+/// What `template` and `images` share.
+#[derive(Args, Debug)]
+pub(crate) struct RenderFlags {
+    /// A name for the release, and the chart: a folder, an archive, oci://HOST/PATH[:TAG] or oci-layout:DIR[:TAG]
+    #[arg(value_name = "[NAME] CHART", required = true, value_hint = ValueHint::AnyPath)]
+    pub(crate) name_and_chart: Vec<String>,
+    /// Seed randomness and use a fixed time: the same output in every run, and so the same secrets for everybody
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) frozen: bool,
+    /// Skip JSON Schema validation of values
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) skip_schema_validation: bool,
+    #[command(flatten)]
+    pub(crate) schemas: SchemaFlags,
+    #[command(flatten)]
+    pub(crate) values: ValueFlags,
+    #[command(flatten)]
+    pub(crate) release: ReleaseFlags,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
+    #[command(flatten)]
+    pub(crate) limits: LimitFlags,
+}
 
 /// The values.
 #[derive(Args, Debug)]
@@ -55,4 +81,16 @@ pub(crate) struct ClusterFlags {
     /// Further API versions that the cluster serves; may be repeated, or several separated by commas
     #[arg(short = 'a', long, value_name = "GROUP/VERSION")]
     pub(crate) api_versions: Vec<String>,
+}
+
+/// Which hooks are left out.
+#[derive(Args, Debug, Clone, Copy)]
+#[command(next_help_heading = "Shown")]
+pub(crate) struct HookFlags {
+    /// Leave out hooks
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) no_hooks: bool,
+    /// Leave out tests
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) skip_tests: bool,
 }

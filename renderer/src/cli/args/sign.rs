@@ -48,7 +48,7 @@ pub(crate) struct SigningFlags {
     pub(crate) keys: KeyFlags,
 }
 
-/// What goes with a private key.
+/// The flags for a private key.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct KeyFlags {
     /// Read the key's password from this file, `-` for standard input; else COSIGN_PASSWORD, else it is

@@ -5,43 +5,25 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::fetch::FetchFlags;
-use super::limits::LimitFlags;
-use super::rendering::{ClusterFlags, ReleaseFlags, ValueFlags};
-use super::schemas::SchemaFlags;
+use super::rendering::{HookFlags, RenderFlags};
 
 /// `template`
 #[derive(Args, Debug)]
 pub(crate) struct TemplateArgs {
-    /// A name for the release, and the chart: a folder, an archive, oci://HOST/PATH[:TAG] or oci-layout:DIR[:TAG]
-    #[arg(value_name = "[NAME] CHART", required = true, value_hint = ValueHint::AnyPath)]
-    pub(crate) name_and_chart: Vec<String>,
     /// When dependencies of a chart folder are missing, choose the newest that fit, as `dependency update` does
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) dependency_update: bool,
-    /// Seed randomness and use a fixed time: the same output in every run, and so the same secrets for everybody
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub(crate) frozen: bool,
-    /// Skip JSON Schema validation of values
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub(crate) skip_schema_validation: bool,
-    #[command(flatten)]
-    pub(crate) schemas: SchemaFlags,
     /// Print what was rendered even where it is not valid YAML
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) debug: bool,
     /// Helm's `client` is what is always done here
     #[arg(long, hide = true, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_value = "client", default_missing_value = "unset")]
     pub(crate) dry_run: String,
+    // Behind the flags without a heading: clap would list those under the last heading.
     #[command(flatten)]
-    pub(crate) values: ValueFlags,
-    #[command(flatten)]
-    pub(crate) release: ReleaseFlags,
-    #[command(flatten)]
-    pub(crate) cluster: ClusterFlags,
+    pub(crate) rendering: RenderFlags,
     #[command(flatten)]
     pub(crate) shown: ManifestFlags,
-    #[command(flatten)]
-    pub(crate) limits: LimitFlags,
     #[command(flatten)]
     pub(crate) fetch: FetchFlags,
 }
@@ -59,12 +41,8 @@ pub(crate) struct ManifestFlags {
     /// Accepted as in Helm, where --include-crds decides
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) skip_crds: bool,
-    /// Leave out hooks
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub(crate) no_hooks: bool,
-    /// Leave out tests
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub(crate) skip_tests: bool,
+    #[command(flatten)]
+    pub(crate) hooks: HookFlags,
     /// With -o json: the notes of subcharts, too
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) render_subchart_notes: bool,

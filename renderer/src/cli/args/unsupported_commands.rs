@@ -1,4 +1,4 @@
-//! Helm's commands that are not here: why, and what does the same.
+//! Helm's commands that are not supported: why, and what to use instead.
 
 use crate::diag::{Class, Diagnostic};
 

@@ -84,7 +84,7 @@ enum Bad {
     Range(&'static str),
 }
 
-/// What a text said so far.
+/// The fields parsed so far.
 #[derive(Default)]
 struct ParsedFields {
     civil: Civil,
@@ -238,7 +238,7 @@ impl ParsedFields {
             (minutes, 60, "time zone offset minute"),
             (seconds, 60, "time zone offset second"),
         ];
-        // The last complaint is the one that is told.
+        // The last error is the one that is reported.
         if let Some((.., what)) = limits.into_iter().rev().find(|(value, limit, _)| value > limit) {
             return Err(Bad::Range(what));
         }

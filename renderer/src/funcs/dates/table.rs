@@ -103,7 +103,7 @@ fn seconds_as_duration(call: &mut Call<'_, Context>) -> Answer {
     Ok(show_duration(seconds.wrapping_mul(NANOS)))
 }
 
-/// `strconv.ParseInt` whose error is not looked at: beyond int64 it gives the limit.
+/// `strconv.ParseInt` whose error is ignored: beyond int64 it gives the limit.
 fn go_parse_int(text: &str) -> i64 {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -19,7 +19,7 @@
 //! Such a finding is fatal; parentheses (`(.Values.a).b`) make it harmless, as in Go.
 //!
 //! What includes another template is followed with its dot; variables, `with`, `dict` arguments
-//! too. Where a dot is not known nothing is told.
+//! too. Where a dot is not known nothing is reported.
 
 mod known;
 #[cfg(test)]

@@ -124,7 +124,7 @@ pub enum CredentialsError {
     },
     /// It begins with a byte order mark, as some editors on Windows have it. Helm refuses that, too, and Docker's loader
     /// decodes the file in the same way.
-    #[error("the credentials file {} begins with a byte order mark, which is no JSON: save it as UTF-8 without one", .0.display())]
+    #[error("the credentials file {} begins with a byte order mark, which is not JSON: save it as UTF-8 without one", .0.display())]
     Mark(PathBuf),
     /// Larger than [`MAX_FILE`].
     #[error("the credentials file {} is larger than {} bytes", .0.display(), MAX_FILE)]
@@ -207,7 +207,7 @@ pub fn find(
             searched.push(format!("{shown}: no entry for {host}"));
         }
     }
-    // In the order of the files where nothing else is said: it is stable.
+    // A stable sort: ties keep the order of the files.
     candidates.sort_by_key(|one| (!one.first, std::cmp::Reverse(one.length)));
     for candidate in candidates {
         let shown = candidate.file.display().to_string();

@@ -259,7 +259,7 @@ fn wait(input: Option<&ChildStdin>, output: Option<&ChildStdout>, moment: Durati
     let input = input.map(|pipe| PollFd::new(pipe, PollFlags::OUT));
     let output = output.map(|pipe| PollFd::new(pipe, PollFlags::IN));
     let mut pipes: Vec<PollFd<'_>> = input.into_iter().chain(output).collect();
-    // When it fails it is only tried again sooner.
+    // When it fails, the next attempt only comes sooner.
     let _ = poll(&mut pipes, moment.as_ref());
 }
 

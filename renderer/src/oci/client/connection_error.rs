@@ -13,11 +13,11 @@ use crate::oci::client::transport::RequestFailure;
 use crate::oci::client::tunnel::ProxyRefused;
 use crate::oci::error::{ClientError, Link, summary};
 
-/// How a connection failed, and the root cause in words.
+/// How a connection failed, and the root cause as text.
 pub(in crate::oci) struct ConnectionFailure {
     link: Link,
     pub(in crate::oci) reason: String,
-    /// What a proxy said that let nothing through.
+    /// The answer of a proxy that refused the connection.
     refused: Option<Explained>,
     /// The proxy that was asked: the variable that names it, and its address.
     proxy: Option<String>,

@@ -101,7 +101,7 @@ impl Connector {
     }
 }
 
-/// With the port written out: a SOCKS proxy has to be told.
+/// With the port written out: a SOCKS proxy needs it.
 fn with_port(to: Uri) -> Result<Uri, http::Error> {
     let port = if to.scheme_str() == Some("http") { 80 } else { 443 };
     let authority = format!(

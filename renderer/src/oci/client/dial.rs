@@ -1,4 +1,4 @@
-//! TCP connections: a name resolved, and its addresses tried one beside the other, as RFC 8305 (happy eyeballs) has
+//! TCP connections: a name resolved, and its addresses tried in parallel, as RFC 8305 (happy eyeballs) has
 //! it, so that one that drops packets costs a quarter of a second and not all the time there is.
 
 use std::fmt;
@@ -82,7 +82,7 @@ fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     }
 }
 
-/// The first connection that is made; of several failures the first is told.
+/// The first connection that is made; of several failures the first is reported.
 async fn first_of<T, F: Future<Output = io::Result<T>>>(
     addresses: &[SocketAddr],
     next_after: Duration,

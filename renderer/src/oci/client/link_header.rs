@@ -1,4 +1,4 @@
-//! The Link header (RFC 8288), as far as lists in pages need it.
+//! The Link header (RFC 8288), as far as paginated lists need it.
 
 /// The target of the first link whose relation is `next`; of all headers, each of which may hold several links. Its
 /// angle brackets may be missing, as with some registries.

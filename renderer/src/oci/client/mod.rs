@@ -12,12 +12,12 @@ pub(in crate::oci) mod image;
 pub(in crate::oci) mod link_header;
 pub(in crate::oci) mod manifest;
 pub(in crate::oci) mod no_proxy;
-pub(in crate::oci) mod pinned_certificates;
 pub(in crate::oci) mod proxy;
 pub(in crate::oci) mod read;
 pub(in crate::oci) mod redaction;
 pub(in crate::oci) mod referrers;
 pub mod retry;
+pub(in crate::oci) mod server_verifier;
 pub(in crate::oci) mod tls;
 pub(in crate::oci) mod transport;
 pub(in crate::oci) mod tunnel;
@@ -310,10 +310,7 @@ impl<'a> Client<'a> {
     /// A status that is neither success nor failure is a lie; the others are failures.
     pub(in crate::oci) async fn unexpected(&self, reply: Reply, wanted: &str) -> RequestFailure {
         if reply.status < 400 {
-            let message = format!(
-                "the registry answered {} where only {wanted} is right",
-                reply.status
-            );
+            let message = format!("the registry answered {}, expected {wanted}", reply.status);
             return reply.protocol(message).into();
         }
         self.refuse(reply).await

@@ -1,5 +1,5 @@
-//! What is read from a registry, as far as a push does not need it: manifests, blobs, tags, and
-//! whether the registry lets us in. What comes is checked against what was asked for.
+//! Reads that a push does not need: manifests, blobs, tags, and whether the registry accepts the credentials. What
+//! it sends is checked against what was requested.
 
 use std::io::{self, Write};
 

@@ -1,7 +1,7 @@
-//! When a request is tried again, and after how long: [`decide`], a pure function.
+//! Whether a request is retried, and after which delay: [`decide`], a pure function.
 //!
-//! Only what may pass by itself is retried. A registry that has understood the request and
-//! said no (400, 401, 403, 404, 413, 501 …) says the same the next time.
+//! Only transient failures are retried. A registry that understood the request and refused it
+//! (400, 401, 403, 404, 413, 501 …) refuses it the next time, too.
 
 use std::time::{Duration, SystemTime};
 

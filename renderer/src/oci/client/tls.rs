@@ -8,15 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustls::client::ResolvesClientCert;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::sign::CertifiedKey;
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, RootCertStore, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::oci::client::connection_error::tls_reason;
-use crate::oci::client::pinned_certificates::Pinned;
+use crate::oci::client::server_verifier::ServerVerifier;
 use crate::world::World;
 
 /// Where common systems keep their bundle. Read in addition to SSL_CERT_FILE, which elsewhere
@@ -90,7 +88,7 @@ pub(in crate::oci) fn config(
     let with_roots = if options.insecure_skip_verify {
         builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(TrustAnyone(provider)))
+            .with_custom_certificate_verifier(Arc::new(ServerVerifier::insecure(provider)))
     } else {
         let trusted = roots(options, world)?;
         let mut store = RootCertStore::empty();
@@ -100,7 +98,7 @@ pub(in crate::oci) fn config(
         } else {
             builder
                 .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Pinned::new(store, trusted, provider)?))
+                .with_custom_certificate_verifier(Arc::new(ServerVerifier::new(store, trusted, provider)?))
         }
     };
     let mut config = match (&options.cert_file, &options.key_file) {
@@ -176,7 +174,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| refused(error.to_string()))?;
     if list.is_empty() {
-        return Err(refused("there is no certificate in it".to_owned()));
+        return Err(refused("it contains no certificate".to_owned()));
     }
     Ok(list)
 }
@@ -193,47 +191,5 @@ impl ResolvesClientCert for Nobody {
 
     fn has_certs(&self) -> bool {
         false
-    }
-}
-
-/// `--insecure-skip-tls-verify`: any certificate will do; the handshake's signatures are still
-/// checked, so that a broken server is told from an unknown one.
-#[derive(Debug)]
-struct TrustAnyone(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for TrustAnyone {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

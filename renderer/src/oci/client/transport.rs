@@ -72,7 +72,7 @@ pub(in crate::oci) struct Reply {
     body: Incoming,
 }
 
-/// A failure, and whether trying again may help.
+/// Why a request failed, and whether a retry may succeed.
 #[derive(Debug)]
 pub(in crate::oci) struct RequestFailure {
     pub(in crate::oci) error: ClientError,
@@ -149,7 +149,7 @@ pub(in crate::oci) struct Transport<'a> {
     progress: &'a dyn Progress,
     plain: OnceCell<SchemeClient>,
     secure: OnceCell<SchemeClient>,
-    /// A server wanted a client certificate, and we have none.
+    /// A server requested a client certificate, and we have none.
     identity_asked: Arc<AtomicBool>,
     /// Something came back over TLS: it can do without.
     answered: Cell<bool>,
@@ -159,7 +159,7 @@ pub(in crate::oci) struct Transport<'a> {
     asked: RefCell<Option<(Url, Challenge)>>,
     sent: Sent,
     began: Instant,
-    /// Whether it has been said what is waited for.
+    /// Whether the notice about waiting was printed.
     noticed: Cell<bool>,
 }
 
@@ -244,7 +244,7 @@ impl<'a> Transport<'a> {
             // The others turn into GET in some clients and not in others.
             let keeps_method = matches!(reply.status, 307 | 308);
             if !keeps_method && call.method != Method::GET && call.method != Method::HEAD {
-                let message = format!("a redirect with status {} is no answer to this", reply.status);
+                let message = format!("unexpected redirect with status {}", reply.status);
                 return Err(reply.protocol(message).into());
             }
             call.to_mut().url = reply.location()?;

@@ -101,8 +101,8 @@ impl ReferrerCopy<'_> {
                 "{digest}, which refers to {subject}, can't be copied: {reason}"
             ))
         };
-        let manifest: Value =
-            serde_json::from_slice(&bytes).map_err(|error| wrong(format!("it is no manifest: {error}")))?;
+        let manifest: Value = serde_json::from_slice(&bytes)
+            .map_err(|error| wrong(format!("it is not a manifest: {error}")))?;
         let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         if text(&manifest, "mediaType").as_deref() == Some(INDEX_TYPE) {
             return Err(wrong("it is an index of several manifests".to_owned()).into());

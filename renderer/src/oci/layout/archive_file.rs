@@ -87,7 +87,7 @@ pub(in crate::oci) fn push(
                 write_provenance(beside)?;
                 let placed = write(layer, path, found.is_some()).map_err(failed(path, "written"))?;
                 if !placed {
-                    // Another process was faster: look at what it wrote.
+                    // Another process was faster: compare what it wrote.
                     continue;
                 }
                 outcome

@@ -108,7 +108,7 @@ pub(in crate::oci) fn blob<W: Write>(
         }
         Err(error) => return Err(LayoutError::io(&path, "read")(error).into()),
     };
-    // One byte more tells a longer file.
+    // One byte more shows that the file is longer.
     let mut file = file.take(blob.size + 1);
     let mut out = open().map_err(|source| disk(&path, "copied", source))?;
     let mut hash = sha2::Sha256::new();

@@ -2,7 +2,7 @@
 //! cosign's list of simple signatures.
 //!
 //! Registries have no compare-and-swap. Of two who read the tag before either has written, the second takes
-//! back what the first has added, and does not know it. So each looks again when whoever read before it must
+//! back what the first has added, and does not know it. So each reads again when whoever read before it must
 //! have written, and adds its own once more when that is gone: no entry is lost unless a writer needs several
 //! times as long for its one request as the others do.
 
@@ -20,7 +20,7 @@ const MAX_TURNS: u32 = 20;
 /// What reading and writing is taken for at least: on a busy machine another writer may stand still for longer
 /// than a near registry takes.
 const LEAST: Duration = Duration::from_millis(100);
-/// The longest wait between writing and looking.
+/// The longest wait between writing and reading again.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
 impl Client<'_> {

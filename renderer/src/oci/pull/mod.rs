@@ -218,7 +218,7 @@ impl<'a> PullRun<'a> {
 
     async fn draft(&self, blob: &Descriptor, path: &Path) -> std::result::Result<AtomicFile, Failure> {
         make_dir(&self.options.destination)?;
-        // A folder of that name is told before anything is fetched.
+        // A folder of that name is reported before anything is fetched.
         if path.is_dir() {
             let source = io::Error::from(io::ErrorKind::IsADirectory);
             return Err(disk(path, "written", source));

@@ -32,7 +32,7 @@ pub struct PushOptions {
     /// Only a manifest of the same digest counts as unchanged, as copies have it; not also the same chart as another
     /// tool has pushed it.
     pub exact: bool,
-    /// Only look, and say what would be done.
+    /// Send nothing; report what would be done.
     pub check: bool,
     /// Sign what is at the tag afterwards, unless that is another chart. Registries only.
     pub signer: Option<CosignSigner>,

@@ -66,7 +66,7 @@ pub struct Batch<'a> {
 pub enum Finished {
     /// It could not be made.
     Unmade(Diagnostics),
-    /// It was sent, or its target said no.
+    /// It was sent, or its target refused it.
     Sent(Box<Ready>, std::result::Result<Pushed, Failure>),
     /// It was not sent: its destination is that of another chart of the batch, too.
     Taken {
@@ -132,7 +132,7 @@ enum Stage {
 /// Publishes a batch; `finished` hears of each chart once, in any order. Blocks until all are done.
 ///
 /// # Errors
-/// Only when nothing at all can be done; what fails for one chart is told to `finished`.
+/// Only when nothing at all can be done; what fails for one chart is reported to `finished`.
 pub fn publish(
     batch: Batch<'_>,
     client: &ClientOptions,

@@ -1,4 +1,4 @@
-//! What is signed, and how signatures look: Sigstore's bundle with an in-toto statement in a DSSE
+//! What is signed, and the formats of signatures: Sigstore's bundle with an in-toto statement in a DSSE
 //! envelope, which cosign 3 writes, and the simple signing payload of cosign 1 and 2. Pure.
 
 use base64::Engine as _;

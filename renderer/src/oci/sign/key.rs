@@ -49,13 +49,13 @@ pub enum KeyError {
     /// No PEM block of a kind that fits.
     #[error("not a key in cosign's format: expected a PEM block {0:?}")]
     Pem(&'static str),
-    /// A private key where a public one is wanted.
+    /// A private key where a public one is expected.
     #[error("it is a private key, expected a public one")]
     Private,
     /// The document in the PEM block.
     #[error("its document is not one that cosign writes")]
     Document,
-    /// Decryption failed: nothing tells the two apart.
+    /// Decryption failed: the two cannot be distinguished.
     #[error("its password is another one, or the file is damaged")]
     Password,
     /// Not P-256.

@@ -17,7 +17,7 @@ use crate::reference::{At, Digest};
 
 /// The most bundles, and the most simple signatures, that are read.
 const MAX_SIGNATURES: usize = 100;
-/// The most reasons that are told.
+/// The most reasons that are listed.
 const MAX_REASONS: usize = 5;
 
 /// Where signatures are searched for.
@@ -120,7 +120,7 @@ pub(in crate::oci) async fn check(
     })
 }
 
-/// What was found while looking for a good signature.
+/// The findings of a search for a valid signature.
 pub(super) struct LookupFindings<'a> {
     shelf: Shelf<'a>,
     digest: &'a Digest,

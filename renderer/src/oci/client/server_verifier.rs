@@ -1,15 +1,19 @@
-//! Servers whose own certificate is among the trusted ones.
+//! Which servers' certificates are accepted.
 //!
-//! What `openssl req -x509` makes, and many private registries show, is a certificate for a server that is
-//! marked as an authority's. Go's TLS, and so Docker and Helm, takes it when it is trusted by name; webpki refuses
-//! it for the mark. Here it is taken as well, byte for byte the same as a trusted one, for its names, in its time.
+//! With trusted roots: what webpki accepts, and servers whose own certificate is among the trusted ones. What
+//! `openssl req -x509` makes, and many private registries have, is a server's certificate that is marked as an
+//! authority's. Go's TLS, and so Docker and Helm, accepts it when it is trusted itself; webpki refuses it for the
+//! mark. Here it is accepted, byte for byte the same as a trusted one, for its names, while it is valid.
+//!
+//! With `--insecure-skip-tls-verify`: any certificate. The handshake's signatures are still checked, so that a broken
+//! server is not mistaken for an unknown one.
 
 use std::sync::Arc;
 
 use der::Decode as _;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::server::ParsedCertificate;
 use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
@@ -18,29 +22,48 @@ use x509_cert::time::Time;
 
 use crate::oci::client::tls::TlsError;
 
-/// Trusts whom webpki trusts, and servers that show one of these certificates.
+/// Decides about a server's certificate.
 #[derive(Debug)]
-pub(in crate::oci) struct Pinned {
-    inner: Arc<WebPkiServerVerifier>,
-    trusted: Vec<CertificateDer<'static>>,
+pub(in crate::oci) struct ServerVerifier {
+    provider: Arc<CryptoProvider>,
+    trust: Trust,
 }
 
-impl Pinned {
-    /// There must be a root.
+#[derive(Debug)]
+enum Trust {
+    Anyone,
+    Roots {
+        webpki: Arc<WebPkiServerVerifier>,
+        certificates: Vec<CertificateDer<'static>>,
+    },
+}
+
+impl ServerVerifier {
+    /// Accepts any certificate.
+    pub(in crate::oci) fn insecure(provider: Arc<CryptoProvider>) -> Self {
+        Self {
+            provider,
+            trust: Trust::Anyone,
+        }
+    }
+
+    /// Accepts what `roots`, of which there must be one, have signed, and servers that have one of `certificates`.
     pub(in crate::oci) fn new(
         roots: RootCertStore,
-        trusted: Vec<CertificateDer<'static>>,
+        certificates: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,
     ) -> Result<Self, TlsError> {
-        let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+        let webpki =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build();
+        let webpki = webpki.map_err(|error| TlsError::Setup(error.to_string()))?;
         Ok(Self {
-            inner: inner.map_err(|error| TlsError::Setup(error.to_string()))?,
-            trusted,
+            provider,
+            trust: Trust::Roots { webpki, certificates },
         })
     }
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for ServerVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -49,12 +72,13 @@ impl ServerCertVerifier for Pinned {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let found = self
-            .inner
-            .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        let shown = |trusted: &CertificateDer<'_>| trusted.as_ref() == end_entity.as_ref();
-        if found.is_ok() || !self.trusted.iter().any(shown) || !is_valid_at(end_entity, now) {
-            return found;
+        let Trust::Roots { webpki, certificates } = &self.trust else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let verified = webpki.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        let same = |trusted: &CertificateDer<'_>| trusted.as_ref() == end_entity.as_ref();
+        if verified.is_ok() || !certificates.iter().any(same) || !is_valid_at(end_entity, now) {
+            return verified;
         }
         verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
         Ok(ServerCertVerified::assertion())
@@ -66,7 +90,8 @@ impl ServerCertVerifier for Pinned {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.inner.verify_tls12_signature(message, certificate, signature)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
     }
 
     fn verify_tls13_signature(
@@ -75,15 +100,18 @@ impl ServerCertVerifier for Pinned {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.inner.verify_tls13_signature(message, certificate, signature)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inner.supported_verify_schemes()
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
     }
 }
 
-/// Whether the certificate's time has come, and has not passed.
+/// Whether the certificate is valid at a time.
 fn is_valid_at(certificate: &[u8], now: UnixTime) -> bool {
     let Some((begin, end)) = validity(certificate) else {
         return false;
