@@ -10,7 +10,7 @@ use crate::decode::{Decoder, ObjectNode};
 use crate::diag::{Class, Diagnostic, Result, did_you_mean};
 use crate::source::{Location, Source, Span};
 use crate::value::{Map, Number, Value};
-use crate::yaml::{self, Document, Kind, Node};
+use crate::yaml::{self, Document, DuplicateKey, Kind, Node};
 
 /// The largest config, in bytes: a Secret in Kubernetes holds 1 MiB, a laptop's file may be a little larger.
 pub const MAX_CONFIG_BYTES: usize = 8 * 1024 * 1024;
@@ -50,7 +50,13 @@ pub fn parse(source: &Arc<Source>) -> Result<Config> {
             .into());
     }
     let mut decoder = Decoder::new(source, Class::Config);
-    for one in &duplicates {
+    // `yes` and `on` are one key in YAML 1.1, and no typing mistake: the last one counts, as in an API server.
+    let is_as_written = |one: &&DuplicateKey| {
+        let Span { start, end } = one.location.span;
+        let written = source.text().get(start as usize..end as usize);
+        written.is_some_and(|text| text.trim_matches(['"', '\'']) == one.key)
+    };
+    for one in duplicates.iter().filter(is_as_written) {
         let message = format!("duplicate key `{}`", one.key);
         decoder.report(one.location.span, message, |found| {
             found.note(format!("it is set on line {} already", one.previous_line))

@@ -2,19 +2,19 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use solar_render::engine::{Chart, Request};
+//! use solar_render::engine::{ParsedChart, RenderRequest};
 //! use solar_render::source::Source;
 //!
 //! # fn main() -> solar_render::diag::Result<()> {
-//! let chart = Chart::from_files(vec![
+//! let chart = ParsedChart::from_files(vec![
 //!     ("Chart.yaml".into(), b"{apiVersion: v2, name: shop, version: 1.0.0}".to_vec()),
 //!     ("values.yaml".into(), b"color: red".to_vec()),
 //!     ("templates/a.yaml".into(), b"color: {{ .Values.color }} of {{ .Release.Name }}".to_vec()),
 //! ])?;
 //! // Any number of threads may share the chart.
 //! let rendered = std::thread::scope(|scope| {
-//!     let one = scope.spawn(|| chart.render(&Request::new("one")));
-//!     let two = scope.spawn(|| chart.render(&Request::new("two")));
+//!     let one = scope.spawn(|| chart.render(&RenderRequest::new("one")));
+//!     let two = scope.spawn(|| chart.render(&RenderRequest::new("two")));
 //!     [one, two].map(|thread| thread.join().unwrap())
 //! });
 //! let [one, two] = rendered;

@@ -19,7 +19,8 @@ fn chart(folder: &Path) -> PathBuf {
     };
     write(
         "Chart.yaml",
-        "# ours\nversion: 1.0.0\nname: app\napiVersion: v2\nmaintainers:\n- {name: me}\nannotations: {team: a}\n",
+        "# ours\nversion: 1.0.0\nname: app\napiVersion: v2\nmaintainers:\n- {name: me}\nannotations: {team: a}\n\
+         dependencies:\n- {name: sub, version: 0.1.0}\n",
     );
     write("values.yaml", "# one\na: 1\n");
     write("templates/a.yaml", "a: {{ .Values.a }}\n");
