@@ -428,7 +428,7 @@ fn package_asks_for_what_signing_needs() {
             "the secret half of the key of \"p521 <p521@example.com>\" is not in it",
         ),
         ("expired", secrets, None, 1, "its key expired on 2024-12-31"),
-        ("p521", right.as_str(), None, 1, "is no keyring"),
+        ("p521", right.as_str(), None, 1, "not a keyring"),
     ] {
         let file = passphrase.map(|path: &String| ["--passphrase-file", path.as_str()]);
         let rest: Vec<&str> = file.into_iter().flatten().chain(["--keyring", ring]).collect();
