@@ -24,7 +24,7 @@ pub enum KeyringError {
     /// Only other packets.
     #[error("it contains no key")]
     Empty,
-    /// A key of more than [`MAX_PACKETS`].
+    /// A key of more than `MAX_PACKETS`.
     #[error(
         "a key in it has more than {MAX_PACKETS} packets: `--export-options export-minimal` leaves out what others signed"
     )]
