@@ -235,7 +235,7 @@ impl Stores {
         match store.downcast_ref::<Store<W::View>>() {
             Some(store) => store.clone(),
             // Two types claim one kind with different views: each but the first sees nothing, which
-            // `Controllers::watched_once` refuses before anything starts.
+            // `Controllers::mistakes` reports before anything starts.
             None => Store::default(),
         }
     }

@@ -7,7 +7,6 @@
 mod component;
 mod component_version;
 mod crd;
-mod metadata;
 mod profile;
 mod reference;
 mod reference_grant;
@@ -112,7 +111,7 @@ pub struct Object<S: Spec> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Name, namespace, UID, labels, finalizers, owners.
-    #[serde(deserialize_with = "metadata::metadata")]
+    #[serde(deserialize_with = "crate::api::metadata::with_labels")]
     pub metadata: ObjectMeta,
     /// What is asked for.
     pub spec: S,
@@ -191,4 +190,21 @@ impl<S: Spec> Resource for Object<S> {
 /// `Option::default` would ask for a default of the status's type parameter.
 fn none<T>() -> Option<T> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_and_annotations_of_an_object_are_bounded() {
+        let labels: serde_json::Map<_, _> = (0..1000).map(|n| (format!("l{n}"), "v".into())).collect();
+        let object = serde_json::json!({
+            "metadata": {"name": "a", "labels": labels, "annotations": {"example.com/text": "long"}},
+            "spec": {"targetRef": {"name": "t"}, "releaseRef": {"name": "r"}},
+        });
+        let binding: ReleaseBinding = serde_json::from_value(object).expect("a ReleaseBinding");
+        assert_eq!(binding.metadata.labels.map(|all| all.len()), Some(128));
+        assert_eq!(binding.metadata.annotations, None);
+    }
 }

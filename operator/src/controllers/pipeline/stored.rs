@@ -8,7 +8,7 @@ use crate::api::pipeline::{ObjectKey, ReferenceGrantSpec, Spec};
 use crate::api::{GROUP, VERSION, pipeline};
 use crate::runtime::key::{Key, KindId, ObjectName};
 use crate::runtime::views::Object;
-use crate::runtime::{Cx, Watched};
+use crate::runtime::{Action, Cx, Error, Watched, status};
 
 /// A kind of the pipeline, to be watched.
 pub struct Stored<S>(PhantomData<fn() -> S>);
@@ -72,6 +72,20 @@ pub fn get<S: Spec>(cx: &Cx, key: &ObjectKey) -> Option<pipeline::Object<S>> {
 /// The object that is reconciled.
 pub fn primary<S: Spec>(cx: &Cx, key: &Key) -> Option<pipeline::Object<S>> {
     get(cx, &ObjectKey::new(&key.namespace, &key.name))
+}
+
+/// Writes the status that `next` makes from the known one and the object's generation, when the two differ.
+pub async fn report<S: Spec>(
+    cx: &Cx,
+    key: &Key,
+    object: &pipeline::Object<S>,
+    next: impl FnOnce(&S::Status, Option<i64>) -> S::Status,
+) -> Result<Action, Error> {
+    let known = object.status.clone().unwrap_or_default();
+    let next = next(&known, object.metadata.generation);
+    let version = object.metadata.resource_version.as_deref();
+    status::patch(cx, key, version, &known, &next).await?;
+    Ok(Action::done())
 }
 
 /// The objects of a namespace.

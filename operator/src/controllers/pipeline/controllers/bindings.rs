@@ -10,7 +10,7 @@ use crate::controllers::pipeline::grants::CrossReference;
 use crate::controllers::pipeline::stored;
 use crate::runtime::conditions::merge;
 use crate::runtime::key::Key;
-use crate::runtime::{Action, Cx, Error, Kind, status};
+use crate::runtime::{Action, Cx, Error, Kind};
 
 impl Kind for ReleaseBindings {
     async fn reconcile(&self, cx: &Cx, key: &Key) -> Result<Action, Error> {
@@ -80,14 +80,10 @@ async fn report<S: Spec<Status = ConditionsStatus>>(
     binding: &Object<S>,
     ends: &[Reference],
 ) -> Result<Action, Error> {
-    let known = binding.status.clone().unwrap_or_default();
-    let generation = binding.metadata.generation;
     let findings = conditions::binding(ends);
-    let next = ConditionsStatus {
+    stored::report(cx, key, binding, |known, generation| ConditionsStatus {
         observed_generation: generation,
         conditions: merge(&known.conditions, &findings, generation, cx.now()),
-    };
-    let version = binding.metadata.resource_version.as_deref();
-    status::patch(cx, key, version, &known, &next).await?;
-    Ok(Action::done())
+    })
+    .await
 }

@@ -7,7 +7,7 @@ mod wakes;
 
 use super::stored::Stored;
 use crate::api::pipeline::{
-    ComponentVersionSpec, ProfileSpec, ReferenceGrantSpec, RegistryBindingSpec, RegistrySpec,
+    ComponentVersionSpec, ObjectKey, ProfileSpec, ReferenceGrantSpec, RegistryBindingSpec, RegistrySpec,
     ReleaseBindingSpec, ReleaseSpec, TargetSpec,
 };
 use crate::runtime::Controllers;
@@ -23,7 +23,7 @@ type Grants = Stored<ReferenceGrantSpec>;
 
 /// Adds them to the list.
 pub fn add(controllers: Controllers) -> Controllers {
-    controllers
+    let watched = controllers
         .kind(Releases::kind())
         .kind(ReleaseBindings::kind())
         .kind(RegistryBindings::kind())
@@ -31,13 +31,54 @@ pub fn add(controllers: Controllers) -> Controllers {
         .stored::<ComponentVersions>()
         .stored::<Registries>()
         .stored::<Targets>()
-        .stored::<Grants>()
-        .index::<Releases>(wakes::COMPONENT_VERSION, wakes::component_version_of)
-        .index::<ReleaseBindings>(wakes::TARGET, wakes::target_of_release_binding)
-        .index::<ReleaseBindings>(wakes::RELEASE, wakes::release_of_binding)
-        .index::<RegistryBindings>(wakes::TARGET, wakes::target_of_registry_binding)
-        .index::<RegistryBindings>(wakes::REGISTRY, wakes::registry_of_binding)
-        .index::<Profiles>(wakes::RELEASE, wakes::release_of_profile)
+        .stored::<Grants>();
+    woken(indexed(watched))
+}
+
+/// The indexes by what a spec refers to.
+fn indexed(controllers: Controllers) -> Controllers {
+    controllers
+        .index::<Releases>(
+            wakes::COMPONENT_VERSION,
+            wakes::reference::<ReleaseSpec>(|release, namespace| {
+                release.component_version_ref.resolved(namespace)
+            }),
+        )
+        .index::<ReleaseBindings>(
+            wakes::TARGET,
+            wakes::reference::<ReleaseBindingSpec>(|binding, namespace| {
+                binding.target_ref.resolved(namespace)
+            }),
+        )
+        .index::<ReleaseBindings>(
+            wakes::RELEASE,
+            wakes::reference::<ReleaseBindingSpec>(|binding, namespace| {
+                ObjectKey::new(namespace, &binding.release_ref.name)
+            }),
+        )
+        .index::<RegistryBindings>(
+            wakes::TARGET,
+            wakes::reference::<RegistryBindingSpec>(|binding, namespace| {
+                binding.target_ref.resolved(namespace)
+            }),
+        )
+        .index::<RegistryBindings>(
+            wakes::REGISTRY,
+            wakes::reference::<RegistryBindingSpec>(|binding, namespace| {
+                ObjectKey::new(namespace, &binding.registry_ref.name)
+            }),
+        )
+        .index::<Profiles>(
+            wakes::RELEASE,
+            wakes::reference::<ProfileSpec>(|profile, namespace| {
+                ObjectKey::new(namespace, &profile.release_ref.name)
+            }),
+        )
+}
+
+/// What wakes what.
+fn woken(controllers: Controllers) -> Controllers {
+    controllers
         .wake::<ComponentVersions, Releases>(wakes::by::<Releases, _>(wakes::COMPONENT_VERSION))
         .wake::<Targets, ReleaseBindings>(wakes::by::<ReleaseBindings, _>(wakes::TARGET))
         .wake::<Releases, ReleaseBindings>(wakes::by::<ReleaseBindings, _>(wakes::RELEASE))

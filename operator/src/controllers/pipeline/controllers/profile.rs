@@ -16,7 +16,7 @@ use crate::names::MANAGER;
 use crate::runtime::conditions::merge;
 use crate::runtime::key::Key;
 use crate::runtime::views::MetadataOnly;
-use crate::runtime::{Action, Cx, Error, Kind, Watched as _, owned, status};
+use crate::runtime::{Action, Cx, Error, Kind, Watched as _, owned};
 
 impl Kind for Profiles {
     async fn reconcile(&self, cx: &Cx, key: &Key) -> Result<Action, Error> {
@@ -109,14 +109,10 @@ async fn report(cx: &Cx, key: &Key, profile: &Profile, changes: &BindingChanges)
         stuck: &changes.stuck,
         taken: &changes.taken,
     });
-    let known = profile.status.clone().unwrap_or_default();
-    let generation = profile.metadata.generation;
-    let next = ProfileStatus {
+    stored::report(cx, key, profile, |known, generation| ProfileStatus {
         observed_generation: generation,
         conditions: merge(&known.conditions, &findings, generation, cx.now()),
         matched_targets: i64::try_from(changes.matched).ok(),
-    };
-    let version = profile.metadata.resource_version.as_deref();
-    status::patch(cx, key, version, &known, &next).await?;
-    Ok(Action::done())
+    })
+    .await
 }

@@ -10,7 +10,7 @@ use crate::controllers::pipeline::resolver::effective_unique_name;
 use crate::controllers::pipeline::stored;
 use crate::runtime::conditions::merge;
 use crate::runtime::key::Key;
-use crate::runtime::{Action, Cx, Error, Kind, status};
+use crate::runtime::{Action, Cx, Error, Kind};
 
 impl Kind for Releases {
     async fn reconcile(&self, cx: &Cx, key: &Key) -> Result<Action, Error> {
@@ -18,20 +18,16 @@ impl Kind for Releases {
             return Ok(Action::done());
         };
         let (reference, version) = dereference(cx, &release);
-        let known = release.status.clone().unwrap_or_default();
-        let generation = release.metadata.generation;
         let findings = conditions::release(&reference, &[]);
         let unique_name =
             version.map(|version| effective_unique_name(&release.spec, &version.spec).to_owned());
-        let next = ReleaseStatus {
+        stored::report(cx, key, &release, |known, generation| ReleaseStatus {
             observed_generation: generation,
             conditions: merge(&known.conditions, &findings, generation, cx.now()),
             effective_unique_name: unique_name,
             render_task_ref: known.render_task_ref.clone(),
-        };
-        let version = release.metadata.resource_version.as_deref();
-        status::patch(cx, key, version, &known, &next).await?;
-        Ok(Action::done())
+        })
+        .await
     }
 }
 

@@ -1,8 +1,7 @@
 //! Which objects are reconciled when another has changed: by indexes, and by the namespaces that a grant names.
 
 use crate::api::pipeline::{
-    ObjectKey, ProfileSpec, ReferenceGrantSpec, RegistryBindingSpec, ReleaseBindingSpec, ReleaseSpec,
-    Spec as _, TargetSpec,
+    ObjectKey, ProfileSpec, ReferenceGrantSpec, ReleaseBindingSpec, Spec, TargetSpec,
 };
 use crate::controllers::pipeline::stored::Parts;
 use crate::runtime::key::ObjectName;
@@ -20,44 +19,17 @@ pub(super) const RELEASE: &str = "release";
 /// The index by Registry.
 pub(super) const REGISTRY: &str = "registry";
 
-fn name(key: ObjectKey) -> ObjectName {
-    ObjectName::new(&key.namespace, &key.name)
-}
-
-pub(super) fn component_version_of(release: &Object<Parts<ReleaseSpec>>) -> Vec<ObjectName> {
-    let spec = release.view().map(|view| &view.spec);
-    let key = spec.map(|spec| spec.component_version_ref.resolved(release.namespace()));
-    key.map(name).into_iter().collect()
-}
-
-pub(super) fn target_of_release_binding(binding: &Object<Parts<ReleaseBindingSpec>>) -> Vec<ObjectName> {
-    let spec = binding.view().map(|view| &view.spec);
-    let key = spec.map(|spec| spec.target_ref.resolved(binding.namespace()));
-    key.map(name).into_iter().collect()
-}
-
-pub(super) fn release_of_binding(binding: &Object<Parts<ReleaseBindingSpec>>) -> Vec<ObjectName> {
-    let spec = binding.view().map(|view| &view.spec);
-    let found = spec.map(|spec| ObjectName::new(binding.namespace(), &spec.release_ref.name));
-    found.into_iter().collect()
-}
-
-pub(super) fn target_of_registry_binding(binding: &Object<Parts<RegistryBindingSpec>>) -> Vec<ObjectName> {
-    let spec = binding.view().map(|view| &view.spec);
-    let key = spec.map(|spec| spec.target_ref.resolved(binding.namespace()));
-    key.map(name).into_iter().collect()
-}
-
-pub(super) fn registry_of_binding(binding: &Object<Parts<RegistryBindingSpec>>) -> Vec<ObjectName> {
-    let spec = binding.view().map(|view| &view.spec);
-    let found = spec.map(|spec| ObjectName::new(binding.namespace(), &spec.registry_ref.name));
-    found.into_iter().collect()
-}
-
-pub(super) fn release_of_profile(profile: &Object<Parts<ProfileSpec>>) -> Vec<ObjectName> {
-    let spec = profile.view().map(|view| &view.spec);
-    let found = spec.map(|spec| ObjectName::new(profile.namespace(), &spec.release_ref.name));
-    found.into_iter().collect()
+/// An index by the object that a spec refers to. `refers_to` also gets the namespace of the object.
+pub(super) fn reference<S: Spec>(
+    refers_to: fn(&S, &str) -> ObjectKey,
+) -> impl Fn(&Object<Parts<S>>) -> Vec<ObjectName> + Send + Sync + 'static {
+    move |object| {
+        let key = object
+            .view()
+            .map(|view| refers_to(&view.spec, object.namespace()));
+        let name = key.map(|key| ObjectName::new(&key.namespace, &key.name));
+        name.into_iter().collect()
+    }
 }
 
 /// The objects of `To` that an index has under the changed object.
