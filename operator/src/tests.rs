@@ -53,8 +53,8 @@ pub(crate) fn settings() -> JobSettings {
     }
 }
 
-/// A client of an API server that answers by a function of method, path and body with a code and an object, or never:
-/// for what no real one does when it is wanted.
+/// A client of a fake API server that answers by a function of method, path and body with a code and an object, or
+/// never: for answers that a real one can't be made to give on demand.
 pub(crate) fn api(
     answer: impl Fn(&str, &str, Value) -> Option<(u16, Value)> + Send + Sync + 'static,
 ) -> Client {

@@ -87,7 +87,7 @@ fn own_annotations<'de, D: Deserializer<'de>>(
     deserializer.deserialize_any(Pairs(keep, bounded_annotation))
 }
 
-/// Labels; of an object with more than any sane one has, the first of them.
+/// Labels, the first [`MAX_LABELS`] of them.
 fn bounded_labels<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<BTreeMap<String, String>>, D::Error> {
@@ -95,7 +95,7 @@ fn bounded_labels<'de, D: Deserializer<'de>>(
     deserializer.deserialize_any(Pairs(keep, |_: &str, value: String| value))
 }
 
-/// Decodes those pairs of a map that the first function wants, and puts values through the second one.
+/// Decodes those pairs of a map that the first function accepts, and maps their values by the second one.
 struct Pairs<K, V>(K, V);
 
 impl<'de, K, V> Visitor<'de> for Pairs<K, V>

@@ -22,7 +22,7 @@ pub enum Reason {
     DoesNotExist,
     /// As many Jobs run as may at once.
     Queued,
-    /// A Job or Secret of the name is somebody else's.
+    /// A Job or Secret of the name belongs to something else.
     NameConflict,
     /// There is no push Secret of the name.
     PushSecretNotFound,
@@ -54,7 +54,7 @@ pub enum Reason {
     RegistryUnavailable,
     /// The container's disk failed.
     InputOutput,
-    /// A fault of the renderer, or it was killed.
+    /// An internal error of the renderer, or it was killed.
     RendererCrashed,
     /// The renderer received SIGTERM.
     Cancelled,
@@ -178,7 +178,7 @@ impl State {
         };
         match self {
             Self::NotScheduled { reason, message } => {
-                // What passes by itself is in progress; the rest waits for somebody.
+                // What passes by itself is in progress; the rest has to be mended.
                 let passes = matches!(reason, Reason::DoesNotExist | Reason::Queued);
                 let ready = if passes { "Unknown" } else { "False" };
                 vec![

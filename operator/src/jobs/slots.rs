@@ -67,7 +67,7 @@ impl JobSlots {
         false
     }
 
-    /// A Job of this task runs, whoever let it.
+    /// A Job of this task runs, with a slot or without.
     pub fn occupy(&mut self, key: &Key, group: Option<&str>) {
         self.leave_line(key);
         let held = self.running.entry(key.clone()).or_insert_with(|| Held {
@@ -80,7 +80,7 @@ impl JobSlots {
         }
     }
 
-    /// The task could not make a Job now: who waits needn't wait for that. A Job that is there keeps its slot, and
+    /// The task could not make a Job now: the next in line needn't wait for it. A Job that is there keeps its slot, and
     /// who is in line stays there. Gives back those who must be woken.
     pub fn give_back(&mut self, key: &Key) -> Vec<Key> {
         match self.running.get(key) {

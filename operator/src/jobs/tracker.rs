@@ -77,7 +77,7 @@ impl JobTracker {
         woken.into_iter().for_each(|next| self.cx.wake_urgent(next));
     }
 
-    /// The object is gone, or none of ours any more.
+    /// The object is gone, or this operator no longer reconciles it.
     pub fn forget(&self, key: &Key) {
         self.release(key);
         if let Some(job) = self.job_of(key) {
@@ -91,8 +91,8 @@ impl JobTracker {
         Some((owner.job)(key, &self.job_namespace))
     }
 
-    /// A Job of an object that another operator reconciles is none of our business, nor is one that only says that an
-    /// object of ours owns it: whoever may make Jobs can say so, and would take the slots of others.
+    /// Whether this operator reconciles the object that owns the Job. A Job that only has such an object in its owner
+    /// references doesn't count: whoever may create Jobs could write that, and take the slots of others.
     fn is_ours(&self, job: &PartialJob) -> bool {
         self.owner(job)
             .is_some_and(|(key, uid)| self.cx.reconciles_uid(&key, &uid))

@@ -91,7 +91,7 @@ impl Cx {
     }
 
     /// The objects of a kind that the watches have shown. What is not there may still exist: a write that must not
-    /// happen twice is made safe by names and resource versions, not by looking here.
+    /// happen twice is made safe by names and resource versions, never by what a store holds.
     pub fn store<W: Watched>(&self) -> Store<W::View> {
         self.inner.stores.of::<W>()
     }

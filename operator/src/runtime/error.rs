@@ -19,7 +19,7 @@ pub enum Error {
     /// The object is there and can't be decoded: another version of the CRD, or none that we know.
     #[error("the object can't be decoded: {0}")]
     Unreadable(serde_json::Error),
-    /// Somebody else has changed the object in between: not an error, reconcile again.
+    /// The object was changed in between: reconcile it again.
     #[error("resourceVersion conflict")]
     Changed,
     /// It took too long.

@@ -1,6 +1,6 @@
 //! Whether watches show what happens, and workers end what they begin: what `/readyz` and `/healthz` report.
 //!
-//! A watch that fails later once left `/readyz` at 200: nothing was reconciled, and nobody was told.
+//! A watch that failed after the first list once left `/readyz` at 200: nothing was reconciled, and no probe failed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,10 +13,10 @@ use super::queue::Queue;
 
 /// How long a watch may fail before the process is not ready: an API server restarts sooner.
 const FAILING_LIMIT: Duration = Duration::from_secs(15);
-/// How long after its last error a watch counts as failing, when nothing is seen of it: it is tried again sooner than
-/// this, and says nothing when that succeeds.
+/// How long after its last error a watch counts as failing when it shows no event: it is restarted sooner than this,
+/// and a restart that succeeds may have no event to show.
 const ERROR_LIFETIME: Duration = Duration::from_secs(45);
-/// How long a reconcile may take before its worker counts as hung: it is ended long before, unless it blocks.
+/// How long a reconcile may take before its worker counts as hung: a timeout ends it long before, unless it blocks its thread.
 pub(super) const HANG_LIMIT: Duration = Duration::from_secs(300);
 
 /// The state of watches and workers; clones are the same.
@@ -27,7 +27,7 @@ pub struct Health {
 
 #[derive(Debug, Default)]
 struct State {
-    /// This process follows another one, or leads and has seen all there is.
+    /// Another process is the leader, or this one is and its first lists are complete.
     ready: bool,
     watches: BTreeMap<WatchId, Streak>,
     queues: Vec<Queue>,
@@ -55,7 +55,7 @@ impl Streak {
 }
 
 impl Health {
-    /// All that there is was seen; or another process leads.
+    /// The first lists are complete; or another process is the leader.
     pub(super) fn set_ready(&self, ready: bool) {
         self.state().ready = ready;
     }
@@ -116,7 +116,7 @@ impl Health {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::tests::{LAMPS, name};
+    use crate::runtime::test_kinds::{LAMPS, name};
     use crate::tests::run;
     use tokio::time::advance;
 

@@ -28,7 +28,7 @@ pub struct LeaderSettings {
     pub lease_duration: Duration,
     /// Renew deadline: the leader steps down after this long without a renewal.
     pub renew_deadline: Duration,
-    /// How often it is tried.
+    /// Retry period: how often the lease is requested or renewed.
     pub retry_period: Duration,
 }
 
@@ -68,7 +68,7 @@ impl Elector {
         self.on_new_leader = Box::new(callback);
     }
 
-    /// Until this one is the leader. `on_other_leader` is called whenever the API server has answered that another one does.
+    /// Until this one is the leader. `on_other_leader` is called whenever the API server has answered that another one is.
     pub(super) async fn campaign(&mut self, on_other_leader: impl Fn()) {
         loop {
             let before = Instant::now();
@@ -158,7 +158,7 @@ impl Elector {
                 self.led_by(holder(&lease));
                 Ok(true)
             }
-            // Somebody else was faster; for a leader that means that leadership is lost.
+            // Another process was faster; for a leader that means that leadership is lost.
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
             Err(error) => Err(error),
         }

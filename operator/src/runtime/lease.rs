@@ -12,9 +12,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
-    /// The lease is ours, or free, or nobody keeps it: write this.
+    /// This process holds the lease, or it is free or has expired: write this.
     Write(Box<Lease>),
-    /// Somebody else has it.
+    /// Another process holds it.
     Wait,
 }
 

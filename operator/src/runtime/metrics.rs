@@ -334,7 +334,7 @@ fn seconds(time: Timestamp) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::tests::LAMPS;
+    use crate::runtime::test_kinds::LAMPS;
 
     fn shows(metrics: &Metrics, lines: &[&str]) {
         let text = metrics.text();

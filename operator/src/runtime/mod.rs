@@ -52,7 +52,9 @@ mod watch;
 mod work;
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod test_kinds;
+#[cfg(test)]
+mod tests;
 
 pub use controllers::Controllers;
 pub use cx::{Cx, Identity};

@@ -108,7 +108,7 @@ where
     let request = request.map_err(kube::Error::BuildRequest)?;
     match cx.client().request::<IgnoredAny>(request).await {
         Ok(_) => Ok(true),
-        // There is none of the name, or it is another one.
+        // No object has the name, or the one that has it has another UID.
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(false),
         Err(error) => Err(error),
     }

@@ -88,7 +88,7 @@ impl Primaries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::tests::{LAMPS, lamp, name};
+    use crate::runtime::test_kinds::{LAMPS, lamp, name};
 
     fn key(namespace: &str, text: &str) -> Key {
         LAMPS.key(name(namespace, text))

@@ -71,7 +71,7 @@ impl<W: Watched> Filler<W> {
         change.iter().for_each(|change| self.wake(change));
     }
 
-    /// By the object before and after: whoever it referred to has to know too.
+    /// By the object before and after: what it no longer refers to is woken, too.
     fn wake(&self, change: &Replaced<W::View>) {
         for key in self.store.woken(change, self.cx.stores()) {
             if self.cx.reconciles(&key) {

@@ -1,5 +1,5 @@
-//! What Prometheus' clients report of a process, by the names that its dashboards know. Linux' `/proc` is read for each
-//! scrape; elsewhere there is none, and nothing is reported.
+//! What Prometheus' clients report of a process, by the names that its dashboards know. It is read from Linux' `/proc`
+//! for each scrape; on other systems nothing is reported.
 
 use std::fs;
 

@@ -140,8 +140,8 @@ pub async fn run(
     ended.map(|()| tracing::info!("shut down"))
 }
 
-/// Selectors are the API server's to read. What it refuses would be refused for ever; without an answer the
-/// watches will ask again.
+/// The API server checks the selectors: what it refuses now it would refuse for ever. Without an answer the watches
+/// will try.
 async fn check_selection(controllers: &Controllers, selection: &Selection) -> Result<(), RunError> {
     let kinds = controllers.kinds();
     let answers = kinds.map(|kind| selection.check(controllers.cx(), kind));
@@ -158,11 +158,11 @@ async fn check_selection(controllers: &Controllers, selection: &Selection) -> Re
 pub(super) enum End {
     /// SIGTERM.
     Shutdown,
-    /// Somebody else leads.
+    /// Another process became leader.
     LeaseLost,
 }
 
-/// Reconciles while this process leads.
+/// Reconciles while this process is the leader.
 pub(super) async fn lead(
     controllers: &Controllers,
     settings: &RunSettings,
@@ -223,7 +223,7 @@ async fn begin(
     stops: &channel::Receiver<bool>,
 ) {
     let (cx, (synced, mut synced_watches)) = (controllers.cx(), mpsc::unbounded_channel());
-    // Whose a dependent is is only known when the primaries are.
+    // The owner of a dependent is only known once the primaries are listed.
     for watches in controllers.watching(&settings.selection, &synced) {
         let expected = watches.len();
         watches.into_iter().for_each(|watch| drop(work.spawn(watch)));

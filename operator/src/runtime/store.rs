@@ -250,7 +250,7 @@ impl fmt::Debug for Stores {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::tests::{Lamp, lamp, name};
+    use crate::runtime::test_kinds::{Lamp, lamp, name};
 
     fn names<V: View>(objects: &[Arc<Object<V>>]) -> Vec<String> {
         objects.iter().map(|object| object.name().to_string()).collect()

@@ -18,7 +18,7 @@ use super::health::WatchId;
 use super::key::KindId;
 use super::views::{MetadataOnly, Object, View};
 
-/// What a cluster-scoped object has none of.
+/// The field that cluster-scoped objects don't have.
 const NAMESPACE_FIELD: &str = "metadata.namespace";
 /// How many objects one answer of a list holds: they are in memory together, as text, and each may have 1.5 MB.
 const PAGE_SIZE: u32 = 10;
@@ -168,7 +168,7 @@ pub(super) async fn watch<V: View>(
                     namespace,
                 });
                 uids.clear();
-                // Nobody listens any more after the first time.
+                // After the first time the receiver is closed.
                 let _ = synced.send(());
             }
             Ok(Event::Apply(object)) => {

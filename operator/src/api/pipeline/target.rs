@@ -61,7 +61,7 @@ pub struct TargetRelease {
     pub binding: String,
     /// The Release, as `namespace/name`.
     pub release: String,
-    /// The RenderTask, as `namespace/name`; absent when there is none.
+    /// The RenderTask, as `namespace/name`; absent until it is created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub render_task: Option<String>,
     /// Where its chart was pushed, as `oci://host/path:tag`.

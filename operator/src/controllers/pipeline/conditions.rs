@@ -398,7 +398,7 @@ pub enum ArtifactState {
     },
     /// Its tag is being deleted.
     Cleaning,
-    /// Its tag can't be deleted, and is tried again.
+    /// Its tag can't be deleted yet; the deletion is requeued.
     CleanupFailed {
         /// AuthFailed or DeleteFailed.
         reason: Reason,

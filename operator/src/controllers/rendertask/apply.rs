@@ -388,7 +388,7 @@ fn is_refusal(blocked: &Blocked) -> bool {
     !matches!(blocked.reason, Reason::NameConflict | Reason::DoesNotExist)
 }
 
-/// Where a namespace is missing or on its way, everything in it seems missing: the namespace is
+/// Where a namespace is missing or being created, everything in it seems missing: the namespace is
 /// what should be said. Asked by an object that is not really made.
 async fn nearest_cause(context: &Context, subject: &Subject<'_>, blocked: Blocked) -> Result<Blocked, Error> {
     if !matches!(
@@ -452,7 +452,7 @@ async fn delete_job(context: &Context, job: &JobSnapshot) -> Result<(), Error> {
     deleted.map(|_| ()).map_err(Error::api("deleting the Job"))
 }
 
-/// Whose turn it is among: the tenants.
+/// The group that takes turns with others: a tenant.
 fn group(found: &Found) -> &str {
     match Scope::of(found.key.kind) {
         Scope::Namespaced => &found.key.namespace,

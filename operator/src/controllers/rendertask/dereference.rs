@@ -44,9 +44,9 @@ pub(super) struct Found {
 /// What the operator knows of a push Secret: never what is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PushSecret {
-    /// It doesn't count now.
+    /// It was not read: nothing depends on it now.
     NotRead,
-    /// There is none of the name.
+    /// No Secret has the name.
     Missing,
     /// It is there.
     Present {
@@ -120,7 +120,7 @@ pub(super) async fn dereference(context: &Context, key: &Key) -> Result<Option<F
     Ok(Some(found))
 }
 
-/// From the index; what is not in it is read, unless the task has ended and nothing hangs on it.
+/// From the index; what is not in it is read, unless the task has ended and nothing depends on it.
 async fn job(context: &Context, subject: &Subject<'_>) -> Result<(Option<FoundJob>, bool), Error> {
     let name = subject.job_name();
     let known = context.jobs.index().job(subject.namespace, &name, subject.uid);

@@ -1,4 +1,4 @@
-//! One reconcile of a task, with an API server that does what no real one does when it is wanted.
+//! One reconcile of a task, against a fake API server: for answers that a real one can't be made to give on demand.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

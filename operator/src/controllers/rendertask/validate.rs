@@ -25,7 +25,7 @@ pub(super) fn validate(subject: &Subject<'_>, found: &Found, settings: &Settings
         .or_else(|| ca_configmap(subject, found, settings))
 }
 
-/// What no Job could render: it would be refused by every pod, or not even get there.
+/// What no Job could render: every pod would refuse it, or it doesn't fit into a Secret.
 fn config(spec: &TaskSpec) -> Option<Blocked> {
     let blocks = [&spec.release, &spec.bootstrap].map(|block| block.as_deref().map_or("", RawValue::get));
     let size: usize = blocks.map(str::len).iter().sum();
@@ -61,7 +61,7 @@ fn depth(json: &str) -> usize {
     deepest
 }
 
-/// A namesake that is somebody else's.
+/// An object of this name that belongs to something else.
 pub(super) fn name_conflict(subject: &Subject<'_>, kind: &str) -> Blocked {
     let message = format!(
         "the {kind} {} in namespace {} is not this task's: it is neither used nor deleted",

@@ -38,7 +38,7 @@ impl FairQueue {
 mod tests {
     use super::*;
     use crate::runtime::key::ObjectName;
-    use crate::runtime::tests::LAMPS;
+    use crate::runtime::test_kinds::LAMPS;
 
     #[test]
     fn groups_take_turns() {

@@ -233,7 +233,7 @@ impl State {
 mod tests {
     use super::*;
     use crate::runtime::key::ObjectName;
-    use crate::runtime::tests::LAMPS;
+    use crate::runtime::test_kinds::LAMPS;
     use crate::tests::run;
 
     const BACKOFF: Backoff = Backoff {
