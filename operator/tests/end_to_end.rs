@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use testbed::{Auth, ClusterSetup, Image, Node, Registry, Setup, eventually, run, workspace_program};
+use testbed::{Auth, ClusterSetup, Image, Node, Registry, Setup, Tool, eventually, run, workspace_program};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const NAMESPACE: &str = "solar-system";
@@ -53,6 +53,8 @@ struct Order<'a> {
     namespace: Option<&'a str>,
     secret: &'a str,
     label: &'a str,
+    sign_key: Option<&'a str>,
+    expected_digest: Option<&'a str>,
 }
 
 fn bed() -> &'static Bed {
@@ -193,6 +195,13 @@ impl Bed {
             "1.4.2",
         ]);
         task.args(["--push-secret", order.secret, "--plain-http"]);
+        let optional = [
+            ("--sign-key-secret", order.sign_key),
+            ("--expected-digest", order.expected_digest),
+        ];
+        for (flag, value) in optional {
+            task.args(value.into_iter().flat_map(|value| [flag, value]));
+        }
         match order.namespace {
             Some(namespace) => task.args(["--namespace", namespace]),
             None => task.arg("--cluster"),
@@ -235,7 +244,7 @@ impl Bed {
         let logs = self.kubectl(&logs);
         let lines: Vec<&str> = logs.lines().filter(|line| line.contains(order.name)).collect();
         let about = format!("regarding.name={}", order.name);
-        let events = self.kubectl(&["-A", "get", "events.events.k8s.io", "--field-selector", &about]);
+        let events = self.kubectl(&["get", "events.events.k8s.io", "-A", "--field-selector", &about]);
         format!("{:#}\n{events}\n{}", self.task(order), lines.join("\n"))
     }
 
@@ -275,6 +284,8 @@ impl<'a> Order<'a> {
             namespace: None,
             secret: "push",
             label: "kind=sound",
+            sign_key: None,
+            expected_digest: None,
         }
     }
 }
@@ -403,6 +414,88 @@ fn another_chart_at_the_tag_is_a_conflict_and_stays() {
     assert_eq!(task["status"]["attempts"][0]["exitCode"], 3);
     let there = bed.solar_render(&["template", "app", &reference, "--plain-http"]);
     assert!(there.contains("replicas: 4"));
+}
+
+/// A Secret with a key pair that cosign made, and the public key's file.
+fn make_key(bed: &Bed, folder: &Path, name: &str) -> PathBuf {
+    const PASSWORD: &str = "p@ss $(word)";
+    run(Tool::Cosign
+        .command(folder)
+        .arg("generate-key-pair")
+        .env("COSIGN_PASSWORD", PASSWORD));
+    let password = folder.join("cosign.password");
+    fs::write(&password, PASSWORD).unwrap();
+    let files = ["cosign.key", "cosign.pub", "cosign.password"].map(|file| {
+        let path = folder.join(file);
+        format!("--from-file={file}={}", path.display())
+    });
+    let make = ["-n", NAMESPACE, "create", "secret", "generic", name];
+    bed.kubectl(&[&make[..], &files.each_ref().map(String::as_str)].concat());
+    folder.join("cosign.pub")
+}
+
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_chart_is_signed_by_its_job_for_us_and_for_cosign() {
+    let bed = bed();
+    let folder = tempfile::tempdir().unwrap();
+    let public = make_key(bed, folder.path(), "edge-cosign");
+    let digest = bed.solar_render(&["digest", "testdata/release.yaml"]);
+    let order = Order {
+        sign_key: Some("edge-cosign"),
+        expected_digest: Some(digest.trim()),
+        ..Order::release("signed", bed, "signed/shop-frontend")
+    };
+    bed.order(order);
+    let task = bed.wait(order, "Ready", "True", "JobSucceeded");
+    let message = condition(&task, "Ready")["message"].as_str().unwrap();
+    assert_eq!(message, format!("created, signed: {}", digest.trim()));
+    let reference = format!("{}/charts/signed/shop-frontend:1.4.2", bed.registry.host());
+    let key = public.to_str().unwrap();
+    bed.solar_render(&[
+        "verify",
+        &format!("oci://{reference}"),
+        "--plain-http",
+        "--key",
+        key,
+    ]);
+    let mut verify = bed.node.command(&Tool::Cosign.path());
+    verify.env("HOME", folder.path());
+    verify.args([
+        "verify",
+        "--allow-http-registry",
+        "--insecure-ignore-tlog",
+        "--key",
+        key,
+    ]);
+    verify.args(["--registry-username", USERNAME, "--registry-password", PASSWORD]);
+    let verified = run(verify.arg(&reference));
+    assert!(verified.contains(digest.trim()), "{verified}");
+    assert!(
+        !bed.story(order).contains("BEGIN"),
+        "no key in status, events or log"
+    );
+}
+
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_chart_with_another_digest_than_expected_is_refused_and_not_pushed() {
+    let bed = bed();
+    let other = format!("sha256:{}", "0".repeat(64));
+    let order = Order {
+        expected_digest: Some(&other),
+        ..Order::release("unexpected", bed, "unexpected/shop-frontend")
+    };
+    bed.order(order);
+    let task = bed.wait(order, "JobFailed", "True", "Conflict");
+    assert_eq!(task["status"]["attempts"][0]["class"], "digest");
+    let mut tags = bed.node.command(&bed.renderer);
+    let repository = format!("oci://{}/charts/unexpected/shop-frontend", bed.registry.host());
+    tags.args(["tags", &repository, "--plain-http"]);
+    tags.env("REGISTRY_USERNAME", USERNAME)
+        .env("REGISTRY_PASSWORD", PASSWORD);
+    let output = tags.output().unwrap();
+    assert!(output.stdout.is_empty() && !output.status.success(), "{output:?}");
 }
 
 #[test]

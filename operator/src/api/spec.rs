@@ -18,6 +18,9 @@ pub(super) const BASE_URL: &str = r"^(oci://)?([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z
 /// A tag as registries take it.
 pub(super) const TAG: &str = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$";
 
+/// The digest of a manifest.
+const DIGEST: &str = "^sha256:[0-9a-f]{64}$";
+
 /// What is to be rendered, and where it goes. It can't be changed: another chart is another task.
 ///
 /// The renderer's config is not decoded: it is a tenant's, as deep and as large as that likes, and it only goes on.
@@ -57,6 +60,14 @@ pub struct TaskSpec {
     /// kubernetes.io/dockerconfigjson. In the task's namespace; for a ClusterRenderTask in the operator's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push_secret_ref: Option<LocalReference>,
+    /// The Secret with the key that the chart is signed with once it is pushed: `cosign.key` and `cosign.password`, as
+    /// `cosign generate-key-pair k8s://…` makes them. Where the push Secret is. The operator does not read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sign_key_secret_ref: Option<LocalReference>,
+    /// The digest that the chart must have: the Job fails with Conflict, before anything is sent, when it has another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = DIGEST))]
+    pub expected_digest: Option<String>,
     /// Push over plain HTTP.
     #[serde(default, rename = "plainHTTP")]
     pub plain_http: bool,

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+use solar_render::reference::Digest;
+
 use crate::api::{IfExists, Scope};
 
 const EXIT_CODES: &str = "\
@@ -350,6 +352,12 @@ pub(super) struct TaskArgs {
     /// The Secret to push with
     #[arg(long, value_name = "NAME")]
     pub(super) push_secret: Option<String>,
+    /// The Secret with the key that the chart is signed with: cosign.key and cosign.password
+    #[arg(long, value_name = "NAME")]
+    pub(super) sign_key_secret: Option<String>,
+    /// The digest that the chart must have
+    #[arg(long, value_name = "DIGEST")]
+    pub(super) expected_digest: Option<Digest>,
     /// Push over plain HTTP
     #[arg(long, action = ArgAction::SetTrue)]
     pub(super) plain_http: bool,

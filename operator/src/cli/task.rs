@@ -54,6 +54,12 @@ pub(super) fn task(args: &TaskArgs) -> Result<String> {
     if let Some(name) = &args.push_secret {
         spec.insert("pushSecretRef".into(), json!({"name": name}));
     }
+    if let Some(name) = &args.sign_key_secret {
+        spec.insert("signKeySecretRef".into(), json!({"name": name}));
+    }
+    if let Some(digest) = &args.expected_digest {
+        spec.insert("expectedDigest".into(), digest.as_str().into());
+    }
     if let Some(seconds) = args.failed_job_ttl {
         spec.insert("failedJobTTL".into(), seconds.into());
     }
@@ -144,6 +150,7 @@ fn check_names(args: &TaskArgs, problems: &mut Vec<Diagnostic>) {
     let objects = [
         ("name", args.name.as_deref()),
         ("push-secret", args.push_secret.as_deref()),
+        ("sign-key-secret", args.sign_key_secret.as_deref()),
     ];
     let namespaces = [
         ("namespace", args.namespace.as_deref()),

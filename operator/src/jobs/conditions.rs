@@ -26,6 +26,8 @@ pub enum Reason {
     NameConflict,
     /// There is no push Secret of the name.
     PushSecretNotFound,
+    /// There is no Secret of the name with the key to sign with.
+    SignKeySecretNotFound,
     /// The push Secret is for another registry, or does not say for which.
     RegistryHostMismatch,
     /// There is no ConfigMap with CA certificates.
@@ -125,6 +127,7 @@ impl Reason {
             Self::Queued => "Queued",
             Self::NameConflict => "NameConflict",
             Self::PushSecretNotFound => "PushSecretNotFound",
+            Self::SignKeySecretNotFound => "SignKeySecretNotFound",
             Self::RegistryHostMismatch => "RegistryHostMismatch",
             Self::ConfigMapNotFound => "ConfigMapNotFound",
             Self::NamespaceNotFound => "NamespaceNotFound",

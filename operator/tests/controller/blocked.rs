@@ -121,6 +121,41 @@ fn a_missing_push_secret_is_reported_and_waited_for() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_missing_key_to_sign_with_is_reported_and_waited_for() {
+    run(async {
+        let bench = Bench::start("sign-key", &[]).await;
+        let signs = json!({"signKeySecretRef": {"name": "edge-cosign"}});
+        bench.make("shop", signs).await;
+        let status = bench.until_state("shop", "SignKeySecretNotFound").await;
+        assert!(message_of(&status, "Ready").contains("no Secret edge-cosign in namespace sign-key"));
+        assert!(bench.secret("render-shop").await.is_none(), "nothing is made yet");
+        let key = json!({"metadata": {"name": "edge-cosign"}, "stringData": {"cosign.key": "k", "cosign.password": "p"}});
+        bench.make_object::<Secret>(key).await;
+        bench.ask("shop", "wake").await;
+        bench.until_state("shop", "JobScheduled").await;
+        let job = bench.api::<Job>().get("render-shop").await.unwrap();
+        let pod = job.spec.unwrap().template.spec.unwrap();
+        let args = pod.containers[0].args.clone().unwrap();
+        let sign_by = "--sign-by=/etc/renderer-sign-key/cosign.key".to_owned();
+        assert!(args.contains(&sign_by), "{args:?}");
+        assert!(
+            !serde_json::to_string(&pod.volumes)
+                .unwrap()
+                .contains("cosign.pub")
+        );
+        // What the renderer reports of the signature is in the message.
+        let signed = success().replacen(r#""size":1"#, r#""size":1,"signature":"signed""#, 1);
+        bench.finish("render-shop", 0, &signed).await;
+        let status = bench.until_state("shop", "JobSucceeded").await;
+        assert!(
+            message_of(&status, "Ready").starts_with("created, signed: sha256:"),
+            "{status:?}"
+        );
+    });
+}
+
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_missing_ca_configmap_is_reported_and_waited_for() {
     run(async {
         let bench = Bench::start("ca", &["--renderer-ca-configmap=roots"]).await;

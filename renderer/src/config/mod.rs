@@ -9,12 +9,14 @@ pub mod names;
 mod parse;
 #[cfg(feature = "schema")]
 pub mod schema;
+mod verify;
 
 use std::collections::BTreeMap;
 
 use crate::value::{Map, Value};
 
 pub use parse::{MAX_CONFIG_BYTES, MAX_CONFIG_DEPTH, MAX_CONFIG_NODES, parse};
+pub use verify::{MAX_PUBLIC_KEY, MAX_VERIFICATION_KEYS};
 
 /// A checked config.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +68,17 @@ pub struct BootstrapConfig {
     pub releases: BTreeMap<String, Resource>,
     /// What each release gets as `userdata`, a map.
     pub userdata: Map,
+    /// The public keys that the chart brings along.
+    pub verification_keys: Option<VerificationKeys>,
+}
+
+/// Public keys that a chart brings along as a Secret, for Flux to verify other charts with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerificationKeys {
+    /// The Secret's name.
+    pub secret_name: String,
+    /// Public keys in PEM by file name, which ends in `.pub`. Flux takes a chart that one of them has signed.
+    pub keys: BTreeMap<String, String>,
 }
 
 /// `type: blueprint`
@@ -92,6 +105,8 @@ pub struct Resource {
     pub values_template: Option<String>,
     /// The Secret to pull with.
     pub pull_secret_name: Option<String>,
+    /// The Secret with the public keys of cosign's, one of which must have signed the chart.
+    pub verify_secret_name: Option<String>,
 }
 
 /// Which resource is installed, and how.
@@ -102,6 +117,9 @@ pub struct Entrypoint {
     /// `helm`
     pub kind: String,
 }
+
+/// How Flux verifies signatures: the one way that charts are signed here.
+const VERIFY_PROVIDER: &str = "cosign";
 
 impl Config {
     /// What Chart.yaml says.
@@ -185,6 +203,7 @@ impl ReleaseConfig {
         Value::Map(Map::from_iter([
             ("defaults", Value::Map(defaults)),
             ("targetNamespace", Value::from(target_namespace.as_str())),
+            ("verifies", verifies(resources)),
             ("values", Value::Map(values.clone())),
         ]))
     }
@@ -196,6 +215,7 @@ impl BootstrapConfig {
             chart: _,
             releases,
             userdata,
+            verification_keys,
         } = self;
         let defaults = Map::from_iter([
             ("releases", resources_value(releases)),
@@ -204,8 +224,34 @@ impl BootstrapConfig {
         Value::Map(Map::from_iter([
             ("defaults", Value::Map(defaults)),
             ("nulls", Value::Map(null_skeleton(userdata).unwrap_or_default())),
+            ("verifies", verifies(releases)),
+            (
+                "verificationKeys",
+                verification_keys
+                    .as_ref()
+                    .map_or(Value::Null, VerificationKeys::to_value),
+            ),
         ]))
     }
+}
+
+impl VerificationKeys {
+    fn to_value(&self) -> Value {
+        let Self { secret_name, keys } = self;
+        let keys = keys
+            .iter()
+            .map(|(file, key)| (file.as_str(), Value::from(key.as_str())));
+        Value::Map(Map::from_iter([
+            ("secretName", Value::from(secret_name.as_str())),
+            ("keys", Value::Map(keys.collect())),
+        ]))
+    }
+}
+
+/// Whether any is verified: the template of a chart that verifies nothing is what it was before there was such a field.
+fn verifies(resources: &BTreeMap<String, Resource>) -> Value {
+    let mut all = resources.values();
+    Value::Bool(all.any(|resource| resource.verify_secret_name.is_some()))
 }
 
 impl Resource {
@@ -216,6 +262,7 @@ impl Resource {
             tag,
             values_template,
             pull_secret_name,
+            verify_secret_name,
         } = self;
         let mut fields = Map::from_iter([
             ("repository", Value::from(repository.as_str())),
@@ -230,6 +277,14 @@ impl Resource {
         }
         if let Some(name) = pull_secret_name {
             fields.insert("pullSecretName", Value::from(name.as_str()));
+        }
+        if let Some(name) = verify_secret_name {
+            let secret = Map::from_iter([("name", Value::from(name.as_str()))]);
+            let verify = Map::from_iter([
+                ("provider", Value::from(VERIFY_PROVIDER)),
+                ("secretRef", Value::Map(secret)),
+            ]);
+            fields.insert("verify", Value::Map(verify));
         }
         Value::Map(fields)
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{
-    BlueprintConfig, BootstrapConfig, ChartInfo, Config, Entrypoint, ReleaseConfig, Resource, names,
+    BlueprintConfig, BootstrapConfig, ChartInfo, Config, Entrypoint, ReleaseConfig, Resource, names, verify,
 };
 use crate::decode::{Decoder, ObjectNode};
 use crate::diag::{Class, Diagnostic, Result, did_you_mean};
@@ -144,7 +144,14 @@ fn component(decoder: &mut Decoder, input: &ObjectNode<'_>) -> Option<String> {
 
 fn resources(decoder: &mut Decoder, input: &ObjectNode<'_>) -> Option<BTreeMap<String, Resource>> {
     let block = input.required_object(decoder, "resources")?;
-    let known = ["repository", "insecure", "tag", "helm", "pullSecretName"];
+    let known = [
+        "repository",
+        "insecure",
+        "tag",
+        "helm",
+        "pullSecretName",
+        "verify",
+    ];
     each_resource(decoder, &block, &known, names::release_tag, |_| Ok(()))
 }
 
@@ -194,8 +201,8 @@ fn bootstrap(decoder: &mut Decoder, block: &ObjectNode<'_>) -> Option<BootstrapC
     block.only(decoder, &["chart", "input"]);
     let chart = chart_info(decoder, block);
     let input = block.required_object(decoder, "input")?;
-    input.only(decoder, &["releases", "userdata"]);
-    let known = ["repository", "insecure", "tag", "pullSecretName"];
+    input.only(decoder, &["releases", "userdata", "verificationKeys"]);
+    let known = ["repository", "insecure", "tag", "pullSecretName", "verify"];
     let releases = match input.get("releases") {
         None => Some(BTreeMap::new()),
         Some(node) => {
@@ -206,10 +213,12 @@ fn bootstrap(decoder: &mut Decoder, block: &ObjectNode<'_>) -> Option<BootstrapC
         }
     };
     let userdata = data_map(decoder, &input, "userdata", Precision::Float64);
+    let verification_keys = verify::verification_keys(decoder, &input);
     Some(BootstrapConfig {
         chart: chart?,
         releases: releases?,
         userdata: userdata?,
+        verification_keys: verification_keys?,
     })
 }
 
@@ -315,6 +324,7 @@ fn resource(
         None => Some(None),
         Some(node) => pull_secret(decoder, block, node),
     };
+    let verify_secret_name = verify::verify(decoder, block);
     let values_template = match block.get("helm") {
         Some(node) if known.contains(&"helm") => {
             let helm = decoder.object(node, block.field("helm"));
@@ -335,6 +345,7 @@ fn resource(
         // An empty template is none: there is nothing to put into a ConfigMap.
         values_template: values_template?.filter(|text| !text.is_empty()),
         pull_secret_name: pull_secret_name?,
+        verify_secret_name: verify_secret_name?,
     })
 }
 
@@ -347,13 +358,18 @@ fn pull_secret(decoder: &mut Decoder, block: &ObjectNode<'_>, node: &Node) -> Op
     checked(decoder, node, &path, name, names::object_name).map(Some)
 }
 
-fn required_name(decoder: &mut Decoder, block: &ObjectNode<'_>, field: &str, rule: Rule) -> Option<String> {
+pub(super) fn required_name(
+    decoder: &mut Decoder,
+    block: &ObjectNode<'_>,
+    field: &str,
+    rule: Rule,
+) -> Option<String> {
     let text = block.required_string(decoder, field)?;
     let node = block.get(field)?;
     checked(decoder, node, &block.field(field), text, rule)
 }
 
-fn checked(
+pub(super) fn checked(
     decoder: &mut Decoder,
     node: &Node,
     path: &str,

@@ -90,6 +90,46 @@ pub struct ReleaseResource {
     /// The Secret that Flux pulls with.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pull_secret_name: String,
+    /// Whose signature Flux requires of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<VerifyDocument>,
+}
+
+/// Whose signature Flux requires.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VerifyDocument {
+    /// How charts are signed.
+    #[serde(default)]
+    pub provider: VerifyProvider,
+    /// The Secret with public keys, one of which must have signed the chart.
+    pub secret_ref: SecretReference,
+}
+
+/// How charts are signed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum VerifyProvider {
+    /// With a key pair, in cosign's format.
+    #[default]
+    Cosign,
+}
+
+/// A Secret where the Flux objects are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SecretReference {
+    /// Its name.
+    pub name: String,
+}
+
+/// Public keys that a chart brings along as a Secret, for Flux to verify other charts with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VerificationKeysDocument {
+    /// The Secret's name.
+    pub secret_name: String,
+    /// Public keys in PEM, by file name, which ends in `.pub`.
+    pub keys: BTreeMap<String, String>,
 }
 
 /// How Helm installs a resource.
@@ -123,6 +163,7 @@ pub struct BootstrapDocument {
 
 /// What a bootstrap chart is made of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct BootstrapInput {
     /// The releases, by key; keys fit Kubernetes object names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -131,6 +172,9 @@ pub struct BootstrapInput {
     #[serde(default, skip_serializing_if = "Data::is_empty")]
     #[schemars(schema_with = "any_map")]
     pub userdata: Data,
+    /// Public keys that the chart brings along as a Secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification_keys: Option<VerificationKeysDocument>,
 }
 
 /// A release chart in a registry.
@@ -147,6 +191,9 @@ pub struct BootstrapRelease {
     /// The Secret that Flux pulls with.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pull_secret_name: String,
+    /// Whose signature Flux requires of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<VerifyDocument>,
 }
 
 /// What Chart.yaml says.
@@ -193,6 +240,7 @@ mod tests {
                     "resources": {"chart": {
                         "repository": "h.example/c/shop", "insecure": true, "tag": "1.0.0",
                         "helm": {"valuesTemplate": "a: 1"}, "pullSecretName": "pull",
+                        "verify": {"provider": "cosign", "secretRef": {"name": "keys"}},
                     }},
                     "entrypoint": {"resourceName": "chart", "type": "helm"},
                 },
@@ -204,8 +252,12 @@ mod tests {
                 "input": {
                     "releases": {"shop": {
                         "repository": "h.example/c/shop", "insecure": true, "tag": "1.0.0", "pullSecretName": "pull",
+                        "verify": {"provider": "cosign", "secretRef": {"name": "keys"}},
                     }},
                     "userdata": {"region": "eu"},
+                    "verificationKeys": {"secretName": "keys", "keys": {
+                        "cosign.pub": include_str!("../../../testdata/signing/cosign.pub"),
+                    }},
                 },
             },
         })
@@ -243,7 +295,7 @@ mod tests {
             if !in_map {
                 found.push(next.clone());
             }
-            if name != "values" && name != "userdata" {
+            if !["values", "userdata", "keys"].contains(&name.as_str()) {
                 used(inner, &format!("{next}."), found);
             }
         }

@@ -13,6 +13,7 @@ pub(crate) struct Resource {
     pub(crate) insecure: bool,
     pub(crate) pull_secret: Option<String>,
     pub(crate) values_template: Option<String>,
+    pub(crate) verify_secret: Option<String>,
 }
 
 /// A release config, as a test means it.
@@ -173,6 +174,13 @@ fn flux(
     }
     if let Some(secret) = &resource.pull_secret {
         insert(&mut source, "secretRef", map([("name", text(secret.as_str()))]));
+    }
+    if let Some(secret) = &resource.verify_secret {
+        let verify = map([
+            ("provider", text("cosign")),
+            ("secretRef", map([("name", text(secret.as_str()))])),
+        ]);
+        insert(&mut source, "verify", verify);
     }
     let remediation = || map([("remediation", map([("retries", Value::from(3))]))]);
     let release = map([

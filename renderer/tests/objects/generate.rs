@@ -187,6 +187,8 @@ fn resource() -> impl Strategy<Value = Resource> {
                 repository,
                 tag,
                 insecure,
+                // Nothing of its own, so that the seed still gives the cases that it gave.
+                verify_secret: pull_secret.clone().filter(|_| insecure),
                 pull_secret,
                 values_template,
             },
@@ -201,6 +203,10 @@ fn resource_value(resource: &Resource) -> Value {
     ]);
     if let Some(secret) = &resource.pull_secret {
         fields.insert("pullSecretName", Value::from(secret.as_str()));
+    }
+    if let Some(secret) = &resource.verify_secret {
+        let secret = map([("name", Value::from(secret.as_str()))]);
+        fields.insert("verify", map([("secretRef", secret)]));
     }
     if let Some(template) = &resource.values_template {
         fields.insert("helm", map([("valuesTemplate", Value::from(template.as_str()))]));

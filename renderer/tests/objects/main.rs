@@ -11,6 +11,7 @@
 mod expected;
 mod generate;
 mod table;
+mod verify;
 
 use std::path::Path;
 use std::sync::Arc;

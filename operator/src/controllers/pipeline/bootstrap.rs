@@ -187,6 +187,7 @@ fn document(
         insecure: registry.plain_http,
         tag: release.tag.clone(),
         pull_secret_name: registry.target_pull_secret_name.clone(),
+        verify: None,
     };
     let mut names: Vec<&str> = releases.values().map(|release| release.name.as_str()).collect();
     names.sort_unstable();
@@ -203,6 +204,7 @@ fn document(
                 .map(|(unique, release)| (unique.clone(), entry(release)))
                 .collect(),
             userdata: data("userdata", sources.target.spec.userdata.as_deref())?,
+            verification_keys: None,
         },
     })
 }

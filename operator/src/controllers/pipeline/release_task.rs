@@ -157,6 +157,8 @@ pub(super) fn destination(
             .solar_secret_ref
             .as_ref()
             .map(|LocalReference { name }| LocalReference { name: name.clone() }),
+        sign_key_secret_ref: None,
+        expected_digest: None,
         plain_http: registry.spec.plain_http,
         if_exists: IfExists::Fail,
         failed_job_ttl,
@@ -239,6 +241,7 @@ fn resolved(
             values_template: helm.values_template.clone(),
         }),
         pull_secret_name,
+        verify: None,
     })
 }
 

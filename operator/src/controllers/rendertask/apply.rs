@@ -393,7 +393,7 @@ fn is_refusal(blocked: &Blocked) -> bool {
 async fn nearest_cause(context: &Context, subject: &Subject<'_>, blocked: Blocked) -> Result<Blocked, Error> {
     if !matches!(
         blocked.reason,
-        Reason::PushSecretNotFound | Reason::ConfigMapNotFound
+        Reason::PushSecretNotFound | Reason::SignKeySecretNotFound | Reason::ConfigMapNotFound
     ) {
         return Ok(blocked);
     }

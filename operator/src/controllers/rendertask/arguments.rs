@@ -1,13 +1,24 @@
 //! The renderer's arguments: the only place where a user's strings get into a pod's command line.
 
 use super::config_secret::CONFIG_KEY;
+use super::job::{SIGN_KEY, SIGN_KEY_PASSWORD};
 use crate::api::{IfExists, TaskSpec};
 use crate::jobs::JobSettings;
 
-/// The arguments of a task, behind which nothing of the operator's own follows. `folder` holds the config.
-pub(super) fn arguments(spec: &TaskSpec, settings: &JobSettings, folder: &str) -> Vec<String> {
+/// Where the Job's files are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Folders {
+    /// The config.
+    pub(super) config: &'static str,
+    /// The key that charts are signed with, and its password.
+    pub(super) sign_key: &'static str,
+}
+
+/// The arguments of a task, behind which nothing of the operator's own follows.
+pub(super) fn arguments(spec: &TaskSpec, settings: &JobSettings, folders: Folders) -> Vec<String> {
+    let Folders { config, sign_key } = folders;
     let mut args = vec![
-        format!("{folder}/{CONFIG_KEY}"),
+        format!("{config}/{CONFIG_KEY}"),
         literal(&format!("--url={}", spec.chart_url())),
     ];
     if spec.plain_http {
@@ -17,6 +28,13 @@ pub(super) fn arguments(spec: &TaskSpec, settings: &JobSettings, folder: &str) -
     // it is only given when it was asked for.
     if !settings.permanent_exit_codes.is_empty() || spec.if_exists != IfExists::Fail {
         args.push(format!("--if-exists={}", spec.if_exists.as_str()));
+    }
+    if let Some(digest) = &spec.expected_digest {
+        args.push(literal(&format!("--expect-digest={digest}")));
+    }
+    if spec.sign_key_secret_ref.is_some() {
+        args.push(format!("--sign-by={sign_key}/{SIGN_KEY}"));
+        args.push(format!("--key-password-file={sign_key}/{SIGN_KEY_PASSWORD}"));
     }
     args
 }
@@ -30,7 +48,29 @@ fn literal(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::LocalReference;
     use crate::tests::{settings, task};
+
+    const FOLDERS: Folders = Folders {
+        config: "/etc/renderer",
+        sign_key: "/etc/key",
+    };
+
+    #[test]
+    fn a_key_and_a_digest_are_passed_on() {
+        let mut spec = task().spec;
+        assert_eq!(arguments(&spec, &settings(), FOLDERS).len(), 3);
+        spec.expected_digest = Some("sha256:$(POD_NAME)".into());
+        spec.sign_key_secret_ref = Some(LocalReference { name: "key".into() });
+        assert_eq!(
+            arguments(&spec, &settings(), FOLDERS)[3..],
+            [
+                "--expect-digest=sha256:$$(POD_NAME)",
+                "--sign-by=/etc/key/cosign.key",
+                "--key-password-file=/etc/key/cosign.password",
+            ]
+        );
+    }
 
     /// A tag of `$(REGISTRY_PASSWORD)` once printed the push Secret into an error message that the tenant reads.
     #[test]
@@ -39,7 +79,7 @@ mod tests {
         spec.tag = "$(REGISTRY_PASSWORD)$$".into();
         spec.repository = "$(REGISTRY_USERNAME)/a".into();
         spec.base_url = "h.example/$$(POD_NAME)".into();
-        let args = arguments(&spec, &settings(), "/etc/renderer");
+        let args = arguments(&spec, &settings(), FOLDERS);
         let expected =
             "--url=oci://h.example/$$$$(POD_NAME)/$$(REGISTRY_USERNAME)/a:$$(REGISTRY_PASSWORD)$$$$";
         assert_eq!(args[1], expected);

@@ -37,6 +37,8 @@ pub(super) struct Found {
     pub(super) pods: Vec<PodSnapshot>,
     /// The push Secret, where it counts.
     pub(super) push_secret: PushSecret,
+    /// The Secret with the key to sign with is there; true where it doesn't count.
+    pub(super) sign_key: bool,
     /// The ConfigMap with CA certificates is there with its key; true where it doesn't count.
     pub(super) ca_configmap: bool,
 }
@@ -66,6 +68,7 @@ impl Found {
             foreign_job: false,
             pods: Vec::new(),
             push_secret: PushSecret::NotRead,
+            sign_key: true,
             ca_configmap: true,
         }
     }
@@ -104,6 +107,7 @@ pub(super) async fn dereference(context: &Context, key: &Key) -> Result<Option<F
     // A failed task may be asked to run again.
     let may_start = !matches!(ended(&found.task.known().conditions), Some(Ended::Succeeded));
     let starts = may_start && job.as_ref().is_none_or(|job| job.gone);
+    let sign_key = !starts || sign_key(context, &subject).await?;
     let ca_configmap = !starts || ca_configmap(context, &subject).await?;
     let pods = job
         .as_ref()
@@ -114,6 +118,7 @@ pub(super) async fn dereference(context: &Context, key: &Key) -> Result<Option<F
         foreign_job: foreign,
         pods,
         push_secret,
+        sign_key,
         ca_configmap,
         ..found
     };
@@ -166,6 +171,20 @@ async fn push_secret(
             .annotations
             .and_then(|all| all.get(REGISTRY_HOST_ANNOTATION).cloned()),
     }))
+}
+
+async fn sign_key(context: &Context, subject: &Subject<'_>) -> Result<bool, Error> {
+    let Some(reference) = &subject.task.spec.sign_key_secret_ref else {
+        return Ok(true);
+    };
+    if !is_name(&reference.name) {
+        return Ok(false);
+    }
+    let secret = owned::metadata::<Secret>(&context.cx, subject.namespace, &reference.name).await;
+    let secret = secret.map_err(Error::api(
+        "reading the metadata of the Secret with the key to sign with",
+    ))?;
+    Ok(secret.is_some())
 }
 
 async fn ca_configmap(context: &Context, subject: &Subject<'_>) -> Result<bool, Error> {

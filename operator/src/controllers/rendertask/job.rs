@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{
 };
 use kube::api::ObjectMeta;
 
-use super::arguments::arguments;
+use super::arguments::{Folders, arguments};
 use super::config_secret::CONFIG_KEY;
 use super::subject::Subject;
 use crate::api::{RUN_ANNOTATION, Run};
@@ -28,8 +28,19 @@ const CONFIG_DIR: &str = "/etc/renderer";
 const CONFIG_SHA256: &str = "SOLAR_CONFIG_SHA256";
 /// Where `.dockerconfigjson` is, as Docker's `config.json`.
 const REGISTRY_DIR: &str = "/etc/renderer-registry";
+/// Where the key that charts are signed with is.
+const SIGN_KEY_DIR: &str = "/etc/renderer-sign-key";
+/// The private key in its Secret, as cosign's own Secrets have it.
+pub(crate) const SIGN_KEY: &str = "cosign.key";
+/// The key's password.
+pub(crate) const SIGN_KEY_PASSWORD: &str = "cosign.password";
 /// Where the CA certificates are.
 const CA_DIR: &str = "/etc/renderer-ca";
+/// Where the arguments find them.
+const FOLDERS: Folders = Folders {
+    config: CONFIG_DIR,
+    sign_key: SIGN_KEY_DIR,
+};
 /// The key of the ConfigMap with CA certificates.
 pub(crate) const CA_KEY: &str = "trust-bundle.pem";
 
@@ -41,13 +52,18 @@ pub(super) fn job(
 ) -> Result<Job, serde_json::Error> {
     let spec = &subject.task.spec;
     let mut parts = Parts {
-        args: arguments(spec, settings, CONFIG_DIR),
+        args: arguments(spec, settings, FOLDERS),
         ..Default::default()
     };
     parts.env.push(plain(CONFIG_SHA256, &spec.config_sha256()?));
     parts.volumes.push((config_volume(subject), CONFIG_DIR));
     if let Some(reference) = &spec.push_secret_ref {
         add_push_secret(&reference.name, &mut parts);
+    }
+    if let Some(reference) = &spec.sign_key_secret_ref {
+        parts
+            .volumes
+            .push((sign_key_volume(&reference.name), SIGN_KEY_DIR));
     }
     if let Some(name) = &settings.ca_configmap {
         parts
@@ -108,6 +124,24 @@ fn add_push_secret(name: &str, parts: &mut Parts) {
         ..Default::default()
     };
     parts.volumes.push((volume, REGISTRY_DIR));
+}
+
+/// A key that the Secret doesn't hold is left out, so that the renderer names it and the Job ends; without it the
+/// kubelet would wait for it until the Job's deadline.
+fn sign_key_volume(name: &str) -> Volume {
+    Volume {
+        name: "sign-key".to_owned(),
+        secret: Some(SecretVolumeSource {
+            secret_name: Some(name.to_owned()),
+            items: Some(vec![
+                item(SIGN_KEY, SIGN_KEY),
+                item(SIGN_KEY_PASSWORD, SIGN_KEY_PASSWORD),
+            ]),
+            optional: Some(true),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
 }
 
 fn ca_volume(name: &str) -> Volume {
@@ -302,6 +336,38 @@ mod tests {
             "secretName": "push", "optional": true,
             "items": [{"key": ".dockerconfigjson", "path": "config.json"}],
         }})));
+    }
+
+    #[test]
+    fn a_key_is_mounted_read_only_without_its_public_half() {
+        let mut task = task();
+        task.spec.sign_key_secret_ref = Some(LocalReference { name: "key".into() });
+        let job = built(&task, &settings());
+        let volumes = job.pointer("/spec/template/spec/volumes").expect("volumes");
+        assert!(
+            volumes
+                .as_array()
+                .expect("a list")
+                .contains(&json!({"name": "sign-key", "secret": {
+                    "secretName": "key", "optional": true,
+                    "items": [
+                        {"key": "cosign.key", "path": "cosign.key"},
+                        {"key": "cosign.password", "path": "cosign.password"},
+                    ],
+                }}))
+        );
+        let mounts = container(&job)["volumeMounts"]
+            .as_array()
+            .expect("a list")
+            .clone();
+        let mounted = json!({"name": "sign-key", "mountPath": "/etc/renderer-sign-key", "readOnly": true});
+        assert!(mounts.contains(&mounted), "{mounts:?}");
+        assert_eq!(
+            container(&job)["args"].as_array().and_then(|args| args.last()),
+            Some(&json!(
+                "--key-password-file=/etc/renderer-sign-key/cosign.password"
+            ))
+        );
     }
 
     #[test]

@@ -104,6 +104,7 @@ impl<const CLUSTER: bool> Kind for Tasks<CLUSTER> {
         Reason::DoesNotExist.as_str(),
         Reason::NameConflict.as_str(),
         Reason::PushSecretNotFound.as_str(),
+        Reason::SignKeySecretNotFound.as_str(),
         Reason::RegistryHostMismatch.as_str(),
         Reason::ConfigMapNotFound.as_str(),
         Reason::NamespaceNotFound.as_str(),

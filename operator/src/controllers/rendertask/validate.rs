@@ -22,6 +22,7 @@ pub(super) fn validate(subject: &Subject<'_>, found: &Found, settings: &Settings
     }
     config(&subject.task.spec)
         .or_else(|| push_secret(subject, found, settings))
+        .or_else(|| sign_key(subject, found))
         .or_else(|| ca_configmap(subject, found, settings))
 }
 
@@ -99,6 +100,15 @@ fn push_secret(subject: &Subject<'_>, found: &Found, settings: &Settings) -> Opt
     Some(Blocked::new(Reason::RegistryHostMismatch, message))
 }
 
+fn sign_key(subject: &Subject<'_>, found: &Found) -> Option<Blocked> {
+    let reference = subject.task.spec.sign_key_secret_ref.as_ref()?;
+    let message = format!(
+        "there is no Secret {} in namespace {} with the key to sign with",
+        reference.name, subject.namespace
+    );
+    (!found.sign_key).then(|| Blocked::new(Reason::SignKeySecretNotFound, message))
+}
+
 fn ca_configmap(subject: &Subject<'_>, found: &Found, settings: &Settings) -> Option<Blocked> {
     let name = settings
         .job
@@ -129,6 +139,7 @@ mod tests {
             foreign_job: false,
             pods: Vec::new(),
             push_secret,
+            sign_key: true,
             ca_configmap: true,
         }
     }
@@ -217,6 +228,20 @@ mod tests {
         assert_eq!(
             check(&found(PushSecret::Missing), Scope::Namespaced, false),
             Some(Reason::PushSecretNotFound)
+        );
+        let mut without = Found {
+            sign_key: false,
+            ..found(secret(None))
+        };
+        assert_eq!(
+            check(&without, Scope::Namespaced, false),
+            None,
+            "none is asked for"
+        );
+        without.task.spec.sign_key_secret_ref = Some(LocalReference { name: "key".into() });
+        assert_eq!(
+            check(&without, Scope::Namespaced, false),
+            Some(Reason::SignKeySecretNotFound)
         );
         let without = Found {
             ca_configmap: false,

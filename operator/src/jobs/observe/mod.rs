@@ -208,7 +208,13 @@ fn complete(
         return;
     };
     let outcome = observation.outcome.map_or("done", Outcome::as_str);
-    let mut message = format!("{outcome}: {digest}");
+    let signed = winner
+        .and_then(|result| result.signature)
+        .map_or("", |signature| match signature {
+            Outcome::Signed => ", signed",
+            _ => ", signed before",
+        });
+    let mut message = format!("{outcome}{signed}: {digest}");
     if let Some(rendered) = winner.and_then(|result| result.rendered.as_ref()) {
         message.push_str(&format!(
             "; it was there before, and this config renders {rendered}"

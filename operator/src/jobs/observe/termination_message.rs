@@ -20,6 +20,8 @@ pub(super) struct TerminationMessage {
     pub(super) digest: Option<Digest>,
     /// What the config renders, when something else is at the tag and was left there.
     pub(super) rendered: Option<Digest>,
+    /// What was done about the chart's signature, when it was asked for.
+    pub(super) signature: Option<Outcome>,
     /// What went wrong.
     pub(super) failure: Option<ErrorReport>,
 }
@@ -58,6 +60,7 @@ impl TerminationMessage {
             outcome: report.outcome,
             digest,
             rendered,
+            signature: report.signature,
             failure: report.error,
         })
     }
