@@ -19,6 +19,7 @@
 //! - `go_yaml_errors`: go-yaml's messages for texts that are not YAML
 //! - [`config`][]: the input
 //! - [`decode`][]: YAML nodes to typed fields
+//! - [`signing_key`][], [`secret`][]: keys in cosign's format; text that never shows itself
 //! - [`report`][]: the result of a run, its exit code
 //! - [`fsio`][]: files
 //! - [`mod@reference`]: digests, tags, repositories, targets
@@ -66,8 +67,12 @@ pub mod reference;
 pub mod report;
 #[cfg(feature = "oci")]
 pub(crate) mod repositories;
+#[cfg(feature = "signing-keys")]
+pub mod secret;
 #[cfg(feature = "render")]
 pub mod semver;
+#[cfg(feature = "signing-keys")]
+pub mod signing_key;
 #[cfg(feature = "render")]
 pub mod values;
 pub mod version;

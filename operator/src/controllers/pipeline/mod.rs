@@ -4,7 +4,7 @@
 //! what ([`pull_secrets`]), which Releases a Target gets ([`resolver`]), the RenderTask of a Release
 //! ([`release_task`]) and of the bootstrap chart ([`bootstrap`], [`blueprints`]), what a RenderTask has come to ([`task_state`]),
 //! which Targets a Profile matches ([`profile_bindings`]), when a pushed chart may be deleted ([`artifacts`]), what
-//! keeps an object from vanishing ([`references`]), and the conditions of each kind ([`conditions`]) with a Target's
+//! keeps an object from vanishing ([`references`]), which key pairs sign its charts ([`signing`]), and the conditions of each kind ([`conditions`]) with a Target's
 //! status ([`target_status`]). None of them knows a client, a store or a clock; the [`controllers`] do, and read through
 //! [`stored`].
 
@@ -20,6 +20,7 @@ pub mod pull_secrets;
 pub mod references;
 pub mod release_task;
 pub mod resolver;
+pub mod signing;
 pub mod stored;
 pub mod target_status;
 pub mod task_owner;

@@ -23,6 +23,7 @@ mod validate;
 mod tests;
 
 pub use context::{Context, Settings};
+pub(crate) use job::{SIGN_KEY, SIGN_KEY_PASSWORD};
 pub use kind::{ClusterRenderTasks, RenderTasks, TaskSpecView, TaskStatusView, TaskView, Tasks};
 pub use metrics::TaskMetrics;
 

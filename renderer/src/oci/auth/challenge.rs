@@ -10,7 +10,7 @@ use http::HeaderValue;
 use tokio::time::Instant;
 
 use crate::oci::auth::credentials::{CredentialLookup, Credentials};
-use crate::oci::auth::secret::Secret;
+use crate::secret::Secret;
 
 /// How long a token holds when its server does not say (the specification's 60 s).
 const DEFAULT_LIFE: u64 = 60;

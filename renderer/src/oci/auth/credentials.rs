@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::fsio;
 use crate::oci::auth::helper;
-pub use crate::oci::auth::secret::Secret;
+pub use crate::secret::Secret;
 use crate::world::World;
 
 /// The largest credentials file that is read, in bytes.

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
 
 use crate::oci::auth::credentials::Credentials;
-use crate::oci::auth::secret::Secret;
+use crate::secret::Secret;
 use crate::world::World;
 
 /// How long a helper may take at most: some ask the user, or a cloud.

@@ -1,37 +1,4 @@
-//! [`Secret`]: text that never shows itself.
-
-use std::fmt;
-
-use zeroize::Zeroizing;
-
-/// A password or a token. `Debug` and `Display` print `***`, there is no `Serialize`, and its memory is zeroed when
-/// it goes.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Secret(Zeroizing<String>);
-
-impl Secret {
-    /// Takes the text in.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(Zeroizing::new(text.into()))
-    }
-
-    /// The text, for the one place that sends it.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
-
-impl fmt::Display for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
+//! Passwords in what users wrote.
 
 /// A text in which what stands between `://` and an `@` before the path is hidden: users write passwords there, and
 /// messages quote what users wrote.

@@ -6,8 +6,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::key::{KeyError, SigningKey, VerifyingKey};
 use crate::reference::Digest;
+use crate::signing_key::{KeyError, SigningKey, VerifyingKey};
 
 /// The media type of a bundle, and the artifact type of what carries one.
 pub(super) const BUNDLE_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
@@ -175,7 +175,7 @@ fn decode(text: &str) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oci::auth::secret::Secret;
+    use crate::secret::Secret;
 
     fn key() -> SigningKey {
         let text = include_bytes!("../../../../testdata/signing/cosign.key");

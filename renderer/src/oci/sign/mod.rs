@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-pub use self::key::{KeyError, MAX_KEY_FILE, NewPair, SigningKey, VerifyingKey};
 use self::signature_lookup::LookupFindings;
 pub(super) use self::signature_lookup::{Shelf, check};
 use crate::diag::{Class, Diagnostic, Result};
@@ -21,10 +20,10 @@ use crate::oci::{ClientOptions, Progress};
 use crate::package::artifact::Artifact;
 use crate::reference::{ArtifactStore, At, Digest, Locator, Repository};
 use crate::report::Outcome;
+pub use crate::signing_key::{KeyError, MAX_KEY_FILE, NewPair, SigningKey, VerifyingKey};
 use crate::world::World;
 
 pub(in crate::oci) mod formats;
-mod key;
 mod signature_lookup;
 
 const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";

@@ -22,7 +22,7 @@ use spki::SubjectPublicKeyInfoRef;
 use zeroize::Zeroizing;
 
 use crate::diag::{Class, Diagnostic};
-use crate::oci::auth::secret::Secret;
+use crate::secret::Secret;
 
 /// The largest key file that is read, in bytes.
 pub const MAX_KEY_FILE: usize = 64 << 10;
@@ -35,6 +35,10 @@ const PUBLIC: &str = "PUBLIC KEY";
 const COSTS: [u8; 3] = [15, 16, 17];
 /// What is written: cosign's own choice.
 const COST: u8 = 16;
+/// The same under a random password, where it takes 32 MiB for nothing: what has 256 random bits needs no stretching.
+const COST_OF_RANDOM: u8 = 15;
+/// How many random bytes are in such a password.
+const RANDOM_PASSWORD: usize = 32;
 /// Of secretbox, in bytes.
 const NONCE: usize = 24;
 const SALT: usize = 32;
@@ -102,6 +106,14 @@ pub struct NewPair {
     pub public: String,
 }
 
+/// A new pair whose password nobody has chosen.
+pub struct UnattendedPair {
+    /// The pair.
+    pub pair: NewPair,
+    /// The private key's password.
+    pub password: Secret,
+}
+
 #[derive(Serialize, Deserialize)]
 struct EncryptedKeyFile {
     kdf: Kdf,
@@ -159,13 +171,29 @@ impl SigningKey {
     /// # Errors
     /// Only when the system fails.
     pub fn generate(password: &Secret) -> Result<NewPair, KeyError> {
+        Self::generate_at(password, COST)
+    }
+
+    /// Makes a new pair under a random password, for a program to keep beside it.
+    ///
+    /// # Errors
+    /// Only when the system fails.
+    pub fn generate_unattended() -> Result<UnattendedPair, KeyError> {
+        let mut random = Zeroizing::new([0; RANDOM_PASSWORD]);
+        aws_lc_rs::rand::fill(&mut *random).map_err(|_| KeyError::Random)?;
+        let password = Secret::new(BASE64.encode(random.as_slice()));
+        let pair = Self::generate_at(&password, COST_OF_RANDOM)?;
+        Ok(UnattendedPair { pair, password })
+    }
+
+    fn generate_at(password: &Secret, cost: u8) -> Result<NewPair, KeyError> {
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &SystemRandom::new())
             .map_err(|_| KeyError::Random)?;
         let key = Self::from_pkcs8(pkcs8.as_ref())?;
         let (mut salt, mut nonce) = ([0; SALT], [0; NONCE]);
         aws_lc_rs::rand::fill(&mut salt).map_err(|_| KeyError::Random)?;
         aws_lc_rs::rand::fill(&mut nonce).map_err(|_| KeyError::Random)?;
-        let document = seal(pkcs8.as_ref(), password, &salt, &nonce)?;
+        let document = seal(pkcs8.as_ref(), password, cost, (&salt, &nonce))?;
         Ok(NewPair {
             private: Secret::new(to_pem(PRIVATE, document.as_bytes())?),
             public: to_pem(PUBLIC, &key.public.spki)?,
@@ -173,7 +201,10 @@ impl SigningKey {
     }
 
     /// An ASN.1 signature of SHA-256.
-    pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
+    ///
+    /// # Errors
+    /// Only when the system fails.
+    pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
         let signature = self.pair.sign(&SystemRandom::new(), message);
         Ok(signature.map_err(|_| KeyError::Random)?.as_ref().to_vec())
     }
@@ -220,7 +251,7 @@ impl VerifyingKey {
     }
 
     /// Whether this key made the signature.
-    pub(super) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+    pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, &self.point)
             .verify(message, signature)
             .is_ok()
@@ -278,14 +309,19 @@ fn open(document: &EncryptedKeyFile, password: &Secret) -> Result<Zeroizing<Vec<
     plain.map(Zeroizing::new).map_err(|_| KeyError::Password)
 }
 
-fn seal(plain: &[u8], password: &Secret, salt: &[u8], nonce: &[u8; NONCE]) -> Result<String, KeyError> {
-    let secretbox = secretbox(password, salt, COST)?;
+fn seal(
+    plain: &[u8],
+    password: &Secret,
+    cost: u8,
+    (salt, nonce): (&[u8], &[u8; NONCE]),
+) -> Result<String, KeyError> {
+    let secretbox = secretbox(password, salt, cost)?;
     let sealed = secretbox.encrypt(&Nonce::from(*nonce), plain);
     let document = EncryptedKeyFile {
         kdf: Kdf {
             name: "scrypt".to_owned(),
             params: Params {
-                n: 1 << COST,
+                n: 1 << cost,
                 r: 8,
                 p: 1,
             },
@@ -305,8 +341,8 @@ mod tests {
     use super::*;
 
     /// Made by `cosign generate-key-pair` 3.1.3 with the password `pw`.
-    const COSIGNS: &str = include_str!("../../../../testdata/signing/cosign.key");
-    const COSIGNS_PUBLIC: &str = include_str!("../../../../testdata/signing/cosign.pub");
+    const COSIGNS: &str = include_str!("../../testdata/signing/cosign.key");
+    const COSIGNS_PUBLIC: &str = include_str!("../../testdata/signing/cosign.pub");
 
     #[test]
     fn cosigns_key_is_read_and_signs_for_its_public_half() {
@@ -329,6 +365,20 @@ mod tests {
         assert_eq!(*key.public(), VerifyingKey::load(pair.public.as_bytes()).unwrap());
         assert!(pair.private.expose().lines().all(|line| line.len() <= 64));
         assert!(!format!("{key:?}{:?}", pair.private).contains("PRIVATE"));
+    }
+
+    #[test]
+    fn a_pair_that_nobody_attends_has_a_password_of_its_own() {
+        let [one, other] = [(), ()].map(|()| SigningKey::generate_unattended().unwrap());
+        assert!(one.password != other.password && one.password.expose().len() == 44);
+        let private = one.pair.private.expose().as_bytes();
+        let key = SigningKey::load(private, &one.password).unwrap();
+        let public = VerifyingKey::load(one.pair.public.as_bytes()).unwrap();
+        assert_eq!(*key.public(), public);
+        assert_eq!(
+            SigningKey::load(private, &other.password).unwrap_err(),
+            KeyError::Password
+        );
     }
 
     #[test]

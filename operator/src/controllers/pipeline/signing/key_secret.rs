@@ -1,0 +1,222 @@
+//! The Secret of a key pair: made once, and mounted by Jobs. The operator reads its metadata alone, where the public key
+//! is too: after a crash between the Secret and the Target's status, it is found there.
+//!
+//! The form is cosign's own (`cosign generate-key-pair k8s://…`), with a random password.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Resource;
+use kube::api::ObjectMeta;
+use kube::core::NamespaceResourceScope;
+use serde::{Serialize, Serializer};
+use serde_json::json;
+use solar_render::signing_key::{KeyError, SigningKey, UnattendedPair, VerifyingKey};
+
+use super::KeyPair;
+use crate::api::pipeline::ObjectKey;
+use crate::controllers::pipeline::canonical;
+use crate::controllers::pipeline::task_owner::labels;
+use crate::controllers::rendertask::{SIGN_KEY, SIGN_KEY_PASSWORD};
+
+/// The annotation with the public key.
+pub const PUBLIC_KEY_ANNOTATION: &str = "solar.opendefense.cloud/public-key";
+/// The annotation with the hash of the Target's namespace and name.
+pub const TARGET_ANNOTATION: &str = "solar.opendefense.cloud/signing-target";
+/// The public key in the Secret.
+const PUBLIC_KEY: &str = "cosign.pub";
+
+/// A Secret with a new key pair. It shows no more of itself than its name, and is written once.
+pub struct KeySecret(Secret);
+
+/// Why a Secret can't be taken for a pair of a Target.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ForeignSecret {
+    /// It was not made for it.
+    #[error("the Secret {name} is not of this Target's: it is neither used nor deleted")]
+    OtherOwner {
+        /// Its name.
+        name: String,
+    },
+    /// Its annotation has no public key.
+    #[error("the annotation {PUBLIC_KEY_ANNOTATION} of the Secret {name} is not a public key: {error}")]
+    NoKey {
+        /// Its name.
+        name: String,
+        /// What it is.
+        error: KeyError,
+    },
+}
+
+impl KeySecret {
+    /// Makes a pair of a Target, whose Secret is to have this name. It takes 32 MiB and some hundredths of a second.
+    pub fn generate(target: &ObjectKey, uid: &str, secret: &ObjectKey) -> Result<Self, KeyError> {
+        let UnattendedPair { pair, password } = SigningKey::generate_unattended()?;
+        let bytes = |text: &str| ByteString(text.as_bytes().to_vec());
+        let data = BTreeMap::from([
+            (SIGN_KEY.to_owned(), bytes(pair.private.expose())),
+            (SIGN_KEY_PASSWORD.to_owned(), bytes(password.expose())),
+            (PUBLIC_KEY.to_owned(), bytes(&pair.public)),
+        ]);
+        let annotations = BTreeMap::from([
+            (PUBLIC_KEY_ANNOTATION.to_owned(), pair.public),
+            (TARGET_ANNOTATION.to_owned(), target_hash(target)),
+        ]);
+        Ok(Self(Secret {
+            metadata: ObjectMeta {
+                namespace: Some(secret.namespace.clone()),
+                name: Some(secret.name.clone()),
+                labels: Some(labels(target, uid)),
+                annotations: Some(annotations),
+                ..ObjectMeta::default()
+            },
+            // Whoever exchanged the key would exchange what clusters are told to trust.
+            immutable: Some(true),
+            data: Some(data),
+            ..Secret::default()
+        }))
+    }
+}
+
+/// The pair with this number, by the metadata of its Secret. One that an earlier Target of the same name has left is
+/// taken over: its clusters know the key.
+pub fn pair_of(metadata: &ObjectMeta, target: &ObjectKey, number: u32) -> Result<KeyPair, ForeignSecret> {
+    let name = metadata.name.clone().unwrap_or_default();
+    let annotation = |key: &str| metadata.annotations.as_ref().and_then(|all| all.get(key));
+    if annotation(TARGET_ANNOTATION) != Some(&target_hash(target)) {
+        return Err(ForeignSecret::OtherOwner { name });
+    }
+    let public_key = annotation(PUBLIC_KEY_ANNOTATION).cloned().unwrap_or_default();
+    match VerifyingKey::load(public_key.as_bytes()) {
+        Ok(_) => Ok(KeyPair { number, public_key }),
+        Err(error) => Err(ForeignSecret::NoKey { name, error }),
+    }
+}
+
+fn target_hash(target: &ObjectKey) -> String {
+    canonical::sha256(&json!([target.namespace, target.name]))
+}
+
+impl fmt::Debug for KeySecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeySecret({:?})", self.0.metadata.name)
+    }
+}
+
+impl Serialize for KeySecret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl Resource for KeySecret {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind(dynamic: &()) -> std::borrow::Cow<'_, str> {
+        Secret::kind(dynamic)
+    }
+
+    fn group(dynamic: &()) -> std::borrow::Cow<'_, str> {
+        Secret::group(dynamic)
+    }
+
+    fn version(dynamic: &()) -> std::borrow::Cow<'_, str> {
+        Secret::version(dynamic)
+    }
+
+    fn plural(dynamic: &()) -> std::borrow::Cow<'_, str> {
+        Secret::plural(dynamic)
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.0.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.0.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::runtime::views::PartialMetadata;
+    use testbed::{Tool, run};
+
+    fn target() -> ObjectKey {
+        ObjectKey::new("tenant", "edge-".repeat(50).trim_end_matches('-'))
+    }
+
+    fn secret() -> KeySecret {
+        let key = ObjectKey::new("solar-system", "edge-cosign");
+        KeySecret::generate(&target(), "uid-1", &key).expect("a pair")
+    }
+
+    /// As the operator sees it: metadata alone, of which long texts are not kept.
+    fn read_back(secret: &KeySecret) -> ObjectMeta {
+        let json = json!({"metadata": secret.meta()}).to_string();
+        serde_json::from_str::<PartialMetadata>(&json)
+            .expect("metadata")
+            .metadata
+    }
+
+    #[test]
+    fn the_public_key_is_found_in_the_metadata_and_nothing_else_is_shown() {
+        let secret = secret();
+        let pair = pair_of(&read_back(&secret), &target(), 3).expect("a pair");
+        assert_eq!(pair.number, 3);
+        assert!(pair.public_key.starts_with("-----BEGIN PUBLIC KEY-----\n"));
+        let shown = format!("{secret:?} {:?}", secret.meta());
+        assert!(!shown.contains("PRIVATE"), "{shown}");
+        let json = serde_json::to_value(&secret).expect("JSON");
+        assert_eq!(
+            (&json["kind"], &json["immutable"]),
+            (&json!("Secret"), &json!(true))
+        );
+    }
+
+    #[test]
+    fn a_secret_of_somebody_elses_is_not_taken_over() {
+        let mut metadata = read_back(&secret());
+        let other = ObjectKey::new("tenant", "edge");
+        let error = pair_of(&metadata, &other, 1).expect_err("another Target's");
+        assert!(
+            error.to_string().contains("edge-cosign is not of this Target's"),
+            "{error}"
+        );
+        let annotations = metadata.annotations.as_mut().expect("annotations");
+        annotations.insert(PUBLIC_KEY_ANNOTATION.into(), "x".into());
+        let error = pair_of(&metadata, &target(), 1).expect_err("no key");
+        assert!(error.to_string().contains("is not a public key"), "{error}");
+        metadata.annotations = None;
+        pair_of(&metadata, &target(), 1).expect_err("nobody's");
+    }
+
+    #[test]
+    #[ignore = "needs servers or peers: .ci/test runs it"]
+    fn cosign_reads_the_pair() {
+        let secret = secret();
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str| {
+            let path = folder.path().join(name);
+            let data = secret.0.data.as_ref().expect("data");
+            fs::write(&path, &data[name].0).expect("written");
+            path
+        };
+        let password = fs::read_to_string(file(SIGN_KEY_PASSWORD)).expect("UTF-8");
+        let mut cosign = Tool::Cosign.command(folder.path());
+        cosign
+            .env("COSIGN_PASSWORD", password)
+            .args(["public-key", "--key"]);
+        let public = run(cosign.arg(file(SIGN_KEY)));
+        let pub_file = fs::read_to_string(file(PUBLIC_KEY)).expect("UTF-8");
+        assert_eq!(public.trim(), pub_file.trim());
+        let annotations = secret.meta().annotations.as_ref().expect("annotations");
+        assert_eq!(annotations[PUBLIC_KEY_ANNOTATION], pub_file);
+    }
+}
