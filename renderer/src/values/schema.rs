@@ -14,7 +14,7 @@
 //! - Of a schema that refers to itself without end Helm gives the two places.
 
 use jsonschema::error::ValidationErrorKind as Kind;
-use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError};
+use jsonschema::{PatternOptions, ReferencingError, Retrieve, Uri, ValidationError};
 use serde_json::Value as Json;
 
 use super::schema_bounds::{
@@ -433,12 +433,45 @@ fn refusal(error: &ValidationError<'_>) -> String {
         );
     }
     match error.kind() {
-        Kind::Referencing(_) => format!("values.schema.json can't be used: {text}"),
+        Kind::Referencing(error) => unresolved(error),
         _ => format!(
             "values.schema.json is not a schema: at '{}': {text}",
             error.instance_path()
         ),
     }
+}
+
+/// A reference that leads nowhere: what it names, and what to do.
+fn unresolved(error: &ReferencingError) -> String {
+    let reason = match error {
+        ReferencingError::Unretrievable { uri, source } => {
+            format!("it refers to {uri}, and {source}")
+        }
+        ReferencingError::PointerToNowhere { pointer } => {
+            format!("a `$ref` points to {pointer}, which does not exist in the schema it refers to")
+        }
+        ReferencingError::NoSuchAnchor { anchor } => {
+            format!("a `$ref` points to the anchor {anchor:?}, which no `$anchor` or `$id` defines")
+        }
+        ReferencingError::InvalidAnchor { anchor } => {
+            format!("a `$ref` points to {anchor:?}, which can't be the name of an anchor")
+        }
+        ReferencingError::InvalidPercentEncoding { pointer, .. } => {
+            format!("a `$ref` points to {pointer}, whose `%` sequences are not UTF-8")
+        }
+        ReferencingError::InvalidArrayIndex { pointer, index, .. } => {
+            format!("a `$ref` points to {pointer}, where {index:?} is not an index of a list")
+        }
+        ReferencingError::UnknownSpecification { specification } => format!(
+            "its `$schema` is {specification}, which is not a known draft (4, 6, 7, 2019-09 and 2020-12 are): name one of \
+             these, or put that schema in a folder for --schema-location"
+        ),
+        ReferencingError::CircularMetaschema { uri } => {
+            format!("its `$schema` {uri} leads back to itself")
+        }
+        ReferencingError::InvalidUri(error) => format!("a `$ref`, `$id` or `$schema` is not a URI: {error}"),
+    };
+    format!("values.schema.json can't be used: {reason}")
 }
 
 /// What was read before; nothing else is found.

@@ -181,3 +181,48 @@ fn many_patterns_that_repeat_share_a_bound() {
     let found = check(&patterns(2_000), "a: 1");
     assert!(found.iter().any(|line| line.contains("too large")), "{found:?}");
 }
+
+/// These once ended in the schema library's own text: "not present in a registry and retrieving it failed".
+#[test]
+fn a_reference_that_leads_nowhere_is_explained() {
+    let cases = [
+        (
+            r#"{"$ref":"https://example.com/x.json"}"#,
+            "it refers to https://example.com/x.json, and nothing is fetched for a schema: put what is referred to into \
+             its `$defs`, or in a folder for --schema-location",
+        ),
+        (
+            r#"{"$ref":"other.json"}"#,
+            "it refers to file:///other.json, and files are not read for a schema: put what is referred to into its `$defs`",
+        ),
+        (
+            r##"{"$ref":"#/$defs/none"}"##,
+            "a `$ref` points to /$defs/none, which does not exist in the schema it refers to",
+        ),
+        (
+            r##"{"$ref":"#none"}"##,
+            "a `$ref` points to the anchor \"none\", which no `$anchor` or `$id` defines",
+        ),
+        (
+            r##"{"$ref":"#/x/%ff"}"##,
+            "a `$ref` points to /x/%ff, whose `%` sequences are not UTF-8",
+        ),
+        (
+            r##"{"allOf":[true],"$ref":"#/allOf/x"}"##,
+            "a `$ref` points to /allOf/x, where \"x\" is not an index of a list",
+        ),
+        (
+            r#"{"$schema":"https://example.com/my"}"#,
+            "its `$schema` is https://example.com/my, which is not a known draft (4, 6, 7, 2019-09 and 2020-12 are): \
+             name one of these, or put that schema in a folder for --schema-location",
+        ),
+    ];
+    for (schema, reason) in cases {
+        let expected = format!("at '': values.schema.json can't be used: {reason}");
+        let found = check(schema, "a: 1");
+        assert!(
+            found.len() == 1 && expected.ends_with(&found[0]),
+            "{schema}\n{found:?}"
+        );
+    }
+}
