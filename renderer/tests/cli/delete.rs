@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Mutex;
 
-use testbed::{Auth, Registry, Request, Response, Server, Setup, TokenServer, forward};
+use testbed::{Registry, Request, Response, Server, Setup, forward};
 
-use crate::{Run, command};
+use crate::{Run, command, with_each_authentication};
 
 fn delete(references: &[&str], rest: &[&str]) -> Run {
     let mut delete = command();
@@ -161,27 +161,17 @@ fn another_digest_than_the_expected_one_and_a_dry_run_delete_nothing() {
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn credentials_are_those_of_a_push() {
-    let tokens = TokenServer::start("me", "hunter2", "", 300);
-    let basic = Auth::Basic {
-        username: "me",
-        password: "hunter2",
-    };
-    for auth in [basic, Auth::Token(&tokens)] {
-        let registry = Registry::with(&Setup {
-            auth,
-            ..Setup::default()
-        });
+    with_each_authentication(|registry, user| {
         let (folder, host) = (tempfile::tempdir().unwrap(), registry.host());
-        let user = ["--username", "me", "--password", "hunter2"];
-        push(folder.path(), host, "1.0.0", &[], &user);
+        push(folder.path(), host, "1.0.0", &[], user);
         let reference = format!("oci://{host}/charts/demo:1.0.0");
         let without = delete(&[&reference], &[]);
         assert_eq!(without.code, 4, "{}", without.stderr);
         assert_eq!(without.json()["error"]["class"], "auth");
-        let with = delete(&[&reference], &user);
+        let with = delete(&[&reference], user);
         assert_eq!(with.code, 0, "{}", with.stderr);
         assert_eq!(with.json()["outcome"], "deleted");
-    }
+    });
 }
 
 /// A registry with one manifest at the tags; `deletes` answers what deletes.

@@ -58,6 +58,8 @@ mod template;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use testbed::{Auth, Registry, Setup, TokenServer};
+
 /// The binary.
 pub(crate) fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_solar-render"))
@@ -110,6 +112,26 @@ impl From<Output> for Run {
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }
+    }
+}
+
+/// Runs a test against a registry with Basic authentication, and against one with a token server. It gets the flags
+/// with the credentials.
+pub(crate) fn with_each_authentication(test: impl Fn(&Registry, &[&str; 4])) {
+    let tokens = TokenServer::start("me", "hunter2", "refresh", 300);
+    let basic = Auth::Basic {
+        username: "me",
+        password: "hunter2",
+    };
+    for auth in [basic, Auth::Token(&tokens)] {
+        let setup = Setup {
+            auth,
+            ..Setup::default()
+        };
+        test(
+            &Registry::with(&setup),
+            &["--username", "me", "--password", "hunter2"],
+        );
     }
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use testbed::{Answer, Auth, Registry, Response, Server, Setup, TokenServer, forward};
+use testbed::{Answer, Registry, Response, Server, forward};
 
-use crate::{Run, command, testdata, tree};
+use crate::{Run, command, testdata, tree, with_each_authentication};
 
 /// `charts/cN`, and things that are no charts.
 pub(crate) fn write_charts(folder: &Path, count: usize, version: &str) {
@@ -110,24 +110,14 @@ fn unchanged_charts_take_one_head_each_and_changed_ones_are_pushed() {
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn with_credentials_unchanged_charts_are_asked_for_once_too() {
-    let tokens = TokenServer::start("me", "hunter2", "refresh", 300);
-    let basic = Auth::Basic {
-        username: "me",
-        password: "hunter2",
-    };
-    for auth in [basic, Auth::Token(&tokens)] {
-        let registry = Registry::with(&Setup {
-            auth,
-            ..Setup::default()
-        });
+    with_each_authentication(|registry, user| {
         let folder = tempfile::tempdir().unwrap();
-        let server = counting(&registry);
+        let server = counting(registry);
         let target = format!("oci://{}/all", server.host());
         write_charts(folder.path(), 30, "1.0.0");
-        let user = ["--username", "me", "--password", "hunter2"];
-        assert_eq!(publish(folder.path(), &target, &user).code, 0);
+        assert_eq!(publish(folder.path(), &target, user).code, 0);
         let before = server.requests().len();
-        let again = publish(folder.path(), &target, &user);
+        let again = publish(folder.path(), &target, user);
         assert_eq!(
             (again.code, again.stdout.matches("unchanged").count()),
             (0, 30),
@@ -142,7 +132,7 @@ fn with_credentials_unchanged_charts_are_asked_for_once_too() {
         write_charts(folder.path(), 1, "2.0.0");
         let anonymous = publish(folder.path(), &target, &[]);
         assert_eq!(anonymous.code, 4, "{}", anonymous.stdout);
-    }
+    });
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn untar_gives_the_folder_that_helm_gives() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn every_kind_of_registry_and_a_layout_give_the_same_bytes() {
+fn every_kind_of_registry_gives_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let archive = package(folder.path());
     let tokens = TokenServer::start("me", "hunter2", "refresh", 300);
@@ -203,6 +203,12 @@ fn every_kind_of_registry_and_a_layout_give_the_same_bytes() {
             );
         }
     }
+}
+
+#[test]
+fn a_layout_gives_the_same_bytes_and_says_what_it_has_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = package(folder.path());
     let layout = format!("oci-layout:{}", folder.path().join("layout").display());
     assert_eq!(Run::of(command().arg("push").arg(&archive).arg(&layout)).code, 0);
     let (into, from) = (folder.path().join("from-layout"), format!("{layout}/demo"));

@@ -92,19 +92,17 @@ fn good() -> Vec<u8> {
     )])
 }
 
-#[test]
-fn a_registry_that_lies_is_refused_with_its_lie_and_nothing_is_left() {
-    type Lie = Box<dyn Fn(&Request, bool) -> Option<Answer> + Send + Sync>;
-    let good = good();
-    let size = good.len();
+/// Answers instead of the registry, and is told whether the layer is asked for.
+type Lie = Box<dyn Fn(&Request, bool) -> Option<Answer> + Send + Sync>;
+/// A lie, then the exit code, the class and a part of the message that it leads to.
+type Case = (Lie, i32, &'static str, &'static str);
+
+fn lies_about_the_layer() -> Vec<Case> {
     let on_layer = |answer: fn(Vec<u8>) -> Answer| -> Lie {
-        let bytes = self::good();
+        let bytes = good();
         Box::new(move |_, layer| layer.then(|| answer(bytes.clone())))
     };
-    let on_manifest = |answer: fn() -> Answer| -> Lie {
-        Box::new(move |request, _| request.path().contains("/manifests/").then(answer))
-    };
-    let table: Vec<(Lie, i32, &str, &str)> = vec![
+    vec![
         (
             on_layer(|mut bytes| {
                 bytes[20] ^= 1;
@@ -153,6 +151,14 @@ fn a_registry_that_lies_is_refused_with_its_lie_and_nothing_is_left() {
             "protocol",
             "ftp",
         ),
+    ]
+}
+
+fn lies_about_the_manifest() -> Vec<Case> {
+    let on_manifest = |answer: fn() -> Answer| -> Lie {
+        Box::new(move |request, _| request.path().contains("/manifests/").then(answer))
+    };
+    vec![
         (
             on_manifest(|| Response::status(200).body("{}").into()),
             1,
@@ -199,8 +205,17 @@ fn a_registry_that_lies_is_refused_with_its_lie_and_nothing_is_left() {
             "refused",
             "404",
         ),
-    ];
-    for (number, (lie, code, class, words)) in table.into_iter().enumerate() {
+    ]
+}
+
+#[test]
+fn a_registry_that_lies_is_refused_with_its_lie_and_nothing_is_left() {
+    let good = good();
+    let size = good.len();
+    let table = lies_about_the_layer()
+        .into_iter()
+        .chain(lies_about_the_manifest());
+    for (number, (lie, code, class, words)) in table.enumerate() {
         let server = serve(CONFIG, &good, lie);
         let folder = tempfile::tempdir().unwrap();
         let reference = format!("oci://{}/demo:1.0.0", server.host());
@@ -220,8 +235,11 @@ fn a_registry_that_lies_is_refused_with_its_lie_and_nothing_is_left() {
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{number}");
         }
     }
-    // By digest the manifest itself is held to it.
-    let server = serve(CONFIG, &good, |_, _| None);
+}
+
+#[test]
+fn a_manifest_of_another_digest_than_the_expected_one_is_refused() {
+    let server = serve(CONFIG, &good(), |_, _| None);
     let other = format!("oci://{}/demo@{}", server.host(), sha256(b"x"));
     let run = pull(&other, Path::new("/nonexistent"), &[]);
     assert!(

@@ -147,10 +147,9 @@ fn a_layout_that_is_not_there_is_said_to_be_missing() {
 fn a_conflict_at_another_tag_names_that_tag() {
     let (registry, folder) = (Registry::start(), tempfile::tempdir().unwrap());
     let target = format!("oci://{}/charts", registry.host());
-    chart(folder.path(), "app", "1.0.0", "one");
-    let first = run(
-        folder.path(),
-        &[
+    let push = |version, salt| {
+        chart(folder.path(), "app", version, salt);
+        let words = [
             "push",
             "app",
             &target,
@@ -159,23 +158,11 @@ fn a_conflict_at_another_tag_names_that_tag() {
             "latest",
             "-o",
             "json",
-        ],
-    )
-    .json();
-    chart(folder.path(), "app", "2.0.0", "two");
-    let second = run(
-        folder.path(),
-        &[
-            "push",
-            "app",
-            &target,
-            "--plain-http",
-            "--tag",
-            "latest",
-            "-o",
-            "json",
-        ],
-    );
+        ];
+        run(folder.path(), &words)
+    };
+    let first = push("1.0.0", "one").json();
+    let second = push("2.0.0", "two");
     assert_eq!(second.code, 3);
     let second = second.json();
     assert_eq!(second["existingDigest"], first["digest"]);
