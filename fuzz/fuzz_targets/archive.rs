@@ -1,4 +1,4 @@
-//! Archives from strangers: `cargo +nightly fuzz run archive`, in `renderer/`.
+//! Archives from strangers: `cargo +nightly fuzz run archive`, in `fuzz/`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Everything that reads a text: `cargo +nightly fuzz run text`, in `renderer/`.
+//! Everything that reads a text: `cargo +nightly fuzz run text`, in `fuzz/`.
 //!
 //! No text may panic, and what is read as YAML must be written and read back the same.
 #![no_main]

@@ -283,7 +283,9 @@ fn is_tls_only(detail: &str) -> bool {
 
 fn link_hint(link: Link) -> Option<&'static str> {
     match link {
-        Link::NoIdentity => Some("the registry wants a client certificate: `--cert-file` and `--key-file`"),
+        Link::NoIdentity => {
+            Some("the registry requires a client certificate: `--cert-file` and `--key-file`")
+        }
         Link::Untrusted => {
             Some("if the registry has a private CA, give its certificate with `--ca-file` (or SSL_CERT_FILE)")
         }

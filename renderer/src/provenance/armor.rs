@@ -10,7 +10,7 @@ const MESSAGE: &str = "-----BEGIN PGP SIGNED MESSAGE-----";
 const SIGNATURE: &str = "-----BEGIN PGP SIGNATURE-----";
 const END: &str = "-----END PGP SIGNATURE-----";
 
-/// Reads a clear-signed message: what is outside of it was signed by nobody, and is left out. `Err` says what is
+/// Reads a clear-signed message: what is outside of it is not signed, and is left out. `Err` says what is
 /// wrong with it.
 pub(super) fn clear_signed(text: &str) -> Result<CleartextSignedMessage, String> {
     let start = line(text, MESSAGE).ok_or_else(|| format!("it has no line {MESSAGE:?}"))?;

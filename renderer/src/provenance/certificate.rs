@@ -179,7 +179,7 @@ impl Certificate {
         let newest = newest.ok_or("its subkey is not signed by its primary key")?;
         not_expired(key, newest, now)?;
         allowed(may_sign(newest, false))?;
-        // Else anyone could take another's subkey for his own.
+        // Else a key could claim another one's subkey.
         let back = newest.embedded_signature().filter(|back| {
             fits(back, key, now, |back| {
                 back.verify_primary_key_binding(key, primary)

@@ -96,7 +96,7 @@ pub fn load_keyring(path: &Path) -> Result<Keyring> {
     })
 }
 
-/// There is no provenance file where one is wanted.
+/// There is no provenance file where one is required.
 pub fn missing(place: &str) -> Diagnostic {
     Diagnostic::error(Class::Signature, format!("{place} has no provenance file"))
         .note("without it nobody has signed the archive")

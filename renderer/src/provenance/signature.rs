@@ -33,7 +33,7 @@ pub(super) fn issuer(signature: &Signature) -> Option<&[u8]> {
         .filter(|issuer| issuer.len() >= 8)
 }
 
-/// Whether the key may have made it. One that names nobody may be anyone's.
+/// Whether the key may have made it. One without an issuer may be of any key.
 pub(super) fn is_by(signature: &Signature, key: &PublicKey) -> bool {
     issuer(signature).is_none_or(|issuer| key.fingerprint().as_bytes().ends_with(issuer))
 }

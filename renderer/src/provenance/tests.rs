@@ -1,4 +1,4 @@
-//! Against what Helm says of the same files, and against files that nobody writes.
+//! Against Helm's results for the same files, and against files that no program writes.
 
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};

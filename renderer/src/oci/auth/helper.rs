@@ -214,7 +214,7 @@ fn converse(child: &mut Child, words: &[u8], limit: Duration) -> Result<(ExitSta
         speak(&mut input, &mut words);
         listen(&mut output, &mut bytes).map_err(said)?;
         if bytes.len() > MAX_OUTPUT {
-            return Err("says too much".to_owned());
+            return Err("its answer is too long".to_owned());
         }
         if let Some(status) = status {
             return Ok((status, bytes));

@@ -63,7 +63,7 @@ impl BlobCache {
         if let Some(dir) = world.env(VARIABLE) {
             return (dir != "off").then(|| Self::at(dir.into()));
         }
-        // The specification of the base directories wants relative ones ignored.
+        // The XDG base directory specification has relative ones ignored.
         let absolute = |dir: &PathBuf| dir.is_absolute();
         let base = world.env("XDG_CACHE_HOME").map(PathBuf::from).filter(absolute);
         let base = base.or_else(|| Some(world.home().filter(absolute)?.join(".cache")))?;

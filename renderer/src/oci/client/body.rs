@@ -129,7 +129,7 @@ struct ChannelWriter {
     sender: mpsc::Sender<Result<Bytes, io::Error>>,
     buffer: Vec<u8>,
     left: u64,
-    /// Nobody wants the rest.
+    /// The receiver is gone: the rest is not sent.
     hung_up: bool,
 }
 

@@ -32,8 +32,7 @@ struct TagPage {
 }
 
 impl Client<'_> {
-    /// Asks the registry whether we may come in (`GET /v2/`), and says whether it wanted to know
-    /// who we are.
+    /// Whether the registry accepts the credentials (`GET /v2/`); gives back whether it asked for any.
     pub(in crate::oci) async fn ping(&self) -> Result<bool, ClientError> {
         self.persistently(async || {
             let reply = self.exchange(&Call::new(Method::GET, self.base.clone())).await?;

@@ -69,7 +69,7 @@ pub enum TlsError {
     Setup(String),
 }
 
-/// Settings that trust nobody: for plain HTTP, where they are never used.
+/// Settings that trust no certificate: for plain HTTP, where they are never used.
 pub(in crate::oci) fn unused() -> Result<ClientConfig, TlsError> {
     Ok(builder()?
         .with_root_certificates(RootCertStore::empty())
@@ -131,7 +131,7 @@ fn builder() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier
 }
 
 fn roots(options: &TlsOptions, world: &dyn World) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    // Certificates that the system holds and rustls can't parse are nobody's fault here.
+    // Certificates of the system that rustls can't parse are left out.
     let mut all = rustls_native_certs::load_native_certs().certs;
     let file = world.env("SSL_CERT_FILE").map(PathBuf::from);
     let dirs = world.env("SSL_CERT_DIR").unwrap_or_default();

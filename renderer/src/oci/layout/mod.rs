@@ -59,7 +59,7 @@ pub enum LayoutError {
         /// `the tag 1.0.0`
         what: String,
     },
-    /// A file that is there is not what the specification wants. It was left as it is.
+    /// A file that is there is not as the specification has it. It was left as it is.
     #[error("{} is not part of an OCI image layout: {reason}", .path.display())]
     Foreign {
         /// The file.

@@ -277,7 +277,7 @@ pub struct Vouched {
 /// about that archive; the archive itself is not fetched. Blocks until it is done.
 ///
 /// # Errors
-/// As [`pull`]; class [`Class::Signature`] when nobody signed.
+/// As [`pull`]; class [`Class::Signature`] when there is no signature.
 pub fn verify_provenance(
     locator: &Locator,
     keyring: &Arc<Keyring>,

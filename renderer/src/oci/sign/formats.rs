@@ -128,7 +128,10 @@ pub(in crate::oci) fn check_bundle(bytes: &[u8], digest: &Digest, key: &Verifyin
         return Err(format!("it signs a statement of the type {:?}", statement.kind));
     }
     if statement.predicate_type != PREDICATE {
-        return Err(format!("it says something else: {:?}", statement.predicate_type));
+        return Err(format!(
+            "its statement is of another type: {:?}",
+            statement.predicate_type
+        ));
     }
     let about = |one: &StatementSubject| one.digest.get("sha256").is_some_and(|hex| hex == digest.hex());
     if statement.subject.iter().any(about) {
@@ -153,7 +156,7 @@ pub(in crate::oci) fn check_simple(
     let text = |path: &str| payload.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let kind = text("/critical/type");
     if kind != SIMPLE_KIND {
-        return Err(format!("it says something else: {kind:?}"));
+        return Err(format!("its payload is of another type: {kind:?}"));
     }
     if text("/critical/image/docker-manifest-digest") == digest.as_str() {
         Ok(())
@@ -215,7 +218,7 @@ mod tests {
         let table = [
             (
                 enveloped(&statement(STATEMENT, "https://spdx.dev/Document"), PAYLOAD_TYPE),
-                "something else",
+                "of another type",
             ),
             (
                 enveloped(&statement("x", PREDICATE), PAYLOAD_TYPE),
@@ -254,6 +257,6 @@ mod tests {
             .into_bytes();
         let signature = BASE64.encode(key.sign(&other).unwrap());
         let found = check_simple(&other, &signature, &digest(1), key.public()).unwrap_err();
-        assert!(found.contains("something else"), "{found}");
+        assert!(found.contains("of another type"), "{found}");
     }
 }
