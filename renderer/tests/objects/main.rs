@@ -9,6 +9,7 @@
 )]
 
 mod expected;
+mod flux;
 mod generate;
 mod table;
 mod verify;

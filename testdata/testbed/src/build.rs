@@ -39,6 +39,41 @@ pub(crate) const ETCD: Wrapped = Wrapped {
     flags: "-s -w",
 };
 
+/// Flux's source-controller: the newest version that Go 1.26 takes. Only its CRDs: the program doesn't build where its
+/// module `github.com/fluxcd/pkg/artifact` is not to be had.
+const SOURCE_CONTROLLER: (&str, &str) = ("github.com/fluxcd/source-controller", "v1.9.6");
+/// Names a file with the CRDs, for machines without Go.
+const SOURCE_CONTROLLER_CRDS: &str = "TESTBED_SOURCE_CONTROLLER_CRDS";
+
+/// The CRDs of Flux's source-controller, as its module has them.
+///
+/// # Panics
+/// When they can't be had.
+pub fn source_controller_crds() -> String {
+    if let Some(path) = std::env::var_os(SOURCE_CONTROLLER_CRDS).filter(|path| !path.is_empty()) {
+        return fs::read_to_string(path).unwrap();
+    }
+    let (module, version) = SOURCE_CONTROLLER;
+    let name = "source-controller-crds";
+    let path = once(name, version, name, |fresh| {
+        let mut download = Command::new("go");
+        download.args(["mod", "download", "-json", &format!("{module}@{version}")]);
+        let answer: serde_json::Value = serde_json::from_str(&run(download.current_dir(fresh))).unwrap();
+        let folder = Path::new(answer["Dir"].as_str().unwrap()).join("config/crd/bases");
+        let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        paths.sort();
+        let texts: Vec<String> = paths
+            .iter()
+            .map(|path| fs::read_to_string(path).unwrap())
+            .collect();
+        fs::write(fresh.join(name), texts.join("\n---\n")).unwrap();
+    });
+    fs::read_to_string(path).unwrap()
+}
+
 /// `go install`.
 pub(crate) fn install(program: &str, module: &str) -> PathBuf {
     let version = module.rsplit('@').next().unwrap();

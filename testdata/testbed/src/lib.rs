@@ -7,6 +7,7 @@
 //! - [`TokenServer`]: issues the tokens that a registry with token auth asks for
 //! - [`Authority`]: a certificate authority with a server and a client certificate
 //! - [`Cluster`]: Kubernetes' control plane, for tests that need its API and its controllers
+//! - [`source_controller_crds`]: the kinds of Flux's that our charts have objects of
 //! - [`Port`]: a free port for a program that has to be told one
 //! - [`Node`]: a control plane with a kubelet and containerd, whose pods really run
 //!
@@ -36,6 +37,7 @@ mod token;
 mod tool;
 
 pub use authority::{Authority, Identity};
+pub use build::source_controller_crds;
 pub use cluster::{Cluster, ClusterSetup};
 pub use image::Image;
 pub use network::Network;
