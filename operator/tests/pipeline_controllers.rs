@@ -266,12 +266,15 @@ fn it_may_write_bindings_and_statuses_and_nothing_else() {
         "watch referencegrants",
         "create releasebindings",
         "delete releasebindings",
+        "patch targets",
+        "create rendertasks",
+        "delete rendertasks",
     ] {
         assert!(may(what), "{what}");
     }
     for what in [
         "create targets",
-        "patch targets",
+        "delete targets",
         "delete releases",
         "patch releases",
         "create referencegrants",

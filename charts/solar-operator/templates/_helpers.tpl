@@ -104,12 +104,20 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
     - targets
   verbs: [get, list, watch]
 - apiGroups: [solar.opendefense.cloud]
-  resources: [profiles/status, registrybindings/status, releasebindings/status, releases/status]
+  resources: [profiles/status, registrybindings/status, releasebindings/status, releases/status, targets/status]
   verbs: [patch]
+# For the finalizer behind which a Target's RenderTasks are deleted.
+- apiGroups: [solar.opendefense.cloud]
+  resources: [targets]
+  verbs: [patch]
+# A Target's charts are rendered by RenderTasks in its Registry's namespace.
+- apiGroups: [solar.opendefense.cloud]
+  resources: [rendertasks]
+  verbs: [create, delete]
 # A Profile owns a ReleaseBinding for each Target that it matches.
 - apiGroups: [solar.opendefense.cloud]
   resources: [releasebindings]
-  verbs: [create, patch, delete]
+  verbs: [create, delete]
 - apiGroups: [solar.opendefense.cloud]
   resources: [profiles/finalizers]
   verbs: [update]

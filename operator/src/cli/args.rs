@@ -168,9 +168,13 @@ pub(super) struct Run {
     #[arg(long, env = "SOLAR_OPERATOR_REQUIRE_REGISTRY_HOST", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set, help_heading = "Jobs")]
     pub(super) require_registry_host: bool,
 
-    /// Reconcile Releases, ReleaseBindings, RegistryBindings and Profiles; their CRDs must be installed
+    /// Reconcile Targets, Releases, Profiles and the other kinds of the pipeline; their CRDs must be installed
     #[arg(long, env = "SOLAR_OPERATOR_PIPELINE", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set)]
     pub(super) pipeline: bool,
+    /// Refuse a Release with a resource of a host that no RegistryBinding of its Target is for, instead of pulling it
+    /// anonymously
+    #[arg(long, env = "SOLAR_OPERATOR_REGISTRY_BINDING_STRICT", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set)]
+    pub(super) registry_binding_strict: bool,
 
     /// Only reconcile RenderTasks in these namespaces
     #[arg(

@@ -8,6 +8,7 @@ use solar_render::diag::{Class, Diagnostic, Diagnostics};
 
 use super::args::Run;
 use super::quantity;
+use crate::controllers::pipeline::controllers::PipelineSettings;
 use crate::controllers::rendertask::Settings;
 use crate::jobs::JobSettings;
 use crate::names::{is_name, is_namespace};
@@ -36,8 +37,8 @@ pub(super) struct Environment {
 pub(super) struct OperatorSettings {
     /// Of the controllers of tasks.
     pub(super) tasks: Settings,
-    /// Whether the pipeline's controllers run.
-    pub(super) pipeline: bool,
+    /// How the pipeline's controllers decide, if they run.
+    pub(super) pipeline: Option<PipelineSettings>,
     /// Of the process.
     pub(super) run: RunSettings,
 }
@@ -88,7 +89,9 @@ pub(super) fn settings(args: &Run, around: &Environment) -> Result<OperatorSetti
         checker.problems,
         OperatorSettings {
             tasks,
-            pipeline: args.pipeline,
+            pipeline: args.pipeline.then_some(PipelineSettings {
+                is_registry_binding_strict: args.registry_binding_strict,
+            }),
             run,
         },
     )

@@ -5,11 +5,16 @@ pub mod rendertask;
 
 use crate::jobs::tracker::{JobTracker, Jobs, Pods};
 use crate::runtime::{Controllers, Cx};
-use pipeline::controllers as pipeline_controllers;
+use pipeline::controllers::{self as pipeline_controllers, PipelineSettings};
 use rendertask::{ClusterRenderTasks, Context, RenderTasks, Settings, TaskMetrics};
 
 /// All controllers, as they begin when this process becomes leader; those of the pipeline when it is switched on.
-pub fn all(cx: &Cx, settings: &Settings, with_pipeline: bool, tasks: &TaskMetrics) -> Controllers {
+pub fn all(
+    cx: &Cx,
+    settings: &Settings,
+    pipeline: Option<PipelineSettings>,
+    tasks: &TaskMetrics,
+) -> Controllers {
     let owners = [RenderTasks::JOBS, ClusterRenderTasks::JOBS];
     let namespace = &settings.job.job_namespace;
     let jobs = JobTracker::new(cx, &owners, namespace, settings.max_concurrent_jobs);
@@ -19,9 +24,8 @@ pub fn all(cx: &Cx, settings: &Settings, with_pipeline: bool, tasks: &TaskMetric
         .kind(ClusterRenderTasks::new(&context))
         .dependent(Jobs(jobs.clone()))
         .dependent(Pods(jobs));
-    if with_pipeline {
-        pipeline_controllers::add(controllers)
-    } else {
-        controllers
+    match pipeline {
+        Some(settings) => pipeline_controllers::add(controllers, settings),
+        None => controllers,
     }
 }

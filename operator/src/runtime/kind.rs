@@ -18,6 +18,12 @@ pub trait Watched: Send + Sync + 'static {
     const LABELS: bool = false;
     /// What is decoded and kept of them beside metadata.
     type View: View;
+
+    /// Whether a change of one concerns objects of other kinds, which are then reconciled.
+    fn concerns_others(before: &Object<Self::View>, after: &Object<Self::View>) -> bool {
+        let _ = (before, after);
+        true
+    }
 }
 
 /// A kind that is reconciled: the primary of a controller.

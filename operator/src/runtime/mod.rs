@@ -31,6 +31,7 @@ mod controllers;
 mod cx;
 mod error;
 pub mod events;
+pub mod finalizers;
 mod health;
 mod http;
 pub mod key;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::cx::Cx;
-use super::key::Key;
+use super::key::{Key, KindId};
 use super::views::PartialMetadata;
 use crate::api::GROUP;
 use crate::names::MANAGER;
@@ -73,6 +73,24 @@ where
     Ok(made.metadata)
 }
 
+/// Makes an object of a kind that the runtime knows, and gives back its metadata.
+pub async fn create_object(
+    cx: &Cx,
+    kind: KindId,
+    namespace: &str,
+    object: &impl Serialize,
+) -> Result<ObjectMeta, kube::Error> {
+    let made = create_at(
+        cx,
+        PartialMetadata::url_path(&kind, Some(namespace)),
+        object,
+        &post(),
+    )
+    .await?;
+    let PartialMetadata { metadata, .. } = made;
+    Ok(metadata)
+}
+
 /// Makes an object, and gives back a view of it.
 pub async fn create_as<K, V>(
     cx: &Cx,
@@ -84,8 +102,17 @@ where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Serialize,
     V: DeserializeOwned,
 {
+    create_at(cx, K::url_path(&(), Some(namespace)), object, params).await
+}
+
+async fn create_at<V: DeserializeOwned>(
+    cx: &Cx,
+    path: String,
+    object: &impl Serialize,
+    params: &PostParams,
+) -> Result<V, kube::Error> {
     let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
-    let request = Request::new(K::url_path(&(), Some(namespace))).create(params, body);
+    let request = Request::new(path).create(params, body);
     cx.client()
         .request(request.map_err(kube::Error::BuildRequest)?)
         .await
@@ -96,6 +123,16 @@ pub async fn delete<K>(cx: &Cx, namespace: &str, name: &str, uid: &str) -> Resul
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
+    delete_at(cx, K::url_path(&(), Some(namespace)), name, uid).await
+}
+
+/// Deletes the object of a key and a UID, as [`delete`] does.
+pub async fn delete_object(cx: &Cx, key: &Key, uid: &str) -> Result<bool, kube::Error> {
+    let path = PartialMetadata::url_path(&key.kind, Some(&key.namespace));
+    delete_at(cx, path, &key.name, uid).await
+}
+
+async fn delete_at(cx: &Cx, path: String, name: &str, uid: &str) -> Result<bool, kube::Error> {
     let params = DeleteParams {
         propagation_policy: Some(PropagationPolicy::Background),
         preconditions: Some(Preconditions {
@@ -104,7 +141,7 @@ where
         }),
         ..Default::default()
     };
-    let request = Request::new(K::url_path(&(), Some(namespace))).delete(name, &params);
+    let request = Request::new(path).delete(name, &params);
     let request = request.map_err(kube::Error::BuildRequest)?;
     match cx.client().request::<IgnoredAny>(request).await {
         Ok(_) => Ok(true),

@@ -73,6 +73,11 @@ impl<W: Watched> Filler<W> {
 
     /// By the object before and after: what it no longer refers to is woken, too.
     fn wake(&self, change: &Replaced<W::View>) {
+        if let (Some(old), Some(new)) = (&change.old, &change.new)
+            && !W::concerns_others(old, new)
+        {
+            return;
+        }
         for key in self.store.woken(change, self.cx.stores()) {
             if self.cx.reconciles(&key) {
                 self.cx.wake(key);

@@ -1,4 +1,4 @@
-//! Writes pods' ends into their status.
+//! Writes pods' ends into their status, with what a registry would have said.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
@@ -20,10 +20,13 @@ use super::{client, digest_of};
 
 /// How many pods are ended at the same time.
 const PARALLEL: usize = 64;
+/// How long a pod that is held waits before it looks again.
+const HELD: Duration = Duration::from_millis(50);
 
-/// Ends every pod of a Job of the operator's well, as soon as it is there or a little later.
+/// Ends every pod of a Job of the operator's, as soon as it is there or a little later: well, unless it was told
+/// otherwise, or another chart is at the tag.
 pub struct Kubelet {
-    pushed: Arc<Mutex<BTreeMap<String, usize>>>,
+    registry: Arc<Mutex<FakeRegistry>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -31,16 +34,16 @@ pub struct Kubelet {
 impl Kubelet {
     /// Begins, in a thread of its own. `spread`: pods take up to so long, each its own time.
     pub fn start(kubeconfig: &Path, spread: Duration) -> Self {
-        let pushed = Arc::new(Mutex::new(BTreeMap::new()));
+        let registry = Arc::new(Mutex::new(FakeRegistry::default()));
         let (stop, stopped) = oneshot::channel();
-        let (kubeconfig, counted) = (kubeconfig.to_owned(), Arc::clone(&pushed));
+        let (kubeconfig, asked) = (kubeconfig.to_owned(), Arc::clone(&registry));
         let thread = std::thread::spawn(move || {
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-            let work = async { end_pods(&kubeconfig, spread, &counted).await };
+            let work = async { end_pods(&kubeconfig, spread, &asked).await };
             runtime.block_on(future::select(pin!(work), stopped));
         });
         Self {
-            pushed,
+            registry,
             stop: Some(stop),
             thread: Some(thread),
         }
@@ -48,7 +51,75 @@ impl Kubelet {
 
     /// How many pods have ended for each place that was pushed to.
     pub fn pushed(&self) -> BTreeMap<String, usize> {
-        self.pushed.lock().unwrap().clone()
+        self.registry.lock().unwrap().pushed.clone()
+    }
+
+    /// Those that push to a place with this in its URL end with `refused`, or run on without an end, until
+    /// [`Kubelet::accept`].
+    pub fn refuse(&self, part: &str, refusal: Refusal) {
+        let mut registry = self.registry.lock().unwrap();
+        registry.refusals.insert(part.to_owned(), refusal);
+    }
+
+    /// They end well again.
+    pub fn accept(&self, part: &str) {
+        self.registry.lock().unwrap().refusals.remove(part);
+    }
+}
+
+/// What pods meet in place of a registry.
+#[derive(Default)]
+struct FakeRegistry {
+    /// How many pods have ended well for each place.
+    pushed: BTreeMap<String, usize>,
+    /// The config that the chart at each place was made from.
+    charts: BTreeMap<String, String>,
+    /// Parts of URLs.
+    refusals: BTreeMap<String, Refusal>,
+}
+
+/// What happens to a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The registry refuses the credentials: no other pod is tried.
+    Credentials,
+    /// It takes its time.
+    Hold,
+}
+
+/// How a pod ends.
+enum End {
+    Pushed,
+    Failed { exit_code: i32, class: &'static str },
+    Running,
+}
+
+impl FakeRegistry {
+    /// What a push of a chart to a place comes to, by the chart's config.
+    fn push(&mut self, url: &str, config: &str) -> End {
+        let refusal = self.refusals.iter().find(|(part, _)| url.contains(*part));
+        match refusal {
+            Some((_, Refusal::Hold)) => return End::Running,
+            Some((_, Refusal::Credentials)) => {
+                return End::Failed {
+                    exit_code: 4,
+                    class: "auth",
+                };
+            }
+            None => {}
+        }
+        let there = self
+            .charts
+            .entry(url.to_owned())
+            .or_insert_with(|| config.to_owned());
+        if there == config {
+            End::Pushed
+        } else {
+            End::Failed {
+                exit_code: 3,
+                class: "conflict",
+            }
+        }
     }
 }
 
@@ -59,7 +130,7 @@ impl Drop for Kubelet {
     }
 }
 
-async fn end_pods(kubeconfig: &Path, spread: Duration, pushed: &Mutex<BTreeMap<String, usize>>) {
+async fn end_pods(kubeconfig: &Path, spread: Duration, registry: &Mutex<FakeRegistry>) {
     let client = client(kubeconfig).await;
     let managed = watcher::Config::default().labels("app.kubernetes.io/managed-by=solar-operator");
     let pods = watcher(Api::<Pod>::all(client.clone()), managed)
@@ -70,25 +141,24 @@ async fn end_pods(kubeconfig: &Path, spread: Duration, pushed: &Mutex<BTreeMap<S
         let api = Api::<Pod>::namespaced(client.clone(), &pod.namespace().unwrap());
         async move {
             let url = place(&pod);
-            let digest = digest_of(&url);
             // Some of the digest for a number that is the same in each run.
-            let part = u32::from_str_radix(&digest[7..11], 16).unwrap();
+            let part = u32::from_str_radix(&digest_of(&url)[7..11], 16).unwrap();
             tokio::time::sleep(spread * part / 0x1_0000).await;
-            let message =
-                json!({"schema": 1, "outcome": "created", "reference": url, "digest": digest, "size": 512});
-            let status = json!({"status": {
-                "phase": "Succeeded",
-                "containerStatuses": [{
-                    "name": "renderer", "image": "x", "imageID": "", "ready": false, "restartCount": 0,
-                    "state": {"terminated": {"exitCode": 0, "message": message.to_string()}},
-                }],
-            }});
+            let config = environment(&pod, "SOLAR_CONFIG_SHA256");
+            let end = loop {
+                match registry.lock().unwrap().push(&url, &config) {
+                    End::Running => {}
+                    end => break end,
+                }
+                tokio::time::sleep(HELD).await;
+            };
+            let (status, is_pushed) = ended(&url, &end);
             let patched = api
                 .patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Merge(status))
                 .await;
-            // A pod whose Job was deleted meanwhile is gone, and has pushed nothing.
-            if patched.is_ok() {
-                *pushed.lock().unwrap().entry(url).or_default() += 1;
+            // A pod whose Job was deleted meanwhile is gone.
+            if patched.is_ok() && is_pushed {
+                *registry.lock().unwrap().pushed.entry(url).or_default() += 1;
             }
         }
     };
@@ -97,6 +167,29 @@ async fn end_pods(kubeconfig: &Path, spread: Duration, pushed: &Mutex<BTreeMap<S
         .buffer_unordered(PARALLEL)
         .for_each(future::ready)
         .await;
+}
+
+/// The status of a pod that has ended so, and whether it has pushed.
+fn ended(url: &str, end: &End) -> (Value, bool) {
+    let (exit_code, message) = match end {
+        End::Failed { exit_code, class } => {
+            let error =
+                json!({"class": class, "transient": false, "message": format!("the registry says {class}")});
+            (*exit_code, json!({"schema": 1, "error": error}))
+        }
+        _ => (
+            0,
+            json!({"schema": 1, "outcome": "created", "reference": url, "digest": digest_of(url), "size": 512}),
+        ),
+    };
+    let status = json!({"status": {
+        "phase": if exit_code == 0 { "Succeeded" } else { "Failed" },
+        "containerStatuses": [{
+            "name": "renderer", "image": "x", "imageID": "", "ready": false, "restartCount": 0,
+            "state": {"terminated": {"exitCode": exit_code, "message": message.to_string()}},
+        }],
+    }});
+    (status, exit_code == 0)
 }
 
 /// Whether the pod has just been made: it isn't being deleted, and each is seen so but once.
@@ -113,4 +206,14 @@ fn place(pod: &Pod) -> String {
         .find_map(|argument| argument.strip_prefix("--url="))
         .unwrap()
         .to_owned()
+}
+
+/// The value of a variable in the renderer's environment.
+fn environment(pod: &Pod, name: &str) -> String {
+    let container = &pod.spec.as_ref().unwrap().containers[0];
+    let mut variables = container.env.iter().flatten();
+    let found = variables.find(|variable| variable.name == name);
+    found
+        .and_then(|variable| variable.value.clone())
+        .unwrap_or_default()
 }

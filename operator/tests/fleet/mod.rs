@@ -29,6 +29,11 @@ use testbed::{Cluster, ClusterSetup, run, workspace_program};
 use tokio::runtime::{Builder, Runtime};
 
 pub use kubelet::Kubelet;
+#[allow(
+    unused_imports,
+    reason = "every test that includes it needs another part of it"
+)]
+pub use kubelet::Refusal;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Where the operator and cluster tasks' Jobs are.

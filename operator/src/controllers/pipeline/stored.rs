@@ -1,9 +1,12 @@
 //! The pipeline's kinds as the runtime's stores hold them.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
+use kube::api::ObjectMeta;
 use serde::Deserialize;
 
+use super::grants::CrossReference;
 use crate::api::pipeline::{ObjectKey, ReferenceGrantSpec, Spec};
 use crate::api::{GROUP, VERSION, pipeline};
 use crate::runtime::key::{Key, KindId, ObjectName};
@@ -24,6 +27,9 @@ pub struct Parts<S: Spec> {
     pub status: Option<S::Status>,
 }
 
+/// An object as a store has it.
+pub type StoredObject<S> = Arc<Object<Parts<S>>>;
+
 impl<S> Stored<S> {
     /// The kind.
     pub fn kind() -> Self {
@@ -41,6 +47,16 @@ impl<S: Spec> Watched for Stored<S> {
     };
     const LABELS: bool = true;
     type View = Parts<S>;
+
+    /// Its status is nobody else's: what others read is in the spec, which the generation counts, and in the metadata.
+    fn concerns_others(before: &Object<Parts<S>>, after: &Object<Parts<S>>) -> bool {
+        let version = &before.metadata.resource_version;
+        let after = ObjectMeta {
+            resource_version: version.clone(),
+            ..after.metadata.clone()
+        };
+        before.metadata != after
+    }
 }
 
 impl<S: Spec> PartialEq for Parts<S> {
@@ -92,6 +108,11 @@ pub async fn report<S: Spec>(
 pub fn in_namespace<S: Spec>(cx: &Cx, namespace: &str) -> Vec<pipeline::Object<S>> {
     let stored = cx.store::<Stored<S>>().in_namespace(namespace);
     stored.iter().filter_map(|stored| whole(stored)).collect()
+}
+
+/// Whether an object of the namespace `from` may refer to one of the namespace `to`.
+pub fn is_granted(cx: &Cx, reference: CrossReference, from: &str, to: &str) -> bool {
+    from == to || reference.is_granted(from, to, &grants(cx, to))
 }
 
 /// The grants of a namespace.

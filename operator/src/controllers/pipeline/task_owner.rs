@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::api::GROUP;
 use crate::api::pipeline::{ObjectKey, Spec as _, TargetSpec};
-use crate::api::{GROUP, TaskSpec};
+use crate::controllers::rendertask::TaskView;
 use crate::names::{MANAGER, fitted};
 
 /// The longest name of an object, in bytes.
@@ -45,11 +46,9 @@ pub fn selector(target: &ObjectKey) -> String {
     )
 }
 
-/// Whether a task was made for a Target.
-pub fn is_owned(task: &TaskSpec, target: &ObjectKey) -> bool {
-    task.owner_kind == TargetSpec::KIND
-        && task.owner_namespace == target.namespace
-        && task.owner_name == target.name
+/// Whether this operator made a task for a Target of this name, whatever its UID.
+pub fn is_owned(task: &TaskView, target: &ObjectKey) -> bool {
+    task.was_made_for(TargetSpec::KIND, &target.namespace, &target.name)
 }
 
 /// `<prefix><name><suffix>`, the name cut so that the whole is an object's name.

@@ -1,8 +1,7 @@
 //! What a RenderTask has come to, from its status.
 
-use crate::api::TaskStatus;
+use crate::controllers::rendertask::TaskStatusView;
 use crate::jobs::conditions::{Reason, kinds};
-use crate::runtime::conditions;
 
 /// What a RenderTask has come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,14 +29,14 @@ pub enum TaskState {
 
 impl TaskState {
     /// From the status of a task that there is; `chart_url` is where it pushes to.
-    pub fn of(status: Option<&TaskStatus>, chart_url: &str) -> Self {
+    pub fn of(status: Option<&TaskStatusView>, chart_url: &str) -> Self {
         let pending = |message: &str| Self::Pending {
             message: message.to_owned(),
         };
         let Some(status) = status else {
             return pending("the RenderTask was created");
         };
-        let condition = |kind| conditions::find(&status.conditions, kind).filter(|one| one.status == "True");
+        let condition = |kind| status.condition(kind).filter(|one| one.status == "True");
         if let Some(failed) = condition(kinds::JOB_FAILED) {
             return Self::Failed {
                 reason: failed.reason.clone(),
@@ -46,7 +45,7 @@ impl TaskState {
         }
         if condition(kinds::JOB_SUCCEEDED).is_some() {
             // A digest may come for a while after success; Ready=Unknown says that it still may.
-            let ready = conditions::find(&status.conditions, kinds::READY);
+            let ready = status.condition(kinds::READY);
             let awaits = status.digest.is_none() && ready.is_some_and(|ready| ready.status == "Unknown");
             if awaits {
                 return pending("the chart's digest is not known yet");
@@ -56,7 +55,7 @@ impl TaskState {
                 digest: status.digest.clone(),
             };
         }
-        match conditions::find(&status.conditions, kinds::JOB_SCHEDULED) {
+        match status.condition(kinds::JOB_SCHEDULED) {
             Some(scheduled) if scheduled.message.is_empty() => pending(&scheduled.reason),
             Some(scheduled) => pending(&format!("{}: {}", scheduled.reason, scheduled.message)),
             None => pending("the RenderTask was created"),
@@ -72,6 +71,7 @@ impl TaskState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::TaskStatus;
     use crate::jobs::conditions::State;
     use crate::runtime::conditions::merge;
     use jiff::Timestamp;
@@ -84,7 +84,8 @@ mod tests {
             digest: digest.map(str::to_owned),
             ..TaskStatus::default()
         };
-        TaskState::of(Some(&status), URL)
+        let status = serde_json::to_value(&status).expect("JSON");
+        TaskState::of(Some(&serde_json::from_value(status).expect("a view")), URL)
     }
 
     #[test]

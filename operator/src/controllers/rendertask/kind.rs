@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
-
 use super::context::Context;
+use super::view::TaskView;
 use super::{reconcile, status};
 use crate::api::Scope;
 use crate::jobs::conditions::{Reason, kinds};
 use crate::jobs::tracker::JobOwner;
 use crate::names;
-use crate::runtime::views::{Object, bounded};
+use crate::runtime::views::Object;
 use crate::runtime::{Action, Cx, Error, Key, Kind, KindId, ObjectName, ObjectState, Watched};
 
 /// RenderTasks.
@@ -20,44 +19,6 @@ pub type ClusterRenderTasks = Tasks<true>;
 
 /// The controller of one of the two kinds.
 pub struct Tasks<const CLUSTER: bool>(Arc<Context>);
-
-/// What is kept of a task.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct TaskView {
-    /// A part of its spec.
-    pub spec: TaskSpecView,
-    /// A part of its status.
-    pub status: Option<TaskStatusView>,
-}
-
-/// What is kept of a task's spec.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct TaskSpecView {
-    /// The kind of what the task was made for.
-    #[serde(deserialize_with = "bounded")]
-    pub owner_kind: String,
-    /// Its name.
-    #[serde(deserialize_with = "bounded")]
-    pub owner_name: String,
-    /// Its namespace.
-    #[serde(deserialize_with = "bounded")]
-    pub owner_namespace: String,
-}
-
-/// What is kept of a task's status.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct TaskStatusView {
-    /// JobSucceeded, JobFailed, or the reason of the condition JobScheduled.
-    pub state: Option<String>,
-    /// Where the chart is.
-    #[serde(rename = "chartURL")]
-    pub chart_url: Option<String>,
-    /// Its digest.
-    pub digest: Option<String>,
-}
 
 impl<const CLUSTER: bool> Tasks<CLUSTER> {
     /// Which of the two.

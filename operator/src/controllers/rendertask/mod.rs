@@ -18,14 +18,16 @@ mod secret;
 mod status;
 mod subject;
 mod validate;
+mod view;
 
 #[cfg(test)]
 mod tests;
 
 pub use context::{Context, Settings};
 pub(crate) use job::{SIGN_KEY, SIGN_KEY_PASSWORD};
-pub use kind::{ClusterRenderTasks, RenderTasks, TaskSpecView, TaskStatusView, TaskView, Tasks};
+pub use kind::{ClusterRenderTasks, RenderTasks, Tasks};
 pub use metrics::TaskMetrics;
+pub use view::{TaskConditionView, TaskLabels, TaskMetadataView, TaskSpecView, TaskStatusView, TaskView};
 
 use crate::api::TaskStatus;
 use crate::jobs::conditions::kinds;

@@ -3,6 +3,7 @@
 mod bindings;
 mod profile;
 mod release;
+mod target;
 mod wakes;
 
 use super::stored::Stored;
@@ -21,16 +22,22 @@ type Registries = Stored<RegistrySpec>;
 type Targets = Stored<TargetSpec>;
 type Grants = Stored<ReferenceGrantSpec>;
 
+/// How the pipeline's controllers decide.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PipelineSettings {
+    /// A resource of a host that no RegistryBinding of the Target names is refused, instead of pulled anonymously.
+    pub is_registry_binding_strict: bool,
+}
+
 /// Adds them to the list.
-pub fn add(controllers: Controllers) -> Controllers {
-    let watched = controllers
+pub fn add(controllers: Controllers, settings: PipelineSettings) -> Controllers {
+    let watched = target::add(controllers, settings.is_registry_binding_strict)
         .kind(Releases::kind())
         .kind(ReleaseBindings::kind())
         .kind(RegistryBindings::kind())
         .kind(Profiles::kind())
         .stored::<ComponentVersions>()
         .stored::<Registries>()
-        .stored::<Targets>()
         .stored::<Grants>();
     woken(indexed(watched))
 }

@@ -1,0 +1,95 @@
+//! RenderTasks are made, and deleted when they are no longer needed.
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use kube::api::ObjectMeta;
+
+use super::wakes::TARGET;
+use crate::api::{Scope, Task, api_version};
+use crate::controllers::pipeline::release_task::PlanError;
+use crate::controllers::pipeline::target_plan::{NewTask, TargetPlan};
+use crate::controllers::rendertask::RenderTasks;
+use crate::runtime::{Cx, Error, Key, ObjectName, Watched as _, api_message, owned};
+
+/// How many requests of one reconcile are sent at a time.
+const PARALLEL: usize = 8;
+
+/// What became of a task that was to be made.
+enum Created {
+    Now,
+    /// There is one of the name that the watch has not shown yet.
+    Exists,
+    Refused(PlanError),
+}
+
+/// Makes the tasks that are missing; what the API server refuses is noted in the plan. Gives back whether the store is
+/// behind: a task of a name that was to be made is there.
+pub(super) async fn create(cx: &Cx, plan: &mut TargetPlan) -> Result<bool, Error> {
+    let new = std::mem::take(&mut plan.create);
+    let created = stream::iter(new).map(|task| async move {
+        let created = create_one(cx, &task).await?;
+        Ok::<_, Error>((task.key, created))
+    });
+    let created: Vec<_> = created.buffer_unordered(PARALLEL).try_collect().await?;
+    let mut is_behind = false;
+    for (key, created) in created {
+        match created {
+            Created::Now => {}
+            Created::Exists => is_behind = true,
+            Created::Refused(error) => plan.refuse(&key, &error),
+        }
+    }
+    Ok(is_behind)
+}
+
+async fn create_one(cx: &Cx, new: &NewTask) -> Result<Created, Error> {
+    let NewTask { key, spec, labels } = new;
+    let kind = Scope::Namespaced.id();
+    let task = Task {
+        api_version: Some(api_version()),
+        kind: Some(kind.kind.to_owned()),
+        metadata: ObjectMeta {
+            name: Some(key.name.clone()),
+            namespace: Some(key.namespace.clone()),
+            labels: Some(labels.clone()),
+            ..ObjectMeta::default()
+        },
+        spec: spec.clone(),
+        status: None,
+    };
+    match owned::create_object(cx, kind, &key.namespace, &task).await {
+        Ok(_) => {
+            tracing::info!(task = %key, tag = spec.tag, "created a RenderTask");
+            Ok(Created::Now)
+        }
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(Created::Exists),
+        // A quota, admission, a namespace that is being deleted, or what the CRD doesn't allow: of this one task.
+        Err(error @ kube::Error::Api(_)) if is_refusal(&error) => Ok(Created::Refused(PlanError::Rejected {
+            task: key.clone(),
+            message: api_message(&error),
+        })),
+        Err(error) => Err(Error::api("creating a RenderTask")(error)),
+    }
+}
+
+fn is_refusal(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if matches!(status.code, 400 | 403 | 404 | 413 | 422))
+}
+
+/// Deletes the tasks that are no longer needed.
+pub(super) async fn clean_up(cx: &Cx, key: &Key, plan: &TargetPlan) -> Result<(), Error> {
+    let owned = cx.store::<RenderTasks>().by(TARGET, &key.object_name());
+    let obsolete = plan.obsolete(&owned);
+    let obsolete = obsolete.iter().map(|task| (task.name(), task.uid().to_owned()));
+    delete(cx, obsolete.collect()).await
+}
+
+/// Deletes tasks, by name and UID.
+pub(super) async fn delete(cx: &Cx, tasks: Vec<(ObjectName, String)>) -> Result<(), Error> {
+    let deleted = stream::iter(tasks).map(|(name, uid)| async move {
+        let key = RenderTasks::ID.key(name);
+        let deleted = owned::delete_object(cx, &key, &uid).await;
+        deleted.map_err(Error::api("deleting a RenderTask"))
+    });
+    let deleted = deleted.buffer_unordered(PARALLEL);
+    deleted.try_for_each(async |_| Ok(())).await
+}

@@ -1,0 +1,53 @@
+//! A Target that is being deleted: its RenderTasks go, then its finalizer.
+//!
+//! Nothing is waited for but the API server's word that a task is being deleted, so that neither a namespace of Targets
+//! nor one of tasks is kept.
+
+use kube::api::ListParams;
+
+use super::wakes::TARGET;
+use super::{FINALIZER, apply};
+use crate::api::pipeline::{Target, TargetSpec};
+use crate::controllers::pipeline::stored;
+use crate::controllers::pipeline::task_owner::{finalizer, is_owned, selector};
+use crate::controllers::rendertask::{RenderTasks, TaskView};
+use crate::runtime::{Action, Cx, Error, Key, ObjectName, Watched as _, finalizers};
+
+/// Deletes the tasks of a Target that is being deleted, or is gone, and then lets it go.
+pub(super) async fn finalize(cx: &Cx, key: &Key) -> Result<Action, Error> {
+    let tasks = cx.store::<RenderTasks>().by(TARGET, &key.object_name());
+    let known = tasks
+        .iter()
+        .filter(|task| task.metadata.deletion_timestamp.is_none());
+    let known = known.map(|task| (task.name(), task.uid().to_owned()));
+    apply::delete(cx, known.collect()).await?;
+    let Some(target) = stored::primary::<TargetSpec>(cx, key) else {
+        return Ok(Action::done());
+    };
+    if finalizers::has(&target.metadata, &finalizer(FINALIZER)) {
+        let unseen = unseen(cx, &target).await?;
+        apply::delete(cx, unseen).await?;
+        finalizers::remove(cx, key, &target.metadata, &finalizer(FINALIZER)).await?;
+    }
+    Ok(Action::done())
+}
+
+/// Tasks that were made just before, and that the watch may not have shown: where the last ones were made.
+async fn unseen(cx: &Cx, target: &Target) -> Result<Vec<(ObjectName, String)>, Error> {
+    let namespace = target
+        .spec
+        .render_registry_ref
+        .resolved(target.namespace())
+        .namespace;
+    let api = cx.api_in::<TaskView>(RenderTasks::ID, Some(&namespace));
+    let params = ListParams::default().labels(&selector(&target.key()));
+    let tasks = api
+        .list(&params)
+        .await
+        .map_err(Error::api("listing the Target's RenderTasks"))?;
+    let left = tasks.items.iter().filter(|task| {
+        let view = task.view();
+        task.metadata.deletion_timestamp.is_none() && view.is_some_and(|view| is_owned(view, &target.key()))
+    });
+    Ok(left.map(|task| (task.name(), task.uid().to_owned())).collect())
+}

@@ -1,0 +1,94 @@
+//! Targets: the charts of the Releases that are bound to one, and its bootstrap chart.
+//!
+//! One reconcile: dereference (from stores, without a request) → plan (pure: [`target_plan`]) → apply → status → clean-up.
+//! It may end anywhere: names are deterministic, and the next one goes on from what is there.
+
+mod apply;
+mod deletion;
+mod dereference;
+mod pace;
+mod status;
+mod wakes;
+
+pub(super) use wakes::add;
+
+use std::time::Duration;
+
+use super::Targets;
+use crate::api::pipeline::{Target, TargetSpec};
+use crate::controllers::pipeline::stored::{self, Parts};
+use crate::controllers::pipeline::target_plan;
+use crate::controllers::pipeline::task_owner::finalizer;
+use crate::controllers::rendertask::RenderTasks;
+use crate::runtime::views::Object;
+use crate::runtime::{Action, Cx, Error, Key, Kind, KindId, ObjectName, Watched, finalizers};
+use pace::Pace;
+
+/// The finalizer of Targets, behind which their RenderTasks are deleted.
+const FINALIZER: &str = "target-finalizer";
+/// When a Target is reconciled again that waits for something no watch shows: a RenderTask of somebody else's to go, a
+/// quota to be raised.
+const REFUSED_REQUEUE: Duration = Duration::from_secs(30);
+
+/// The controller of Targets.
+pub(super) struct TargetController {
+    is_strict: bool,
+    pace: Pace,
+}
+
+impl TargetController {
+    /// `is_strict`: a resource of a host that no RegistryBinding names is refused.
+    pub(super) fn new(is_strict: bool) -> Self {
+        Self {
+            is_strict,
+            pace: Pace::default(),
+        }
+    }
+}
+
+impl Watched for TargetController {
+    const ID: KindId = Targets::ID;
+    const LABELS: bool = Targets::LABELS;
+    type View = Parts<TargetSpec>;
+
+    fn concerns_others(before: &Object<Self::View>, after: &Object<Self::View>) -> bool {
+        Targets::concerns_others(before, after)
+    }
+}
+
+impl Kind for TargetController {
+    async fn reconcile(&self, cx: &Cx, key: &Key) -> Result<Action, Error> {
+        let target = stored::primary::<TargetSpec>(cx, key);
+        let Some(target) = target.filter(|target| !target.is_deleted()) else {
+            self.pace.forget(key);
+            return deletion::finalize(cx, key).await;
+        };
+        if let Some(wait) = self.pace.wait(key) {
+            return Ok(Action::requeue(wait));
+        }
+        self.render(cx, key, target).await
+    }
+}
+
+impl TargetController {
+    async fn render(&self, cx: &Cx, key: &Key, mut target: Target) -> Result<Action, Error> {
+        // Before anything is made that would have to be cleaned up.
+        let version = finalizers::add(cx, key, &target.metadata, &finalizer(FINALIZER)).await?;
+        target.metadata.resource_version = version;
+        let sources = dereference::dereference(cx, target, self.is_strict);
+        let tasks = cx.store::<RenderTasks>();
+        let mut plan = target_plan::plan(&sources, |task| {
+            tasks.get(&ObjectName::new(&task.namespace, &task.name))
+        });
+        let applied = apply::create(cx, &mut plan).await;
+        self.pace.reconciled(key, plan.releases.len());
+        let is_behind = applied?;
+        status::report(cx, key, &sources.target, &plan).await?;
+        apply::clean_up(cx, key, &plan).await?;
+        Ok(if is_behind || plan.is_refused() {
+            Action::requeue(REFUSED_REQUEUE)
+        } else {
+            Action::done()
+        })
+    }
+}

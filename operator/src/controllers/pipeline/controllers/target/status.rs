@@ -1,0 +1,164 @@
+//! What is reported of a Target: conditions, its Releases one by one, its last good bootstrap chart; and events.
+
+use jiff::Timestamp;
+
+use crate::api::pipeline::{Target, TargetStatus};
+use crate::controllers::pipeline::conditions::{self, TargetState};
+use crate::controllers::pipeline::target_plan::TargetPlan;
+use crate::controllers::pipeline::target_status::reported;
+use crate::controllers::pipeline::task_state::TaskState;
+use crate::runtime::conditions::{READY, find, merge};
+use crate::runtime::events::{self, Notice};
+use crate::runtime::{Cx, Error, Key, status};
+
+pub(super) async fn report(cx: &Cx, key: &Key, target: &Target, plan: &TargetPlan) -> Result<(), Error> {
+    let known = target.status.clone().unwrap_or_default();
+    let next = next(&known, plan, target.metadata.generation, cx.now());
+    let version = target.metadata.resource_version.as_deref();
+    if status::patch(cx, key, version, &known, &next).await? {
+        let notices: Vec<Notice> = notice(&known, &next).into_iter().collect();
+        events::publish(cx, key, &target.metadata, notices).await;
+    }
+    Ok(())
+}
+
+fn next(known: &TargetStatus, plan: &TargetPlan, generation: Option<i64>, now: Timestamp) -> TargetStatus {
+    let bootstrap = plan.bootstrap.as_ref();
+    let findings = conditions::target(&TargetState {
+        registry: plan.registry.clone(),
+        releases: &plan.releases,
+        bootstrap: bootstrap.map(|bootstrap| bootstrap.progress.clone()),
+    });
+    let mut next = TargetStatus {
+        observed_generation: generation,
+        conditions: merge(&known.conditions, &findings, generation, now),
+        releases: reported(&plan.releases),
+        ..known.clone()
+    };
+    let Some(bootstrap) = bootstrap else {
+        return next;
+    };
+    if let Some((number, input)) = &bootstrap.version {
+        next.bootstrap_version = Some(*number);
+        next.bootstrap_input = Some(input.clone());
+    }
+    // The last good one stays until this one is there.
+    if let Ok(progress) = &bootstrap.progress
+        && let TaskState::Rendered { chart_url, digest } = &progress.state
+    {
+        next.bootstrap_chart_url = Some(chart_url.clone());
+        next.bootstrap_digest.clone_from(digest);
+    }
+    next
+}
+
+/// Whenever Ready gets another reason, and when there is another chart.
+fn notice(known: &TargetStatus, next: &TargetStatus) -> Option<Notice> {
+    let ready = find(&next.conditions, READY)?;
+    let before = find(&known.conditions, READY);
+    let is_same = before.is_some_and(|before| before.status == ready.status && before.reason == ready.reason);
+    if is_same && known.bootstrap_chart_url == next.bootstrap_chart_url {
+        return None;
+    }
+    tracing::info!(
+        ready = ready.status,
+        reason = ready.reason,
+        version = next.bootstrap_version,
+        message = ready.message,
+        "state changed"
+    );
+    let (warning, reason) = match ready.status.as_str() {
+        "True" => (false, "BootstrapReady"),
+        "False" => (true, "NotReady"),
+        _ => return None,
+    };
+    Some(Notice {
+        warning,
+        reason,
+        action: "Render",
+        note: format!("{}: {}", ready.reason, ready.message),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::pipeline::ObjectKey;
+    use crate::controllers::pipeline::conditions::{Bootstrap, Reference};
+    use crate::controllers::pipeline::release_task::PlanError;
+    use crate::controllers::pipeline::target_plan::PlannedBootstrap;
+    use crate::controllers::pipeline::target_status::tests::{bound, pushed, task};
+
+    fn plan(number: i64, progress: Result<TaskState, PlanError>) -> TargetPlan {
+        let key = ObjectKey::new("system", "render-tgt-edge");
+        TargetPlan {
+            registry: Reference::Resolved(ObjectKey::new("system", "charts")),
+            releases: vec![bound("a", task("a", pushed()))],
+            create: Vec::new(),
+            bootstrap: Some(PlannedBootstrap {
+                version: Some((number, format!("input-{number}"))),
+                progress: progress.map(|state| Bootstrap { task: key, state }),
+            }),
+        }
+    }
+
+    fn after(known: &TargetStatus, plan: &TargetPlan) -> TargetStatus {
+        next(known, plan, Some(1), Timestamp::UNIX_EPOCH)
+    }
+
+    fn rendered(url: &str) -> TaskState {
+        TaskState::Rendered {
+            chart_url: url.into(),
+            digest: None,
+        }
+    }
+
+    #[test]
+    fn the_last_good_bootstrap_stays_until_the_next_one_is_there() {
+        let pending = TaskState::Pending { message: "m".into() };
+        let first = after(&TargetStatus::default(), &plan(1, Ok(rendered("one"))));
+        assert_eq!(first.bootstrap_chart_url.as_deref(), Some("one"));
+        let second = after(&first, &plan(2, Ok(pending.clone())));
+        assert_eq!(second.bootstrap_version, Some(2));
+        assert_eq!(second.bootstrap_input.as_deref(), Some("input-2"));
+        assert_eq!(second.bootstrap_chart_url.as_deref(), Some("one"));
+        let third = after(&second, &plan(2, Ok(rendered("two"))));
+        assert_eq!(third.bootstrap_chart_url.as_deref(), Some("two"));
+        // Nothing is known of a bootstrap chart while Releases are missing.
+        let without = TargetPlan {
+            bootstrap: None,
+            ..plan(2, Ok(pending))
+        };
+        let kept = after(&third, &without);
+        assert_eq!(
+            (kept.bootstrap_version, &kept.bootstrap_chart_url),
+            (Some(2), &third.bootstrap_chart_url)
+        );
+        assert!(find(&kept.conditions, "BootstrapReady").is_none());
+    }
+
+    #[test]
+    fn a_new_reason_or_chart_is_an_event_and_nothing_else() {
+        let pending = TaskState::Pending { message: "m".into() };
+        let before = TargetStatus::default();
+        let waiting = after(&before, &plan(1, Ok(pending)));
+        assert_eq!(notice(&before, &waiting), None);
+        let ready = after(&waiting, &plan(1, Ok(rendered("one"))));
+        let reason = |known: &TargetStatus, next: &TargetStatus| {
+            notice(known, next).map(|one| (one.reason, one.warning))
+        };
+        assert_eq!(reason(&waiting, &ready), Some(("BootstrapReady", false)));
+        assert_eq!(reason(&ready, &ready), None);
+        assert_eq!(
+            reason(&ready, &after(&ready, &plan(2, Ok(rendered("two"))))),
+            Some(("BootstrapReady", false))
+        );
+        let error = PlanError::PathTooLong {
+            repository: String::new(),
+        };
+        assert_eq!(
+            reason(&ready, &after(&ready, &plan(2, Err(error)))),
+            Some(("NotReady", true))
+        );
+    }
+}

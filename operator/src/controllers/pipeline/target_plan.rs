@@ -1,0 +1,334 @@
+//! What a Target's reconcile is to do: which RenderTasks are missing, where each Release and the bootstrap chart stand,
+//! which tasks are no longer needed.
+//!
+//! In: the Target with what it refers to, and the RenderTasks that there are. Out: a [`TargetPlan`]. A task of a
+//! planned name that was made for somebody else is neither used nor deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::blueprints;
+use super::bootstrap::{
+    BootstrapSources, INPUT_LABEL, KnownTask, RenderedRelease, number, plan as bootstrap_plan,
+};
+use super::conditions::{Bootstrap, Reference};
+use super::pull_secrets::PullSecrets;
+use super::release_task::{PlanError, PlannedTask, ReleaseSources, release_task};
+use super::resolver::{Candidate, Resolution, effective_unique_name, resolve};
+use super::target_status::{BoundRelease, Progress, rendered};
+use super::task_owner::{is_owned, labels};
+use super::task_state::TaskState;
+use crate::api::TaskSpec;
+use crate::api::pipeline::{ComponentVersion, ObjectKey, Registry, Release, Target};
+use crate::controllers::rendertask::TaskView;
+use crate::runtime::views::Object;
+
+/// A RenderTask that there is.
+pub type ExistingTask = Arc<Object<TaskView>>;
+
+/// What a Target's charts are made from.
+#[derive(Debug, Clone)]
+pub struct TargetSources {
+    /// The Target.
+    pub target: Target,
+    /// Its render registry; or why it can't be used.
+    pub registry: Result<Registry, Reference>,
+    /// How it pulls.
+    pub pull_secrets: PullSecrets,
+    /// What is bound to it.
+    pub bound: Vec<BoundSources>,
+    /// Whether a resource of a host that no RegistryBinding names is refused.
+    pub is_strict: bool,
+}
+
+/// A Release that is bound to a Target.
+#[derive(Debug, Clone)]
+pub struct BoundSources {
+    /// The ReleaseBinding.
+    pub binding: ObjectKey,
+    /// The Release.
+    pub release: ObjectKey,
+    /// It, and its component version.
+    pub found: Result<(Release, ComponentVersion), MissingSource>,
+}
+
+/// Why a bound Release can't be rendered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingSource {
+    /// The Release's unique name, when it says one.
+    pub unique_name: Option<String>,
+    /// What is missing.
+    pub message: String,
+}
+
+/// What is to be done, and what is reported.
+#[derive(Debug, Clone)]
+pub struct TargetPlan {
+    /// The render registry.
+    pub registry: Reference,
+    /// The bound Releases.
+    pub releases: Vec<BoundRelease>,
+    /// The RenderTasks that are missing.
+    pub create: Vec<NewTask>,
+    /// The bootstrap chart, once all charts of Releases are in the registry.
+    pub bootstrap: Option<PlannedBootstrap>,
+}
+
+/// A RenderTask to be made.
+#[derive(Debug, Clone)]
+pub struct NewTask {
+    /// Its namespace and name.
+    pub key: ObjectKey,
+    /// What it is to do.
+    pub spec: TaskSpec,
+    /// Whom it is made for.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// The bootstrap chart of the present input.
+#[derive(Debug, Clone)]
+pub struct PlannedBootstrap {
+    /// Its number and the hash of its input, where there is one.
+    pub version: Option<(i64, String)>,
+    /// Its RenderTask.
+    pub progress: Result<Bootstrap, PlanError>,
+}
+
+/// What is to be done for a Target. `find` gives a RenderTask of any owner by its name.
+pub fn plan(sources: &TargetSources, find: impl Fn(&ObjectKey) -> Option<ExistingTask>) -> TargetPlan {
+    let mut planner = Planner {
+        sources,
+        find: &find,
+        create: Vec::new(),
+    };
+    let releases = planner.releases();
+    let bootstrap = planner.bootstrap(&releases);
+    let registry = match &sources.registry {
+        Ok(registry) => Reference::Resolved(registry.key()),
+        Err(reference) => reference.clone(),
+    };
+    TargetPlan {
+        registry,
+        releases,
+        create: planner.create,
+        bootstrap,
+    }
+}
+
+impl TargetPlan {
+    /// The API server refuses a task, or somebody else has made one of its name: it is reported so.
+    pub fn refuse(&mut self, task: &ObjectKey, error: &PlanError) {
+        for release in &mut self.releases {
+            if matches!(&release.progress, Progress::Task { task: own, .. } if own == task) {
+                release.progress = Progress::Refused(error.clone());
+            }
+        }
+        if let Some(bootstrap) = &mut self.bootstrap
+            && bootstrap.progress.as_ref().is_ok_and(|own| own.task == *task)
+        {
+            bootstrap.progress = Err(error.clone());
+        }
+    }
+
+    /// Whether something is in the way that no watch would show to be gone.
+    pub fn is_refused(&self) -> bool {
+        let refused =
+            |error: &PlanError| matches!(error, PlanError::NameConflict { .. } | PlanError::Rejected { .. });
+        let bootstrap = self.bootstrap.as_ref();
+        let releases = &mut self.releases.iter();
+        releases.any(|one| matches!(&one.progress, Progress::Refused(error) if refused(error)))
+            || bootstrap.is_some_and(|one| one.progress.as_ref().is_err_and(refused))
+    }
+
+    /// Those of the Target's RenderTasks that are no longer needed: all earlier ones when the bootstrap chart is ready;
+    /// before that, those that have failed.
+    pub fn obsolete<'a>(&self, owned: &'a [ExistingTask]) -> Vec<&'a ExistingTask> {
+        if !matches!(self.registry, Reference::Resolved(_)) {
+            return Vec::new();
+        }
+        let bootstrap = self.bootstrap.as_ref().and_then(|one| one.progress.as_ref().ok());
+        let is_ready = bootstrap.is_some_and(|one| matches!(one.state, TaskState::Rendered { .. }));
+        let tasks = self.releases.iter().filter_map(|one| match &one.progress {
+            Progress::Task { task, .. } => Some(task),
+            _ => None,
+        });
+        let current: BTreeSet<&ObjectKey> = tasks.chain(bootstrap.map(|one| &one.task)).collect();
+        let is_obsolete = |task: &&ExistingTask| {
+            let name = task.name();
+            let is_current = current.contains(&ObjectKey::new(&name.namespace, &name.name));
+            let is_deleted = task.metadata.deletion_timestamp.is_some();
+            !is_current && !is_deleted && (is_ready || has_failed(task))
+        };
+        owned.iter().filter(is_obsolete).collect()
+    }
+}
+
+fn has_failed(task: &ExistingTask) -> bool {
+    let status = task.view().and_then(|view| view.status.as_ref());
+    matches!(TaskState::of(status, ""), TaskState::Failed { .. })
+}
+
+struct Planner<'a> {
+    sources: &'a TargetSources,
+    find: &'a dyn Fn(&ObjectKey) -> Option<ExistingTask>,
+    create: Vec<NewTask>,
+}
+
+impl Planner<'_> {
+    fn releases(&mut self) -> Vec<BoundRelease> {
+        let Resolution { accepted, filtered } = resolve(candidates(&self.sources.bound));
+        let accepted: BTreeMap<&ObjectKey, &Candidate> =
+            accepted.values().map(|one| (&one.binding, one)).collect();
+        let bound = self.sources.bound.iter();
+        bound
+            .map(|bound| {
+                if let Some(filtered) = filtered.get(&bound.binding) {
+                    return BoundRelease::filtered(filtered);
+                }
+                let (unique_name, progress) = match &bound.found {
+                    Err(missing) => {
+                        let message = missing.message.clone();
+                        (missing.unique_name.clone(), Progress::Missing { message })
+                    }
+                    Ok((release, version)) => {
+                        let candidate = accepted.get(&bound.binding);
+                        let unique_name = candidate.map(|one| one.unique_name.clone());
+                        (unique_name, self.release(release, version))
+                    }
+                };
+                BoundRelease {
+                    unique_name,
+                    binding: bound.binding.clone(),
+                    release: bound.release.clone(),
+                    progress,
+                }
+            })
+            .collect()
+    }
+
+    /// An accepted Release's task.
+    fn release(&mut self, release: &Release, version: &ComponentVersion) -> Progress {
+        let sources = self.sources;
+        let Ok(registry) = &sources.registry else {
+            let message = "the Target's render registry can't be used".to_owned();
+            return Progress::Missing { message };
+        };
+        let planned = release_task(&ReleaseSources {
+            target: &sources.target.key(),
+            release,
+            version,
+            registry,
+            pull_secrets: &sources.pull_secrets,
+            is_strict: sources.is_strict,
+            blueprint: blueprints::release(),
+        });
+        let progress = planned.and_then(|planned| {
+            let chart = RenderedRelease {
+                name: release.name().to_owned(),
+                repository: planned.spec.repository.clone(),
+                tag: planned.spec.tag.clone(),
+            };
+            let task = planned.key.clone();
+            let state = self.state(planned, None)?;
+            Ok(Progress::Task { task, chart, state })
+        });
+        progress.unwrap_or_else(Progress::Refused)
+    }
+
+    fn bootstrap(&mut self, releases: &[BoundRelease]) -> Option<PlannedBootstrap> {
+        let (target, registry) = (&self.sources.target, self.sources.registry.as_ref().ok()?);
+        let charts = rendered(releases)?;
+        let refused = |version, error| PlannedBootstrap {
+            version,
+            progress: Err(error),
+        };
+        let plan = bootstrap_plan(&BootstrapSources {
+            target,
+            registry,
+            releases: &charts,
+            blueprint: blueprints::bootstrap(),
+        });
+        let plan = match plan {
+            Ok(plan) => plan,
+            Err(error) => return Some(refused(None, error)),
+        };
+        let status = target.status.as_ref();
+        let previous = status.and_then(|status| {
+            Some((
+                status.bootstrap_version?,
+                status.bootstrap_input.as_deref().unwrap_or(""),
+            ))
+        });
+        let known = |number| self.known_bootstrap(&plan.task(target, registry, number).ok()?);
+        let number = match number(previous, &plan.input, known, &BTreeSet::new()) {
+            Ok(number) => number,
+            Err(used_up) => return Some(refused(None, PlanError::NumbersUsedUp(used_up))),
+        };
+        let version = Some((number, plan.input.clone()));
+        let progress = plan.task(target, registry, number).and_then(|planned| {
+            let task = planned.key.clone();
+            let state = self.state(planned, Some(&plan.input))?;
+            Ok(Bootstrap { task, state })
+        });
+        Some(PlannedBootstrap { version, progress })
+    }
+
+    /// What is known of the bootstrap task with a number.
+    fn known_bootstrap(&self, planned: &PlannedTask) -> Option<KnownTask> {
+        let existing = (self.find)(&planned.key)?;
+        let target = &self.sources.target;
+        let view = existing.view();
+        let labels = view.and_then(|view| view.metadata.labels.as_ref());
+        let is_owned =
+            view.is_some_and(|view| is_owned(view, &target.key()) && view.has_destination_of(&planned.spec));
+        let uid = target.metadata.uid.as_deref();
+        let is_own = is_owned && labels.is_some_and(|labels| Some(labels.owner_uid.as_str()) == uid);
+        let status = view.and_then(|view| view.status.as_ref());
+        Some(KnownTask {
+            input: labels.map_or(String::new(), |labels| labels.bootstrap_input.clone()),
+            is_own,
+            is_conflict: TaskState::of(status, "").is_conflict(),
+        })
+    }
+
+    /// Where a planned task stands; one that isn't there is to be made. `input`: of a bootstrap chart.
+    fn state(&mut self, planned: PlannedTask, input: Option<&str>) -> Result<TaskState, PlanError> {
+        let PlannedTask { key, spec } = planned;
+        let target = &self.sources.target;
+        let Some(existing) = (self.find)(&key) else {
+            let mut labels = labels(&target.key(), target.metadata.uid.as_deref().unwrap_or(""));
+            labels.extend(input.map(|input| (INPUT_LABEL.to_owned(), input.to_owned())));
+            self.create.push(NewTask { key, spec, labels });
+            return Ok(TaskState::of(None, ""));
+        };
+        let own = existing
+            .view()
+            .filter(|view| is_owned(view, &target.key()) && view.has_destination_of(&spec));
+        let Some(view) = own else {
+            return Err(PlanError::NameConflict { task: key });
+        };
+        if existing.metadata.deletion_timestamp.is_some() {
+            let message = "the RenderTask is being deleted, and will be made again".to_owned();
+            return Ok(TaskState::Pending { message });
+        }
+        Ok(TaskState::of(view.status.as_ref(), &spec.chart_url()))
+    }
+}
+
+fn candidates(bound: &[BoundSources]) -> Vec<Candidate> {
+    let found = bound.iter().filter_map(|bound| {
+        let (release, version) = bound.found.as_ref().ok()?;
+        Some(Candidate {
+            binding: bound.binding.clone(),
+            release: bound.release.clone(),
+            unique_name: effective_unique_name(&release.spec, &version.spec).to_owned(),
+            priority: release.spec.priority,
+            labels: release.metadata.labels.clone().unwrap_or_default(),
+            anti_affinity: release.spec.anti_affinity.clone(),
+        })
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+//! What a Target's reconcile does, from sources and the tasks that there are.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::pipeline::TargetStatus;
+use crate::controllers::pipeline::pull_secrets::BoundRegistry;
+use crate::controllers::pipeline::test_objects::{Fixture, object};
+use crate::jobs::conditions::{Reason, State};
+use crate::runtime::conditions::merge;
+use jiff::Timestamp;
+
+/// The Target `tenant/edge` with the Release `catalog/shop-release` bound to it, and a second one with values.
+struct Bench {
+    sources: TargetSources,
+    tasks: BTreeMap<ObjectKey, ExistingTask>,
+}
+
+fn bound(name: &str, fixture: &Fixture) -> BoundSources {
+    let mut release = fixture.release.clone();
+    release.metadata.name = Some(name.to_owned());
+    release.spec.unique_name = name.to_owned();
+    BoundSources {
+        binding: ObjectKey::new("catalog", &format!("binding-{name}")),
+        release: release.key(),
+        found: Ok((release, fixture.version.clone())),
+    }
+}
+
+impl Bench {
+    fn new() -> Self {
+        let fixture = Fixture::new();
+        let (binding, registry) = &fixture.bound[0];
+        Self {
+            sources: TargetSources {
+                target: object(json!({
+                    "metadata": {"name": "edge", "namespace": "tenant", "uid": "u-1"},
+                    "spec": {"renderRegistryRef": {"name": "charts", "namespace": "solar-system"}},
+                })),
+                registry: Ok(fixture.registry.clone()),
+                pull_secrets: PullSecrets::new([BoundRegistry { binding, registry }]),
+                bound: vec![bound("a", &fixture), bound("b", &fixture)],
+                is_strict: false,
+            },
+            tasks: BTreeMap::new(),
+        }
+    }
+
+    fn plan(&self) -> TargetPlan {
+        plan(&self.sources, |key| self.tasks.get(key).cloned())
+    }
+
+    /// Makes what is planned, in this state; the number of what was made.
+    fn create(&mut self, state: &State) -> usize {
+        let new = self.plan().create;
+        for task in &new {
+            self.put(task, state);
+        }
+        new.len()
+    }
+
+    fn put(&mut self, task: &NewTask, state: &State) {
+        let conditions = merge(&[], &state.findings(), Some(1), Timestamp::UNIX_EPOCH);
+        let json = json!({
+            "metadata": {"name": task.key.name, "namespace": task.key.namespace, "uid": task.key.name,
+                "labels": task.labels},
+            "spec": task.spec,
+            "status": {"conditions": conditions, "digest": "sha256:1", "chartURL": task.spec.chart_url()},
+        });
+        self.put_json(&task.key, json);
+    }
+
+    fn put_json(&mut self, key: &ObjectKey, json: Value) {
+        let task = serde_json::from_value(json).expect("a task");
+        self.tasks.insert(key.clone(), Arc::new(task));
+    }
+
+    fn set_status(&mut self, version: i64, input: &str) {
+        self.sources.target.status = Some(TargetStatus {
+            bootstrap_version: Some(version),
+            bootstrap_input: Some(input.to_owned()),
+            ..TargetStatus::default()
+        });
+    }
+
+    fn owned(&self) -> Vec<ExistingTask> {
+        self.tasks.values().cloned().collect()
+    }
+}
+
+fn succeeded() -> State {
+    State::Succeeded {
+        message: String::new(),
+    }
+}
+
+fn failed(reason: Reason) -> State {
+    State::Failed {
+        reason,
+        message: "m".into(),
+    }
+}
+
+fn version(plan: &TargetPlan) -> Option<i64> {
+    let (number, _) = plan.bootstrap.as_ref()?.version.as_ref()?;
+    Some(*number)
+}
+
+fn obsolete(plan: &TargetPlan, owned: &[ExistingTask]) -> Vec<String> {
+    let obsolete = plan.obsolete(owned);
+    obsolete.iter().map(|task| task.name().name).collect()
+}
+
+#[test]
+fn charts_of_releases_come_first_and_then_the_bootstrap() {
+    let mut bench = Bench::new();
+    let first = bench.plan();
+    assert!(first.bootstrap.is_none() && version(&first).is_none());
+    assert_eq!(bench.create(&succeeded()), 2);
+    let second = bench.plan();
+    assert_eq!(version(&second), Some(1));
+    let [task] = second.create.as_slice() else {
+        panic!("{:?}", second.create)
+    };
+    assert_eq!(task.spec.repository, "tenant/bootstrap-edge");
+    assert_eq!(task.key.namespace, "solar-system");
+    assert_eq!(task.labels["solar.opendefense.cloud/owner-uid"], "u-1");
+    assert_eq!(bench.create(&succeeded()), 1);
+    let done = bench.plan();
+    assert!(done.create.is_empty());
+    let state = done.bootstrap.expect("it").progress.expect("a task").state;
+    assert!(matches!(state, TaskState::Rendered { .. }));
+}
+
+/// A changed input is another number; what was made for the earlier one goes when the new chart is ready.
+#[test]
+fn the_number_rises_with_the_input_and_old_tasks_go_when_the_new_chart_is_ready() {
+    let mut bench = Bench::new();
+    bench.create(&succeeded());
+    let input = bench.plan().bootstrap.expect("it").version.expect("it").1;
+    bench.create(&succeeded());
+    bench.set_status(1, &input);
+    let before = bench.owned();
+    assert_eq!(obsolete(&bench.plan(), &before), Vec::<String>::new());
+
+    let Ok((release, _)) = &mut bench.sources.bound[0].found else {
+        panic!("a release")
+    };
+    release.spec.target_namespace = "changed".into();
+    assert_eq!(bench.create(&succeeded()), 1);
+    let pending = bench.plan();
+    assert_eq!(version(&pending), Some(2));
+    assert_eq!(obsolete(&pending, &bench.owned()), Vec::<String>::new());
+    assert_eq!(bench.create(&succeeded()), 1);
+    let gone = obsolete(&bench.plan(), &bench.owned());
+    assert_eq!(gone.len(), 2, "{gone:?}");
+    assert!(gone.iter().any(|name| name.starts_with("render-rel-a-")));
+    assert!(
+        gone.iter()
+            .any(|name| name.starts_with("render-tgt-edge-") && name.ends_with("-1"))
+    );
+}
+
+#[test]
+fn a_failed_task_of_an_earlier_input_goes_at_once() {
+    let mut bench = Bench::new();
+    bench.create(&failed(Reason::AuthFailed));
+    let Ok((release, _)) = &mut bench.sources.bound[0].found else {
+        panic!("a release")
+    };
+    release.spec.target_namespace = "changed".into();
+    let gone = obsolete(&bench.plan(), &bench.owned());
+    assert!(
+        gone.len() == 1 && gone[0].starts_with("render-rel-a-"),
+        "{gone:?}"
+    );
+    // While nobody knows where charts go, nothing is deleted.
+    bench.sources.registry = Err(Reference::MissingSolarSecretRef(ObjectKey::new("a", "b")));
+    assert_eq!(obsolete(&bench.plan(), &bench.owned()), Vec::<String>::new());
+}
+
+/// A recreated Target starts at 0 again, and the registry has charts of the earlier one.
+#[test]
+fn a_conflict_raises_the_number_and_an_earlier_targets_task_is_none_of_ours() {
+    let mut bench = Bench::new();
+    bench.create(&succeeded());
+    assert_eq!(bench.create(&failed(Reason::Conflict)), 1);
+    let raised = bench.plan();
+    assert_eq!((version(&raised), raised.create.len()), (Some(2), 1));
+    // The same with a task that was made for a Target of the same name.
+    let mut bench = Bench::new();
+    bench.create(&succeeded());
+    bench.create(&succeeded());
+    bench.sources.target.metadata.uid = Some("u-2".into());
+    assert_eq!(version(&bench.plan()), Some(2));
+}
+
+#[test]
+fn a_task_of_somebody_else_is_neither_used_nor_deleted() {
+    for (owner, managed_by) in [("edge", "kubectl"), ("other", "solar-operator")] {
+        let mut bench = Bench::new();
+        let key = bench.plan().create[0].key.clone();
+        let foreign = json!({
+            "metadata": {"name": key.name, "namespace": key.namespace,
+                "labels": {"app.kubernetes.io/managed-by": managed_by}},
+            "spec": {"ownerKind": "Target", "ownerNamespace": "tenant", "ownerName": owner},
+        });
+        bench.put_json(&key, foreign);
+        let plan = bench.plan();
+        assert!(plan.create.iter().all(|task| task.key != key) && plan.is_refused());
+        let progress = &plan.releases[0].progress;
+        assert_eq!(
+            *progress,
+            Progress::Refused(PlanError::NameConflict { task: key })
+        );
+    }
+}
+
+#[test]
+fn what_the_api_server_refuses_is_said_of_that_release_alone() {
+    let bench = Bench::new();
+    let mut plan = bench.plan();
+    assert!(!plan.is_refused());
+    let key = plan.create[1].key.clone();
+    let error = PlanError::Rejected {
+        task: key.clone(),
+        message: "quota".into(),
+    };
+    plan.refuse(&key, &error);
+    assert!(plan.is_refused());
+    assert!(matches!(plan.releases[0].progress, Progress::Task { .. }));
+    assert_eq!(plan.releases[1].progress, Progress::Refused(error));
+}
+
+#[test]
+fn without_a_registry_nothing_is_made_and_releases_are_still_reported() {
+    let mut bench = Bench::new();
+    bench.sources.registry = Err(Reference::NotGranted { missing: "g".into() });
+    let plan = bench.plan();
+    assert!(plan.create.is_empty() && plan.bootstrap.is_none());
+    assert_eq!(plan.releases.len(), 2);
+}
+
+#[test]
+fn a_missing_release_and_a_filtered_one_are_reported_beside_the_others() {
+    let mut bench = Bench::new();
+    let missing = MissingSource {
+        unique_name: None,
+        message: "Release catalog/c doesn't exist".into(),
+    };
+    bench.sources.bound.push(BoundSources {
+        binding: ObjectKey::new("catalog", "c"),
+        release: ObjectKey::new("catalog", "c"),
+        found: Err(missing),
+    });
+    let Ok((release, _)) = &mut bench.sources.bound[1].found else {
+        panic!("a release")
+    };
+    release.spec.unique_name = "a".into();
+    let plan = bench.plan();
+    assert!(matches!(plan.releases[0].progress, Progress::Task { .. }));
+    assert!(matches!(plan.releases[1].progress, Progress::Filtered { .. }));
+    assert!(matches!(plan.releases[2].progress, Progress::Missing { .. }));
+    assert_eq!(plan.create.len(), 1);
+}

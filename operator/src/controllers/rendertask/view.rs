@@ -1,0 +1,215 @@
+//! What is kept of a task: who it was made for, where its chart goes, and what has become of it.
+//!
+//! There are as many tasks as charts, so that what nobody reads of a status is not kept.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use serde::{Deserialize, Deserializer};
+
+use crate::api::TaskSpec;
+use crate::api::metadata;
+use crate::jobs::conditions::{Reason, kinds};
+use crate::names::MANAGER;
+use crate::runtime::views::bounded;
+
+/// What is kept of a task.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct TaskView {
+    /// A part of its labels.
+    pub metadata: TaskMetadataView,
+    /// A part of its spec.
+    pub spec: TaskSpecView,
+    /// A part of its status.
+    pub status: Option<TaskStatusView>,
+}
+
+/// What is kept of a task's metadata beside what every object has.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct TaskMetadataView {
+    /// The labels that say what it was made for.
+    pub labels: Option<TaskLabels>,
+}
+
+/// The labels that say what a task was made for. Label values have 63 bytes at most.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct TaskLabels {
+    /// Who made it.
+    #[serde(rename = "app.kubernetes.io/managed-by")]
+    pub managed_by: String,
+    /// The UID of what it was made for.
+    #[serde(rename = "solar.opendefense.cloud/owner-uid")]
+    pub owner_uid: String,
+    /// The hash of a bootstrap chart's input.
+    #[serde(rename = "solar.opendefense.cloud/bootstrap-input")]
+    pub bootstrap_input: String,
+}
+
+/// What is kept of a task's spec.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TaskSpecView {
+    /// The kind of what the task was made for.
+    #[serde(deserialize_with = "bounded")]
+    pub owner_kind: String,
+    /// Its name.
+    #[serde(deserialize_with = "bounded")]
+    pub owner_name: String,
+    /// Its namespace.
+    #[serde(deserialize_with = "bounded")]
+    pub owner_namespace: String,
+    /// The registry.
+    #[serde(rename = "baseURL", deserialize_with = "bounded")]
+    pub base_url: String,
+    /// The path below it.
+    #[serde(deserialize_with = "bounded")]
+    pub repository: String,
+    /// The tag.
+    #[serde(deserialize_with = "bounded")]
+    pub tag: String,
+}
+
+/// What is kept of a task's status.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TaskStatusView {
+    /// JobSucceeded, JobFailed, or the reason of the condition JobScheduled.
+    pub state: Option<String>,
+    /// Where the chart is.
+    #[serde(rename = "chartURL")]
+    pub chart_url: Option<String>,
+    /// Its digest.
+    pub digest: Option<String>,
+    /// JobScheduled, JobSucceeded, JobFailed, Ready.
+    #[serde(deserialize_with = "conditions")]
+    pub conditions: Vec<TaskConditionView>,
+    /// When the Job ended.
+    pub completion_time: Option<Time>,
+}
+
+/// What is kept of a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskConditionView {
+    /// Its type.
+    pub kind: &'static str,
+    /// True, False or Unknown.
+    pub status: String,
+    /// Why.
+    pub reason: String,
+    /// For people; kept where it says why a task waits or has failed.
+    pub message: String,
+}
+
+impl TaskView {
+    /// Whether this operator made it, for an object of this kind, namespace and name.
+    pub fn was_made_for(&self, kind: &str, namespace: &str, name: &str) -> bool {
+        let labels = self.metadata.labels.as_ref();
+        labels.is_some_and(|labels| labels.managed_by == MANAGER)
+            && self.spec.owner_kind == kind
+            && self.spec.owner_namespace == namespace
+            && self.spec.owner_name == name
+    }
+
+    /// Whether its chart goes where that of a spec does.
+    pub fn has_destination_of(&self, spec: &TaskSpec) -> bool {
+        let TaskSpecView {
+            base_url,
+            repository,
+            tag,
+            ..
+        } = &self.spec;
+        let kept = [
+            (base_url, &spec.base_url),
+            (repository, &spec.repository),
+            (tag, &spec.tag),
+        ];
+        kept.into_iter()
+            .all(|(kept, whole)| *kept == metadata::bounded(whole.clone()))
+    }
+}
+
+impl TaskStatusView {
+    /// The condition of a type.
+    pub fn condition(&self, kind: &str) -> Option<&TaskConditionView> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
+    }
+}
+
+fn conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<TaskConditionView>, D::Error> {
+    let conditions = Vec::<Condition>::deserialize(deserializer)?;
+    Ok(conditions.into_iter().filter_map(kept).collect())
+}
+
+fn kept(condition: Condition) -> Option<TaskConditionView> {
+    let known = [
+        kinds::JOB_SCHEDULED,
+        kinds::JOB_SUCCEEDED,
+        kinds::JOB_FAILED,
+        kinds::READY,
+    ];
+    let kind = known.into_iter().find(|kind| *kind == condition.type_)?;
+    let says_why = match kind {
+        kinds::JOB_FAILED => true,
+        kinds::JOB_SCHEDULED => condition.reason != Reason::Finished.as_str(),
+        _ => false,
+    };
+    Some(TaskConditionView {
+        kind,
+        status: condition.status,
+        reason: condition.reason,
+        message: if says_why {
+            condition.message
+        } else {
+            String::new()
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn of_a_status_what_others_read_is_kept() {
+        let condition = |kind: &str, reason: &str| {
+            json!({"type": kind, "status": "False", "reason": reason, "message": "m",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"})
+        };
+        let status: TaskStatusView = serde_json::from_value(json!({
+            "state": "JobFailed", "attempts": [{"message": "long"}],
+            "conditions": [condition("JobScheduled", "Finished"), condition("JobFailed", "AuthFailed"),
+                condition("Ready", "AuthFailed"), condition("Stalled", "AuthFailed")],
+        }))
+        .expect("a status");
+        let kept: Vec<_> = status
+            .conditions
+            .iter()
+            .map(|one| (one.kind, one.message.as_str()))
+            .collect();
+        assert_eq!(kept, [("JobScheduled", ""), ("JobFailed", "m"), ("Ready", "")]);
+        assert_eq!(
+            status.condition("JobFailed").map(|one| one.reason.as_str()),
+            Some("AuthFailed")
+        );
+    }
+
+    #[test]
+    fn a_task_is_ours_by_label_and_by_whom_it_was_made_for() {
+        let view = |by: &str, name: &str| -> TaskView {
+            serde_json::from_value(json!({
+                "metadata": {"name": "x", "labels": {"app.kubernetes.io/managed-by": by, "other": "label"}},
+                "spec": {"ownerKind": "Target", "ownerNamespace": "tenant", "ownerName": name},
+            }))
+            .expect("a view")
+        };
+        let is_ours = |view: TaskView| view.was_made_for("Target", "tenant", "edge");
+        assert!(is_ours(view("solar-operator", "edge")));
+        assert!(!is_ours(view("kubectl", "edge")));
+        assert!(!is_ours(view("solar-operator", "other")));
+        assert!(!is_ours(
+            serde_json::from_value(json!({"metadata": {"name": "x"}})).expect("a view")
+        ));
+    }
+}
