@@ -311,6 +311,12 @@ fn a_failed_release_hides_no_other_and_the_last_good_bootstrap_stays() {
             .ends_with(":v0.0.1")
     );
     assert_eq!(target["status"]["bootstrapVersion"], 1);
+
+    // Whoever has mended it asks at the Target.
+    BED.1.accept("failing/release-db");
+    space.kubectl(&["delete", "rlb", "gone"]);
+    space.kubectl(&["annotate", "tgt", "edge", &format!("{GROUP}/retry=1")]);
+    space.until_ready(2);
 }
 
 /// A Target that was made again counted from 0, and took old charts for its own.

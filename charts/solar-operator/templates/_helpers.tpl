@@ -110,10 +110,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [solar.opendefense.cloud]
   resources: [targets]
   verbs: [patch]
-# A Target's charts are rendered by RenderTasks in its Registry's namespace.
+# A Target's charts are rendered by RenderTasks in its Registry's namespace; failed ones are asked to run again.
 - apiGroups: [solar.opendefense.cloud]
   resources: [rendertasks]
-  verbs: [create, delete]
+  verbs: [create, patch, delete]
 # A Profile owns a ReleaseBinding for each Target that it matches.
 - apiGroups: [solar.opendefense.cloud]
   resources: [releasebindings]

@@ -146,21 +146,46 @@ impl TargetPlan {
         if !matches!(self.registry, Reference::Resolved(_)) {
             return Vec::new();
         }
-        let bootstrap = self.bootstrap.as_ref().and_then(|one| one.progress.as_ref().ok());
-        let is_ready = bootstrap.is_some_and(|one| matches!(one.state, TaskState::Rendered { .. }));
-        let tasks = self.releases.iter().filter_map(|one| match &one.progress {
-            Progress::Task { task, .. } => Some(task),
-            _ => None,
-        });
-        let current: BTreeSet<&ObjectKey> = tasks.chain(bootstrap.map(|one| &one.task)).collect();
+        let is_ready = self
+            .bootstrap_task()
+            .is_some_and(|one| matches!(one.state, TaskState::Rendered { .. }));
+        let current = self.current();
         let is_obsolete = |task: &&ExistingTask| {
-            let name = task.name();
-            let is_current = current.contains(&ObjectKey::new(&name.namespace, &name.name));
+            let is_current = current.contains(&key_of(task));
             let is_deleted = task.metadata.deletion_timestamp.is_some();
             !is_current && !is_deleted && (is_ready || has_failed(task))
         };
         owned.iter().filter(is_obsolete).collect()
     }
+
+    /// Those of the Target's RenderTasks that are needed and have failed.
+    pub fn failed<'a>(&self, owned: &'a [ExistingTask]) -> Vec<&'a ExistingTask> {
+        let current = self.current();
+        let is_needed = |task: &&ExistingTask| {
+            let is_deleted = task.metadata.deletion_timestamp.is_some();
+            current.contains(&key_of(task)) && !is_deleted && has_failed(task)
+        };
+        owned.iter().filter(is_needed).collect()
+    }
+
+    /// The RenderTasks of the present input.
+    fn current(&self) -> BTreeSet<ObjectKey> {
+        let releases = self.releases.iter().filter_map(|one| match &one.progress {
+            Progress::Task { task, .. } => Some(task),
+            _ => None,
+        });
+        let bootstrap = self.bootstrap_task().map(|one| &one.task);
+        releases.chain(bootstrap).cloned().collect()
+    }
+
+    fn bootstrap_task(&self) -> Option<&Bootstrap> {
+        self.bootstrap.as_ref()?.progress.as_ref().ok()
+    }
+}
+
+fn key_of(task: &ExistingTask) -> ObjectKey {
+    let name = task.name();
+    ObjectKey::new(&name.namespace, &name.name)
 }
 
 fn has_failed(task: &ExistingTask) -> bool {

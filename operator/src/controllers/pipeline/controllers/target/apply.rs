@@ -1,13 +1,21 @@
 //! RenderTasks are made, and deleted when they are no longer needed.
 
+use std::time::Duration;
+
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use kube::api::ObjectMeta;
+use kube::api::{ObjectMeta, Patch, PatchParams};
+use serde_json::json;
 
 use super::wakes::TARGET;
-use crate::api::{Scope, Task, api_version};
+use crate::api::pipeline::Target;
+use crate::api::{RETRY_ANNOTATION, Scope, Task, api_version};
 use crate::controllers::pipeline::release_task::PlanError;
 use crate::controllers::pipeline::target_plan::{NewTask, TargetPlan};
+use crate::controllers::pipeline::task_retry::{self, FailedTask, Retry};
 use crate::controllers::rendertask::RenderTasks;
+use crate::jobs::conditions::kinds;
+use crate::names::MANAGER;
+use crate::runtime::views::MetadataOnly;
 use crate::runtime::{Cx, Error, Key, ObjectName, Watched as _, api_message, owned};
 
 /// How many requests of one reconcile are sent at a time.
@@ -81,6 +89,53 @@ pub(super) async fn clean_up(cx: &Cx, key: &Key, plan: &TargetPlan) -> Result<()
     let obsolete = plan.obsolete(&owned);
     let obsolete = obsolete.iter().map(|task| (task.name(), task.uid().to_owned()));
     delete(cx, obsolete.collect()).await
+}
+
+/// Lets failed tasks run again, where that may help. Gives back when the next one does.
+pub(super) async fn retry(
+    cx: &Cx,
+    key: &Key,
+    target: &Target,
+    plan: &TargetPlan,
+) -> Result<Option<Duration>, Error> {
+    let owned = cx.store::<RenderTasks>().by(TARGET, &key.object_name());
+    let annotations = target.metadata.annotations.as_ref();
+    let asked = annotations.and_then(|annotations| annotations.get(RETRY_ANNOTATION));
+    let asked = asked.map_or("", String::as_str);
+    let mut next = None;
+    for task in plan.failed(&owned) {
+        let status = task.view().and_then(|view| view.status.as_ref());
+        let failed = status.and_then(|status| status.condition(kinds::JOB_FAILED));
+        let failed = FailedTask {
+            annotation: task.annotation(RETRY_ANNOTATION),
+            reason: failed.map_or("", |failed| failed.reason.as_str()),
+            ended: status.and_then(|status| Some(status.completion_time.as_ref()?.0)),
+        };
+        match task_retry::retry(failed, asked, cx.now()) {
+            Retry::Never => {}
+            Retry::After(wait) => next = Some(next.map_or(wait, |next: Duration| next.min(wait))),
+            Retry::Now(value) => annotate(cx, &task.key(RenderTasks::ID), &value).await?,
+        }
+    }
+    Ok(next)
+}
+
+async fn annotate(cx: &Cx, task: &Key, value: &str) -> Result<(), Error> {
+    tracing::info!(%task, value, "a failed RenderTask runs again");
+    let patch = Patch::Merge(json!({"metadata": {"annotations": {RETRY_ANNOTATION: value}}}));
+    let params = PatchParams {
+        field_manager: Some(MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    let patched = cx
+        .api::<MetadataOnly>(task)
+        .patch(&task.name, &params, &patch)
+        .await;
+    match patched {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+        Err(error) => Err(Error::api("asking a RenderTask to run again")(error)),
+    }
 }
 
 /// Deletes tasks, by name and UID.

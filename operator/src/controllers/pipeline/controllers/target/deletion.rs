@@ -7,28 +7,26 @@ use kube::api::ListParams;
 
 use super::wakes::TARGET;
 use super::{FINALIZER, apply};
-use crate::api::pipeline::{Target, TargetSpec};
-use crate::controllers::pipeline::stored;
+use crate::api::pipeline::Target;
 use crate::controllers::pipeline::task_owner::{finalizer, is_owned, selector};
 use crate::controllers::rendertask::{RenderTasks, TaskView};
 use crate::runtime::{Action, Cx, Error, Key, ObjectName, Watched as _, finalizers};
 
-/// Deletes the tasks of a Target that is being deleted, or is gone, and then lets it go.
-pub(super) async fn finalize(cx: &Cx, key: &Key) -> Result<Action, Error> {
+/// Deletes the tasks of a Target that is being deleted, and then lets it go.
+pub(super) async fn finalize(cx: &Cx, key: &Key, target: &Target) -> Result<Action, Error> {
+    let finalizer = finalizer(FINALIZER);
+    if !finalizers::has(&target.metadata, &finalizer) {
+        return Ok(Action::done());
+    }
     let tasks = cx.store::<RenderTasks>().by(TARGET, &key.object_name());
     let known = tasks
         .iter()
         .filter(|task| task.metadata.deletion_timestamp.is_none());
     let known = known.map(|task| (task.name(), task.uid().to_owned()));
     apply::delete(cx, known.collect()).await?;
-    let Some(target) = stored::primary::<TargetSpec>(cx, key) else {
-        return Ok(Action::done());
-    };
-    if finalizers::has(&target.metadata, &finalizer(FINALIZER)) {
-        let unseen = unseen(cx, &target).await?;
-        apply::delete(cx, unseen).await?;
-        finalizers::remove(cx, key, &target.metadata, &finalizer(FINALIZER)).await?;
-    }
+    let unseen = unseen(cx, target).await?;
+    apply::delete(cx, unseen).await?;
+    finalizers::remove(cx, key, &target.metadata, &finalizer).await?;
     Ok(Action::done())
 }
 

@@ -58,11 +58,14 @@ impl Watched for TargetController {
 
 impl Kind for TargetController {
     async fn reconcile(&self, cx: &Cx, key: &Key) -> Result<Action, Error> {
-        let target = stored::primary::<TargetSpec>(cx, key);
-        let Some(target) = target.filter(|target| !target.is_deleted()) else {
+        // One that the store doesn't have may not have been shown to it yet: nothing is deleted for it.
+        let Some(target) = stored::primary::<TargetSpec>(cx, key) else {
             self.pace.forget(key);
-            return deletion::finalize(cx, key).await;
+            return Ok(Action::done());
         };
+        if target.is_deleted() {
+            return deletion::finalize(cx, key, &target).await;
+        }
         if let Some(wait) = self.pace.wait(key) {
             return Ok(Action::requeue(wait));
         }
@@ -85,10 +88,10 @@ impl TargetController {
         let is_behind = applied?;
         status::report(cx, key, &sources.target, &plan).await?;
         apply::clean_up(cx, key, &plan).await?;
-        Ok(if is_behind || plan.is_refused() {
-            Action::requeue(REFUSED_REQUEUE)
-        } else {
-            Action::done()
+        let retry = apply::retry(cx, key, &sources.target, &plan).await?;
+        let refused = (is_behind || plan.is_refused()).then_some(REFUSED_REQUEUE);
+        Ok(Action {
+            requeue: refused.into_iter().chain(retry).min(),
         })
     }
 }
