@@ -7,14 +7,16 @@
 //! - [`controllers`][]: what is done for each kind
 //! - [`jobs`][]: Jobs with one container that reports a result
 //! - [`runtime`][]: one for all controllers: watches, stores, work queues, leader election, health and metrics
-//! - [`api`][]: the resources and their CRDs
 //! - [`names`][]: names and labels
+//! - [`api`][]: the resources and their CRDs
+//! - [`key`][]: which object
 //! - [`yaml`][]: JSON to YAML
 
 pub mod api;
 pub mod cli;
 pub mod controllers;
 pub mod jobs;
+pub mod key;
 pub mod names;
 pub mod runtime;
 pub mod yaml;

@@ -1,5 +1,6 @@
 //! What the pages say of the operator: commands and flags that exist, and the generated page of the custom resources,
-//! which `UPDATE_DOCS=1 cargo test -p solar-operator --test docs` writes from what `solar-operator crds` prints.
+//! which `UPDATE_DOCS=1 cargo test -p solar-operator --test docs` writes from what `solar-operator crds` prints; and that
+//! the order of modules in `lib.rs` is true.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -10,6 +11,8 @@
 mod commands;
 #[path = "../../renderer/tests/docs/markdown.rs"]
 mod markdown;
+#[path = "../../renderer/tests/docs/module_order.rs"]
+mod module_order;
 
 use std::fmt::Write as _;
 use std::path::Path;

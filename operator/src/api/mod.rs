@@ -16,7 +16,7 @@ use kube::api::ObjectMeta;
 use kube::core::DynamicResourceScope;
 use serde::{Deserialize, Serialize};
 
-use crate::runtime::key::KindId;
+use crate::key::KindId;
 
 pub use crd::{crd, crds_yaml};
 pub use spec::{IfExists, LocalReference, TaskSpec};

@@ -34,7 +34,6 @@ pub mod events;
 pub mod finalizers;
 mod health;
 mod http;
-pub mod key;
 mod kind;
 mod leader;
 mod lease;
@@ -57,11 +56,11 @@ mod test_kinds;
 #[cfg(test)]
 mod tests;
 
+pub use crate::key::{self, Key, KindId, ObjectName};
 pub use controllers::Controllers;
 pub use cx::{Cx, Identity};
 pub use error::{Error, api_message};
 pub use health::Health;
-pub use key::{Key, KindId, ObjectName};
 pub use kind::{Action, Dependent, Kind, ObjectState, Policy, Pool, Wake, Watched};
 pub use leader::LeaderSettings;
 pub use metrics::Metrics;
