@@ -372,6 +372,10 @@ pub fn with_loss(json: &str, message: &str) -> String {
     format!("{open},\"error\":{}}}", encode(&error))
 }
 
+pub(crate) fn plain_json(document: &impl Serialize) -> String {
+    encode(document)
+}
+
 fn encode(document: &impl Serialize) -> String {
     // These types hold nothing that JSON can't: no maps with odd keys, no failing writers.
     serde_json::to_string(document).unwrap_or_default()

@@ -19,6 +19,18 @@ const RELEASE: Embedded =
 const BOOTSTRAP: Embedded =
     blueprint!("bootstrap": "Chart.yaml.jinja", "values.yaml.jinja", "templates/releases.yaml.jinja");
 
+const STARTER: Embedded = blueprint!(
+    "starter": ".helmignore", "Chart.yaml.jinja", "values.yaml.jinja", "templates/_helpers.tpl.jinja",
+    "templates/NOTES.txt.jinja", "templates/deployment.yaml.jinja", "templates/service.yaml.jinja",
+    "templates/serviceaccount.yaml.jinja", "templates/ingress.yaml.jinja", "templates/hpa.yaml.jinja",
+    "templates/tests/connection.yaml.jinja"
+);
+
+/// What `create` begins with.
+pub(super) fn starter() -> Result<CompiledBlueprint> {
+    compile(STARTER)
+}
+
 /// `type: release`
 pub(super) fn release() -> Result<&'static CompiledBlueprint> {
     static COMPILED: OnceLock<Result<CompiledBlueprint>> = OnceLock::new();

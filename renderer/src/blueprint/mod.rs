@@ -54,6 +54,20 @@ pub fn render_within(config: &Config, base: &Path, time: Duration) -> Result<Cha
     Ok(chart)
 }
 
+/// The chart that `create` begins with, under a name.
+///
+/// # Errors
+/// None that a valid name can cause.
+pub fn starter(name: &str) -> Result<Chart> {
+    let info = crate::config::ChartInfo {
+        name: name.to_owned(),
+        description: String::new(),
+        version: "0.1.0".to_owned(),
+        app_version: String::new(),
+    };
+    Chart::from_files(embedded::starter()?.render(&info, &crate::value::Value::empty_map())?)
+}
+
 /// Renders one template's text with an `input`, as a blueprint's file would be.
 pub fn render_text(text: &str, input: &crate::value::Value) -> Result<String> {
     let chart = crate::config::ChartInfo {

@@ -98,10 +98,22 @@ impl Chart {
 
     /// Gives the chart another version or appVersion, in Chart.yaml too, as `helm package` does.
     pub fn set_versions(&mut self, version: Option<&str>, app_version: Option<&str>) -> Result<()> {
+        self.set_fields(&[("version", version), ("appVersion", app_version)])
+    }
+
+    /// Gives the chart another name, in Chart.yaml too.
+    ///
+    /// # Errors
+    /// A name that no chart can have.
+    pub fn set_name(&mut self, name: &str) -> Result<()> {
+        self.set_fields(&[("name", Some(name))])
+    }
+
+    fn set_fields(&mut self, fields: &[(&str, Option<&str>)]) -> Result<()> {
         let Some(mut source) = self.metadata_text("Chart.yaml")? else {
             return Ok(());
         };
-        for (field, text) in [("version", version), ("appVersion", app_version)] {
+        for &(field, text) in fields {
             if let Some(text) = text {
                 source = metadata::with_field(&source, field, text)?;
             }

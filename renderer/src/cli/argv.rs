@@ -11,6 +11,7 @@ use super::args::global::{GlobalFlags, OutputFormat};
 use super::args::helm;
 use super::args::render::RenderArgs;
 use super::args::unsupported_commands::elsewhere;
+use super::context::CalledAs;
 use super::printer::{self, Printer};
 use crate::diag::{Class, Diagnostic, Diagnostics, did_you_mean};
 use crate::oci::without_credentials;
@@ -32,7 +33,12 @@ fn written(result: std::io::Result<()>) -> u8 {
 }
 
 /// Help and version are no errors; everything else is a usage error, and a result too.
-pub(crate) fn usage(error: &clap::Error, arguments: &[OsString], world: &dyn World) -> u8 {
+pub(crate) fn usage(
+    error: &clap::Error,
+    arguments: &[OsString],
+    called_as: CalledAs,
+    world: &dyn World,
+) -> u8 {
     if !error.use_stderr() {
         let text = if printer::is_colored(world) {
             error.render().ansi().to_string()
@@ -42,6 +48,10 @@ pub(crate) fn usage(error: &clap::Error, arguments: &[OsString], world: &dyn Wor
         return written(printer::to_stdout(&text));
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // As Helm does.
+        if called_as.is_helm() {
+            return written(printer::to_stdout(&error.render().to_string()));
+        }
         printer::to_stderr(&error.render().to_string());
         return Class::Usage.exit_code();
     }
@@ -111,12 +121,17 @@ pub(crate) fn mistyped_command(definition: &clap::Command, arguments: &[OsString
 /// `-o json` counts even when the rest of the line is wrong.
 fn wanted_output(arguments: &[OsString]) -> OutputFormat {
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
-    let joined = ["-ojson", "-o=json", "--output=json"];
-    let apart = words
-        .windows(2)
-        .any(|pair| matches!(pair, ["-o" | "--output", "json"]));
-    if apart || words.iter().any(|word| joined.contains(word)) {
+    let asks_for = |format: &str| {
+        let joined = ["-o", "-o=", "--output="].map(|flag| format!("{flag}{format}"));
+        let apart = words
+            .windows(2)
+            .any(|pair| matches!(pair, ["-o" | "--output", given] if *given == format));
+        apart || words.iter().any(|word| joined.iter().any(|one| one == word))
+    };
+    if asks_for("json") {
         OutputFormat::Json
+    } else if asks_for("yaml") {
+        OutputFormat::Yaml
     } else {
         OutputFormat::Text
     }
@@ -145,16 +160,33 @@ pub(crate) fn with_help_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
+fn takes_value(definition: &clap::Command, word: &str) -> bool {
+    let names = |arg: &clap::Arg| {
+        let long = arg.get_long().map(|name| format!("--{name}"));
+        let short = arg.get_short().map(|name| format!("-{name}"));
+        arg.get_action().takes_values() && [long, short].iter().flatten().any(|name| name == word)
+    };
+    definition.get_arguments().any(names)
+}
+
+/// Where the first word is that is no global flag, ours or Helm's, and no value of one.
+pub(crate) fn first_word(definition: &clap::Command, arguments: &[OsString]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        let text = arguments.get(at)?.to_str().unwrap_or("");
+        if text == "-" || !text.starts_with('-') {
+            return Some(at);
+        }
+        let takes_next = match helm::global_flag(text) {
+            Some(flag) => flag.takes_next,
+            None => takes_value(definition, text),
+        };
+        at += if takes_next { 2 } else { 1 };
+    }
+}
+
 /// Helm takes its global flags in front of the command, too: they go behind it.
 pub(crate) fn with_leading_flags(definition: &clap::Command, arguments: Vec<OsString>) -> Vec<OsString> {
-    let takes_value = |word: &str| {
-        let names = |arg: &clap::Arg| {
-            let long = arg.get_long().map(|name| format!("--{name}"));
-            let short = arg.get_short().map(|name| format!("-{name}"));
-            arg.get_action().takes_values() && [long, short].iter().flatten().any(|name| name == word)
-        };
-        definition.get_arguments().any(names)
-    };
     let (mut front, mut moved) = (Vec::new(), Vec::new());
     let mut words = arguments.iter();
     front.extend(words.next());
@@ -168,7 +200,7 @@ pub(crate) fn with_leading_flags(definition: &clap::Command, arguments: Vec<OsSt
         }
         let (target, takes_next) = match helm::global_flag(text) {
             Some(flag) => (&mut moved, flag.takes_next),
-            None => (&mut front, takes_value(text)),
+            None => (&mut front, takes_value(definition, text)),
         };
         target.push(word);
         if takes_next {
@@ -188,7 +220,15 @@ pub(crate) fn with_leading_flags(definition: &clap::Command, arguments: Vec<OsSt
 }
 
 /// The commands with commands below them.
-const BELOW: &[&str] = &["cache", "dependency", "registry", "repo", "show"];
+const BELOW: &[&str] = &[
+    "cache",
+    "dependency",
+    "plugin",
+    "registry",
+    "repo",
+    "search",
+    "show",
+];
 
 /// `solar-render CONFIG` means `solar-render render CONFIG`: the first word that is no
 /// option and no option's value decides.

@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use super::args::registry::RegistryFlags;
+use super::args::registry::{RegistryFlags, RetryFlags};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::{ClientOptions, Credentials, RetryPolicy, Secret, TlsOptions};
 
@@ -21,9 +21,7 @@ pub(crate) fn client_options(registry: &RegistryFlags) -> Result<ClientOptions> 
         cert_file,
         key_file,
         insecure_skip_tls_verify,
-        timeout,
-        deadline,
-        retries,
+        retry,
     } = registry.clone();
     let password = if password_stdin {
         Some(read_password()?)
@@ -52,6 +50,18 @@ pub(crate) fn client_options(registry: &RegistryFlags) -> Result<ClientOptions> 
         },
         credentials,
         registry_config,
+        ..retry_options(&retry)
+    })
+}
+
+/// What the command line says about time alone.
+pub(crate) fn retry_options(retry: &RetryFlags) -> ClientOptions {
+    let RetryFlags {
+        timeout,
+        deadline,
+        retries,
+    } = *retry;
+    ClientOptions {
         timeout,
         deadline,
         retry: RetryPolicy {
@@ -59,7 +69,7 @@ pub(crate) fn client_options(registry: &RegistryFlags) -> Result<ClientOptions> 
             ..RetryPolicy::default()
         },
         ..ClientOptions::default()
-    })
+    }
 }
 
 fn read_password() -> Result<Secret> {

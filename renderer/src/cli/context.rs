@@ -1,5 +1,7 @@
 //! The context that every command gets, and the result that it returns.
 
+use std::path::Path;
+
 use super::printer::Printer;
 use super::signals::Signals;
 use crate::diag::Diagnostics;
@@ -45,8 +47,40 @@ pub(crate) struct Context<'a> {
     pub(crate) world: &'a dyn World,
     pub(crate) printer: &'a Printer,
     pub(crate) signals: &'a Signals,
-    /// Called as `solar-renderer`.
-    pub(crate) as_solar: bool,
+    /// The name that it was called by.
+    pub(crate) called_as: CalledAs,
+    /// That name as it was written.
+    pub(crate) program: &'a str,
+}
+
+/// What the program is called as: another name is another command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CalledAs {
+    /// Its own name.
+    SolarRender,
+    /// SolAr's renderer.
+    SolarRenderer,
+    /// Helm.
+    Helm,
+}
+
+impl CalledAs {
+    /// By the first argument.
+    pub(crate) fn of(program: &str) -> Self {
+        match Path::new(program).file_stem().and_then(|stem| stem.to_str()) {
+            Some("solar-renderer") => Self::SolarRenderer,
+            Some("helm") => Self::Helm,
+            _ => Self::SolarRender,
+        }
+    }
+
+    pub(crate) fn is_solar(self) -> bool {
+        self == Self::SolarRenderer
+    }
+
+    pub(crate) fn is_helm(self) -> bool {
+        self == Self::Helm
+    }
 }
 
 impl CommandOutcome {

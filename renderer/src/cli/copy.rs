@@ -3,7 +3,7 @@
 use super::args::copy::CopyArgs;
 use super::args::policy::IfExistsChoice;
 use super::client::client_options;
-use super::context::{CommandOutcome, Context};
+use super::context::{CalledAs, CommandOutcome, Context};
 use super::keys::signer;
 use super::progress::TerminalProgress;
 use super::push::outcome;
@@ -55,7 +55,7 @@ pub(crate) fn copy(args: &CopyArgs, context: &Context<'_>) -> CommandOutcome {
         Ok(copied) => {
             let mut report = describe(&copied.artifact);
             report.reference = Some(copied.destination.to_string());
-            let mut copied_outcome = outcome(delivered(report, copied.result), false);
+            let mut copied_outcome = outcome(delivered(report, copied.result), CalledAs::SolarRender);
             if let Some(count) = copied.referrers {
                 copied_outcome.text.push_str(&format!("Referrers: {count}\n"));
                 copied_outcome.report.referrers = Some(count as u64);

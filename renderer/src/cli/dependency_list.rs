@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::args::dependency::DependencyListArgs;
 use super::context::{CommandOutcome, CommandResult, Context};
+use super::table::table;
 use crate::chart::details::DependencyDetails;
 use crate::chart::load::{Loaded, load};
 use crate::diag::Result;
@@ -44,7 +45,17 @@ fn run(args: &DependencyListArgs, context: &Context<'_>) -> Result<CommandResult
             status: status(one, &found, &chart),
         })
         .collect();
-    let mut text = table(&rows, args.max_col_width);
+    let mut lines = vec![["NAME", "VERSION", "REPOSITORY", "STATUS"]];
+    lines.extend(rows.iter().map(|row| {
+        let DependencyDetails { name, version, .. } = row.dependency;
+        [
+            name.as_str(),
+            version.as_str(),
+            row.repository.as_str(),
+            row.status,
+        ]
+    }));
+    let mut text = table(&lines, args.max_col_width);
     text.push('\n');
     let warnings: Vec<String> = found.iter().filter_map(|path| unwanted(path, declared)).collect();
     for warning in &warnings {
@@ -175,49 +186,4 @@ fn unwanted(path: &Path, declared: &[DependencyDetails]) -> Option<String> {
         Ok(chart) if declared.iter().any(|one| one.name == chart.name()) => None,
         Ok(_) => Some(format!("{shown} is not in Chart.yaml.")),
     }
-}
-
-/// Columns padded to their widest cell, tabs between.
-fn table(rows: &[DependencyRow<'_>], most: usize) -> String {
-    let heads = ["NAME", "VERSION", "REPOSITORY", "STATUS"];
-    let cells = rows.iter().map(|row| {
-        let DependencyDetails { name, version, .. } = row.dependency;
-        [
-            name.as_str(),
-            version.as_str(),
-            row.repository.as_str(),
-            row.status,
-        ]
-    });
-    let lines: Vec<[&str; 4]> = std::iter::once(heads).chain(cells).collect();
-    let width = |column: usize| {
-        let widest = lines
-            .iter()
-            .filter_map(|line| line.get(column))
-            .map(|cell| cell.chars().count())
-            .max();
-        widest.map_or(0, |widest| if most == 0 { widest } else { widest.min(most) })
-    };
-    let widths = [width(0), width(1), width(2), width(3)];
-    let mut out = String::new();
-    for line in &lines {
-        let cells: Vec<String> = line
-            .iter()
-            .zip(widths)
-            .map(|(cell, width)| fitted(cell, width))
-            .collect();
-        out.push_str(&cells.join("\t"));
-        out.push('\n');
-    }
-    out
-}
-
-/// Padded, or cut to end in `...`; one character stays however narrow the column is.
-fn fitted(cell: &str, width: usize) -> String {
-    let count = cell.chars().count();
-    if count <= width {
-        return format!("{cell}{}", " ".repeat(width - count));
-    }
-    let kept = width.saturating_sub(3).max(1);
-    format!("{}...", cell.chars().take(kept).collect::<String>())
 }

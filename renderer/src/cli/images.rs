@@ -22,7 +22,7 @@ pub(crate) fn list(args: &ImagesArgs, context: &Context<'_>) -> CommandResult {
 }
 
 fn run(args: &ImagesArgs, context: &Context<'_>) -> Result<CommandResult> {
-    let (path, request) = request_of(&args.rendering, context)?;
+    let (path, request) = request_of(&args.rendering, &args.fetch.registry, context)?;
     let loaded = super::fetch::load(&path, &args.fetch, context)?;
     let located = |problem| with_real_paths(problem, &path);
     let chart = ParsedChart::new(Arc::clone(&loaded));

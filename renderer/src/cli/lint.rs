@@ -21,6 +21,7 @@ use crate::diag::{Class, Diagnostic, Result, Severity as Grave};
 use crate::engine::capabilities::Capabilities;
 use crate::fsio;
 use crate::lint::{self, Finding, LintOptions, LintReport, Rule, Severity, rules};
+use crate::oci::ClientOptions;
 use crate::report::documents::{
     Document as _, FindingEntry, LintDocument, LintedEntry, RuleEntry, RulesDocument,
 };
@@ -187,7 +188,7 @@ fn is_drawn(one: &Finding) -> bool {
 
 fn options(args: &LintArgs, context: &Context<'_>) -> Result<LintOptions> {
     let capabilities = Capabilities::with(Some(&args.kube_version), &[])?;
-    let (values, places) = merged(&args.values, context)?;
+    let (values, places) = merged(&args.values, &ClientOptions::default(), context)?;
     Ok(LintOptions {
         values,
         places,

@@ -58,7 +58,7 @@ pub(crate) fn logout(args: &LogoutArgs, context: &Context<'_>) -> CommandOutcome
             } else {
                 report::Outcome::Unchanged
             };
-            let text = if kept.known {
+            let text = if kept.known || context.called_as.is_helm() {
                 format!("Removing login credentials for {}\n", args.host)
             } else {
                 format!("Not logged in to {}\n", args.host)

@@ -6,13 +6,26 @@ use std::path::Path;
 use clap::{Arg, ArgAction, Command};
 
 use super::args::definition::definition;
+use super::as_helm;
+use super::context::{CalledAs, CommandOutcome, CommandResult};
 use crate::diag::{Class, Result};
 use crate::fsio;
+use crate::report;
 
-/// A completion script.
-pub(crate) fn completion(shell: clap_complete::Shell) -> String {
+/// `completion`
+pub(crate) fn completion(shell: clap_complete::Shell, called_as: CalledAs) -> CommandResult {
+    let text = completion_script(shell, called_as);
+    let json = report::text_to_json(&[("shell", &shell.to_string()), ("script", &text)]);
+    CommandResult::Document { json, text }
+}
+
+fn completion_script(shell: clap_complete::Shell, called_as: CalledAs) -> String {
     let mut bytes = Vec::new();
-    clap_complete::generate(shell, &mut definition(), "solar-render", &mut bytes);
+    let (mut definition, name) = match called_as {
+        CalledAs::Helm => (as_helm::definition(definition()), "helm"),
+        CalledAs::SolarRender | CalledAs::SolarRenderer => (definition(), "solar-render"),
+    };
+    clap_complete::generate(shell, &mut definition, name, &mut bytes);
     let script = String::from_utf8_lossy(&bytes).into_owned();
     match shell {
         // clap_complete's bash script names the states of a command whose name has a dash in two ways: those it
@@ -22,8 +35,22 @@ pub(crate) fn completion(shell: clap_complete::Shell) -> String {
     }
 }
 
+/// `man`
+pub(crate) fn man(folder: &Path) -> CommandResult {
+    match write_pages(folder) {
+        Ok(()) => {
+            let shown = folder.display().to_string();
+            CommandResult::Document {
+                json: report::text_to_json(&[("file", &shown)]),
+                text: format!("Manual pages: {shown}\n"),
+            }
+        }
+        Err(problem) => CommandResult::One(Box::new(CommandOutcome::failed(problem))),
+    }
+}
+
 /// Writes the manual pages of all commands.
-pub(crate) fn man(folder: &Path) -> Result<()> {
+fn write_pages(folder: &Path) -> Result<()> {
     let cannot = |error: std::io::Error| fsio::cannot("write", folder, &error, Class::Usage);
     fs::create_dir_all(folder).map_err(cannot)?;
     clap_mangen::generate_to(with_synopses(definition()), folder).map_err(cannot)?;

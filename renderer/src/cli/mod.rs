@@ -9,6 +9,7 @@
 mod annotation;
 mod args;
 mod argv;
+mod as_helm;
 mod cache;
 mod chart_files;
 mod chart_location;
@@ -16,16 +17,19 @@ mod ci;
 mod client;
 mod context;
 mod copy;
+mod create;
 mod csv;
 mod delete;
 mod dependency;
 mod dependency_list;
 mod digest;
+mod env;
 mod exit;
 mod fetch;
 mod functions;
 mod images;
 mod input;
+mod json_path;
 mod keys;
 mod lint;
 mod lint_gate;
@@ -42,12 +46,16 @@ mod pull;
 mod push;
 mod real_paths;
 mod reference;
+mod remote_values;
 mod render;
 mod render_diagnostic;
+mod repo;
 mod request;
+mod search;
 mod show;
 mod sign;
 mod signals;
+mod table;
 mod tags;
 mod template;
 mod template_files;
@@ -57,7 +65,6 @@ mod wrong_kind;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 
 use clap::{ArgMatches, FromArgMatches as _};
 
@@ -65,45 +72,96 @@ use crate::diag::Diagnostics;
 use crate::report;
 use crate::world::System;
 use args::cli::{Cli, Command};
+use args::login::RegistryCommand;
+use args::plugin::PluginCommand;
 use args::{definition, helm};
 use argv::{
     early_printer, mistyped_command, usage, with_default_command, with_help_command, with_leading_flags,
 };
-use context::{CommandOutcome, CommandResult, Context};
+use context::{CalledAs, CommandOutcome, CommandResult, Context};
 use exit::{conclude, internal};
 use printer::Printer;
 
 /// Runs the command line and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let program = arguments.first().map(|name| name.to_string_lossy().into_owned());
+    let program = program.unwrap_or_default();
+    let called_as = CalledAs::of(&program);
+    let code = run_as(called_as, &program, arguments);
+    match called_as {
+        CalledAs::Helm => as_helm::exit_code(code),
+        CalledAs::SolarRender | CalledAs::SolarRenderer => code,
+    }
+}
+
+fn run_as(called_as: CalledAs, program: &str, arguments: Vec<OsString>) -> u8 {
     let world = System;
-    let as_solar = arguments
-        .first()
-        .is_some_and(|name| Path::new(name).file_stem() == Some("solar-renderer".as_ref()));
-    let definition = definition::definition();
-    let arguments = if as_solar {
-        arguments
-    } else {
-        with_leading_flags(&definition, with_help_command(arguments))
+    let given = arguments.clone();
+    let definition = match called_as {
+        CalledAs::Helm => as_helm::definition(definition::definition()),
+        CalledAs::SolarRender | CalledAs::SolarRenderer => definition::definition(),
     };
-    if let Some(problem) = mistyped_command(&definition, &arguments).filter(|_| !as_solar) {
+    let refused = match called_as {
+        CalledAs::Helm => {
+            let asked = as_helm::asked(&definition, &arguments);
+            as_helm::refuse_or_hand_over(&asked, &arguments, &world)
+        }
+        CalledAs::SolarRender | CalledAs::SolarRenderer => None,
+    };
+    let arguments = match called_as {
+        CalledAs::SolarRenderer => arguments,
+        _ => with_leading_flags(&definition, with_help_command(arguments)),
+    };
+    let mistyped = || match called_as {
+        CalledAs::SolarRender => mistyped_command(&definition, &arguments),
+        _ => None,
+    };
+    if let Some(problem) = refused.or_else(mistyped) {
         return conclude(
             &early_printer(&arguments, &world),
             CommandResult::One(Box::new(CommandOutcome::failed(problem))),
         );
     }
-    let arguments = with_default_command(&definition, arguments, as_solar);
-    let matches = match definition.try_get_matches_from(&arguments) {
+    let arguments = match called_as {
+        CalledAs::Helm => arguments,
+        _ => with_default_command(&definition, arguments, called_as.is_solar()),
+    };
+    run_understood(called_as, program, definition, (&arguments, &given))
+}
+
+/// The command that the arguments name, as they were read and as they were given.
+fn run_understood(
+    called_as: CalledAs,
+    program: &str,
+    definition: clap::Command,
+    (arguments, given): (&[OsString], &[OsString]),
+) -> u8 {
+    let world = System;
+    let matches = match definition.try_get_matches_from(arguments) {
         Ok(matches) => matches,
-        Err(error) => return usage(&error, &arguments, &world),
+        Err(error) => return usage(&error, arguments, called_as, &world),
     };
     let cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, &arguments, &world),
+        Err(error) => return usage(&error, arguments, called_as, &world),
     };
     let mut global = cli.global.clone();
     global.verbose |= helm::is_debug(&matches) && !global.quiet;
-    let printer = Printer::new(&global, &world);
+    let printer = match called_as {
+        CalledAs::Helm => Printer::new(&global, &world).without_termination_message(),
+        _ => Printer::new(&global, &world),
+    };
+    if called_as.is_helm()
+        && let Some(helm) = as_helm::real_helm(&world)
+        && has_refused_flags(&matches)
+        && let Err(problem) = as_helm::hand_over(&helm, given)
+    {
+        return conclude(
+            &printer,
+            CommandResult::One(Box::new(CommandOutcome::failed(problem))),
+        );
+    }
     if let Err(problem) = printer.check_result_file() {
         let failed = CommandResult::One(Box::new(CommandOutcome::failed(problem)));
         return conclude(&printer.without_result_file(), failed);
@@ -115,7 +173,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         world: &world,
         printer: &printer,
         signals: &signals,
-        as_solar,
+        called_as,
+        program,
     };
     let done = catch_unwind(AssertUnwindSafe(|| execute(&cli.command, &matches, &context)));
     let done = done.unwrap_or_else(|panic| {
@@ -126,6 +185,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         std::thread::park();
     }
     conclude(&printer, done)
+}
+
+/// Whether a flag of Helm's is given that is refused here.
+fn has_refused_flags(matches: &ArgMatches) -> bool {
+    let (name, matches) = matches.subcommand().unzip();
+    name.zip(matches)
+        .is_some_and(|(name, matches)| !helm::refusals(name, matches).is_empty())
 }
 
 fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> CommandResult {
@@ -153,6 +219,15 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Co
         Command::Cache(command) => cache::cache(command, context),
         Command::Login(args) => CommandResult::One(Box::new(login::login(args, context))),
         Command::Logout(args) => CommandResult::One(Box::new(login::logout(args, context))),
+        Command::Registry(command) => CommandResult::One(Box::new(match command {
+            RegistryCommand::Login(args) => login::login(args, context),
+            RegistryCommand::Logout(args) => login::logout(args, context),
+        })),
+        Command::Repo(command) => repo::repo(command, context),
+        Command::Search(command) => search::search(command, context),
+        Command::Create(args) => create::create(args, context),
+        Command::Env(args) => env::env(args, context),
+        Command::Plugin(PluginCommand::List(_)) => version::no_plugins(context),
         Command::Functions => functions::list(),
         Command::Template(args) => template::template(args, context),
         Command::Lint(args) => lint::lint(args, context),
@@ -163,21 +238,8 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Co
             let json = report::text_to_json(&[("reference", &text)]);
             CommandResult::Document { json, text }
         }
-        Command::Version(args) => version::version(args),
-        Command::Completion { shell } => {
-            let text = manual::completion(*shell);
-            let json = report::text_to_json(&[("shell", &shell.to_string()), ("script", &text)]);
-            CommandResult::Document { json, text }
-        }
-        Command::Man { dir } => match manual::man(dir) {
-            Ok(()) => {
-                let dir = dir.display().to_string();
-                CommandResult::Document {
-                    json: report::text_to_json(&[("file", &dir)]),
-                    text: format!("Manual pages: {dir}\n"),
-                }
-            }
-            Err(problem) => CommandResult::One(Box::new(CommandOutcome::failed(problem))),
-        },
+        Command::Version(args) => version::version(args, context),
+        Command::Completion(args) => manual::completion(args.shell, context.called_as),
+        Command::Man { dir } => manual::man(dir),
     }
 }

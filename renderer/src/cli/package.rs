@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::args::package::PackageArgs;
 use super::args::provenance::ProvenanceFlags;
 use super::client::client_options;
-use super::context::{CommandOutcome, CommandResult, Context};
+use super::context::{CalledAs, CommandOutcome, CommandResult, Context};
 use super::dependency::{DependencyInputs, update_first};
 use super::input::{ArtifactSource, is_config, packer};
 use super::push::deliver;
@@ -77,9 +77,22 @@ impl Packing<'_> {
             let reference = outcome.report.reference.as_deref().unwrap_or_default();
             let path = reference.strip_prefix("file:").unwrap_or(reference);
             let digest = outcome.report.digest.as_deref().unwrap_or_default();
-            outcome.text = format!("Successfully packaged chart and saved it to: {path}\nDigest: {digest}\n");
+            outcome.text = match self.context.called_as {
+                CalledAs::Helm => format!(
+                    "Successfully packaged chart and saved it to: {}\n",
+                    self.as_helm(path)
+                ),
+                _ => format!("Successfully packaged chart and saved it to: {path}\nDigest: {digest}\n"),
+            };
         }
         outcome
+    }
+
+    /// Helm takes the folder that it is called in by its whole path.
+    fn as_helm(&self, path: &str) -> String {
+        let whole = std::path::absolute(path).ok();
+        let whole = whole.filter(|_| self.args.destination == Path::new("."));
+        whole.map_or_else(|| path.to_owned(), |whole| whole.display().to_string())
     }
 
     fn update_dependencies(&self, chart: &Path) -> Result<()> {

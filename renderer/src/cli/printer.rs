@@ -12,7 +12,9 @@ use super::render_diagnostic::render_diagnostic;
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::fsio;
 use crate::report;
+use crate::source::Source;
 use crate::world::World;
+use crate::yaml;
 
 /// Where Kubernetes reads a container's termination message.
 const TERMINATION_LOG: &str = "/dev/termination-log";
@@ -83,6 +85,14 @@ impl Printer {
             .map_err(|error| fsio::cannot("write the result to", path, &error, Class::Io))
     }
 
+    /// The same without the termination message of the pod that it runs in, which is not its own.
+    pub(crate) fn without_termination_message(self) -> Self {
+        Self {
+            in_a_pod: false,
+            ..self
+        }
+    }
+
     /// The same without a file for the result.
     pub(crate) fn without_result_file(self) -> Self {
         Self {
@@ -103,7 +113,7 @@ impl Printer {
 
     /// Whether the result is requested as JSON anywhere but in the termination message.
     pub(crate) fn wants_json(&self) -> bool {
-        self.output == OutputFormat::Json || self.result_file.is_some()
+        self.output != OutputFormat::Text || self.result_file.is_some()
     }
 
     /// The file that gets the result, too.
@@ -188,15 +198,31 @@ impl Printer {
         }
         let written = match self.output {
             // Whoever reads only this must not take it for a success that the exit code denies.
-            OutputFormat::Json if lost && problems.is_empty() => {
+            OutputFormat::Json | OutputFormat::Yaml if lost && problems.is_empty() => {
                 let message = "the result could not be written to every requested output";
-                to_stdout(&format!("{}\n", report::with_loss(json, message)))
+                to_stdout(&self.document(&report::with_loss(json, message)))
             }
-            OutputFormat::Json => to_stdout(&format!("{json}\n")),
+            OutputFormat::Json | OutputFormat::Yaml => to_stdout(&self.document(json)),
             OutputFormat::Text => to_stdout(text),
         };
         lost |= self.complain("write to", Path::new("standard output"), written);
         if lost { Finish::Lost } else { Finish::Done }
+    }
+
+    /// A line of JSON in the form asked for.
+    fn document(&self, json: &str) -> String {
+        let value = match self.output {
+            OutputFormat::Yaml => yaml::parse_json(&Source::new("result", json), &yaml::Limits::default()),
+            OutputFormat::Json | OutputFormat::Text => None,
+        };
+        value.map_or_else(|| format!("{json}\n"), |node| yaml::write(&node.into_value()))
+    }
+
+    /// A line that is no diagnostic, unless only errors are printed.
+    pub(crate) fn notice(&self, line: &str) {
+        if !self.quiet {
+            to_stderr(&format!("{line}\n"));
+        }
     }
 
     /// Says what could not be written; whether there was anything to say.

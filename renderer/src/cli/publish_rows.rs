@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::context::{CommandOutcome, Context};
+use super::context::{CalledAs, CommandOutcome, Context};
 use super::input::name_input;
 use super::printer::Printer;
 use super::push::outcome;
@@ -89,7 +89,7 @@ impl<'a> PublishRows<'a> {
                 }
                 let mut report = describe(&ready.artifact);
                 report.reference = Some(ready.destination.to_string());
-                let mut outcome = outcome(delivered(report, result), false);
+                let mut outcome = outcome(delivered(report, result), CalledAs::SolarRender);
                 if self.check {
                     outcome.report.would = outcome.report.outcome.take();
                 }
@@ -239,7 +239,7 @@ fn say_stopped(rows: &mut [PublishRow], class: Class) {
 
 /// A failure with what is known of the chart.
 fn failed_with(report: Report, problem: Diagnostics) -> CommandOutcome {
-    outcome(Delivered::failed(report, problem), false)
+    outcome(Delivered::failed(report, problem), CalledAs::SolarRender)
 }
 
 fn internal() -> Diagnostics {

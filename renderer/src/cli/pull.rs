@@ -3,7 +3,7 @@
 use super::args::pull::PullArgs;
 use super::chart_location::{self, ChartLocation, VersionChoice};
 use super::client::client_options;
-use super::context::{CommandOutcome, CommandResult, Context};
+use super::context::{CalledAs, CommandOutcome, CommandResult, Context};
 use super::keys::load_public;
 use super::provenance::signed_text;
 use crate::diag::{Class, Diagnostic, Result};
@@ -76,7 +76,7 @@ fn pull_one(
                 let message = format!("{} has no provenance file", pulled.reference);
                 context.printer.warn(&Diagnostic::warning(Class::Chart, message));
             }
-            done(pulled)
+            done(pulled, context.called_as)
         }
         Err(problem) => CommandOutcome::failed(problem),
     }
@@ -89,7 +89,7 @@ fn nowhere(chart: &str) -> crate::diag::Diagnostics {
         .into()
 }
 
-fn done(pulled: Pulled) -> CommandOutcome {
+fn done(pulled: Pulled, called_as: CalledAs) -> CommandOutcome {
     let Pulled {
         reference,
         manifest,
@@ -106,7 +106,12 @@ fn done(pulled: Pulled) -> CommandOutcome {
     let signed = signer
         .as_ref()
         .map_or(String::new(), |signer| signed_text(signer, &layer.0));
-    let text = format!("Pulled: {reference}\n{digest}{signed}Saved: {path}\n");
+    let text = match called_as {
+        // Helm says nothing of charts of web servers.
+        CalledAs::Helm if digest.is_empty() => signed,
+        CalledAs::Helm => format!("Pulled: {reference}\n{digest}{signed}"),
+        _ => format!("Pulled: {reference}\n{digest}{signed}Saved: {path}\n"),
+    };
     let report = Report {
         outcome: Some(report::Outcome::Pulled),
         reference: Some(reference),

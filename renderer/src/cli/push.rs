@@ -7,7 +7,7 @@ use super::args::push::PushArgs;
 use super::args::registry::RegistryFlags;
 use super::chart_files;
 use super::client::client_options;
-use super::context::{CommandOutcome, Context};
+use super::context::{CalledAs, CommandOutcome, Context};
 use super::input::{ArtifactSource, packer, warn};
 use super::keys::signer;
 use super::progress::TerminalProgress;
@@ -49,7 +49,10 @@ pub(crate) fn with_policy<'a>(
     registry: &RegistryFlags,
     context: &Context<'_>,
 ) -> Result<Request<'a>> {
-    let default = if context.as_solar {
+    let default = if context.called_as.is_helm() {
+        // Helm asks nobody.
+        IfExistsChoice::Replace
+    } else if context.called_as.is_solar() {
         IfExistsChoice::Skip
     } else {
         IfExistsChoice::Fail
@@ -83,14 +86,14 @@ pub(crate) fn deliver(
     };
     let delivered = pipeline::run(request, packer, context.world, &watched);
     watched.progress.end();
-    outcome(delivered, context.as_solar)
+    outcome(delivered, context.called_as)
 }
 
 /// For people and machines.
-pub(crate) fn outcome(delivered: Delivered, as_solar: bool) -> CommandOutcome {
+pub(crate) fn outcome(delivered: Delivered, called_as: CalledAs) -> CommandOutcome {
     let Delivered { report, problem } = delivered;
     let text = match problem {
-        None => pushed_text(&report, as_solar),
+        None => pushed_text(&report, called_as),
         Some(_) => String::new(),
     };
     CommandOutcome {
@@ -125,7 +128,7 @@ impl Observer for ObservedPush<'_> {
     }
 }
 
-fn pushed_text(report: &Report, as_solar: bool) -> String {
+fn pushed_text(report: &Report, called_as: CalledAs) -> String {
     let reference = report.reference.as_deref().unwrap_or_default();
     let digest = report.digest.as_deref().unwrap_or_default();
     let outcome = report.outcome.map_or("", report::Outcome::as_str);
@@ -145,7 +148,10 @@ fn pushed_text(report: &Report, as_solar: bool) -> String {
         Some(_) => "Signed before\n",
         None => "",
     };
-    if as_solar {
+    if called_as.is_helm() {
+        return format!("Pushed: {reference}\nDigest: {digest}\n");
+    }
+    if called_as.is_solar() {
         return format!(
             "Pushed result to {reference}\nOutcome: {outcome}\nDigest: {digest}\n{existing}{note}{tags}{signed}"
         );

@@ -26,9 +26,9 @@ fn run(args: &RenderArgs, context: &Context<'_>) -> Result<CommandOutcome> {
     let mut outcome = deliver(&request, args.output_dir.as_deref(), &mut packer(), context);
     let is_pushed = request.target.is_some() && !request.skip_push;
     if let (ArtifactSource::Config { config, .. }, None) = (&source, &outcome.problem) {
-        let rendered = rendered_text(args, config, context.as_solar);
+        let rendered = rendered_text(args, config, context.called_as.is_solar());
         let digest = outcome.report.digest.as_deref().unwrap_or_default();
-        outcome.text = match (is_pushed, context.as_solar) {
+        outcome.text = match (is_pushed, context.called_as.is_solar()) {
             (false, _) => format!("{rendered}Digest: {digest}\n"),
             (true, true) => format!("{rendered}{}", outcome.text),
             (true, false) => outcome.text,
@@ -38,7 +38,7 @@ fn run(args: &RenderArgs, context: &Context<'_>) -> Result<CommandOutcome> {
 }
 
 fn check(args: &RenderArgs, context: &Context<'_>) -> Result<()> {
-    if context.as_solar && args.url.is_none() && !skips_push(args) {
+    if context.called_as.is_solar() && args.url.is_none() && !skips_push(args) {
         let one = Diagnostic::error(Class::Usage, "--url is missing");
         return Err(one.hint("say where the chart goes, or --skip-push").into());
     }

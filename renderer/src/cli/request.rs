@@ -4,15 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::args::registry::RegistryFlags;
 use super::args::rendering::{HookFlags, ReleaseFlags, RenderFlags, ValueFlags};
 use super::context::Context;
 use super::csv;
 use super::namespace::namespace;
+use super::remote_values::{remote_values, web_options};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::engine::capabilities::Capabilities;
 use crate::engine::manifest::ManifestFilter;
 use crate::engine::release::{DEFAULT_NAME, Release, check_name, name_from_template};
 use crate::engine::{Limits, RenderRequest};
+use crate::oci::ClientOptions;
 use crate::value::Map;
 use crate::values::ValueOrigins;
 use crate::values::options::ValuesOptions;
@@ -24,7 +27,11 @@ const FROZEN_CLOCK: u64 = 315_532_800;
 const FROZEN_SEED: u64 = 0;
 
 /// The chart and the request of a rendering.
-pub(crate) fn request_of(flags: &RenderFlags, context: &Context<'_>) -> Result<(PathBuf, RenderRequest)> {
+pub(crate) fn request_of(
+    flags: &RenderFlags,
+    registry: &RegistryFlags,
+    context: &Context<'_>,
+) -> Result<(PathBuf, RenderRequest)> {
     let RenderFlags {
         name_and_chart: words,
         frozen,
@@ -47,7 +54,7 @@ pub(crate) fn request_of(flags: &RenderFlags, context: &Context<'_>) -> Result<(
         (Arc::new(System), None)
     };
     let (name, chart) = name_and_chart(words, release, &world, (seed, &limits.limits()))?;
-    let (values, places) = merged(values, context)?;
+    let (values, places) = merged(values, &web_options(registry), context)?;
     check_name(&name)?;
     let request = RenderRequest {
         values,
@@ -76,7 +83,11 @@ pub(crate) fn filter(flags: HookFlags) -> ManifestFilter {
 }
 
 /// The values of all flags, merged, and where each was set.
-pub(crate) fn merged(values: &ValueFlags, context: &Context<'_>) -> Result<(Map, ValueOrigins)> {
+pub(crate) fn merged(
+    values: &ValueFlags,
+    client: &ClientOptions,
+    context: &Context<'_>,
+) -> Result<(Map, ValueOrigins)> {
     let options = ValuesOptions {
         files: csv::fields("--values", &values.values)?,
         json: values.set_json.clone(),
@@ -85,7 +96,8 @@ pub(crate) fn merged(values: &ValueFlags, context: &Context<'_>) -> Result<(Map,
         from_file: values.set_file.clone(),
         literal: values.set_literal.clone(),
     };
-    let (values, places) = options.merge(&mut std::io::stdin())?;
+    let fetch = |url: &str| remote_values(url, client, context);
+    let (values, places) = options.merge_fetching(&mut std::io::stdin(), &fetch)?;
     for warning in places.warnings() {
         context.printer.warn(&warning);
     }

@@ -2,9 +2,11 @@
 
 use super::args::show::{ShowArgs, ShowPart};
 use super::context::{CommandOutcome, CommandResult, Context};
+use super::json_path;
 use crate::chart::load::Loaded;
 use crate::diag::{Class, Result};
 use crate::fsio;
+use crate::report;
 use crate::report::documents::{AnyValue, CrdEntry, Document as _, ShowDocument};
 use crate::value::Value;
 use crate::yaml;
@@ -21,14 +23,21 @@ pub(crate) fn show(args: &ShowArgs, context: &Context<'_>) -> CommandResult {
 }
 
 fn run(part: &ShowPart, context: &Context<'_>) -> Result<CommandResult> {
-    let (ShowPart::All(args)
-    | ShowPart::Chart(args)
-    | ShowPart::Crds(args)
-    | ShowPart::Readme(args)
-    | ShowPart::Values(args)) = part;
+    let args = match part {
+        ShowPart::All(args) | ShowPart::Chart(args) | ShowPart::Crds(args) | ShowPart::Readme(args) => args,
+        ShowPart::Values(values) => &values.chart,
+    };
     let chart = super::fetch::load(&args.chart, &args.fetch, context)?;
     for warning in chart.all_warnings() {
         context.printer.warn(warning);
+    }
+    if let ShowPart::Values(values) = part
+        && !values.jsonpath.is_empty()
+    {
+        let values_map = Value::Map((*chart.values).clone());
+        let text = json_path::print(&values.jsonpath, &values_map)?;
+        let json = report::text_to_json(&[("text", &text)]);
+        return Ok(CommandResult::Document { json, text });
     }
     let all = matches!(part, ShowPart::All(_));
     let mut text = String::new();

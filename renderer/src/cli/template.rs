@@ -124,7 +124,7 @@ fn load(chart: &Path, args: &TemplateArgs, context: &Context<'_>) -> Result<Arc<
 /// What is to be rendered, from the command line.
 fn request(args: &TemplateArgs, context: &Context<'_>) -> Result<(PathBuf, RenderRequest)> {
     refuse_a_cluster(args)?;
-    request_of(&args.rendering, context)
+    request_of(&args.rendering, &args.fetch.registry, context)
 }
 
 fn refuse_a_cluster(args: &TemplateArgs) -> Result<()> {

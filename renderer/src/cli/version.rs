@@ -1,8 +1,17 @@
-//! `version`
+//! `version`, and `plugin list`: what there is of the program itself.
+
+use std::sync::Arc;
 
 use super::args::version::VersionArgs;
-use super::context::CommandResult;
-use crate::report::documents::{Document as _, VersionDocument};
+use super::context::{CommandOutcome, CommandResult, Context};
+use super::table::table;
+use crate::diag::Result;
+use crate::engine::Limits;
+use crate::engine::capabilities::{helm_version, helm_version_object};
+use crate::engine::release::text_from_template;
+use crate::report::documents::{Document as _, PluginsDocument, VersionDocument};
+use crate::template::Val;
+use crate::world::System;
 
 /// The package's.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -10,18 +19,70 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const COMMIT: &str = env!("SOLAR_COMMIT");
 
 /// `version`
-pub(crate) fn version(args: &VersionArgs) -> CommandResult {
-    let text = if args.short {
-        format!("v{VERSION}\n")
-    } else {
-        format!("solar-render {VERSION} (commit {COMMIT})\n")
+pub(crate) fn version(args: &VersionArgs, context: &Context<'_>) -> CommandResult {
+    let is_helm = context.called_as.is_helm();
+    let text = match (is_helm, args.template.as_str()) {
+        (_, template) if !template.is_empty() => templated(template, is_helm),
+        (true, _) => Ok(as_helm(args.short)),
+        (false, _) if args.short => Ok(format!("v{VERSION}\n")),
+        (false, _) => Ok(format!("solar-render {VERSION} (commit {COMMIT})\n")),
+    };
+    match text {
+        Ok(text) => CommandResult::Document {
+            json: VersionDocument {
+                version: VERSION,
+                commit: COMMIT,
+            }
+            .to_json(),
+            text,
+        },
+        Err(problem) => CommandResult::One(Box::new(CommandOutcome::failed(problem))),
+    }
+}
+
+/// The Helm whose output is reproduced.
+fn as_helm(short: bool) -> String {
+    let fields = helm_version();
+    if short {
+        let version = fields.iter().find(|(name, _)| *name == "Version");
+        return format!("{}\n", version.map_or("", |(_, version)| version));
+    }
+    let fields = fields.map(|(name, value)| format!("{name}:\"{value}\""));
+    format!("version.BuildInfo{{{}}}\n", fields.join(", "))
+}
+
+/// No newline is added, as in Helm.
+fn templated(template: &str, is_helm: bool) -> Result<String> {
+    let data = if is_helm { helm_version_object } else { own };
+    text_from_template(
+        "--template",
+        template,
+        data,
+        &(Arc::new(System) as _),
+        None,
+        &Limits::default(),
+    )
+}
+
+/// What a template sees.
+fn own() -> Val {
+    let fields = [
+        ("Version", format!("v{VERSION}")),
+        ("GitCommit", COMMIT.to_owned()),
+        ("GoVersion", String::new()),
+    ];
+    Val::from_entries(fields.map(|(name, value)| (name.to_owned(), Val::str(value.as_str()))))
+}
+
+/// `plugin list`: output is piped instead.
+pub(crate) fn no_plugins(context: &Context<'_>) -> CommandResult {
+    let heads = ["NAME", "VERSION", "TYPE", "APIVERSION", "PROVENANCE", "SOURCE"];
+    let text = match context.called_as.is_helm() {
+        true => table(&[heads], 0),
+        false => "There are no plugins.\n".to_owned(),
     };
     CommandResult::Document {
-        json: VersionDocument {
-            version: VERSION,
-            commit: COMMIT,
-        }
-        .to_json(),
+        json: PluginsDocument { plugins: [] }.to_json(),
         text,
     }
 }

@@ -111,7 +111,7 @@ fn remove_outdated(
 }
 
 /// Now, or SOURCE_DATE_EPOCH, as Go writes times.
-pub(super) fn timestamp(world: &dyn World) -> Result<String> {
+pub(crate) fn timestamp(world: &dyn World) -> Result<String> {
     let wrong =
         |error: jiff::Error| Diagnostic::error(Class::Usage, format!("the clock can't be read: {error}"));
     let stamp = crate::pipeline::stamp(world)?;

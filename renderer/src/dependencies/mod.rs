@@ -10,6 +10,7 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
+pub(crate) use self::install::timestamp;
 pub use self::lock::{Dependency, Lock, wanted};
 use crate::chart::{MAX_CHART_DEPTH, folder};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};

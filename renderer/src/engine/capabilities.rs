@@ -80,6 +80,18 @@ const HELM: [(&str, &str, &str); 5] = [
     ("KubeClientVersion", "kube_client_version", "v1.37"),
 ];
 
+/// What Helm 4.3.1 says of itself, field by field.
+#[must_use]
+pub fn helm_version() -> [(&'static str, &'static str); 5] {
+    HELM.map(|(field, _, text)| (field, text))
+}
+
+/// The same as templates have it: `.Capabilities.HelmVersion`.
+#[must_use]
+pub fn helm_version_object() -> Val {
+    Val::Object(Rc::new(BuildInfo))
+}
+
 /// The cluster's version and what it serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {

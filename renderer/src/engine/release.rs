@@ -84,9 +84,24 @@ pub fn name_from_template(
     seed: Option<u64>,
     limits: &Limits,
 ) -> Result<String> {
-    const NAME: &str = "name-template";
+    text_from_template("--name-template", text, || Val::Nil, world, seed, limits)
+}
+
+/// What a flag's template gives for some data.
+///
+/// # Errors
+/// Class template.
+pub fn text_from_template(
+    flag: &str,
+    text: &str,
+    data: fn() -> Val,
+    world: &Arc<dyn World>,
+    seed: Option<u64>,
+    limits: &Limits,
+) -> Result<String> {
+    const NAME: &str = "flag";
     let run = || {
-        let source = Source::new("--name-template", text);
+        let source = Source::new(flag, text);
         let trees = functions()
             .parse(&Arc::from(NAME), &source)
             .map_err(TemplateError::Parse)?;
@@ -100,13 +115,13 @@ pub fn name_from_template(
         let Some(tree) = run.find(NAME) else {
             return Ok(String::new());
         };
-        let bytes = run.execute(&tree, Val::Nil).map_err(|error| TemplateError::Run {
+        let bytes = run.execute(&tree, data()).map_err(|error| TemplateError::Run {
             error,
             names: run.template_names(),
         })?;
         String::from_utf8(bytes).map_err(|_| {
             let place = Location::new(&source, Span::new(0, text.len()));
-            Diagnostic::error(Class::Template, "the name is not UTF-8")
+            Diagnostic::error(Class::Template, "the result is not UTF-8")
                 .at(place)
                 .into()
         })

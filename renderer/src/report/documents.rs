@@ -190,6 +190,62 @@ pub(crate) struct RuleEntry {
     pub(crate) doc: &'static str,
 }
 
+/// What `repo list -o json` prints.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct RepositoriesDocument {
+    /// The repositories in Helm's list, in its order.
+    pub(crate) repositories: Vec<RepositoryName>,
+}
+
+/// A chart repository.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct RepositoryName {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its URL, without credentials.
+    pub(crate) url: String,
+}
+
+/// What `search repo -o json` prints.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct SearchDocument {
+    /// The charts that were found, the best match first.
+    pub(crate) charts: Vec<FoundChart>,
+}
+
+/// A chart of a repository.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct FoundChart {
+    /// `REPOSITORY/CHART`.
+    pub(crate) name: String,
+    /// The chart's version.
+    pub(crate) version: String,
+    /// The version of what it installs.
+    pub(crate) app_version: String,
+    /// The chart's description.
+    pub(crate) description: String,
+}
+
+/// What `env -o json` prints.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct EnvDocument {
+    /// The variables with their values.
+    pub(crate) environment: std::collections::BTreeMap<String, String>,
+}
+
+/// What `plugin list -o json` prints.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct PluginsDocument {
+    /// Always empty.
+    pub(crate) plugins: [String; 0],
+}
+
 /// What `images -o json` prints.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -359,6 +415,10 @@ pub(crate) struct VersionDocument {
     pub(crate) commit: &'static str,
 }
 
+impl Document for PluginsDocument {}
+impl Document for SearchDocument {}
+impl Document for RepositoriesDocument {}
+impl Document for EnvDocument {}
 impl Document for TemplateDocument {}
 impl Document for LintDocument {}
 impl Document for RulesDocument {}

@@ -10,8 +10,9 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
 use super::documents::{
-    CacheDocument, DependencyDocument, FunctionsDocument, ImagesDocument, LintDocument, RulesDocument,
-    ShowDocument, TagsDocument, TemplateDocument, VersionDocument,
+    CacheDocument, DependencyDocument, EnvDocument, FunctionsDocument, ImagesDocument, LintDocument,
+    PluginsDocument, RepositoriesDocument, RulesDocument, SearchDocument, ShowDocument, TagsDocument,
+    TemplateDocument, VersionDocument,
 };
 use super::{MAX_DOCUMENT, Outcome, Report, SCHEMA};
 use crate::diag::Class;
@@ -27,7 +28,7 @@ renamed or removed. A field marked *optional* is absent when there is nothing to
 ";
 
 /// The commands that print a document of their own.
-fn documents() -> [(&'static str, Schema); 10] {
+fn documents() -> [(&'static str, Schema); 14] {
     [
         ("template", schema::<TemplateDocument>()),
         ("lint", schema::<LintDocument>()),
@@ -38,6 +39,10 @@ fn documents() -> [(&'static str, Schema); 10] {
         ("functions", schema::<FunctionsDocument>()),
         ("tags", schema::<TagsDocument>()),
         ("cache", schema::<CacheDocument>()),
+        ("repo list", schema::<RepositoriesDocument>()),
+        ("search repo", schema::<SearchDocument>()),
+        ("env", schema::<EnvDocument>()),
+        ("plugin list", schema::<PluginsDocument>()),
         ("version", schema::<VersionDocument>()),
     ]
 }

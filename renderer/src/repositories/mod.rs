@@ -1,7 +1,7 @@
-//! Chart repositories on web servers: the names Helm gives them (repositories.yaml), what they hold
-//! (index.yaml), and in [`web`] and [`pull`](mod@pull) the archives that are fetched from there.
+//! Chart repositories on web servers: Helm's list of them ([`list`]), their indexes ([`index`]), and in [`web`] and
+//! [`pull`](mod@pull) the archives that are fetched from there.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 use url::Url;
@@ -9,50 +9,35 @@ use url::Url;
 use crate::chart::metadata::Metadata;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
-use crate::oci::fetch::WebUser;
-use crate::oci::{Secret, without_credentials};
+use crate::oci::without_credentials;
 use crate::reference::Digest;
 use crate::semver::{Constraint, Version};
 use crate::source::Source;
 use crate::world::World;
 use crate::yaml;
 
+#[cfg_attr(
+    not(feature = "cli"),
+    allow(dead_code, reason = "the commands use more of them")
+)]
+pub(crate) mod helm_paths;
+#[cfg_attr(
+    not(feature = "cli"),
+    allow(dead_code, reason = "the commands search and make indexes")
+)]
+pub(crate) mod index;
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the commands change it"))]
+pub(crate) mod list;
 #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the commands pull"))]
 pub(crate) mod pull;
 pub(crate) mod web;
 
-/// The largest repositories.yaml that is read, in bytes.
-const MAX_FILE: usize = 4 << 20;
+pub(crate) use list::{RepositoryEntry, RepositoryList};
+
 /// The largest index.yaml that is read, in bytes.
 pub(crate) const MAX_INDEX: usize = yaml::Limits::BYTES;
 /// How much is shown of what is no digest, in characters.
 const MAX_SHOWN_DIGEST: usize = 80;
-
-/// One of the repositories that `helm repo add` keeps.
-#[derive(Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct RepositoryEntry {
-    pub(crate) name: String,
-    pub(crate) url: String,
-    #[serde(default)]
-    username: String,
-    #[serde(default)]
-    password: String,
-    #[serde(default)]
-    pub(crate) ca_file: PathBuf,
-    #[serde(default)]
-    pub(crate) cert_file: PathBuf,
-    #[serde(default)]
-    pub(crate) key_file: PathBuf,
-    #[serde(default, rename = "insecure_skip_tls_verify")]
-    pub(crate) insecure_skip_tls_verify: bool,
-}
-
-#[derive(Deserialize)]
-struct RepositoriesFile {
-    #[serde(default)]
-    repositories: Option<Vec<RepositoryEntry>>,
-}
 
 /// A version in an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,48 +111,22 @@ impl IndexEntry {
     }
 }
 
-impl RepositoryEntry {
-    pub(crate) fn user(&self) -> Option<WebUser> {
-        (!self.username.is_empty()).then(|| WebUser {
-            username: self.username.clone(),
-            password: Secret::new(self.password.as_str()),
-        })
-    }
-
-    /// Whether it needs TLS of its own.
-    pub(crate) fn has_tls(&self) -> bool {
-        let set = |path: &Path| !path.as_os_str().is_empty();
-        set(&self.ca_file) || set(&self.cert_file) || self.insecure_skip_tls_verify
-    }
-}
-
 /// Helm's repositories: `given`, else HELM_REPOSITORY_CONFIG, else where Helm has its config.
 pub(crate) fn known(given: Option<&Path>, world: &dyn World) -> Result<Vec<RepositoryEntry>> {
-    let env = |name| world.env(name).map(PathBuf::from);
-    let config = || {
-        env("HELM_CONFIG_HOME")
-            .or_else(|| Some(env("XDG_CONFIG_HOME")?.join("helm")))
-            .or_else(|| Some(world.home()?.join(".config/helm")))
-    };
-    let path = given.map(Path::to_owned);
-    let path = path
-        .or_else(|| env("HELM_REPOSITORY_CONFIG"))
-        .or_else(|| Some(config()?.join("repositories.yaml")));
-    let Some(path) = path.filter(|path| given.is_some() || path.exists()) else {
+    let path = given
+        .map(Path::to_owned)
+        .or_else(|| helm_paths::repository_config(world));
+    let Some(path) = path else {
         return Ok(Vec::new());
     };
-    let source = fsio::read_text(&path, MAX_FILE, Class::Config)?;
-    let limits = yaml::Limits {
-        bytes: MAX_FILE,
-        ..yaml::Limits::default()
-    };
-    let json = yaml::parse(&source, Class::Config, &limits)?.to_value().to_json();
-    // The reason could quote a password: it is not shown.
-    let file: RepositoriesFile = serde_json::from_str(&json).map_err(|_| {
-        let message = format!("{} is not Helm's list of repositories", path.display());
-        Diagnostic::error(Class::Config, message)
-    })?;
-    Ok(file.repositories.unwrap_or_default())
+    match RepositoryList::read(&path)? {
+        Some(list) => Ok(list.repositories),
+        None if given.is_some() => {
+            let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
+            Err(fsio::cannot("read", &path, &missing, Class::Config))
+        }
+        None => Ok(Vec::new()),
+    }
 }
 
 /// As Helm compares the URLs of repositories: a slash at the end does not count.

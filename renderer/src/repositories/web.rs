@@ -152,6 +152,20 @@ impl<'a> Web<'a> {
         })
     }
 
+    /// The text of a repository's index.yaml.
+    ///
+    /// # Errors
+    /// A server that is not reached, or refuses.
+    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the commands keep indexes"))]
+    pub(crate) fn index_text(&self, repository: &RepositoryEntry) -> Result<Vec<u8>> {
+        let url = super::index_url(&repository.url)?;
+        check_scheme(&url)?;
+        self.with_server(Some(repository), |fetcher| {
+            let user = repository.user();
+            Ok(fetcher.text(&url, user.as_ref(), super::MAX_INDEX)?)
+        })
+    }
+
     /// The archive at a URL.
     ///
     /// # Errors

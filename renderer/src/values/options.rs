@@ -45,6 +45,18 @@ impl ValuesOptions {
     /// # Errors
     /// Class values: what is wrong in a file or in a flag's text, with its place. Class io: a disk's fault.
     pub fn merge(&self, stdin: &mut dyn Read) -> Result<(Map, ValueOrigins)> {
+        self.merge_fetching(stdin, &refuse)
+    }
+
+    /// As [`merge`](Self::merge); `fetch` gets the text at an `http://` or `https://` URL.
+    ///
+    /// # Errors
+    /// As [`merge`](Self::merge), and those of `fetch`.
+    pub fn merge_fetching(
+        &self,
+        stdin: &mut dyn Read,
+        fetch: FetchValues<'_>,
+    ) -> Result<(Map, ValueOrigins)> {
         let Self {
             files,
             json,
@@ -55,7 +67,7 @@ impl ValuesOptions {
         } = self;
         let (mut values, mut places) = (Map::default(), ValueOrigins::default());
         for path in files {
-            let source = read(path, stdin)?;
+            let source = read(path, stdin, fetch)?;
             let mut duplicates = Vec::new();
             merge(&mut values, load_noting(&source, &mut duplicates)?);
             places.file(&source);
@@ -72,7 +84,7 @@ impl ValuesOptions {
             set(given, Meaning::Text, &mut values, budget)?;
         }
         for given in from_file {
-            let mut file = |path: &str| read(path, stdin).map(|source| source.text().to_owned());
+            let mut file = |path: &str| read(path, stdin, fetch).map(|source| source.text().to_owned());
             set(given, Meaning::File(&mut file), &mut values, budget)?;
         }
         for given in literal {
@@ -108,20 +120,30 @@ fn set_json(given: &str, values: &mut Map, budget: &mut PaddingBudget) -> Result
     Err(Diagnostic::error(Class::Values, message).at(place).into())
 }
 
-/// A file, or standard input as `-`. What Helm would fetch is refused.
-fn read(path: &str, stdin: &mut dyn Read) -> Result<Arc<Source>> {
+/// Gets the text at a URL.
+pub type FetchValues<'f> = &'f dyn Fn(&str) -> Result<Arc<Source>>;
+
+/// Without a network.
+fn refuse(url: &str) -> Result<Arc<Source>> {
+    let one = Diagnostic::error(Class::Values, format!("values are not fetched: {url}"));
+    Err(one
+        .note("what is rendered must depend on files alone")
+        .hint("fetch it before: `curl -fsS URL | solar-render … -f -`")
+        .into())
+}
+
+/// A file, standard input as `-`, or what is at a URL.
+fn read(path: &str, stdin: &mut dyn Read, fetch: FetchValues<'_>) -> Result<Arc<Source>> {
     if path.trim() == "-" {
         return fsio::read_text_from(stdin, "<stdin>", MAX_FILE, Class::Values);
     }
     let scheme = path
         .split_once("://")
         .map(|(scheme, _)| scheme.to_ascii_lowercase());
-    if let Some("http" | "https" | "oci") = scheme.as_deref() {
-        let one = Diagnostic::error(Class::Values, format!("values are not fetched: {path}"));
-        return Err(one
-            .note("what is rendered must depend on files alone")
-            .hint("fetch it before: `curl -fsS URL | solar-render … -f -`")
-            .into());
+    match scheme.as_deref() {
+        Some("http" | "https") => return fetch(path),
+        Some("oci") => return refuse(path),
+        _ => {}
     }
     fsio::read_text(Path::new(path), MAX_FILE, Class::Values)
 }

@@ -8,6 +8,7 @@
 )]
 
 mod archives;
+mod as_helm;
 mod bad_input;
 mod cache;
 mod certificates;
@@ -24,6 +25,7 @@ mod dependency_tampered;
 mod dependency_update_flag;
 mod flags;
 mod frozen;
+mod helm_callers;
 mod helm_charts;
 mod helm_flags;
 mod helm_registry;

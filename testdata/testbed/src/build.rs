@@ -16,6 +16,8 @@ pub(crate) struct Wrapped {
     package: &'static str,
     /// The version of the modules that it replaces by folders of its own.
     staging: Option<&'static str>,
+    /// Its other replacements, as they stand in its go.mod.
+    replaced: &'static [&'static str],
     /// For the linker.
     flags: &'static str,
 }
@@ -26,6 +28,7 @@ pub(crate) const KUBERNETES: Wrapped = Wrapped {
     version: "v1.34.4",
     package: "k8s.io/kubernetes/cmd/",
     staging: Some("v0.34.4"),
+    replaced: &[],
     // Without it the server can't say which version it is, and kubectl complains.
     flags: "-s -w -X k8s.io/component-base/version.gitVersion=v1.34.4",
 };
@@ -36,6 +39,20 @@ pub(crate) const ETCD: Wrapped = Wrapped {
     version: "v3.6.5",
     package: "go.etcd.io/etcd/server/v3",
     staging: None,
+    replaced: &[],
+    flags: "-s -w",
+};
+
+pub(crate) const HELMFILE: Wrapped = Wrapped {
+    module: "github.com/helmfile/helmfile",
+    version: "v1.8.0",
+    package: "github.com/helmfile/helmfile",
+    staging: None,
+    replaced: &[
+        "k8s.io/api => k8s.io/api v0.35.4",
+        "k8s.io/apimachinery => k8s.io/apimachinery v0.36.0",
+        "k8s.io/client-go => k8s.io/client-go v0.35.4",
+    ],
     flags: "-s -w",
 };
 
@@ -105,10 +122,13 @@ pub(crate) fn wrapped(program: &str, of: &Wrapped) -> PathBuf {
         fs::write(fresh.join("go.mod"), "module testbed\n").unwrap();
         let replaced = of.staging.map(|version| replacements(of, version, &go));
         let required = format!("require {} {}\n", of.module, of.version);
-        let text = format!(
+        let mut text = format!(
             "module testbed\n\ngo 1.24\n\n{required}\n{}",
             replaced.unwrap_or_default()
         );
+        for line in of.replaced {
+            let _ = writeln!(text, "replace {line}");
+        }
         fs::write(fresh.join("go.mod"), text).unwrap();
         go(&["mod", "tidy"]);
         go(&[

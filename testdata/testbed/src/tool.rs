@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::build::{self, ETCD, KUBERNETES, Wrapped};
+use crate::build::{self, ETCD, HELMFILE, KUBERNETES, Wrapped};
 
 /// A program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,10 @@ pub enum Tool {
     DockerRegistry,
     /// go-containerregistry's command.
     Crane,
+    /// Kustomize, which calls `helm` for its helmCharts.
+    Kustomize,
+    /// Helmfile, which calls `helm` for everything.
+    Helmfile,
     /// Skopeo.
     Skopeo,
     /// Sigstore's command.
@@ -73,6 +77,12 @@ impl Tool {
                 "crane",
                 From::Module("github.com/google/go-containerregistry/cmd/crane@v0.22.1"),
             ),
+            Self::Kustomize => (
+                "TESTBED_KUSTOMIZE",
+                "kustomize",
+                From::Module("sigs.k8s.io/kustomize/kustomize/v5@v5.8.1"),
+            ),
+            Self::Helmfile => ("TESTBED_HELMFILE", "helmfile", From::Replaced(HELMFILE)),
             Self::DockerRegistry => (
                 "TESTBED_DOCKER_REGISTRY",
                 "docker-registry",

@@ -5,19 +5,25 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueHint};
 
 use super::cache::CacheCommand;
+use super::completion::CompletionArgs;
 use super::copy::CopyArgs;
+use super::create::CreateArgs;
 use super::delete::DeleteArgs;
 use super::dependency::DependencyCommand;
 use super::digest::DigestArgs;
+use super::env::EnvArgs;
 use super::global::GlobalFlags;
 use super::images::ImagesArgs;
 use super::lint::LintArgs;
-use super::login::{LoginArgs, LogoutArgs};
+use super::login::{LoginArgs, LogoutArgs, RegistryCommand};
 use super::package::PackageArgs;
+use super::plugin::PluginCommand;
 use super::publish::PublishArgs;
 use super::pull::PullArgs;
 use super::push::PushArgs;
 use super::render::RenderArgs;
+use super::repo::RepoCommand;
+use super::search::SearchCommand;
 use super::show::ShowArgs;
 use super::sign::{GenerateKeyPairArgs, SignArgs};
 use super::tags::TagsArgs;
@@ -70,6 +76,7 @@ pub(crate) enum Command {
     /// Push many charts, those that changed: a folder of charts, or configs
     Publish(PublishArgs),
     /// Fetch a chart from a registry or a layout
+    #[command(alias = "fetch")]
     Pull(PullArgs),
     /// Copy a chart between registries and layouts, byte for byte
     Copy(CopyArgs),
@@ -93,6 +100,22 @@ pub(crate) enum Command {
     Login(LoginArgs),
     /// Remove the stored credentials of a registry
     Logout(LogoutArgs),
+    /// Log in to registries and out of them, as `helm registry` does
+    #[command(subcommand)]
+    Registry(RegistryCommand),
+    /// Manage Helm's list of chart repositories, as `helm repo` does
+    #[command(subcommand)]
+    Repo(RepoCommand),
+    /// Search the indexes of chart repositories
+    #[command(subcommand)]
+    Search(SearchCommand),
+    /// Make a new chart folder
+    Create(CreateArgs),
+    /// Print the settings that come from Helm's environment variables
+    Env(EnvArgs),
+    /// List plugins: there are none
+    #[command(subcommand)]
+    Plugin(PluginCommand),
     /// List the functions that templates can call
     Functions,
     /// Print what a chart renders to, as `helm template` does
@@ -107,10 +130,7 @@ pub(crate) enum Command {
     /// Print the version
     Version(VersionArgs),
     /// Print a completion script for a shell
-    Completion {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
+    Completion(CompletionArgs),
     /// Print the reference of the command line as Markdown
     #[command(hide = true)]
     Reference,

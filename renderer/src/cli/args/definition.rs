@@ -7,19 +7,25 @@ use clap::builder::Resettable;
 use clap::{Arg, Args, Command, CommandFactory as _};
 
 use super::cli::Cli;
+use super::completion::CompletionArgs;
 use super::copy::CopyArgs;
+use super::create::CreateArgs;
 use super::delete::DeleteArgs;
 use super::dependency::{DependencyArgs, DependencyListArgs};
 use super::digest::DigestArgs;
+use super::env::EnvArgs;
 use super::helm::{add_refused, add_refused_below};
 use super::images::ImagesArgs;
 use super::lint::LintArgs;
 use super::login::{LoginArgs, LogoutArgs};
 use super::package::PackageArgs;
+use super::plugin::PluginListArgs;
 use super::publish::PublishArgs;
 use super::pull::PullArgs;
 use super::push::PushArgs;
 use super::render::RenderArgs;
+use super::repo::{RepoAddArgs, RepoIndexArgs, RepoListArgs, RepoRemoveArgs, RepoUpdateArgs};
+use super::search::SearchRepoArgs;
 use super::show::ShowArgs;
 use super::sign::{GenerateKeyPairArgs, SignArgs};
 use super::tags::TagsArgs;
@@ -47,6 +53,9 @@ const COMMANDS: &[(&str, Define)] = &[
     ("logout", as_in_helm::<LogoutArgs>),
     ("template", as_in_helm::<Box<TemplateArgs>>),
     ("version", as_in_helm::<VersionArgs>),
+    ("completion", as_in_helm::<CompletionArgs>),
+    ("create", as_in_helm::<CreateArgs>),
+    ("env", as_in_helm::<EnvArgs>),
     ("show", |command| add_refused_below(options::<ShowArgs>(command))),
     ("lint", as_in_helm::<Box<LintArgs>>),
     ("images", options::<Box<ImagesArgs>>),
@@ -58,10 +67,34 @@ const BELOW_DEPENDENCY: &[(&str, Define)] = &[
     ("update", as_in_helm::<DependencyArgs>),
 ];
 
+const BELOW_REGISTRY: &[(&str, Define)] = &[
+    ("login", as_in_helm::<LoginArgs>),
+    ("logout", as_in_helm::<LogoutArgs>),
+];
+
+const BELOW_REPO: &[(&str, Define)] = &[
+    ("add", as_in_helm::<RepoAddArgs>),
+    ("list", as_in_helm::<RepoListArgs>),
+    ("update", as_in_helm::<RepoUpdateArgs>),
+    ("remove", as_in_helm::<RepoRemoveArgs>),
+    ("index", as_in_helm::<RepoIndexArgs>),
+];
+
+/// The commands with commands below them that get their options when they are called.
+const GROUPS: &[(&str, &[(&str, Define)])] = &[
+    ("dependency", BELOW_DEPENDENCY),
+    ("registry", BELOW_REGISTRY),
+    ("repo", BELOW_REPO),
+    ("search", &[("repo", as_in_helm::<SearchRepoArgs>)]),
+    ("plugin", &[("list", as_in_helm::<PluginListArgs>)]),
+];
+
 /// The whole command line.
 pub(crate) fn definition() -> Command {
     let command = deferred(Cli::command(), COMMANDS);
-    command.mut_subcommand("dependency", |sub| deferred(sub, BELOW_DEPENDENCY))
+    GROUPS.iter().fold(command, |command, (name, below)| {
+        command.mut_subcommand(name, |sub| deferred(sub, below))
+    })
 }
 
 fn deferred(command: Command, commands: &[(&'static str, Define)]) -> Command {

@@ -41,9 +41,12 @@ impl Default for GlobalFlags {
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutputFormat {
     /// For people
+    #[value(alias = "table")]
     Text,
     /// One JSON document, also on failure
     Json,
+    /// The same document as YAML
+    Yaml,
 }
 
 /// When to use colors.

@@ -98,11 +98,6 @@ fn add_without_effect(command: Command, flags: &'static [(&'static str, FlagValu
     }))
 }
 
-const NO_JSONPATH: &str = "send `-o json` through a tool that knows paths instead";
-
-/// Flags of all of `helm show`'s commands.
-const SHOW: &[RefusedFlag] = &[value("jsonpath", NO_JSONPATH)];
-
 /// Helm's global flags that change nothing here: no cluster is contacted, and indexes of repositories are not kept.
 const GLOBAL: &[(&str, FlagValue)] = &[
     ("burst-limit", FlagValue::Next),
@@ -163,12 +158,6 @@ pub(crate) fn is_debug(matches: &ArgMatches) -> bool {
     last.is_some_and(|value| value == "true") || is_debug(matches)
 }
 
-/// Flags of `helm version` alone.
-const VERSION: &[RefusedFlag] = &[value(
-    "template",
-    "use `-o json`, or --short for the version alone",
-)];
-
 /// The commands that have Helm's names; `login` and `logout` are below `registry` there.
 const SHARED: &[&str] = &[
     "package", "push", "pull", "login", "logout", "verify", "template", "lint", "version",
@@ -183,8 +172,6 @@ const PARTS: &[&str] = &["all", "chart", "crds", "readme", "values"];
 fn refused(command: &str) -> &'static [RefusedFlag] {
     match command {
         "template" => TEMPLATE,
-        "version" => VERSION,
-        "all" | "chart" | "crds" | "readme" | "values" => SHOW,
         _ => &[],
     }
 }

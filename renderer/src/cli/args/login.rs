@@ -2,10 +2,20 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 
 use super::registry::RegistryFlags;
 use crate::reference::Host;
+
+/// `registry`
+#[derive(Subcommand, Debug)]
+#[command(defer = true)]
+pub(crate) enum RegistryCommand {
+    /// Log in to a registry, as `login` does
+    Login(LoginArgs),
+    /// Remove the stored credentials of a registry, as `logout` does
+    Logout(LogoutArgs),
+}
 
 /// `login`
 #[derive(Args, Debug)]

@@ -37,6 +37,14 @@ pub(crate) struct RegistryFlags {
     /// Do not verify the registry's certificate
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub(crate) insecure_skip_tls_verify: bool,
+    #[command(flatten)]
+    pub(crate) retry: RetryFlags,
+}
+
+/// How long a server is waited for.
+#[derive(Args, Debug, Clone, Copy)]
+#[command(next_help_heading = "Registry")]
+pub(crate) struct RetryFlags {
     /// Time out a request that makes no progress for this long: 500ms, 30s, 5m0s
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) timeout: Duration,

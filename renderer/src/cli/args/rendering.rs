@@ -34,7 +34,7 @@ pub(crate) struct RenderFlags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Values")]
 pub(crate) struct ValueFlags {
-    /// A file of values, `-` for standard input; may be repeated, or several separated by commas
+    /// A file of values, `-` for standard input, or an https:// URL; may be repeated, or several separated by commas
     #[arg(short = 'f', long = "values", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) values: Vec<String>,
     /// Set values: a.b=1,c[0]=x,d={x,y}; null removes the chart's default

@@ -25,7 +25,18 @@ pub(crate) enum ShowPart {
     /// The README
     Readme(ChartArg),
     /// The text of values.yaml
-    Values(ChartArg),
+    Values(ValuesArg),
+}
+
+/// `show values`
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render show values ./chart --jsonpath '{.image.repository}'")]
+pub(crate) struct ValuesArg {
+    /// Print what a JSONPath template of Kubernetes' gives for the values: `{.image.tag}`
+    #[arg(long, value_name = "TEMPLATE", default_value = "")]
+    pub(crate) jsonpath: String,
+    #[command(flatten)]
+    pub(crate) chart: ChartArg,
 }
 
 /// A chart.

@@ -6,17 +6,18 @@ const NO_CLUSTER: &str = "solar-render never contacts a cluster";
 const NO_RELEASES: &str = "solar-render never contacts a cluster, and so knows no releases";
 const INSTALL: &str =
     "`solar-render template NAME CHART | kubectl apply -f -`, a HelmRelease of Flux, or `helm install`";
+const UNINSTALL: &str = "`solar-render template NAME CHART | kubectl delete -f -`, or `helm uninstall`";
 const RELEASES: &str = "`helm` and Flux keep releases";
 
 /// A command's name, why it is not here, and the way.
 const COMMANDS: &[(&str, &str, &str)] = &[
     ("install", NO_CLUSTER, INSTALL),
     ("upgrade", NO_CLUSTER, INSTALL),
-    (
-        "uninstall",
-        NO_RELEASES,
-        "`solar-render template NAME CHART | kubectl delete -f -`, or `helm uninstall`",
-    ),
+    ("uninstall", NO_RELEASES, UNINSTALL),
+    ("delete", NO_RELEASES, UNINSTALL),
+    ("del", NO_RELEASES, UNINSTALL),
+    ("un", NO_RELEASES, UNINSTALL),
+    ("hist", NO_RELEASES, RELEASES),
     ("rollback", NO_RELEASES, RELEASES),
     ("status", NO_RELEASES, RELEASES),
     ("history", NO_RELEASES, RELEASES),
@@ -37,31 +38,15 @@ const COMMANDS: &[(&str, &str, &str)] = &[
         NO_CLUSTER,
         "`solar-render template NAME CHART | kubectl diff -f -`",
     ),
-    ("create", "starter charts are not made here", "`helm create NAME`"),
     (
         "plugin",
         "there are no plugins: output can be piped",
         "`helm plugin` manages Helm's",
     ),
     (
-        "search",
-        "no index of repositories is kept",
-        "`solar-render tags oci://HOST/PATH` lists a chart's versions",
-    ),
-    (
-        "env",
-        "each flag's help names its environment variable",
-        "`solar-render template --help`",
-    ),
-    (
-        "repo",
-        "no list of repositories is kept here",
-        "`--repo URL`, or `helm repo add`, whose list is read",
-    ),
-    (
-        "registry",
-        "its commands are commands here",
-        "`solar-render login HOST` and `solar-render logout HOST`",
+        "search hub",
+        "solar-render does not search Artifact Hub",
+        "https://artifacthub.io searches it; `solar-render search repo` the repositories that were added",
     ),
 ];
 

@@ -1,0 +1,224 @@
+//! Called as `helm`: Helm's commands alone, its exit code 1 for every failure, and what needs a cluster or plugins
+//! refused, or handed to the Helm that SOLAR_HELM names.
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::args::unsupported_commands::elsewhere;
+use super::argv::first_word;
+use crate::diag::{Class, Diagnostic, Diagnostics, did_you_mean};
+use crate::fsio;
+use crate::world::World;
+
+/// Names the Helm that gets what is not supported here.
+pub(crate) const VARIABLE: &str = "SOLAR_HELM";
+
+/// Helm's commands that are here under the same names.
+const COMMANDS: &[&str] = &[
+    "completion",
+    "create",
+    "dependency",
+    "env",
+    "lint",
+    "package",
+    "plugin",
+    "pull",
+    "push",
+    "registry",
+    "repo",
+    "search",
+    "show",
+    "template",
+    "verify",
+    "version",
+];
+
+/// The commands below Helm's that are not here.
+const BELOW: &[(&str, &[&str])] = &[
+    (
+        "plugin",
+        &[
+            "install",
+            "add",
+            "package",
+            "uninstall",
+            "rm",
+            "remove",
+            "update",
+            "up",
+            "verify",
+        ],
+    ),
+    ("search", &["hub"]),
+];
+
+/// What a command line of Helm's asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Something that is here.
+    Known,
+    /// Something of Helm's that is not.
+    Elsewhere(String),
+    /// Nothing that Helm knows.
+    Unknown(String),
+}
+
+/// The command line as `helm` has it: our own commands are not offered.
+pub(crate) fn definition(command: clap::Command) -> clap::Command {
+    let own: Vec<String> = command
+        .get_subcommands()
+        .map(|sub| sub.get_name().to_owned())
+        .filter(|name| !COMMANDS.contains(&name.as_str()))
+        .collect();
+    let command = command
+        .name("helm")
+        .bin_name("helm")
+        .about("Helm's commands that need no cluster, by solar-render")
+        .after_help(
+            "Every failure exits with 1. SOLAR_HELM=/path/to/helm gets the commands that need a cluster.",
+        );
+    own.iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |sub| sub.hide(true))
+    })
+}
+
+/// What is asked for; flags may stand in front.
+pub(crate) fn asked(definition: &clap::Command, arguments: &[OsString]) -> Asked {
+    let Some(at) = first_word(definition, arguments) else {
+        return Asked::Known;
+    };
+    let word = |at: usize| arguments.get(at).and_then(|word| word.to_str()).unwrap_or("");
+    let name = word(at);
+    if name == "help" || name.starts_with("__complete") {
+        return Asked::Known;
+    }
+    if let Some(found) = definition.find_subcommand(name)
+        && COMMANDS.contains(&found.get_name())
+    {
+        let below = BELOW.iter().find(|(above, _)| *above == found.get_name());
+        let next = word(at + 1);
+        return match below.filter(|(_, names)| names.contains(&next)) {
+            Some(_) => Asked::Elsewhere(format!("{name} {next}")),
+            None => Asked::Known,
+        };
+    }
+    match elsewhere(name) {
+        Some(_) => Asked::Elsewhere(name.to_owned()),
+        None => Asked::Unknown(name.to_owned()),
+    }
+}
+
+/// Refuses what is not here, unless SOLAR_HELM names who takes it: then this process becomes that one.
+pub(crate) fn refuse_or_hand_over(
+    asked: &Asked,
+    arguments: &[OsString],
+    world: &dyn World,
+) -> Option<Diagnostics> {
+    match asked {
+        Asked::Known => None,
+        Asked::Unknown(name) => {
+            let one = Diagnostic::error(Class::Usage, format!("unknown command \"{name}\" for \"helm\""));
+            Some(match did_you_mean(name, COMMANDS.iter().copied()) {
+                Some(near) => one.hint(format!("did you mean `{near}`?")).into(),
+                None => one
+                    .hint(format!(
+                        "if it is one of solar-render's own: `solar-render {name}`"
+                    ))
+                    .into(),
+            })
+        }
+        Asked::Elsewhere(name) => match real_helm(world) {
+            Some(helm) => Some(hand_over(&helm, arguments).err()?),
+            None => {
+                let first = name.split(' ').next().unwrap_or_default();
+                let one = elsewhere(name).or_else(|| elsewhere(first)).unwrap_or_else(|| {
+                    Diagnostic::error(Class::Usage, format!("there is no command `{name}`"))
+                });
+                Some(
+                    one.hint(format!("{VARIABLE}=/path/to/helm hands it to that Helm"))
+                        .into(),
+                )
+            }
+        },
+    }
+}
+
+/// The Helm that SOLAR_HELM names.
+pub(crate) fn real_helm(world: &dyn World) -> Option<PathBuf> {
+    world.env(VARIABLE).map(PathBuf::from)
+}
+
+/// Becomes the other program. It returns only when that fails.
+pub(crate) fn hand_over(helm: &Path, arguments: &[OsString]) -> Result<Infallible, Diagnostics> {
+    let usage = |message: String| Diagnostics::from(Diagnostic::error(Class::Usage, message));
+    let real = |path: &Path| path.canonicalize().ok();
+    let own = std::env::current_exe().ok().and_then(|path| real(&path));
+    if own.is_some() && real(helm) == own {
+        return Err(usage(format!(
+            "{VARIABLE} is {}, which is solar-render itself",
+            helm.display()
+        )));
+    }
+    let error: io::Error = Command::new(helm).args(arguments.iter().skip(1)).exec();
+    Err(usage(format!(
+        "can't run {}, which {VARIABLE} names: {}",
+        helm.display(),
+        fsio::reason(&error)
+    )))
+}
+
+/// Helm's exit code for one of ours: 1 for every failure; what ends by a signal keeps its code.
+pub(crate) fn exit_code(code: u8) -> u8 {
+    match code {
+        0 | 130 | 143 => code,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_found_behind_global_flags() {
+        let definition = definition(super::super::args::definition::definition());
+        let asked = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            asked(&definition, &words)
+        };
+        for known in [
+            "helm",
+            "helm --help",
+            "helm template x .",
+            "helm -n x --debug template x .",
+            "helm --kube-context=c --kubeconfig k dep build",
+            "helm inspect values x",
+            "helm fetch x",
+            "helm plugin list",
+            "helm help template",
+        ] {
+            assert_eq!(asked(known), Asked::Known, "{known}");
+        }
+        for (line, name) in [
+            ("helm --kube-context c install x y", "install"),
+            ("helm delete x", "delete"),
+            ("helm -n x upgrade --install a b", "upgrade"),
+            ("helm plugin install x", "plugin install"),
+            ("helm search hub x", "search hub"),
+        ] {
+            assert_eq!(asked(line), Asked::Elsewhere(name.to_owned()), "{line}");
+        }
+        // A command of our own: with Helm's name it would be another one.
+        assert_eq!(asked("helm publish x"), Asked::Unknown("publish".to_owned()));
+    }
+
+    #[test]
+    fn every_failure_is_1() {
+        let codes = [0, 1, 2, 3, 4, 5, 10, 70, 130, 143].map(exit_code);
+        assert_eq!(codes, [0, 1, 1, 1, 1, 1, 1, 1, 130, 143]);
+    }
+}
