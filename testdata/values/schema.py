@@ -1,9 +1,19 @@
 #!/usr/bin/env python3
 """Records what Helm 4.3.1 says of values and schemas: `schema.py` rewrites schema.json."""
-import json, pathlib, subprocess, tempfile
+import json, pathlib, re, subprocess, tempfile
 
 S7 = "http://json-schema.org/draft-07/schema#"
 S4 = "http://json-schema.org/draft-04/schema#"
+S20 = "https://json-schema.org/draft/2020-12/schema"
+S19 = "https://json-schema.org/draft/2019-09/schema"
+PATTERNS = [
+    r"^[\w-.]+$", r"^{{.*}}$|^[A-Z]+$", r"^\${.*}$", "x{,2}", "{", "I{2", "I}", "]", "^$", "", "^INFO$", "^(INFO|X)$", "INFO",
+    "^(?i)(debug|info)$", "(?s)I.F", "(?m)^INFO$", "(?U)I+", "(?-s)I.", "(?P<n>I)", "(?<n>I)", r"\AINFO\z", r"\pL", r"\p{Lu}+",
+    "[[:alpha:]]", "[^]]+", "^[[:alpha:]]+$", "^[[:^alpha:]]+$", "^[[:word:]]+$", r"\s", r"^\S*$", r"\bINFO\b", r"\BN", r"\<INFO",
+    r"\Q.\E", r"\a", r"\0", r"\07", r"\p{^L}", r"\u0061", r"\u{61}", r"\cA", "a++", "a**", "x{1001}", "(x{100}){100}",
+    "(?x)a b", r"(I)\1", "(?=I)", "(?<=a)", "[",
+]
+BAD = [{"pattern": "(?=a)"}, {"pattern": "(a)\\1"}, {"patternProperties": {"[": {}}}]
 CASES = [
     ({"type": "object"}, "a: 1"),
     ({"required": ["a"]}, "b: 1"),
@@ -83,6 +93,29 @@ CASES = [
     ({"$ref": "#/nowhere"}, "a: 1", "own"),
     ({"properties": {"a": {"$ref": "urn:example:x"}}}, "a: 1"),
     ({"properties": {"a~/b": {"type": "string"}}}, "a~/b: 1"),
+    *(({"$schema": draft, "properties": {"level": {"pattern": pattern}}}, "level: INFO", "own regex")
+      for draft in (S20, S7) for pattern in PATTERNS),
+    *(({"$schema": draft, "patternProperties": {pattern: {"type": "integer"}}, "additionalProperties": False}, "INFO: x", "own regex")
+      for draft in (S20, S7) for pattern in PATTERNS),
+    *(({"$schema": draft, where: {"u": bad}}, "a: 1", "own")
+      for draft in (S20, S19, S7) for where in ("$defs", "definitions", "x") for bad in BAD),
+    ({"patternProperties": {r"^\d": {"type": "string"}, "^[0-9]": {"minimum": 3}, "^0": {"maximum": 0}}}, "'0': 1"),
+    ({"patternProperties": {"[k]": {"type": "string"}, "k": {"minimum": 3}}}, "k: 1"),
+    ({"patternProperties": {r"\bk": {"type": "string"}}}, "ék: 1"),
+    ({"patternProperties": {r"(?m)^k": {"type": "string"}}}, '"a\\nk": 1'),
+    ({"patternProperties": {r"(?i)^K\pL": {"type": "string"}}}, '"ké": 1'),
+    ({"unevaluatedProperties": False, "patternProperties": {"^(?i)k": {}}}, "K: 1"),
+    ({"$ref": "#/patternProperties/%5E%5Cd~1", "patternProperties": {r"^\d/": {"required": ["b"]}}}, "a: 1"),
+    ({"propertyNames": {"pattern": r"^\pL$"}}, "ab: 2"),
+    ({"anyOf": [True, {"patternProperties": {"[[:alpha:]]": False}}]}, "ab: 2"),
+    ({"allOf": [{"patternProperties": {"[[:alpha:]]": False}}, True]}, "ab: 2", "own"),
+    ({"$schema": S7, "definitions": {"x": {"type": "string"}},
+      "properties": {"a": {"$ref": "#/definitions/x", "pattern": r"^\d"}}}, "a: x"),
+    *(({"properties": {"a": {"pattern": pattern}}}, "a: " + value) for pattern, value in [
+        (r"^\s$", '"\\u00a0"'), (r"^\s$", '"\\v"'), (r"^\S$", '"\\u00a0"'), (r"\bk", "ék"), (r"\Bk", "ék"), ("^.$", '"\\n"'),
+        ("a$", '"a\\n"'), (r"^\w$", "é"), ("(?i)k", '"\\u212a"'), (r"^\pL$", "é"), ("é", "é"), (r"^\d$", "٣"), (r"^\d", "1"),
+    ]),
+    *(({"$schema": S7, "properties": {"a": {"format": "regex"}}}, "a: " + json.dumps(text), "own") for text in PATTERNS),
     (True, "a: 1"),
     (False, "a: 1"),
 ]
@@ -99,5 +132,10 @@ for case in CASES:
         said = run.stderr.partition("chart(s):\nc:\n")[2].strip() if run.returncode else ""
         if run.returncode and not said:
             said = run.stderr.replace(folder, "").strip()
-    recorded.append({"schema": schema, "values": values, "helm": said, "words": case[2] if len(case) > 2 else "helm"})
+    # Their order is random.
+    said = re.sub(r"(?<=additional properties )'.*'(?= not allowed)", lambda names: ", ".join(sorted(names[0].split(", "))), said)
+    words = case[2] if len(case) > 2 else "helm"
+    if words == "own regex":
+        words = "own" if "is not valid" in said else "helm"
+    recorded.append({"schema": schema, "values": values, "helm": said, "words": words})
 (here / "schema.json").write_text(json.dumps(recorded, indent=1, ensure_ascii=False) + "\n")

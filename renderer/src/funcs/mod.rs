@@ -26,7 +26,7 @@ mod math;
 mod merge;
 mod paths;
 pub mod random;
-mod re2;
+pub(crate) mod re2;
 mod re2_class;
 mod regex;
 mod semver;

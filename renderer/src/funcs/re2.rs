@@ -4,8 +4,8 @@
 //! and word boundaries are ASCII, groups have numbers only, and what the crate would read
 //! otherwise is spelled out.
 
-use std::cell::OnceCell;
 use std::fmt::Write as _;
+use std::sync::OnceLock;
 
 use ::regex::{Regex, bytes};
 
@@ -23,7 +23,8 @@ const MAX_COMPILED: usize = 64 << 20;
 const NEST_LIMIT: u32 = MAX_DEPTH as u32 * 4;
 
 /// A compiled expression.
-pub(super) struct Expression {
+#[derive(Debug)]
+pub(crate) struct Expression {
     /// As Go's users write it.
     text: String,
     /// As the crate reads it.
@@ -32,14 +33,16 @@ pub(super) struct Expression {
     /// takes a tenth of the time.
     ascii: Option<bytes::Regex>,
     /// For all texts, compiled when the first of them comes.
-    unicode: OnceCell<Result<Regex, String>>,
+    unicode: OnceLock<Result<Regex, String>>,
     /// The names of the groups, by number.
     pub(super) names: Vec<Option<String>>,
+    /// How large it may be once it is compiled, in bytes.
+    most_bytes: usize,
 }
 
 /// An expression and the text it is searched in: which engine fits the text is decided once, as that reads
 /// the whole text.
-pub(super) struct RegexSearch<'e, 't> {
+pub(crate) struct RegexSearch<'e, 't> {
     engine: Engine<'e>,
     text: &'t str,
 }
@@ -66,8 +69,13 @@ impl Groups {
 }
 
 impl Expression {
+    /// As its author wrote it.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Prepares searching a text.
-    pub(super) fn search<'e, 't>(&'e self, text: &'t str) -> Result<RegexSearch<'e, 't>, &'e str> {
+    pub(crate) fn search<'e, 't>(&'e self, text: &'t str) -> Result<RegexSearch<'e, 't>, &'e str> {
         let ascii = self.ascii.as_ref().filter(|_| text.is_ascii());
         let engine = match ascii {
             Some(ascii) => Engine::Ascii(ascii),
@@ -79,7 +87,7 @@ impl Expression {
     fn unicode(&self) -> Result<&Regex, &str> {
         let unicode = self.unicode.get_or_init(|| {
             let mut builder = ::regex::RegexBuilder::new(&self.written);
-            let built = builder.size_limit(MAX_COMPILED).nest_limit(NEST_LIMIT).build();
+            let built = builder.size_limit(self.most_bytes).nest_limit(NEST_LIMIT).build();
             built.map_err(|error| refused(&error, &self.text))
         });
         unicode.as_ref().map_err(String::as_str)
@@ -87,7 +95,7 @@ impl Expression {
 }
 
 impl RegexSearch<'_, '_> {
-    pub(super) fn is_match(&self) -> bool {
+    pub(crate) fn is_match(&self) -> bool {
         match self.engine {
             Engine::Ascii(regex) => regex.is_match(self.text.as_bytes()),
             Engine::Unicode(regex) => regex.is_match(self.text),
@@ -139,6 +147,42 @@ pub(super) fn compile(text: &Str) -> Result<Expression, String> {
         let rest = text.slice(valid, text.len());
         return Err(error("invalid UTF-8", &rest.to_text()));
     };
+    compile_within(plain, MAX_COMPILED)
+}
+
+/// As [`compile`], with a bound on the compiled expression, in bytes.
+pub(crate) fn compile_within(plain: &str, most_bytes: usize) -> Result<Expression, String> {
+    let (written, names) = read(plain)?;
+    let mut expression = Expression {
+        text: plain.to_owned(),
+        ascii: None,
+        unicode: OnceLock::new(),
+        names,
+        written,
+        most_bytes,
+    };
+    if means_the_same_to_ascii(&expression.written) {
+        let mut builder = bytes::RegexBuilder::new(&expression.written);
+        builder
+            .unicode(false)
+            .size_limit(most_bytes)
+            .nest_limit(NEST_LIMIT);
+        expression.ascii = builder.build().ok();
+    }
+    // Errors of an expression are reported before it is used.
+    if expression.ascii.is_none() {
+        expression.unicode().map_err(str::to_owned)?;
+    }
+    Ok(expression)
+}
+
+/// How the `regex` crate reads it; the error is in Go's words.
+pub(crate) fn written(plain: &str) -> Result<String, String> {
+    read(plain).map(|(written, _)| written)
+}
+
+/// The expression for the `regex` crate, and the names of its groups.
+fn read(plain: &str) -> Result<(String, Vec<Option<String>>), String> {
     let mut reader = PatternReader {
         text: plain,
         place: 0,
@@ -148,27 +192,7 @@ pub(super) fn compile(text: &Str) -> Result<Expression, String> {
         repeat_from: None,
     };
     reader.read()?;
-    let (written, names) = (reader.out, reader.names);
-    let mut expression = Expression {
-        text: plain.to_owned(),
-        ascii: None,
-        unicode: OnceCell::new(),
-        names,
-        written,
-    };
-    if means_the_same_to_ascii(&expression.written) {
-        let mut builder = bytes::RegexBuilder::new(&expression.written);
-        builder
-            .unicode(false)
-            .size_limit(MAX_COMPILED)
-            .nest_limit(NEST_LIMIT);
-        expression.ascii = builder.build().ok();
-    }
-    // Errors of an expression are reported before it is used.
-    if expression.ascii.is_none() {
-        expression.unicode().map_err(str::to_owned)?;
-    }
-    Ok(expression)
+    Ok((reader.out, reader.names))
 }
 
 /// Whether no character beyond ASCII is named: `(?i)` makes some of them match letters.

@@ -18,13 +18,15 @@ use jsonschema::{PatternOptions, ReferencingError, Retrieve, Uri, ValidationErro
 use serde_json::Value as Json;
 
 use super::schema_bounds::{
-    KEYWORD, MAX_LOOKED_INTO, MAX_PATTERN_BYTES, MAX_STEPS, Steps, TooManySteps, prepare,
+    KEYWORD, MAX_LOOKED_INTO, MAX_PATTERN_BYTES, MAX_STEPS, Steps, TooManySteps, pattern_bytes, prepare,
 };
 use super::schema_cycles::{looked_into, refers_to_itself};
 use super::schema_documents::{Documents, HOME, NoSchemas, SchemaStore};
 pub use super::schema_messages::MAX_LISTED;
 use super::schema_messages::{is_duration, is_semver, is_uuid, not_listed, quoted, words};
+use super::schema_patterns::{self, PatternKeyword, Patterns};
 use crate::diag::{Class, Diagnostic, Diagnostics};
+use crate::funcs::re2;
 use crate::source::Location;
 use crate::value::{Map, Number, Value};
 
@@ -232,7 +234,7 @@ impl Violation {
         let pointer = error.instance_path().to_string();
         let (message, causes) = words(error, instance);
         Self {
-            message: format!("at '{pointer}': {message}"),
+            message: format!("at {}: {message}", quoted(&pointer)),
             pointer,
             causes,
         }
@@ -255,7 +257,7 @@ impl Violation {
         } else {
             "properties"
         };
-        let message = format!("at '{pointer}': missing {noun} {}", list.join(", "));
+        let message = format!("at {}: missing {noun} {}", quoted(&pointer), list.join(", "));
         Self {
             pointer,
             message,
@@ -312,10 +314,13 @@ fn violations(schema: &[u8], values: &Map, room: usize, store: &dyn SchemaStore)
         Err(message) => return Violations::of_schema(message),
     };
     let others = documents.each_mut();
-    let pattern_bytes = prepare(std::iter::once((&mut schema, Vec::new())).chain(others));
-    let validator = match compile(&schema, pattern_bytes, documents) {
+    let patterns = prepare(std::iter::once((&mut schema, Vec::new())).chain(others));
+    if let Some(refusal) = patterns.refusal() {
+        return Violations::of_schema(format!("values.schema.json is not a schema: {refusal}"));
+    }
+    let validator = match compile(&schema, pattern_bytes(patterns.count()), documents) {
         Ok(validator) => validator,
-        Err(error) => return Violations::of_schema(refusal(&error)),
+        Err(error) => return Violations::of_schema(refusal(&error, &patterns)),
     };
     let instance = Json::Object(object(values));
     let mut found = Violations::default();
@@ -399,6 +404,7 @@ fn compile(
     documents: Documents,
 ) -> Result<jsonschema::Validator, Box<ValidationError<'static>>> {
     let steps = Steps::default();
+    let keyword = PatternKeyword::new(pattern_bytes);
     let options = jsonschema::options()
         // RE2's family, as Go's patterns are.
         .with_pattern_options(PatternOptions::regex().size_limit(pattern_bytes))
@@ -412,6 +418,11 @@ fn compile(
             steps.step();
             Ok(Box::new(steps.clone()))
         })
+        .with_keyword(schema_patterns::KEYWORD, move |_, value, _| {
+            let matches = keyword.with(value)?;
+            Ok(matches)
+        })
+        .with_format("regex", |text: &str| re2::written(text).is_ok())
         // Known to Helm in every draft that asserts formats, or in none.
         .with_format("semver", is_semver)
         .with_format("uuid", is_uuid)
@@ -421,19 +432,22 @@ fn compile(
     options.build(schema).map_err(Box::new)
 }
 
-fn refusal(error: &ValidationError<'_>) -> String {
+fn refusal(error: &ValidationError<'_>, patterns: &Patterns) -> String {
     let text = error.to_string();
     if let Kind::Format { format } = error.kind()
         && format == "regex"
     {
+        // Only their size is left to be wrong.
+        let pattern = error.instance().as_str().unwrap_or_default();
         return format!(
-            "values.schema.json is not a schema: at '{}': {text} (or too large: the patterns of a schema may take \
-             {MAX_PATTERN_BYTES} bytes)",
-            error.instance_path()
+            "values.schema.json is not a schema: {} is too large: the patterns of a schema may take {MAX_PATTERN_BYTES} \
+             bytes",
+            quoted(patterns.original(pattern))
         );
     }
     match error.kind() {
         Kind::Referencing(error) => unresolved(error),
+        Kind::Custom { message, .. } => format!("values.schema.json is not a schema: {message}"),
         _ => format!(
             "values.schema.json is not a schema: at '{}': {text}",
             error.instance_path()

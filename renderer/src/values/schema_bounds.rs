@@ -1,5 +1,5 @@
-//! Bounds on schemas: how many steps it takes to hold values against one ([`Steps`]), and how large its patterns
-//! may be once they are compiled ([`pattern_bytes`]).
+//! Prepares schemas for the validator: bounds on how many steps it takes to hold values against one ([`Steps`]) and
+//! how large its patterns may be once they are compiled ([`pattern_bytes`]), and Go's expressions ([`Patterns`]).
 //!
 //! A few lines of schema can ask for more work than any machine does: six alternatives that hold six others, twenty
 //! levels deep. So each schema that has others in it gets a keyword of ours that counts, and the thread that checks
@@ -10,7 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jsonschema::{Keyword, ValidationError};
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value as Json};
+
+use super::schema_patterns::Patterns;
 
 /// How often schemas that hold others may be compiled and looked up in the values of one chart.
 pub(super) const MAX_STEPS: usize = 2_000_000;
@@ -81,24 +84,36 @@ impl<'i> Keyword<'i> for Steps {
     }
 }
 
-/// Puts the keyword into each schema that holds or names others, with the locations that other texts name in it; how
-/// large each pattern may be.
-pub(super) fn prepare<'s>(documents: impl Iterator<Item = (&'s mut Json, Vec<String>)>) -> usize {
-    let mut patterns = BTreeSet::new();
+/// Puts the keyword into each schema that holds or names others, with the locations that other texts name in it, and
+/// writes their patterns for the validator.
+pub(super) fn prepare<'s>(documents: impl Iterator<Item = (&'s mut Json, Vec<String>)>) -> Patterns {
+    let mut patterns = Patterns::default();
+    let mut roots = Vec::new();
     for (root, named) in documents {
+        let draft = root.get("$schema").and_then(Json::as_str).unwrap_or_default();
+        // They have no `$defs`.
+        let is_old = draft.contains("/draft-0");
+        if roots.is_empty() {
+            patterns.is_draft_7 = draft.contains("/draft-07/");
+        }
         // Also what only references lead to.
         let targets = references(root).into_iter().chain(named);
         for target in targets {
             if let Some(schema) = root.pointer_mut(&target) {
-                mark(schema, &mut patterns);
+                mark(schema, is_old, &mut patterns);
             }
         }
-        mark(root, &mut patterns);
+        mark(root, is_old, &mut patterns);
+        roots.push(root);
     }
-    pattern_bytes(patterns.len())
+    for root in roots {
+        patterns.redirect(root, REFERENCES);
+    }
+    patterns
 }
 
-fn pattern_bytes(count: usize) -> usize {
+/// How large each of so many patterns may be.
+pub(super) fn pattern_bytes(count: usize) -> usize {
     (MAX_PATTERN_BYTES / count.max(1)).min(MAX_ONE_PATTERN)
 }
 
@@ -109,7 +124,8 @@ fn references(root: &Json) -> Vec<String> {
         match next {
             Json::Object(entries) => {
                 let named = REFERENCES.iter().filter_map(|name| entries.get(*name)?.as_str());
-                found.extend(named.filter_map(|text| text.strip_prefix('#')).map(str::to_owned));
+                let pointers = named.filter_map(|text| text.strip_prefix('#'));
+                found.extend(pointers.map(|text| percent_decode_str(text).decode_utf8_lossy().into_owned()));
                 left.extend(entries.values());
             }
             Json::Array(items) => left.extend(items),
@@ -119,16 +135,16 @@ fn references(root: &Json) -> Vec<String> {
     found.into_iter().collect()
 }
 
-fn mark(schema: &mut Json, patterns: &mut BTreeSet<String>) {
+fn mark(schema: &mut Json, is_old: bool, patterns: &mut Patterns) {
     let mut left = vec![schema];
-    while let Some(Json::Object(entries)) = left.pop() {
+    while let Some(next) = left.pop() {
+        let Json::Object(entries) = next else {
+            continue;
+        };
         if entries.contains_key(KEYWORD) {
             continue;
         }
-        patterns.extend(entries.get("pattern").and_then(Json::as_str).map(str::to_owned));
-        if let Some(Json::Object(named)) = entries.get("patternProperties") {
-            patterns.extend(named.keys().cloned());
-        }
+        patterns.replace(entries);
         if holds_others(entries) {
             if BRANCHES.iter().any(|name| entries.contains_key(*name)) {
                 mark_first(entries);
@@ -142,6 +158,7 @@ fn mark(schema: &mut Json, patterns: &mut BTreeSet<String>) {
                 continue;
             }
             match value {
+                Json::Object(_) if is_old && name == "$defs" => {}
                 Json::Array(items) if MANY.contains(&name) => left.extend(items),
                 Json::Object(named) if NAMED.contains(&name) => left.extend(named.values_mut()),
                 _ => {}
@@ -178,10 +195,8 @@ mod tests {
                 "enum":[{"not":1}],"const":{"if":{}},"odd":{"x":{"patternProperties":{"^b":{}}}}}"##,
         )
         .unwrap();
-        assert_eq!(
-            prepare(std::iter::once((&mut schema, Vec::new()))),
-            MAX_ONE_PATTERN
-        );
+        let patterns = prepare(std::iter::once((&mut schema, Vec::new())));
+        assert_eq!(pattern_bytes(patterns.count()), MAX_ONE_PATTERN);
         let is_marked = |pointer: &str| schema.pointer(pointer).unwrap().get(KEYWORD).is_some();
         for pointer in [
             "",

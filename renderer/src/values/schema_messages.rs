@@ -65,6 +65,8 @@ pub(super) fn words(error: &ValidationError<'_>, values: &Json) -> (String, Vec<
         Kind::Pattern { pattern } => {
             format!("{} does not match pattern {}", display(instance), quoted(pattern))
         }
+        // Of our keyword for patterns.
+        Kind::Custom { message, .. } => message.clone(),
         Kind::Format { format } => format!("{} is not valid {format}", display(instance)),
         other => bounds(other, instance).unwrap_or_else(|| error.to_string()),
     };
@@ -109,7 +111,13 @@ fn bounds(kind: &Kind, instance: &Json) -> Option<String> {
 fn alternatives(context: &[Vec<ValidationError<'static>>], values: &Json) -> Vec<String> {
     let all = context.iter().flatten();
     let listed = all.clone().take(MAX_LISTED);
-    let listed = listed.map(|error| format!("at '{}': {}", error.instance_path(), words(error, values).0));
+    let listed = listed.map(|error| {
+        format!(
+            "at {}: {}",
+            quoted(error.instance_path().as_str()),
+            words(error, values).0
+        )
+    });
     let more = all.count().saturating_sub(MAX_LISTED);
     listed
         .chain((more > 0).then(|| not_listed(more, "causes")))

@@ -97,16 +97,36 @@ fn go_exponent(text: &str) -> String {
     format!("{digits}e{sign}{exponent:0>2}")
 }
 
+/// No float has more digits behind its point; all that follow are zeros. What the standard library takes ends at
+/// 65,535.
+const MAX_DIGITS: usize = 1_100;
+
+/// The precision for the standard library, and the zeros behind it.
+fn with_zeros(precision: usize) -> (usize, String) {
+    (
+        precision.min(MAX_DIGITS),
+        "0".repeat(precision.saturating_sub(MAX_DIGITS)),
+    )
+}
+
 fn exponential(size: f64, precision: Option<usize>) -> String {
     go_exponent(&match precision {
-        Some(precision) => format!("{size:.precision$e}"),
+        Some(precision) => {
+            let (precision, zeros) = with_zeros(precision);
+            let text = format!("{size:.precision$e}");
+            let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+            format!("{mantissa}{zeros}e{exponent}")
+        }
         None => scientific(size),
     })
 }
 
 fn fixed(size: f64, precision: Option<usize>) -> String {
     match precision {
-        Some(precision) => format!("{size:.precision$}"),
+        Some(precision) => {
+            let (precision, zeros) = with_zeros(precision);
+            format!("{size:.precision$}{zeros}")
+        }
         None if size == 0.0 => "0".to_owned(),
         None => positional(&scientific(size)),
     }
@@ -119,7 +139,7 @@ fn general(size: f64, precision: Option<usize>) -> String {
     }
     let wanted = precision.map(|precision| precision.max(1));
     let text = match wanted {
-        Some(digits) => format!("{size:.0$e}", digits - 1),
+        Some(digits) => format!("{size:.0$e}", (digits - 1).min(MAX_DIGITS)),
         None => scientific(size),
     };
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -226,7 +246,10 @@ fn hexadecimal(size: f64, precision: Option<usize>) -> String {
     let digits = format!("{:015x}", mantissa & ((1 << 60) - 1));
     let digits = match precision {
         None => digits.trim_end_matches('0').to_owned(),
-        Some(precision) => format!("{digits:0<precision$}").chars().take(precision).collect(),
+        Some(precision) => {
+            let zeros = "0".repeat(precision.saturating_sub(digits.len()));
+            digits.chars().take(precision).chain(zeros.chars()).collect()
+        }
     };
     let point = if digits.is_empty() { "" } else { "." };
     let sign = if exponent < 0 { '-' } else { '+' };
@@ -272,6 +295,12 @@ mod tests {
                 "{value} {verb} {precision:?}"
             );
         }
+        for (verb, expected) in [('f', 70_002), ('e', 70_006), ('g', 1), ('x', 70_008)] {
+            // It panicked above 65,535.
+            let text = float(1.0, verb, Some(70_000), false);
+            assert_eq!(text.len(), expected + 1, "{verb}");
+        }
+        assert_eq!(float(1.0, 'g', Some(70_000), true).len(), 70_002);
         assert_eq!(float(1.0, 'g', None, true), "+1.00000");
         assert_eq!(float(0.0, 'g', None, true), "+0.00000");
         assert_eq!(float(2.0, 'f', Some(0), true), "+2.");
