@@ -123,7 +123,14 @@ pub(super) fn each_file(
     visit: &mut Visit<'_>,
 ) -> Result<()> {
     // One byte more than the limit, so that a chart of exactly that size still reads whole.
-    let unpacked = Members::new(io::BufReader::new(reader)).take(MAX_CHART_BYTES + 1);
+    let mut reader = io::BufReader::new(reader);
+    if reader.fill_buf().is_ok_and(is_tar) {
+        let one = refusal(name, "it is a tar archive that is not compressed");
+        return Err(one
+            .hint(format!("`gzip -n {name}` makes a {name}.gz of it"))
+            .into());
+    }
+    let unpacked = Members::new(reader).take(MAX_CHART_BYTES + 1);
     let mut archive = tar::Archive::new(unpacked);
     let broken = |error: io::Error| broken(name, &error);
     let mut seen = BTreeSet::new();
@@ -149,9 +156,31 @@ pub(super) fn each_file(
         }
         visit(&inside, &mut entry)?;
     }
+    let deeper = |path: &&String| path.split_once('/').is_some_and(|(_, rest)| rest == "Chart.yaml");
+    if !seen.contains("Chart.yaml")
+        && let Some(path) = seen.iter().find(deeper)
+    {
+        let one = refusal(
+            name,
+            &format!("its Chart.yaml is one folder too deep, at {path} below the top folder"),
+        );
+        return Err(one
+            .note("for Helm too, the top folder of the path `./chart/Chart.yaml` is `.`")
+            .hint(PACKING)
+            .into());
+    }
     // The end of the archive is not the end of the stream: its checksum comes last.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(broken)?;
     Ok(())
+}
+
+/// How archives that charts may be in are made.
+const PACKING: &str =
+    "an archive holds the chart's folder: `tar -czf CHART.tgz CHART`, or `solar-render package CHART`";
+
+/// Whether a file starts as a tar archive does.
+fn is_tar(start: &[u8]) -> bool {
+    start.get(257..262) == Some(b"ustar".as_slice())
 }
 
 /// What gzip's members hold, one after the other. As for Helm and gzip itself what follows the last one and is
@@ -253,7 +282,10 @@ fn inside(name: &str, path: &str) -> Result<String> {
                 None => "has an empty element",
             },
             None if path.is_empty() => return Ok(String::new()),
-            None => "is outside the chart's folder",
+            None => {
+                let one = refusal(name, &format!("the path {path:?} is outside the chart's folder"));
+                return Err(one.hint(PACKING).into());
+            }
         }
     };
     Err(refused(name, &format!("the path {path:?} {problem}")))
@@ -273,7 +305,11 @@ fn clean(path: &str) -> Option<String> {
 }
 
 pub(super) fn refused(name: &str, problem: &str) -> Diagnostics {
-    Diagnostic::error(Class::Chart, format!("{name} is not a chart archive: {problem}")).into()
+    refusal(name, problem).into()
+}
+
+fn refusal(name: &str, problem: &str) -> Diagnostic {
+    Diagnostic::error(Class::Chart, format!("{name} is not a chart archive: {problem}"))
 }
 
 pub(super) fn broken(name: &str, error: &io::Error) -> Diagnostics {

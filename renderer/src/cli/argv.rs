@@ -67,7 +67,10 @@ fn diagnosed(text: &str) -> Diagnostic {
     let (mut message, mut hints, mut usage) = (Vec::new(), Vec::new(), Vec::new());
     for line in lines {
         if let Some(tip) = line.strip_prefix("tip: ") {
-            hints.push(tip);
+            // Nobody means an unknown flag as an argument.
+            if !tip.contains("as a value, use '-- ") {
+                hints.push(tip);
+            }
         } else if line.starts_with("For more information") {
             break;
         } else if !usage.is_empty() || line.starts_with("Usage:") {

@@ -77,7 +77,9 @@ fn other_yaml(path: &Path, source: &Arc<Source>) -> Option<Diagnostic> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new(".")).display();
         let one = wrong(path, "the Chart.yaml of a chart folder");
-        return Some(one.hint(format!("name the folder: `solar-render push {folder} TARGET`")));
+        return Some(one.hint(format!(
+            "name the folder: `solar-render push {folder} TARGET` or `solar-render template {folder}`"
+        )));
     }
     looks_like_values(map).then(|| {
         wrong(path, "what looks like a values file")

@@ -69,10 +69,26 @@ pub fn parse(source: &Arc<Source>) -> Result<Config> {
 fn top(decoder: &mut Decoder, node: &Node) -> Option<Config> {
     let top = decoder.object(node, "")?;
     top.only(decoder, &["type", "release", "bootstrap", "blueprint", "profile"]);
-    let type_node = top.required(decoder, "type")?;
+    let Some(type_node) = top.get("type") else {
+        let line = decoder.source().text().lines().next().map_or(0, str::len);
+        decoder.report(Span::new(0, line), "type is missing", |one| {
+            one.note("the types are release, bootstrap and blueprint")
+        });
+        return None;
+    };
     let name = decoder.string(type_node, "type")?;
     match name.as_str() {
         "release" | "bootstrap" | "blueprint" => {
+            if top.get(&name).is_none()
+                && let Some(other) = TYPES.into_iter().find(|other| top.get(other).is_some())
+            {
+                decoder.report(
+                    type_node.span,
+                    format!("the type is `{name}`, but the block is `{other}`"),
+                    |one| one.hint(format!("write `type: {other}`, or a block `{name}:`")),
+                );
+                return None;
+            }
             let block = top.required_object(decoder, &name)?;
             match name.as_str() {
                 "release" => release(decoder, &block).map(Config::Release),

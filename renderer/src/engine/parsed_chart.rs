@@ -38,8 +38,9 @@ use super::{RenderInput, RenderOutput};
 use crate::chart::load::{self, Loaded};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::semver::{Constraint, Version};
+use crate::values::dependencies::prepare_located;
 use crate::values::schema::{self, Level};
-use crate::values::{Defaults, Enabled, PreparedValues, prepare};
+use crate::values::{Defaults, Enabled, PreparedValues};
 
 /// A chart, and its templates as far as they have been parsed. Shared between threads.
 #[derive(Debug)]
@@ -121,7 +122,11 @@ impl ParsedChart {
         first_ends: bool,
         traced: BTreeSet<Arc<str>>,
     ) -> Result<(RenderedChart, Vec<TemplateError>, Traced)> {
-        let prepared = prepare(&self.loaded, &request.values)?;
+        let source = self.loaded.values_source.as_ref();
+        let own: Vec<Defaults<'_>> = source.map(|source| (0, source)).into_iter().collect();
+        let prepared = prepare_located(&self.loaded, &request.values, &|path| {
+            request.places.search().find(path, &own)
+        })?;
         if !request.skip_schema {
             let places = request.places.search();
             let locate = |path: &[String]| places.find(path, &defaults(&prepared.root, path));

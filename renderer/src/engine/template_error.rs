@@ -161,6 +161,9 @@ fn of_structure(mut one: Diagnostic, related: &Related) -> Diagnostic {
 fn of_run(error: &Error, names: &[String]) -> Diagnostic {
     let root = error.root();
     let message = match &root.detail {
+        Detail::Words(words) if words.is_empty() => {
+            "the chart asks for an error, with an empty text".to_owned()
+        }
         Detail::Words(words) => words.clone(),
         _ => root.message.clone(),
     };

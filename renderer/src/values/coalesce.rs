@@ -8,10 +8,12 @@
 use std::collections::BTreeSet;
 
 use super::chart_node::{ChartNode, MAX_INSTANCES};
+use super::schema::Locate;
 use super::tree::{Node, Table, TooDeep};
-use crate::diag::{Class, Diagnostic, Diagnostics};
+use crate::diag::{Class, Diagnostic};
 use crate::template::print::{quote, sprint, sprintf};
 use crate::template::{Str, Val};
+use crate::value::Value;
 
 /// The key of the values that all charts of a tree see.
 const GLOBAL: &str = "global";
@@ -30,8 +32,8 @@ pub(super) enum CoalesceError {
     TooDeep,
     /// More than [`MAX_INSTANCES`].
     TooManyCharts,
-    /// The values of a subchart are not a table: the subchart, and Helm's words for what they are.
-    Mismatch(String, String),
+    /// The values of a subchart are not a table: the keys that lead there, and what they are.
+    Mismatch(Vec<String>, &'static str),
 }
 
 impl From<TooDeep> for CoalesceError {
@@ -40,28 +42,37 @@ impl From<TooDeep> for CoalesceError {
     }
 }
 
-impl From<CoalesceError> for Diagnostics {
-    fn from(fault: CoalesceError) -> Self {
-        match fault {
+impl CoalesceError {
+    /// With the location where the values at a path were set, where that is known.
+    pub(super) fn into_diagnostic(self, locate: &Locate<'_>) -> Diagnostic {
+        match self {
             CoalesceError::TooDeep => {
                 let limit = super::tree::MAX_NESTING;
                 let message = format!("the values nest more than {limit} deep, or hold themselves");
-                Diagnostic::error(Class::Values, message).into()
+                Diagnostic::error(Class::Values, message)
             }
             CoalesceError::TooManyCharts => {
                 let message = format!("the chart consists of more than {MAX_INSTANCES} charts");
                 let one = Diagnostic::error(Class::Chart, message);
                 one.note("a dependency counts as often as it is used: under each alias, with all its own dependencies")
                     .hint("declare fewer aliases")
-                    .into()
             }
-            CoalesceError::Mismatch(name, found) => {
-                let message = format!("type mismatch on {name}: {found}");
-                let one = Diagnostic::error(Class::Values, message);
-                one.note(format!(
-                    "{name} is a subchart, so the values under its name must be a map"
-                ))
-                .into()
+            CoalesceError::Mismatch(path, found) => {
+                let (key, name) = (path.join("."), path.last().map_or("", String::as_str));
+                let message =
+                    format!("`{key}` is {found}, but {name} is a subchart: its values must be a map");
+                let one = Diagnostic::error(Class::Values, message).hint(format!(
+                    "write `{name}: {{}}` for no values; a subchart is switched off by its dependency's `condition` in \
+                     Chart.yaml, as in `{name}.enabled: false`"
+                ));
+                let one = match found {
+                    "null" => one.note("a key with nothing but comments below it is null"),
+                    _ => one,
+                };
+                Diagnostic {
+                    location: locate(&path),
+                    ..one
+                }
             }
         }
     }
@@ -114,7 +125,14 @@ impl Coalescer {
             match values.get(below.name) {
                 None => values.set(below.name, Node::Live(Table::default())),
                 Some(node) if node.is_table() => {}
-                Some(node) => return Err(mismatch(below.name, &node)?),
+                Some(node) => {
+                    // The first name is the root chart's.
+                    let path = place.split('.').skip(1).chain([below.name]);
+                    return Err(CoalesceError::Mismatch(
+                        path.map(str::to_owned).collect(),
+                        kind_of(&node),
+                    ));
+                }
             }
             let Some(table) = values.table(below.name) else {
                 continue;
@@ -291,8 +309,15 @@ impl Coalescer {
     }
 }
 
-fn mismatch(name: &str, found: &Node<'_>) -> Result<CoalesceError, TooDeep> {
-    Ok(CoalesceError::Mismatch(name.to_owned(), go_text("%t", found)?))
+/// What a value is, that is no map.
+fn kind_of(node: &Node<'_>) -> &'static str {
+    match node {
+        Node::Leaf(Value::Null) => "null",
+        Node::Leaf(Value::Bool(_)) => "a boolean",
+        Node::Leaf(Value::Number(_)) => "a number",
+        Node::Leaf(Value::String(_)) => "a text",
+        _ => "a list",
+    }
 }
 
 /// What Go's `fmt` makes of a value.

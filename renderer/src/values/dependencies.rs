@@ -22,6 +22,7 @@ pub use super::chart_node::MAX_INSTANCES;
 use super::chart_node::{ChartNode, Declared};
 use super::coalesce::{CoalesceError, Coalescer, Nulls};
 use super::conditions::{by_condition, by_tags, is_compatible};
+use super::schema::Locate;
 use super::tree::{MAX_NESTING, Node, Table};
 use crate::chart::body::Body;
 use crate::chart::details::{DependencyDetails, Details, Import};
@@ -95,6 +96,14 @@ impl Enabled {
 /// # Errors
 /// Class chart: a declared dependency is not there. Class values: the values can't be put together.
 pub fn prepare(chart: &Arc<Loaded>, user: &Map) -> diag::Result<PreparedValues> {
+    prepare_located(chart, user, &|_| None)
+}
+
+/// As [`prepare`]; errors have the location of the values they are about, where `locate` knows it.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_located(chart: &Arc<Loaded>, user: &Map, locate: &Locate<'_>) -> diag::Result<PreparedValues> {
     check(chart)?;
     let mut root = ChartNode::new(chart);
     let user = Node::Given(user);
@@ -106,7 +115,7 @@ pub fn prepare(chart: &Arc<Loaded>, user: &Map) -> diag::Result<PreparedValues> 
         let values = coalescer.chart(&root, &user, Nulls::Delete)?;
         Ok(Node::Live(values).to_value()?)
     };
-    let values = run().map_err(|fault: CoalesceError| Diagnostics::from(fault))?;
+    let values = run().map_err(|fault: CoalesceError| Diagnostics::from(fault.into_diagnostic(locate)))?;
     let Value::Map(values) = values else {
         return Err(Diagnostic::error(Class::Internal, "the values are no map").into());
     };

@@ -84,7 +84,10 @@ impl ValuesOptions {
             set(given, Meaning::Text, &mut values, budget)?;
         }
         for given in from_file {
-            let mut file = |path: &str| read(path, stdin, fetch).map(|source| source.text().to_owned());
+            let mut file = |path: &str| match read(path, stdin, fetch) {
+                Ok(source) => Ok(source.text().to_owned()),
+                Err(problem) => Err(problem.iter().cloned().map(of_bytes).collect()),
+            };
             set(given, Meaning::File(&mut file), &mut values, budget)?;
         }
         for given in literal {
@@ -118,6 +121,20 @@ fn set_json(given: &str, values: &mut Map, budget: &mut PaddingBudget) -> Result
     let message = format!("failed parsing --set-json data JSON: {given}");
     let place = Location::new(&source, Span::new(0, given.len()));
     Err(Diagnostic::error(Class::Values, message).at(place).into())
+}
+
+/// What to do with a file that is no text. Its bytes are not shown: such files are keys, more often than not.
+fn of_bytes(problem: Diagnostic) -> Diagnostic {
+    // Only what was read has a location.
+    if problem.location.is_none() {
+        return problem;
+    }
+    let one = Diagnostic {
+        location: None,
+        ..problem
+    };
+    one.note("values are texts")
+        .hint("encode it, as `base64 -w0 FILE` does, and let the chart use the value without `b64enc`")
 }
 
 /// Gets the text at a URL.
@@ -171,6 +188,29 @@ mod tests {
             .unwrap();
         let expected = r#"{"a":{"file":0,"gone":null,"json":1,"literal":"4,{x}","set":2,"text":"3"}}"#;
         assert_eq!(json(map), expected);
+    }
+
+    /// They were shown, as noise.
+    #[test]
+    fn bytes_of_a_file_that_is_no_text_are_not_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keystore.p12");
+        std::fs::write(&path, b"0\x82\xff\xfe\x00abc").unwrap();
+        let options = ValuesOptions {
+            from_file: vec![format!("k={}", path.display())],
+            ..ValuesOptions::default()
+        };
+        let problem = options.merge(&mut std::io::empty()).unwrap_err();
+        let one = problem.iter().next().unwrap();
+        assert!(
+            one.message.ends_with("is not UTF-8: byte 0x82 at offset 1"),
+            "{one}"
+        );
+        assert!(
+            one.location.is_none() && one.hints.iter().any(|hint| hint.contains("base64")),
+            "{one}"
+        );
+        assert!(one.notes.iter().any(|note| note == "for --set-file k=…"), "{one}");
     }
 
     #[test]

@@ -88,6 +88,12 @@ enum Stop {
     End,
     /// Something is wrong with the text from an offset on.
     Wrong { message: String, from: usize },
+    /// As [`Stop::Wrong`], in words that Go's users know; the note is for all others.
+    Conversion {
+        message: String,
+        note: String,
+        from: usize,
+    },
     /// Something is wrong with a file.
     Told(Diagnostics),
 }
@@ -196,10 +202,7 @@ impl Parser<'_, '_, '_> {
                 self.key(inner, level)?;
                 if inner.is_empty() { no_value(self) } else { Ok(()) }
             }
-            Some(other) => {
-                let message = conversion(other, "map[string]interface {}");
-                self.wrong(from, message)
-            }
+            Some(other) => Err(conversion(other, "map[string]interface {}", from)),
             None => {
                 let mut inner = Map::default();
                 let result = self.key(&mut inner, level);
@@ -218,10 +221,7 @@ impl Parser<'_, '_, '_> {
         let index = self.index()?;
         match data.get_mut(&name) {
             Some(Value::List(list)) => self.item(list, index, level),
-            Some(other) => {
-                let message = conversion(other, "[]interface {}");
-                self.wrong(from, message)
-            }
+            Some(other) => Err(conversion(other, "[]interface {}", from)),
             None => {
                 let mut list = Vec::new();
                 let result = self.item(&mut list, index, level);
@@ -304,10 +304,7 @@ impl Parser<'_, '_, '_> {
                 self.item(&mut inner, next, level)?;
                 self.put_item(list, index, Value::List(inner), from)
             }
-            Some(other) => {
-                let message = conversion(other, "[]interface {}");
-                self.wrong(from, message)
-            }
+            Some(other) => Err(conversion(other, "[]interface {}", from)),
         }
     }
 
@@ -380,7 +377,16 @@ impl Parser<'_, '_, '_> {
     fn scalar(&mut self, text: String) -> Step<Value> {
         match &mut self.meaning {
             Meaning::Typed => Ok(typed(text)),
-            Meaning::File(read) => read(&text).map(Value::String).map_err(Stop::Told),
+            Meaning::File(read) => read(&text).map(Value::String).map_err(|problem| {
+                let flag = self.text.split('=').next().unwrap_or_default();
+                let note = format!("for --set-file {flag}=…");
+                Stop::Told(
+                    problem
+                        .iter()
+                        .map(|one| one.clone().note(note.as_str()))
+                        .collect(),
+                )
+            }),
             Meaning::Text | Meaning::Json | Meaning::Literal => Ok(Value::String(text)),
         }
     }
@@ -419,10 +425,11 @@ impl Parser<'_, '_, '_> {
 
     fn diagnose(&self, stop: Stop) -> Diagnostics {
         let flag = self.meaning.flag();
-        let (message, from) = match stop {
+        let (message, note, from) = match stop {
             Stop::Told(problem) => return problem,
-            Stop::End => (String::new(), self.at),
-            Stop::Wrong { message, from } => (message, from),
+            Stop::End => (String::new(), None, self.at),
+            Stop::Wrong { message, from } => (message, None, from),
+            Stop::Conversion { message, note, from } => (message, Some(note), from),
         };
         let source = Source::new(flag, self.text);
         let end = self.at.max(from + 1).min(self.text.len());
@@ -435,6 +442,7 @@ impl Parser<'_, '_, '_> {
             format!("failed parsing {flag} data: {message}")
         };
         let one = Diagnostic::error(Class::Values, headline).at(place);
+        let one = note.into_iter().fold(one, Diagnostic::note);
         if json { one.label(message) } else { one }.into()
     }
 }
@@ -474,15 +482,28 @@ fn is_word(text: &str, word: &str) -> bool {
 }
 
 /// The panic that Helm catches when a name goes through what is no map or list.
-fn conversion(found: &Value, wanted: &str) -> String {
-    let found = match found {
-        Value::Null => "nil",
-        Value::Bool(_) => "bool",
-        Value::Number(Number::Float(_)) => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::List(_) => "[]interface {}",
-        Value::Map(_) => "map[string]interface {}",
+fn conversion(found: &Value, wanted: &str, from: usize) -> Stop {
+    let (found, ours) = match found {
+        Value::Null => ("nil", "null"),
+        Value::Bool(_) => ("bool", "a boolean"),
+        Value::Number(Number::Float(_)) => ("float64", "a number"),
+        Value::Number(_) => ("int64", "a number"),
+        Value::String(_) => ("string", "a text"),
+        Value::List(_) => ("[]interface {}", "a list"),
+        Value::Map(_) => ("map[string]interface {}", "a map"),
     };
-    format!("unable to parse key: interface conversion: interface {{}} is {found}, not {wanted}")
+    let needed = if wanted.starts_with('[') {
+        "a list"
+    } else {
+        "a map"
+    };
+    Stop::Conversion {
+        message: format!(
+            "unable to parse key: interface conversion: interface {{}} is {found}, not {wanted}"
+        ),
+        note: format!(
+            "the name leads into {needed}, but a flag or a file before this one has set {ours} there"
+        ),
+        from,
+    }
 }

@@ -174,3 +174,32 @@ fn a_dot_is_the_top_folder_as_in_helm() {
         run.stderr
     );
 }
+
+#[test]
+fn archives_that_are_no_charts_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.tgz");
+    let text = "apiVersion: v2\nname: x\nversion: 1.0.0\n";
+    let cases = [
+        (tar_of(&[("x/Chart.yaml", text)]), "is not compressed", "`gzip -n"),
+        (
+            gzip(&tar_of(&[("./x/Chart.yaml", text)])),
+            "one folder too deep",
+            "tar -czf",
+        ),
+        (
+            gzip(&tar_of(&[("Chart.yaml", text)])),
+            "is outside the chart's folder",
+            "tar -czf",
+        ),
+    ];
+    for (bytes, reason, hint) in cases {
+        std::fs::write(&path, bytes).unwrap();
+        let run = Run::of(command().arg("template").arg(&path));
+        assert!(
+            run.code == 1 && run.stderr.contains(reason) && run.stderr.contains(hint),
+            "{reason}: {}",
+            run.stderr
+        );
+    }
+}

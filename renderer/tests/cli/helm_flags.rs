@@ -103,3 +103,43 @@ fn of_a_flag_that_is_given_twice_the_last_counts_as_in_helm() {
         run.stderr
     );
 }
+
+#[test]
+fn values_of_flags_without_effect_are_checked_as_in_helm() {
+    let chart = tempfile::tempdir().unwrap();
+    std::fs::write(
+        chart.path().join("Chart.yaml"),
+        "apiVersion: v2\nname: x\nversion: 1.0.0\n",
+    )
+    .unwrap();
+    let template = |flag: &[&str]| Run::of(command().arg("template").arg(chart.path()).args(flag));
+    for good in [
+        &["--labels", "a=1,b"][..],
+        &["--wait=legacy"],
+        &["--wait"],
+        &["--atomic=T"],
+    ] {
+        let run = template(good);
+        assert_eq!(run.code, 0, "{good:?}: {}", run.stderr);
+    }
+    for bad in [
+        &["--labels", "a"][..],
+        &["--wait=1"],
+        &["--atomic=yes"],
+        &["--bogus"],
+    ] {
+        let run = template(bad);
+        assert_eq!(run.code, 2, "{bad:?}: {}", run.stderr);
+        assert!(!run.stderr.contains("as a value, use"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_version_that_is_none_is_an_error_of_the_flag() {
+    let run = Run::of(command().args(["package", ".", "--version", "bogus"]));
+    assert!(
+        run.code == 2 && run.stderr.contains("'bogus' for '--version") && run.stderr.contains("SemVer"),
+        "{}",
+        run.stderr
+    );
+}

@@ -112,3 +112,38 @@ fn a_given_value_that_nothing_reads_is_reported_with_the_nearest_name() {
         );
     }
 }
+
+/// It was `type mismatch on redis: %!t(<nil>)`, with nothing else.
+#[test]
+fn a_subcharts_values_that_are_no_map_are_shown_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    write_chart(folder.path(), "a: 1\nredis: true\n");
+    let below = folder.path().join("app/charts/redis");
+    fs::create_dir_all(&below).unwrap();
+    fs::write(
+        below.join("Chart.yaml"),
+        "apiVersion: v2\nname: redis\nversion: 1.0.0\n",
+    )
+    .unwrap();
+    fs::write(folder.path().join("v.yaml"), "a: 1\nredis:\n").unwrap();
+    let cases: [(&[&str], &str, &str); 3] = [
+        (
+            &[],
+            "`redis` is a boolean, but redis is a subchart",
+            "app/values.yaml:2:8",
+        ),
+        (&["-f", "v.yaml"], "`redis` is null, but", "v.yaml:2:1"),
+        (
+            &["--set", "redis=disabled"],
+            "`redis` is a text, but",
+            "--set:1:1",
+        ),
+    ];
+    for (flags, message, location) in cases {
+        let run = run(folder.path(), &[&["template", "app"], flags].concat());
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        for part in [message, location, "write `redis: {}` for no values"] {
+            assert!(run.stderr.contains(part), "{flags:?} {part}: {}", run.stderr);
+        }
+    }
+}

@@ -88,6 +88,12 @@ fn add_without_effect(command: Command, flags: &'static [(&'static str, FlagValu
             "namespace" => arg.short('n'),
             _ => arg,
         };
+        let arg = match *name {
+            "labels" => arg.value_parser(labels),
+            "wait" => arg.value_parser(wait_strategy),
+            _ if matches!(value, FlagValue::Switch) => arg.value_parser(boolean),
+            _ => arg,
+        };
         match value {
             FlagValue::Switch => arg
                 .num_args(0..=1)
@@ -96,6 +102,33 @@ fn add_without_effect(command: Command, flags: &'static [(&'static str, FlagValu
             FlagValue::Next => arg.allow_hyphen_values(true),
         }
     }))
+}
+
+/// Helm checks such values, although nothing comes of them.
+fn labels(text: &str) -> Result<String, String> {
+    if text.contains('=') {
+        return Ok(text.to_owned());
+    }
+    Err(format!("{text} must be formatted as key=value"))
+}
+
+/// As Go's `strconv.ParseBool`.
+fn boolean(text: &str) -> Result<String, &'static str> {
+    const BOOLEANS: &[&str] = &[
+        "1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False",
+    ];
+    if BOOLEANS.contains(&text) {
+        return Ok(text.to_owned());
+    }
+    Err("expected true or false")
+}
+
+fn wait_strategy(text: &str) -> Result<String, &'static str> {
+    const STRATEGIES: &[&str] = &["watcher", "hookOnly", "legacy", "true", "false"];
+    if STRATEGIES.contains(&text) {
+        return Ok(text.to_owned());
+    }
+    Err("expected watcher, hookOnly or legacy")
 }
 
 /// Helm's global flags that change nothing here: no cluster is contacted, and indexes of repositories are not kept.

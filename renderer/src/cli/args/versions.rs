@@ -2,13 +2,13 @@
 
 use clap::Args;
 
-use crate::pipeline;
+use crate::{pipeline, version};
 
 /// In place of what Chart.yaml says.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct VersionFlags {
     /// Give the chart this version
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = semantic_version)]
     pub(crate) version: Option<String>,
     /// Give the chart this appVersion
     #[arg(long, value_name = "VERSION")]
@@ -19,7 +19,7 @@ pub(crate) struct VersionFlags {
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct PushVersionFlags {
     /// Give a chart folder this version
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = semantic_version)]
     pub(crate) version: Option<String>,
     /// Give a chart folder this appVersion
     #[arg(long, value_name = "VERSION")]
@@ -44,4 +44,12 @@ impl PushVersionFlags {
             app_version: self.app_version.as_deref(),
         }
     }
+}
+
+/// An empty one is none, as in Helm.
+fn semantic_version(text: &str) -> Result<String, &'static str> {
+    if text.is_empty() || version::is_valid(text) {
+        return Ok(text.to_owned());
+    }
+    Err("expected SemVer, as in 1.2.3 or v0.1.0-rc.1")
 }
