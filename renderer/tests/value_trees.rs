@@ -82,7 +82,14 @@ fn seen(case: &Value) -> String {
                 &warnings,
             )
         }
-        Err(problem) => format!("error {}", problem.iter().next().unwrap().message),
+        Err(problem) => {
+            let message = &problem.iter().next().unwrap().message;
+            let subchart = message.strip_suffix(" is a subchart: its values must be a map");
+            match subchart.and_then(|text| text.split(" but ").last()) {
+                Some(name) => format!("error type mismatch on {name}"),
+                None => format!("error {message}"),
+            }
+        }
     }
 }
 
@@ -102,6 +109,10 @@ fn wanted(expected: &Value) -> String {
                     "a string"
                 };
                 format!("error values.yaml must hold a map, not {kind}")
+            }
+            // What the values are instead we say in our own words.
+            None if error.starts_with("type mismatch on ") => {
+                format!("error {}", error.split(':').next().unwrap_or_default())
             }
             None => format!("error {error}"),
         };

@@ -169,7 +169,7 @@ fn a_dot_is_the_top_folder_as_in_helm() {
     std::fs::write(&path, gzip(&tar_of(&files))).unwrap();
     let run = Run::of(command().args(["template", "r"]).arg(&path));
     assert!(
-        run.code == 1 && run.stderr.contains("has no Chart.yaml"),
+        run.code == 1 && run.stderr.contains("Chart.yaml is one folder too deep"),
         "{}",
         run.stderr
     );

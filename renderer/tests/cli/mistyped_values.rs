@@ -117,7 +117,7 @@ fn a_given_value_that_nothing_reads_is_reported_with_the_nearest_name() {
 #[test]
 fn a_subcharts_values_that_are_no_map_are_shown_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
-    write_chart(folder.path(), "a: 1\nredis: true\n");
+    write_chart(folder.path(), VALUES);
     let below = folder.path().join("app/charts/redis");
     fs::create_dir_all(&below).unwrap();
     fs::write(
@@ -140,6 +140,13 @@ fn a_subcharts_values_that_are_no_map_are_shown_with_what_to_do() {
         ),
     ];
     for (flags, message, location) in cases {
+        // A user's null deletes what the chart has.
+        let own = if flags.is_empty() {
+            "a: 1\nredis: true\n"
+        } else {
+            "a: 1\n"
+        };
+        fs::write(folder.path().join("app/values.yaml"), own).unwrap();
         let run = run(folder.path(), &[&["template", "app"], flags].concat());
         assert_eq!(run.code, 1, "{}", run.stderr);
         for part in [message, location, "write `redis: {}` for no values"] {
