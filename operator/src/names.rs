@@ -22,6 +22,9 @@ pub const MANAGER: &str = "solar-operator";
 /// What it is part of.
 const PART_OF: &str = "solar";
 
+/// The component of Jobs that delete the tags of RenderArtifacts.
+pub const ARTIFACT_COMPONENT: &str = "renderartifact";
+
 const NAME: &str = "app.kubernetes.io/name";
 const COMPONENT: &str = "app.kubernetes.io/component";
 const PART_OF_LABEL: &str = "app.kubernetes.io/part-of";
@@ -63,9 +66,14 @@ pub fn is_namespace(name: &str) -> bool {
 
 /// The labels of a task's Job, pods and Secret.
 pub fn labels(scope: Scope, task: &str) -> BTreeMap<String, String> {
+    component_labels(component(scope), task)
+}
+
+/// The labels of what is made for an object of a component.
+pub fn component_labels(component: &str, name: &str) -> BTreeMap<String, String> {
     let pairs = [
-        (NAME, fitted(task)),
-        (COMPONENT, component(scope).to_owned()),
+        (NAME, fitted(name)),
+        (COMPONENT, component.to_owned()),
         (PART_OF_LABEL, PART_OF.to_owned()),
         (MANAGED_BY, MANAGER.to_owned()),
         (VERSION, env!("CARGO_PKG_VERSION").to_owned()),
@@ -78,7 +86,8 @@ pub fn labels(scope: Scope, task: &str) -> BTreeMap<String, String> {
 
 /// Selects what this operator made, whatever its version: an upgrade still sees Jobs in flight.
 pub fn selector() -> String {
-    let components = Scope::ALL.map(component).join(",");
+    let components = [Scope::ALL.map(component).as_slice(), &[ARTIFACT_COMPONENT]].concat();
+    let components = components.join(",");
     format!("{MANAGED_BY}={MANAGER},{PART_OF_LABEL}={PART_OF},{COMPONENT} in ({components})")
 }
 

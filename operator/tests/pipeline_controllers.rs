@@ -6,9 +6,15 @@
     reason = "tests stop at once when something isn't as it should be"
 )]
 
+#[path = "pipeline_controllers/artifacts.rs"]
+mod artifacts;
+#[path = "pipeline_controllers/references.rs"]
+mod references;
+
 use std::fs::read_to_string;
 use std::process::Command;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use testbed::{Cluster, ClusterSetup, run, workspace_program};
@@ -16,6 +22,7 @@ use testbed::{Cluster, ClusterSetup, run, workspace_program};
 const OPERATOR: &str = env!("CARGO_BIN_EXE_solar-operator");
 const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/solar-operator");
 const SYSTEM: &str = "solar-system";
+const LIMIT: Duration = Duration::from_secs(120);
 
 static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
     let crds = run(Command::new(OPERATOR).arg("crds"));
@@ -268,6 +275,10 @@ fn it_may_write_bindings_and_statuses_and_nothing_else() {
         "delete releasebindings",
         "patch targets",
         "create rendertasks",
+        "patch registries",
+        "patch releases",
+        "create renderartifacts",
+        "delete renderbindings",
         "delete rendertasks",
     ] {
         assert!(may(what), "{what}");
@@ -276,9 +287,11 @@ fn it_may_write_bindings_and_statuses_and_nothing_else() {
         "create targets",
         "delete targets",
         "delete releases",
-        "patch releases",
+        "create releases",
         "create referencegrants",
-        "patch registries",
+        "delete registries",
+        "delete componentversions",
+        "patch profiles",
         "delete registrybindings",
         "delete profiles",
     ] {

@@ -101,10 +101,29 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
     - registrybindings
     - releasebindings
     - releases
+    - renderartifacts
+    - renderbindings
     - targets
   verbs: [get, list, watch]
 - apiGroups: [solar.opendefense.cloud]
-  resources: [profiles/status, registrybindings/status, releasebindings/status, releases/status, targets/status]
+  resources:
+    - componentversions/status
+    - profiles/status
+    - registries/status
+    - registrybindings/status
+    - releasebindings/status
+    - releases/status
+    - renderartifacts/status
+    - renderbindings/status
+    - targets/status
+  verbs: [patch]
+# The charts that Targets use, and the tags that are deleted when none does.
+- apiGroups: [solar.opendefense.cloud]
+  resources: [renderartifacts, renderbindings]
+  verbs: [create, patch, delete]
+# The finalizer that keeps them while something refers to them.
+- apiGroups: [solar.opendefense.cloud]
+  resources: [componentversions, registries, releases]
   verbs: [patch]
 # For the finalizer behind which a Target's RenderTasks are deleted.
 - apiGroups: [solar.opendefense.cloud]
@@ -117,10 +136,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 # A Profile owns a ReleaseBinding for each Target that it matches.
 - apiGroups: [solar.opendefense.cloud]
   resources: [releasebindings]
-  verbs: [create, delete]
+  verbs: [create, patch, delete]
 - apiGroups: [solar.opendefense.cloud]
   resources: [profiles/finalizers]
   verbs: [update]
+{{- end }}
+{{- end -}}
+
+{{- /* What it does with the pipeline outside of namespaces: no finalizer may keep one that is being deleted. */ -}}
+{{- define "solar-operator.rules.namespaces" -}}
+{{- if .Values.pipeline.enabled }}
+- apiGroups: [""]
+  resources: [namespaces]
+  verbs: [list, watch]
 {{- end }}
 {{- end -}}
 

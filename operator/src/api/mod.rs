@@ -33,6 +33,10 @@ pub const REQUESTED_AT_ANNOTATION: &str = "reconcile.fluxcd.io/requestedAt";
 /// The annotation of a Job that holds the run it was made for, as JSON: what a status that was never written
 /// would have said.
 pub const RUN_ANNOTATION: &str = "solar.opendefense.cloud/run";
+/// The label of RenderBindings and RenderTasks that names the RenderArtifact of their chart.
+pub const ARTIFACT_LABEL: &str = "solar.opendefense.cloud/render-artifact";
+/// The annotation of a RenderArtifact with the digest of what was pushed: another content at its tag is not deleted.
+pub const DIGEST_ANNOTATION: &str = "solar.opendefense.cloud/digest";
 /// The annotation of a config Secret that holds the SHA-256 of the config that was put into it.
 pub const CONFIG_SHA256_ANNOTATION: &str = "solar.opendefense.cloud/config-sha256";
 /// The annotation of a push Secret that names the one registry host it may be used for.

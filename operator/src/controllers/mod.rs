@@ -3,9 +3,11 @@
 pub mod pipeline;
 pub mod rendertask;
 
+use std::sync::Arc;
+
 use crate::jobs::tracker::{JobTracker, Jobs, Pods};
 use crate::runtime::{Controllers, Cx};
-use pipeline::controllers::{self as pipeline_controllers, PipelineSettings};
+use pipeline::controllers::{self as pipeline_controllers, PipelineSettings, RenderArtifacts};
 use rendertask::{ClusterRenderTasks, Context, RenderTasks, Settings, TaskMetrics};
 
 /// All controllers, as they begin when this process becomes leader; those of the pipeline when it is switched on.
@@ -15,7 +17,7 @@ pub fn all(
     pipeline: Option<PipelineSettings>,
     tasks: &TaskMetrics,
 ) -> Controllers {
-    let owners = [RenderTasks::JOBS, ClusterRenderTasks::JOBS];
+    let owners = [RenderTasks::JOBS, ClusterRenderTasks::JOBS, RenderArtifacts::JOBS];
     let namespace = &settings.job.job_namespace;
     let jobs = JobTracker::new(cx, &owners, namespace, settings.max_concurrent_jobs);
     let context = Context::new(cx, settings.clone(), jobs.clone(), tasks.clone());
@@ -23,9 +25,12 @@ pub fn all(
         .kind(RenderTasks::new(&context))
         .kind(ClusterRenderTasks::new(&context))
         .dependent(Jobs(jobs.clone()))
-        .dependent(Pods(jobs));
+        .dependent(Pods(Arc::clone(&jobs)));
     match pipeline {
-        Some(settings) => pipeline_controllers::add(controllers, settings),
+        Some(pipeline) => {
+            let artifacts = RenderArtifacts::new(&jobs, &settings.job);
+            pipeline_controllers::add(controllers, pipeline, artifacts)
+        }
         None => controllers,
     }
 }

@@ -11,6 +11,11 @@ use crate::api::{RUN_ANNOTATION, Run};
 use crate::runtime::owned::controller;
 use crate::runtime::{Key, KindId, ObjectName};
 
+const OWNER_KIND: &str = "solar.opendefense.cloud/owner-kind";
+const OWNER_NAMESPACE: &str = "solar.opendefense.cloud/owner-namespace";
+const OWNER_NAME: &str = "solar.opendefense.cloud/owner-name";
+const OWNER_UID: &str = "solar.opendefense.cloud/owner-uid";
+
 /// A task's own Job, as far as it is there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundJob {
@@ -46,6 +51,8 @@ pub struct JobIndex {
     pods: BTreeMap<JobId, Vec<PodSnapshot>>,
     /// Those that own Jobs.
     kinds: Vec<KindId>,
+    /// Those of them whose Jobs may be in another namespace than their owner.
+    elsewhere: Vec<KindId>,
 }
 
 /// A Job's namespace and UID: a pod of another namespace may name the UID, and is still a foreign one.
@@ -76,14 +83,19 @@ impl JobIndex {
         }
     }
 
-    /// The kinds that own Jobs.
-    pub fn owners(&self) -> &[KindId] {
-        &self.kinds
+    /// With kinds that own Jobs of other namespaces, too.
+    pub fn with_owners_elsewhere(self, elsewhere: Vec<KindId>) -> Self {
+        Self { elsewhere, ..self }
+    }
+
+    /// The owner that a Job names, and its UID.
+    pub fn owner(&self, job: &PartialJob) -> Option<(Key, String)> {
+        owner(job, &self.kinds).or_else(|| owner_elsewhere(job, &self.elsewhere))
     }
 
     /// A Job was made or has changed.
     pub fn apply_job(&mut self, job: &PartialJob) -> Option<JobChange> {
-        let (owner, owner_uid) = owner(job, &self.kinds)?;
+        let (owner, owner_uid) = self.owner(job)?;
         let job = FoundJob::new(job, true);
         let idle = !job.view.runs();
         let id = job_id(&job.view);
@@ -247,8 +259,29 @@ fn pod_job_id(pod: &PodSnapshot) -> JobId {
     (pod.namespace.clone(), pod.job_uid.clone())
 }
 
+/// What a Job of another namespace than its owner's names it by: references don't cross namespaces.
+pub fn owner_annotations(owner: &Key, uid: &str) -> BTreeMap<String, String> {
+    let pairs = [
+        (OWNER_KIND, owner.kind.kind),
+        (OWNER_NAMESPACE, &owner.namespace),
+        (OWNER_NAME, &owner.name),
+        (OWNER_UID, uid),
+    ];
+    pairs
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
+}
+
+fn owner_elsewhere(job: &PartialJob, kinds: &[KindId]) -> Option<(Key, String)> {
+    let kind = job.annotation(OWNER_KIND)?;
+    let kind = *kinds.iter().find(|known| known.kind == kind)?;
+    let name = ObjectName::new(job.annotation(OWNER_NAMESPACE)?, job.annotation(OWNER_NAME)?);
+    Some((kind.key(name), job.annotation(OWNER_UID)?.to_owned()))
+}
+
 /// The object that a Job's controller reference names, when it is of one of these kinds, and its UID.
-pub fn owner(job: &PartialJob, kinds: &[KindId]) -> Option<(Key, String)> {
+fn owner(job: &PartialJob, kinds: &[KindId]) -> Option<(Key, String)> {
     let reference = controller(job.metadata.owner_references.as_deref().unwrap_or_default())?;
     let kind = *kinds.iter().find(|kind| kind.kind == reference.kind)?;
     // A cluster-scoped owner's reference has no namespace, and its Job's is not the owner's.
@@ -272,6 +305,24 @@ mod tests {
             "status": status,
         }))
         .expect("a Job")
+    }
+
+    /// A Job with an owner of another namespace once was nobody's.
+    #[test]
+    fn a_job_may_name_an_owner_of_another_namespace_where_its_kind_has_such() {
+        let kind = KindId {
+            kind: "RenderArtifact",
+            ..Scope::Namespaced.id()
+        };
+        let owner = kind.key(ObjectName::new("tenant", "art"));
+        let metadata = json!({"name": "delete-1", "namespace": "system", "uid": "job-1",
+            "annotations": owner_annotations(&owner, "uid-1")});
+        let job: PartialJob = serde_json::from_value(json!({"metadata": metadata})).expect("a Job");
+        let mut without = JobIndex::new(vec![kind]);
+        assert!(without.apply_job(&job).is_none());
+        let mut index = JobIndex::new(Vec::new()).with_owners_elsewhere(vec![kind]);
+        assert_eq!(index.apply_job(&job).expect("a change").owner, owner);
+        assert!(index.job("system", "delete-1", "uid-1").is_some());
     }
 
     fn pod(job_uid: &str, state: Value) -> PartialPod {

@@ -7,6 +7,7 @@
 //! - [`snapshot`][]: what counts of a Job and of its pods
 //! - [`parts`][]: what is decoded of Jobs, pods and ConfigMaps
 //! - [`pod`][]: a pod that runs one container, and passes Pod Security "restricted"
+//! - [`registry_access`][]: credentials and CA certificates, and which failures last
 //! - [`slots`][]: how many Jobs run at once, and who is next
 
 pub mod conditions;
@@ -14,6 +15,7 @@ pub mod index;
 pub mod observe;
 pub mod parts;
 pub mod pod;
+pub mod registry_access;
 pub mod slots;
 pub mod snapshot;
 pub mod tracker;

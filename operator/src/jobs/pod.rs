@@ -57,6 +57,12 @@ pub fn pod_spec(settings: &JobSettings, parts: Parts) -> PodSpec {
     }
 }
 
+/// Text that the kubelet passes on as it is: it expands `$(VAR)` in arguments, and `$$` stands for a `$`.
+/// <https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/>
+pub fn literal(text: &str) -> String {
+    text.replace('$', "$$")
+}
+
 fn container(
     settings: &JobSettings,
     args: Vec<String>,

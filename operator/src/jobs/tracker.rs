@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prometheus_client::metrics::gauge::ConstGauge;
 
-use super::index::{JobChange, JobIndex, owner};
+use super::index::{JobChange, JobIndex};
 use super::parts::{JOBS, JobParts, PODS, PartialJob, PodParts};
 use super::slots::JobSlots;
 use crate::names;
@@ -16,8 +16,10 @@ use crate::runtime::{Cx, Dependent, Key, KindId, ObjectEvent, ObjectName, Wake, 
 pub struct JobOwner {
     /// The kind.
     pub kind: KindId,
-    /// The Job of one of its objects; the text is the operator's Job namespace.
-    pub job: fn(&Key, &str) -> ObjectName,
+    /// The Job of one of its objects; the text is the operator's Job namespace. `None`: it can have none.
+    pub job: fn(&Cx, &Key, &str) -> Option<ObjectName>,
+    /// Whether the Job may be in another namespace than its owner, and names that by annotations.
+    pub is_elsewhere: bool,
 }
 
 /// What all controllers that run Jobs share.
@@ -32,12 +34,16 @@ pub struct JobTracker {
 impl JobTracker {
     /// With nothing known yet.
     pub fn new(cx: &Cx, owners: &[JobOwner], job_namespace: &str, max_concurrent_jobs: usize) -> Arc<Self> {
-        let kinds = owners.iter().map(|owner| owner.kind).collect();
+        let kinds = |is_elsewhere| {
+            let kinds = owners.iter().filter(|owner| owner.is_elsewhere == is_elsewhere);
+            kinds.map(|owner| owner.kind).collect()
+        };
+        let index = JobIndex::new(kinds(false)).with_owners_elsewhere(kinds(true));
         let tracker = Arc::new(Self {
             cx: cx.clone(),
             owners: owners.to_vec(),
             job_namespace: job_namespace.to_owned(),
-            index: Mutex::new(JobIndex::new(kinds)),
+            index: Mutex::new(index),
             slots: Mutex::new(JobSlots::new(max_concurrent_jobs)),
         });
         let scraped = Arc::downgrade(&tracker);
@@ -88,7 +94,7 @@ impl JobTracker {
     /// The namespace and the name of an object's Job.
     pub fn job_of(&self, key: &Key) -> Option<ObjectName> {
         let owner = self.owners.iter().find(|owner| owner.kind == key.kind)?;
-        Some((owner.job)(key, &self.job_namespace))
+        (owner.job)(&self.cx, key, &self.job_namespace)
     }
 
     /// Whether this operator reconciles the object that owns the Job. A Job that only has such an object in its owner
@@ -100,7 +106,7 @@ impl JobTracker {
 
     /// The owner that a Job names, when it has the name and the namespace of that one's Job.
     fn owner(&self, job: &PartialJob) -> Option<(Key, String)> {
-        let (key, uid) = owner(job, self.index().owners())?;
+        let (key, uid) = self.index().owner(job)?;
         (self.job_of(&key)? == job.name()).then_some((key, uid))
     }
 

@@ -30,6 +30,7 @@ fn run(args: &DeleteArgs, context: &Context<'_>) -> Result<Vec<CommandOutcome>> 
     let options = DeleteOptions {
         expect_digest: args.expect_digest.clone(),
         check: args.dry_run,
+        max_compared_tags: args.max_compared_tags,
     };
     let progress = TerminalProgress::new(context.printer, "deleting");
     let going = |reference: &Locator, digest: &Digest| {

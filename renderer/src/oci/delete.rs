@@ -39,6 +39,9 @@ pub struct DeleteOptions {
     pub expect_digest: Option<Digest>,
     /// Delete nothing, and say what would be.
     pub check: bool,
+    /// Of a repository with more tags than these, a tag is deleted alone where the registry does that: its manifest is
+    /// not compared with the others, which takes a request for each. `None`: as many as are compared at all.
+    pub max_compared_tags: Option<usize>,
 }
 
 /// What became of one reference.
@@ -113,6 +116,8 @@ enum Others {
     Tags(BTreeMap<Tag, Digest>),
     /// They can't be listed, and why.
     Unknown(String),
+    /// There are more than should be compared.
+    Many,
 }
 
 impl KnownTags {
@@ -127,16 +132,23 @@ impl KnownTags {
         }
     }
 
-    /// Why a manifest has to stay without one of its tags; `None` when it does not.
+    /// Why a manifest has to stay without one of its tags; `None` when it does not. With a limit it may be so because
+    /// nobody has compared.
     async fn why_kept(
         &mut self,
         client: &Client<'_>,
         repository: &Repository,
         digest: &Digest,
+        limit: Option<usize>,
     ) -> Result<Option<String>, ClientError> {
         let name = repository.to_string();
-        if !self.known.contains_key(&name) {
-            self.known.insert(name.clone(), tags_of(client).await?);
+        let is_enough = match self.known.get(&name) {
+            None => false,
+            Some(Others::Many) => limit.is_some(),
+            Some(_) => true,
+        };
+        if !is_enough {
+            self.known.insert(name.clone(), tags_of(client, limit).await?);
         }
         Ok(match self.known.get(&name) {
             Some(Others::Tags(tags)) => {
@@ -148,6 +160,12 @@ impl KnownTags {
                 (!others.is_empty()).then(|| named_by(&others))
             }
             Some(Others::Unknown(reason)) => Some(format!("other tags may name its manifest: {reason}")),
+            Some(Others::Many) => {
+                let limit = limit.unwrap_or(MAX_COMPARED);
+                Some(format!(
+                    "other tags may name its manifest: there are more than {limit}, which were not compared"
+                ))
+            }
             None => None,
         })
     }
@@ -163,12 +181,14 @@ fn named_by(tags: &[&str]) -> String {
     }
 }
 
-/// All tags with their digests. A registry that does not list them, for good, makes them unknown.
-async fn tags_of(client: &Client<'_>) -> Result<Others, ClientError> {
+/// All tags with their digests, unless there are more than a limit. A registry that does not list them, for good,
+/// makes them unknown.
+async fn tags_of(client: &Client<'_>, limit: Option<usize>) -> Result<Others, ClientError> {
     let tags = match client.tags().await {
         Ok(tags) if tags.len() > MAX_COMPARED => {
             return Ok(Others::Unknown(format!("there are more than {MAX_COMPARED}")));
         }
+        Ok(tags) if limit.is_some_and(|limit| tags.len() > limit) => return Ok(Others::Many),
         Ok(tags) => tags,
         Err(error) if matches!(error.class(), Class::Auth | Class::Refused | Class::Protocol) => {
             return Ok(Others::Unknown(error.to_string()));
@@ -219,33 +239,73 @@ impl Deletion<'_> {
                 });
             }
         }
-        let kept = tagged.why_kept(&self.client, self.repository, &digest).await?;
-        let kept = match (&at, kept) {
-            (At::Digest(_), Some(reason)) => {
-                return Err(Failure::NotDeleted {
-                    reference: self.name(&at),
-                    reason,
-                });
-            }
-            (_, kept) if self.options.check => kept,
-            (At::Digest(_), None) => {
-                (self.going)(self.reference, &digest);
-                self.client.delete_manifest(&at).await?;
-                None
-            }
-            (At::Tag(tag), Some(reason)) => {
-                (self.going)(self.reference, &digest);
-                self.tag_alone(tag, &digest, reason).await?
-            }
-            (At::Tag(tag), None) => {
-                (self.going)(self.reference, &digest);
-                self.with_manifest(tag, &digest).await?
-            }
+        let kept = match at {
+            At::Digest(_) => self.untagged(tagged, &at, &digest).await?,
+            At::Tag(tag) => self.tagged(tagged, &tag, &digest).await?,
         };
         Ok(Deleted {
             digest: Some(digest),
             kept,
         })
+    }
+
+    /// A manifest that no tag may name.
+    async fn untagged(
+        &self,
+        tagged: &mut KnownTags,
+        at: &At,
+        digest: &Digest,
+    ) -> Result<Option<String>, Failure> {
+        if let Some(reason) = self.why_kept(tagged, digest, None).await? {
+            return Err(Failure::NotDeleted {
+                reference: self.name(at),
+                reason,
+            });
+        }
+        if !self.options.check {
+            (self.going)(self.reference, digest);
+            self.client.delete_manifest(at).await?;
+        }
+        Ok(None)
+    }
+
+    /// A tag, with its manifest where no other tag names that. Gives back why the manifest stays.
+    async fn tagged(
+        &self,
+        tagged: &mut KnownTags,
+        tag: &Tag,
+        digest: &Digest,
+    ) -> Result<Option<String>, Failure> {
+        let limit = self.options.max_compared_tags;
+        let kept = self.why_kept(tagged, digest, limit).await?;
+        if self.options.check {
+            return Ok(kept);
+        }
+        (self.going)(self.reference, digest);
+        let kept = match kept {
+            Some(reason) if limit.is_some() => match self.delete_tag(tag, digest).await {
+                Ok(()) => return Ok(Some(reason)),
+                // It deletes nothing but manifests: then all tags have to be compared.
+                Err(error) if is_unsupported(&error) => self.why_kept(tagged, digest, None).await?,
+                Err(error) => return Err(error.into()),
+            },
+            kept => kept,
+        };
+        match kept {
+            Some(reason) => self.tag_alone(tag, digest, reason).await,
+            None => self.with_manifest(tag, digest).await,
+        }
+    }
+
+    async fn why_kept(
+        &self,
+        tagged: &mut KnownTags,
+        digest: &Digest,
+        limit: Option<usize>,
+    ) -> Result<Option<String>, ClientError> {
+        tagged
+            .why_kept(&self.client, self.repository, digest, limit)
+            .await
     }
 
     /// The digest at a tag, or one that is there.

@@ -102,6 +102,52 @@ fn a_tag_goes_with_its_manifest_unless_another_tag_names_it() {
     }
 }
 
+/// Each Job that deletes a tag once asked for every tag of the repository.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn with_more_tags_than_are_compared_the_tag_goes_alone_or_all_are_compared() {
+    for version_2 in [false, true] {
+        let registry = Registry::with(&Setup {
+            version_2,
+            ..Setup::default()
+        });
+        let (folder, host) = (tempfile::tempdir().unwrap(), registry.host());
+        let shared = push(folder.path(), host, "1.0.0", &["latest"], &[]);
+        let single = push(folder.path(), host, "2.0.0", &[], &[]);
+        let reference = |tag: &str| format!("oci://{host}/charts/demo:{tag}");
+        let compare = |limit: &'static str| ["--max-compared-tags", limit];
+
+        let run = delete(&[&reference("2.0.0")], &compare("2"));
+        assert_eq!(
+            (run.code, &run.json()["outcome"]),
+            (0, &"deleted".into()),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(tags(host), ["1.0.0", "latest"]);
+        // The one that deletes no tag alone has compared all of them, and found none.
+        assert_eq!(has(host, &format!("@{single}")), !version_2);
+        assert_eq!(run.json().get("note").is_some(), !version_2, "{}", run.stdout);
+
+        let run = delete(&[&reference("latest")], &compare("1"));
+        if version_2 {
+            assert_eq!(run.code, 4, "{}", run.stderr);
+            assert!(run.stderr.contains("1.0.0"), "{}", run.stderr);
+            continue;
+        }
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_eq!(tags(host), ["1.0.0"]);
+        assert!(
+            has(host, &format!("@{shared}")) && has(host, ":1.0.0"),
+            "another tag's content stays"
+        );
+        // As few as are compared: with its manifest.
+        let run = delete(&[&reference("1.0.0")], &compare("1"));
+        assert_eq!((run.code, run.json().get("note")), (0, None), "{}", run.stderr);
+        assert!(!has(host, &format!("@{shared}")), "the manifest is gone");
+    }
+}
+
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_registry_that_deletes_nothing_says_how_it_would() {

@@ -11,11 +11,12 @@ use serde_json::json;
 use super::canonical;
 use super::conditions::Reason;
 use super::grants::CrossReference;
-use super::pull_secrets::host;
+use super::pull_secrets::{host, normal};
 use super::task_owner::finalizer;
 use crate::api::pipeline::{
     ObjectKey, ObjectReference, ReferenceGrant, Registry, RenderArtifact, RenderArtifactSpec, RenderBinding,
 };
+use crate::runtime::conditions::{ConditionReason as _, READY, find};
 
 /// How many hex digits of a hash are in an artifact's name: a namespace may hold ten thousands of them.
 const HASH_DIGITS: usize = 16;
@@ -38,6 +39,32 @@ pub fn artifact_name(namespace: &str, base_url: &str, repository: &str, tag: &st
 pub fn binding_name(artifact: &str, target: &str) -> String {
     let hash = canonical::sha256(&json!([artifact, target]));
     format!("render-bind-{}", hash.get(..HASH_DIGITS).unwrap_or(&hash))
+}
+
+/// The chart's address: `oci://host/path:tag`.
+pub fn chart_url(artifact: &RenderArtifactSpec) -> String {
+    let RenderArtifactSpec {
+        base_url,
+        repository,
+        tag,
+        ..
+    } = artifact;
+    format!("oci://{}:{tag}", path(base_url, repository))
+}
+
+/// Host and path below it, of two parts.
+fn path(base_url: &str, below: &str) -> String {
+    format!("{}/{}", normal(base_url), below.trim_matches('/'))
+}
+
+/// Whether the clean-up has begun. What binds afterwards is not seen by it, so that this is written first, and the
+/// bindings are listed then.
+pub fn is_cleaning(artifact: &RenderArtifact) -> bool {
+    let status = artifact.status.as_ref();
+    let ready = status.and_then(|status| find(&status.conditions, READY));
+    let reasons = [Reason::Pending, Reason::AuthFailed, Reason::DeleteFailed];
+    artifact.is_deleted()
+        && ready.is_some_and(|ready| reasons.map(Reason::name).contains(&ready.reason.as_str()))
 }
 
 /// Whether a Target may bind to the artifact of a chart: not to one that is being deleted, whose tag may be gone at any
@@ -77,6 +104,8 @@ pub enum Cleanup {
         since: Duration,
         /// Whether its namespace is, too.
         is_namespace_terminating: bool,
+        /// Whether no Job can delete the tag any more: the Registry's namespace is going, with the credentials.
+        is_hopeless: bool,
     },
     /// The tag is gone, or never was there.
     Done,
@@ -94,8 +123,8 @@ pub fn decide(artifact: &RenderArtifact, bindings: &[RenderBinding], cleanup: Cl
         (true, true) if !names.is_empty() => ArtifactAction::Held { by: names },
         (true, true) if is_over(cleanup) => ArtifactAction::RemoveFinalizer,
         (true, true) => ArtifactAction::DeleteTag,
-        (false, _) if names.is_empty() => ArtifactAction::Delete,
         (false, false) => ArtifactAction::AddFinalizer,
+        (false, true) if names.is_empty() => ArtifactAction::Delete,
         (false, true) => pin(artifact, bindings).map_or(ArtifactAction::Keep, ArtifactAction::Pin),
     }
 }
@@ -106,7 +135,8 @@ fn is_over(cleanup: Cleanup) -> bool {
         Cleanup::Open {
             since,
             is_namespace_terminating,
-        } => is_namespace_terminating && since >= GIVE_UP_AFTER,
+            is_hopeless,
+        } => is_namespace_terminating && (is_hopeless || since >= GIVE_UP_AFTER),
     }
 }
 
@@ -147,6 +177,18 @@ pub enum CredentialsError {
     NotGranted {
         /// The grant that is missing.
         missing: String,
+    },
+    /// It names one of another namespace for a path that is not its own namespace's.
+    #[error(
+        "Registry {registry} is of another namespace, and lends its credentials to namespace {namespace} for charts below {allowed} alone"
+    )]
+    OtherPath {
+        /// The Registry.
+        registry: ObjectKey,
+        /// The artifact's namespace.
+        namespace: String,
+        /// What the chart would have to be below.
+        allowed: String,
     },
     /// It names one for another host: credentials are not sent elsewhere.
     #[error("Registry {registry} is for host {registry_host}, and the chart is at {host}")]
@@ -202,6 +244,16 @@ pub fn credentials<'a>(
             host: own,
         });
     }
+    // Whoever may write artifacts could delete the charts of other namespaces with it.
+    let allowed = path(&registry.spec.hostname, from);
+    let chart = path(base_url, &artifact.spec.repository);
+    if from != to && !chart.starts_with(&format!("{allowed}/")) {
+        return Err(CredentialsError::OtherPath {
+            registry: key,
+            namespace: from.to_owned(),
+            allowed,
+        });
+    }
     let secret = registry.spec.solar_secret_ref.as_ref();
     secret
         .map(|secret| secret.name.as_str())
@@ -217,6 +269,7 @@ mod tests {
     const OPEN: Cleanup = Cleanup::Open {
         since: Duration::ZERO,
         is_namespace_terminating: false,
+        is_hopeless: false,
     };
 
     fn artifact(registry: Option<(&str, &str)>, finalized: bool, deleted: bool) -> RenderArtifact {
@@ -276,11 +329,18 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::too_many_lines, reason = "one table")]
     fn a_tag_is_deleted_only_when_no_binding_is_left() {
         let own = Some(("", "a"));
         let open = |seconds, is_namespace_terminating| Cleanup::Open {
             since: Duration::from_secs(seconds),
             is_namespace_terminating,
+            is_hopeless: false,
+        };
+        let hopeless = |is_namespace_terminating| Cleanup::Open {
+            since: Duration::ZERO,
+            is_namespace_terminating,
+            is_hopeless: true,
         };
         let late = GIVE_UP_AFTER.as_secs();
         // What it is; whether it has its finalizer, is being deleted, is bound; the clean-up; what is done.
@@ -288,7 +348,7 @@ mod tests {
             ("new", false, false, true, OPEN, "AddFinalizer"),
             ("bound", true, false, true, OPEN, "Keep"),
             ("unbound", true, false, false, OPEN, "Delete"),
-            ("unbound, no finalizer", false, false, false, OPEN, "Delete"),
+            ("unbound, no finalizer", false, false, false, OPEN, "AddFinalizer"),
             ("deleted by hand", true, true, true, OPEN, "Held"),
             (
                 "bound after the tag went",
@@ -318,6 +378,22 @@ mod tests {
                 "DeleteTag",
             ),
             ("given up", true, true, false, open(late, true), "RemoveFinalizer"),
+            (
+                "without a way",
+                true,
+                true,
+                false,
+                hopeless(true),
+                "RemoveFinalizer",
+            ),
+            (
+                "without a way for now",
+                true,
+                true,
+                false,
+                hopeless(false),
+                "DeleteTag",
+            ),
         ];
         for (what, finalized, deleted, is_bound, cleanup, expected) in table {
             let bindings: Vec<_> = is_bound.then(|| binding("b1", Some("a"))).into_iter().collect();
@@ -382,9 +458,16 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::too_many_lines, reason = "one table")]
     fn credentials_come_from_a_registry_of_the_same_host_through_a_grant_for_artifacts() {
-        let own = registry("oci://H.example:5000/charts", true);
+        let own = registry("oci://H.example:5000/", true);
         let pinned = artifact(Some(("system", "charts")), true, true);
+        let own_path = |base_url: &str, repository: &str| {
+            let mut artifact = pinned.clone();
+            artifact.spec.base_url = base_url.into();
+            artifact.spec.repository = repository.into();
+            artifact
+        };
         let granted = [grant("RenderArtifact")];
         assert_eq!(credentials(&pinned, Some(&own), &granted), Ok("push"));
         // The artifact, the Registry, the grants, and words of the message.
@@ -425,6 +508,25 @@ mod tests {
                 Some(registry("h.example", true)),
                 vec![grant("RenderArtifact")],
                 "the chart is at h.example:5000",
+            ),
+            // The chart of another namespace, however it is written.
+            (
+                own_path("h.example:5000", "other/bootstrap-edge"),
+                Some(own.clone()),
+                vec![grant("RenderArtifact")],
+                "below h.example:5000/tenant alone",
+            ),
+            (
+                own_path("h.example:5000/other", "tenant/release-shop"),
+                Some(own.clone()),
+                vec![grant("RenderArtifact")],
+                "below h.example:5000/tenant alone",
+            ),
+            (
+                own_path("h.example:5000", "tenant-2/bootstrap-edge"),
+                Some(own.clone()),
+                vec![grant("RenderArtifact")],
+                "below h.example:5000/tenant alone",
             ),
             (
                 pinned,

@@ -30,6 +30,8 @@ pub mod types {
 
 /// The longest message, in bytes: API servers take 32 KiB, and it names 200 Releases.
 const MAX_MESSAGE: usize = 32_000;
+/// How many objects a message names that refer to another.
+const MAX_HOLDERS: usize = 10;
 
 /// Why a condition is as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -457,9 +459,15 @@ fn in_use(held_by: &[Holder]) -> Option<Finding<Reason>> {
     }
     let names: Vec<String> = held_by
         .iter()
+        .take(MAX_HOLDERS)
         .map(|Holder { kind, key }| format!("{kind} {key}"))
         .collect();
-    let message = format!("it can't be deleted: {} refers to it", names.join(", "));
+    let more = match held_by.len().saturating_sub(MAX_HOLDERS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let verb = if held_by.len() == 1 { "refers" } else { "refer" };
+    let message = format!("it can't be deleted: {}{more} {verb} to it", names.join(", "));
     Some(finding(kinds::READY, "False", Reason::InUse, message))
 }
 

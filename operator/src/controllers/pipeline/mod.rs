@@ -17,6 +17,7 @@ pub mod canonical;
 pub mod conditions;
 pub mod controllers;
 pub mod grants;
+pub mod namespaces;
 pub mod profile_bindings;
 pub mod pull_secrets;
 pub mod references;

@@ -86,7 +86,7 @@ pub fn host(repository: &str) -> String {
 }
 
 /// Without scheme and trailing slashes, the host in lower case: hosts know no case, paths do.
-fn normal(text: &str) -> String {
+pub(super) fn normal(text: &str) -> String {
     let text = text.strip_prefix("oci://").unwrap_or(text).trim_end_matches('/');
     match text.split_once('/') {
         Some((host, path)) => format!("{}/{path}", host.to_ascii_lowercase()),

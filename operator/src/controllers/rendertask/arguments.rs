@@ -4,6 +4,7 @@ use super::config_secret::CONFIG_KEY;
 use super::job::{SIGN_KEY, SIGN_KEY_PASSWORD};
 use crate::api::{IfExists, TaskSpec};
 use crate::jobs::JobSettings;
+use crate::jobs::pod::literal;
 
 /// Where the Job's files are.
 #[derive(Debug, Clone, Copy)]
@@ -37,12 +38,6 @@ pub(super) fn arguments(spec: &TaskSpec, settings: &JobSettings, folders: Folder
         args.push(format!("--key-password-file={sign_key}/{SIGN_KEY_PASSWORD}"));
     }
     args
-}
-
-/// Text that the kubelet passes on as it is: it expands `$(VAR)` in arguments, and `$$` stands for a `$`.
-/// <https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/>
-fn literal(text: &str) -> String {
-    text.replace('$', "$$")
 }
 
 #[cfg(test)]

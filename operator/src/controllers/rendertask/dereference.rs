@@ -6,14 +6,14 @@ use kube::Api;
 use kube::api::ListParams;
 
 use super::Context;
-use super::job::CA_KEY;
 use super::subject::Subject;
 use crate::api::{REGISTRY_HOST_ANNOTATION, Scope, Task};
 use crate::controllers::rendertask::decide::reads_push_secret;
 use crate::jobs::JobSettings;
 use crate::jobs::index::FoundJob;
 use crate::jobs::observe::{Ended, ended};
-use crate::jobs::parts::{CONFIG_MAPS, JOBS, PartialConfigMap, PartialJob};
+use crate::jobs::parts::{JOBS, PartialJob};
+use crate::jobs::registry_access::has_ca_certificates;
 use crate::jobs::snapshot::PodSnapshot;
 use crate::names::is_name;
 use crate::runtime::Key;
@@ -108,7 +108,8 @@ pub(super) async fn dereference(context: &Context, key: &Key) -> Result<Option<F
     let may_start = !matches!(ended(&found.task.known().conditions), Some(Ended::Succeeded));
     let starts = may_start && job.as_ref().is_none_or(|job| job.gone);
     let sign_key = !starts || sign_key(context, &subject).await?;
-    let ca_configmap = !starts || ca_configmap(context, &subject).await?;
+    let settings = &context.settings.job;
+    let ca_configmap = !starts || has_ca_certificates(&context.cx, settings, subject.namespace).await?;
     let pods = job
         .as_ref()
         .map_or(Vec::new(), |job| context.jobs.index().pods(&job.view));
@@ -185,18 +186,6 @@ async fn sign_key(context: &Context, subject: &Subject<'_>) -> Result<bool, Erro
         "reading the metadata of the Secret with the key to sign with",
     ))?;
     Ok(secret.is_some())
-}
-
-async fn ca_configmap(context: &Context, subject: &Subject<'_>) -> Result<bool, Error> {
-    let Some(name) = &context.settings.job.ca_configmap else {
-        return Ok(true);
-    };
-    let maps: Api<PartialConfigMap> = Api::namespaced_with(context.client(), subject.namespace, &CONFIG_MAPS);
-    let map = maps
-        .get_opt(name)
-        .await
-        .map_err(Error::api("reading the ConfigMap with CA certificates"))?;
-    Ok(map.is_some_and(|map| map.view().is_some_and(|keys| keys.has(CA_KEY))))
 }
 
 /// Only events tell why a Job's pods can't be made: a quota, or admission. Also when some were made before.

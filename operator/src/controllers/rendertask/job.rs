@@ -1,13 +1,7 @@
 //! The Job that runs the renderer for a task.
 
-use k8s_openapi::api::batch::v1::{
-    Job, JobSpec, PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement,
-    PodFailurePolicyOnPodConditionsPattern, PodFailurePolicyRule,
-};
-use k8s_openapi::api::core::v1::{
-    ConfigMapVolumeSource, EnvVar, EnvVarSource, KeyToPath, PodTemplateSpec, SecretKeySelector,
-    SecretVolumeSource, Volume,
-};
+use k8s_openapi::api::batch::v1::{Job, JobSpec};
+use k8s_openapi::api::core::v1::{PodTemplateSpec, SecretVolumeSource, Volume};
 use kube::api::ObjectMeta;
 
 use super::arguments::{Folders, arguments};
@@ -15,34 +9,29 @@ use super::config_secret::CONFIG_KEY;
 use super::subject::Subject;
 use crate::api::{RUN_ANNOTATION, Run};
 use crate::jobs::JobSettings;
-use crate::jobs::pod::{CONTAINER, Parts, pod_spec};
+use crate::jobs::pod::{Parts, pod_spec};
+use crate::jobs::registry_access::{
+    BACKOFF_LIMIT, add_ca_certificates, add_push_secret, failure_policy, item, plain,
+};
 use crate::names;
 
-/// How many pods may fail before the Job does, disruptions and permanent failures apart.
-const BACKOFF_LIMIT: i32 = 3;
 /// How long an ended Job stays at least, in seconds: an operator that is restarted must still see how it ended.
 const MIN_JOB_TTL: i32 = 60;
 /// Where the config is.
 const CONFIG_DIR: &str = "/etc/renderer";
 /// What the config's SHA-256 must be; renderers that don't know it pass over it.
 const CONFIG_SHA256: &str = "SOLAR_CONFIG_SHA256";
-/// Where `.dockerconfigjson` is, as Docker's `config.json`.
-const REGISTRY_DIR: &str = "/etc/renderer-registry";
 /// Where the key that charts are signed with is.
 const SIGN_KEY_DIR: &str = "/etc/renderer-sign-key";
 /// The private key in its Secret, as cosign's own Secrets have it.
 pub(crate) const SIGN_KEY: &str = "cosign.key";
 /// The key's password.
 pub(crate) const SIGN_KEY_PASSWORD: &str = "cosign.password";
-/// Where the CA certificates are.
-const CA_DIR: &str = "/etc/renderer-ca";
 /// Where the arguments find them.
 const FOLDERS: Folders = Folders {
     config: CONFIG_DIR,
     sign_key: SIGN_KEY_DIR,
 };
-/// The key of the ConfigMap with CA certificates.
-pub(crate) const CA_KEY: &str = "trust-bundle.pem";
 
 /// The Job that runs the renderer for a task, in this run of it.
 pub(super) fn job(
@@ -65,12 +54,7 @@ pub(super) fn job(
             .volumes
             .push((sign_key_volume(&reference.name), SIGN_KEY_DIR));
     }
-    if let Some(name) = &settings.ca_configmap {
-        parts
-            .env
-            .push(plain("SSL_CERT_FILE", &format!("{CA_DIR}/{CA_KEY}")));
-        parts.volumes.push((ca_volume(name), CA_DIR));
-    }
+    add_ca_certificates(settings, &mut parts);
     let run = serde_json::to_string(run)?;
     Ok(Job {
         metadata: ObjectMeta {
@@ -107,25 +91,6 @@ fn config_volume(subject: &Subject<'_>) -> Volume {
     }
 }
 
-/// Whatever the Secret's type: what it doesn't hold is left out by the kubelet, so that the
-/// operator needn't read it.
-fn add_push_secret(name: &str, parts: &mut Parts) {
-    parts.env.push(from_secret("REGISTRY_USERNAME", name, "username"));
-    parts.env.push(from_secret("REGISTRY_PASSWORD", name, "password"));
-    parts.env.push(plain("DOCKER_CONFIG", REGISTRY_DIR));
-    let volume = Volume {
-        name: "registry".to_owned(),
-        secret: Some(SecretVolumeSource {
-            secret_name: Some(name.to_owned()),
-            items: Some(vec![item(".dockerconfigjson", "config.json")]),
-            optional: Some(true),
-            ..Default::default()
-        }),
-        ..Default::default()
-    };
-    parts.volumes.push((volume, REGISTRY_DIR));
-}
-
 /// A key that the Secret doesn't hold is left out, so that the renderer names it and the Job ends; without it the
 /// kubelet would wait for it until the Job's deadline.
 fn sign_key_volume(name: &str) -> Volume {
@@ -141,72 +106,6 @@ fn sign_key_volume(name: &str) -> Volume {
             ..Default::default()
         }),
         ..Default::default()
-    }
-}
-
-fn ca_volume(name: &str) -> Volume {
-    Volume {
-        name: "ca".to_owned(),
-        config_map: Some(ConfigMapVolumeSource {
-            name: name.to_owned(),
-            items: Some(vec![item(CA_KEY, CA_KEY)]),
-            ..Default::default()
-        }),
-        ..Default::default()
-    }
-}
-
-fn failure_policy(settings: &JobSettings) -> PodFailurePolicy {
-    let mut rules = vec![PodFailurePolicyRule {
-        action: "Ignore".to_owned(),
-        on_pod_conditions: Some(vec![PodFailurePolicyOnPodConditionsPattern {
-            type_: "DisruptionTarget".to_owned(),
-            status: "True".to_owned(),
-        }]),
-        ..Default::default()
-    }];
-    if !settings.permanent_exit_codes.is_empty() {
-        rules.push(PodFailurePolicyRule {
-            action: "FailJob".to_owned(),
-            on_exit_codes: Some(PodFailurePolicyOnExitCodesRequirement {
-                container_name: Some(CONTAINER.to_owned()),
-                operator: "In".to_owned(),
-                values: settings.permanent_exit_codes.iter().copied().collect(),
-            }),
-            ..Default::default()
-        });
-    }
-    PodFailurePolicy { rules }
-}
-
-fn item(key: &str, path: &str) -> KeyToPath {
-    KeyToPath {
-        key: key.to_owned(),
-        path: path.to_owned(),
-        mode: None,
-    }
-}
-
-fn plain(name: &str, value: &str) -> EnvVar {
-    EnvVar {
-        name: name.to_owned(),
-        value: Some(value.to_owned()),
-        value_from: None,
-    }
-}
-
-fn from_secret(name: &str, secret: &str, key: &str) -> EnvVar {
-    EnvVar {
-        name: name.to_owned(),
-        value: None,
-        value_from: Some(EnvVarSource {
-            secret_key_ref: Some(SecretKeySelector {
-                name: secret.to_owned(),
-                key: key.to_owned(),
-                optional: Some(true),
-            }),
-            ..Default::default()
-        }),
     }
 }
 

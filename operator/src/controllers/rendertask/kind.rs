@@ -36,14 +36,15 @@ impl<const CLUSTER: bool> Tasks<CLUSTER> {
     /// The Jobs of these tasks.
     pub const JOBS: JobOwner = JobOwner {
         kind: Self::SCOPE.id(),
-        job: |key, job_namespace| {
+        job: |_, key, job_namespace| {
             let scope = Scope::of(key.kind);
             let namespace = match scope {
                 Scope::Namespaced => &key.namespace,
                 Scope::Cluster => job_namespace,
             };
-            ObjectName::new(namespace, &names::job_name(scope, &key.name))
+            Some(ObjectName::new(namespace, &names::job_name(scope, &key.name)))
         },
+        is_elsewhere: false,
     };
 }
 

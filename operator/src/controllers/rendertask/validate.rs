@@ -5,12 +5,12 @@ use solar_render::config::MAX_CONFIG_DEPTH;
 
 use super::Settings;
 use super::dereference::{Found, PushSecret};
-use super::job::CA_KEY;
 use super::refusal::Blocked;
 use super::subject::Subject;
 use crate::api::{Scope, TaskSpec};
 
 use crate::jobs::conditions::Reason;
+use crate::jobs::registry_access::{CA_KEY, host_mismatch};
 
 /// The largest config: a Secret holds no more, in bytes.
 pub(super) const MAX_CONFIG_SECRET: usize = 1024 * 1024;
@@ -84,11 +84,7 @@ fn push_secret(subject: &Subject<'_>, found: &Found, settings: &Settings) -> Opt
         PushSecret::Present { host, .. } => host.as_deref(),
     };
     let message = match host {
-        Some(host) if host.trim().eq_ignore_ascii_case(&spec.host()) => return None,
-        Some(host) => format!(
-            "the Secret {name} may only be used for {host}, and baseURL names {}",
-            spec.host()
-        ),
+        Some(_) => host_mismatch(name, host, &spec.host())?,
         None if settings.require_registry_host && subject.scope == Scope::Cluster => {
             format!(
                 "the Secret {name} does not say what registry it is for: annotate it with {}",

@@ -24,6 +24,10 @@ pub(crate) struct DeleteArgs {
     /// Delete nothing: say what would be deleted
     #[arg(long, visible_alias = "check")]
     pub(crate) dry_run: bool,
+    /// Compare a tag's manifest with those of at most N other tags; where a repository has more, delete the tag alone
+    /// if the registry can
+    #[arg(long, value_name = "N")]
+    pub(crate) max_compared_tags: Option<usize>,
     #[command(flatten)]
     pub(crate) registry: RegistryFlags,
 }

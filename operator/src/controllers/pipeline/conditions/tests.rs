@@ -293,8 +293,17 @@ fn what_is_kept_names_what_keeps_it() {
             short(&findings).contains(&"Ready=False/InUse".to_owned()),
             "{findings:?}"
         );
-        assert!(message(&findings, kinds::READY).contains("Target a/edge"));
+        assert!(message(&findings, kinds::READY).contains("Target a/edge refers"));
     }
+    let many: Vec<Holder> = (0..=MAX_HOLDERS)
+        .map(|number| Holder {
+            kind: "Target",
+            key: key(&format!("t{number}")),
+        })
+        .collect();
+    let findings = referenced(&many);
+    let text = message(&findings, kinds::READY);
+    assert!(text.ends_with("Target a/t9 and 1 more refer to it"), "{text}");
 }
 
 /// A binding that could not go kept a Profile without a word once.

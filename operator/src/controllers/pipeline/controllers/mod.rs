@@ -1,16 +1,24 @@
 //! The pipeline's controllers: what each one watches, and what wakes it. Decisions are the pure functions'.
 
+mod artifact;
 mod bindings;
+pub mod charts_in_use;
 mod profile;
+mod referenced;
 mod release;
+mod render_binding;
 mod target;
 mod wakes;
 
+pub use artifact::RenderArtifacts;
+
+use super::namespaces::Namespaces;
 use super::stored::Stored;
 use crate::api::pipeline::{
     ComponentVersionSpec, ObjectKey, ProfileSpec, ReferenceGrantSpec, RegistryBindingSpec, RegistrySpec,
-    ReleaseBindingSpec, ReleaseSpec, TargetSpec,
+    ReleaseBindingSpec, ReleaseSpec, RenderArtifactSpec, RenderBindingSpec, TargetSpec,
 };
+use crate::controllers::rendertask::RenderTasks;
 use crate::runtime::Controllers;
 
 type Releases = Stored<ReleaseSpec>;
@@ -21,6 +29,9 @@ type ComponentVersions = Stored<ComponentVersionSpec>;
 type Registries = Stored<RegistrySpec>;
 type Targets = Stored<TargetSpec>;
 type Grants = Stored<ReferenceGrantSpec>;
+type Artifacts = Stored<RenderArtifactSpec>;
+type RenderBindings = Stored<RenderBindingSpec>;
+type Tasks = RenderTasks;
 
 /// How the pipeline's controllers decide.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,16 +41,14 @@ pub struct PipelineSettings {
 }
 
 /// Adds them to the list.
-pub fn add(controllers: Controllers, settings: PipelineSettings) -> Controllers {
+pub fn add(controllers: Controllers, settings: PipelineSettings, artifacts: RenderArtifacts) -> Controllers {
     let watched = target::add(controllers, settings.is_registry_binding_strict)
         .kind(Releases::kind())
         .kind(ReleaseBindings::kind())
         .kind(RegistryBindings::kind())
         .kind(Profiles::kind())
-        .stored::<ComponentVersions>()
-        .stored::<Registries>()
         .stored::<Grants>();
-    woken(indexed(watched))
+    artifact::add(referenced::add(woken(indexed(watched))), artifacts)
 }
 
 /// The indexes by what a spec refers to.

@@ -1,6 +1,7 @@
 //! Releases: whether their component version is there and may be used, and the name that they go by on a Target.
 
 use super::Releases;
+use super::referenced::keep_release;
 use crate::api::pipeline::{
     ComponentVersion, ComponentVersionSpec, Release, ReleaseSpec, ReleaseStatus, Spec as _,
 };
@@ -17,8 +18,11 @@ impl Kind for Releases {
         let Some(release) = stored::primary::<ReleaseSpec>(cx, key) else {
             return Ok(Action::done());
         };
+        let Some((release, held_by)) = keep_release(cx, key, release).await? else {
+            return Ok(Action::done());
+        };
         let (reference, version) = dereference(cx, &release);
-        let findings = conditions::release(&reference, &[]);
+        let findings = conditions::release(&reference, &held_by);
         let unique_name =
             version.map(|version| effective_unique_name(&release.spec, &version.spec).to_owned());
         stored::report(cx, key, &release, |known, generation| ReleaseStatus {

@@ -5,7 +5,7 @@ use crate::api::pipeline::{
 };
 use crate::controllers::pipeline::stored::Parts;
 use crate::runtime::key::ObjectName;
-use crate::runtime::views::{Object, View};
+use crate::runtime::views::{MetadataOnly, Object, View};
 use crate::runtime::{Stores, Watched};
 
 use super::Profiles;
@@ -16,6 +16,10 @@ pub(super) const COMPONENT_VERSION: &str = "componentVersion";
 pub(super) const TARGET: &str = "target";
 /// The index by Release.
 pub(super) const RELEASE: &str = "release";
+/// The index by RenderArtifact.
+pub(super) const ARTIFACT: &str = "artifact";
+/// The index by the Target that it was made for.
+pub(super) const OWNER: &str = "owner";
 /// The index by Registry.
 pub(super) const REGISTRY: &str = "registry";
 
@@ -30,6 +34,14 @@ pub(super) fn reference<S: Spec>(
         let name = key.map(|key| ObjectName::new(&key.namespace, &key.name));
         name.into_iter().collect()
     }
+}
+
+/// The object that the spec of the changed one refers to.
+pub(super) fn referred<S: Spec>(
+    refers_to: fn(&S, &str) -> ObjectKey,
+) -> impl Fn(&Object<Parts<S>>, &Stores) -> Vec<ObjectName> + Send + Sync + 'static {
+    let names = reference(refers_to);
+    move |changed, _| names(changed)
 }
 
 /// The objects of `To` that an index has under the changed object.
@@ -76,4 +88,32 @@ pub(super) fn granted<To: Watched>(
     let store = stores.of::<To>();
     let objects = namespaces.flat_map(|namespace| store.in_namespace(namespace));
     objects.map(|object| object.name()).collect()
+}
+
+/// The objects of `To` in a grant's own namespace, where it lets others refer to their kind.
+pub(super) fn granting<To: Watched>(
+    grant: &Object<Parts<ReferenceGrantSpec>>,
+    stores: &Stores,
+) -> Vec<ObjectName> {
+    let to = grant.view().map(|view| view.spec.to.as_slice());
+    if !to.unwrap_or_default().iter().any(|to| to.kind == To::ID.kind) {
+        return Vec::new();
+    }
+    names_in::<To>(grant.namespace(), stores)
+}
+
+/// The objects of `To` in a namespace that is being deleted.
+pub(super) fn of_namespace<To: Watched>(
+    namespace: &Object<MetadataOnly>,
+    stores: &Stores,
+) -> Vec<ObjectName> {
+    if namespace.metadata.deletion_timestamp.is_none() {
+        return Vec::new();
+    }
+    names_in::<To>(&namespace.name().name, stores)
+}
+
+fn names_in<W: Watched>(namespace: &str, stores: &Stores) -> Vec<ObjectName> {
+    let objects = stores.of::<W>().in_namespace(namespace);
+    objects.iter().map(|object| object.name()).collect()
 }

@@ -1,0 +1,44 @@
+//! Namespaces: of each whether it is being deleted, which finalizers have to know.
+
+use crate::runtime::key::{KindId, ObjectName};
+use crate::runtime::views::MetadataOnly;
+use crate::runtime::{Cx, Watched};
+
+/// Namespaces, to be watched.
+pub struct Namespaces;
+
+impl Watched for Namespaces {
+    const ID: KindId = KindId {
+        kind: "Namespace",
+        group: "",
+        version: "v1",
+        plural: "namespaces",
+        namespaced: false,
+    };
+    type View = MetadataOnly;
+}
+
+/// What the watch has shown of a namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamespaceState {
+    /// It is there.
+    Active,
+    /// It is being deleted: nothing can be created in it.
+    Terminating,
+    /// There is none of the name.
+    Missing,
+}
+
+/// The state of a namespace.
+pub fn state(cx: &Cx, namespace: &str) -> NamespaceState {
+    match cx.store::<Namespaces>().get(&ObjectName::new("", namespace)) {
+        None => NamespaceState::Missing,
+        Some(found) if found.metadata.deletion_timestamp.is_some() => NamespaceState::Terminating,
+        Some(_) => NamespaceState::Active,
+    }
+}
+
+/// Whether a namespace is being deleted.
+pub fn is_terminating(cx: &Cx, namespace: &str) -> bool {
+    state(cx, namespace) == NamespaceState::Terminating
+}

@@ -1,0 +1,145 @@
+//! What Jobs share that talk to a registry: credentials, CA certificates, and which failures last.
+//!
+//! The operator names Secrets and ConfigMaps, and reads neither's content: the kubelet mounts them.
+
+use k8s_openapi::api::batch::v1::{
+    PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement, PodFailurePolicyOnPodConditionsPattern,
+    PodFailurePolicyRule,
+};
+use k8s_openapi::api::core::v1::{
+    ConfigMapVolumeSource, EnvVar, EnvVarSource, KeyToPath, SecretKeySelector, SecretVolumeSource, Volume,
+};
+use kube::Api;
+
+use super::JobSettings;
+use super::parts::{CONFIG_MAPS, PartialConfigMap};
+use super::pod::{CONTAINER, Parts};
+use crate::runtime::{Cx, Error};
+
+/// How many pods may fail before the Job does, disruptions and permanent failures apart.
+pub const BACKOFF_LIMIT: i32 = 3;
+/// Where `.dockerconfigjson` is, as Docker's `config.json`.
+const REGISTRY_DIR: &str = "/etc/renderer-registry";
+/// Where the CA certificates are.
+const CA_DIR: &str = "/etc/renderer-ca";
+/// The key of the ConfigMap with CA certificates.
+pub const CA_KEY: &str = "trust-bundle.pem";
+
+/// Whether the ConfigMap with CA certificates is in a namespace, with its key; true when none is used.
+pub async fn has_ca_certificates(cx: &Cx, settings: &JobSettings, namespace: &str) -> Result<bool, Error> {
+    let Some(name) = &settings.ca_configmap else {
+        return Ok(true);
+    };
+    let maps: Api<PartialConfigMap> = Api::namespaced_with(cx.client().clone(), namespace, &CONFIG_MAPS);
+    let map = maps
+        .get_opt(name)
+        .await
+        .map_err(Error::api("reading the ConfigMap with CA certificates"))?;
+    Ok(map.is_some_and(|map| map.view().is_some_and(|keys| keys.has(CA_KEY))))
+}
+
+/// Why a push Secret may not be used for a host; `None`: it may, or does not say.
+pub fn host_mismatch(secret: &str, annotated: Option<&str>, host: &str) -> Option<String> {
+    let own = annotated.filter(|own| !own.trim().eq_ignore_ascii_case(host))?;
+    Some(format!(
+        "the Secret {secret} may only be used for {own}, and baseURL names {host}"
+    ))
+}
+
+/// Whatever the Secret's type: what it doesn't hold is left out by the kubelet, so that the
+/// operator needn't read it.
+pub fn add_push_secret(name: &str, parts: &mut Parts) {
+    parts.env.push(from_secret("REGISTRY_USERNAME", name, "username"));
+    parts.env.push(from_secret("REGISTRY_PASSWORD", name, "password"));
+    parts.env.push(plain("DOCKER_CONFIG", REGISTRY_DIR));
+    let volume = Volume {
+        name: "registry".to_owned(),
+        secret: Some(SecretVolumeSource {
+            secret_name: Some(name.to_owned()),
+            items: Some(vec![item(".dockerconfigjson", "config.json")]),
+            optional: Some(true),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    parts.volumes.push((volume, REGISTRY_DIR));
+}
+
+/// Mounts the CA certificates, where there are any.
+pub fn add_ca_certificates(settings: &JobSettings, parts: &mut Parts) {
+    let Some(name) = &settings.ca_configmap else {
+        return;
+    };
+    let bundle = format!("{CA_DIR}/{CA_KEY}");
+    parts.env.push(plain("SSL_CERT_FILE", &bundle));
+    parts.volumes.push((ca_volume(name), CA_DIR));
+}
+
+fn ca_volume(name: &str) -> Volume {
+    Volume {
+        name: "ca".to_owned(),
+        config_map: Some(ConfigMapVolumeSource {
+            name: name.to_owned(),
+            items: Some(vec![item(CA_KEY, CA_KEY)]),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+/// Disruptions don't count, and what an exit code calls permanent is not tried again.
+pub fn failure_policy(settings: &JobSettings) -> PodFailurePolicy {
+    let mut rules = vec![PodFailurePolicyRule {
+        action: "Ignore".to_owned(),
+        on_pod_conditions: Some(vec![PodFailurePolicyOnPodConditionsPattern {
+            type_: "DisruptionTarget".to_owned(),
+            status: "True".to_owned(),
+        }]),
+        ..Default::default()
+    }];
+    if !settings.permanent_exit_codes.is_empty() {
+        rules.push(PodFailurePolicyRule {
+            action: "FailJob".to_owned(),
+            on_exit_codes: Some(PodFailurePolicyOnExitCodesRequirement {
+                container_name: Some(CONTAINER.to_owned()),
+                operator: "In".to_owned(),
+                values: settings.permanent_exit_codes.iter().copied().collect(),
+            }),
+            ..Default::default()
+        });
+    }
+    PodFailurePolicy { rules }
+}
+
+/// A key of a Secret or ConfigMap, and its file's name.
+pub fn item(key: &str, path: &str) -> KeyToPath {
+    KeyToPath {
+        key: key.to_owned(),
+        path: path.to_owned(),
+        mode: None,
+    }
+}
+
+/// A variable with a value.
+pub fn plain(name: &str, value: &str) -> EnvVar {
+    EnvVar {
+        name: name.to_owned(),
+        value: Some(value.to_owned()),
+        value_from: None,
+    }
+}
+
+fn from_secret(name: &str, secret: &str, key: &str) -> EnvVar {
+    EnvVar {
+        name: name.to_owned(),
+        value: None,
+        value_from: Some(EnvVarSource {
+            secret_key_ref: Some(SecretKeySelector {
+                name: secret.to_owned(),
+                key: key.to_owned(),
+                optional: Some(true),
+            }),
+            ..Default::default()
+        }),
+    }
+}
