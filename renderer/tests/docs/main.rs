@@ -27,6 +27,7 @@ const FLAGS_OF_OTHERS: &[&str] = &[
     "--target",
     "--concurrency",
     "--pipeline",
+    "--registry-binding-strict",
 ];
 /// Pages about flags of Helm, and about the operator's, whose own test reads them.
 const PAGES_ABOUT_OTHERS: &[&str] = &[
@@ -34,6 +35,7 @@ const PAGES_ABOUT_OTHERS: &[&str] = &[
     "docs/from-helm.md",
     "docs/differences.md",
     "docs/operator.md",
+    "docs/pipeline.md",
     "docs/runbook.md",
 ];
 /// Folders at the root whose paths the pages name.

@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use testbed::{Auth, ClusterSetup, Image, Node, Registry, Setup, Tool, eventually, run, workspace_program};
 
+mod pipeline;
+
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const NAMESPACE: &str = "solar-system";
 const RENDERER: &str = "localhost/solar-render:test";
@@ -105,7 +107,11 @@ impl Bed {
         bed.install(
             "solar-operator",
             NAMESPACE,
-            &["renderer.image.tag=test", "labelSelector=!broken"],
+            &[
+                "renderer.image.tag=test",
+                "labelSelector=!broken",
+                "pipeline.enabled=true",
+            ],
         );
         let missing = [
             "renderer.image.tag=missing",
