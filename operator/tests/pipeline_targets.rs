@@ -322,18 +322,80 @@ fn a_failed_release_hides_no_other_and_the_last_good_bootstrap_stays() {
 /// A Target that was made again counted from 0, and took old charts for its own.
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_target_that_is_made_again_skips_the_numbers_whose_tags_are_taken() {
-    let space = Space::new("again");
-    space.release(&space.own, "shop", &json!({}));
-    for (zone, number) in [("a", 1), ("b", 2), ("c", 3)] {
-        space.target(&json!({}), &json!({"zone": zone}));
-        space.until_ready(number);
+fn numbers_whose_tags_are_taken_are_skipped() {
+    let space = Space::new("taken");
+    for number in [1, 2] {
+        BED.1.occupy(&format!(
+            "oci://charts.example/taken/bootstrap-edge:v0.0.{number}"
+        ));
     }
-    space.kubectl(&["delete", "tgt", "edge", "--timeout=120s"]);
-    space.until_tasks(0);
-    space.target(&json!({}), &json!({"zone": "d"}));
+    space.release(&space.own, "shop", &json!({}));
+    space.target(&json!({}), &json!({}));
     let target = space.until_ready(4);
     assert_eq!(target["status"]["bootstrapVersion"], 4);
+}
+
+/// The charts of an earlier Target of the name are deleted: what the new one pushes is not to go with them.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_target_that_is_made_again_waits_until_its_tags_are_deleted() {
+    let space = Space::new("again");
+    space.release(&space.own, "shop", &json!({}));
+    space.target(&json!({}), &json!({}));
+    let first = space.until_ready(1);
+    let release = first["status"]["releases"][0]["chartURL"].as_str().unwrap();
+    space.kubectl(&["delete", "tgt", "edge", "--timeout=120s"]);
+    space.until_tasks(0);
+    space.target(&json!({}), &json!({}));
+    // Nobody grants the use of the Registry for deleting.
+    testbed::eventually("it waits", Duration::from_secs(120), || {
+        let message = message(&space.get(), "ReleasesRendered");
+        message.contains("waits until its tag is deleted").then_some(())
+    });
+    space.grant(
+        SYSTEM,
+        "again-artifacts",
+        ("RenderArtifact", &space.own),
+        "Registry",
+    );
+    let target = space.until_reason("Ready", "Ready");
+    let bootstrap = target["status"]["bootstrapChartURL"].as_str().unwrap();
+    assert!(BED.1.holds(release) && BED.1.holds(bootstrap), "{bootstrap}");
+    assert_eq!(states(&target), ["again/shop=Rendered"]);
+}
+
+/// Tags of earlier bootstrap charts and Releases go while the Target stays, and all of them with it.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn charts_that_are_no_longer_used_are_deleted_in_the_registry() {
+    let space = Space::new("unused");
+    space.grant(
+        SYSTEM,
+        "unused-artifacts",
+        ("RenderArtifact", &space.own),
+        "Registry",
+    );
+    space.release(&space.own, "shop", &json!({}));
+    space.target(&json!({}), &json!({"zone": "a"}));
+    let first = space.until_ready(1);
+    let release = first["status"]["releases"][0]["chartURL"].as_str().unwrap();
+    space.target(&json!({}), &json!({"zone": "b"}));
+    space.until_ready(2);
+    let bootstrap = |number: i64| format!("oci://charts.example/unused/bootstrap-edge:v0.0.{number}");
+    let gone = |url: &str| {
+        testbed::eventually(&format!("no {url}"), Duration::from_secs(120), || {
+            (!BED.1.holds(url)).then_some(())
+        });
+    };
+    gone(&bootstrap(1));
+    assert!(BED.1.holds(&bootstrap(2)) && BED.1.holds(release));
+    space.kubectl(&["delete", "tgt", "edge", "--timeout=120s"]);
+    gone(&bootstrap(2));
+    gone(release);
+    testbed::eventually("no artifacts", Duration::from_secs(120), || {
+        let left = space.kubectl(&["get", "ra,rbin", "-o", "name"]);
+        left.is_empty().then_some(())
+    });
 }
 
 #[test]

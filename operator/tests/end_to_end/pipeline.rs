@@ -5,7 +5,7 @@ use std::path::Path;
 
 use testbed::eventually;
 
-use super::{Bed, LIMIT, PASSWORD, ROOT, bed};
+use super::{Bed, LIMIT, PASSWORD, ROOT, USERNAME, bed};
 
 impl Bed {
     /// Pushes the chart of the application that docs/pipeline.md deploys.
@@ -33,6 +33,15 @@ impl Bed {
             let target = self.kubectl(&["-n", "shop", "get", "target,release,rt,jobs,pods", "-o", "yaml"]);
             panic!("never {url}: {target}");
         }
+    }
+
+    /// The tags of a repository; none of one that isn't there.
+    fn tags(&self, repository: &str) -> String {
+        let mut tags = self.node.command(&self.renderer);
+        tags.args(["tags", repository, "--plain-http"]);
+        tags.env("REGISTRY_USERNAME", USERNAME)
+            .env("REGISTRY_PASSWORD", PASSWORD);
+        String::from_utf8(tags.output().unwrap().stdout).unwrap()
     }
 
     /// A line of the application's object: from the bootstrap chart through the Release's chart to the application's,
@@ -93,12 +102,29 @@ fn the_pipelines_page_ends_with_charts_in_the_registry() {
     ]);
     bed.until_bootstrap(2);
     assert_eq!(bed.application(2), "replicas: \"3\"");
-    // Nothing of the tasks is left with the Target; the Profile's binding goes with the Profile.
+    let [bootstrap, release] = ["shop/bootstrap-edge", "shop/shop/release-frontend"].map(|repository| {
+        let repository = format!("oci://{}/{repository}", bed.registry.host());
+        assert!(!bed.tags(&repository).is_empty(), "{repository}");
+        repository
+    });
+    // Nothing of the tasks is left with the Target, and no tag; the Profile's binding goes with the Profile.
     bed.kubectl(&["-n", "shop", "delete", "target/edge", "--timeout=120s"]);
     eventually("no tasks, Jobs or config Secrets", LIMIT, || {
         let left = bed.kubectl(&["-n", "shop", "get", "rendertasks,jobs", "-o", "name"]);
         left.is_empty().then_some(())
     });
+    eventually("no charts", LIMIT, || {
+        let left = bed.kubectl(&[
+            "-n",
+            "shop",
+            "get",
+            "renderartifacts,renderbindings,jobs",
+            "-o",
+            "name",
+        ]);
+        left.is_empty().then_some(())
+    });
+    assert_eq!([bed.tags(&bootstrap), bed.tags(&release)], ["", ""]);
     assert_eq!(
         bed.kubectl(&["-n", "shop", "get", "secrets", "-o", "name"])
             .trim(),

@@ -61,6 +61,17 @@ impl Kubelet {
         registry.refusals.insert(part.to_owned(), refusal);
     }
 
+    /// There is another chart at a place.
+    pub fn occupy(&self, url: &str) {
+        let mut registry = self.registry.lock().unwrap();
+        registry.charts.insert(url.to_owned(), "another".to_owned());
+    }
+
+    /// Whether a chart is at a place.
+    pub fn holds(&self, url: &str) -> bool {
+        self.registry.lock().unwrap().charts.contains_key(url)
+    }
+
     /// They end well again.
     pub fn accept(&self, part: &str) {
         self.registry.lock().unwrap().refusals.remove(part);
@@ -90,11 +101,17 @@ pub enum Refusal {
 /// How a pod ends.
 enum End {
     Pushed,
+    Deleted,
     Failed { exit_code: i32, class: &'static str },
     Running,
 }
 
 impl FakeRegistry {
+    fn delete(&mut self, url: &str) -> End {
+        self.charts.remove(url);
+        End::Deleted
+    }
+
     /// What a push of a chart to a place comes to, by the chart's config.
     fn push(&mut self, url: &str, config: &str) -> End {
         let refusal = self.refusals.iter().find(|(part, _)| url.contains(*part));
@@ -146,7 +163,11 @@ async fn end_pods(kubeconfig: &Path, spread: Duration, registry: &Mutex<FakeRegi
             tokio::time::sleep(spread * part / 0x1_0000).await;
             let config = environment(&pod, "SOLAR_CONFIG_SHA256");
             let end = loop {
-                match registry.lock().unwrap().push(&url, &config) {
+                let end = match registry.lock() {
+                    Ok(mut registry) if deletes(&pod) => registry.delete(&url),
+                    registry => registry.unwrap().push(&url, &config),
+                };
+                match end {
                     End::Running => {}
                     end => break end,
                 }
@@ -177,6 +198,7 @@ fn ended(url: &str, end: &End) -> (Value, bool) {
                 json!({"class": class, "transient": false, "message": format!("the registry says {class}")});
             (*exit_code, json!({"schema": 1, "error": error}))
         }
+        End::Deleted => (0, json!({"schema": 1, "outcome": "deleted", "reference": url})),
         _ => (
             0,
             json!({"schema": 1, "outcome": "created", "reference": url, "digest": digest_of(url), "size": 512}),
@@ -189,7 +211,7 @@ fn ended(url: &str, end: &End) -> (Value, bool) {
             "state": {"terminated": {"exitCode": exit_code, "message": message.to_string()}},
         }],
     }});
-    (status, exit_code == 0)
+    (status, matches!(end, End::Pushed))
 }
 
 /// Whether the pod has just been made: it isn't being deleted, and each is seen so but once.
@@ -198,14 +220,28 @@ fn is_waiting(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_none() && matches!(phase, None | Some("Pending"))
 }
 
-/// The place that a pod's renderer is told to push to.
+/// Whether a pod's renderer deletes a tag.
+fn deletes(pod: &Pod) -> bool {
+    arguments(pod).first().is_some_and(|first| first == "delete")
+}
+
+/// The place that a pod's renderer is told to push to, or to delete.
 fn place(pod: &Pod) -> String {
+    let arguments = arguments(pod);
+    if deletes(pod) {
+        // The digest that is expected there.
+        let url = arguments[1].split('@').next();
+        return url.unwrap().to_owned();
+    }
+    let url = arguments
+        .iter()
+        .find_map(|argument| argument.strip_prefix("--url="));
+    url.unwrap().to_owned()
+}
+
+fn arguments(pod: &Pod) -> &[String] {
     let container = &pod.spec.as_ref().unwrap().containers[0];
-    let mut arguments = container.args.iter().flatten();
-    arguments
-        .find_map(|argument| argument.strip_prefix("--url="))
-        .unwrap()
-        .to_owned()
+    container.args.as_deref().unwrap_or_default()
 }
 
 /// The value of a variable in the renderer's environment.

@@ -81,7 +81,7 @@ pub fn plan(sources: &BootstrapSources<'_>) -> Result<BootstrapPlan, PlanError> 
         releases,
         blueprint,
     } = *sources;
-    let repository = format!("{}/bootstrap-{}", target.namespace(), target.name());
+    let repository = repository(target);
     if repository.len() > MAX_REPOSITORY {
         return Err(PlanError::PathTooLong { repository });
     }
@@ -120,6 +120,11 @@ impl BootstrapPlan {
             spec,
         })
     }
+}
+
+/// Where a Target's bootstrap charts are, below the registry: `<namespace>/bootstrap-<name>`.
+pub fn repository(target: &Target) -> String {
+    format!("{}/bootstrap-{}", target.namespace(), target.name())
 }
 
 /// The name of the RenderTask with a number: `render-tgt-<target>-<N>`; for a Target of another namespace than the

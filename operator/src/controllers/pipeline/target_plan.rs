@@ -37,6 +37,9 @@ pub struct TargetSources {
     pub pull_secrets: PullSecrets,
     /// What is bound to it.
     pub bound: Vec<BoundSources>,
+    /// The numbers of its bootstrap charts that have a RenderArtifact, those too that an earlier Target of its name has
+    /// left and that are being deleted.
+    pub pushed: BTreeSet<i64>,
     /// Whether a resource of a host that no RegistryBinding names is refused.
     pub is_strict: bool,
 }
@@ -127,6 +130,27 @@ impl TargetPlan {
             && bootstrap.progress.as_ref().is_ok_and(|own| own.task == *task)
         {
             bootstrap.progress = Err(error.clone());
+        }
+    }
+
+    /// A task can't be made yet: it is reported what it waits for.
+    pub fn wait(&mut self, task: &ObjectKey, message: &str) {
+        let pending = || TaskState::Pending {
+            message: message.to_owned(),
+        };
+        for release in &mut self.releases {
+            match &mut release.progress {
+                Progress::Task { task: own, state, .. } if own == task => *state = pending(),
+                _ => {}
+            }
+        }
+        if let Some(PlannedBootstrap {
+            progress: Ok(bootstrap),
+            ..
+        }) = &mut self.bootstrap
+            && bootstrap.task == *task
+        {
+            bootstrap.state = pending();
         }
     }
 
@@ -285,7 +309,7 @@ impl Planner<'_> {
             ))
         });
         let known = |number| self.known_bootstrap(&plan.task(target, registry, number).ok()?);
-        let number = match number(previous, &plan.input, known, &BTreeSet::new()) {
+        let number = match number(previous, &plan.input, known, &self.sources.pushed) {
             Ok(number) => number,
             Err(used_up) => return Some(refused(None, PlanError::NumbersUsedUp(used_up))),
         };

@@ -44,6 +44,9 @@ pub struct TaskLabels {
     /// The hash of a bootstrap chart's input.
     #[serde(rename = "solar.opendefense.cloud/bootstrap-input")]
     pub bootstrap_input: String,
+    /// The RenderArtifact of the chart that it pushes.
+    #[serde(rename = "solar.opendefense.cloud/render-artifact")]
+    pub artifact: String,
 }
 
 /// What is kept of a task's spec.

@@ -42,6 +42,7 @@ impl Bench {
                 registry: Ok(fixture.registry.clone()),
                 pull_secrets: PullSecrets::new([BoundRegistry { binding, registry }]),
                 bound: vec![bound("a", &fixture), bound("b", &fixture)],
+                pushed: BTreeSet::new(),
                 is_strict: false,
             },
             tasks: BTreeMap::new(),

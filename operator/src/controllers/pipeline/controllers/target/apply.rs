@@ -1,21 +1,24 @@
 //! RenderTasks are made, and deleted when they are no longer needed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use serde_json::json;
 
+use super::super::charts_in_use::{self, Chart, Destination, Use};
 use super::wakes::TARGET;
-use crate::api::pipeline::Target;
-use crate::api::{RETRY_ANNOTATION, Scope, Task, api_version};
+use crate::api::pipeline::{ObjectKey, Target};
+use crate::api::{ARTIFACT_LABEL, RETRY_ANNOTATION, Scope, Task, api_version};
+use crate::controllers::pipeline::conditions::Reference;
 use crate::controllers::pipeline::release_task::PlanError;
 use crate::controllers::pipeline::target_plan::{NewTask, TargetPlan};
 use crate::controllers::pipeline::task_retry::{self, FailedTask, Retry};
-use crate::controllers::rendertask::RenderTasks;
+use crate::controllers::rendertask::{RenderTasks, TaskView};
 use crate::jobs::conditions::kinds;
 use crate::names::MANAGER;
-use crate::runtime::views::MetadataOnly;
+use crate::runtime::views::{MetadataOnly, Object};
 use crate::runtime::{Cx, Error, Key, ObjectName, Watched as _, api_message, owned};
 
 /// How many requests of one reconcile are sent at a time.
@@ -26,15 +29,17 @@ enum Created {
     Now,
     /// There is one of the name that the watch has not shown yet.
     Exists,
+    /// The tag that it would push is being deleted: the RenderArtifact.
+    Waits(String),
     Refused(PlanError),
 }
 
 /// Makes the tasks that are missing; what the API server refuses is noted in the plan. Gives back whether the store is
-/// behind: a task of a name that was to be made is there.
-pub(super) async fn create(cx: &Cx, plan: &mut TargetPlan) -> Result<bool, Error> {
+/// behind, or a tag has to be deleted first: then there is something left to do.
+pub(super) async fn create(cx: &Cx, target: &ObjectKey, plan: &mut TargetPlan) -> Result<bool, Error> {
     let new = std::mem::take(&mut plan.create);
     let created = stream::iter(new).map(|task| async move {
-        let created = create_one(cx, &task).await?;
+        let created = create_one(cx, target, &task).await?;
         Ok::<_, Error>((task.key, created))
     });
     let created: Vec<_> = created.buffer_unordered(PARALLEL).try_collect().await?;
@@ -43,14 +48,33 @@ pub(super) async fn create(cx: &Cx, plan: &mut TargetPlan) -> Result<bool, Error
         match created {
             Created::Now => {}
             Created::Exists => is_behind = true,
+            Created::Waits(artifact) => {
+                is_behind = true;
+                let namespace = &target.namespace;
+                plan.wait(
+                    &key,
+                    &format!("waits until its tag is deleted: RenderArtifact {namespace}/{artifact}"),
+                );
+            }
             Created::Refused(error) => plan.refuse(&key, &error),
         }
     }
     Ok(is_behind)
 }
 
-async fn create_one(cx: &Cx, new: &NewTask) -> Result<Created, Error> {
+async fn create_one(cx: &Cx, target: &ObjectKey, new: &NewTask) -> Result<Created, Error> {
     let NewTask { key, spec, labels } = new;
+    let destination = Destination {
+        base_url: &spec.base_url,
+        repository: &spec.repository,
+        tag: &spec.tag,
+    };
+    let artifact = charts_in_use::artifact_of(target, destination);
+    if !charts_in_use::may_push(cx, target, &artifact).await? {
+        return Ok(Created::Waits(artifact));
+    }
+    let mut labels = labels.clone();
+    labels.insert(ARTIFACT_LABEL.to_owned(), artifact);
     let kind = Scope::Namespaced.id();
     let task = Task {
         api_version: Some(api_version()),
@@ -58,7 +82,7 @@ async fn create_one(cx: &Cx, new: &NewTask) -> Result<Created, Error> {
         metadata: ObjectMeta {
             name: Some(key.name.clone()),
             namespace: Some(key.namespace.clone()),
-            labels: Some(labels.clone()),
+            labels: Some(labels),
             ..ObjectMeta::default()
         },
         spec: spec.clone(),
@@ -87,8 +111,60 @@ fn is_refusal(error: &kube::Error) -> bool {
 pub(super) async fn clean_up(cx: &Cx, key: &Key, plan: &TargetPlan) -> Result<(), Error> {
     let owned = cx.store::<RenderTasks>().by(TARGET, &key.object_name());
     let obsolete = plan.obsolete(&owned);
-    let obsolete = obsolete.iter().map(|task| (task.name(), task.uid().to_owned()));
-    delete(cx, obsolete.collect()).await
+    let obsolete: Vec<_> = obsolete
+        .iter()
+        .map(|task| (task.name(), task.uid().to_owned()))
+        .collect();
+    let target = ObjectKey::new(&key.namespace, &key.name);
+    if let Reference::Resolved(registry) = &plan.registry {
+        bind(cx, &target, registry, &owned).await?;
+    }
+    for task in &owned {
+        let is_obsolete = obsolete.iter().any(|(name, _)| *name == task.name());
+        if let (true, Some(artifact)) = (is_obsolete, artifact(task)) {
+            charts_in_use::release(cx, &target, artifact).await?;
+        }
+    }
+    delete(cx, obsolete).await
+}
+
+/// Binds the charts that tasks have pushed to a Registry: also those that are no longer needed, or nobody would delete
+/// their tags.
+pub(super) async fn bind(
+    cx: &Cx,
+    target: &ObjectKey,
+    registry: &ObjectKey,
+    tasks: &[Arc<Object<TaskView>>],
+) -> Result<(), Error> {
+    for task in tasks {
+        let Some(chart) = pushed(target, registry, task) else {
+            continue;
+        };
+        if !charts_in_use::is_bound(cx, &chart) && charts_in_use::bind(cx, &chart).await? == Use::Deleting {
+            tracing::debug!(task = %task.name(), "its tag is being deleted");
+        }
+    }
+    Ok(())
+}
+
+/// The chart that a task has pushed, when it has.
+fn pushed(target: &ObjectKey, registry: &ObjectKey, task: &Object<TaskView>) -> Option<Chart> {
+    let view = task.view()?;
+    artifact(task)?;
+    let digest = view.status.as_ref()?.digest.as_deref()?;
+    let is_usable = task.namespace() == registry.namespace && task.metadata.deletion_timestamp.is_none();
+    let destination = Destination {
+        base_url: &view.spec.base_url,
+        repository: &view.spec.repository,
+        tag: &view.spec.tag,
+    };
+    is_usable.then(|| Chart::new(target, registry, &task.name().name, destination, Some(digest)))
+}
+
+/// The artifact that a task's label names.
+fn artifact(task: &Object<TaskView>) -> Option<&str> {
+    let labels = task.view()?.metadata.labels.as_ref()?;
+    Some(labels.artifact.as_str()).filter(|name| !name.is_empty())
 }
 
 /// Lets failed tasks run again, where that may help. Gives back when the next one does.

@@ -1,13 +1,15 @@
-//! A Target that is being deleted: its RenderTasks go, then its finalizer.
+//! A Target that is being deleted: its charts are no longer bound, its RenderTasks go, then its finalizer.
 //!
 //! Nothing is waited for but the API server's word that a task is being deleted, so that neither a namespace of Targets
 //! nor one of tasks is kept.
 
 use kube::api::ListParams;
 
+use super::super::charts_in_use;
 use super::wakes::TARGET;
 use super::{FINALIZER, apply};
 use crate::api::pipeline::Target;
+use crate::controllers::pipeline::namespaces;
 use crate::controllers::pipeline::task_owner::{finalizer, is_owned, selector};
 use crate::controllers::rendertask::{RenderTasks, TaskView};
 use crate::runtime::{Action, Cx, Error, Key, ObjectName, Watched as _, finalizers};
@@ -19,6 +21,12 @@ pub(super) async fn finalize(cx: &Cx, key: &Key, target: &Target) -> Result<Acti
         return Ok(Action::done());
     }
     let tasks = cx.store::<RenderTasks>().by(TARGET, &key.object_name());
+    // The charts that were pushed just before have no artifact yet; in a namespace that is being deleted none can be made.
+    if !namespaces::is_terminating(cx, target.namespace()) {
+        let registry = target.spec.render_registry_ref.resolved(target.namespace());
+        apply::bind(cx, &target.key(), &registry, &tasks).await?;
+    }
+    charts_in_use::release_all(cx, &target.key()).await?;
     let known = tasks
         .iter()
         .filter(|task| task.metadata.deletion_timestamp.is_none());

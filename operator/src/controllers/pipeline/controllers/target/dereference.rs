@@ -1,10 +1,14 @@
 //! What a Target refers to, and what is bound to it, as the stores have it. Nothing is requested.
 
-use super::super::{RegistryBindings, ReleaseBindings, wakes};
+use std::collections::BTreeSet;
+
+use super::super::{Artifacts, RegistryBindings, ReleaseBindings, wakes};
+use super::wakes::REPOSITORY;
 use crate::api::pipeline::{
     ComponentVersion, ComponentVersionSpec, Object, ObjectKey, Registry, RegistrySpec, Release,
     ReleaseBinding, ReleaseBindingSpec, ReleaseSpec, Spec, Target,
 };
+use crate::controllers::pipeline::bootstrap;
 use crate::controllers::pipeline::conditions::Reference;
 use crate::controllers::pipeline::grants::CrossReference;
 use crate::controllers::pipeline::pull_secrets::{BoundRegistry, PullSecrets};
@@ -17,6 +21,7 @@ pub(super) fn dereference(cx: &Cx, target: Target, is_strict: bool) -> TargetSou
         registry: registry(cx, &target),
         pull_secrets: pull_secrets(cx, &target),
         bound: releases(cx, &target),
+        pushed: pushed(cx, &target),
         is_strict,
         target,
     }
@@ -56,6 +61,15 @@ fn pull_secrets(cx: &Cx, target: &Target) -> PullSecrets {
         binding,
         registry: &registry.spec,
     }))
+}
+
+/// The numbers of the bootstrap charts that have a RenderArtifact.
+fn pushed(cx: &Cx, target: &Target) -> BTreeSet<i64> {
+    let repository = ObjectName::new(target.namespace(), &bootstrap::repository(target));
+    let artifacts = cx.store::<Artifacts>().by(REPOSITORY, &repository);
+    let tags = artifacts.iter().filter_map(|artifact| artifact.view());
+    tags.filter_map(|view| bootstrap::number_of_tag(&view.spec.tag))
+        .collect()
 }
 
 fn releases(cx: &Cx, target: &Target) -> Vec<BoundSources> {

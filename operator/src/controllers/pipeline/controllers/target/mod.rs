@@ -83,7 +83,7 @@ impl TargetController {
         let mut plan = target_plan::plan(&sources, |task| {
             tasks.get(&ObjectName::new(&task.namespace, &task.name))
         });
-        let applied = apply::create(cx, &mut plan).await;
+        let applied = apply::create(cx, &sources.target.key(), &mut plan).await;
         self.pace.reconciled(key, plan.releases.len());
         let is_behind = applied?;
         status::report(cx, key, &sources.target, &plan).await?;

@@ -1,12 +1,13 @@
 //! Which Targets are reconciled when another object has changed. By indexes alone: a change costs what depends on it.
 
 use super::super::{
-    ComponentVersions, Grants, Registries, RegistryBindings, ReleaseBindings, Releases, Targets, wakes,
+    Artifacts, ComponentVersions, Grants, Registries, RegistryBindings, ReleaseBindings, Releases, Targets,
+    wakes,
 };
 use super::TargetController;
 use crate::api::pipeline::{
     ComponentVersionSpec, ReferenceGrantSpec, RegistryBindingSpec, RegistrySpec, ReleaseBindingSpec,
-    ReleaseSpec, Spec as _, TargetSpec,
+    ReleaseSpec, RenderArtifactSpec, Spec as _, TargetSpec,
 };
 use crate::controllers::pipeline::stored::Parts;
 use crate::controllers::rendertask::{RenderTasks, TaskView};
@@ -16,6 +17,8 @@ use crate::runtime::{Controllers, ObjectName, Stores};
 
 /// The index of RenderTasks by the Target that they were made for.
 pub(super) const TARGET: &str = "target";
+/// The index of RenderArtifacts by their namespace and the path of their charts.
+pub(super) const REPOSITORY: &str = "repository";
 
 /// Adds the controller of Targets to the list.
 pub(in super::super) fn add(controllers: Controllers, is_strict: bool) -> Controllers {
@@ -23,6 +26,7 @@ pub(in super::super) fn add(controllers: Controllers, is_strict: bool) -> Contro
         .kind(TargetController::new(is_strict))
         .index::<Targets>(wakes::REGISTRY, registry_of_target)
         .index::<RenderTasks>(TARGET, target_of_task)
+        .index::<Artifacts>(REPOSITORY, repository_of)
         .wake::<RenderTasks, TargetController>(|task, _| target_of_task(task))
         .wake::<ReleaseBindings, TargetController>(|binding, _| target_of_release_binding(binding))
         .wake::<RegistryBindings, TargetController>(|binding, _| target_of_registry_binding(binding))
@@ -30,6 +34,12 @@ pub(in super::super) fn add(controllers: Controllers, is_strict: bool) -> Contro
         .wake::<ComponentVersions, TargetController>(of_component_version)
         .wake::<Registries, TargetController>(of_registry)
         .wake::<Grants, TargetController>(of_grant)
+}
+
+fn repository_of(artifact: &Object<Parts<RenderArtifactSpec>>) -> Vec<ObjectName> {
+    let spec = artifact.view().map(|view| &view.spec);
+    let name = spec.map(|spec| ObjectName::new(artifact.namespace(), &spec.repository));
+    name.into_iter().collect()
 }
 
 fn registry_of_target(target: &Object<Parts<TargetSpec>>) -> Vec<ObjectName> {
