@@ -372,6 +372,8 @@ pub fn with_loss(json: &str, message: &str) -> String {
     format!("{open},\"error\":{}}}", encode(&error))
 }
 
+/// A document without the schema number that results have, as Helm prints it.
+#[cfg(feature = "cli")]
 pub(crate) fn plain_json(document: &impl Serialize) -> String {
     encode(document)
 }
