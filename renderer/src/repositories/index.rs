@@ -78,11 +78,16 @@ pub(crate) fn parse(source: &Arc<Source>) -> Result<ListedCharts> {
 
 /// The file in which a repository's index is kept.
 pub(crate) fn cached_file(cache: &Path, repository: &str) -> PathBuf {
-    cache.join(format!("{repository}-index.yaml"))
+    cache.join(file_name(repository, "index.yaml"))
 }
 
 fn names_file(cache: &Path, repository: &str) -> PathBuf {
-    cache.join(format!("{repository}-charts.txt"))
+    cache.join(file_name(repository, "charts.txt"))
+}
+
+/// `repo add` takes no name with a slash; a list that was written by hand may have one, and must not lead out of the cache.
+fn file_name(repository: &str, what: &str) -> String {
+    format!("{}-{what}", repository.replace(['/', '\\'], "-"))
 }
 
 /// Keeps an index, and the names of its charts, which Helm's completion reads.
@@ -345,6 +350,17 @@ fn archives(folder: &Path) -> Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_from_a_list_never_leads_out_of_the_cache() {
+        let cache = Path::new("/cache");
+        for name in ["../../x", "/x", "a\\b", ".."] {
+            for path in [cached_file(cache, name), names_file(cache, name)] {
+                assert_eq!(path.parent(), Some(cache), "{}", path.display());
+            }
+        }
+        assert_eq!(cached_file(cache, "stable"), cache.join("stable-index.yaml"));
+    }
 
     #[test]
     fn an_index_is_read_newest_first_and_odd_entries_are_left_out() {
