@@ -87,7 +87,7 @@ fn ca_volume(name: &str) -> Volume {
     }
 }
 
-/// Disruptions don't count, and what an exit code calls permanent is not tried again.
+/// Disruptions don't count, and what an exit code calls permanent is not retried.
 pub fn failure_policy(settings: &JobSettings) -> PodFailurePolicy {
     let mut rules = vec![PodFailurePolicyRule {
         action: "Ignore".to_owned(),

@@ -107,7 +107,7 @@ fn the_pipelines_page_ends_with_charts_in_the_registry() {
         assert!(!bed.tags(&repository).is_empty(), "{repository}");
         repository
     });
-    // Nothing of the tasks is left with the Target, and no tag; the Profile's binding goes with the Profile.
+    // Nothing of the tasks is left with the Target, and no tag; the Profile's binding is deleted with the Profile.
     bed.kubectl(&["-n", "shop", "delete", "target/edge", "--timeout=120s"]);
     eventually("no tasks, Jobs or config Secrets", LIMIT, || {
         let left = bed.kubectl(&["-n", "shop", "get", "rendertasks,jobs", "-o", "name"]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ const PARALLEL: usize = 64;
 /// How long a pod that is held waits before it looks again.
 const HELD: Duration = Duration::from_millis(50);
 
-/// Ends every pod of a Job of the operator's, as soon as it is there or a little later: well, unless it was told
-/// otherwise, or another chart is at the tag.
+/// Ends every pod of a Job of the operator's, as soon as it is there or a little later: well, unless the test
+/// says otherwise, or another chart is at the tag.
 pub struct Kubelet {
     registry: Arc<Mutex<FakeRegistry>>,
     stop: Option<oneshot::Sender<()>>,
@@ -163,11 +163,11 @@ async fn end_pods(kubeconfig: &Path, spread: Duration, registry: &Mutex<FakeRegi
             tokio::time::sleep(spread * part / 0x1_0000).await;
             let config = environment(&pod, "SOLAR_CONFIG_SHA256");
             let end = loop {
-                let end = match registry.lock() {
-                    Ok(mut registry) if deletes(&pod) => registry.delete(&url),
-                    registry => registry.unwrap().push(&url, &config),
+                let answer = |mut registry: MutexGuard<'_, FakeRegistry>| match deletes(&pod) {
+                    true => registry.delete(&url),
+                    false => registry.push(&url, &config),
                 };
-                match end {
+                match answer(registry.lock().unwrap()) {
                     End::Running => {}
                     end => break end,
                 }
@@ -225,7 +225,7 @@ fn deletes(pod: &Pod) -> bool {
     arguments(pod).first().is_some_and(|first| first == "delete")
 }
 
-/// The place that a pod's renderer is told to push to, or to delete.
+/// The URL that a pod's renderer pushes to, or deletes.
 fn place(pod: &Pod) -> String {
     let arguments = arguments(pod);
     if deletes(pod) {

@@ -149,13 +149,18 @@ fn an_artifact_without_a_binding_goes_and_its_tasks_before_the_tag() {
     let space = space("unneeded");
     space.grant("RenderArtifact", "Registry");
     let task = json!({
-        "type": "release", "repository": "x", "tag": "1", "baseURL": "h.example",
+        "type": "release", "repository": "unneeded/bootstrap-edge", "tag": "v0.0.1", "baseURL": "h.example",
         "release": {"chart": {"name": "shop", "version": "1.0.0"}, "input": {"component": {"name": "shop"},
             "resources": {"chart": {"repository": "h.example/c", "tag": "1"}},
             "entrypoint": {"resourceName": "chart", "type": "helm"}}},
         "ownerKind": "Target", "ownerName": "edge", "ownerNamespace": space.own,
     });
     let labels = json!({"solar.opendefense.cloud/render-artifact": "art"});
+    // With the label of the artifact, but for another tag.
+    let mut other = task.clone();
+    other["tag"] = "v0.0.2".into();
+    other["pushSecretRef"] = json!({"name": "missing"});
+    space.apply(&space.other, "RenderTask", "other", labels.clone(), other);
     space.apply(&space.other, "RenderTask", "t", labels, task);
     let pushing = space.job("");
     assert!(arguments(&pushing).contains("--url="), "{pushing}");
@@ -169,6 +174,7 @@ fn an_artifact_without_a_binding_goes_and_its_tasks_before_the_tag() {
         &json!({"schema": 1, "outcome": "absent", "reference": "h.example/x:v0.0.1"}),
     );
     space.until_gone(&space.own, "ra/art");
+    CLUSTER.kubectl(&["-n", &space.other, "get", "rt/other"]);
 }
 
 #[test]

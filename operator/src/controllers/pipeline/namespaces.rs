@@ -25,7 +25,7 @@ pub enum NamespaceState {
     Active,
     /// It is being deleted: nothing can be created in it.
     Terminating,
-    /// There is none of the name.
+    /// It does not exist.
     Missing,
 }
 

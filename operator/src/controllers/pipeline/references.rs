@@ -179,7 +179,7 @@ mod tests {
             held_by(&referrers, &grants, false),
             [here[0], here[1], here[2], "Target tenant/x"]
         );
-        // What holds it from its own namespace goes with that.
+        // What holds it from its own namespace is deleted with that namespace.
         assert_eq!(held_by(&referrers, &grants, true), here);
     }
 

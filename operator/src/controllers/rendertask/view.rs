@@ -114,21 +114,21 @@ impl TaskView {
             && self.spec.owner_name == name
     }
 
-    /// Whether its chart goes where that of a spec does.
+    /// Whether its chart is pushed where that of a spec is.
     pub fn has_destination_of(&self, spec: &TaskSpec) -> bool {
-        let TaskSpecView {
-            base_url,
-            repository,
-            tag,
-            ..
-        } = &self.spec;
+        self.pushes_to(&spec.base_url, &spec.repository, &spec.tag)
+    }
+
+    /// Whether this is where its chart is pushed to.
+    pub fn pushes_to(&self, base_url: &str, repository: &str, tag: &str) -> bool {
+        let spec = &self.spec;
         let kept = [
-            (base_url, &spec.base_url),
-            (repository, &spec.repository),
-            (tag, &spec.tag),
+            (&spec.base_url, base_url),
+            (&spec.repository, repository),
+            (&spec.tag, tag),
         ];
         kept.into_iter()
-            .all(|(kept, whole)| *kept == metadata::bounded(whole.clone()))
+            .all(|(kept, whole)| *kept == metadata::bounded(whole.to_owned()))
     }
 }
 

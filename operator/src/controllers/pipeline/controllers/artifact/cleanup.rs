@@ -13,7 +13,7 @@ use crate::jobs::observe::{POD_INTERVAL, POD_TIMEOUT, Previous, observe};
 use crate::jobs::snapshot::PodSnapshot;
 use crate::runtime::conditions::find;
 
-/// How soon a tag that could not be deleted is tried again at first; each time as long again as it has failed.
+/// The first backoff after a failed deletion of a tag; it doubles with each failure.
 pub(super) const MIN_BACKOFF: Duration = Duration::from_secs(10);
 /// How late at most.
 pub(super) const MAX_BACKOFF: Duration = Duration::from_secs(300);
@@ -127,7 +127,7 @@ fn wait_for_pods() -> Step {
     }
 }
 
-/// How long what has failed at a time waits before it is tried again: as long again as it has failed so far.
+/// The backoff of a deletion that has failed at a time: as long as it has been failing.
 pub(super) fn remaining(conditions: &[Condition], failed_at: Timestamp, now: Timestamp) -> Duration {
     let since = find(conditions, types::OCI_CLEANUP).map_or(failed_at, |one| one.last_transition_time.0);
     let failing = failed_at

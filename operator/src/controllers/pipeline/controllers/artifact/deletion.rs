@@ -10,8 +10,8 @@ use kube::api::{DeleteParams, ObjectMeta, Preconditions};
 use super::super::{Artifacts, Tasks};
 use super::cleanup::{Observed, Step, remaining, step};
 use super::job::{Deletion, job};
-use super::{GOING_INTERVAL, RenderArtifacts, is_bound, labelled, location, registry, report};
-use crate::api::pipeline::{RegistrySpec, RenderArtifact};
+use super::{GOING_INTERVAL, RenderArtifacts, is_bound, location, registry, report, with_label_of};
+use crate::api::pipeline::{RegistrySpec, RenderArtifact, RenderArtifactSpec};
 use crate::api::{REGISTRY_HOST_ANNOTATION, REQUESTED_AT_ANNOTATION, RETRY_ANNOTATION, Run};
 use crate::controllers::pipeline::artifacts::{
     CredentialsError, artifact_finalizer, credentials, is_cleaning,
@@ -19,6 +19,7 @@ use crate::controllers::pipeline::artifacts::{
 use crate::controllers::pipeline::conditions::{ArtifactState, Reason};
 use crate::controllers::pipeline::pull_secrets::host;
 use crate::controllers::pipeline::stored;
+use crate::controllers::rendertask::TaskView;
 use crate::jobs::index::FoundJob;
 use crate::jobs::parts::{JOBS, PartialJob};
 use crate::jobs::registry_access::{CA_KEY, has_ca_certificates, host_mismatch};
@@ -305,15 +306,33 @@ impl Started {
     }
 }
 
-/// Tasks that push to the tag go first, with their pods. Gives back whether there are any.
+/// Tasks that push to the tag are deleted first, with their pods. Gives back whether there are any. The label alone says
+/// nothing: whoever makes an artifact chooses its name, and a task of somebody else's may carry that.
 async fn tasks_are_left(cx: &Cx, namespace: &str, artifact: &RenderArtifact) -> Result<bool, Error> {
-    let tasks = labelled(cx, Tasks::ID, namespace, artifact).await;
+    let api = cx.api_in::<TaskView>(Tasks::ID, Some(namespace));
+    let tasks = api.list(&with_label_of(artifact)).await;
     let tasks = tasks.map_err(Error::api("listing RenderTasks"))?;
-    for task in tasks.iter().filter(|task| task.deletion_timestamp.is_none()) {
-        let key = Tasks::ID.key(ObjectName::from(task));
-        delete_with_pods(cx, &key, task.uid.clone()).await?;
+    let RenderArtifactSpec {
+        base_url,
+        repository,
+        tag,
+        ..
+    } = &artifact.spec;
+    let mut are_left = false;
+    for task in &tasks.items {
+        if !task
+            .view()
+            .is_some_and(|view| view.pushes_to(base_url, repository, tag))
+        {
+            continue;
+        }
+        are_left = true;
+        if task.metadata.deletion_timestamp.is_none() {
+            let key = Tasks::ID.key(task.name());
+            delete_with_pods(cx, &key, task.metadata.uid.clone()).await?;
+        }
     }
-    Ok(!tasks.is_empty())
+    Ok(are_left)
 }
 
 /// In the foreground: the task is there until its Job and pods are gone.

@@ -19,9 +19,9 @@ use crate::runtime::{Key, ObjectName};
 
 /// How many hex digits of the hash are in a Job's name.
 const HASH_DIGITS: usize = 16;
-/// How long an ended Job stays, in seconds: until it is tried again, by an operator that may have been away.
+/// How long an ended Job stays, in seconds: until the next attempt, also by an operator that was down meanwhile.
 const JOB_TTL: i32 = 2 * MAX_BACKOFF.as_secs() as i32;
-/// A manifest goes with its tag when no other tag of the repository names it; of a repository with more tags than
+/// A manifest is deleted with its tag when no other tag of the repository names it; of a repository with more tags than
 /// these the tag goes alone, where the registry does that.
 const MAX_COMPARED_TAGS: u32 = 100;
 

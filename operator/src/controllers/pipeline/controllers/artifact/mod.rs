@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use kube::Api;
-use kube::api::{ListParams, ObjectMeta, Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
 
 use self::job::job_name;
@@ -190,21 +190,17 @@ async fn delete_unbound(cx: &Cx, key: &Key, artifact: &RenderArtifact) -> Result
 
 /// Whether the API server has a binding of the artifact, as it is now.
 async fn is_bound(cx: &Cx, artifact: &RenderArtifact) -> Result<bool, Error> {
-    let found = labelled(cx, RenderBindings::ID, artifact.namespace(), artifact).await;
-    Ok(!found.map_err(Error::api("listing RenderBindings"))?.is_empty())
+    let api: Api<PartialMetadata> = cx.api_in(RenderBindings::ID, Some(artifact.namespace()));
+    let found = api.list(&with_label_of(artifact)).await;
+    Ok(!found
+        .map_err(Error::api("listing RenderBindings"))?
+        .items
+        .is_empty())
 }
 
-/// The objects of a kind with the label of an artifact.
-async fn labelled(
-    cx: &Cx,
-    kind: KindId,
-    namespace: &str,
-    artifact: &RenderArtifact,
-) -> Result<Vec<ObjectMeta>, kube::Error> {
-    let api: Api<PartialMetadata> = cx.api_in(kind, Some(namespace));
-    let label = format!("{ARTIFACT_LABEL}={}", fitted(artifact.name()));
-    let found = api.list(&ListParams::default().labels(&label)).await?;
-    Ok(found.items.into_iter().map(|object| object.metadata).collect())
+/// Lists what carries the label of an artifact.
+fn with_label_of(artifact: &RenderArtifact) -> ListParams {
+    ListParams::default().labels(&format!("{ARTIFACT_LABEL}={}", fitted(artifact.name())))
 }
 
 /// The digest of what was pushed.

@@ -111,21 +111,21 @@ fn is_refusal(error: &kube::Error) -> bool {
 pub(super) async fn clean_up(cx: &Cx, key: &Key, plan: &TargetPlan) -> Result<(), Error> {
     let owned = cx.store::<RenderTasks>().by(TARGET, &key.object_name());
     let obsolete = plan.obsolete(&owned);
-    let obsolete: Vec<_> = obsolete
-        .iter()
-        .map(|task| (task.name(), task.uid().to_owned()))
-        .collect();
     let target = ObjectKey::new(&key.namespace, &key.name);
     if let Reference::Resolved(registry) = &plan.registry {
         bind(cx, &target, registry, &owned).await?;
     }
-    for task in &owned {
-        let is_obsolete = obsolete.iter().any(|(name, _)| *name == task.name());
-        if let (true, Some(artifact)) = (is_obsolete, artifact(task)) {
-            charts_in_use::release(cx, &target, artifact).await?;
-        }
-    }
-    delete(cx, obsolete).await
+    let artifacts: Vec<String> = obsolete
+        .iter()
+        .filter_map(|task| artifact(task).map(str::to_owned))
+        .collect();
+    let target = &target;
+    let released = stream::iter(artifacts)
+        .map(|artifact| async move { charts_in_use::release(cx, target, &artifact).await });
+    let released = released.buffer_unordered(PARALLEL);
+    released.try_for_each(async |()| Ok(())).await?;
+    let obsolete = obsolete.iter().map(|task| (task.name(), task.uid().to_owned()));
+    delete(cx, obsolete.collect()).await
 }
 
 /// Binds the charts that tasks have pushed to a Registry: also those that are no longer needed, or nobody would delete
@@ -136,15 +136,18 @@ pub(super) async fn bind(
     registry: &ObjectKey,
     tasks: &[Arc<Object<TaskView>>],
 ) -> Result<(), Error> {
-    for task in tasks {
-        let Some(chart) = pushed(target, registry, task) else {
-            continue;
-        };
-        if !charts_in_use::is_bound(cx, &chart) && charts_in_use::bind(cx, &chart).await? == Use::Deleting {
-            tracing::debug!(task = %task.name(), "its tag is being deleted");
+    let charts = tasks.iter().filter_map(|task| pushed(target, registry, task));
+    let unbound: Vec<Chart> = charts
+        .filter(|chart| !charts_in_use::is_bound(cx, chart))
+        .collect();
+    let bound = stream::iter(unbound).map(|chart| async move {
+        if charts_in_use::bind(cx, &chart).await? == Use::Deleting {
+            tracing::debug!(?chart, "its tag is being deleted");
         }
-    }
-    Ok(())
+        Ok(())
+    });
+    let bound = bound.buffer_unordered(PARALLEL);
+    bound.try_for_each(async |()| Ok(())).await
 }
 
 /// The chart that a task has pushed, when it has.
