@@ -116,6 +116,14 @@ CASES = [
         ("a$", '"a\\n"'), (r"^\w$", "é"), ("(?i)k", '"\\u212a"'), (r"^\pL$", "é"), ("é", "é"), (r"^\d$", "٣"), (r"^\d", "1"),
     ]),
     *(({"$schema": S7, "properties": {"a": {"format": "regex"}}}, "a: " + json.dumps(text), "own") for text in PATTERNS),
+    *(({**({"$schema": draft} if draft else {}), "$id": id, "properties": {"a": {"$ref": "#/definitions/q"}},
+        "definitions": {"q": {"type": "string"}}}, "a: 1", *words)
+      for draft, *words in ((S7,), ("http://json-schema.org/draft-06/schema#",), (S19, "own"), (S20, "own"), (None, "own"))
+      for id in ("https://example.com/x#frag", "https://example.com/x#", "x#frag", "#frag", "#", "https://example.com/x")),
+    *(({"$schema": S4, "id": id, "properties": {"a": {"$ref": "#/definitions/q"}},
+        "definitions": {"q": {"type": "string"}}}, "a: 1") for id in ("https://example.com/x#frag", "x#", "#frag")),
+    *(({"$schema": S7, "properties": {"a": {"$ref": ref}}, "definitions": {"q": {"$id": "https://example.com/x#frag", "type": "string"}}},
+       "a: 1", "own") for ref in ("#/definitions/q", "https://example.com/x#frag")),
     (True, "a: 1"),
     (False, "a: 1"),
 ]

@@ -11,7 +11,7 @@ use std::path::Path;
 use flate2::bufread::GzDecoder;
 
 use super::MAX_VALUES_BYTES;
-use super::metadata::{self, MAX_METADATA_BYTES, Metadata};
+use super::metadata::{self, ChartRole, MAX_METADATA_BYTES, Metadata};
 use super::{LoadBudget, MAX_CHART_BYTES, check_schema, check_values};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
@@ -29,18 +29,32 @@ pub fn inspect(path: &Path) -> Result<Inspected> {
     inspect_reader(io::BufReader::new(file), &path.display().to_string())
 }
 
+/// As [`inspect`], of a chart in another one's `charts/`.
+pub fn inspect_subchart(path: &Path) -> Result<Inspected> {
+    let file = fsio::open(path).map_err(|error| fsio::cannot("read", path, &error, Class::Chart))?;
+    let name = path.display().to_string();
+    walk(
+        io::BufReader::new(file),
+        &name,
+        ChartRole::Subchart,
+        &mut |_, entry| skip(entry, &name),
+    )
+}
+
+fn skip(entry: &mut dyn Read, name: &str) -> Result<()> {
+    io::copy(entry, &mut io::sink()).map_err(|error| broken(name, &error))?;
+    Ok(())
+}
+
 /// As [`inspect`], from any reader; `name` is for messages.
 pub fn inspect_reader(reader: impl Read, name: &str) -> Result<Inspected> {
-    walk(reader, name, &mut |_, entry| {
-        io::copy(entry, &mut io::sink()).map_err(|error| broken(name, &error))?;
-        Ok(())
-    })
+    walk(reader, name, ChartRole::Root, &mut |_, entry| skip(entry, name))
 }
 
 /// Unpacks an archive into the folder `into`, which must be empty and ours alone: what is in the
 /// archive's top folder comes to lie in it. On an error what is there so far stays.
 pub fn unpack(reader: impl Read, name: &str, into: &Path) -> Result<Inspected> {
-    walk(reader, name, &mut |inside, entry| {
+    walk(reader, name, ChartRole::Root, &mut |inside, entry| {
         let path = into.join(inside);
         let cannot = |error: io::Error| fsio::cannot("write", &path, &error, Class::Io);
         if let Err(error) = fs::create_dir_all(path.parent().unwrap_or(into)) {
@@ -76,7 +90,7 @@ pub fn unpack(reader: impl Read, name: &str, into: &Path) -> Result<Inspected> {
 type Visit<'v> = dyn FnMut(&str, &mut dyn Read) -> Result<()> + 'v;
 
 /// Checks every entry, and shows each file to `visit`.
-fn walk(reader: impl Read, name: &str, visit: &mut Visit<'_>) -> Result<Inspected> {
+fn walk(reader: impl Read, name: &str, role: ChartRole, visit: &mut Visit<'_>) -> Result<Inspected> {
     let mut chart_yaml = None;
     let mut older = None;
     let mut budget = LoadBudget::default();
@@ -108,7 +122,7 @@ fn walk(reader: impl Read, name: &str, visit: &mut Visit<'_>) -> Result<Inspecte
     )?;
     let chart_yaml = chart_yaml.ok_or_else(|| refused(name, "it has no Chart.yaml in its top folder"))?;
     Ok(Inspected {
-        metadata: metadata::parse_with(&chart_yaml, older.as_ref())?,
+        metadata: metadata::parse_with(&chart_yaml, older.as_ref(), role)?,
     })
 }
 

@@ -4,6 +4,7 @@
 //! archives in `charts/`, and leaves out the time; so those two are compared by what they say, and all other files by
 //! their bytes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -30,13 +31,18 @@ pub(crate) fn is_same_content(one: &Loaded, other: &Loaded) -> bool {
     } = one;
     metadata.config == other.metadata.config
         && text_of(values_source.as_ref()) == text_of(other.values_source.as_ref())
-        && schema == &other.schema
+        && bytes_of(schema.as_ref()) == bytes_of(other.schema.as_ref())
         && is_same_lock(lock.as_ref(), other.lock.as_ref())
         && templates.len() == other.templates.len()
         && named_templates(one) == named_templates(other)
         && files.len() == other.files.len()
         && named_files(one) == named_files(other)
         && is_same_set(dependencies, &other.dependencies)
+}
+
+/// A file that is empty is still there.
+fn bytes_of(source: Option<&Arc<Source>>) -> Option<Cow<'_, [u8]>> {
+    source.map(|source| source.bytes(0..source.text().len()))
 }
 
 fn text_of(source: Option<&Arc<Source>>) -> &str {

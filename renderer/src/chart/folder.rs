@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::ignore::Ignore;
-use super::metadata::{self, MAX_METADATA_BYTES, Metadata};
+use super::metadata::{self, ChartRole, MAX_METADATA_BYTES, Metadata};
 use super::{Chart, Content, File, HELM_CHART_BYTES, HELM_FILE_BYTES, LoadBudget, MAX_CHART_DEPTH, archive};
 use super::{MAX_VALUES_BYTES, check_schema, check_values};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
@@ -98,6 +98,15 @@ pub(super) fn check(folder: &Path) -> Result<()> {
 
 /// Reads and checks a folder's Chart.yaml, with the dependencies of an older chart's requirements.yaml.
 pub fn chart_yaml(folder: &Path) -> Result<Metadata> {
+    metadata_of(folder, ChartRole::Root)
+}
+
+/// The same of a chart in another one's `charts/`.
+pub fn subchart_yaml(folder: &Path) -> Result<Metadata> {
+    metadata_of(folder, ChartRole::Subchart)
+}
+
+fn metadata_of(folder: &Path, role: ChartRole) -> Result<Metadata> {
     check(folder)?;
     let path = folder.join("Chart.yaml");
     let older = folder.join("requirements.yaml");
@@ -109,6 +118,7 @@ pub fn chart_yaml(folder: &Path) -> Result<Metadata> {
     metadata::parse_with(
         &fsio::read_text(&path, MAX_METADATA_BYTES, Class::Chart)?,
         older.as_ref(),
+        role,
     )
 }
 
@@ -270,9 +280,9 @@ fn check_subcharts(folder: &Path, chart: &Chart) -> Result<()> {
     for name in below {
         let path = folder.join("charts").join(name);
         let found = if path.is_dir() {
-            chart_yaml(&path)
+            subchart_yaml(&path)
         } else if name.ends_with(".tgz") {
-            archive::inspect(&path).map(|inspected| inspected.metadata)
+            archive::inspect_subchart(&path).map(|inspected| inspected.metadata)
         } else {
             let one = Diagnostic::error(Class::Chart, format!("{} is not a chart", path.display()));
             Err(one

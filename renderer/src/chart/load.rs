@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use super::body::Body;
 use super::details::Details;
-use super::metadata::{self, MAX_METADATA_BYTES, Metadata};
+use super::metadata::{self, ChartRole, MAX_METADATA_BYTES, Metadata};
 use super::pool::ContentPool;
 use super::{Content, HELM_CHART_BYTES, LoadBudget, archive, folder, values_file};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
@@ -58,7 +58,7 @@ pub struct Loaded {
     /// The text of values.yaml.
     pub values_source: Option<Arc<Source>>,
     /// The text of values.schema.json.
-    pub schema: Option<Arc<Vec<u8>>>,
+    pub schema: Option<Arc<Source>>,
     /// The text of Chart.lock, or of requirements.lock.
     pub lock: Option<Arc<Source>>,
     /// The charts in `charts/`, in the order of their folders' and archives' names.
@@ -179,7 +179,7 @@ struct ChartParts {
     lock: Option<(String, Vec<u8>)>,
     older_lock: Option<Vec<u8>>,
     values: Option<Vec<u8>>,
-    schema: Option<Arc<Vec<u8>>>,
+    schema: Option<Vec<u8>>,
     templates: Vec<(String, Body)>,
     files: Vec<(String, Body)>,
     /// By the first element of the path below `charts/`.
@@ -204,7 +204,7 @@ impl ChartParts {
             "Chart.lock" => self.lock = Some((path, body.into_bytes()?)),
             "requirements.lock" => self.older_lock = Some(body.into_bytes()?),
             "values.yaml" => self.values = Some(body.into_bytes()?),
-            "values.schema.json" => self.schema = Some(body.into_bytes()?.into()),
+            "values.schema.json" => self.schema = Some(body.into_bytes()?),
             _ if path.starts_with("templates/") => self.templates.push((path, body)),
             _ => match path.strip_prefix("charts/") {
                 Some(below) if !path.ends_with(".prov") => {
@@ -266,7 +266,7 @@ impl Loader {
         for (path, body) in files {
             parts.add(path, body)?;
         }
-        let (chart_yaml, metadata) = self.metadata(&parts, place)?;
+        let (chart_yaml, metadata) = self.metadata(&parts, place, depth)?;
         let details = Arc::clone(&metadata.details);
         let warnings = warnings(&parts, &details);
         if details.api_version == "v1" {
@@ -285,6 +285,9 @@ impl Loader {
             dependencies,
             templates,
         } = rest;
+        let schema = parts
+            .schema
+            .map(|bytes| Source::of_bytes(format!("{place}values.schema.json"), bytes));
         let loaded = Loaded {
             details,
             metadata,
@@ -293,7 +296,7 @@ impl Loader {
             files: parts.files,
             values,
             values_source,
-            schema: parts.schema,
+            schema,
             lock,
             dependencies,
             warnings,
@@ -301,7 +304,12 @@ impl Loader {
         Diagnostics::or(problems, Arc::new(loaded))
     }
 
-    fn metadata(&mut self, parts: &ChartParts, place: &str) -> Result<(Arc<Source>, Arc<Metadata>)> {
+    fn metadata(
+        &mut self,
+        parts: &ChartParts,
+        place: &str,
+        depth: usize,
+    ) -> Result<(Arc<Source>, Arc<Metadata>)> {
         let Some(bytes) = &parts.chart_yaml else {
             let shown = place.trim_end_matches(['/', ':']);
             let shown = if shown.is_empty() { "the chart" } else { shown };
@@ -320,8 +328,13 @@ impl Loader {
             Some(bytes) => Some(self.text("requirements.yaml", bytes.clone(), place, MAX_METADATA_BYTES)?),
             None => None,
         };
+        let role = if depth == 0 {
+            ChartRole::Root
+        } else {
+            ChartRole::Subchart
+        };
         let metadata = self.pool.metadata(&source, older.as_ref(), || {
-            metadata::parse_with(&source, older.as_ref())
+            metadata::parse_with(&source, older.as_ref(), role)
         })?;
         Ok((source, metadata))
     }

@@ -222,3 +222,32 @@ fn a_large_values_file_and_what_is_read_beside_it_are_told_of_together() {
         .collect();
     assert_eq!(places, ["values.yaml", "Chart.lock", "charts/inner/Chart.yaml"]);
 }
+
+/// They were refused, and Helm renders and packages them.
+#[test]
+fn a_subchart_may_have_any_api_version() {
+    let chart = |name: &str, version: &str| {
+        format!("apiVersion: {version}\nname: {name}\nversion: 1.0.0\n").into_bytes()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, bytes: &[u8]| {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    };
+    write("Chart.yaml", &chart("root", "v2"));
+    write("charts/a/Chart.yaml", &chart("a", "v3"));
+    write("charts/b-1.0.0.tgz", &tgz(&[("Chart.yaml", &chart("b", "1"))]));
+    let root = load(folder.path()).unwrap();
+    let versions = root
+        .dependencies
+        .iter()
+        .map(|one| one.details.api_version.as_str());
+    assert_eq!(versions.collect::<Vec<_>>(), ["v3", "1"]);
+    crate::chart::folder::load(folder.path()).unwrap();
+    write("Chart.yaml", &chart("root", "v3"));
+    assert_eq!(
+        message(load(folder.path())),
+        "apiVersion `v3` is none that Helm knows"
+    );
+}

@@ -101,18 +101,31 @@ enum Field {
     Any,
 }
 
+/// Whether a chart lies in another one's `charts/`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChartRole {
+    /// It does not.
+    Root,
+    /// It does: then Helm takes any `apiVersion`.
+    Subchart,
+}
+
 /// Reads and checks Chart.yaml. All independent mistakes are reported together.
 pub fn parse(source: &Arc<Source>) -> Result<Metadata> {
-    parse_with(source, None)
+    parse_with(source, None, ChartRole::Root)
 }
 
 /// As [`parse`], with the text of requirements.yaml, where older charts have their
 /// dependencies: they take the place of Chart.yaml's.
-pub fn parse_with(source: &Arc<Source>, requirements: Option<&Arc<Source>>) -> Result<Metadata> {
+pub fn parse_with(
+    source: &Arc<Source>,
+    requirements: Option<&Arc<Source>>,
+    role: ChartRole,
+) -> Result<Metadata> {
     let older = requirements.map(required).transpose()?.flatten();
     let node = read(source)?;
     let mut decoder = Decoder::new(source, Class::Chart);
-    let metadata = decode(&mut decoder, &node, older);
+    let metadata = decode(&mut decoder, &node, older, role);
     decoder.finish(metadata)
 }
 
@@ -171,7 +184,12 @@ pub(super) fn with_field(source: &Arc<Source>, field: &str, text: &str) -> Resul
     ))
 }
 
-fn decode(decoder: &mut Decoder, node: &Node, older: Option<Vec<Struct>>) -> Option<Metadata> {
+fn decode(
+    decoder: &mut Decoder,
+    node: &Node,
+    older: Option<Vec<Struct>>,
+    role: ChartRole,
+) -> Option<Metadata> {
     let top = decoder.object(node, "")?;
     let maintainers = objects(decoder, &top, "maintainers", &MAINTAINER_FIELDS);
     let declared = older.is_some() || lookup(&top, "dependencies").is_some();
@@ -194,7 +212,9 @@ fn decode(decoder: &mut Decoder, node: &Node, older: Option<Vec<Struct>>) -> Opt
     }
     let text = |name: &str| text_of(&fields, name);
     let (name, version) = (text("name"), text("version"));
-    check_api_version(decoder, &top, &text("apiVersion"));
+    if role == ChartRole::Root {
+        check_api_version(decoder, &top, &text("apiVersion"));
+    }
     check_name(decoder, &top, &name);
     check_version(decoder, &top, &version);
     check_type(decoder, &top, &text("type"));

@@ -23,7 +23,7 @@ use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
 use crate::source::{Location, Source};
 use crate::yaml;
-use metadata::Metadata;
+use metadata::{ChartRole, Metadata};
 
 /// The largest values.yaml and schema, in bytes: Helm's limit for any file.
 const MAX_VALUES_BYTES: usize = 5 * 1024 * 1024;
@@ -118,7 +118,8 @@ impl Chart {
                 source = metadata::with_field(&source, field, text)?;
             }
         }
-        self.metadata = metadata::parse_with(&source, self.metadata_text("requirements.yaml")?.as_ref())?;
+        let older = self.metadata_text("requirements.yaml")?;
+        self.metadata = metadata::parse_with(&source, older.as_ref(), ChartRole::Root)?;
         for file in self.files.iter_mut().filter(|file| file.path == "Chart.yaml") {
             file.content = Content::Memory(source.text().as_bytes().to_vec());
         }

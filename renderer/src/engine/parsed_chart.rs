@@ -209,7 +209,7 @@ impl ParsedChart {
 fn level(one: &Enabled) -> Level<'_> {
     Level {
         chart: one.name(),
-        schema: one.chart.schema.as_ref().map(|schema| schema.as_slice()),
+        schema: one.chart.schema.as_ref(),
         children: one.children.iter().map(level).collect(),
     }
 }

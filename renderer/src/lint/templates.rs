@@ -96,7 +96,7 @@ fn level(prepared: &PreparedValues) -> Level<'_> {
     fn of(one: &Enabled) -> Level<'_> {
         Level {
             chart: one.name(),
-            schema: one.chart.schema.as_ref().map(|schema| schema.as_slice()),
+            schema: one.chart.schema.as_ref(),
             // Charts nest no deeper than the loader allows.
             children: one.children.iter().map(of).collect(),
         }

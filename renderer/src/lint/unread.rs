@@ -57,8 +57,7 @@ impl<'c> Names<'c> {
         }
         let values = chart.values_source.as_ref().map(|source| source.text());
         self.documented.extend(values.into_iter().flat_map(words));
-        let schema = chart.schema.as_ref();
-        let schema = schema.and_then(|schema| std::str::from_utf8(schema).ok());
+        let schema = chart.schema.as_ref().map(|schema| schema.text());
         self.documented.extend(schema.into_iter().flat_map(words));
         for one in chart.details.dependencies.iter().flatten() {
             self.charts.insert(one.name.as_str());

@@ -58,7 +58,7 @@ pub(super) fn check(place: &LintedChart, options: &LintOptions, linter: &mut Lin
     coalesce(&mut all, values);
     let level = Level {
         chart: "",
-        schema: Some(schema.text().as_bytes()),
+        schema: Some(&schema),
         children: Vec::new(),
     };
     if let Err(found) = schema::validate_with(&level, &all, &|_| None::<Location>, &*options.schemas) {

@@ -10,6 +10,7 @@ mod schema_bounds;
 mod schema_cycles;
 pub mod schema_documents;
 mod schema_messages;
+mod schema_mistakes;
 mod schema_patterns;
 #[cfg(test)]
 mod schema_tests;

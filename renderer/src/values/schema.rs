@@ -13,21 +13,24 @@
 //! - The steps of a check and the size of patterns are bounded.
 //! - Of a schema that refers to itself without end Helm gives the two places.
 
+use std::sync::Arc;
+
 use jsonschema::error::ValidationErrorKind as Kind;
-use jsonschema::{PatternOptions, ReferencingError, Retrieve, Uri, ValidationError};
+use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError, Validator};
 use serde_json::Value as Json;
 
 use super::schema_bounds::{
-    KEYWORD, MAX_LOOKED_INTO, MAX_PATTERN_BYTES, MAX_STEPS, Steps, TooManySteps, pattern_bytes, prepare,
+    KEYWORD, MAX_LOOKED_INTO, MAX_STEPS, Steps, TooManySteps, pattern_bytes, prepare,
 };
 use super::schema_cycles::{looked_into, refers_to_itself};
 use super::schema_documents::{Documents, HOME, NoSchemas, SchemaStore};
 pub use super::schema_messages::MAX_LISTED;
-use super::schema_messages::{is_duration, is_semver, is_uuid, not_listed, quoted, words};
-use super::schema_patterns::{self, PatternKeyword, Patterns};
+use super::schema_messages::{additional, is_duration, is_semver, is_uuid, not_listed, quoted, words};
+use super::schema_mistakes::{SchemaMistake, mistakes, not_json};
+use super::schema_patterns::{self, PatternKeyword};
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::funcs::re2;
-use crate::source::Location;
+use crate::source::{Location, Source, Span};
 use crate::value::{Map, Number, Value};
 
 /// A chart with its subcharts.
@@ -35,8 +38,8 @@ use crate::value::{Map, Number, Value};
 pub struct Level<'c> {
     /// The chart's name; a subchart's alias, when it has one.
     pub chart: &'c str,
-    /// The bytes of its values.schema.json.
-    pub schema: Option<&'c [u8]>,
+    /// Its values.schema.json.
+    pub schema: Option<&'c Arc<Source>>,
     /// Its subcharts, in the chart's order.
     pub children: Vec<Level<'c>>,
 }
@@ -67,7 +70,7 @@ pub struct SchemaViolation {
     pub message: String,
     /// What lies behind it (the alternatives of an `anyOf`), a line each.
     pub causes: Vec<String>,
-    /// Where the value stands, when that is known.
+    /// Where the value stands, or the mistake in the schema, when that is known.
     pub location: Option<Location>,
 }
 
@@ -176,7 +179,7 @@ impl SchemaCheck<'_> {
         }
     }
 
-    fn one(&mut self, chart: &str, schema: &[u8], values: &Map, path: &[String]) {
+    fn one(&mut self, chart: &str, schema: &Arc<Source>, values: &Map, path: &[String]) {
         let room = MAX_LISTED - self.found.listed.len();
         let store = self.store;
         let Violations { listed, omitted } = with_room(|| violations(schema, values, room, store));
@@ -184,31 +187,30 @@ impl SchemaCheck<'_> {
         if omitted > 0 {
             self.name(chart);
         }
-        for Violation {
-            pointer,
-            message,
-            causes,
-        } in listed
-        {
-            self.list(chart, message, causes, &[path, &segments(&pointer)].concat());
+        for Violation { of, message, causes } in listed {
+            let location = match of {
+                Subject::Values(pointer) => (self.locate)(&[path, &segments(&pointer)].concat()),
+                Subject::Schema(span) => span.map(|span| Location::new(schema, span)),
+            };
+            self.list(chart, message, causes, location);
         }
     }
 
     fn tell(&mut self, chart: &str, message: String, path: &[String]) {
         if self.found.listed.len() < MAX_LISTED {
-            return self.list(chart, message, Vec::new(), path);
+            return self.list(chart, message, Vec::new(), (self.locate)(path));
         }
         self.found.omitted += 1;
         self.name(chart);
     }
 
-    fn list(&mut self, chart: &str, message: String, causes: Vec<String>, path: &[String]) {
+    fn list(&mut self, chart: &str, message: String, causes: Vec<String>, location: Option<Location>) {
         self.name(chart);
         self.found.listed.push(SchemaViolation {
             chart: chart.to_owned(),
             message,
             causes,
-            location: (self.locate)(path),
+            location,
         });
     }
 
@@ -221,10 +223,17 @@ impl SchemaCheck<'_> {
     }
 }
 
+/// What is wrong.
+enum Subject {
+    /// What a JSON pointer leads to in the chart's values.
+    Values(String),
+    /// The schema itself, there.
+    Schema(Option<Span>),
+}
+
 /// One violation.
 struct Violation {
-    /// Where in the chart's values.
-    pointer: String,
+    of: Subject,
     message: String,
     causes: Vec<String>,
 }
@@ -235,18 +244,21 @@ impl Violation {
         let (message, causes) = words(error, instance);
         Self {
             message: format!("at {}: {message}", quoted(&pointer)),
-            pointer,
+            of: Subject::Values(pointer + &one_too_many(error, instance)),
             causes,
         }
     }
 
-    /// Of the schema itself.
-    fn of_schema(message: String) -> Self {
-        let pointer = String::new();
-        Self {
-            pointer,
+    fn of_schema(mistake: SchemaMistake) -> Self {
+        let SchemaMistake {
             message,
-            causes: Vec::new(),
+            causes,
+            span,
+        } = mistake;
+        Self {
+            of: Subject::Schema(span),
+            message,
+            causes,
         }
     }
 
@@ -259,11 +271,19 @@ impl Violation {
         };
         let message = format!("at {}: missing {noun} {}", quoted(&pointer), list.join(", "));
         Self {
-            pointer,
+            of: Subject::Values(pointer),
             message,
             causes: Vec::new(),
         }
     }
+}
+
+/// The first property that a map may not have, as the pointer goes on to it.
+fn one_too_many(error: &ValidationError<'_>, values: &Json) -> String {
+    let name = additional(error, values).into_iter().next();
+    name.map_or_else(String::new, |name| {
+        format!("/{}", name.replace('~', "~0").replace('/', "~1"))
+    })
 }
 
 /// Runs what recurses as deep as values nest.
@@ -292,10 +312,15 @@ struct Violations {
 
 impl Violations {
     fn of_schema(message: String) -> Self {
-        Self {
-            listed: vec![Violation::of_schema(message)],
-            omitted: 0,
+        Self::of_schemas(vec![SchemaMistake::of_all(message)], 1)
+    }
+
+    fn of_schemas(mistakes: Vec<SchemaMistake>, room: usize) -> Self {
+        let mut found = Self::default();
+        for mistake in mistakes {
+            found.add(room, || Violation::of_schema(mistake));
         }
+        found
     }
 
     /// Lists one while there is room; its text is only made then.
@@ -308,20 +333,27 @@ impl Violations {
     }
 }
 
-fn violations(schema: &[u8], values: &Map, room: usize, store: &dyn SchemaStore) -> Violations {
-    let (mut schema, mut documents) = match parse(schema, store) {
+fn violations(source: &Source, values: &Map, room: usize, store: &dyn SchemaStore) -> Violations {
+    let (mut schema, mut documents) = match parse(source, store) {
         Ok(parsed) => parsed,
-        Err(message) => return Violations::of_schema(message),
+        Err(mistake) => return Violations::of_schemas(vec![mistake], room),
     };
     let others = documents.each_mut();
     let patterns = prepare(std::iter::once((&mut schema, Vec::new())).chain(others));
-    if let Some(refusal) = patterns.refusal() {
-        return Violations::of_schema(format!("values.schema.json is not a schema: {refusal}"));
-    }
-    let validator = match compile(&schema, pattern_bytes(patterns.count()), documents) {
-        Ok(validator) => validator,
-        Err(error) => return Violations::of_schema(refusal(&error, &patterns)),
+    let error = if patterns.refused().is_empty() {
+        match compile(&schema, pattern_bytes(patterns.count()), documents) {
+            Ok(validator) => return violations_of(&validator, values, room),
+            Err(error) => Some(error),
+        }
+    } else {
+        None
     };
+    // As it was before it was prepared.
+    let original = read(source).unwrap_or_default();
+    Violations::of_schemas(mistakes(source, &original, error.as_deref(), &patterns), room)
+}
+
+fn violations_of(validator: &Validator, values: &Map, room: usize) -> Violations {
     let instance = Json::Object(object(values));
     let mut found = Violations::default();
     let mut missing: Option<(String, Vec<String>)> = None;
@@ -352,34 +384,52 @@ fn violations(schema: &[u8], values: &Map, room: usize, store: &dyn SchemaStore)
 }
 
 /// A JSON pointer's keys and indices.
-fn segments(pointer: &str) -> Vec<String> {
+pub(super) fn segments(pointer: &str) -> Vec<String> {
     let pieces = pointer.split('/').skip(1);
     pieces
         .map(|piece| piece.replace("~1", "/").replace("~0", "~"))
         .collect()
 }
 
-fn parse(bytes: &[u8], store: &dyn SchemaStore) -> Result<(Json, Documents), String> {
-    let mut schema: Json =
-        serde_json::from_slice(bytes).map_err(|error| format!("values.schema.json is not JSON: {error}"))?;
+fn read(source: &Source) -> serde_json::Result<Json> {
+    let mut schema: Json = serde_json::from_slice(&source.bytes(0..source.text().len()))?;
     name_draft(&mut schema);
-    let documents = Documents::collect(&schema, store, &name_draft)?;
+    Ok(schema)
+}
+
+fn parse(source: &Source, store: &dyn SchemaStore) -> Result<(Json, Documents), SchemaMistake> {
+    let schema = read(source).map_err(|error| not_json(source, &error))?;
+    let documents = Documents::collect(&schema, store, &name_draft).map_err(SchemaMistake::of_all)?;
     let bundle = documents.bundle(&schema);
     let whole = bundle.as_ref().unwrap_or(&schema);
     if refers_to_itself(whole) {
-        return Err("values.schema.json: a `$ref` leads back to itself without end".to_owned());
+        let message = "values.schema.json: a `$ref` leads back to itself without end";
+        return Err(SchemaMistake::of_all(message.to_owned()));
     }
     if looked_into(whole) > MAX_LOOKED_INTO {
-        return Err(format!(
+        return Err(SchemaMistake::of_all(format!(
             "values.schema.json: `unevaluatedProperties` or `unevaluatedItems` take more than {MAX_LOOKED_INTO} steps"
-        ));
+        )));
     }
     Ok((schema, documents))
+}
+
+/// In older drafts the URL of a schema may have a fragment, which Helm does without.
+fn drop_fragment(schema: &mut Json) {
+    let draft = schema.get("$schema").and_then(Json::as_str).unwrap_or_default();
+    let name = if draft.contains("/draft-04/") { "id" } else { "$id" };
+    if draft.contains("/draft-0")
+        && let Some(Json::String(id)) = schema.get_mut(name)
+        && let Some(at) = id.find('#').filter(|at| *at > 0)
+    {
+        id.truncate(at);
+    }
 }
 
 /// Helm takes a draft's URL with and without `#`, by http and https, and one that means the
 /// latest draft.
 fn name_draft(schema: &mut Json) {
+    drop_fragment(schema);
     let Some(name) = schema.get_mut("$schema") else {
         return;
     };
@@ -402,7 +452,7 @@ fn compile(
     schema: &Json,
     pattern_bytes: usize,
     documents: Documents,
-) -> Result<jsonschema::Validator, Box<ValidationError<'static>>> {
+) -> Result<Validator, Box<ValidationError<'static>>> {
     let steps = Steps::default();
     let keyword = PatternKeyword::new(pattern_bytes);
     let options = jsonschema::options()
@@ -430,62 +480,6 @@ fn compile(
         .with_format("idn-email", |_: &str| true)
         .with_format("idn-hostname", |_: &str| true);
     options.build(schema).map_err(Box::new)
-}
-
-fn refusal(error: &ValidationError<'_>, patterns: &Patterns) -> String {
-    let text = error.to_string();
-    if let Kind::Format { format } = error.kind()
-        && format == "regex"
-    {
-        // Only their size is left to be wrong.
-        let pattern = error.instance().as_str().unwrap_or_default();
-        return format!(
-            "values.schema.json is not a schema: {} is too large: the patterns of a schema may take {MAX_PATTERN_BYTES} \
-             bytes",
-            quoted(patterns.original(pattern))
-        );
-    }
-    match error.kind() {
-        Kind::Referencing(error) => unresolved(error),
-        Kind::Custom { message, .. } => format!("values.schema.json is not a schema: {message}"),
-        _ => format!(
-            "values.schema.json is not a schema: at '{}': {text}",
-            error.instance_path()
-        ),
-    }
-}
-
-/// A reference that leads nowhere: what it names, and what to do.
-fn unresolved(error: &ReferencingError) -> String {
-    let reason = match error {
-        ReferencingError::Unretrievable { uri, source } => {
-            format!("it refers to {uri}, and {source}")
-        }
-        ReferencingError::PointerToNowhere { pointer } => {
-            format!("a `$ref` points to {pointer}, which does not exist in the schema it refers to")
-        }
-        ReferencingError::NoSuchAnchor { anchor } => {
-            format!("a `$ref` points to the anchor {anchor:?}, which no `$anchor` or `$id` defines")
-        }
-        ReferencingError::InvalidAnchor { anchor } => {
-            format!("a `$ref` points to {anchor:?}, which can't be the name of an anchor")
-        }
-        ReferencingError::InvalidPercentEncoding { pointer, .. } => {
-            format!("a `$ref` points to {pointer}, whose `%` sequences are not UTF-8")
-        }
-        ReferencingError::InvalidArrayIndex { pointer, index, .. } => {
-            format!("a `$ref` points to {pointer}, where {index:?} is not an index of a list")
-        }
-        ReferencingError::UnknownSpecification { specification } => format!(
-            "its `$schema` is {specification}, which is not a known draft (4, 6, 7, 2019-09 and 2020-12 are): name one of \
-             these, or put that schema in a folder for --schema-location"
-        ),
-        ReferencingError::CircularMetaschema { uri } => {
-            format!("its `$schema` {uri} leads back to itself")
-        }
-        ReferencingError::InvalidUri(error) => format!("a `$ref`, `$id` or `$schema` is not a URI: {error}"),
-    };
-    format!("values.schema.json can't be used: {reason}")
 }
 
 /// What was read before; nothing else is found.

@@ -54,7 +54,8 @@ const NAMED: &[&str] = &[
 ];
 /// Keywords that go on when a schema of theirs fails.
 const BRANCHES: &[&str] = &["anyOf", "if", "not", "oneOf"];
-const REFERENCES: &[&str] = &["$dynamicRef", "$recursiveRef", "$ref"];
+/// Keywords that name a schema elsewhere.
+pub(super) const REFERENCES: &[&str] = &["$dynamicRef", "$recursiveRef", "$ref"];
 
 /// What unwinds when there are too many steps.
 pub(super) struct TooManySteps;

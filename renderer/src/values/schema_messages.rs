@@ -39,17 +39,13 @@ pub(super) fn words(error: &ValidationError<'_>, values: &Json) -> (String, Vec<
             format!("'oneOf' failed, subschemas {} matched", valid.join(", "))
         }
         Kind::Not { .. } => "'not' failed".to_owned(),
-        // So the library names additional properties where a schema has no others.
-        Kind::FalseSchema
-            if error.schema_path().as_str().ends_with("/additionalProperties")
-                && let Some(Json::Object(object)) = values.pointer(error.instance_path().as_str()) =>
-        {
-            let names: Vec<String> = object.keys().cloned().collect();
-            format!("additional properties {} not allowed", list(&names))
-        }
-        Kind::FalseSchema => "false schema".to_owned(),
-        Kind::AdditionalProperties { unexpected } => {
-            format!("additional properties {} not allowed", list(unexpected))
+        Kind::FalseSchema | Kind::AdditionalProperties { .. } => {
+            let names = additional(error, values);
+            if names.is_empty() {
+                "false schema".to_owned()
+            } else {
+                format!("additional properties {} not allowed", list(&names))
+            }
         }
         Kind::AdditionalItems { limit } => {
             let extra = instance.as_array().map_or(0, Vec::len).saturating_sub(*limit);
@@ -71,6 +67,20 @@ pub(super) fn words(error: &ValidationError<'_>, values: &Json) -> (String, Vec<
         other => bounds(other, instance).unwrap_or_else(|| error.to_string()),
     };
     (text, causes)
+}
+
+/// The properties that a map may not have.
+pub(super) fn additional(error: &ValidationError<'_>, values: &Json) -> Vec<String> {
+    match error.kind() {
+        Kind::AdditionalProperties { unexpected } => unexpected.clone(),
+        // So the library names additional properties where a schema has no others.
+        Kind::FalseSchema if error.schema_path().as_str().ends_with("/additionalProperties") => {
+            let map = values.pointer(error.instance_path().as_str());
+            let map = map.and_then(Json::as_object);
+            map.into_iter().flat_map(|map| map.keys().cloned()).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// The limits of sizes and numbers: what there is, and what may be.

@@ -35,8 +35,8 @@ pub(super) struct Patterns {
     /// Keys as the validator reads them.
     written: BTreeMap<String, String>,
     taken: BTreeSet<String>,
-    /// The first that is not an expression of Go's, and why.
-    refused: Option<(String, String)>,
+    /// Those that are not expressions of Go's, and why.
+    refused: BTreeMap<String, String>,
 }
 
 impl Patterns {
@@ -44,13 +44,9 @@ impl Patterns {
         self.all.len()
     }
 
-    /// What is wrong with them.
-    pub(super) fn refusal(&self) -> Option<String> {
-        let (pattern, reason) = self.refused.as_ref()?;
-        Some(format!(
-            "{} is not a regular expression: {reason}",
-            quoted(pattern)
-        ))
+    /// Those that are not expressions of Go's, and why.
+    pub(super) fn refused(&self) -> &BTreeMap<String, String> {
+        &self.refused
     }
 
     /// The key as the schema has it.
@@ -116,7 +112,7 @@ impl Patterns {
             Err(error) => {
                 let reason = error.to_string();
                 let reason = reason.lines().last().unwrap_or_default().to_owned();
-                self.refused.get_or_insert_with(|| (key.to_owned(), reason));
+                self.refused.insert(key.to_owned(), reason);
                 None
             }
         }
@@ -127,7 +123,7 @@ impl Patterns {
         match re2::written(pattern) {
             Ok(written) => Some(written),
             Err(reason) => {
-                self.refused.get_or_insert_with(|| (pattern.to_owned(), reason));
+                self.refused.insert(pattern.to_owned(), reason);
                 None
             }
         }

@@ -12,9 +12,10 @@ const CASES: &str = include_str!("../../../testdata/values/schema.json");
 
 fn check(schema: &str, values: &str) -> Vec<String> {
     let values = load(&Source::new("values.yaml", values)).expect("values");
+    let schema = Source::new("values.schema.json", schema);
     let level = Level {
         chart: "c",
-        schema: Some(schema.as_bytes()),
+        schema: Some(&schema),
         children: Vec::new(),
     };
     match validate(&level, &values, &|_| None) {
@@ -59,10 +60,10 @@ fn each_case_ends_as_in_helm_and_in_its_words() {
 #[test]
 fn subcharts_are_checked_with_their_own_part() {
     let values = load(&Source::new("v", "sub: {k: x}\nodd: 1\n")).expect("values");
-    let schema: &[u8] = br#"{"properties":{"k":{"type":"integer"}}}"#;
+    let schema = Source::new("s", r#"{"properties":{"k":{"type":"integer"}}}"#);
     let child = |chart| Level {
         chart,
-        schema: Some(schema),
+        schema: Some(&schema),
         children: Vec::new(),
     };
     let level = Level {
@@ -225,4 +226,89 @@ fn a_reference_that_leads_nowhere_is_explained() {
             "{schema}\n{found:?}"
         );
     }
+}
+
+/// Of a schema's own mistakes only the first was listed, without a line.
+#[test]
+fn each_mistake_of_a_schema_has_its_place_in_it() {
+    let found = |schema: &str| {
+        let values = load(&Source::new("v", "a: 1")).expect("values");
+        let schema = Source::new("s", schema);
+        let level = Level {
+            chart: "c",
+            schema: Some(&schema),
+            children: Vec::new(),
+        };
+        let problem = crate::diag::Diagnostics::from(validate(&level, &values, &|_| None).unwrap_err());
+        let lines = problem.iter().skip(1).map(ToString::to_string);
+        lines
+            .map(|line| line.replace("c: values.schema.json ", ""))
+            .collect::<Vec<_>>()
+    };
+    let draft_7 = r#""$schema":"http://json-schema.org/draft-07/schema#""#;
+    let cases = [
+        (
+            "{\"type\":\"objekt\",\n\"properties\":{\n\"a\":{\"minLength\":\"x\"},\n\"b\":{\"required\":[1]}}}".to_owned(),
+            vec![
+                "s:3:18: is not a schema: at '/properties/a/minLength': got string, want integer",
+                "s:4:18: is not a schema: at '/properties/b/required/0': got number, want string",
+                "s:1:9: is not a schema: at '/type': 'anyOf' failed",
+            ],
+        ),
+        (
+            format!("{{{draft_7},\n\"pattern\":\"a(\",\n\"patternProperties\":{{\"(?i)x\":{{\"minItems\":-1}},\"[\":{{}}}}}}"),
+            vec![
+                "s:3:42: is not a schema: at '/patternProperties/(?i)x/minItems': minimum: got -1, want 0",
+                "s:3:46: is not a schema: '[' is not a regular expression: error parsing regexp: missing closing ]: `[`",
+                "s:2:11: is not a schema: 'a(' is not a regular expression: error parsing regexp: missing closing ): `a(`",
+            ],
+        ),
+        (
+            "{\"type\":\n \"object\",}".to_owned(),
+            vec!["s:2:11: is not JSON: trailing comma"],
+        ),
+        ("{".to_owned(), vec!["s:1:1: is not JSON: EOF while parsing an object"]),
+        (
+            "{\"allOf\":[true],\n\"properties\":{\"a\":{\"$ref\":\"#/x%20y\"}}}".to_owned(),
+            vec![
+                "s:2:27: can't be used: a `$ref` points to /x%20y, which does not exist in the schema it refers to",
+            ],
+        ),
+        (
+            "{\"properties\":{\"a\":\n{\"$ref\":\"x/other.json#/a\"}}}".to_owned(),
+            vec![
+                "s:2:9: can't be used: it refers to file:///x/other.json, and files are not read for a schema: put what \
+                 is referred to into its `$defs`",
+            ],
+        ),
+    ];
+    for (schema, expected) in cases {
+        let lines = found(&schema);
+        assert_eq!(lines, expected, "{schema}");
+    }
+}
+
+#[test]
+fn what_is_too_much_is_shown_and_not_what_it_is_in() {
+    let values = Source::new("v", "a: {b: 1}\nc: 2\n");
+    let schema = Source::new(
+        "s",
+        r#"{"properties":{"a":{"additionalProperties":false}},"additionalProperties":false}"#,
+    );
+    let level = Level {
+        chart: "c",
+        schema: Some(&schema),
+        children: Vec::new(),
+    };
+    let origins = super::ValueOrigins::default();
+    let search = origins.search();
+    let locate = |path: &[String]| search.find(path, &[(0, &values)]);
+    let problem = validate(&level, &load(&values).expect("values"), &locate).unwrap_err();
+    let problem = crate::diag::Diagnostics::from(problem);
+    let lines: Vec<String> = problem.iter().skip(1).map(ToString::to_string).collect();
+    let expected = [
+        "v:1:8: c: at '/a': additional properties 'b' not allowed",
+        "v:2:4: c: at '': additional properties 'c' not allowed",
+    ];
+    assert_eq!(lines, expected);
 }

@@ -82,15 +82,24 @@ type Document = (usize, Node);
 
 impl OriginSearch<'_> {
     /// Where the value at a path of keys and indices was set last, or else the nearest above it.
+    /// Of all values of a chart it is the first in its values.yaml.
     /// Of a flag only the path is shown, for its text may hold secrets.
     pub fn find(&self, path: &[String], defaults: &[Defaults<'_>]) -> Option<Location> {
-        (1..=path.len()).rev().find_map(|length| {
+        let set = (1..=path.len()).rev().find_map(|length| {
             let path = path.get(..length)?;
             let given = self.given.iter().rev().find_map(|given| self.place(given, path));
             given.or_else(|| {
                 let mut charts = defaults.iter().rev();
                 charts.find_map(|(skip, source)| self.in_file(source, path.get(*skip..)?))
             })
+        });
+        set.or_else(|| {
+            let (_, source) = defaults.iter().find(|(skip, _)| *skip == path.len())?;
+            let documents = self.documents(source);
+            let (start, root) = documents.first()?;
+            let key = root.entries().first()?.key_span;
+            let span = Span::new(key.start as usize + start, key.end as usize + start);
+            Some(Location::new(source, span))
         })
     }
 
@@ -108,19 +117,22 @@ impl OriginSearch<'_> {
         }
     }
 
+    fn documents(&self, source: &Arc<Source>) -> Rc<[Document]> {
+        let key = Arc::as_ptr(source).addr();
+        let known = self.read.borrow().get(&key).map(Rc::clone);
+        known.unwrap_or_else(|| {
+            let read = read(source);
+            self.read.borrow_mut().insert(key, Rc::clone(&read));
+            read
+        })
+    }
+
     /// The last document that sets the value counts.
     fn in_file(&self, source: &Arc<Source>, path: &[String]) -> Option<Location> {
         if path.is_empty() {
             return None;
         }
-        let key = Arc::as_ptr(source).addr();
-        let known = self.read.borrow().get(&key).map(Rc::clone);
-        let documents = known.unwrap_or_else(|| {
-            let read = read(source);
-            self.read.borrow_mut().insert(key, Rc::clone(&read));
-            read
-        });
-        documents.iter().rev().find_map(|(start, root)| {
+        self.documents(source).iter().rev().find_map(|(start, root)| {
             let span = in_node(root, path)?;
             let span = Span::new(span.start as usize + start, span.end as usize + start);
             Some(Location::new(source, first_line(source, span)))
@@ -173,6 +185,15 @@ fn leads_to_a_value(map: &Map, path: &[String]) -> bool {
         };
     }
     value.is_some()
+}
+
+/// The place of what a JSON pointer leads to.
+pub(super) fn span_of(root: &Node, pointer: &str) -> Option<Span> {
+    let path: Vec<String> = super::schema::segments(pointer);
+    match path.as_slice() {
+        [] => None,
+        path => in_node(root, path),
+    }
 }
 
 /// A value's place; of a map or a list that of its key, which says more than all that is in it.
@@ -247,6 +268,7 @@ mod tests {
             ("own.deep.more", "values.yaml:1:13 true"),
             ("own.missing", "values.yaml:1:1 own"),
             ("none.at.all", "nowhere"),
+            ("other", "charts/sub/values.yaml:1:1 port"),
         ];
         for (path, expected) in table {
             assert_eq!(found(&places, path, &defaults), expected, "{path}");

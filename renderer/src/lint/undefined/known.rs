@@ -32,7 +32,7 @@ impl<'v> Known<'v> {
             }
         }
         if let Some(schema) = &chart.schema
-            && let Ok(schema) = serde_json::from_slice(schema)
+            && let Ok(schema) = serde_json::from_str(schema.text())
         {
             properties(&schema, 0, &mut named);
         }
