@@ -19,7 +19,7 @@ const NODES_OF_A_KEY: usize = 3;
 const NODES_OF_A_DASH: usize = 2;
 /// Deeper ones may nest deeper than the reader takes.
 const MAX_DEPTH: usize = 64;
-/// Longer keys are left to the reader: a simple key has at most 1024 bytes.
+/// Longer keys are left to the reader: a simple key has at most 1024 characters.
 const MAX_KEY: usize = 256;
 
 /// An entry of the map that a document is.

@@ -2,7 +2,7 @@
 //!
 //! What makes YAML hard to cut is the simple key: that `a` in `a: 1` is a key shows only
 //! at the `:`. So a token that may be a key is remembered, and no token is handed out as
-//! long as a key may have to be put before it. Such a wait ends after 1024 bytes or at
+//! long as a key may have to be put before it. Such a wait ends after 1024 characters or at
 //! the end of the line, which bounds the queue.
 
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ use super::error::{Named, Result, TEMPLATE_HINT, Tab, YamlError, YamlErrorKind};
 use super::raw::ReadContext;
 use solar_diagnostics::source::Span;
 
-/// A simple key and its `:` lie within this many bytes.
+/// A simple key and its `:` lie within this many characters of a line.
 const SIMPLE_KEY: usize = 1024;
 
 #[derive(Debug)]
@@ -144,7 +144,7 @@ impl<'a> Scanner<'a> {
         let Some(key) = self.keys.get_mut(index) else {
             return Ok(false);
         };
-        if key.possible && (key.mark.line < at.line || key.mark.offset + SIMPLE_KEY < at.offset) {
+        if key.possible && (key.mark.line < at.line || key.mark.column + SIMPLE_KEY < at.column) {
             key.possible = false;
             if key.required {
                 let start = key.mark.offset;

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use crate::value::{Map, Value};
 
-pub use parse::{MAX_CONFIG_BYTES, MAX_CONFIG_DEPTH, MAX_CONFIG_NODES, parse};
+pub use parse::{MAX_CONFIG_BYTES, MAX_CONFIG_DEPTH, MAX_CONFIG_NODES, MAX_USERDATA_KEY, parse};
 pub use verify::{MAX_PUBLIC_KEY, MAX_VERIFICATION_KEYS};
 
 /// A checked config.

@@ -77,7 +77,7 @@ pub(super) fn chart_version(text: &str) -> Result<(), String> {
     ))
 }
 
-/// `host/path` without white space; the registry's grammar is left to the registry.
+/// `host/path`, or `path` alone, with or without `oci://`.
 pub(super) fn repository(text: &str) -> Result<(), String> {
     if text
         .chars()
@@ -89,7 +89,49 @@ pub(super) fn repository(text: &str) -> Result<(), String> {
     if rest.is_empty() || rest.contains("://") {
         return Err(format!("{text:?} is not a repository: expected `host/path`"));
     }
-    Ok(())
+    if let Some((repository, digest)) = rest.split_once('@') {
+        return Err(format!(
+            "{text:?} has a digest: expected `{repository}`, and `@{digest}` as the tag"
+        ));
+    }
+    let (before, last) = rest.rsplit_once('/').unwrap_or(("", rest));
+    if let Some((name, tag)) = last.split_once(':') {
+        let before = if before.is_empty() {
+            String::new()
+        } else {
+            format!("{before}/")
+        };
+        return Err(format!(
+            "{text:?} has a tag: expected `{before}{name}`, and `{tag}` as the tag"
+        ));
+    }
+    // The host says nothing here, and is one.
+    let whole = if rest.contains('/') {
+        rest.to_owned()
+    } else {
+        format!("host/{rest}")
+    };
+    let error = match whole.parse::<Repository>() {
+        Ok(_) => return Ok(()),
+        Err(error) => error,
+    };
+    let (host, path) = whole.split_once('/').unwrap_or_default();
+    let lower = path.to_ascii_lowercase();
+    if lower != path && format!("{host}/{lower}").parse::<Repository>().is_ok() {
+        return Err(format!(
+            "{text:?} has upper-case letters, which registries refuse"
+        ));
+    }
+    Err(error.to_string())
+}
+
+/// As [`repository`], where Flux pulls from.
+pub(super) fn pulled_repository(text: &str) -> Result<(), String> {
+    repository(text)?;
+    if text.strip_prefix("oci://").unwrap_or(text).contains('/') {
+        return Ok(());
+    }
+    Err(format!("{text:?} names no registry: expected `host/path`"))
 }
 
 /// A registry tag, or `@` and a digest.
@@ -146,6 +188,44 @@ mod tests {
             &"x".repeat(254),
         ] {
             assert!(object_name(bad).is_err(), "{bad}");
+        }
+    }
+
+    /// Once only a registry, or Flux, refused them.
+    #[test]
+    fn a_repository_is_one_that_registries_take() {
+        for good in ["h/p", "oci://h/p", "h:5000/a/b__c", "[::1]:5000/a", "H.example/p"] {
+            assert_eq!(pulled_repository(good), Ok(()), "{good}");
+        }
+        assert_eq!(repository("nginx"), Ok(()));
+        for (bad, reason) in [
+            (
+                "h/p:1.2",
+                "\"h/p:1.2\" has a tag: expected `h/p`, and `1.2` as the tag",
+            ),
+            (
+                "nginx:1",
+                "\"nginx:1\" has a tag: expected `nginx`, and `1` as the tag",
+            ),
+            (
+                "h:5000/p@sha256:1",
+                "\"h:5000/p@sha256:1\" has a digest: expected `h:5000/p`, and `@sha256:1` as the tag",
+            ),
+            (
+                "h/Shop",
+                "\"h/Shop\" has upper-case letters, which registries refuse",
+            ),
+            ("nginx", "\"nginx\" names no registry: expected `host/path`"),
+            (
+                "oci://nginx",
+                "\"oci://nginx\" names no registry: expected `host/path`",
+            ),
+            ("h//p", "\"/p\" is not a repository path"),
+            ("h/", "\"\" is not a repository path"),
+            ("-/p", "\"-\" is not a registry host"),
+        ] {
+            let found = pulled_repository(bad).unwrap_err();
+            assert!(found.starts_with(reason), "{bad}: {found}");
         }
     }
 

@@ -9,8 +9,8 @@ use super::{
 use crate::decode::{Decoder, ObjectNode};
 use crate::diag::{Class, Diagnostic, Result, did_you_mean};
 use crate::source::{Location, Source, Span};
-use crate::value::{Map, Number, Value};
-use crate::yaml::{self, Document, DuplicateKey, Kind, Node};
+use crate::value::{Map, Number, Value, write_json_string};
+use crate::yaml::{self, Document, DuplicateKey, Entry, Kind, Node};
 
 /// The largest config, in bytes: a Secret in Kubernetes holds 1 MiB, a laptop's file may be a little larger.
 pub const MAX_CONFIG_BYTES: usize = 8 * 1024 * 1024;
@@ -19,6 +19,9 @@ pub const MAX_CONFIG_BYTES: usize = 8 * 1024 * 1024;
 pub const MAX_CONFIG_DEPTH: usize = 100;
 /// How many nodes a config may have once its anchors are expanded.
 pub const MAX_CONFIG_NODES: usize = 200_000;
+
+/// The longest key of a bootstrap's userdata, in characters of its JSON text: Helm reads no longer one in a flow map.
+pub const MAX_USERDATA_KEY: usize = 1024;
 
 const TYPES: [&str; 3] = ["release", "bootstrap", "blueprint"];
 
@@ -168,7 +171,13 @@ fn resources(decoder: &mut Decoder, input: &ObjectNode<'_>) -> Option<BTreeMap<S
         "pullSecretName",
         "verify",
     ];
-    each_resource(decoder, &block, &known, names::release_tag, |_| Ok(()))
+    let rules = ResourceRules {
+        key: |_| Ok(()),
+        // Of an image a registry may be implied; see `entrypoint`.
+        repository: names::repository,
+        tag: names::release_tag,
+    };
+    each_resource(decoder, &block, &known, rules)
 }
 
 fn entrypoint(
@@ -193,10 +202,23 @@ fn entrypoint(
         });
         return None;
     }
+    pulled(decoder, input, &resource_name);
     Some(Entrypoint {
         resource_name,
         kind: kind?,
     })
+}
+
+/// The entrypoint's chart is what Flux pulls.
+fn pulled(decoder: &mut Decoder, input: &ObjectNode<'_>, resource_name: &str) -> Option<()> {
+    let resource = input.get("resources")?.get(resource_name)?;
+    let node = resource.get("repository")?;
+    let text = node.as_str()?;
+    if names::repository(text).is_ok() {
+        let path = format!("{}.{resource_name}.repository", input.field("resources"));
+        checked(decoder, node, &path, text.to_owned(), names::pulled_repository)?;
+    }
+    Some(())
 }
 
 fn entrypoint_type(decoder: &mut Decoder, block: &ObjectNode<'_>) -> Option<String> {
@@ -219,13 +241,16 @@ fn bootstrap(decoder: &mut Decoder, block: &ObjectNode<'_>) -> Option<BootstrapC
     let input = block.required_object(decoder, "input")?;
     input.only(decoder, &["releases", "userdata", "verificationKeys"]);
     let known = ["repository", "insecure", "tag", "pullSecretName", "verify"];
+    let rules = ResourceRules {
+        key: names::object_name,
+        repository: names::pulled_repository,
+        tag: names::version_range,
+    };
     let releases = match input.get("releases") {
         None => Some(BTreeMap::new()),
         Some(node) => {
             let block = decoder.object(node, input.field("releases"));
-            block.and_then(|block| {
-                each_resource(decoder, &block, &known, names::version_range, names::object_name)
-            })
+            block.and_then(|block| each_resource(decoder, &block, &known, rules))
         }
     };
     let userdata = data_map(decoder, &input, "userdata", Precision::Float64);
@@ -282,12 +307,19 @@ fn chart_info(decoder: &mut Decoder, block: &ObjectNode<'_>) -> Option<ChartInfo
 
 type Rule = fn(&str) -> std::result::Result<(), String>;
 
+/// What holds for the names, repositories and tags of resources.
+#[derive(Clone, Copy)]
+struct ResourceRules {
+    key: Rule,
+    repository: Rule,
+    tag: Rule,
+}
+
 fn each_resource(
     decoder: &mut Decoder,
     block: &ObjectNode<'_>,
     known: &[&str],
-    tag_rule: Rule,
-    key_rule: Rule,
+    rules: ResourceRules,
 ) -> Option<BTreeMap<String, Resource>> {
     let Kind::Map(entries) = &block.node.kind else {
         return None;
@@ -296,7 +328,7 @@ fn each_resource(
     let mut complete = true;
     for entry in entries {
         let path = block.field(decoder.written(entry));
-        if let Err(reason) = key_rule(&entry.key) {
+        if let Err(reason) = (rules.key)(&entry.key) {
             decoder.report(
                 entry.key_span,
                 format!("the name `{}` {reason}", entry.key),
@@ -313,7 +345,7 @@ fn each_resource(
             }
             _ => decoder
                 .object(&entry.value, path)
-                .and_then(|object| resource(decoder, &object, known, tag_rule)),
+                .and_then(|object| resource(decoder, &object, known, rules)),
         };
         complete &= resource.is_some();
         found.extend(resource.map(|resource| (entry.key.clone(), resource)));
@@ -325,13 +357,13 @@ fn resource(
     decoder: &mut Decoder,
     block: &ObjectNode<'_>,
     known: &[&str],
-    tag_rule: Rule,
+    rules: ResourceRules,
 ) -> Option<Resource> {
     block.only(decoder, known);
-    let repository = required_name(decoder, block, "repository", names::repository)
+    let repository = required_name(decoder, block, "repository", rules.repository)
         // SolAr's older files carry the scheme, which the chart adds again.
         .map(|text| text.strip_prefix("oci://").map_or(text.clone(), str::to_owned));
-    let tag = required_name(decoder, block, "tag", tag_rule);
+    let tag = required_name(decoder, block, "tag", rules.tag);
     let insecure = match block.get("insecure") {
         None => Some(false),
         Some(node) => decoder.boolean(node, &block.field("insecure")),
@@ -406,7 +438,7 @@ pub(super) fn checked(
 enum Precision {
     /// Text: an int64 keeps its digits.
     Text,
-    /// Helm's `.Values`, where every number is a float64.
+    /// Helm's `.Values`, where every number is a float64, and a line of JSON.
     Float64,
 }
 
@@ -443,6 +475,7 @@ fn data(decoder: &mut Decoder, node: &Node, path: &str, precision: Precision) ->
             let mut map = Map::default();
             for entry in entries {
                 let path = format!("{path}.{}", decoder.written(entry));
+                complete &= precision == Precision::Text || fits_a_flow_map(decoder, entry);
                 let value = data(decoder, &entry.value, &path, precision);
                 complete &= value.is_some();
                 if let Some(value) = value {
@@ -452,6 +485,33 @@ fn data(decoder: &mut Decoder, node: &Node, path: &str, precision: Precision) ->
             return complete.then_some(Value::Map(map));
         }
     })
+}
+
+/// The bootstrap chart writes userdata as one line of JSON, which Helm reads as YAML.
+fn fits_a_flow_map(decoder: &mut Decoder, entry: &Entry) -> bool {
+    let mut json = String::new();
+    write_json_string(&entry.key, &mut json);
+    // The chart's template escapes these, too.
+    let is_escaped = |character: char| {
+        matches!(
+            character,
+            '\u{7f}'..='\u{9f}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+        )
+    };
+    let length = json
+        .chars()
+        .map(|one| if is_escaped(one) { 6 } else { 1 })
+        .sum::<usize>();
+    if length <= MAX_USERDATA_KEY {
+        return true;
+    }
+    let message = format!(
+        "a key of userdata has {length} characters as JSON, and Helm reads at most {MAX_USERDATA_KEY}"
+    );
+    decoder.report(entry.key_span, message, |one| {
+        one.hint("put the text into a value")
+    });
+    false
 }
 
 fn data_number(

@@ -88,7 +88,7 @@ fn remove_outdated(
         if !is_file || taken.contains(&name) {
             continue;
         }
-        let Ok(found) = archive::inspect(&path) else {
+        let Ok(found) = archive::inspect_subchart(&path) else {
             continue;
         };
         let found = found.metadata;

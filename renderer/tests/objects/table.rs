@@ -1,6 +1,8 @@
 //! Configs by hand: the corners that the design names.
 
-use solar_render::value::Value;
+use solar_render::config::{self, MAX_USERDATA_KEY};
+use solar_render::source::Source;
+use solar_render::value::{Value, write_json_string};
 
 use crate::expected::{self, Release, Resource};
 use crate::generate::TRAPS;
@@ -230,6 +232,49 @@ bootstrap:
         .try_into()
         .unwrap();
     assert_eq!(userdata(overridden), expected);
+}
+
+/// Helm could not read the chart: of a longer key, YAML takes no value.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn keys_of_userdata_are_as_long_as_helm_reads_them() {
+    let config = |key: &str| {
+        let mut json = String::new();
+        write_json_string(key, &mut json);
+        let json = json.replace('\u{7f}', "\\u007f").replace('\u{feff}', "\\ufeff");
+        format!(
+            "type: bootstrap
+bootstrap:
+  chart: {{name: c, version: 1.0.0}}
+  input:
+    releases: {{a: {{repository: h/p, tag: 1.0.0}}}}
+    userdata: {{a: [{{? {json} : 1}}]}}
+"
+        )
+    };
+    // What one character takes in JSON.
+    for (character, width) in [
+        ('k', 1),
+        ('é', 1),
+        ('"', 2),
+        ('<', 6),
+        ('\u{7f}', 6),
+        ('\u{feff}', 6),
+    ] {
+        let most = (MAX_USERDATA_KEY - 2) / width;
+        let longest = character.to_string().repeat(most);
+        let objects = through_helm(&config(&longest), "rel", &[]);
+        assert!(
+            format!("{objects:?}").contains(&format!("{longest:?}: ")),
+            "{character:?}"
+        );
+        let longer = Source::new("config.yaml", config(&format!("{longest}{}", "k".repeat(width))));
+        let problem = config::parse(&longer).unwrap_err().to_string();
+        assert!(
+            problem.starts_with("config.yaml:6:23: a key of userdata has 10"),
+            "{problem}"
+        );
+    }
 }
 
 /// Recorded from a real API server: see the folder's README.

@@ -71,3 +71,18 @@ fn the_first_document_counts_and_all_can_be_had() {
             .is_empty()
     );
 }
+
+/// Go counts characters; bytes were counted here.
+#[test]
+fn a_key_has_at_most_1024_characters() {
+    let limits = yaml::Limits::default();
+    for character in ["k", "é", "日", "😀"] {
+        for (letters, is_read) in [(1022, true), (1023, false)] {
+            let text = format!("{{\"{}\": 1}}", character.repeat(letters));
+            // JSON is read by another reader.
+            let text = format!("a: {text}\n");
+            let read = yaml::parse(&Source::new("t", text), Class::Values, &limits);
+            assert_eq!(read.is_ok(), is_read, "{character} {letters}");
+        }
+    }
+}
