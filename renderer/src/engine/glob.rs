@@ -1,6 +1,8 @@
 //! Patterns of `.Files.Glob`, as github.com/gobwas/glob reads them with `/` as separator.
 //!
-//! `*` and `?` stop at a slash, `**` does not; `[abc]`, `[a-z]`, `[!abc]`, `{a,b}`, `\x`.
+//! `*` and `?` stop at a slash, `**` does not; `[abc]`, `[a-z]`, `[!abc]`, `{a,b}`, `\x`. A backslash at the end is
+//! ignored. Where a pattern has a fixed length, gobwas cuts characters beyond ASCII at the ends of its pieces:
+//! `?.txt` does not match `é.txt`.
 
 /// How many steps one match may take: nested `*` and `{}` can try very many ways.
 const MAX_MATCH_STEPS: usize = 1_000_000;
@@ -42,11 +44,79 @@ impl Glob {
     }
 
     pub(super) fn matches(&self, name: &str) -> bool {
+        if !name.is_ascii()
+            && let Some(row) = row(&self.0)
+        {
+            return matches_row(&row, name);
+        }
         let name: Vec<char> = name.chars().collect();
         let parts: Vec<&GlobPart> = self.0.iter().collect();
         let mut steps = 0;
         matches(&parts, &name, &mut steps)
     }
+}
+
+/// A pattern of a fixed length, in the pieces that gobwas makes of it: `None` for others, and for a single piece.
+fn row(parts: &[GlobPart]) -> Option<Vec<Vec<&GlobPart>>> {
+    let mut pieces: Vec<Vec<&GlobPart>> = Vec::new();
+    for part in parts {
+        match (part, pieces.last_mut()) {
+            (GlobPart::Char(_), Some(text)) if matches!(text.last(), Some(GlobPart::Char(_))) => {
+                text.push(part)
+            }
+            (GlobPart::Char(_) | GlobPart::One | GlobPart::Set { .. }, _) => pieces.push(vec![part]),
+            _ => return None,
+        }
+    }
+    (pieces.len() > 1).then_some(pieces)
+}
+
+/// As gobwas does: of the last character of a piece only the first byte counts.
+fn matches_row(pieces: &[Vec<&GlobPart>], name: &str) -> bool {
+    let length: usize = pieces.iter().map(Vec::len).sum();
+    if name.chars().count() != length {
+        return false;
+    }
+    let mut rest = name.as_bytes();
+    pieces.iter().all(|piece| {
+        let Some((last, before)) = piece.split_last() else {
+            return true;
+        };
+        let found: Vec<(char, usize)> = go_runes(rest).take(before.len()).collect();
+        let start: usize = found.iter().map(|(_, width)| width).sum();
+        let Some(first_byte) = rest.get(start).copied() else {
+            return false;
+        };
+        rest = rest.get(start + 1..).unwrap_or_default();
+        let first_byte = if first_byte.is_ascii() {
+            char::from(first_byte)
+        } else {
+            char::REPLACEMENT_CHARACTER
+        };
+        let fits = |part: &GlobPart, found: char| match part {
+            // Texts are compared by their bytes.
+            GlobPart::Char(wanted) => found == *wanted && found != char::REPLACEMENT_CHARACTER,
+            GlobPart::One => found != '/',
+            GlobPart::Set { negated, ranges } => {
+                ranges.iter().any(|(from, to)| (*from..=*to).contains(&found)) != *negated
+            }
+            _ => false,
+        };
+        before
+            .iter()
+            .zip(&found)
+            .all(|(part, (found, _))| fits(part, *found))
+            && fits(last, first_byte)
+    })
+}
+
+/// Characters with their widths; a byte that is none is U+FFFD.
+fn go_runes(bytes: &[u8]) -> impl Iterator<Item = (char, usize)> + '_ {
+    bytes.utf8_chunks().flat_map(|chunk| {
+        let invalid = chunk.invalid().iter().map(|_| (char::REPLACEMENT_CHARACTER, 1));
+        let valid = chunk.valid().chars().map(|found| (found, found.len_utf8()));
+        valid.chain(invalid)
+    })
 }
 
 /// Parts up to the end, or to what ends an alternative.
@@ -68,7 +138,9 @@ fn sequence(pattern: &[char], position: &mut usize, depth: usize) -> Option<Vec<
             '*' => GlobPart::Many,
             '?' => GlobPart::One,
             '\\' => {
-                let escaped = pattern.get(*position)?;
+                let Some(escaped) = pattern.get(*position) else {
+                    break;
+                };
                 *position += 1;
                 GlobPart::Char(*escaped)
             }
@@ -179,7 +251,29 @@ mod tests {
             let found: Vec<&str> = names.into_iter().filter(|name| glob.matches(name)).collect();
             assert_eq!(found, expected, "{pattern}");
         }
-        for bad in ["[a", "a\\", "[]"] {
+        let names = [
+            "a", "a.txt", "aa", "aé", "aéb", "b.txt", "bé", "é", "é.txt", "éa", "éa.txt",
+        ];
+        let cases: [(&str, &[&str]); 12] = [
+            ("?.txt", &["a.txt", "b.txt"]),
+            ("[!a].txt", &["b.txt"]),
+            ("??.txt", &[]),
+            ("é.txt", &["é.txt"]),
+            ("[é].txt", &[]),
+            ("a?b", &[]),
+            ("é?.txt", &[]),
+            ("?", &["a", "é"]),
+            ("a?", &["aa", "aé"]),
+            ("?a", &["aa"]),
+            ("?é", &[]),
+            ("a\\", &["a"]),
+        ];
+        for (pattern, expected) in cases {
+            let glob = Glob::parse(pattern).unwrap();
+            let found: Vec<&str> = names.into_iter().filter(|name| glob.matches(name)).collect();
+            assert_eq!(found, expected, "{pattern}");
+        }
+        for bad in ["[a", "[]"] {
             assert_eq!(Glob::parse(bad), None, "{bad}");
         }
     }
