@@ -13,7 +13,11 @@ fn main() {
     if std::env::var("PROFILE").as_deref() == Ok("release") {
         // Cargo runs the script again and again for the sake of a file that doesn't exist; in a worktree they are elsewhere.
         let files = ["HEAD", "logs/HEAD"].map(|file| git(&["rev-parse", "--git-path", file]));
-        for file in files.into_iter().flatten().filter(|file| Path::new(file).exists()) {
+        for file in files
+            .into_iter()
+            .flatten()
+            .filter(|file| Path::new(file).exists())
+        {
             println!("cargo::rerun-if-changed={file}");
         }
     }
