@@ -14,13 +14,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use testbed::{Auth, ClusterSetup, Image, Node, Registry, Setup, Tool, eventually, run, workspace_program};
+use testbed::{
+    Auth, ClusterSetup, Image, Node, Registry, Setup, SourceController, Tool, eventually, run,
+    workspace_program,
+};
 
+mod flux;
 mod pipeline;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -42,6 +46,7 @@ struct Bed {
     node: Node,
     registry: Registry,
     renderer: PathBuf,
+    flux: OnceLock<SourceController>,
 }
 
 /// A task to be made from a file.
@@ -98,6 +103,7 @@ impl Bed {
             node,
             registry,
             renderer,
+            flux: OnceLock::new(),
         };
         for namespace in [NAMESPACE, "broken-system", "tenant"] {
             bed.kubectl(&["create", "namespace", namespace]);
@@ -161,6 +167,12 @@ impl Bed {
                 String::from_utf8_lossy(&logs.stdout)
             );
         }
+    }
+
+    /// Starts Flux's source-controller, for the tests that need it.
+    fn flux(&self) {
+        self.flux
+            .get_or_init(|| SourceController::start(self.node.cluster()));
     }
 
     fn kubectl(&self, arguments: &[&str]) -> String {

@@ -1,173 +1,174 @@
-//! The pipeline on a node: the objects of docs/pipeline.md become charts in a registry.
+//! The pipeline on a node, as docs/pipeline.md has it: its objects become charts in a registry, which Flux installs.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use testbed::eventually;
+use serde_json::Value;
+use tempfile::TempDir;
+use testbed::{Tool, run};
 
-use super::{Bed, LIMIT, PASSWORD, ROOT, USERNAME, bed};
+use super::flux::NAMESPACE;
+use super::{Bed, PASSWORD, ROOT, USERNAME, bed};
+
+/// The page's blocks of a language, in their order, with the bed's registry and its user.
+fn blocks(language: &str, host: &str) -> Vec<String> {
+    let page = fs::read_to_string(Path::new(ROOT).join("docs/pipeline.md")).unwrap();
+    let begin = format!("```{language}\n");
+    let blocks = page.split(&begin).skip(1);
+    let blocks = blocks.map(|rest| rest.split("```").next().unwrap());
+    let replaced = |block: &str| {
+        let plain = [
+            ("hostname: registry.example.com", "  plainHTTP: true"),
+            ("ref: {semver: \">=0.0.0\"}", "  insecure: true"),
+        ];
+        let mut text = block.to_owned();
+        for (line, after) in plain {
+            text = text.replace(line, &format!("{line}\n{after}"));
+        }
+        for tag in ["tag: 1.4.2}", "tag: 2.0.1}"] {
+            text = text.replace(tag, &format!("{}, insecure: true}}", tag.trim_end_matches('}')));
+        }
+        text.replace("registry.example.com", host)
+    };
+    blocks.map(replaced).collect()
+}
+
+/// A shell as the page's reader has it: in a folder with the page's files, with kubectl.
+struct Shell {
+    folder: TempDir,
+    path: PathBuf,
+}
+
+impl Shell {
+    fn new(bed: &Bed) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let yaml = blocks("yaml", bed.registry.host());
+        for (name, text) in ["pipeline.yaml", "flux.yaml"].iter().zip(yaml) {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let path = folder.path().join("bin");
+        fs::create_dir(&path).unwrap();
+        std::os::unix::fs::symlink(Tool::Kubectl.path(), path.join("kubectl")).unwrap();
+        Self { folder, path }
+    }
+
+    /// Runs a block of the page.
+    fn run(&self, bed: &Bed, script: &str) -> String {
+        let quoted = |password: &str| format!("password='{}'", password.replace('\'', "'\\''"));
+        let script = script
+            .replace("username=pusher", &format!("username={USERNAME}"))
+            .replace("username=puller", &format!("username={USERNAME}"))
+            .replace("password=secret", &quoted(PASSWORD));
+        let mut shell = bed.node.command(Path::new("bash"));
+        shell
+            .args(["-e", "-u", "-c", &script])
+            .current_dir(self.folder.path());
+        let path = std::env::var("PATH").unwrap_or_default();
+        run(shell.env("PATH", format!("{}:{path}", self.path.display())))
+    }
+}
 
 impl Bed {
-    /// Pushes the chart of the application that docs/pipeline.md deploys.
-    fn push_application(&self, folder: &Path) {
-        let chart = folder.join("frontend");
+    /// Pushes the chart of an application that docs/pipeline.md deploys.
+    fn push_application(&self, folder: &Path, name: &str, version: &str) {
+        let chart = folder.join(name);
         fs::create_dir_all(chart.join("templates")).unwrap();
-        fs::write(
-            chart.join("Chart.yaml"),
-            "apiVersion: v2\nname: frontend\nversion: 1.4.2\n",
-        )
-        .unwrap();
+        let metadata = format!("apiVersion: v2\nname: {name}\nversion: {version}\n");
+        fs::write(chart.join("Chart.yaml"), metadata).unwrap();
         let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {replicas: {{ .Values.replicas | quote }}}\n";
         fs::write(chart.join("templates/app.yaml"), template).unwrap();
         let to = format!("oci://{}/charts", self.registry.host());
         self.solar_render(&["push", chart.to_str().unwrap(), &to, "--plain-http"]);
     }
 
-    /// Until the bootstrap chart of the Target `shop/edge` with a number is in the registry.
-    fn until_bootstrap(&self, number: u64) {
-        let url = format!("oci://{}/shop/bootstrap-edge:v0.0.{number}", self.registry.host());
-        let condition = format!("--for=jsonpath={{.status.bootstrapChartURL}}={url}");
-        let wait = ["-n", "shop", "wait", "target/edge", &condition, "--timeout=180s"];
-        let output = self.node.cluster().kubectl_command(&wait).output().unwrap();
-        if !output.status.success() {
-            let target = self.kubectl(&["-n", "shop", "get", "target,release,rt,jobs,pods", "-o", "yaml"]);
-            panic!("never {url}: {target}");
-        }
+    /// Installs the page's HelmRelease, and says which bootstrap chart that was: `<tag>@<digest>`.
+    fn install_bootstrap(&self) -> String {
+        self.install_with_flux(NAMESPACE, "edge");
+        let source = self.until_fetched(NAMESPACE, "edge");
+        source["status"]["artifact"]["revision"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    }
+
+    /// What the pipeline says it pushed last: `<tag>@<digest>`.
+    fn bootstrap_of_target(&self) -> String {
+        let text = self.kubectl(&["-n", "shop", "get", "target/edge", "-o", "json"]);
+        let target: Value = serde_json::from_str(&text).unwrap();
+        let status = |field: &str| target["status"][field].as_str().unwrap().to_owned();
+        let url = status("bootstrapChartURL");
+        format!(
+            "{}@{}",
+            url.rsplit_once(':').unwrap().1,
+            status("bootstrapDigest")
+        )
+    }
+
+    /// What an application's own object has, on the target cluster.
+    fn replicas(&self, namespace: &str) -> String {
+        let replicas = "jsonpath={.data.replicas}";
+        self.kubectl(&["-n", namespace, "get", "configmap/app", "-o", replicas])
     }
 
     /// The tags of a repository; none of one that isn't there.
     fn tags(&self, repository: &str) -> String {
         let mut tags = self.node.command(&self.renderer);
-        tags.args(["tags", repository, "--plain-http"]);
+        let repository = format!("oci://{}/{repository}", self.registry.host());
+        tags.args(["tags", &repository, "--plain-http"]);
         tags.env("REGISTRY_USERNAME", USERNAME)
             .env("REGISTRY_PASSWORD", PASSWORD);
         String::from_utf8(tags.output().unwrap().stdout).unwrap()
     }
-
-    /// A line of the application's object: from the bootstrap chart through the Release's chart to the application's,
-    /// each as Flux would install it.
-    fn application(&self, number: u64) -> String {
-        let host = self.registry.host();
-        let bootstrap = format!("oci://{host}/shop/bootstrap-edge:v0.0.{number}");
-        let template = |chart: &str, more: &[&str]| {
-            self.solar_render(&[&["template", "app", chart, "--plain-http"], more].concat())
-        };
-        let release = source_of(&template(&bootstrap, &[]));
-        let objects = template(&release, &[]);
-        let application = source_of(&objects);
-        let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), values_of(&objects)).unwrap();
-        let rendered = template(&application, &["-f", file.path().to_str().unwrap()]);
-        let line = rendered.lines().find(|line| line.contains("replicas"));
-        let line = line.unwrap_or_else(|| panic!("{rendered}"));
-        line.trim()
-            .trim_start_matches("data: {")
-            .trim_end_matches('}')
-            .to_owned()
-    }
 }
 
-/// The script of docs/pipeline.md, with this registry: from a Profile and a Target to charts, whose objects are rendered
-/// down to the application's own.
+/// docs/pipeline.md from its first command to its last, with Flux's source-controller.
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn the_pipelines_page_ends_with_charts_in_the_registry() {
+fn the_pipelines_page_deploys_two_applications_changes_one_and_leaves_nothing() {
     let bed = bed();
-    let folder = tempfile::tempdir().unwrap();
-    bed.push_application(folder.path());
-    bed.kubectl(&["create", "namespace", "shop"]);
-    bed.make_secret("shop", "push", PASSWORD);
-    let manifests = folder.path().join("pipeline.yaml");
-    fs::write(&manifests, page_manifests(bed.registry.host())).unwrap();
-    bed.kubectl(&[
-        "-n",
-        "shop",
-        "apply",
-        "--server-side",
-        "-f",
-        manifests.to_str().unwrap(),
-    ]);
-    bed.until_bootstrap(1);
-    assert_eq!(bed.application(1), "replicas: \"2\"");
-    let patch = r#"{"spec":{"values":{"replicas":3}}}"#;
-    bed.kubectl(&[
-        "-n",
-        "shop",
-        "patch",
-        "release",
-        "frontend",
-        "--type=merge",
-        "-p",
-        patch,
-    ]);
-    bed.until_bootstrap(2);
-    assert_eq!(bed.application(2), "replicas: \"3\"");
-    let [bootstrap, release] = ["shop/bootstrap-edge", "shop/shop/release-frontend"].map(|repository| {
-        let repository = format!("oci://{}/{repository}", bed.registry.host());
-        assert!(!bed.tags(&repository).is_empty(), "{repository}");
-        repository
-    });
-    // Nothing of the tasks is left with the Target, and no tag; the Profile's binding is deleted with the Profile.
-    bed.kubectl(&["-n", "shop", "delete", "target/edge", "--timeout=120s"]);
-    eventually("no tasks, Jobs or config Secrets", LIMIT, || {
-        let left = bed.kubectl(&["-n", "shop", "get", "rendertasks,jobs", "-o", "name"]);
-        left.is_empty().then_some(())
-    });
-    eventually("no charts", LIMIT, || {
-        let left = bed.kubectl(&[
-            "-n",
-            "shop",
-            "get",
-            "renderartifacts,renderbindings,jobs",
-            "-o",
-            "name",
-        ]);
-        left.is_empty().then_some(())
-    });
-    assert_eq!([bed.tags(&bootstrap), bed.tags(&release)], ["", ""]);
-    assert_eq!(
-        bed.kubectl(&["-n", "shop", "get", "secrets", "-o", "name"])
-            .trim(),
-        "secret/push"
-    );
-}
-
-/// The manifests on docs/pipeline.md, for another registry.
-fn page_manifests(host: &str) -> String {
-    let page = fs::read_to_string(Path::new(ROOT).join("docs/pipeline.md")).unwrap();
-    let yaml = page
-        .split("```yaml\n")
-        .nth(1)
-        .unwrap()
-        .split("```")
-        .next()
-        .unwrap();
-    let hostname = "hostname: registry.example.com";
-    assert!(yaml.contains(hostname), "{yaml}");
-    yaml.replace(hostname, &format!("{hostname}\n  plainHTTP: true"))
-        .replace("tag: 1.4.2}", "tag: 1.4.2, insecure: true}")
-        .replace("registry.example.com", host)
-}
-
-/// The chart that an OCIRepository among these objects names.
-fn source_of(objects: &str) -> String {
-    let field = |names: &[&str]| {
-        let lines = objects.lines().map(str::trim);
-        let mut values = lines.filter_map(|line| names.iter().find_map(|name| line.strip_prefix(name)));
-        let value = values
-            .next()
-            .unwrap_or_else(|| panic!("none of {names:?}: {objects}"));
-        value.trim_matches('"').to_owned()
+    bed.flux();
+    let shell = Shell::new(bed);
+    for (name, version) in [("frontend", "1.4.2"), ("backend", "2.0.1")] {
+        bed.push_application(shell.folder.path(), name, version);
+    }
+    let scripts = blocks("sh", bed.registry.host());
+    let [make, follow, change, ask, delete] = &scripts[..5] else {
+        panic!("{scripts:?}")
     };
-    format!("{}:{}", field(&["url: "]), field(&["tag: ", "semver: "]))
-}
+    let begin = Instant::now();
+    shell.run(bed, make);
+    shell.run(bed, follow);
+    assert_eq!(bed.install_bootstrap(), bed.bootstrap_of_target());
+    assert_eq!([bed.replicas("frontend"), bed.replicas("backend")], ["2", "1"]);
+    eprintln!(
+        "from the first command to the applications: {:.1?}",
+        begin.elapsed()
+    );
 
-/// The values of the HelmRelease among these objects, which are at its end.
-fn values_of(objects: &str) -> String {
-    let (_, values) = objects.split_once("\n  values:").unwrap();
-    let lines = values.lines().take_while(|line| !line.starts_with("---"));
-    let lines: Vec<&str> = lines
-        .map(|line| line.strip_prefix("    ").unwrap_or(line))
-        .collect();
-    lines.join("\n")
+    let begin = Instant::now();
+    shell.run(bed, change);
+    shell.run(bed, ask);
+    let second = bed.install_bootstrap();
+    assert!(second.starts_with("v0.0.2@"), "{second}");
+    assert_eq!(second, bed.bootstrap_of_target());
+    assert_eq!([bed.replicas("frontend"), bed.replicas("backend")], ["3", "1"]);
+    eprintln!(
+        "from the changed values to the application: {:.1?}",
+        begin.elapsed()
+    );
+
+    let repositories = ["bootstrap-edge", "shop/release-frontend", "shop/release-backend"];
+    for repository in repositories.map(|name| format!("shop/{name}")) {
+        assert!(!bed.tags(&repository).is_empty(), "{repository}");
+    }
+    let begin = Instant::now();
+    shell.run(bed, delete);
+    eprintln!("until all is deleted: {:.1?}", begin.elapsed());
+    for repository in repositories.map(|name| format!("shop/{name}")) {
+        assert_eq!(bed.tags(&repository), "", "{repository}");
+    }
+    let kinds = "rendertasks,renderartifacts,renderbindings,jobs,secrets";
+    let left = bed.kubectl(&["-n", "shop", "get", kinds, "-o", "name"]);
+    assert_eq!(left.trim(), "secret/push");
 }

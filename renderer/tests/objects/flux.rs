@@ -1,33 +1,21 @@
-//! The charts' objects in an API server that has the CRDs of Flux's source-controller: it takes every field of them.
-//! The controller itself is not run.
+//! The charts' objects in an API server that has Flux's CRDs: it takes every field of them. The controllers are not run.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use serde_json::Value as Json;
 use solar_render::value::Value;
-use testbed::{Cluster, ClusterSetup, source_controller_crds};
+use testbed::{Cluster, ClusterSetup, flux_crds};
 
 use crate::{NAMESPACE, through_helm};
 
 const KEY: &str = include_str!("../../../testdata/signing/cosign.pub");
 
-/// The objects of kinds that the API server knows, as JSON; there are no CRDs of HelmReleases here.
-fn known(config: &str, release: &str) -> Vec<String> {
-    let kind = |object: &Value| {
-        let kind = object.as_map().and_then(|map| map.get("kind"));
-        kind.and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    let objects = through_helm(config, release, &[]);
-    let known = objects.iter().filter(|object| kind(object) != "HelmRelease");
-    known.map(Value::to_json).collect()
-}
-
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn an_api_server_with_fluxs_kinds_takes_every_field() {
     let cluster = Cluster::start(&ClusterSetup {
-        crds: &source_controller_crds(),
+        crds: &flux_crds(),
         ..Default::default()
     });
     cluster.kubectl(&["create", "namespace", NAMESPACE]);
@@ -52,8 +40,8 @@ fn an_api_server_with_fluxs_kinds_takes_every_field() {
         (bootstrap, "bootstrap"),
     ];
     for (config, name) in &charts {
-        for object in known(config, name) {
-            cluster.apply(&object);
+        for object in through_helm(config, name, &[]) {
+            cluster.apply(&object.to_json());
         }
     }
     let get = |kind: &str, name: &str| -> Json {
@@ -81,10 +69,18 @@ fn an_api_server_with_fluxs_kinds_takes_every_field() {
     assert_eq!(data.as_object().unwrap().len(), 1, "{data}");
 
     // It is their schema that is asked: what it doesn't know is refused.
-    let [object, ..] = &known(&charts[1].0, "other")[..] else {
-        panic!("an object");
-    };
-    for (from, to) in [("\"cosign\"", "\"gpg\""), ("\"verify\"", "\"verifies\"")] {
+    let objects: Vec<String> = through_helm(&charts[1].0, "other", &[])
+        .iter()
+        .map(Value::to_json)
+        .collect();
+    for (kind, from, to) in [
+        ("OCIRepository", "\"cosign\"", "\"gpg\""),
+        ("OCIRepository", "\"verify\"", "\"verifies\""),
+        ("HelmRelease", "\"enabled\"", "\"on\""),
+        ("HelmRelease", "\"driftDetection\"", "\"detectDrift\""),
+    ] {
+        let kind = format!("\"kind\":\"{kind}\",\"metadata\"");
+        let object = objects.iter().find(|object| object.contains(&kind)).unwrap();
         assert!(object.contains(from), "{object}");
         let path = cluster.home().join("bad.json");
         fs::write(&path, object.replace(from, to)).unwrap();

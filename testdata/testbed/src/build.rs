@@ -22,6 +22,18 @@ pub(crate) struct Wrapped {
     flags: &'static str,
 }
 
+impl Wrapped {
+    /// The module with its version.
+    pub(crate) fn name(&self) -> String {
+        format!("{}@{}", self.module, self.version)
+    }
+
+    /// Its version.
+    pub(crate) fn version(&self) -> &'static str {
+        self.version
+    }
+}
+
 /// A version that the operator supports, with clients that are not too old for it.
 pub(crate) const KUBERNETES: Wrapped = Wrapped {
     module: "k8s.io/kubernetes",
@@ -56,39 +68,26 @@ pub(crate) const HELMFILE: Wrapped = Wrapped {
     flags: "-s -w",
 };
 
-/// Flux's source-controller: the newest version that Go 1.26 takes. Only its CRDs: the program doesn't build where its
-/// module `github.com/fluxcd/pkg/artifact` is not to be had.
-const SOURCE_CONTROLLER: (&str, &str) = ("github.com/fluxcd/source-controller", "v1.9.6");
-/// Names a file with the CRDs, for machines without Go.
-const SOURCE_CONTROLLER_CRDS: &str = "TESTBED_SOURCE_CONTROLLER_CRDS";
+/// Flux's source-controller: the newest version that Go 1.26 takes.
+pub(crate) const SOURCE_CONTROLLER: Wrapped = Wrapped {
+    module: "github.com/fluxcd/source-controller",
+    version: "v1.9.6",
+    package: "github.com/fluxcd/source-controller",
+    staging: None,
+    replaced: &[
+        // The module proxy refuses the version that it asks for.
+        "github.com/fluxcd/pkg/artifact => github.com/fluxcd/pkg/artifact v0.18.1",
+        "github.com/opencontainers/go-digest => github.com/opencontainers/go-digest v1.0.1-0.20220411205349-bde1400a84be",
+    ],
+    flags: "-s -w",
+};
 
-/// The CRDs of Flux's source-controller, as its module has them.
-///
-/// # Panics
-/// When they can't be had.
-pub fn source_controller_crds() -> String {
-    if let Some(path) = std::env::var_os(SOURCE_CONTROLLER_CRDS).filter(|path| !path.is_empty()) {
-        return fs::read_to_string(path).unwrap();
-    }
-    let (module, version) = SOURCE_CONTROLLER;
-    let name = "source-controller-crds";
-    let path = once(name, version, name, |fresh| {
-        let mut download = Command::new("go");
-        download.args(["mod", "download", "-json", &format!("{module}@{version}")]);
-        let answer: serde_json::Value = serde_json::from_str(&run(download.current_dir(fresh))).unwrap();
-        let folder = Path::new(answer["Dir"].as_str().unwrap()).join("config/crd/bases");
-        let mut paths: Vec<PathBuf> = fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .collect();
-        paths.sort();
-        let texts: Vec<String> = paths
-            .iter()
-            .map(|path| fs::read_to_string(path).unwrap())
-            .collect();
-        fs::write(fresh.join(name), texts.join("\n---\n")).unwrap();
-    });
-    fs::read_to_string(path).unwrap()
+/// Where a module with its version is, below Go's module cache.
+pub(crate) fn module_folder(module: &str, folder: &Path) -> PathBuf {
+    let mut download = Command::new("go");
+    download.args(["mod", "download", "-json", module]);
+    let answer: serde_json::Value = serde_json::from_str(&run(download.current_dir(folder))).unwrap();
+    PathBuf::from(answer["Dir"].as_str().unwrap())
 }
 
 /// `go install`.
@@ -109,18 +108,7 @@ pub(crate) fn wrapped(program: &str, of: &Wrapped) -> PathBuf {
         } else {
             of.package.to_owned()
         };
-        let go = |arguments: &[&str]| {
-            let mut go = Command::new("go");
-            go.args(arguments)
-                .current_dir(fresh)
-                .env("CGO_ENABLED", "0")
-                .env("GOFLAGS", "-mod=mod");
-            run(&mut go)
-        };
-        let tools = format!("//go:build tools\n\npackage tools\n\nimport _ {package:?}\n");
-        fs::write(fresh.join("tools.go"), tools).unwrap();
-        fs::write(fresh.join("go.mod"), "module testbed\n").unwrap();
-        let replaced = of.staging.map(|version| replacements(of, version, &go));
+        let replaced = of.staging.map(|version| replacements(of, version, fresh));
         let required = format!("require {} {}\n", of.module, of.version);
         let mut text = format!(
             "module testbed\n\ngo 1.24\n\n{required}\n{}",
@@ -130,25 +118,29 @@ pub(crate) fn wrapped(program: &str, of: &Wrapped) -> PathBuf {
             let _ = writeln!(text, "replace {line}");
         }
         fs::write(fresh.join("go.mod"), text).unwrap();
-        go(&["mod", "tidy"]);
-        go(&[
-            "build",
-            "-trimpath",
-            "-ldflags",
-            of.flags,
-            "-o",
-            program,
-            &package,
-        ]);
+        // Not made tidy before: that asks for what the tests of modules need, too, and not all of it can be had.
+        let mut build = Command::new("go");
+        build
+            .args([
+                "build",
+                "-trimpath",
+                "-ldflags",
+                of.flags,
+                "-o",
+                program,
+                &package,
+            ])
+            .current_dir(fresh)
+            .env("CGO_ENABLED", "0")
+            .env("GOFLAGS", "-mod=mod");
+        run(&mut build);
     })
 }
 
 /// The module's replacements by folders of its own, as replacements by published modules.
-fn replacements(of: &Wrapped, version: &str, go: &impl Fn(&[&str]) -> String) -> String {
-    let module = format!("{}@{}", of.module, of.version);
-    let answer: serde_json::Value =
-        serde_json::from_str(&go(&["mod", "download", "-json", &module])).unwrap();
-    let text = fs::read_to_string(answer["GoMod"].as_str().unwrap()).unwrap();
+fn replacements(of: &Wrapped, version: &str, fresh: &Path) -> String {
+    let module = module_folder(&of.name(), fresh);
+    let text = fs::read_to_string(module.join("go.mod")).unwrap();
     let mut out = String::new();
     for line in text.lines() {
         if let Some((name, _)) = line.trim().split_once(" => ./staging/") {
@@ -160,7 +152,7 @@ fn replacements(of: &Wrapped, version: &str, go: &impl Fn(&[&str]) -> String) ->
 
 /// Makes `program` in a fresh folder, unless an earlier run has; one at a time of those that share
 /// a `lock`.
-fn once(program: &str, version: &str, lock: &str, make: impl FnOnce(&Path)) -> PathBuf {
+pub(crate) fn once(program: &str, version: &str, lock: &str, make: impl FnOnce(&Path)) -> PathBuf {
     let cache = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))

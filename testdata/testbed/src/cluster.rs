@@ -37,7 +37,7 @@ use crate::tool::isolate;
 use crate::{Authority, Identity, Tool, run};
 
 /// How long a server may take to be ready; most of it is for machines that do much else.
-const START_LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const START_LIMIT: Duration = Duration::from_secs(120);
 /// Where pods expect the API: at the port of the Service `kubernetes`.
 const SERVICE_PORT: u16 = 443;
 /// The process's name.
@@ -216,7 +216,7 @@ impl Cluster {
     }
 
     /// A tool where it reaches the API.
-    fn command(&self, tool: Tool) -> Command {
+    pub(crate) fn command(&self, tool: Tool) -> Command {
         let Some(network) = self.network else {
             return tool.command(self.home());
         };

@@ -7,7 +7,8 @@
 //! - [`TokenServer`]: issues the tokens that a registry with token auth asks for
 //! - [`Authority`]: a certificate authority with a server and a client certificate
 //! - [`Cluster`]: Kubernetes' control plane, for tests that need its API and its controllers
-//! - [`source_controller_crds`]: the kinds of Flux's that our charts have objects of
+//! - [`SourceController`]: Flux's controller that fetches charts, beside a control plane
+//! - [`flux_crds`]: Flux's kinds that our charts have objects of
 //! - [`Port`]: a free port for a program that has to be told one
 //! - [`Node`]: a control plane with a kubelet and containerd, whose pods really run
 //!
@@ -26,6 +27,7 @@
 mod authority;
 mod build;
 mod cluster;
+mod flux;
 mod image;
 mod network;
 mod node;
@@ -37,8 +39,8 @@ mod token;
 mod tool;
 
 pub use authority::{Authority, Identity};
-pub use build::source_controller_crds;
 pub use cluster::{Cluster, ClusterSetup};
+pub use flux::{SourceController, flux_crds};
 pub use image::Image;
 pub use network::Network;
 pub use node::Node;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::build::{self, ETCD, HELMFILE, KUBERNETES, Wrapped};
+use crate::build::{self, ETCD, HELMFILE, KUBERNETES, SOURCE_CONTROLLER, Wrapped};
 
 /// A program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,15 +42,13 @@ pub enum Tool {
     Ctr,
     /// What starts containers for containerd.
     Runc,
+    /// Flux's controller that fetches charts.
+    SourceController,
+    /// Kubebuilder's command that makes CRDs from Go types.
+    ControllerGen,
 }
 
-struct Source {
-    variable: &'static str,
-    program: &'static str,
-    /// A Go module with its version, or the Debian package that has it.
-    from: From,
-}
-
+/// A Go module with its version, or the Debian package that has a program.
 enum From {
     /// What `go install` takes.
     Module(&'static str),
@@ -60,66 +58,43 @@ enum From {
 }
 
 impl Tool {
-    fn source(self) -> Source {
-        let (variable, program, from) = match self {
-            Self::Helm => (
-                "TESTBED_HELM",
-                "helm",
-                From::Module("helm.sh/helm/v4/cmd/helm@v4.3.1"),
-            ),
+    /// Its name, and where it is from.
+    fn source(self) -> (&'static str, From) {
+        match self {
+            Self::Helm => ("helm", From::Module("helm.sh/helm/v4/cmd/helm@v4.3.1")),
             Self::Registry => (
-                "TESTBED_REGISTRY",
                 "registry",
                 From::Module("github.com/distribution/distribution/v3/cmd/registry@v3.1.2"),
             ),
             Self::Crane => (
-                "TESTBED_CRANE",
                 "crane",
                 From::Module("github.com/google/go-containerregistry/cmd/crane@v0.22.1"),
             ),
             Self::Kustomize => (
-                "TESTBED_KUSTOMIZE",
                 "kustomize",
                 From::Module("sigs.k8s.io/kustomize/kustomize/v5@v5.8.1"),
             ),
-            Self::Helmfile => ("TESTBED_HELMFILE", "helmfile", From::Replaced(HELMFILE)),
-            Self::DockerRegistry => (
-                "TESTBED_DOCKER_REGISTRY",
-                "docker-registry",
-                From::Package("docker-registry"),
-            ),
+            Self::Helmfile => ("helmfile", From::Replaced(HELMFILE)),
+            Self::DockerRegistry => ("docker-registry", From::Package("docker-registry")),
             Self::Cosign => (
-                "TESTBED_COSIGN",
                 "cosign",
                 From::Module("github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3"),
             ),
-            Self::Skopeo => ("TESTBED_SKOPEO", "skopeo", From::Package("skopeo")),
-            Self::Containerd => ("TESTBED_CONTAINERD", "containerd", From::Package("containerd")),
-            Self::Ctr => ("TESTBED_CTR", "ctr", From::Package("containerd")),
-            Self::Runc => ("TESTBED_RUNC", "runc", From::Package("runc")),
-            Self::Etcd => ("TESTBED_ETCD", "etcd", From::Replaced(ETCD)),
-            Self::KubeApiserver => (
-                "TESTBED_KUBE_APISERVER",
-                "kube-apiserver",
-                From::Replaced(KUBERNETES),
+            Self::Skopeo => ("skopeo", From::Package("skopeo")),
+            Self::Containerd => ("containerd", From::Package("containerd")),
+            Self::Ctr => ("ctr", From::Package("containerd")),
+            Self::Runc => ("runc", From::Package("runc")),
+            Self::Etcd => ("etcd", From::Replaced(ETCD)),
+            Self::KubeApiserver => ("kube-apiserver", From::Replaced(KUBERNETES)),
+            Self::KubeControllerManager => ("kube-controller-manager", From::Replaced(KUBERNETES)),
+            Self::KubeScheduler => ("kube-scheduler", From::Replaced(KUBERNETES)),
+            Self::Kubelet => ("kubelet", From::Replaced(KUBERNETES)),
+            Self::Kubectl => ("kubectl", From::Replaced(KUBERNETES)),
+            Self::SourceController => ("source-controller", From::Replaced(SOURCE_CONTROLLER)),
+            Self::ControllerGen => (
+                "controller-gen",
+                From::Module("sigs.k8s.io/controller-tools/cmd/controller-gen@v0.20.1"),
             ),
-            Self::KubeControllerManager => (
-                "TESTBED_KUBE_CONTROLLER_MANAGER",
-                "kube-controller-manager",
-                From::Replaced(KUBERNETES),
-            ),
-            Self::KubeScheduler => (
-                "TESTBED_KUBE_SCHEDULER",
-                "kube-scheduler",
-                From::Replaced(KUBERNETES),
-            ),
-            Self::Kubelet => ("TESTBED_KUBELET", "kubelet", From::Replaced(KUBERNETES)),
-            Self::Kubectl => ("TESTBED_KUBECTL", "kubectl", From::Replaced(KUBERNETES)),
-        };
-        Source {
-            variable,
-            program,
-            from,
         }
     }
 
@@ -128,12 +103,9 @@ impl Tool {
     /// # Panics
     /// When it can't be had, saying what to install.
     pub fn path(self) -> PathBuf {
-        let Source {
-            variable,
-            program,
-            from,
-        } = self.source();
-        if let Some(path) = std::env::var_os(variable).filter(|path| !path.is_empty()) {
+        let (program, from) = self.source();
+        let variable = format!("TESTBED_{}", program.to_uppercase().replace('-', "_"));
+        if let Some(path) = std::env::var_os(&variable).filter(|path| !path.is_empty()) {
             let path = PathBuf::from(path);
             assert!(path.is_file(), "{variable} is {}: no file there", path.display());
             return path;
