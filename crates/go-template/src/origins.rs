@@ -3,6 +3,7 @@
 //! Kept only when asked for ([`Run::execute_traced`](super::Run::execute_traced)): when what
 //! came out is no YAML, the template is run again to find out where that stands.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use solar_diagnostics::source::{Location, Span};
@@ -82,6 +83,29 @@ impl Origins {
         self.at(start + before.map(char::len_utf8).sum::<usize>())
     }
 
+    /// The line of an included text that the action of a mark printed: of one that it included itself, or, of a whole
+    /// line, of any before (it may be a variable's).
+    fn inner_line(&self, number: usize, mark: &Mark, offset: usize) -> Option<(Arc<str>, Origin)> {
+        let range = line_at(&self.text, offset);
+        let end = self
+            .marks
+            .get(number + 1)
+            .map_or(self.text.len(), |next| next.start);
+        let of = |range: Range<usize>| self.text.get(range).unwrap_or_default().trim_ascii();
+        let line = of(range.clone());
+        let printed = of(range.start.max(mark.start)..range.end.min(end));
+        let before = number.checked_sub(1).and_then(|before| self.marks.get(before));
+        let before = before.map_or(0, |before| before.inner);
+        let own = self.inner.get(before..mark.inner).unwrap_or_default();
+        let earlier = self.inner.get(..before).unwrap_or_default();
+        let find = |inner: &[Inner], wanted: &[u8]| match wanted.is_empty() {
+            true => None,
+            false => inner.iter().rev().find_map(|inner| inner.with_line(wanted)),
+        };
+        let earlier = || find(earlier, line).filter(|_| printed == line);
+        find(own, printed).or_else(|| find(own, line)).or_else(earlier)
+    }
+
     fn at(&self, offset: usize) -> Option<Origin> {
         let index = self.marks.partition_point(|mark| mark.start <= offset);
         let mark = self.marks.get(index.checked_sub(1)?)?;
@@ -93,11 +117,7 @@ impl Origins {
                 trace: Vec::new(),
             });
         }
-        let wanted = line_at(&self.text, offset);
-        let inner = self.inner.get(..mark.inner).unwrap_or_default();
-        let found = (!wanted.is_empty())
-            .then(|| inner.iter().rev().find_map(|inner| inner.with_line(wanted)))
-            .flatten();
+        let found = self.inner_line(index - 1, mark, offset);
         Some(match found {
             Some((name, mut origin)) => {
                 origin.trace.push((name, mark.location.clone()));
@@ -134,8 +154,8 @@ fn line_start(text: &[u8], line: usize) -> Option<usize> {
     starts.nth(line.checked_sub(1)?)
 }
 
-/// The line around an offset, without the blanks around it.
-fn line_at(text: &[u8], offset: usize) -> &[u8] {
+/// The line around an offset.
+fn line_at(text: &[u8], offset: usize) -> Range<usize> {
     let (before, after) = text.split_at(offset.min(text.len()));
     let start = before
         .iter()
@@ -145,7 +165,5 @@ fn line_at(text: &[u8], offset: usize) -> &[u8] {
         .iter()
         .position(|byte| *byte == b'\n')
         .unwrap_or(after.len());
-    text.get(start..before.len() + end)
-        .unwrap_or_default()
-        .trim_ascii()
+    start..before.len() + end
 }
