@@ -8,6 +8,7 @@
 //! - `repositories`: charts on web servers
 //! - [`pipeline`][]: render, package, digest and push as one call
 //! - [`oci`][]: registries, layouts and folders, and the push policy
+//! - `compare`: what Helm prints of a chart beside what we print
 //! - [`lint`][]: what is wrong with a chart, as `helm lint` says it, and more
 //! - [`engine`][]: charts' templates with values
 //! - [`blueprint`][]: config to chart
@@ -37,6 +38,8 @@ pub mod blueprint;
 pub mod chart;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "cli")]
+pub mod compare;
 pub mod config;
 pub mod decode;
 #[cfg(feature = "oci")]

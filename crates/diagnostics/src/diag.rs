@@ -40,6 +40,8 @@ pub enum Class {
     Network,
     /// The local disk.
     Io,
+    /// What was compared is not the same.
+    Different,
     /// An internal error: a bug.
     Internal,
     /// SIGINT.
@@ -50,7 +52,7 @@ pub enum Class {
 
 impl Class {
     /// Every class, in the order of the exit codes.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Config,
         Self::Template,
         Self::Chart,
@@ -65,6 +67,7 @@ impl Class {
         Self::Registry,
         Self::Network,
         Self::Io,
+        Self::Different,
         Self::Internal,
         Self::Interrupted,
         Self::Terminated,
@@ -87,6 +90,7 @@ impl Class {
             Self::Registry => "registry",
             Self::Network => "network",
             Self::Io => "io",
+            Self::Different => "different",
             Self::Internal => "internal",
             Self::Interrupted | Self::Terminated => "cancelled",
         }
@@ -100,6 +104,7 @@ impl Class {
             Self::Conflict | Self::Digest | Self::Signature => 3,
             Self::Auth | Self::Refused | Self::Protocol => 4,
             Self::Registry | Self::Network | Self::Io => 5,
+            Self::Different => 10,
             Self::Internal => 70,
             Self::Interrupted => 130,
             Self::Terminated => 143,
@@ -108,7 +113,7 @@ impl Class {
 
     /// Whether a retry may succeed.
     pub fn is_transient(self) -> bool {
-        self.exit_code() >= 5
+        self.exit_code() >= 5 && self != Self::Different
     }
 
     /// The least of several speaks for all of them: that the run was interrupted, then an internal error, then a wrong

@@ -13,8 +13,13 @@ mod as_helm;
 mod cache;
 mod chart_files;
 mod chart_location;
+mod chart_search;
+mod child_process;
 mod ci;
 mod client;
+mod compare;
+mod compare_cases;
+mod compare_report;
 mod context;
 mod copy;
 mod create;
@@ -27,6 +32,7 @@ mod env;
 mod exit;
 mod fetch;
 mod functions;
+mod helm_program;
 mod images;
 mod input;
 mod json_path;
@@ -232,6 +238,7 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Co
         Command::Template(args) => template::template(args, context),
         Command::Lint(args) => lint::lint(args, context),
         Command::Images(args) => images::list(args, context),
+        Command::Compare(args) => compare::compare(args, context),
         Command::Show(args) => show::show(args, context),
         Command::Reference => {
             let text = reference::markdown();

@@ -1,13 +1,13 @@
 //! `publish`: many charts, of which only those that changed are pushed.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::args::policy::IfExistsChoice;
 use super::args::provenance::ProvenanceFlags;
 use super::args::publish::PublishArgs;
+use super::chart_search::{expanded, find_all};
 use super::ci;
 use super::client::client_options;
 use super::context::{CommandOutcome, CommandResult, Context};
@@ -18,7 +18,6 @@ use super::lint_gate::LintGate;
 use super::printer::to_stderr;
 use super::progress::{CLEARED, TerminalProgress, bar};
 use super::publish_rows::{PublishRow, PublishRows, annotate};
-use crate::chart::MAX_CHART_DEPTH;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
 use crate::oci::{self, Batch, ClientOptions, IfExists, PushOptions, Ready};
@@ -26,12 +25,6 @@ use crate::package::{Packer, Stamp};
 use crate::pipeline::{self, VersionOverrides};
 use crate::reference::Target;
 use crate::report::Report;
-
-/// The most charts of one run.
-const MAX_CHARTS: usize = 100_000;
-
-/// What makes a folder a chart.
-const CHART_FILE: &str = "Chart.yaml";
 
 /// `publish`
 pub(crate) fn publish(args: &PublishArgs, context: &Context<'_>) -> CommandResult {
@@ -147,94 +140,6 @@ impl Making<'_> {
             warnings,
         })
     }
-}
-
-/// Patterns that no shell has expanded become what they match, sorted.
-fn expanded(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut all = Vec::new();
-    let mut problems = Vec::new();
-    for input in inputs {
-        let pattern = input
-            .to_str()
-            .filter(|text| text.contains(['*', '?', '[']) && !input.exists());
-        let Some(pattern) = pattern else {
-            all.push(input.clone());
-            continue;
-        };
-        let before = all.len();
-        match glob::glob(pattern) {
-            // What can't be read counts as absent.
-            Ok(found) => all.extend(found.flatten().take(MAX_CHARTS)),
-            Err(error) => problems.push(Diagnostic::error(Class::Usage, format!("{pattern:?}: {error}"))),
-        }
-        if all.len() == before && problems.is_empty() {
-            problems.push(Diagnostic::error(
-                Class::Usage,
-                format!("nothing matches {pattern:?}"),
-            ));
-        }
-    }
-    Diagnostics::or(problems, all)
-}
-
-/// Folders become the charts below them, sorted; files stay.
-fn find_all(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut all = Vec::new();
-    let mut problems = Vec::new();
-    let mut seen = BTreeSet::new();
-    for input in inputs {
-        if input.is_dir() {
-            let before = all.len();
-            match find(input, 0, &mut all) {
-                Ok(()) if all.len() == before => {
-                    let message = format!("there is no chart below {}", input.display());
-                    problems.push(Diagnostic::error(Class::Chart, message));
-                }
-                Ok(()) => {}
-                Err(problem) => problems.extend(problem.into_vec()),
-            }
-        } else if input.file_name() == Some(CHART_FILE.as_ref()) && input.exists() {
-            // What a pattern over many charts finds stands for the chart.
-            let folder = input.parent().filter(|folder| !folder.as_os_str().is_empty());
-            all.push(folder.unwrap_or(Path::new(".")).to_owned());
-        } else if input.exists() {
-            all.push(input.clone());
-        } else {
-            let message = format!("{} does not exist", input.display());
-            problems.push(Diagnostic::error(Class::Chart, message));
-        }
-    }
-    // Patterns may overlap.
-    all.retain(|path: &PathBuf| seen.insert(path.clone()));
-    if all.len() > MAX_CHARTS {
-        let message = format!("there are {} charts, and {MAX_CHARTS} are the most", all.len());
-        problems.push(Diagnostic::error(Class::Usage, message));
-    }
-    Diagnostics::or(problems, all)
-}
-
-/// A chart's own subcharts are part of it, and hidden folders are nobody's charts.
-fn find(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) -> Result<()> {
-    if folder.join(CHART_FILE).is_file() {
-        all.push(folder.to_owned());
-        return Ok(());
-    }
-    if depth >= MAX_CHART_DEPTH {
-        let message = format!("{} nests deeper than {MAX_CHART_DEPTH} folders", folder.display());
-        return Err(Diagnostic::error(Class::Chart, message).into());
-    }
-    let cannot = |error: io::Error| fsio::cannot("read", folder, &error, Class::Chart);
-    let mut below = Vec::new();
-    for entry in fs::read_dir(folder).map_err(cannot)? {
-        let entry = entry.map_err(cannot)?;
-        let hidden = entry.file_name().to_string_lossy().starts_with('.');
-        // Not through links: they may lead around in a circle.
-        if !hidden && entry.file_type().map_err(cannot)?.is_dir() {
-            below.push(entry.path());
-        }
-    }
-    below.sort();
-    below.iter().try_for_each(|path| find(path, depth + 1, all))
 }
 
 /// The table, and what CI wants to know.

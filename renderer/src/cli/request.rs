@@ -88,6 +88,19 @@ pub(crate) fn merged(
     client: &ClientOptions,
     context: &Context<'_>,
 ) -> Result<(Map, ValueOrigins)> {
+    let (values, places) = merged_silently(values, client, context)?;
+    for warning in places.warnings() {
+        context.printer.warn(&warning);
+    }
+    Ok((values, places))
+}
+
+/// As [`merged`], without warnings.
+pub(crate) fn merged_silently(
+    values: &ValueFlags,
+    client: &ClientOptions,
+    context: &Context<'_>,
+) -> Result<(Map, ValueOrigins)> {
     let options = ValuesOptions {
         files: csv::fields("--values", &values.values)?,
         json: values.set_json.clone(),
@@ -97,11 +110,7 @@ pub(crate) fn merged(
         literal: values.set_literal.clone(),
     };
     let fetch = |url: &str| remote_values(url, client, context);
-    let (values, places) = options.merge_fetching(&mut std::io::stdin(), &fetch)?;
-    for warning in places.warnings() {
-        context.printer.warn(&warning);
-    }
-    Ok((values, places))
+    options.merge_fetching(&mut std::io::stdin(), &fetch)
 }
 
 /// The name is given, made by a template, or Helm's.

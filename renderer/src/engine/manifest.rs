@@ -87,6 +87,8 @@ pub struct Manifest {
     /// What makes it a hook.
     pub hook: Option<Hook>,
     text: Arc<Source>,
+    /// Where it begins in the template's text.
+    start: usize,
 }
 
 /// What the annotations say of a hook.
@@ -135,6 +137,11 @@ impl Manifest {
     /// Its text, without the blanks before it.
     pub fn text(&self) -> &str {
         self.text.text()
+    }
+
+    /// Where it begins in the text that its template rendered to, in bytes.
+    pub fn start(&self) -> usize {
+        self.start
     }
 
     /// Whether it is a test.
@@ -210,6 +217,7 @@ impl Manifests {
             name: head.name,
             hook: None,
             text,
+            start,
         };
         let Some(events) = head.annotations.get("helm.sh/hook") else {
             self.manifests.push(manifest);

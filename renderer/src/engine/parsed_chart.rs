@@ -116,7 +116,11 @@ impl ParsedChart {
         }
     }
 
-    fn run_traced(
+    /// As [`ParsedChart::run`], and which nodes printed the texts of the templates that are named.
+    ///
+    /// # Errors
+    /// As [`ParsedChart::run`].
+    pub fn run_traced(
         &self,
         request: &RenderRequest,
         first_ends: bool,

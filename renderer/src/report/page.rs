@@ -9,6 +9,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
+use super::comparison::CompareDocument;
 use super::documents::{
     CacheDocument, DependencyDocument, EnvDocument, FunctionsDocument, ImagesDocument, LintDocument,
     PluginsDocument, RepositoriesDocument, RulesDocument, SearchDocument, ShowDocument, TagsDocument,
@@ -28,12 +29,13 @@ renamed or removed. A field marked *optional* is absent when there is nothing to
 ";
 
 /// The commands that print a document of their own.
-fn documents() -> [(&'static str, Schema); 14] {
+fn documents() -> [(&'static str, Schema); 15] {
     [
         ("template", schema::<TemplateDocument>()),
         ("lint", schema::<LintDocument>()),
         ("lint --rules", schema::<RulesDocument>()),
         ("images", schema::<ImagesDocument>()),
+        ("compare", schema::<CompareDocument>()),
         ("show", schema::<ShowDocument>()),
         ("dependency list", schema::<DependencyDocument>()),
         ("functions", schema::<FunctionsDocument>()),

@@ -15,6 +15,7 @@ mod certificates;
 mod chart_error_locations;
 mod chart_repositories;
 mod ci_output;
+mod compare;
 mod copy;
 mod copy_referrers;
 mod credential_helpers;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueHint};
 
 use super::cache::CacheCommand;
+use super::compare::CompareArgs;
 use super::completion::CompletionArgs;
 use super::copy::CopyArgs;
 use super::create::CreateArgs;
@@ -42,6 +43,7 @@ Exit codes:
   3    another digest is at the tag, the digest is not the expected one, or no signature is good
   4    the registry refuses: credentials, another 4xx, or a contradictory answer
   5    the registry, the network or the disk failed, after retries
+  10   compare: something is not the same
   70   internal error (a bug)
   130  interrupted; 143 terminated";
 
@@ -127,6 +129,8 @@ pub(crate) enum Command {
     Lint(Box<LintArgs>),
     /// List the container images that a chart uses
     Images(Box<ImagesArgs>),
+    /// Compare what charts render to with Helm's own output, to the byte
+    Compare(Box<CompareArgs>),
     /// Print the version
     Version(VersionArgs),
     /// Print a completion script for a shell

@@ -7,6 +7,7 @@ use clap::builder::Resettable;
 use clap::{Arg, Args, Command, CommandFactory as _};
 
 use super::cli::Cli;
+use super::compare::CompareArgs;
 use super::completion::CompletionArgs;
 use super::copy::CopyArgs;
 use super::create::CreateArgs;
@@ -59,6 +60,7 @@ const COMMANDS: &[(&str, Define)] = &[
     ("show", |command| add_refused_below(options::<ShowArgs>(command))),
     ("lint", as_in_helm::<Box<LintArgs>>),
     ("images", options::<Box<ImagesArgs>>),
+    ("compare", options::<Box<CompareArgs>>),
 ];
 
 const BELOW_DEPENDENCY: &[(&str, Define)] = &[

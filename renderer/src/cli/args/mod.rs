@@ -4,6 +4,7 @@
 
 pub(super) mod cache;
 pub(super) mod cli;
+pub(super) mod compare;
 pub(super) mod completion;
 pub(super) mod copy;
 pub(super) mod create;

@@ -31,7 +31,7 @@ pub(crate) struct RenderFlags {
 }
 
 /// The values.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Values")]
 pub(crate) struct ValueFlags {
     /// A file of values, `-` for standard input, or an https:// URL; may be repeated, or several separated by commas

@@ -1,5 +1,6 @@
 //! The flags about JSON Schemas of values.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -18,6 +19,12 @@ pub(crate) struct SchemaFlags {
 }
 
 impl SchemaFlags {
+    /// The flags as another command's words.
+    pub(crate) fn words(&self) -> Vec<OsString> {
+        let dir = self.schema_location.as_ref();
+        dir.map_or_else(Vec::new, |dir| vec!["--schema-location".into(), dir.into()])
+    }
+
     pub(crate) fn store(&self) -> Result<Arc<dyn SchemaStore>> {
         match &self.schema_location {
             None => Ok(Arc::new(NoSchemas)),

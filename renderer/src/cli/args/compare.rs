@@ -1,0 +1,50 @@
+//! `compare`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::namespace::NamespaceFlags;
+use super::rendering::{ClusterFlags, ValueFlags};
+use super::schemas::SchemaFlags;
+
+const COMPARE_HELP: &str = "\
+Examples:
+  solar-render compare charts
+  solar-render compare ./shop -f prod.yaml --helm /opt/helm/bin/helm
+  solar-render compare charts -o json > compared.json
+
+Exit code 10: something is not the same.";
+
+/// `compare`
+#[derive(Args, Debug)]
+#[command(after_help = COMPARE_HELP)]
+pub(crate) struct CompareArgs {
+    /// Chart folders, archives, patterns, or folders of charts. Each is rendered with its own values, and with each of its
+    /// ci/*-values.yaml
+    #[arg(value_name = "CHART", required = true, value_hint = ValueHint::AnyPath)]
+    pub(crate) charts: Vec<PathBuf>,
+    /// The Helm to compare with; else SOLAR_HELM, else `helm` on the PATH
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::ExecutablePath)]
+    pub(crate) helm: Option<PathBuf>,
+    /// Show what Secrets hold where they differ
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) show_secrets: bool,
+    /// The release's name
+    #[arg(long, value_name = "NAME", default_value = "release-name")]
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) namespace: NamespaceFlags,
+    /// Set .Release.IsUpgrade instead of .Release.IsInstall
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) is_upgrade: bool,
+    /// Skip JSON Schema validation of values
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub(crate) skip_schema_validation: bool,
+    #[command(flatten)]
+    pub(crate) schemas: SchemaFlags,
+    #[command(flatten)]
+    pub(crate) values: ValueFlags,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
+}

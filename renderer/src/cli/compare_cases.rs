@@ -1,0 +1,158 @@
+//! The cases that `compare` runs: each chart with its own values, and with each of its `ci/*-values.yaml`.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::args::compare::CompareArgs;
+use super::chart_search::{expanded, find_all};
+use super::csv;
+use super::wrong_kind::is_archive;
+use crate::chart::load;
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::fsio;
+
+/// A chart with values.
+#[derive(Debug)]
+pub(crate) struct CompareCase {
+    /// The chart, as it was given or found.
+    pub(crate) chart: PathBuf,
+    /// Its name in the chart: `ci/a-values.yaml`.
+    pub(crate) values: Option<String>,
+    /// Where that file is.
+    pub(crate) values_file: Option<PathBuf>,
+}
+
+/// The cases in order, and the folder with the values files of archives.
+pub(crate) fn cases(args: &CompareArgs) -> Result<(Vec<CompareCase>, TempDir)> {
+    let unpacked = tempfile::tempdir()
+        .map_err(|error| fsio::cannot("make", Path::new("a temporary folder"), &error, Class::Io))?;
+    let mut all = Vec::new();
+    let mut problems = Vec::new();
+    for (number, chart) in find_all(&expanded(&args.charts)?)?.into_iter().enumerate() {
+        match values_files(&chart, &unpacked.path().join(number.to_string())) {
+            Ok(files) => {
+                all.push(CompareCase {
+                    chart: chart.clone(),
+                    values: None,
+                    values_file: None,
+                });
+                all.extend(files.into_iter().map(|(name, path)| CompareCase {
+                    chart: chart.clone(),
+                    values: Some(name),
+                    values_file: Some(path),
+                }));
+            }
+            Err(problem) => problems.extend(problem.into_vec()),
+        }
+    }
+    Diagnostics::or(problems, (all, unpacked))
+}
+
+fn is_values_file(name: &str) -> bool {
+    let below = name.strip_prefix("ci/");
+    below.is_some_and(|name| name.ends_with("-values.yaml") && !name.contains('/'))
+}
+
+/// Those of a folder are where they are, those of an archive are unpacked into `folder`.
+fn values_files(chart: &Path, folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let mut found = Vec::new();
+    if chart.is_dir() {
+        for entry in fs::read_dir(chart.join("ci")).into_iter().flatten().flatten() {
+            let name = format!("ci/{}", entry.file_name().to_string_lossy());
+            if is_values_file(&name) && entry.path().is_file() {
+                found.push((name, entry.path()));
+            }
+        }
+    } else if is_archive(chart) {
+        // Why one can't be read, both programs say.
+        let Ok(loaded) = load::load(chart) else {
+            return Ok(found);
+        };
+        let files = loaded.files.iter().filter(|(name, _)| is_values_file(name));
+        for (name, body) in files {
+            let path = folder.join(name);
+            let cannot = |error: std::io::Error| fsio::cannot("write", &path, &error, Class::Io);
+            fs::create_dir_all(folder.join("ci")).map_err(cannot)?;
+            fs::write(&path, body.read()?).map_err(cannot)?;
+            found.push((name.clone(), path));
+        }
+    } else {
+        let message = format!(
+            "{} is no chart: compare takes chart folders and archives",
+            chart.display()
+        );
+        return Err(Diagnostic::error(Class::Usage, message).into());
+    }
+    found.sort();
+    Ok(found)
+}
+
+impl CompareCase {
+    /// The command line of `template` that both programs get.
+    pub(crate) fn command_line(&self, args: &CompareArgs, namespace: &str) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec!["template".into(), "--include-crds".into()];
+        let mut flag = |name: &str, value: &str| words.push(format!("{name}={value}").into());
+        flag("--namespace", namespace);
+        let cluster = &args.cluster;
+        if !cluster.kube_version.is_empty() {
+            flag("--kube-version", &cluster.kube_version);
+        }
+        let values = &args.values;
+        for (name, list) in [
+            ("--api-versions", &cluster.api_versions),
+            ("--set", &values.set),
+            ("--set-string", &values.set_string),
+            ("--set-json", &values.set_json),
+            ("--set-file", &values.set_file),
+            ("--set-literal", &values.set_literal),
+        ] {
+            list.iter().for_each(|value| flag(name, value));
+        }
+        if args.is_upgrade {
+            words.push("--is-upgrade".into());
+        }
+        if args.skip_schema_validation {
+            words.push("--skip-schema-validation".into());
+        }
+        for file in self.values_flags(args) {
+            words.extend(["--values".into(), file.into()]);
+        }
+        words.extend(["--".into(), args.name.clone().into(), self.chart.clone().into()]);
+        words
+    }
+
+    /// The values files: what the user gives wins over the chart's own.
+    pub(crate) fn values_flags(&self, args: &CompareArgs) -> Vec<String> {
+        let own = self
+            .values_file
+            .as_ref()
+            .map(|path| quoted(&path.display().to_string()));
+        own.into_iter()
+            .chain(args.values.values.iter().cloned())
+            .collect()
+    }
+}
+
+/// As one field: a flag's value is a list separated by commas.
+fn quoted(path: &str) -> String {
+    match path.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", path.replace('"', "\"\"")),
+        false => path.to_owned(),
+    }
+}
+
+/// Refuses values that can be read only once.
+pub(crate) fn check_values(args: &CompareArgs) -> Result<()> {
+    let files = csv::fields("--values", &args.values.values)?;
+    if files.iter().any(|file| file == "-") {
+        let one = Diagnostic::error(
+            Class::Usage,
+            "values on standard input can't be read by several runs",
+        );
+        return Err(one.hint("write them to a file").into());
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! The Helm that `compare` runs: where it is, its version, and an environment in which it finds nobody's settings.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::as_helm::VARIABLE;
+use super::child_process::{self, RunLimits, TimedRun};
+use super::context::Context;
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::fsio;
+
+/// Helm's homes, which are temporary unless the environment names them.
+const HOMES: [&str; 3] = ["HELM_CONFIG_HOME", "HELM_CACHE_HOME", "HELM_DATA_HOME"];
+/// What changes our own messages, or writes a result where only the command itself may.
+const NOT_FOR_CHILDREN: [&str; 4] = ["POD_NAME", "GITHUB_ACTIONS", "FORCE_COLOR", "CLICOLOR_FORCE"];
+/// How much one run of Helm or of ours may take.
+const LIMITS: RunLimits = RunLimits {
+    time: Duration::from_secs(300),
+    output: 256 << 20,
+};
+
+/// A Helm that was found and answers.
+pub(crate) struct HelmProgram {
+    pub(crate) path: PathBuf,
+    /// `v4.3.1`
+    pub(crate) version: String,
+    /// Ourselves.
+    own: PathBuf,
+    home: TempDir,
+}
+
+impl HelmProgram {
+    /// By the flag, SOLAR_HELM or the PATH.
+    pub(crate) fn find(given: Option<&Path>, context: &Context<'_>) -> Result<Self> {
+        let unknown = |error: std::io::Error| {
+            let message = format!("can't find this program itself: {}", fsio::reason(&error));
+            Diagnostics::from(Diagnostic::error(Class::Io, message))
+        };
+        let own = std::env::current_exe().map_err(unknown)?;
+        let path = match (given, context.world.env(VARIABLE)) {
+            (Some(path), _) => named(path, "--helm", &own)?,
+            (None, Some(path)) => named(Path::new(&path), VARIABLE, &own)?,
+            (None, None) => on_path(&context.world.env("PATH").unwrap_or_default(), &own)?,
+        };
+        let home = tempfile::tempdir()
+            .map_err(|error| fsio::cannot("make", Path::new("a temporary folder"), &error, Class::Io))?;
+        let mut helm = Self {
+            path,
+            version: String::new(),
+            own,
+            home,
+        };
+        helm.version = helm.ask_version(context)?;
+        Ok(helm)
+    }
+
+    fn ask_version(&self, context: &Context<'_>) -> Result<String> {
+        let asked = self.run(["version", "--template", "{{.Version}}"], context)?;
+        let version = asked.run.stdout.trim();
+        if asked.run.code == Some(0) && version.starts_with('v') && !version.contains(char::is_whitespace) {
+            return Ok(version.to_owned());
+        }
+        let message = format!(
+            "{} is not Helm: `version` does not print a version",
+            self.path.display()
+        );
+        let said = asked.run.stderr.lines().next().map(str::to_owned);
+        let one = Diagnostic::error(Class::Usage, message);
+        Err(said.into_iter().fold(one, Diagnostic::note).into())
+    }
+
+    /// Runs Helm.
+    pub(crate) fn run<W: AsRef<std::ffi::OsStr>>(
+        &self,
+        words: impl IntoIterator<Item = W>,
+        context: &Context<'_>,
+    ) -> Result<TimedRun> {
+        let mut command = Command::new(&self.path);
+        for name in HOMES.iter().filter(|name| context.world.env(name).is_none()) {
+            command.env(name, self.home.path().join(name));
+        }
+        self.start(command.args(words), context)
+    }
+
+    /// Runs ourselves.
+    pub(crate) fn run_own<W: AsRef<std::ffi::OsStr>>(
+        &self,
+        words: impl IntoIterator<Item = W>,
+        context: &Context<'_>,
+    ) -> Result<TimedRun> {
+        use std::os::unix::process::CommandExt as _;
+        // By another name it is another program.
+        self.start(Command::new(&self.own).arg0("solar-render").args(words), context)
+    }
+
+    fn start(&self, command: &mut Command, context: &Context<'_>) -> Result<TimedRun> {
+        for name in NOT_FOR_CHILDREN {
+            command.env_remove(name);
+        }
+        let is_cancelled = || context.signals.caught().is_some();
+        child_process::run(command, LIMITS, context.world, &is_cancelled).map_err(|error| {
+            let program = Path::new(command.get_program());
+            fsio::cannot("run", program, &error, Class::Usage)
+        })
+    }
+}
+
+fn is_own(path: &Path, own: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(path).is_some_and(|path| Some(path) == real(own))
+}
+
+/// A Helm that was named.
+fn named(path: &Path, by: &str, own: &Path) -> Result<PathBuf> {
+    let refuse = |message: String| Err(Diagnostics::from(Diagnostic::error(Class::Usage, message)));
+    if is_own(path, own) {
+        return refuse(format!("{by}: {} is solar-render itself", path.display()));
+    }
+    match path.is_file() {
+        true => Ok(path.to_owned()),
+        false => refuse(format!("{by}: there is no program {}", path.display())),
+    }
+}
+
+/// The first on the PATH that is not ourselves by that name.
+fn on_path(path: &str, own: &Path) -> Result<PathBuf> {
+    let all: Vec<PathBuf> = std::env::split_paths(path)
+        .map(|folder| folder.join("helm"))
+        .collect();
+    if let Some(found) = all.iter().find(|path| path.is_file() && !is_own(path, own)) {
+        return Ok(found.clone());
+    }
+    let mut one = Diagnostic::error(Class::Usage, "there is no Helm to compare with").note(format!(
+        "searched: --helm (not given), {VARIABLE} (not set), `helm` on the PATH ({path})"
+    ));
+    one.notes.extend(
+        all.iter()
+            .filter(|path| is_own(path, own))
+            .map(|path| format!("{} is solar-render itself", path.display())),
+    );
+    Err(one
+        .hint("--helm PATH names it; https://helm.sh/docs/intro/install has it")
+        .into())
+}

@@ -1,0 +1,155 @@
+//! What a program printed as a list of documents, and which of two lists belong together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::diag::Class;
+use crate::engine::manifest::split;
+use crate::source::Source;
+use crate::value::Value;
+use crate::yaml;
+
+/// What a document begins with.
+pub(super) const SOURCE: &str = "# Source: ";
+
+/// A document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Document<'t> {
+    /// The template, as in `# Source:`.
+    pub(super) source: &'t str,
+    /// Its number among those of the same template, from 0.
+    pub(super) ordinal: usize,
+    /// Without the line of the source.
+    pub(super) text: &'t str,
+}
+
+impl Document<'_> {
+    /// Kind and name.
+    pub(super) fn object(&self) -> String {
+        let source = Source::new(self.source, self.text);
+        let Ok(node) = yaml::parse(&source, Class::Template, &yaml::Limits::default()) else {
+            return String::new();
+        };
+        let Value::Map(object) = node.into_value() else {
+            return String::new();
+        };
+        let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+        let name = match object.get("metadata") {
+            Some(Value::Map(metadata)) => metadata.get("name").and_then(Value::as_str),
+            _ => None,
+        };
+        match name {
+            Some(name) => format!("{kind} {name}"),
+            None => kind.to_owned(),
+        }
+    }
+}
+
+/// The documents in their order. One without a `# Source:` (a file of CRDs is printed whole) has that of the one
+/// before it.
+pub(super) fn documents(printed: &str) -> Vec<Document<'_>> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut last = "";
+    let mut out = Vec::new();
+    for range in split(printed) {
+        let text = printed.get(range).unwrap_or_default();
+        let (source, text) = match text
+            .strip_prefix(SOURCE)
+            .map(|rest| rest.split_once('\n').unwrap_or((rest, "")))
+        {
+            Some((source, text)) => (source, text),
+            None => (last, text),
+        };
+        last = source;
+        let count = counts.entry(source).or_default();
+        out.push(Document {
+            source,
+            ordinal: *count,
+            text,
+        });
+        *count += 1;
+    }
+    out
+}
+
+/// Which documents of one list belong to which of another.
+#[derive(Debug)]
+pub(super) struct Pairs {
+    /// By the number in the first list.
+    partners: BTreeMap<usize, usize>,
+    taken: BTreeSet<usize>,
+}
+
+impl Pairs {
+    pub(super) fn partner(&self, number: usize) -> Option<usize> {
+        self.partners.get(&number).copied()
+    }
+
+    /// Whether one of the second list has a partner.
+    pub(super) fn has_partner(&self, number: usize) -> bool {
+        self.taken.contains(&number)
+    }
+
+    /// Whether a template has a document without a partner in one of the lists.
+    pub(super) fn has_single(&self, first: &[Document<'_>], second: &[Document<'_>], source: &str) -> bool {
+        let of = |list: &[Document<'_>], has: &dyn Fn(usize) -> bool| {
+            let mut list = list.iter().enumerate();
+            list.any(|(number, one)| one.source == source && !has(number))
+        };
+        of(first, &|number| self.partners.contains_key(&number))
+            || of(second, &|number| self.taken.contains(&number))
+    }
+
+    /// The first of the second list that stands before one that it should follow.
+    pub(super) fn out_of_order(&self) -> Option<usize> {
+        let order: Vec<usize> = self.partners.values().copied().collect();
+        order.windows(2).find_map(|two| match two {
+            [one, next] if next < one => Some(*next),
+            _ => None,
+        })
+    }
+}
+
+/// Pairs documents of the same template: the same text first, then the same kind and name, then in order.
+pub(super) fn pairs(first: &[Document<'_>], second: &[Document<'_>]) -> Pairs {
+    let mut all = Pairs {
+        partners: BTreeMap::new(),
+        taken: BTreeSet::new(),
+    };
+    all.add(first, second, |one| Some((one.source, one.text.to_owned())));
+    all.add(first, second, |one| {
+        let object = one.object();
+        object.contains(' ').then_some((one.source, object))
+    });
+    all.add(first, second, |one| Some((one.source, String::new())));
+    all
+}
+
+impl Pairs {
+    /// Those that are alike and have no partner yet, in order.
+    fn add<'t, K: Ord>(
+        &mut self,
+        first: &[Document<'t>],
+        second: &[Document<'t>],
+        key: impl Fn(&Document<'t>) -> Option<K>,
+    ) {
+        if self.taken.len() == second.len() {
+            return;
+        }
+        let mut free: BTreeMap<K, std::collections::VecDeque<usize>> = BTreeMap::new();
+        for (number, one) in second.iter().enumerate() {
+            if let (false, Some(key)) = (self.taken.contains(&number), key(one)) {
+                free.entry(key).or_default().push_back(number);
+            }
+        }
+        for (number, one) in first.iter().enumerate() {
+            if self.partners.contains_key(&number) {
+                continue;
+            }
+            let partner = key(one).and_then(|key| free.get_mut(&key)?.pop_front());
+            if let Some(partner) = partner {
+                self.partners.insert(number, partner);
+                self.taken.insert(partner);
+            }
+        }
+    }
+}

@@ -1,0 +1,317 @@
+use super::*;
+
+/// What a chart of one template prints.
+fn printed(text: &str) -> String {
+    format!("---\n# Source: c/templates/a.yaml\n{text}\n")
+}
+
+fn rendered(text: &str) -> RenderRun {
+    RenderRun {
+        code: Some(0),
+        stdout: printed(text),
+        stderr: String::new(),
+    }
+}
+
+fn refused(code: Option<i32>) -> RenderRun {
+    RenderRun {
+        code,
+        ..RenderRun::default()
+    }
+}
+
+/// The lines that differ, Helm's behind `-` and ours behind `+`, and how many are masked.
+fn shown(helm: &[&str], ours: &str) -> (Vec<String>, usize) {
+    let runs: Vec<RenderRun> = helm.iter().map(|text| rendered(text)).collect();
+    let judgment = judge(&runs, &rendered(ours));
+    let marked = |one: &Difference| {
+        let helm = one.helm.iter().map(|line| format!("-{line}"));
+        helm.chain(one.ours.iter().map(|line| format!("+{line}")))
+            .collect::<Vec<_>>()
+    };
+    let lines: Vec<String> = judgment.differences.iter().flat_map(marked).collect();
+    let expected = if lines.is_empty() {
+        Verdict::Same
+    } else {
+        Verdict::Different
+    };
+    assert_eq!(judgment.verdict, expected);
+    (lines, judgment.masked)
+}
+
+#[test]
+fn what_helms_own_runs_agree_on_must_be_the_same() {
+    for (helm, ours, differing) in [
+        ("a: 1", "a: 1", vec![]),
+        ("a: 1", "a: 2", vec!["-a: 1", "+a: 2"]),
+        ("a: 1\nb: 2", "a: 1", vec!["-b: 2"]),
+        ("a: 1", "a: 1\nb: 2", vec!["+b: 2"]),
+        ("a: 1 ", "a: 1", vec!["-a: 1 ", "+a: 1"]),
+        ("a: 1\n\nb: 2", "a: 1\nb: 2", vec!["-"]),
+        (
+            "a: 1\nb: 2\nc: 3",
+            "a: 1\nb: 3\nc: 4",
+            vec!["-b: 2", "-c: 3", "+b: 3", "+c: 4"],
+        ),
+    ] {
+        assert_eq!(
+            shown(&[helm, helm], ours),
+            (differing.into_iter().map(str::to_owned).collect(), 0),
+            "{helm} {ours}"
+        );
+    }
+}
+
+#[test]
+#[allow(clippy::too_many_lines, reason = "a table")]
+fn what_helms_own_runs_differ_in_is_masked_and_nothing_else() {
+    let key = |begin: &str, lines: &[&str]| {
+        format!(
+            "a: 1\n{begin}: |\n  -----BEGIN\n  {}\n  -----END\nb: 2",
+            lines.join("\n  ")
+        )
+    };
+    let certificates = [key("k", &["MIIaaaa", "bbb"]), key("k", &["MIIcccc", "dd", "e"])];
+    let certificates: Vec<&str> = certificates.iter().map(String::as_str).collect();
+    for (helm, ours, expected) in [
+        // A word is masked whole, however the two begin and end.
+        (
+            vec!["p: \"abc12x\"", "p: \"abd13x\""],
+            "p: \"zzzzz\"",
+            (vec![], 1),
+        ),
+        (
+            vec!["p: abc12x", "p: abd13x"],
+            "q: abc12x",
+            (vec!["-p: abc12x", "+q: abc12x"], 0),
+        ),
+        (
+            vec!["p: \"abc12x\"", "p: \"abd13x\""],
+            "p: zzzzz",
+            (vec!["-p: \"abc12x\"", "+p: zzzzz"], 0),
+        ),
+        // Generated, but nothing came out.
+        (
+            vec!["p: \"abc12x\"", "p: \"abd13x\""],
+            "p: \"\"",
+            (vec!["-p: \"abc12x\"", "+p: \"\""], 0),
+        ),
+        (vec!["p: \"\"", "p: \"abd13x\""], "p: \"b\"", (vec![], 1)),
+        // Of another length than it always has with Helm.
+        (
+            vec!["p: abcdefgh", "p: ijklmnop"],
+            "p: abcdefghi",
+            (vec!["-p: abcdefgh", "+p: abcdefghi"], 0),
+        ),
+        (vec!["p: abcdefgh", "p: ijklmnop"], "p: 1234567a", (vec![], 1)),
+        (
+            vec!["p: abcdefgh", "p: ijklmnop", "p: abcdefghi"],
+            "p: abcdefghij",
+            (vec![], 1),
+        ),
+        // Numbers have any length.
+        (vec!["p: 12345678", "p: 12345679"], "p: 123456789", (vec![], 1)),
+        // Times.
+        (
+            vec!["t: 2026-11-23T02:30:05Z", "t: 2026-11-23T02:30:06Z"],
+            "t: 2026-11-23T02:31:00Z",
+            (vec![], 1),
+        ),
+        // Of several words in a line, from the first that differs to the last.
+        (
+            vec!["x: a b=c1 d2, e", "x: a b=c2 d3, e"],
+            "x: a b=z z, e",
+            (vec![], 1),
+        ),
+        (
+            vec!["x: a b=c1 d2, e", "x: a b=c2 d3, e"],
+            "x: a c=z z, e",
+            (vec!["-x: a b=c1 d2, e", "+x: a c=z z, e"], 0),
+        ),
+        // Whole texts of other sizes.
+        (
+            certificates.clone(),
+            &key("k", &["MIIffff", "g", "h", "i"]),
+            (vec![], 4),
+        ),
+        (
+            certificates.clone(),
+            &key("l", &["MIIffff", "g", "h", "i"]),
+            (vec!["-k: |", "+l: |"], 4),
+        ),
+        // The order of a map's keys.
+        (
+            vec!["k:\n- a\n- b\n- c", "k:\n- c\n- a\n- b"],
+            "k:\n- b\n- c\n- a",
+            (vec![], 3),
+        ),
+        (
+            vec!["- a\n- b\n- c", "- c\n- a\n- b"],
+            "- b\n- c\n- d",
+            (vec!["-- a", "+- d"], 0),
+        ),
+        // A third run shows what two did not.
+        (vec!["n: 1", "n: 1", "n: 2"], "n: 3", (vec![], 1)),
+    ] {
+        let (lines, masked) = expected;
+        assert_eq!(
+            shown(&helm, ours),
+            (lines.into_iter().map(str::to_owned).collect(), masked),
+            "{helm:?} {ours}"
+        );
+    }
+}
+
+#[test]
+#[allow(clippy::too_many_lines, reason = "a table")]
+fn documents_are_paired_by_template_then_text_then_object() {
+    let document = |source: &str, text: &str| format!("---\n# Source: c/templates/{source}.yaml\n{text}\n");
+    let object = |source: &str, name: &str, rest: &str| {
+        document(source, &format!("kind: A\nmetadata: {{name: {name}}}\n{rest}"))
+    };
+    let judged = |helm: &[&str], ours: &str| {
+        let run = |text: &str| RenderRun {
+            code: Some(0),
+            stdout: text.to_owned(),
+            stderr: String::new(),
+        };
+        let helm: Vec<RenderRun> = helm.iter().map(|text| run(text)).collect();
+        let found = judge(&helm, &run(ours)).differences;
+        let found = found.iter().map(|one| {
+            format!(
+                "{} {} {} {}",
+                one.kind.as_str(),
+                one.source,
+                one.document,
+                one.object
+            )
+        });
+        found.collect::<Vec<_>>()
+    };
+    let [a, b, other] = [
+        object("x", "a", "v: 1"),
+        object("x", "b", "v: 1"),
+        object("x", "b", "v: 2"),
+    ];
+    let foreign = object("y", "a", "v: 1");
+    let both = format!("{a}{b}");
+    for (helm, ours, expected) in [
+        (&both, &a, vec!["only-helm c/templates/x.yaml 1 A b"]),
+        (&a, &both, vec!["only-ours c/templates/x.yaml 1 A b"]),
+        (&both, &format!("{b}{a}"), vec!["order c/templates/x.yaml 0 A b"]),
+        (
+            &both,
+            &format!("{other}{a}"),
+            vec!["lines c/templates/x.yaml 0 A b"],
+        ),
+        (
+            &format!("{a}{foreign}"),
+            &both,
+            vec![
+                "only-helm c/templates/y.yaml 0 A a",
+                "only-ours c/templates/x.yaml 1 A b",
+            ],
+        ),
+        (
+            &both,
+            &format!("{a}\n{b}"),
+            vec!["lines c/templates/x.yaml 0 A a"],
+        ),
+        (&both, &format!("\n{both}"), vec!["blanks  0 "]),
+    ] {
+        assert_eq!(judged(&[helm, helm], ours), expected, "{helm} {ours}");
+    }
+    // What only some of Helm's runs print says nothing; nor does an order that differs between them.
+    assert!(judged(&[&a, &both], &format!("{a}{other}")).is_empty());
+    assert!(
+        judged(
+            &[&format!("{both}{foreign}"), &format!("{foreign}{both}")],
+            &format!("{a}{foreign}{b}")
+        )
+        .is_empty()
+    );
+}
+
+#[test]
+fn refusals_are_compared_too() {
+    use Verdict::{BothRefuse, OnlyHelmRefuses, OnlyOursRefuses, Same};
+    let yes = || rendered("a: 1");
+    for (helm, ours, expected) in [
+        ([refused(Some(1)), refused(Some(1))], refused(Some(1)), BothRefuse),
+        ([refused(Some(1)), refused(Some(1))], yes(), OnlyHelmRefuses),
+        ([yes(), yes()], refused(Some(1)), OnlyOursRefuses),
+        ([yes(), yes()], yes(), Same),
+        // An internal error of ours is no refusal.
+        (
+            [refused(Some(1)), refused(Some(1))],
+            refused(Some(70)),
+            OnlyOursRefuses,
+        ),
+        (
+            [refused(Some(1)), refused(Some(1))],
+            refused(None),
+            OnlyOursRefuses,
+        ),
+        // A chart that fails at random.
+        ([yes(), refused(Some(1))], refused(Some(1)), BothRefuse),
+        ([refused(Some(1)), yes()], yes(), Same),
+    ] {
+        assert_eq!(judge(&helm, &ours).verdict, expected, "{helm:?} {ours:?}");
+    }
+}
+
+#[test]
+fn secrets_show_their_keys_alone() {
+    let hidden = |text: &str, other: &str| {
+        let runs = [rendered(text), rendered(text)];
+        let mut differences = judge(&runs, &rendered(other)).differences;
+        hide_secrets(&mut differences, &[&runs[0].stdout, &printed(other)]);
+        let lines = differences
+            .iter()
+            .flat_map(|one| one.helm.iter().chain(&one.ours).cloned());
+        lines.collect::<Vec<_>>()
+    };
+    let secret =
+        |kind: &str, data: &str| format!("apiVersion: v1\nkind: {kind}\nmetadata:\n  name: a\ndata:\n{data}");
+    let [one, two] = ["  password: aHVudGVyMg==", "  password: b3RoZXI="];
+    assert_eq!(
+        hidden(&secret("Secret", one), &secret("Secret", two)),
+        ["  password: (hidden)"; 2]
+    );
+    assert_eq!(
+        hidden(&secret("ConfigMap", one), &secret("ConfigMap", two)),
+        [one, two]
+    );
+    assert_eq!(
+        hidden(&secret("SecretStore", one), &secret("SecretStore", two)),
+        [one, two]
+    );
+    assert_eq!(
+        hidden(&secret("Secret", one), &secret("ConfigMap", one)),
+        ["kind: Secret", "kind: ConfigMap"]
+    );
+    // Lines of a text within a value.
+    let [one, two] = ["  a.conf: |\n    user: hunter2", "  a.conf: |\n    hunter3"];
+    assert_eq!(
+        hidden(&secret("\"Secret\"", one), &secret("\"Secret\"", two)),
+        ["    (hidden)"; 2]
+    );
+    // In one line, in JSON, in a list.
+    for [one, two] in [
+        [
+            "{apiVersion: v1, kind: Secret, data: {a: aHVudGVyMg==}}",
+            "{apiVersion: v1, kind: Secret, data: {a: b}}",
+        ],
+        [
+            "{\"kind\":\"Secret\",\"data\":{\"a\":\"aHVudGVyMg==\"}}",
+            "{\"kind\":\"Secret\",\"data\":{\"a\":\"b\"}}",
+        ],
+        [
+            "kind: List\nitems:\n  - kind: Secret\n    data: {a: aHVudGVyMg==}",
+            "kind: List\nitems:\n  - kind: Secret\n    data: {a: b}",
+        ],
+    ] {
+        let lines = hidden(one, two).join("\n");
+        assert!(lines.contains("(hidden)") && !lines.contains("aHVud"), "{lines}");
+    }
+}
