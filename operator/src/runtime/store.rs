@@ -6,6 +6,8 @@
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+#[cfg(test)]
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::key::{Key, KindId, ObjectName};
@@ -24,6 +26,9 @@ struct Inner<V> {
     wakes: Vec<Wakes<V>>,
     /// Rises with each change.
     version: u64,
+    /// How many objects readers were given.
+    #[cfg(test)]
+    reads: AtomicUsize,
 }
 
 struct Index<V> {
@@ -50,6 +55,8 @@ impl<V: View> Default for Store<V> {
                 indexes: BTreeMap::new(),
                 wakes: Vec::new(),
                 version: 0,
+                #[cfg(test)]
+                reads: AtomicUsize::new(0),
             })),
         }
     }
@@ -58,7 +65,15 @@ impl<V: View> Default for Store<V> {
 impl<V: View> Store<V> {
     /// The object of a name.
     pub fn get(&self, name: &ObjectName) -> Option<Arc<Object<V>>> {
-        self.inner().objects.get(name).cloned()
+        let inner = self.inner();
+        #[cfg(test)]
+        inner.reads.fetch_add(1, Ordering::Relaxed);
+        inner.objects.get(name).cloned()
+    }
+
+    /// Whether there is an object of a name.
+    pub fn has(&self, name: &ObjectName) -> bool {
+        self.inner().objects.contains_key(name)
     }
 
     /// All objects of a namespace, by name.
@@ -66,12 +81,19 @@ impl<V: View> Store<V> {
         let inner = self.inner();
         let from = inner.objects.range(ObjectName::new(namespace, "")..);
         let here = from.take_while(|(name, _)| name.namespace == namespace);
-        here.map(|(_, object)| Arc::clone(object)).collect()
+        let here: Vec<_> = here.map(|(_, object)| Arc::clone(object)).collect();
+        #[cfg(test)]
+        inner.reads.fetch_add(here.len(), Ordering::Relaxed);
+        here
     }
 
     /// All objects, by namespace and name.
     pub fn all(&self) -> Vec<Arc<Object<V>>> {
-        self.inner().objects.values().cloned().collect()
+        let inner = self.inner();
+        let all: Vec<_> = inner.objects.values().cloned().collect();
+        #[cfg(test)]
+        inner.reads.fetch_add(all.len(), Ordering::Relaxed);
+        all
     }
 
     /// The objects that an index has under a key, by namespace and name. Without such an index: none.
@@ -82,7 +104,35 @@ impl<V: View> Store<V> {
             .into_iter()
             .flatten()
             .filter_map(|name| inner.objects.get(name));
-        objects.cloned().collect()
+        let found: Vec<_> = objects.cloned().collect();
+        #[cfg(test)]
+        inner.reads.fetch_add(found.len(), Ordering::Relaxed);
+        found
+    }
+
+    /// How many objects an index has under a key.
+    pub fn count(&self, index: &str, key: &ObjectName) -> usize {
+        let inner = self.inner();
+        let names = inner.indexes.get(index).and_then(|index| index.names.get(key));
+        names.map_or(0, BTreeSet::len)
+    }
+
+    /// How many objects readers were given so far: what a test of the work compares.
+    #[cfg(test)]
+    pub(crate) fn reads(&self) -> usize {
+        self.inner().reads.load(Ordering::Relaxed)
+    }
+
+    /// As if the watch had shown it.
+    #[cfg(test)]
+    pub(crate) fn put_for_test(&self, object: Object<V>) {
+        self.apply(object);
+    }
+
+    /// As if the watch had shown that it is gone.
+    #[cfg(test)]
+    pub(crate) fn remove_for_test(&self, name: &ObjectName) {
+        self.remove(name);
     }
 
     /// How many objects there are.

@@ -68,6 +68,20 @@ impl LabelSelector {
                 .iter()
                 .all(|requirement| requirement.matches(labels))
     }
+
+    /// The labels that a selected object must have, by which an index finds it: of each group, which is never empty,
+    /// one key with its value. Other conditions, such as `NotIn`, are in none of them.
+    pub fn required(&self) -> Vec<Vec<(&str, &str)>> {
+        let exact = self.match_labels.iter();
+        let exact = exact.map(|(key, value)| vec![(key.as_str(), value.as_str())]);
+        let listed = self.match_expressions.iter();
+        let listed = listed.filter(|one| one.operator == Operator::In && !one.values.is_empty());
+        let listed = listed.map(|one| {
+            let values = one.values.iter();
+            values.map(|value| (one.key.as_str(), value.as_str())).collect()
+        });
+        exact.chain(listed).collect()
+    }
 }
 
 impl Requirement {
@@ -132,6 +146,19 @@ mod tests {
             let parsed: LabelSelector = serde_json::from_value(selector.clone()).expect("a selector");
             let found: Vec<bool> = objects.iter().map(|labels| parsed.matches(labels)).collect();
             assert_eq!(found, expected, "{selector}");
+            // What an index of labels leaves out is never selected.
+            for (labels, matches) in objects.iter().zip(found) {
+                let has = |(key, value): &(&str, &str)| labels.get(*key).is_some_and(|has| has == value);
+                let required = parsed.required();
+                assert!(
+                    !matches || required.iter().all(|group| group.iter().any(has)),
+                    "{selector}"
+                );
+            }
         }
+        let both = json!({"matchLabels": {"a": "1"},
+            "matchExpressions": [{"key": "b", "operator": "In", "values": ["2", "3"]}]});
+        let both: LabelSelector = serde_json::from_value(both).expect("a selector");
+        assert_eq!(both.required(), [vec![("a", "1")], vec![("b", "2"), ("b", "3")]]);
     }
 }

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use kube::api::ObjectMeta;
 use serde_json::json;
 
 use super::canonical;
-use super::grants::CrossReference;
 use super::task_owner::bounded;
 use crate::api::LocalReference;
-use crate::api::pipeline::{
-    ObjectKey, ObjectReference, Profile, ReferenceGrant, ReleaseBinding, ReleaseBindingSpec, Target,
-};
+use crate::api::pipeline::{ObjectKey, ObjectReference, Profile, ReleaseBinding, ReleaseBindingSpec};
 
 /// What is to be done about a Profile's bindings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,12 +27,28 @@ pub struct BindingChanges {
     pub taken: Vec<String>,
 }
 
-/// Whether a Profile matches a Target: by its labels, in the Profile's namespace or where that is granted.
-pub fn matches(profile: &Profile, target: &Target, grants: &[ReferenceGrant]) -> bool {
-    let labels = target.metadata.labels.clone().unwrap_or_default();
-    !target.is_deleted()
-        && profile.spec.target_selector.matches(&labels)
-        && CrossReference::ProfileToTarget.is_granted(profile.namespace(), target.namespace(), grants)
+/// Whether a Profile's selector matches a Target that it may bind, by the Target's metadata.
+pub fn matches(profile: &Profile, target: &ObjectMeta) -> bool {
+    static NONE: BTreeMap<String, String> = BTreeMap::new();
+    target.deletion_timestamp.is_none()
+        && profile
+            .spec
+            .target_selector
+            .matches(target.labels.as_ref().unwrap_or(&NONE))
+}
+
+/// The bindings that a Profile should have, by name: one for each of these Targets.
+pub fn desired<'a>(
+    profile: &Profile,
+    targets: impl IntoIterator<Item = &'a ObjectKey>,
+) -> BTreeMap<String, ReleaseBindingSpec> {
+    let bindings = targets.into_iter();
+    bindings.map(|target| binding(profile, target)).collect()
+}
+
+/// The binding of a Profile for a Target.
+pub fn binding(profile: &Profile, target: &ObjectKey) -> (String, ReleaseBindingSpec) {
+    (binding_name(profile.name(), target), spec(profile, target))
 }
 
 /// The name of a Profile's binding for a Target.
@@ -43,22 +57,13 @@ pub fn binding_name(profile: &str, target: &ObjectKey) -> String {
     bounded("", profile, &format!("-{hash}"))
 }
 
-/// Brings the bindings of a Profile in line with the Targets it matches. `existing` are the bindings in its namespace.
-/// A Profile that is being deleted has none.
-pub fn changes<'a>(
+/// Brings the bindings of a Profile in line with the desired ones. `existing` are those that it owns, and whatever has
+/// the name of a desired one.
+pub fn changes(
     profile: &Profile,
-    targets: impl IntoIterator<Item = &'a Target>,
+    mut desired: BTreeMap<String, ReleaseBindingSpec>,
     existing: &[ReleaseBinding],
-    grants: &[ReferenceGrant],
 ) -> BindingChanges {
-    let mut desired = BTreeMap::new();
-    let matched = targets
-        .into_iter()
-        .filter(|target| !profile.is_deleted() && matches(profile, target, grants));
-    for target in matched {
-        let key = target.key();
-        desired.insert(binding_name(profile.name(), &key), spec(profile, &key));
-    }
     let mut changes = BindingChanges {
         matched: desired.len(),
         ..BindingChanges::default()
@@ -110,7 +115,7 @@ fn spec(profile: &Profile, target: &ObjectKey) -> ReleaseBindingSpec {
 }
 
 /// Whether a binding is this Profile's: by UID, so that a Profile that was made again takes nothing over.
-fn is_owned(binding: &ReleaseBinding, profile: &Profile) -> bool {
+pub fn is_owned(binding: &ReleaseBinding, profile: &Profile) -> bool {
     let owners = binding.metadata.owner_references.as_deref().unwrap_or_default();
     let uid = profile.metadata.uid.as_deref();
     owners.iter().any(|owner| Some(owner.uid.as_str()) == uid)
@@ -119,7 +124,7 @@ fn is_owned(binding: &ReleaseBinding, profile: &Profile) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::GROUP;
+    use crate::api::pipeline::Target;
     use crate::controllers::pipeline::test_objects::object;
     use proptest::prelude::*;
     use serde_json::Value;
@@ -138,12 +143,16 @@ mod tests {
         }))
     }
 
-    fn grant() -> ReferenceGrant {
-        object(json!({
-            "metadata": {"name": "g", "namespace": "tenant"},
-            "spec": {"from": [{"group": GROUP, "kind": "Profile", "namespace": "catalog"}],
-                "to": [{"group": GROUP, "kind": "Target"}]},
-        }))
+    fn changes_of<'a>(
+        profile: &Profile,
+        targets: impl IntoIterator<Item = &'a Target>,
+        existing: &[ReleaseBinding],
+    ) -> BindingChanges {
+        let matched = targets
+            .into_iter()
+            .filter(|target| matches(profile, &target.metadata));
+        let keys: Vec<ObjectKey> = matched.map(Target::key).collect();
+        changes(profile, desired(profile, &keys), existing)
     }
 
     fn binding(name: &str, uid: &str, spec: &ReleaseBindingSpec, deleted: bool) -> ReleaseBinding {
@@ -159,20 +168,21 @@ mod tests {
     }
 
     #[test]
-    fn targets_match_by_label_and_in_other_namespaces_by_grant() {
+    fn targets_match_by_label_until_they_are_deleted() {
+        let profile = profile("shop");
+        let mut going = target("catalog", "c", "prod");
+        let deleted = serde_json::from_value(json!("2026-01-01T00:00:00Z")).expect("a time");
+        going.metadata.deletion_timestamp = Some(deleted);
+        let mut bare = target("catalog", "d", "prod");
+        bare.metadata.labels = None;
         let targets = [
             target("catalog", "a", "prod"),
             target("catalog", "b", "test"),
-            target("tenant", "c", "prod"),
-            target("other", "d", "prod"),
+            going,
+            bare,
         ];
-        let names = |grants: &[ReferenceGrant]| -> Vec<String> {
-            let profile = profile("shop");
-            let matched = targets.iter().filter(|target| matches(&profile, target, grants));
-            matched.map(|target| target.name().to_owned()).collect()
-        };
-        assert_eq!(names(&[]), ["a"]);
-        assert_eq!(names(&[grant()]), ["a", "c"]);
+        let found = targets.map(|target| matches(&profile, &target.metadata));
+        assert_eq!(found, [true, false, false, false]);
     }
 
     #[test]
@@ -181,8 +191,7 @@ mod tests {
             profile("shop"),
             [target("catalog", "a", "prod"), target("tenant", "c", "prod")],
         );
-        let grants = [grant()];
-        let first = changes(&profile, &targets, &[], &grants);
+        let first = changes_of(&profile, &targets, &[]);
         assert_eq!((first.matched, first.create.len()), (2, 2));
         let specs: Vec<Value> = first.create.values().map(canonical::json).collect();
         assert!(specs.contains(&json!({"targetRef": {"name": "a"}, "releaseRef": {"name": "shop"}})));
@@ -195,7 +204,7 @@ mod tests {
             .iter()
             .map(|(name, spec)| binding(name, "p1", spec, false))
             .collect();
-        let kept = changes(&profile, &targets, &existing, &grants);
+        let kept = changes_of(&profile, &targets, &existing);
         assert_eq!(
             kept,
             BindingChanges {
@@ -203,18 +212,15 @@ mod tests {
                 ..BindingChanges::default()
             }
         );
-        let other = changes(&self::profile("other"), &targets, &existing, &grants);
+        let other = changes_of(&self::profile("other"), &targets, &existing);
         assert_eq!(
             (other.update.len(), other.create.len(), other.delete.len()),
             (2, 0, 0)
         );
-        // A revoked grant, and a Profile that goes.
-        let revoked = changes(&profile, &targets, &existing, &[]);
+        // A revoked grant, and no Target at all.
+        let revoked = changes_of(&profile, &targets[..1], &existing);
         assert_eq!((revoked.matched, revoked.delete.len()), (1, 1));
-        let mut going = profile;
-        going.metadata.deletion_timestamp =
-            Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).expect("a time"));
-        let gone = changes(&going, &targets, &existing, &grants);
+        let gone = changes_of(&profile, [], &existing);
         assert_eq!((gone.matched, gone.delete.len()), (0, 2));
     }
 
@@ -224,7 +230,7 @@ mod tests {
         let (profile, targets) = (profile("shop"), [target("catalog", "a", "prod")]);
         let name = binding_name("all", &targets[0].key());
         let stuck = [binding(&name, "p1", &spec(&profile, &targets[0].key()), true)];
-        let found = changes(&profile, &targets, &stuck, &[]);
+        let found = changes_of(&profile, &targets, &stuck);
         assert_eq!(found.stuck[&name], ["example.com/stuck"]);
         assert!(found.create.is_empty() && found.delete.is_empty());
     }
@@ -242,7 +248,7 @@ mod tests {
             ),
             binding("manual", "p0", &spec(&profile, &targets[0].key()), false),
         ];
-        let found = changes(&profile, &targets, &foreign, &[]);
+        let found = changes_of(&profile, &targets, &foreign);
         assert_eq!(
             found,
             BindingChanges {
@@ -265,10 +271,10 @@ mod tests {
                 let key = ObjectKey::new("catalog", name);
                 binding(&binding_name("all", &key), "p1", &spec(&profile, &key), false)
             }).collect();
-            let forward = changes(&profile, &targets, &existing, &[]);
+            let forward = changes_of(&profile, &targets, &existing);
             let mut backward = existing.clone();
             backward.reverse();
-            prop_assert_eq!(&forward, &changes(&profile, targets.iter().rev(), &backward, &[]));
+            prop_assert_eq!(&forward, &changes_of(&profile, targets.iter().rev(), &backward));
             prop_assert_eq!(forward.create.len(), names.difference(&bound).count());
             prop_assert_eq!(forward.delete.len(), bound.difference(&names).count());
         }

@@ -4,13 +4,13 @@
 //! the platform's objects; and in a namespace that is being deleted, objects of other namespaces hold nothing, so that
 //! no finalizer keeps a namespace for ever.
 
+use std::collections::BTreeMap;
+
 use kube::api::ObjectMeta;
 
 use super::grants::CrossReference;
 use super::task_owner::finalizer;
-use crate::api::pipeline::{
-    ComponentVersionSpec, ObjectKey, ReferenceGrant, RegistrySpec, ReleaseSpec, Spec,
-};
+use crate::api::pipeline::{ComponentVersionSpec, ObjectKey, RegistrySpec, ReleaseSpec, Spec};
 use crate::runtime::finalizers;
 
 /// An object that refers to another.
@@ -85,22 +85,29 @@ impl Referrers {
     }
 }
 
-/// What holds an object of a namespace, in order; `grants` are those of the namespace.
+/// What holds an object of a namespace, in order; `may_refer` says whether objects of another namespace may refer to
+/// it so, and is asked once for each.
 pub fn holders(
     namespace: &str,
     referrers: Vec<Referrers>,
-    grants: &[ReferenceGrant],
+    may_refer: impl Fn(CrossReference, &str) -> bool,
     is_namespace_terminating: bool,
 ) -> Vec<Holder> {
-    let all = referrers.into_iter().flat_map(|Referrers { kind, cross, keys }| {
-        let holds = move |key: &ObjectKey| {
-            let may = cross.is_some_and(|cross| cross.is_granted(&key.namespace, namespace, grants));
-            key.namespace == namespace || (may && !is_namespace_terminating)
-        };
-        let keys = keys.into_iter().filter(holds);
-        keys.map(move |key| Holder { kind, key })
-    });
-    let mut all: Vec<Holder> = all.collect();
+    let mut all = Vec::new();
+    for Referrers { kind, cross, keys } in referrers {
+        let mut may: BTreeMap<String, bool> = BTreeMap::new();
+        for key in keys {
+            let may_refer = |from: &str| cross.is_some_and(|cross| may_refer(cross, from));
+            let holds = key.namespace == namespace
+                || (!is_namespace_terminating
+                    && *may
+                        .entry(key.namespace.clone())
+                        .or_insert_with_key(|from| may_refer(from)));
+            if holds {
+                all.push(Holder { kind, key });
+            }
+        }
+    }
     all.sort();
     all.dedup();
     all
@@ -121,7 +128,7 @@ pub fn decide<S: Referenced>(metadata: &ObjectMeta, is_held: bool) -> FinalizerC
 mod tests {
     use super::*;
     use crate::api::GROUP;
-    use crate::api::pipeline::{RegistryBindingSpec, ReleaseBindingSpec};
+    use crate::api::pipeline::{ReferenceGrant, RegistryBindingSpec, ReleaseBindingSpec};
     use crate::controllers::pipeline::test_objects::object;
     use serde_json::json;
 
@@ -152,7 +159,8 @@ mod tests {
     }
 
     fn held_by(referrers: &[Referrers], grants: &[ReferenceGrant], is_terminating: bool) -> Vec<String> {
-        let holders = holders("system", referrers.to_vec(), grants, is_terminating);
+        let may_refer = |cross: CrossReference, from: &str| cross.is_granted(from, "system", grants);
+        let holders = holders("system", referrers.to_vec(), may_refer, is_terminating);
         let names = holders
             .iter()
             .map(|holder| format!("{} {}", holder.kind, holder.key));

@@ -1,5 +1,6 @@
 //! The pipeline's kinds as the runtime's stores hold them.
 
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -7,11 +8,11 @@ use kube::api::ObjectMeta;
 use serde::Deserialize;
 
 use super::grants::CrossReference;
-use crate::api::pipeline::{ObjectKey, ReferenceGrantSpec, Spec};
+use crate::api::pipeline::{GrantFrom, ObjectKey, ReferenceGrantSpec, Spec};
 use crate::api::{GROUP, VERSION, pipeline};
 use crate::runtime::key::{Key, KindId, ObjectName};
 use crate::runtime::views::Object;
-use crate::runtime::{Action, Cx, Error, Watched, status};
+use crate::runtime::{Action, Controllers, Cx, Error, Stores, Watched, status};
 
 /// A kind of the pipeline, to be watched.
 pub struct Stored<S>(PhantomData<fn() -> S>);
@@ -104,20 +105,92 @@ pub async fn report<S: Spec>(
     Ok(Action::done())
 }
 
-/// The objects of a namespace.
-pub fn in_namespace<S: Spec>(cx: &Cx, namespace: &str) -> Vec<pipeline::Object<S>> {
-    let stored = cx.store::<Stored<S>>().in_namespace(namespace);
-    stored.iter().filter_map(|stored| whole(stored)).collect()
+/// Whether there is an object of a key.
+pub fn exists<S: Spec>(cx: &Cx, key: &ObjectKey) -> bool {
+    let name = ObjectName::new(&key.namespace, &key.name);
+    let stored = cx.store::<Stored<S>>().get(&name);
+    stored.is_some_and(|stored| stored.view().is_some())
 }
 
 /// Whether an object of the namespace `from` may refer to one of the namespace `to`.
 pub fn is_granted(cx: &Cx, reference: CrossReference, from: &str, to: &str) -> bool {
-    from == to || reference.is_granted(from, to, &grants(cx, to))
+    is_granted_in(cx.stores(), reference, from, to)
 }
 
-/// The grants of a namespace.
-pub fn grants(cx: &Cx, namespace: &str) -> Vec<pipeline::Object<ReferenceGrantSpec>> {
-    in_namespace(cx, namespace)
+/// The same, of some stores.
+pub fn is_granted_in(stores: &Stores, reference: CrossReference, from: &str, to: &str) -> bool {
+    from == to || reference.is_granted(from, to, &grants(stores, reference, from, to))
+}
+
+/// The grants in the namespace `to` for what refers to it so from the namespace `from`.
+pub fn grants(
+    stores: &Stores,
+    reference: CrossReference,
+    from: &str,
+    to: &str,
+) -> Vec<pipeline::Object<ReferenceGrantSpec>> {
+    let (referrer, _) = reference.kinds();
+    let key = ObjectName::new(to, &referrer_in(referrer, from));
+    whole_all(&stores.of::<Stored<ReferenceGrantSpec>>().by(GRANT, &key))
+}
+
+/// The namespaces that let what is in a namespace refer to them so, and that namespace itself.
+pub fn granting_namespaces(stores: &Stores, reference: CrossReference, from: &str) -> BTreeSet<String> {
+    let (referrer, _) = reference.kinds();
+    let found = stores
+        .of::<Stored<ReferenceGrantSpec>>()
+        .by(GRANTEE, &ObjectName::new(from, referrer));
+    let all = whole_all(&found).into_iter();
+    let granted = all.filter(|grant| reference.is_granted(from, grant.namespace(), [grant]));
+    let mut namespaces: BTreeSet<String> = granted.map(|grant| grant.namespace().to_owned()).collect();
+    namespaces.insert(from.to_owned());
+    namespaces
+}
+
+/// The namespaces that may refer to what is in a namespace so, and that namespace itself.
+pub fn granted_namespaces(stores: &Stores, reference: CrossReference, to: &str) -> BTreeSet<String> {
+    let (referrer, _) = reference.kinds();
+    let found = stores.of::<Stored<ReferenceGrantSpec>>().in_namespace(to);
+    let mut namespaces = BTreeSet::from([to.to_owned()]);
+    for grant in whole_all(&found) {
+        let from = grant.spec.from.iter().filter(|from| from.kind == referrer);
+        let granted = from.filter(|from| reference.is_granted(&from.namespace, to, [&grant]));
+        namespaces.extend(granted.map(|from| from.namespace.clone()));
+    }
+    namespaces
+}
+
+/// The index of grants by their own namespace and what they let refer to it.
+const GRANT: &str = "grant";
+/// The index of grants by the namespace and the kind that they let refer to theirs.
+const GRANTEE: &str = "grantee";
+
+/// Adds the store of grants, and its indexes.
+pub fn add_grants(controllers: Controllers) -> Controllers {
+    type Grant = Object<Parts<ReferenceGrantSpec>>;
+    fn referrers(grant: &Grant) -> impl Iterator<Item = &GrantFrom> {
+        grant.view().into_iter().flat_map(|view| &view.spec.from)
+    }
+    controllers
+        .stored::<Stored<ReferenceGrantSpec>>()
+        .index::<Stored<ReferenceGrantSpec>>(GRANT, |grant| {
+            let names = referrers(grant).map(|from| referrer_in(&from.kind, &from.namespace));
+            names
+                .map(|name| ObjectName::new(grant.namespace(), &name))
+                .collect()
+        })
+        .index::<Stored<ReferenceGrantSpec>>(GRANTEE, |grant| {
+            let names = referrers(grant).map(|from| ObjectName::new(&from.namespace, &from.kind));
+            names.collect()
+        })
+}
+
+fn referrer_in(kind: &str, namespace: &str) -> String {
+    format!("{kind}/{namespace}")
+}
+
+fn whole_all<S: Spec>(stored: &[StoredObject<S>]) -> Vec<pipeline::Object<S>> {
+    stored.iter().filter_map(|stored| whole(stored)).collect()
 }
 
 fn none<T>() -> Option<T> {

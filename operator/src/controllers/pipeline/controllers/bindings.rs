@@ -55,7 +55,7 @@ fn target<S: Spec>(
 ) -> Reference {
     let key = reference.resolved(binding.namespace());
     let (from, to) = (binding.namespace(), key.namespace.as_str());
-    if !cross.is_granted(from, to, &stored::grants(cx, to)) {
+    if !stored::is_granted(cx, cross, from, to) {
         let missing = cross.missing(from, to);
         return Reference::NotGranted { missing };
     }
@@ -68,9 +68,10 @@ fn beside<S: Spec>(cx: &Cx, binding: &Object<impl Spec>, name: &str) -> Referenc
 }
 
 fn found<S: Spec>(cx: &Cx, key: ObjectKey) -> Reference {
-    match stored::get::<S>(cx, &key) {
-        Some(_) => Reference::Resolved(key),
-        None => Reference::NotFound { kind: S::KIND, key },
+    if stored::exists::<S>(cx, &key) {
+        Reference::Resolved(key)
+    } else {
+        Reference::NotFound { kind: S::KIND, key }
     }
 }
 

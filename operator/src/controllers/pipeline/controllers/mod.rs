@@ -13,7 +13,7 @@ mod wakes;
 pub use artifact::RenderArtifacts;
 
 use super::namespaces::Namespaces;
-use super::stored::Stored;
+use super::stored::{self, Stored};
 use crate::api::pipeline::{
     ComponentVersionSpec, ObjectKey, ProfileSpec, ReferenceGrantSpec, RegistryBindingSpec, RegistrySpec,
     ReleaseBindingSpec, ReleaseSpec, RenderArtifactSpec, RenderBindingSpec, TargetSpec,
@@ -46,9 +46,10 @@ pub fn add(controllers: Controllers, settings: PipelineSettings, artifacts: Rend
         .kind(Releases::kind())
         .kind(ReleaseBindings::kind())
         .kind(RegistryBindings::kind())
-        .kind(Profiles::kind())
-        .stored::<Grants>();
-    artifact::add(referenced::add(woken(indexed(watched))), artifacts)
+        .kind(Profiles::kind());
+    let watched = stored::add_grants(watched);
+    let watched = profile::wakes::add(woken(indexed(watched)));
+    artifact::add(referenced::add(watched), artifacts)
 }
 
 /// The indexes by what a spec refers to.
@@ -101,10 +102,13 @@ fn woken(controllers: Controllers) -> Controllers {
         .wake::<Targets, RegistryBindings>(wakes::by::<RegistryBindings, _>(wakes::TARGET))
         .wake::<Registries, RegistryBindings>(wakes::by::<RegistryBindings, _>(wakes::REGISTRY))
         .wake::<Releases, Profiles>(wakes::by::<Profiles, _>(wakes::RELEASE))
-        .wake::<Targets, Profiles>(wakes::profiles_of_target)
-        .wake::<ReleaseBindings, Profiles>(wakes::profile_of_binding)
-        .wake::<Grants, Releases>(wakes::granted::<Releases>)
-        .wake::<Grants, ReleaseBindings>(wakes::granted::<ReleaseBindings>)
-        .wake::<Grants, RegistryBindings>(wakes::granted::<RegistryBindings>)
-        .wake::<Grants, Profiles>(wakes::granted::<Profiles>)
+        .wake::<Grants, Releases>(wakes::granted_reference::<ReleaseSpec>(|release, namespace| {
+            release.component_version_ref.resolved(namespace)
+        }))
+        .wake::<Grants, ReleaseBindings>(wakes::granted_reference::<ReleaseBindingSpec>(
+            |binding, namespace| binding.target_ref.resolved(namespace),
+        ))
+        .wake::<Grants, RegistryBindings>(wakes::granted_reference::<RegistryBindingSpec>(
+            |binding, namespace| binding.target_ref.resolved(namespace),
+        ))
 }

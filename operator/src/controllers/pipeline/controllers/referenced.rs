@@ -130,12 +130,8 @@ async fn keep<S: Referenced>(
 ) -> Result<Option<(Object<S>, Vec<Holder>)>, Error> {
     let namespace = object.namespace();
     let is_terminating = namespaces::is_terminating(cx, namespace);
-    let held_by = holders(
-        namespace,
-        referrers,
-        &stored::grants(cx, namespace),
-        is_terminating,
-    );
+    let may_refer = |reference, from: &str| stored::is_granted(cx, reference, from, namespace);
+    let held_by = holders(namespace, referrers, may_refer, is_terminating);
     let finalizer = S::finalizer();
     match decide::<S>(&object.metadata, !held_by.is_empty()) {
         FinalizerChange::None => {}

@@ -40,7 +40,7 @@ fn dereference(cx: &Cx, release: &Release) -> (Reference, Option<ComponentVersio
     let target = release.spec.component_version_ref.resolved(release.namespace());
     let (from, to) = (release.namespace(), target.namespace.as_str());
     let reference = CrossReference::ReleaseToComponentVersion;
-    if !reference.is_granted(from, to, &stored::grants(cx, to)) {
+    if !stored::is_granted(cx, reference, from, to) {
         let missing = reference.missing(from, to);
         return (Reference::NotGranted { missing }, None);
     }

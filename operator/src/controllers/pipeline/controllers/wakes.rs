@@ -1,14 +1,10 @@
 //! Which objects are reconciled when another has changed: by indexes, and by the namespaces that a grant names.
 
-use crate::api::pipeline::{
-    ObjectKey, ProfileSpec, ReferenceGrantSpec, ReleaseBindingSpec, Spec, TargetSpec,
-};
-use crate::controllers::pipeline::stored::Parts;
+use crate::api::pipeline::{ObjectKey, ReferenceGrantSpec, Spec};
+use crate::controllers::pipeline::stored::{Parts, Stored};
 use crate::runtime::key::ObjectName;
 use crate::runtime::views::{MetadataOnly, Object, View};
 use crate::runtime::{Stores, Watched};
-
-use super::Profiles;
 
 /// The index by ComponentVersion.
 pub(super) const COMPONENT_VERSION: &str = "componentVersion";
@@ -54,24 +50,20 @@ pub(super) fn by<To: Watched, V: View>(
     }
 }
 
-/// The Profiles whose selector matches a Target; whether they may is decided by their reconcile.
-pub(super) fn profiles_of_target(target: &Object<Parts<TargetSpec>>, stores: &Stores) -> Vec<ObjectName> {
-    let labels = target.metadata.labels.clone().unwrap_or_default();
-    let profiles = stores.of::<Profiles>().all();
-    let matching = profiles.iter().filter(|profile| {
-        let view = profile.view();
-        view.is_some_and(|view| view.spec.target_selector.matches(&labels))
-    });
-    matching.map(|profile| profile.name()).collect()
-}
-
-/// The Profile that made a binding.
-pub(super) fn profile_of_binding(binding: &Object<Parts<ReleaseBindingSpec>>, _: &Stores) -> Vec<ObjectName> {
-    let owners = binding.metadata.owner_references.as_deref().unwrap_or_default();
-    let owners = owners.iter().filter(|owner| owner.kind == ProfileSpec::KIND);
-    owners
-        .map(|owner| ObjectName::new(binding.namespace(), &owner.name))
-        .collect()
+/// The objects of the kind `S`, in the namespaces that a grant names for it, that refer to the grant's own namespace.
+pub(super) fn granted_reference<S: Spec>(
+    refers_to: fn(&S, &str) -> ObjectKey,
+) -> impl Fn(&Object<Parts<ReferenceGrantSpec>>, &Stores) -> Vec<ObjectName> + Send + Sync + 'static {
+    move |grant, stores| {
+        let store = stores.of::<Stored<S>>();
+        let mut names = granted::<Stored<S>>(grant, stores);
+        names.retain(|name| {
+            let object = store.get(name);
+            let spec = object.as_ref().and_then(|object| Some(&object.view()?.spec));
+            spec.is_some_and(|spec| refers_to(spec, &name.namespace).namespace == grant.namespace())
+        });
+        names
+    }
 }
 
 /// The objects of `To` in the namespaces that a grant names for their kind.

@@ -17,6 +17,7 @@ use crate::controllers::pipeline::artifacts::{
     CredentialsError, artifact_finalizer, credentials, is_cleaning,
 };
 use crate::controllers::pipeline::conditions::{ArtifactState, Reason};
+use crate::controllers::pipeline::grants::CrossReference;
 use crate::controllers::pipeline::pull_secrets::host;
 use crate::controllers::pipeline::stored;
 use crate::controllers::rendertask::TaskView;
@@ -267,7 +268,8 @@ fn dereference(
 ) -> Result<(ObjectName, Credentials), CredentialsError> {
     let location = location(key, artifact).ok_or(CredentialsError::NoRegistry)?;
     let registry = registry(artifact).and_then(|registry| stored::get::<RegistrySpec>(cx, &registry));
-    let grants = stored::grants(cx, &location.namespace);
+    let reference = CrossReference::ArtifactToRegistry;
+    let grants = stored::grants(cx.stores(), reference, artifact.namespace(), &location.namespace);
     let secret = credentials(artifact, registry.as_ref(), &grants)?.to_owned();
     let plain_http = registry.is_some_and(|registry| registry.spec.plain_http);
     Ok((location, Credentials { secret, plain_http }))

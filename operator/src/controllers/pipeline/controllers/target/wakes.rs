@@ -120,11 +120,13 @@ fn of_grant(grant: &Object<Parts<ReferenceGrantSpec>>, stores: &Stores) -> Vec<O
             }
             ReleaseBindingSpec::KIND => {
                 let all = stores.of::<ReleaseBindings>().in_namespace(namespace);
-                targets.extend(all.iter().flat_map(|one| target_of_release_binding(one)));
+                let named = all.iter().flat_map(|one| target_of_release_binding(one));
+                targets.extend(named.filter(|target| target.namespace == to));
             }
             RegistryBindingSpec::KIND => {
                 let all = stores.of::<RegistryBindings>().in_namespace(namespace);
-                targets.extend(all.iter().flat_map(|one| target_of_registry_binding(one)));
+                let named = all.iter().flat_map(|one| target_of_registry_binding(one));
+                targets.extend(named.filter(|target| target.namespace == to));
             }
             ReleaseSpec::KIND => {
                 let all = stores.of::<Releases>().in_namespace(namespace);
