@@ -149,6 +149,10 @@ fn values_that_are_not_there_are_refused_by_name() {
         ("renderer.deadlineSeconds=90000", "deadlineSeconds"),
         ("maxConcurrentJobs=100001", "maxConcurrentJobs"),
         (
+            "maxConcurrentJobsPerNamespace=-1",
+            "maxConcurrentJobsPerNamespace",
+        ),
+        (
             "leaderElection.leaseDurationSeconds=11",
             "leaseDurationSeconds must be at least 1.2 times",
         ),

@@ -164,6 +164,16 @@ pub(super) struct Run {
         help_heading = "Jobs"
     )]
     pub(super) max_concurrent_jobs: String,
+    /// How many Jobs of a namespace run at once, of ClusterRenderTasks those of an owner's namespace; with 0 only the
+    /// limit of all Jobs counts
+    #[arg(
+        long,
+        value_name = "N",
+        env = "SOLAR_OPERATOR_MAX_CONCURRENT_JOBS_PER_NAMESPACE",
+        default_value = "0",
+        help_heading = "Jobs"
+    )]
+    pub(super) max_concurrent_jobs_per_namespace: String,
     /// Push Secrets of ClusterRenderTasks must say what registry host they are for
     #[arg(long, env = "SOLAR_OPERATOR_REQUIRE_REGISTRY_HOST", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set, help_heading = "Jobs")]
     pub(super) require_registry_host: bool,

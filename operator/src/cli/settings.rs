@@ -11,6 +11,7 @@ use super::quantity;
 use crate::controllers::pipeline::controllers::PipelineSettings;
 use crate::controllers::rendertask::Settings;
 use crate::jobs::JobSettings;
+use crate::jobs::slots::JobLimits;
 use crate::names::{is_name, is_namespace};
 use crate::runtime::{Backoff, Identity, LeaderSettings, Policy, RunSettings, Selection};
 
@@ -55,7 +56,7 @@ pub(super) fn settings(args: &Run, around: &Environment) -> Result<OperatorSetti
     let job = job(args, around, &mut checker);
     let backoff = backoff(args, &mut checker);
     let leader = leader(args, around, &mut checker);
-    let max_concurrent_jobs = checker.number("max-concurrent-jobs", &args.max_concurrent_jobs, 1, MAX_JOBS);
+    let job_limits = job_limits(args, &mut checker);
     let run = RunSettings {
         selection: Selection {
             namespaces: once_each(words(&args.watch_namespaces)),
@@ -83,7 +84,7 @@ pub(super) fn settings(args: &Run, around: &Environment) -> Result<OperatorSetti
     let tasks = Settings {
         job,
         require_registry_host: args.require_registry_host,
-        max_concurrent_jobs: max_concurrent_jobs as usize,
+        job_limits,
     };
     Diagnostics::or(
         checker.problems,
@@ -133,6 +134,16 @@ fn job(args: &Run, around: &Environment, checker: &mut Checker) -> JobSettings {
         requests,
         limits,
         job_namespace,
+    }
+}
+
+fn job_limits(args: &Run, checker: &mut Checker) -> JobLimits {
+    let all = checker.number("max-concurrent-jobs", &args.max_concurrent_jobs, 1, MAX_JOBS);
+    let group = &args.max_concurrent_jobs_per_namespace;
+    let group = checker.number("max-concurrent-jobs-per-namespace", group, 0, MAX_JOBS);
+    JobLimits {
+        all: all as usize,
+        group: (group > 0).then_some(group as usize),
     }
 }
 
@@ -440,6 +451,7 @@ mod tests {
         let problems = check(&[
             "--concurrency=0",
             "--max-concurrent-jobs=-3",
+            "--max-concurrent-jobs-per-namespace=some",
             "--error-min-requeue=2m",
             "--lease-duration=5s",
             "--metrics-bind-address=somewhere",
@@ -453,6 +465,7 @@ mod tests {
         for part in [
             "--concurrency",
             "--max-concurrent-jobs",
+            "--max-concurrent-jobs-per-namespace",
             "--error-min-requeue 120s is more than",
             "--lease-duration 5s is too short for --renew-deadline 10s",
             "--metrics-bind-address",
@@ -463,6 +476,20 @@ mod tests {
         ] {
             assert!(problems.contains(part), "{part} in {problems}");
         }
+    }
+
+    #[test]
+    fn a_namespace_has_no_limit_of_its_own_unless_one_is_set() {
+        let limits = |flags: &[&str]| check(flags).expect("settings").tasks.job_limits;
+        assert_eq!(limits(&[]), JobLimits { all: 20, group: None });
+        let flags = ["--max-concurrent-jobs=9", "--max-concurrent-jobs-per-namespace=3"];
+        assert_eq!(
+            limits(&flags),
+            JobLimits {
+                all: 9,
+                group: Some(3)
+            }
+        );
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub fn all(
 ) -> Controllers {
     let owners = [RenderTasks::JOBS, ClusterRenderTasks::JOBS, RenderArtifacts::JOBS];
     let namespace = &settings.job.job_namespace;
-    let jobs = JobTracker::new(cx, &owners, namespace, settings.max_concurrent_jobs);
+    let jobs = JobTracker::new(cx, &owners, namespace, settings.job_limits);
     let context = Context::new(cx, settings.clone(), jobs.clone(), tasks.clone());
     let controllers = Controllers::new(cx)
         .kind(RenderTasks::new(&context))

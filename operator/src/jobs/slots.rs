@@ -1,6 +1,7 @@
-//! Who may run a Job: at most so many at once, fair between groups, in order within one.
+//! Who may run a Job: at most so many at once, in all and in a group, fair between groups, in order within one.
 //!
-//! A group is a namespace (of cluster tasks: the owner's). While somebody waits, no slot is free.
+//! A group is a namespace (of cluster tasks: the owner's). While a slot is free, nobody waits but those of groups that
+//! have as many Jobs as a group may have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +12,31 @@ use crate::runtime::Key;
 /// The slots, who has them, and who waits.
 #[derive(Debug)]
 pub struct JobSlots {
-    limit: usize,
+    limits: JobLimits,
     running: BTreeMap<Key, Held>,
     waiting: BTreeMap<String, BTreeSet<(Timestamp, Key)>>,
     waits: BTreeMap<Key, (String, Timestamp)>,
     /// When each group was last given a slot, in slots given.
     served: BTreeMap<String, u64>,
     given: u64,
+}
+
+/// How many Jobs run at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobLimits {
+    /// In all.
+    pub all: usize,
+    /// In a group; `None`: as many as in all.
+    pub group: Option<usize>,
+}
+
+/// The limit that keeps somebody waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReachedLimit {
+    /// So many Jobs run in all.
+    All(usize),
+    /// So many Jobs of the group run.
+    Group(usize),
 }
 
 /// A slot that is taken.
@@ -30,9 +49,9 @@ struct Held {
 
 impl JobSlots {
     /// So many, none of them taken.
-    pub fn new(limit: usize) -> Self {
+    pub fn new(limits: JobLimits) -> Self {
         Self {
-            limit,
+            limits,
             running: BTreeMap::new(),
             waiting: BTreeMap::new(),
             waits: BTreeMap::new(),
@@ -41,9 +60,12 @@ impl JobSlots {
         }
     }
 
-    /// How many there are.
-    pub fn limit(&self) -> usize {
-        self.limit
+    /// What those of a group wait for.
+    pub fn reached_limit(&self, group: &str) -> ReachedLimit {
+        match self.limits.group {
+            Some(limit) if self.running_of(group) >= limit => ReachedLimit::Group(limit),
+            _ => ReachedLimit::All(self.limits.all),
+        }
     }
 
     /// How many are taken, and how many tasks wait.
@@ -56,7 +78,8 @@ impl JobSlots {
         if self.running.contains_key(key) {
             return true;
         }
-        if self.running.len() < self.limit && self.waits.is_empty() {
+        // Whoever waits while a slot is free has a group that is full.
+        if self.running.len() < self.limits.all && !self.is_full(self.running_of(group)) {
             self.give(key.clone(), group.to_owned());
             return true;
         }
@@ -68,16 +91,13 @@ impl JobSlots {
     }
 
     /// A Job of this task runs, with a slot or without.
-    pub fn occupy(&mut self, key: &Key, group: Option<&str>) {
+    pub fn occupy(&mut self, key: &Key, group: &str) {
         self.leave_line(key);
-        let held = self.running.entry(key.clone()).or_insert_with(|| Held {
-            group: String::new(),
+        let held = Held {
+            group: group.to_owned(),
             job: true,
-        });
-        held.job = true;
-        if let Some(group) = group {
-            group.clone_into(&mut held.group);
-        }
+        };
+        self.running.insert(key.clone(), held);
     }
 
     /// The task could not make a Job now: the next in line needn't wait for it. A Job that is there keeps its slot, and
@@ -94,7 +114,7 @@ impl JobSlots {
         self.leave_line(key);
         self.running.remove(key);
         let mut woken = Vec::new();
-        while self.running.len() < self.limit
+        while self.running.len() < self.limits.all
             && let Some((group, key)) = self.next()
         {
             self.leave_line(&key);
@@ -104,19 +124,30 @@ impl JobSlots {
         woken
     }
 
-    /// The first of the group with the fewest Jobs; among equals, of the one that was served longest ago.
+    /// The first of the group with the fewest Jobs that may have one more; among equals, of the one that was served
+    /// longest ago.
     fn next(&self) -> Option<(String, Key)> {
         let mut busy: BTreeMap<&str, usize> = BTreeMap::new();
         for held in self.running.values() {
             *busy.entry(&held.group).or_default() += 1;
         }
-        let rank = |group: &str| {
-            let running = busy.get(group).copied().unwrap_or(0);
-            (running, self.served.get(group).copied().unwrap_or(0))
-        };
-        let (group, line) = self.waiting.iter().min_by_key(|(group, _)| rank(group))?;
+        let running = |group: &str| busy.get(group).copied().unwrap_or(0);
+        let rank = |group: &str| (running(group), self.served.get(group).copied().unwrap_or(0));
+        let waiting = self.waiting.iter();
+        let waiting = waiting.filter(|(group, _)| !self.is_full(running(group)));
+        let (group, line) = waiting.min_by_key(|(group, _)| rank(group))?;
         let (_, key) = line.first()?;
         Some((group.clone(), key.clone()))
+    }
+
+    fn running_of(&self, group: &str) -> usize {
+        let running = self.running.values();
+        running.filter(|held| held.group == group).count()
+    }
+
+    /// Whether a group with so many Jobs may have no more.
+    fn is_full(&self, running: usize) -> bool {
+        self.limits.group.is_some_and(|limit| running >= limit)
     }
 
     fn give(&mut self, key: Key, group: String) {
@@ -149,6 +180,10 @@ mod tests {
         Scope::Namespaced.id().key(ObjectName::new(namespace, &name))
     }
 
+    fn slots(all: usize, group: Option<usize>) -> JobSlots {
+        JobSlots::new(JobLimits { all, group })
+    }
+
     fn ask(slots: &mut JobSlots, namespace: &str, number: i64) -> bool {
         let created = Timestamp::from_second(number).expect("a time");
         slots.request(&key(namespace, number), namespace, created)
@@ -156,7 +191,7 @@ mod tests {
 
     #[test]
     fn first_come_first_served_within_a_namespace() {
-        let mut slots = JobSlots::new(1);
+        let mut slots = slots(1, None);
         assert!(ask(&mut slots, "a", 9));
         for number in [3, 1, 2] {
             assert!(!ask(&mut slots, "a", number));
@@ -173,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_namespace_with_many_tasks_does_not_starve_one_with_few() {
-        let mut slots = JobSlots::new(2);
+        let mut slots = slots(2, None);
         for number in 0..1000 {
             ask(&mut slots, "many", number);
         }
@@ -191,10 +226,71 @@ mod tests {
     }
 
     #[test]
+    fn a_namespace_has_no_more_jobs_than_its_limit_and_others_go_on() {
+        let mut slots = slots(4, Some(2));
+        assert!(ask(&mut slots, "a", 1) && ask(&mut slots, "a", 2));
+        assert!(!ask(&mut slots, "a", 3));
+        assert_eq!(slots.reached_limit("a"), ReachedLimit::Group(2));
+        // Slots are free, but not for the one that waits.
+        assert!(ask(&mut slots, "b", 4) && ask(&mut slots, "c", 5));
+        assert!(!ask(&mut slots, "b", 6));
+        assert_eq!(slots.reached_limit("b"), ReachedLimit::All(4));
+        assert_eq!(
+            slots.release(&key("c", 5)),
+            [key("b", 6)],
+            "a has as many as it may"
+        );
+        assert!(!ask(&mut slots, "c", 7));
+        assert_eq!(
+            slots.release(&key("a", 1)),
+            [key("c", 7)],
+            "fair between those that may"
+        );
+        assert_eq!(slots.release(&key("b", 4)), [key("a", 3)]);
+        assert_eq!(slots.counts(), (4, 0));
+    }
+
+    /// Jobs that a restarted operator finds count for their namespaces.
+    #[test]
+    fn jobs_that_run_already_count_for_their_namespace() {
+        let mut slots = slots(4, Some(1));
+        slots.occupy(&key("a", 1), "a");
+        assert!(!ask(&mut slots, "a", 2) && ask(&mut slots, "b", 3));
+        assert_eq!(slots.release(&key("a", 1)), [key("a", 2)]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn limits_hold_and_no_slot_stays_free_for_somebody_who_may_have_it(
+            steps in proptest::collection::vec((0_i64..40, 0_usize..4, proptest::bool::ANY), 1..200),
+            all in 1_usize..6,
+            group in proptest::option::of(1_usize..4),
+        ) {
+            let mut slots = slots(all, group);
+            for (number, namespace, asks) in steps {
+                let namespace = ["a", "b", "c", "d"][namespace];
+                if asks {
+                    ask(&mut slots, namespace, number);
+                } else {
+                    slots.release(&key(namespace, number));
+                }
+                proptest::prop_assert!(slots.running.len() <= all);
+                for namespace in ["a", "b", "c", "d"] {
+                    let running = slots.running_of(namespace);
+                    let limit = group.unwrap_or(all);
+                    proptest::prop_assert!(running <= limit);
+                    let may = running < limit && slots.running.len() < all;
+                    proptest::prop_assert!(!may || !slots.waiting.contains_key(namespace));
+                }
+            }
+        }
+    }
+
+    #[test]
     fn who_has_a_slot_keeps_it_and_who_runs_anyway_is_counted() {
-        let mut slots = JobSlots::new(1);
+        let mut slots = slots(1, None);
         assert!(ask(&mut slots, "a", 1) && ask(&mut slots, "a", 1));
-        slots.occupy(&key("b", 2), None);
+        slots.occupy(&key("b", 2), "b");
         assert_eq!(slots.counts(), (2, 0));
         assert!(!ask(&mut slots, "a", 3));
         assert!(slots.release(&key("a", 1)).is_empty(), "one is still too many");
@@ -204,13 +300,13 @@ mod tests {
     /// A task whose look failed when its turn had come once kept the slot from those behind it.
     #[test]
     fn a_turn_that_comes_to_nothing_is_the_next_ones_and_a_job_keeps_its_slot() {
-        let mut slots = JobSlots::new(1);
+        let mut slots = slots(1, None);
         for number in 1..=3 {
             ask(&mut slots, "a", number);
         }
         assert!(slots.give_back(&key("a", 3)).is_empty(), "it is in line");
         assert_eq!(slots.give_back(&key("a", 1)), [key("a", 2)]);
-        slots.occupy(&key("a", 2), Some("a"));
+        slots.occupy(&key("a", 2), "a");
         assert!(slots.give_back(&key("a", 2)).is_empty());
         assert_eq!(slots.counts(), (1, 1));
         assert_eq!(slots.release(&key("a", 2)), [key("a", 3)]);
@@ -218,7 +314,7 @@ mod tests {
 
     #[test]
     fn asking_twice_is_waiting_once() {
-        let mut slots = JobSlots::new(1);
+        let mut slots = slots(1, None);
         ask(&mut slots, "a", 1);
         ask(&mut slots, "a", 2);
         ask(&mut slots, "a", 2);

@@ -6,7 +6,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::index::{JobChange, JobIndex};
 use super::parts::{JOBS, JobParts, PODS, PartialJob, PodParts};
-use super::slots::JobSlots;
+use super::slots::{JobLimits, JobSlots};
 use crate::names;
 use crate::runtime::metrics::number;
 use crate::runtime::{Cx, Dependent, Key, KindId, ObjectEvent, ObjectName, Wake, Watched};
@@ -18,6 +18,8 @@ pub struct JobOwner {
     pub kind: KindId,
     /// The Job of one of its objects; the text is the operator's Job namespace. `None`: it can have none.
     pub job: fn(&Cx, &Key, &str) -> Option<ObjectName>,
+    /// The namespace that the Job counts for: the object's, or that of whom it was made for.
+    pub group: fn(&Cx, &Key) -> Option<String>,
     /// Whether the Job may be in another namespace than its owner, and names that by annotations.
     pub is_elsewhere: bool,
 }
@@ -33,7 +35,7 @@ pub struct JobTracker {
 
 impl JobTracker {
     /// With nothing known yet.
-    pub fn new(cx: &Cx, owners: &[JobOwner], job_namespace: &str, max_concurrent_jobs: usize) -> Arc<Self> {
+    pub fn new(cx: &Cx, owners: &[JobOwner], job_namespace: &str, limits: JobLimits) -> Arc<Self> {
         let kinds = |is_elsewhere| {
             let kinds = owners.iter().filter(|owner| owner.is_elsewhere == is_elsewhere);
             kinds.map(|owner| owner.kind).collect()
@@ -44,7 +46,7 @@ impl JobTracker {
             owners: owners.to_vec(),
             job_namespace: job_namespace.to_owned(),
             index: Mutex::new(index),
-            slots: Mutex::new(JobSlots::new(max_concurrent_jobs)),
+            slots: Mutex::new(JobSlots::new(limits)),
         });
         let scraped = Arc::downgrade(&tracker);
         cx.metrics().extend("jobs", move |registry| {
@@ -97,6 +99,13 @@ impl JobTracker {
         (owner.job)(&self.cx, key, &self.job_namespace)
     }
 
+    /// The namespace that an object's Job counts for.
+    fn group_of(&self, key: &Key) -> String {
+        let owner = self.owners.iter().find(|owner| owner.kind == key.kind);
+        let group = owner.and_then(|owner| (owner.group)(&self.cx, key));
+        group.unwrap_or_else(|| key.namespace.clone())
+    }
+
     /// Whether this operator reconciles the object that owns the Job. A Job that only has such an object in its owner
     /// references doesn't count: whoever may create Jobs could write that, and take the slots of others.
     fn is_ours(&self, job: &PartialJob) -> bool {
@@ -115,7 +124,8 @@ impl JobTracker {
         if change.idle {
             woken = self.slots().release(&change.owner);
         } else {
-            self.slots().occupy(&change.owner, None);
+            let group = self.group_of(&change.owner);
+            self.slots().occupy(&change.owner, &group);
         }
         woken.push(change.owner);
         let wakes = woken.into_iter().map(|key| Wake { key, urgent: true });

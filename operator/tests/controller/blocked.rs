@@ -330,6 +330,26 @@ fn more_jobs_than_allowed_wait_in_line_by_age() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_namespace_with_as_many_jobs_as_it_may_have_waits_while_others_go_on() {
+    run(async {
+        let limits = ["--max-concurrent-jobs=3", "--max-concurrent-jobs-per-namespace=1"];
+        let bench = Bench::start("quota-of-jobs", &limits).await;
+        bench.make("first", json!({})).await;
+        bench.until_state("first", "JobScheduled").await;
+        bench.make("second", json!({})).await;
+        let status = bench.until_state("second", "Queued").await;
+        let message = message_of(&status, "JobScheduled");
+        assert_eq!(
+            message,
+            "1 Jobs run for namespace quota-of-jobs, and no more may at once"
+        );
+        bench.finish("render-first", 0, &success()).await;
+        bench.until_state("second", "JobScheduled").await;
+    });
+}
+
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_namespace_that_is_being_deleted_is_reported() {
     run(async {
         let bench = Bench::new("terminating").await;

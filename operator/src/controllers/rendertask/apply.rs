@@ -28,6 +28,7 @@ use crate::jobs::conditions::{Reason, State, kinds};
 use crate::jobs::index::FoundJob;
 use crate::jobs::observe::{Observation, Previous, ended, observe};
 use crate::jobs::parts::{JOBS, PartialJob};
+use crate::jobs::slots::ReachedLimit;
 use crate::jobs::snapshot::{JobSnapshot, PodSnapshot};
 use crate::runtime::conditions::find;
 use crate::runtime::views::PartialMetadata;
@@ -246,7 +247,7 @@ async fn record(
     };
     let observation = observe(Some(&job.view), &found.pods, previous, context.now());
     if job.view.runs() {
-        context.jobs.slots().occupy(&found.key, Some(group(found)));
+        context.jobs.slots().occupy(&found.key, group(found));
     } else {
         context.jobs.release(&found.key);
     }
@@ -298,6 +299,21 @@ fn needs_secret(context: &Context, job: &FoundJob, pods: &[PodSnapshot]) -> bool
     waits && age.is_some_and(|age| age >= START_TIMEOUT)
 }
 
+/// What a task waits for that has got no slot.
+fn queued(context: &Context, group: &str) -> Blocked {
+    let message = match context.jobs.slots().reached_limit(group) {
+        ReachedLimit::All(limit) => format!("{limit} Jobs run, and no more may at once"),
+        ReachedLimit::Group(limit) => {
+            format!("{limit} Jobs run for namespace {group}, and no more may at once")
+        }
+    };
+    Blocked {
+        reason: Reason::Queued,
+        message,
+        requeue: Some(QUEUED_INTERVAL),
+    }
+}
+
 async fn start(
     context: &Context,
     subject: &Subject<'_>,
@@ -315,13 +331,7 @@ async fn start(
         .as_ref()
         .map_or_else(|| context.now(), |time| time.0);
     if !context.jobs.slots().request(&found.key, group(found), created) {
-        let limit = context.jobs.slots().limit();
-        let queued = Blocked {
-            reason: Reason::Queued,
-            message: format!("{limit} Jobs run, and no more may at once"),
-            requeue: Some(QUEUED_INTERVAL),
-        };
-        return Ok(Applied::blocked(run, queued));
+        return Ok(Applied::blocked(run, queued(context, group(found))));
     }
     if ended(&found.task.known().conditions).is_some() {
         // Whoever may edit Secrets may have edited that of the run before.
@@ -346,7 +356,7 @@ async fn start(
         }
     };
     // Whatever else fails now: there is a Job in this slot.
-    context.jobs.slots().occupy(&found.key, Some(group(found)));
+    context.jobs.slots().occupy(&found.key, group(found));
     let status = found.task.known();
     let previous = Previous {
         attempts: &status.attempts,

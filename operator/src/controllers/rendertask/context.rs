@@ -8,6 +8,7 @@ use kube::{Api, Client};
 use super::metrics::TaskMetrics;
 use crate::api::{Scope, Task};
 use crate::jobs::JobSettings;
+use crate::jobs::slots::JobLimits;
 use crate::jobs::tracker::JobTracker;
 use crate::runtime::{Cx, Key};
 
@@ -19,7 +20,7 @@ pub struct Settings {
     /// Push Secrets of cluster tasks must say what host they are for.
     pub require_registry_host: bool,
     /// How many Jobs run at once.
-    pub max_concurrent_jobs: usize,
+    pub job_limits: JobLimits,
 }
 
 /// What every reconcile of tasks shares.

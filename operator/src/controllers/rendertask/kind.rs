@@ -44,6 +44,10 @@ impl<const CLUSTER: bool> Tasks<CLUSTER> {
             };
             Some(ObjectName::new(namespace, &names::job_name(scope, &key.name)))
         },
+        group: |cx, key| {
+            let task = cx.store::<Self>().get(&key.object_name())?;
+            Some(<Self as Kind>::group(&task))
+        },
         is_elsewhere: false,
     };
 }

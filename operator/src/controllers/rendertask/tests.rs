@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::api::{Scope, TaskStatus};
+use crate::jobs::slots::JobLimits;
 use crate::jobs::tracker::JobTracker;
 use crate::runtime::views::Object;
 use crate::runtime::{Controllers, Cx, Health, Identity, Kind, Metrics, ObjectName};
@@ -20,6 +21,8 @@ fn key(name: &str) -> Key {
     Scope::Namespaced.id().key(ObjectName::new("tenant", name))
 }
 
+const LIMITS: JobLimits = JobLimits { all: 1, group: None };
+
 /// One Job may run at once; these tasks are there, and in line in this order.
 fn context(client: Client, names: &[&str]) -> Arc<Context> {
     let metrics = Metrics::default();
@@ -28,9 +31,9 @@ fn context(client: Client, names: &[&str]) -> Arc<Context> {
     let settings = Settings {
         job: settings(),
         require_registry_host: false,
-        max_concurrent_jobs: 1,
+        job_limits: LIMITS,
     };
-    let jobs = JobTracker::new(&cx, &[RenderTasks::JOBS], "solar-system", 1);
+    let jobs = JobTracker::new(&cx, &[RenderTasks::JOBS], "solar-system", LIMITS);
     for name in names {
         let object: Object<TaskView> = serde_json::from_value(serde_json::json!({
             "metadata": {"name": name, "namespace": "tenant", "uid": format!("uid-{name}")},

@@ -122,6 +122,7 @@ fn ca_configmap(subject: &Subject<'_>, found: &Found, settings: &Settings) -> Op
 mod tests {
     use super::*;
     use crate::api::{LocalReference, Task};
+    use crate::jobs::slots::JobLimits;
     use crate::runtime::ObjectName;
     use crate::tests::{settings, task};
 
@@ -146,7 +147,7 @@ mod tests {
         let settings = Settings {
             job,
             require_registry_host,
-            max_concurrent_jobs: 1,
+            job_limits: JobLimits { all: 1, group: None },
         };
         let subject = Subject::new(scope, &found.task, &settings.job).expect("a subject");
         validate(&subject, found, &settings).map(|blocked| blocked.reason)

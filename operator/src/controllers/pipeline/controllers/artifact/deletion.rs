@@ -50,7 +50,7 @@ impl RenderArtifacts {
         match (step, job) {
             (Step::Done, job) => self.let_go(cx, key, artifact, job).await,
             (Step::Wait { requeue }, job) => {
-                self.jobs.slots().occupy(key, Some(&key.namespace));
+                self.jobs.slots().occupy(key, &key.namespace);
                 let is_watched = job.is_none_or(|job| job.watched);
                 let unwatched = (!is_watched).then_some(UNWATCHED_INTERVAL);
                 Ok(Action {
@@ -215,7 +215,7 @@ impl RenderArtifacts {
     async fn create(&self, cx: &Cx, key: &Key, location: &ObjectName, job: &Job) -> Result<Started, Error> {
         match owned::create(cx, &location.namespace, job).await {
             Ok(_) => {
-                self.jobs.slots().occupy(key, Some(&key.namespace));
+                self.jobs.slots().occupy(key, &key.namespace);
                 Ok(Started::Yes)
             }
             // The one that was made before a crash, or one that is going: the next reconcile reads it.

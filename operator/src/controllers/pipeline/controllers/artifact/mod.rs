@@ -68,6 +68,7 @@ impl RenderArtifacts {
             let artifact = stored::primary::<RenderArtifactSpec>(cx, key)?;
             location(key, &artifact)
         },
+        group: |_, key| Some(key.namespace.clone()),
         is_elsewhere: true,
     };
 }
