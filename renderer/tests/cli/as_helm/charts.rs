@@ -1,0 +1,57 @@
+//! `show`, `package`, `template`, `lint`, `dependency`: the same output.
+
+use super::assert_same;
+
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn charts_are_read_packed_and_listed_as_helm_does() {
+    assert_same(&[
+        "helm version",
+        "helm version --short",
+        "helm version --template '{{.Version}} {{.GoVersion}}'",
+        "helm version --template '{{.Nope}}'",
+        "helm version more",
+        "helm env",
+        "helm env HELM_NAMESPACE",
+        "helm env NOPE",
+        "helm -n x env HELM_NAMESPACE",
+        "HELM_CACHE_HOME=/c HELM_DATA_HOME=/d HELM_BURST_LIMIT=7 HELM_QPS=1.5 helm env | grep -v HELM_BIN",
+        "helm plugin list",
+        "helm plugin ls",
+        "helm nope",
+        "helm template",
+        "helm show values shop --jsonpath '{.image.repository}'",
+        "helm show values shop --jsonpath '{.image}'",
+        "helm show values shop --jsonpath '{.nope}'",
+        "helm show values shop --jsonpath '{range .hosts[*]}{.name}={.port}{\"\\n\"}{end}'",
+        "helm show values shop --jsonpath '{.hosts[?(@.name==\"b\")].port} {.hosts[-1].name} {.hosts[0,1].name}'",
+        "helm show values shop --jsonpath '{..repository}'",
+        "helm show values shop --jsonpath '{.image'",
+        "helm show all shop --jsonpath '{.x}'",
+        "helm template x shop -f SERVER/values.yaml",
+        "helm template x shop --set-file greeting=SERVER/values.yaml",
+        "helm template x shop -f SERVER/none.yaml",
+        "helm --namespace n template x shop --debug=false",
+        "helm lint shop",
+        "helm lint nowhere",
+        "helm dependency list shop",
+        "helm dep build shop",
+        "helm package shop -d packed && ls packed",
+        "helm package shop -d packed --version 2.0.0 --app-version 7 && ls packed",
+        "helm verify packed/shop-2.0.0.tgz",
+        "mkdir got; helm pull SERVER/app-0.1.0.tgz -d got; ls got",
+        "helm pull app --repo SERVER --version 0.1.0 --untar --untardir u; ls u",
+        "helm repo index empty",
+        "mkdir e; helm repo index e; sed 's/20..-[^\"]*/T/' e/index.yaml",
+        "mkdir i; cp got/* i; helm repo index i; sed 's/20..-[^\"]*/T/' i/index.yaml",
+        "helm repo index i --url SERVER/x/ --merge i/index.yaml; sed 's/20..-[^\"]*/T/' i/index.yaml",
+        "rm i/index.yaml; helm repo index i --json; sed 's/20..-[^\"]*/T/' i/index.yaml",
+        "helm create new && helm lint new --strict",
+        "helm create 'x y' >/dev/null",
+        "helm create",
+        "helm registry logout 127.0.0.1:1",
+        "helm repo >/dev/null",
+        "helm >/dev/null",
+        "helm completion nosuch >/dev/null; helm completion bash --no-descriptions >/dev/null",
+    ]);
+}
