@@ -42,6 +42,19 @@ pub struct Fixed {
     pub entropy: u64,
 }
 
+impl Fixed {
+    /// One with this environment.
+    pub fn with_env(env: &[(&str, &str)]) -> Self {
+        let env = env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Self {
+            env: env.collect(),
+            ..Self::default()
+        }
+    }
+}
+
 impl World for System {
     #[allow(clippy::disallowed_methods, reason = "this is the door")]
     fn env(&self, name: &str) -> Option<String> {

@@ -8,12 +8,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::declaration::declaration;
 use super::ignore::Ignore;
 use super::metadata::{self, ChartRole, MAX_METADATA_BYTES, Metadata};
 use super::{Chart, Content, File, HELM_CHART_BYTES, HELM_FILE_BYTES, LoadBudget, MAX_CHART_DEPTH, archive};
 use super::{MAX_VALUES_BYTES, check_schema, check_values};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
+use crate::source::Location;
 
 /// The largest `.helmignore`, in bytes.
 const MAX_IGNORE_BYTES: usize = 1024 * 1024;
@@ -310,9 +312,22 @@ fn check_subcharts(folder: &Path, chart: &Chart) -> Result<()> {
                 folder.display()
             ),
         );
+        let one = match declared(folder, wanted) {
+            Some(place) => one.at(place).label("not in charts/"),
+            None => one,
+        };
         problems.push(one.hint("fetch it first: `solar-render dependency build`"));
     }
     Diagnostics::or(problems, ())
+}
+
+/// Where a chart folder declares a dependency.
+pub(crate) fn declared(folder: &Path, name: &str) -> Option<Location> {
+    let texts = ["requirements.yaml", "Chart.yaml"].map(|file| folder.join(file));
+    let texts = texts
+        .iter()
+        .filter_map(|path| fsio::read_text(path, MAX_METADATA_BYTES, Class::Chart).ok());
+    declaration(&texts.collect::<Vec<_>>(), name)
 }
 
 fn warnings(chart: &Chart, total: u64) -> Vec<Diagnostic> {

@@ -419,7 +419,8 @@ fn check_dependencies(decoder: &mut Decoder, top: &ObjectNode<'_>, dependencies:
         {
             let message =
                 format!("the dependency's alias `{alias}` may hold letters, digits, `_` and `-` only");
-            decoder.report(place, message, |one| one);
+            let written = items.get(index).and_then(|item| item.get("alias"));
+            decoder.report(written.map_or(place, |node| node.span), message, |one| one);
         }
         if !seen.insert(key.clone()) {
             let message = format!("more than one dependency has the name or alias `{key}`");

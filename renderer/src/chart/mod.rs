@@ -7,6 +7,7 @@ pub mod archive;
 pub mod body;
 #[cfg(feature = "oci")]
 pub(crate) mod compare;
+pub mod declaration;
 pub mod details;
 mod fields;
 pub mod folder;
@@ -96,6 +97,23 @@ impl Chart {
         Ok(chart)
     }
 
+    /// All files with their bytes.
+    ///
+    /// # Errors
+    /// A file that can't be read.
+    pub fn into_files(self) -> Result<Vec<(String, Vec<u8>)>> {
+        let read = |file: File| {
+            let bytes = match file.content {
+                Content::Memory(bytes) => bytes,
+                Content::Disk { path, .. } => {
+                    std::fs::read(&path).map_err(|error| fsio::cannot("read", &path, &error, Class::Io))?
+                }
+            };
+            Ok((file.path, bytes))
+        };
+        self.files.into_iter().map(read).collect()
+    }
+
     /// Gives the chart another version or appVersion, in Chart.yaml too, as `helm package` does.
     pub fn set_versions(&mut self, version: Option<&str>, app_version: Option<&str>) -> Result<()> {
         self.set_fields(&[("version", version), ("appVersion", app_version)])
@@ -160,15 +178,13 @@ pub(crate) fn check_values(source: &Arc<Source>) -> Result<()> {
 
 /// values.schema.json must be JSON.
 pub(crate) fn check_schema(source: &Arc<Source>) -> Result<()> {
-    serde_json::from_str::<serde::de::IgnoredAny>(source.text())
+    // As Helm does without a byte order mark.
+    let text = source.text().trim_start_matches('\u{feff}');
+    serde_json::from_str::<serde::de::IgnoredAny>(text)
         .map(|_| ())
         .map_err(|error| {
-            let start: usize = source
-                .text()
-                .split_inclusive('\n')
-                .take(error.line().saturating_sub(1))
-                .map(str::len)
-                .sum();
+            let before = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+            let start = source.text().len() - text.len() + before.map(str::len).sum::<usize>();
             let at = start + error.column().saturating_sub(1);
             let one = Diagnostic::error(Class::Values, "values.schema.json is not JSON");
             one.at(Location::new(source, crate::source::Span::new(at, at + 1)))

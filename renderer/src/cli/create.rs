@@ -6,7 +6,6 @@ use std::path::{Component, Path, PathBuf};
 use super::args::create::CreateArgs;
 use super::context::{CommandOutcome, CommandResult, Context};
 use crate::blueprint;
-use crate::chart::{Chart, Content};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
 use crate::report::{self, Report};
@@ -28,7 +27,7 @@ pub(crate) fn create(args: &CreateArgs, context: &Context<'_>) -> CommandResult 
 fn run(args: &CreateArgs, context: &Context<'_>) -> Result<CommandOutcome> {
     let name = chart_name(&args.path)?;
     let files = match &args.starter {
-        None => in_memory(blueprint::starter(&name)?)?,
+        None => blueprint::starter(&name)?.into_files()?,
         Some(starter) => from_starter(starter, &name, context.world)?,
     };
     for (path, bytes) in files {
@@ -67,25 +66,12 @@ fn chart_name(path: &Path) -> Result<String> {
         .into())
 }
 
-fn in_memory(chart: Chart) -> Result<Vec<(String, Vec<u8>)>> {
-    let read = |file: crate::chart::File| {
-        let bytes = match file.content {
-            Content::Memory(bytes) => bytes,
-            Content::Disk { path, .. } => {
-                fs::read(&path).map_err(|error| fsio::cannot("read", &path, &error, Class::Io))?
-            }
-        };
-        Ok((file.path, bytes))
-    };
-    chart.files.into_iter().map(read).collect()
-}
-
 /// The starter's files with the chart's name in them.
 fn from_starter(starter: &Path, name: &str, world: &dyn World) -> Result<Vec<(String, Vec<u8>)>> {
     let folder = find_starter(starter, world)?;
     let mut chart = crate::chart::folder::load(&folder)?;
     chart.set_name(name)?;
-    let mut files = in_memory(chart)?;
+    let mut files = chart.into_files()?;
     for (path, bytes) in &mut files {
         // What is no text is copied as it is, and archives of subcharts are.
         if let (false, Ok(text)) = (path.starts_with("charts/"), std::str::from_utf8(bytes)) {

@@ -1,6 +1,5 @@
 //! Loads the chart that a command inspects, from disk or from a registry or repository.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,7 +8,6 @@ use super::chart_location::{self, ChartLocation, VersionChoice};
 use super::client::client_options;
 use super::context::Context;
 use super::input::{chart_of_config, is_config};
-use crate::chart::Content;
 use crate::chart::load::{self, Loaded};
 use crate::diag::{Class, Result};
 use crate::fsio;
@@ -27,17 +25,7 @@ impl FetchFlags {
 
 /// The chart that a config becomes, as if it had been packaged.
 fn load_config(config: &Path) -> Result<Arc<Loaded>> {
-    let chart = chart_of_config(config)?;
-    let read = |file: crate::chart::File| {
-        let bytes = match file.content {
-            Content::Memory(bytes) => bytes,
-            Content::Disk { path, .. } => {
-                fs::read(&path).map_err(|error| fsio::cannot("read", &path, &error, Class::Io))?
-            }
-        };
-        Ok((file.path, bytes))
-    };
-    load::load_files(chart.files.into_iter().map(read).collect::<Result<_>>()?)
+    load::load_files(chart_of_config(config)?.into_files()?)
 }
 
 /// A chart that is named by a path, a reference, a URL or a repository's name for it.

@@ -78,7 +78,7 @@ impl Excerpt {
                 let (start, end) = (range.start - first, range.end.min(last).max(range.start) - first);
                 Self {
                     name,
-                    text: quoted.to_owned(),
+                    text: without_credentials(quoted),
                     line,
                     start,
                     end,
@@ -87,7 +87,7 @@ impl Excerpt {
             _ => {
                 let from = text.floor_char_boundary(range.start.saturating_sub(40).max(first));
                 let to = text.floor_char_boundary((range.start + 80).min(last));
-                let quoted = text.get(from..to).unwrap_or("").to_owned();
+                let quoted = without_credentials(text.get(from..to).unwrap_or(""));
                 let (start, end) = (range.start - from, range.end.min(to).max(range.start) - from);
                 Self {
                     name,
@@ -99,6 +99,22 @@ impl Excerpt {
             }
         }
     }
+}
+
+/// A line whose URLs show no user and password: an asterisk for each byte, so that all else stays at its offset.
+fn without_credentials(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find("://") {
+        let (before, behind) = rest.split_at(at + "://".len());
+        out.push_str(before);
+        let ends = |one: char| one.is_whitespace() || "/?#'\",{}[]".contains(one);
+        let authority = behind.find(ends).map_or(behind, |end| behind.split_at(end).0);
+        let secret = authority.rfind('@').unwrap_or_default();
+        out.push_str(&"*".repeat(secret));
+        rest = behind.split_at(secret).1;
+    }
+    out + rest
 }
 
 /// Control characters of a user's text must not reach the terminal.
@@ -116,4 +132,24 @@ fn printable(text: &str) -> String {
             }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_in_urls_are_not_quoted() {
+        for (line, expected) in [
+            ("a: https://u:pé@h/x@y # me@h", "a: https://*****@h/x@y # me@h"),
+            (
+                "{a: 'oci://u@h', b: http://h/, c: ftp://x:y@@h}",
+                "{a: 'oci://*@h', b: http://h/, c: ftp://****@h}",
+            ),
+            ("none ://", "none ://"),
+        ] {
+            assert_eq!(without_credentials(line), expected);
+            assert_eq!(expected.len(), line.len());
+        }
+    }
 }

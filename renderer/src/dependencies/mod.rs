@@ -217,7 +217,7 @@ impl Manager<'_> {
                 }
                 locked_picks(lock, &lock_path)?
             }
-            _ => newest_picks(&wanted)?,
+            _ => newest_picks(chart, &wanted)?,
         };
         let draft =
             AtomicDir::create_in(chart).map_err(|error| fsio::cannot("write", chart, &error, Class::Io))?;
@@ -227,7 +227,8 @@ impl Manager<'_> {
             match self.stage(chart, dependency, pick, draft.path(), above) {
                 Ok(one) => staged.push(one),
                 Err(problem) => {
-                    problems.extend(problem.into_vec().into_iter().map(|one| named(one, dependency)))
+                    let found = problem.into_vec().into_iter();
+                    problems.extend(found.map(|one| named(one, chart, dependency)));
                 }
             }
         }
@@ -325,7 +326,7 @@ fn locked_picks(lock: &Lock, path: &Path) -> Result<Vec<(Dependency, Pick)>> {
     Diagnostics::or(problems, picks)
 }
 
-fn newest_picks(wanted: &[Dependency]) -> Result<Vec<(Dependency, Pick)>> {
+fn newest_picks(chart: &Path, wanted: &[Dependency]) -> Result<Vec<(Dependency, Pick)>> {
     let mut problems = Vec::new();
     let mut picks = Vec::new();
     for one in wanted {
@@ -336,7 +337,7 @@ fn newest_picks(wanted: &[Dependency]) -> Result<Vec<(Dependency, Pick)>> {
                     "dependency {:?}: {:?} is neither a version nor a range: {error}",
                     one.name, one.version
                 );
-                problems.push(Diagnostic::error(Class::Chart, message));
+                problems.push(named(Diagnostic::error(Class::Chart, message), chart, one));
             }
         }
     }
@@ -344,8 +345,16 @@ fn newest_picks(wanted: &[Dependency]) -> Result<Vec<(Dependency, Pick)>> {
 }
 
 /// Of several charts, the message names the one it is about.
-fn named(one: Diagnostic, dependency: &Dependency) -> Diagnostic {
-    if one.message.contains(&dependency.name) || one.location.is_some() {
+/// Says which dependency it is about: by its line, where that may help.
+fn named(one: Diagnostic, chart: &Path, dependency: &Dependency) -> Diagnostic {
+    if one.location.is_some() {
+        return one;
+    }
+    let one = match folder::declared(chart, &dependency.name) {
+        Some(place) if matches!(one.class, Class::Chart | Class::Refused) => return one.at(place),
+        _ => one,
+    };
+    if one.message.contains(&dependency.name) {
         return one;
     }
     one.note(format!(

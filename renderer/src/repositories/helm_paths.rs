@@ -73,13 +73,7 @@ mod tests {
     #[test]
     fn helms_variables_come_before_xdgs_and_those_before_the_home_folder() {
         let at = |env: &[(&str, &str)]| {
-            let env = env
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            let world = Fixed {
-                env: env.collect(),
-                ..Fixed::default()
-            };
+            let world = Fixed::with_env(env);
             let shown = |path: Option<PathBuf>| path.map(|path| path.display().to_string());
             (shown(repository_config(&world)), shown(repository_cache(&world)))
         };

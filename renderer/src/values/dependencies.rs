@@ -25,12 +25,12 @@ use super::conditions::{by_condition, by_tags, is_compatible};
 use super::schema::Locate;
 use super::tree::{MAX_NESTING, Node, Table};
 use crate::chart::body::Body;
+use crate::chart::declaration::declaration;
 use crate::chart::details::{DependencyDetails, Details, Import};
 use crate::chart::load::Loaded;
 use crate::diag::{self, Class, Diagnostic, Diagnostics};
 use crate::source::{Location, Source};
 use crate::value::{Map, Value};
-use crate::yaml;
 
 /// A chart ready to be rendered.
 #[derive(Debug, Clone)]
@@ -147,23 +147,17 @@ fn check(chart: &Loaded) -> diag::Result<()> {
         missing.join(", ")
     );
     let one = Diagnostic::error(Class::Chart, message);
-    let one = match missing.first().and_then(|name| declaration(chart, name)) {
+    let one = match missing.first().and_then(|name| declared(chart, name)) {
         Some(place) => one.at(place).label("not in charts/"),
         None => one,
     };
     Err(one.into())
 }
 
-/// Where a dependency is declared: in Chart.yaml, or in the requirements.yaml of an older chart.
-fn declaration(chart: &Loaded, name: &str) -> Option<Location> {
+fn declared(chart: &Loaded, name: &str) -> Option<Location> {
     let older = chart.files.iter().find(|(path, _)| path == "requirements.yaml");
     let older = older.map(|(path, body)| Source::new(path.as_str(), body.text()));
-    older.iter().chain([&chart.chart_yaml]).find_map(|source| {
-        let node = yaml::parse(source, Class::Chart, &yaml::Limits::default()).ok()?;
-        let mut items = node.get("dependencies")?.items().iter();
-        let item = items.find_map(|item| item.get("name").filter(|node| node.as_str() == Some(name)))?;
-        Some(Location::new(source, item.span))
-    })
+    declaration(older.iter().chain([&chart.chart_yaml]), name)
 }
 
 impl<'a> ChartNode<'a> {

@@ -160,6 +160,70 @@ fn dependencies_are_shown_where_they_are_declared() {
         &run("template", folder.path(), &[]),
         &["Chart.yaml:5:10", "missing in charts/ directory: x"],
     );
+    // These had no line.
+    for (command, dependency, location) in [
+        ("package", "{name: x, version: 1.0.0}", "Chart.yaml:5:10"),
+        (
+            "package",
+            "{name: sub, version: 1.0.0, alias: a b}",
+            "Chart.yaml:5:38",
+        ),
+        ("dependency", "{name: x, version: 1.0.0}", "Chart.yaml:5:10"),
+        ("dependency", "{name: sub, version: ^2}", "Chart.yaml:5:10"),
+        ("dependency", "{name: sub, version: one two}", "Chart.yaml:5:10"),
+        (
+            "dependency",
+            "{name: sub, version: 1.0.0, repository: 'file://../none'}",
+            "Chart.yaml:5:10",
+        ),
+    ] {
+        let yaml = format!("apiVersion: v2\nname: shop\nversion: 1.0.0\ndependencies:\n- {dependency}\n");
+        let folder = chart(&[
+            ("Chart.yaml", &yaml),
+            (
+                "charts/sub/Chart.yaml",
+                "apiVersion: v2\nname: sub\nversion: 1.0.0\n",
+            ),
+        ]);
+        let words: &[&str] = if command == "package" {
+            &["package", "."]
+        } else {
+            &["dependency", "update", "."]
+        };
+        let run = Run::of(command_in(folder.path()).args(words));
+        assert_eq!(run.code, 1, "{dependency} {}", run.stderr);
+        assert!(run.stderr.contains(location), "{dependency} {}", run.stderr);
+    }
+}
+
+/// Helm reads files without their byte order marks; this schema was refused.
+#[test]
+fn a_schema_may_begin_with_a_byte_order_mark() {
+    let folder = chart(&[
+        ("values.yaml", "\u{feff}a: x\n"),
+        ("values.schema.json", "\u{feff}{\"required\": [\"b\"]}\n"),
+        ("templates/a.yaml", "\u{feff}a: 1\n"),
+    ]);
+    let packed = Run::of(command_in(folder.path()).args(["package", ".", "-d", "out"]));
+    assert_eq!(packed.code, 0, "{}", packed.stderr);
+    for chart in [".", "out/shop-1.0.0.tgz"] {
+        let run = Run::of(command_in(folder.path()).args(["template", chart]));
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        assert_says(&run, &["shop: at '': missing property 'b'"]);
+    }
+    let bad = chart(&[("values.schema.json", "\u{feff}{\n]\n")]);
+    for word in ["package", "template"] {
+        assert_says(
+            &run(word, bad.path(), &[]),
+            &["values.schema.json is not JSON", "values.schema.json:2:1"],
+        );
+    }
+}
+
+fn command_in(folder: &Path) -> std::process::Command {
+    let mut command = command();
+    command.current_dir(folder);
+    command
 }
 
 #[test]

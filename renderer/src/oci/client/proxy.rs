@@ -127,14 +127,7 @@ mod tests {
     use crate::world::Fixed;
 
     fn found(env: &[(&str, &str)]) -> Result<Option<Proxy>, ClientError> {
-        let env = env
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let world = Fixed {
-            env: env.collect(),
-            ..Fixed::default()
-        };
-        find(&world, true)
+        find(&Fixed::with_env(env), true)
     }
 
     /// A SOCKS proxy in ALL_PROXY once stopped everything, what NO_PROXY names too.
