@@ -4,6 +4,8 @@
 //! this list:
 //!
 //! - [`cli`][]: the command line
+//! - [`preflight`][]: whether a cluster is ready for the operator
+//! - [`export`][]: the objects of the group, to be applied elsewhere
 //! - [`controllers`][]: what is done for each kind
 //! - [`jobs`][]: Jobs with one container that reports a result
 //! - [`runtime`][]: one for all controllers: watches, stores, work queues, leader election, health and metrics
@@ -15,9 +17,11 @@
 pub mod api;
 pub mod cli;
 pub mod controllers;
+pub mod export;
 pub mod jobs;
 pub mod key;
 pub mod names;
+pub mod preflight;
 pub mod runtime;
 pub mod yaml;
 

@@ -26,7 +26,12 @@ use solar_render::yaml::{self, Limits};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/crds.md");
 /// The pages about the operator, whose flags are its own.
-const PAGES: &[&str] = &["docs/operator.md", "docs/pipeline.md", "docs/runbook.md"];
+const PAGES: &[&str] = &[
+    "docs/moving-from-solar.md",
+    "docs/operator.md",
+    "docs/pipeline.md",
+    "docs/runbook.md",
+];
 /// Flags of other programs that these pages name.
 const FLAGS_OF_OTHERS: &[&str] = &["--server-side"];
 /// Fields that hold whatever the user likes are not descended into.

@@ -46,6 +46,8 @@ static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
             "--pipeline",
             "--renderer-image=h.example/renderer:1",
             "--log-level=debug",
+            // Another operator's.
+            "--label-selector=!closed",
         ])
         .args([
             "--metrics-bind-address=127.0.0.1:0",

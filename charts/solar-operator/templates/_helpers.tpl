@@ -23,6 +23,25 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
+{{- /* Not the selector's: the Deployment's and its budget's pods are others. */ -}}
+{{- define "solar-operator.preflightLabels" -}}
+app.kubernetes.io/name: {{ include "solar-operator.fullname" . }}-preflight
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{- /* Egress of a NetworkPolicy to the API server and to DNS. */ -}}
+{{- define "solar-operator.apiServerEgress" -}}
+- ports:
+    {{- range .Values.networkPolicy.apiServerPorts }}
+    - {port: {{ . }}, protocol: TCP}
+    {{- end }}
+- ports:
+    - {port: 53, protocol: UDP}
+    - {port: 53, protocol: TCP}
+{{- end -}}
+
 {{- define "solar-operator.serviceAccount" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- default (include "solar-operator.fullname" .) .Values.serviceAccount.name -}}

@@ -116,14 +116,21 @@ pub(super) fn definition(
     }
 }
 
-/// All CRDs as a stream of YAML documents: the tasks', then the pipeline's.
+/// The CRDs of tasks, and maybe those of the pipeline behind them.
+pub fn crds(pipeline: bool) -> Result<Vec<CustomResourceDefinition>, serde_json::Error> {
+    let mut crds: Vec<_> = Scope::ALL.into_iter().map(crd).collect::<Result<_, _>>()?;
+    if pipeline {
+        crds.extend(pipeline::crds()?);
+    }
+    Ok(crds)
+}
+
+/// All CRDs as a stream of YAML documents.
 pub fn crds_yaml() -> Result<String, serde_json::Error> {
-    let tasks = Scope::ALL.into_iter().map(crd);
-    let pipeline = pipeline::crds()?.into_iter().map(Ok);
     let mut text = String::new();
-    for crd in tasks.chain(pipeline) {
+    for crd in crds(true)? {
         text.push_str("---\n");
-        yaml::write(&serde_json::to_value(crd?)?, &mut text);
+        yaml::write(&serde_json::to_value(crd)?, &mut text);
     }
     Ok(text)
 }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::key::KindId;
 
-pub use crd::{crd, crds_yaml};
+pub use crd::{crd, crds, crds_yaml};
 pub use spec::{IfExists, LocalReference, TaskSpec};
 pub use status::{Attempt, MAX_ATTEMPTS, OwnedReference, Run, TaskStatus};
 

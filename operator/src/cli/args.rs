@@ -15,7 +15,8 @@ or in a YAML file (--config), by its name. The command line wins over the enviro
 
 Exit codes:
   0  done, or ended by SIGTERM or SIGINT
-  1  the settings, the config or the cluster's connection are wrong
+  1  the settings, the config or the cluster's connection are wrong; preflight: the cluster is not ready; export: it is
+     not complete
   2  the command line is wrong";
 
 /// Runs the renderer in Kubernetes Jobs for RenderTasks and ClusterRenderTasks.
@@ -42,6 +43,10 @@ pub(super) enum Command {
     Crds,
     /// Print the task for a config file
     Task(Box<TaskArgs>),
+    /// Check that a cluster is ready: its version, who serves the API group, the CRDs
+    Preflight(PreflightArgs),
+    /// Print all objects of the API group, to be applied elsewhere: when moving from SolAr, or to another cluster
+    Export(ExportArgs),
     /// Print a shell's completion script
     Completion {
         /// The shell
@@ -185,6 +190,9 @@ pub(super) struct Run {
     /// anonymously
     #[arg(long, env = "SOLAR_OPERATOR_REGISTRY_BINDING_STRICT", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set)]
     pub(super) registry_binding_strict: bool,
+    /// Refuse references to objects of other namespaces, whatever ReferenceGrants there are
+    #[arg(long, env = "SOLAR_OPERATOR_NO_CROSS_NAMESPACE_REFS", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set)]
+    pub(super) no_cross_namespace_refs: bool,
 
     /// Only reconcile RenderTasks in these namespaces
     #[arg(
@@ -337,6 +345,52 @@ pub(super) enum LogLevel {
     Debug,
     /// Everything
     Trace,
+}
+
+/// Which cluster a command asks.
+#[derive(Args, Debug, Clone)]
+pub(super) struct ClusterArgs {
+    /// The kubeconfig [default: KUBECONFIG, ~/.kube/config, or the pod's service account]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(super) kubeconfig: Option<PathBuf>,
+    /// The kubeconfig's context [default: its current one]
+    #[arg(long, value_name = "NAME")]
+    pub(super) context: Option<String>,
+}
+
+/// How a command prints its result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For people
+    Text,
+    /// One JSON document, also on failure
+    Json,
+}
+
+/// What is checked before an installation.
+#[derive(Args, Debug, Clone)]
+pub(super) struct PreflightArgs {
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
+    /// Check the CRDs of the pipeline's kinds, too
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set)]
+    pub(super) pipeline: bool,
+    /// CRDs may be missing or of another version: they are about to be installed
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set)]
+    pub(super) before_install: bool,
+    /// How the result is printed
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    pub(super) output: Format,
+}
+
+/// What is exported.
+#[derive(Args, Debug, Clone)]
+pub(super) struct ExportArgs {
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
+    /// Only these namespaces, separated by commas [default: all, and cluster-scoped objects]
+    #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) namespace: Vec<String>,
 }
 
 /// What a task needs beside the config.

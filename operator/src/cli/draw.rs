@@ -25,6 +25,11 @@ fn one(diagnostic: &Diagnostic) -> String {
     text
 }
 
+/// A text on one line.
+pub(super) fn line(text: &str) -> String {
+    printable(&text.replace('\n', " "))
+}
+
 /// Control characters of a user's text must not reach the terminal.
 fn printable(text: &str) -> String {
     let harmless = |character: char| character == '\n' || !character.is_control();

@@ -1,9 +1,12 @@
 //! The command line: arguments in, exit code out.
 
 mod args;
+mod cluster;
 mod draw;
+mod export;
 mod file;
 mod logs;
+mod preflight;
 mod quantity;
 mod settings;
 mod task;
@@ -60,16 +63,26 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             Ok(String::from_utf8_lossy(&script).into_owned())
         }
         Some(Command::Man { dir }) => man(&dir).map(|()| String::new()),
+        Some(Command::Preflight(args)) => {
+            let (text, problems) = preflight::preflight(&args);
+            print(&text);
+            return problems.map_or(DONE, |problems| fail(&problems));
+        }
+        Some(Command::Export(args)) => export::export(&args).map(|()| String::new()),
         Some(Command::Run(_)) | None => return operate(arguments, &matches),
     };
     match done {
         Ok(text) => {
-            // A reader that has had enough is no failure.
-            let _ = std::io::stdout().write_all(text.as_bytes());
+            print(&text);
             DONE
         }
         Err(problems) => fail(&problems),
     }
+}
+
+/// A reader that has had enough is no failure.
+fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 fn man(folder: &Path) -> Result<(), Diagnostics> {
@@ -87,13 +100,7 @@ fn operate(arguments: Vec<OsString>, matches: &clap::ArgMatches) -> u8 {
         Err(code) => return code,
     };
     logs::start(args.log_format, args.log_level);
-    // Two providers in one binary would be a coin toss.
-    if rustls::crypto::aws_lc_rs::default_provider()
-        .install_default()
-        .is_err()
-    {
-        tracing::debug!("a TLS provider is there already");
-    }
+    install_tls();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
@@ -102,6 +109,16 @@ fn operate(arguments: Vec<OsString>, matches: &clap::ArgMatches) -> u8 {
     match runtime.block_on(connect_and_run(&args)) {
         Ok(()) => DONE,
         Err(problems) => fail(&problems),
+    }
+}
+
+/// Two providers in one binary would be a coin toss.
+fn install_tls() {
+    if rustls::crypto::aws_lc_rs::default_provider()
+        .install_default()
+        .is_err()
+    {
+        tracing::debug!("a TLS provider is there already");
     }
 }
 

@@ -9,6 +9,7 @@ use solar_render::diag::{Class, Diagnostic, Diagnostics};
 use super::args::Run;
 use super::quantity;
 use crate::controllers::pipeline::controllers::PipelineSettings;
+use crate::controllers::pipeline::grants::CrossNamespace;
 use crate::controllers::rendertask::Settings;
 use crate::jobs::JobSettings;
 use crate::jobs::slots::JobLimits;
@@ -92,6 +93,11 @@ pub(super) fn settings(args: &Run, around: &Environment) -> Result<OperatorSetti
             tasks,
             pipeline: args.pipeline.then_some(PipelineSettings {
                 is_registry_binding_strict: args.registry_binding_strict,
+                cross_namespace: if args.no_cross_namespace_refs {
+                    CrossNamespace::Off
+                } else {
+                    CrossNamespace::Granted
+                },
             }),
             run,
         },

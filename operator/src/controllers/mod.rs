@@ -28,6 +28,7 @@ pub fn all(
         .dependent(Pods(Arc::clone(&jobs)));
     match pipeline {
         Some(pipeline) => {
+            cx.stores().share(pipeline.cross_namespace);
             let artifacts = RenderArtifacts::new(&jobs, &settings.job);
             pipeline_controllers::add(controllers, pipeline, artifacts)
         }

@@ -16,8 +16,16 @@ pub trait Watched: Send + Sync + 'static {
     const ID: KindId;
     /// Whether labels are kept of its objects.
     const LABELS: bool = false;
+    /// The states that [`Watched::state`] names; metrics show each of them from the start.
+    const STATES: &'static [&'static str] = &[];
     /// What is decoded and kept of them beside metadata.
     type View: View;
+
+    /// Where it stands, for metrics; `None`: it is not counted by state.
+    fn state(object: &Object<Self::View>) -> Option<ObjectState<'_>> {
+        let _ = object;
+        None
+    }
 
     /// Whether a change of one concerns objects of other kinds, which are then reconciled.
     fn concerns_others(before: &Object<Self::View>, after: &Object<Self::View>) -> bool {
@@ -36,9 +44,6 @@ pub trait Kind: Watched + Sized {
     /// Whose workers reconcile it.
     const POOL: Pool = Pool::SHARED;
 
-    /// The states that [`Kind::state`] names; metrics show each of them from the start.
-    const STATES: &'static [&'static str] = &[];
-
     /// How errors are requeued; the defaults are the operator's flags.
     fn policy(&self, defaults: Policy) -> Policy {
         defaults
@@ -53,12 +58,6 @@ pub trait Kind: Watched + Sized {
     /// Objects of a group wait for each other, and groups take turns: a tenant with many holds nobody up.
     fn group(object: &Object<Self::View>) -> String {
         object.namespace().to_owned()
-    }
-
-    /// Where it stands, for metrics; `None`: it is not counted by state.
-    fn state(object: &Object<Self::View>) -> Option<ObjectState<'_>> {
-        let _ = object;
-        None
     }
 
     /// Reconciles one object, which may be gone.
@@ -161,7 +160,7 @@ impl Action {
 /// Where an object stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObjectState<'a> {
-    /// One of [`Kind::STATES`].
+    /// One of [`Watched::STATES`].
     pub name: &'a str,
     /// It waits for something that may not come: the age of the oldest one is measured.
     pub waiting: bool,

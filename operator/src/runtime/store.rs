@@ -3,7 +3,7 @@
 //! A store holds [`Object`]s with a view of what is read of them. It is filled by the kind's watch, before any
 //! reconcile that the change starts; readers get shared objects and never wait.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 #[cfg(test)]
@@ -273,9 +273,22 @@ impl<V> Index<V> {
 #[derive(Clone, Default)]
 pub struct Stores {
     stores: Arc<Mutex<BTreeMap<KindId, Box<dyn Any + Send>>>>,
+    settings: Arc<Mutex<BTreeMap<TypeId, Box<dyn Any + Send>>>>,
 }
 
 impl Stores {
+    /// Makes a setting known to all that read objects by it: one of a type.
+    pub fn share<T: Clone + Send + 'static>(&self, setting: T) {
+        let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        settings.insert(TypeId::of::<T>(), Box::new(setting));
+    }
+
+    /// The setting of a type, where one is known.
+    pub fn shared<T: Clone + 'static>(&self) -> Option<T> {
+        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        settings.get(&TypeId::of::<T>())?.downcast_ref::<T>().cloned()
+    }
+
     /// The store of a kind.
     pub fn of<W: Watched>(&self) -> Store<W::View> {
         let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);

@@ -139,7 +139,16 @@ pub(super) struct Switches;
 
 impl Watched for Lamps {
     const ID: KindId = LAMPS;
+    const STATES: &'static [&'static str] = &["On", "Off"];
     type View = Lamp;
+
+    fn state(lamp: &Object<Lamp>) -> Option<ObjectState<'_>> {
+        let on = lamp.view()?.status.as_ref().is_some_and(|status| status.on);
+        Some(ObjectState {
+            name: if on { "On" } else { "Off" },
+            waiting: !on,
+        })
+    }
 }
 
 impl Watched for Rooms {
@@ -166,16 +175,6 @@ impl Dependent for Switches {
 }
 
 impl Kind for Lamps {
-    const STATES: &'static [&'static str] = &["On", "Off"];
-
-    fn state(lamp: &Object<Lamp>) -> Option<ObjectState<'_>> {
-        let on = lamp.view()?.status.as_ref().is_some_and(|status| status.on);
-        Some(ObjectState {
-            name: if on { "On" } else { "Off" },
-            waiting: !on,
-        })
-    }
-
     async fn reconcile(&self, _: &Cx, key: &Key) -> Result<Action, Error> {
         self.0.reconcile(key).await
     }

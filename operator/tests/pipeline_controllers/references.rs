@@ -1,8 +1,10 @@
 //! What keeps a Registry, a Release or a ComponentVersion, and that nothing keeps a namespace.
 
+use std::process::Command;
+
 use serde_json::json;
 
-use crate::{CLUSTER, Space, log, version};
+use crate::{CLUSTER, OPERATOR, Space, log, version};
 
 impl Space {
     /// Deletes an object, and does not wait until it is gone.
@@ -187,4 +189,39 @@ fn no_finalizer_keeps_a_namespace() {
     let output = CLUSTER.kubectl_command(&gone).output().unwrap();
     let left = || CLUSTER.kubectl(&["-n", &other, "get", "reg,cv,rel,ra", "-o", "yaml"]);
     assert!(output.status.success(), "{}\n{}", left(), log());
+}
+
+/// Whoever may write grants in a namespace does not decide it any more.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn without_references_across_namespaces_grants_count_for_nothing() {
+    let mut operator = Command::new(OPERATOR);
+    operator
+        .args([
+            "--pipeline",
+            "--no-cross-namespace-refs",
+            "--label-selector=closed",
+        ])
+        .args([
+            "--metrics-bind-address=0",
+            "--health-probe-bind-address=127.0.0.1:0",
+        ])
+        .env("KUBECONFIG", CLUSTER.kubeconfig());
+    CLUSTER.spawn("closed", &mut operator);
+    let space = Space::new("closed");
+    let spec = json!({"componentVersionRef": {"name": "shop-1", "namespace": space.other}});
+    space.apply(
+        &space.other,
+        "ComponentVersion",
+        "shop-1",
+        json!({}),
+        version("shop"),
+    );
+    space.grant("Release", "ComponentVersion");
+    space.apply(&space.own, "Release", "open", json!({}), spec.clone());
+    space.apply(&space.own, "Release", "closed", json!({"closed": "yes"}), spec);
+    space.until_reason("rel/open", "Ready");
+    space.until_reason("rel/closed", "NotGranted");
+    let message = space.message("rel/closed");
+    assert!(message.contains("--no-cross-namespace-refs"), "{message}");
 }

@@ -80,6 +80,7 @@ pub trait Spec:
         + fmt::Debug
         + Default
         + PartialEq
+        + ReportedConditions
         + Serialize
         + DeserializeOwned
         + JsonSchema
@@ -96,6 +97,31 @@ pub trait Spec:
     /// The columns of its own, before Ready, Reason and Age.
     const COLUMNS: &'static [Column];
 }
+
+/// A status with conditions, as every kind's is.
+pub trait ReportedConditions {
+    /// All of them.
+    fn conditions(&self) -> &[Condition];
+}
+
+/// Implements it for types with a field `conditions`.
+macro_rules! reported_conditions {
+    ($($status:ty),+ $(,)?) => {
+        $(impl ReportedConditions for $status {
+            fn conditions(&self) -> &[Condition] {
+                &self.conditions
+            }
+        })+
+    };
+}
+
+reported_conditions!(
+    ConditionsStatus,
+    ProfileStatus,
+    ReleaseStatus,
+    RenderArtifactStatus,
+    TargetStatus
+);
 
 /// A printed column: name, type and JSON path.
 pub type Column = (&'static str, &'static str, &'static str);

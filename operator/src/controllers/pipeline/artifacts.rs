@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::canonical;
 use super::conditions::Reason;
-use super::grants::CrossReference;
+use super::grants::{CrossNamespace, CrossReference};
 use super::pull_secrets::{host, normal};
 use super::task_owner::finalizer;
 use crate::api::pipeline::{
@@ -220,6 +220,7 @@ pub fn credentials<'a>(
     artifact: &RenderArtifact,
     registry: Option<&'a Registry>,
     grants: &[ReferenceGrant],
+    cross: CrossNamespace,
 ) -> Result<&'a str, CredentialsError> {
     let RenderArtifactSpec {
         base_url,
@@ -230,7 +231,7 @@ pub fn credentials<'a>(
     let key = reference.resolved(artifact.namespace());
     let (from, to) = (artifact.namespace(), key.namespace.as_str());
     if !CrossReference::ArtifactToRegistry.is_granted(from, to, grants) {
-        let missing = CrossReference::ArtifactToRegistry.missing(from, to);
+        let missing = CrossReference::ArtifactToRegistry.missing(from, to, cross);
         return Err(CredentialsError::NotGranted { missing });
     }
     let Some(registry) = registry.filter(|registry| registry.key() == key) else {
@@ -469,7 +470,10 @@ mod tests {
             artifact
         };
         let granted = [grant("RenderArtifact")];
-        assert_eq!(credentials(&pinned, Some(&own), &granted), Ok("push"));
+        assert_eq!(
+            credentials(&pinned, Some(&own), &granted, CrossNamespace::Granted),
+            Ok("push")
+        );
         // The artifact, the Registry, the grants, and words of the message.
         let table = [
             (
@@ -536,7 +540,8 @@ mod tests {
             ),
         ];
         for (artifact, registry, grants, expected) in table {
-            let error = credentials(&artifact, registry.as_ref(), &grants).expect_err(expected);
+            let error = credentials(&artifact, registry.as_ref(), &grants, CrossNamespace::Granted)
+                .expect_err(expected);
             assert!(error.to_string().contains(expected), "{error}");
             assert_eq!(error.reason(), Reason::AuthFailed);
         }

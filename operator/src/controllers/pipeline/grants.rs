@@ -9,6 +9,26 @@ use crate::api::pipeline::{
     ReleaseSpec, RenderArtifactSpec, Spec, TargetSpec,
 };
 
+/// Whether objects may refer to those of other namespaces at all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CrossNamespace {
+    /// Where a ReferenceGrant lets them.
+    #[default]
+    Granted,
+    /// Never, whatever grants there are: whoever writes grants in a namespace doesn't decide this.
+    Off,
+}
+
+impl CrossNamespace {
+    /// Of the grants that there are, those that count.
+    pub fn effective(self, grants: Vec<ReferenceGrant>) -> Vec<ReferenceGrant> {
+        match self {
+            Self::Granted => grants,
+            Self::Off => Vec::new(),
+        }
+    }
+}
+
 /// The references that may cross namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrossReference {
@@ -66,12 +86,17 @@ impl CrossReference {
         })
     }
 
-    /// What is missing, for people: the grant that would have to be made.
-    pub fn missing(self, from: &str, to: &str) -> String {
+    /// What is missing, for people: the grant that would have to be made, where that helps.
+    pub fn missing(self, from: &str, to: &str, cross: CrossNamespace) -> String {
         let (referrer, referred) = self.kinds();
-        format!(
-            "no ReferenceGrant in namespace {to} lets kind {referrer} of namespace {from} refer to kind {referred}"
-        )
+        match cross {
+            CrossNamespace::Granted => format!(
+                "no ReferenceGrant in namespace {to} lets kind {referrer} of namespace {from} refer to kind {referred}"
+            ),
+            CrossNamespace::Off => format!(
+                "kind {referrer} of namespace {from} can't refer to kind {referred} of namespace {to}: the operator runs with --no-cross-namespace-refs"
+            ),
+        }
     }
 }
 
@@ -86,6 +111,30 @@ mod tests {
             "spec": {"from": [from], "to": [to]},
         }))
         .expect("a grant")
+    }
+
+    /// A grant that would do is none, and nobody is asked to make one.
+    #[test]
+    fn without_references_across_namespaces_no_grant_counts() {
+        let from = json!({"group": GROUP, "kind": "Target", "namespace": "a"});
+        let grants = || {
+            vec![grant(
+                "b",
+                from.clone(),
+                &json!({"group": GROUP, "kind": "Registry"}),
+            )]
+        };
+        let reference = CrossReference::TargetToRegistry;
+        for (cross, is_granted) in [(CrossNamespace::Granted, true), (CrossNamespace::Off, false)] {
+            let grants = cross.effective(grants());
+            assert_eq!(reference.is_granted("a", "b", &grants), is_granted, "{cross:?}");
+            assert!(reference.is_granted("a", "a", &grants), "{cross:?}");
+        }
+        let message = reference.missing("a", "b", CrossNamespace::Off);
+        assert!(
+            message.contains("--no-cross-namespace-refs") && !message.contains("ReferenceGrant"),
+            "{message}"
+        );
     }
 
     #[test]
@@ -182,6 +231,7 @@ mod tests {
         wide.metadata.deletion_timestamp =
             Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).expect("a time"));
         assert!(!reference.is_granted("a", "b", [&other, &wide]));
-        assert!(reference.missing("a", "b").contains("in namespace b"));
+        let missing = reference.missing("a", "b", CrossNamespace::Granted);
+        assert!(missing.contains("in namespace b"));
     }
 }

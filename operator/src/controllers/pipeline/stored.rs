@@ -7,12 +7,22 @@ use std::sync::Arc;
 use kube::api::ObjectMeta;
 use serde::Deserialize;
 
-use super::grants::CrossReference;
-use crate::api::pipeline::{GrantFrom, ObjectKey, ReferenceGrantSpec, Spec};
+use super::grants::{CrossNamespace, CrossReference};
+use crate::api::pipeline::{
+    GrantFrom, ObjectKey, ReferenceGrant, ReferenceGrantSpec, ReportedConditions, Spec,
+};
 use crate::api::{GROUP, VERSION, pipeline};
+use crate::runtime::conditions::{READY, STALLED, find, is};
 use crate::runtime::key::{Key, KindId, ObjectName};
 use crate::runtime::views::Object;
-use crate::runtime::{Action, Controllers, Cx, Error, Stores, Watched, status};
+use crate::runtime::{Action, Controllers, Cx, Error, ObjectState, Stores, Watched, status};
+
+/// The state of an object without a condition Ready.
+const NEW: &str = "New";
+/// Of one whose Ready is Unknown: it gets there by itself.
+const PENDING: &str = "Pending";
+/// Of one that waits for somebody.
+const NOT_READY: &str = "NotReady";
 
 /// A kind of the pipeline, to be watched.
 pub struct Stored<S>(PhantomData<fn() -> S>);
@@ -47,7 +57,22 @@ impl<S: Spec> Watched for Stored<S> {
         namespaced: true,
     };
     const LABELS: bool = true;
+    const STATES: &'static [&'static str] = &[NEW, READY, PENDING, NOT_READY, STALLED];
     type View = Parts<S>;
+
+    fn state(object: &Object<Parts<S>>) -> Option<ObjectState<'_>> {
+        let status = object.view().and_then(|view| view.status.as_ref());
+        let conditions = status.map_or(&[][..], ReportedConditions::conditions);
+        let ready = find(conditions, READY).map(|ready| ready.status.as_str());
+        let name = match ready {
+            _ if is(conditions, STALLED, "True") => STALLED,
+            Some("True") => READY,
+            Some("False") => NOT_READY,
+            Some(_) => PENDING,
+            None => NEW,
+        };
+        Some(ObjectState { name, waiting: false })
+    }
 
     /// Its status is nobody else's: what others read is in the spec, which the generation counts, and in the metadata.
     fn concerns_others(before: &Object<Parts<S>>, after: &Object<Parts<S>>) -> bool {
@@ -123,15 +148,10 @@ pub fn is_granted_in(stores: &Stores, reference: CrossReference, from: &str, to:
 }
 
 /// The grants in the namespace `to` for what refers to it so from the namespace `from`.
-pub fn grants(
-    stores: &Stores,
-    reference: CrossReference,
-    from: &str,
-    to: &str,
-) -> Vec<pipeline::Object<ReferenceGrantSpec>> {
+pub fn grants(stores: &Stores, reference: CrossReference, from: &str, to: &str) -> Vec<ReferenceGrant> {
     let (referrer, _) = reference.kinds();
     let key = ObjectName::new(to, &referrer_in(referrer, from));
-    whole_all(&stores.of::<Stored<ReferenceGrantSpec>>().by(GRANT, &key))
+    effective(stores, &stores.of::<Stored<ReferenceGrantSpec>>().by(GRANT, &key))
 }
 
 /// The namespaces that let what is in a namespace refer to them so, and that namespace itself.
@@ -140,7 +160,7 @@ pub fn granting_namespaces(stores: &Stores, reference: CrossReference, from: &st
     let found = stores
         .of::<Stored<ReferenceGrantSpec>>()
         .by(GRANTEE, &ObjectName::new(from, referrer));
-    let all = whole_all(&found).into_iter();
+    let all = effective(stores, &found).into_iter();
     let granted = all.filter(|grant| reference.is_granted(from, grant.namespace(), [grant]));
     let mut namespaces: BTreeSet<String> = granted.map(|grant| grant.namespace().to_owned()).collect();
     namespaces.insert(from.to_owned());
@@ -152,12 +172,22 @@ pub fn granted_namespaces(stores: &Stores, reference: CrossReference, to: &str) 
     let (referrer, _) = reference.kinds();
     let found = stores.of::<Stored<ReferenceGrantSpec>>().in_namespace(to);
     let mut namespaces = BTreeSet::from([to.to_owned()]);
-    for grant in whole_all(&found) {
+    for grant in effective(stores, &found) {
         let from = grant.spec.from.iter().filter(|from| from.kind == referrer);
         let granted = from.filter(|from| reference.is_granted(&from.namespace, to, [&grant]));
         namespaces.extend(granted.map(|from| from.namespace.clone()));
     }
     namespaces
+}
+
+/// Of some grants, those that count.
+fn effective(stores: &Stores, grants: &[StoredObject<ReferenceGrantSpec>]) -> Vec<ReferenceGrant> {
+    cross_namespace(stores).effective(whole_all(grants))
+}
+
+/// Whether objects may refer to those of other namespaces.
+pub fn cross_namespace(stores: &Stores) -> CrossNamespace {
+    stores.shared().unwrap_or_default()
 }
 
 /// The index of grants by their own namespace and what they let refer to it.

@@ -54,13 +54,6 @@ impl<const CLUSTER: bool> Tasks<CLUSTER> {
 
 impl<const CLUSTER: bool> Watched for Tasks<CLUSTER> {
     const ID: KindId = Self::SCOPE.id();
-    type View = TaskView;
-}
-
-/// The state of a task without a status.
-const NEW: &str = "New";
-
-impl<const CLUSTER: bool> Kind for Tasks<CLUSTER> {
     const STATES: &'static [&'static str] = &[
         NEW,
         kinds::JOB_SCHEDULED,
@@ -78,14 +71,7 @@ impl<const CLUSTER: bool> Kind for Tasks<CLUSTER> {
         Reason::Forbidden.as_str(),
         Reason::SpecChanged.as_str(),
     ];
-
-    /// Tenants take turns; of cluster tasks, those that they were made for.
-    fn group(task: &Object<TaskView>) -> String {
-        match (Self::SCOPE, task.view()) {
-            (Scope::Cluster, Some(view)) => view.spec.owner_namespace.clone(),
-            _ => task.namespace().to_owned(),
-        }
-    }
+    type View = TaskView;
 
     fn state(task: &Object<TaskView>) -> Option<ObjectState<'_>> {
         let status = task.view().and_then(|view| view.status.as_ref());
@@ -100,6 +86,19 @@ impl<const CLUSTER: bool> Kind for Tasks<CLUSTER> {
             name,
             waiting: !runs_or_ended.contains(&name),
         })
+    }
+}
+
+/// The state of a task without a status.
+const NEW: &str = "New";
+
+impl<const CLUSTER: bool> Kind for Tasks<CLUSTER> {
+    /// Tenants take turns; of cluster tasks, those that they were made for.
+    fn group(task: &Object<TaskView>) -> String {
+        match (Self::SCOPE, task.view()) {
+            (Scope::Cluster, Some(view)) => view.spec.owner_namespace.clone(),
+            _ => task.namespace().to_owned(),
+        }
     }
 
     async fn reconcile(&self, _: &Cx, key: &Key) -> Result<Action, Error> {

@@ -56,7 +56,7 @@ fn target<S: Spec>(
     let key = reference.resolved(binding.namespace());
     let (from, to) = (binding.namespace(), key.namespace.as_str());
     if !stored::is_granted(cx, cross, from, to) {
-        let missing = cross.missing(from, to);
+        let missing = cross.missing(from, to, stored::cross_namespace(cx.stores()));
         return Reference::NotGranted { missing };
     }
     found::<TargetSpec>(cx, key)

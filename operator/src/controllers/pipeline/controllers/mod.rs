@@ -12,6 +12,7 @@ mod wakes;
 
 pub use artifact::RenderArtifacts;
 
+use super::grants::CrossNamespace;
 use super::namespaces::Namespaces;
 use super::stored::{self, Stored};
 use crate::api::pipeline::{
@@ -38,6 +39,8 @@ type Tasks = RenderTasks;
 pub struct PipelineSettings {
     /// A resource of a host that no RegistryBinding of the Target names is refused, instead of pulled anonymously.
     pub is_registry_binding_strict: bool,
+    /// Whether objects may refer to those of other namespaces.
+    pub cross_namespace: CrossNamespace,
 }
 
 /// Adds them to the list.

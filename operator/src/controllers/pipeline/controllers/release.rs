@@ -41,7 +41,7 @@ fn dereference(cx: &Cx, release: &Release) -> (Reference, Option<ComponentVersio
     let (from, to) = (release.namespace(), target.namespace.as_str());
     let reference = CrossReference::ReleaseToComponentVersion;
     if !stored::is_granted(cx, reference, from, to) {
-        let missing = reference.missing(from, to);
+        let missing = reference.missing(from, to, stored::cross_namespace(cx.stores()));
         return (Reference::NotGranted { missing }, None);
     }
     match stored::get::<ComponentVersionSpec>(cx, &target) {

@@ -270,7 +270,13 @@ fn dereference(
     let registry = registry(artifact).and_then(|registry| stored::get::<RegistrySpec>(cx, &registry));
     let reference = CrossReference::ArtifactToRegistry;
     let grants = stored::grants(cx.stores(), reference, artifact.namespace(), &location.namespace);
-    let secret = credentials(artifact, registry.as_ref(), &grants)?.to_owned();
+    let secret = credentials(
+        artifact,
+        registry.as_ref(),
+        &grants,
+        stored::cross_namespace(cx.stores()),
+    )?
+    .to_owned();
     let plain_http = registry.is_some_and(|registry| registry.spec.plain_http);
     Ok((location, Credentials { secret, plain_http }))
 }

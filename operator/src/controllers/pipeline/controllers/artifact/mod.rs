@@ -42,7 +42,9 @@ use crate::names::{MANAGER, fitted};
 use crate::runtime::conditions::{ConditionReason as _, merge};
 use crate::runtime::events::{self, Notice};
 use crate::runtime::views::{MetadataOnly, Object, PartialMetadata};
-use crate::runtime::{Action, Cx, Error, Key, Kind, KindId, ObjectName, Watched, finalizers, owned, status};
+use crate::runtime::{
+    Action, Cx, Error, Key, Kind, KindId, ObjectName, ObjectState, Watched, finalizers, owned, status,
+};
 
 /// How soon to reconcile again what is being deleted, and no watch shows.
 const GOING_INTERVAL: Duration = Duration::from_secs(2);
@@ -88,7 +90,12 @@ fn registry(artifact: &RenderArtifact) -> Option<ObjectKey> {
 impl Watched for RenderArtifacts {
     const ID: KindId = <Artifacts as Watched>::ID;
     const LABELS: bool = <Artifacts as Watched>::LABELS;
+    const STATES: &'static [&'static str] = <Artifacts as Watched>::STATES;
     type View = Parts<RenderArtifactSpec>;
+
+    fn state(object: &Object<Self::View>) -> Option<ObjectState<'_>> {
+        <Artifacts as Watched>::state(object)
+    }
 
     fn concerns_others(before: &Object<Self::View>, after: &Object<Self::View>) -> bool {
         Artifacts::concerns_others(before, after)

@@ -33,7 +33,7 @@ fn registry(cx: &Cx, target: &Target) -> Result<Registry, Reference> {
     let (from, to) = (target.namespace(), key.namespace.as_str());
     let reference = CrossReference::TargetToRegistry;
     if !stored::is_granted(cx, reference, from, to) {
-        let missing = reference.missing(from, to);
+        let missing = reference.missing(from, to, stored::cross_namespace(cx.stores()));
         return Err(Reference::NotGranted { missing });
     }
     let Some(registry) = stored::get::<RegistrySpec>(cx, &key) else {
@@ -122,7 +122,11 @@ fn with_version(cx: &Cx, release: Release) -> Result<(Release, ComponentVersion)
         message,
     };
     if !stored::is_granted(cx, reference, from, to) {
-        return Err(missing(reference.missing(from, to)));
+        return Err(missing(reference.missing(
+            from,
+            to,
+            stored::cross_namespace(cx.stores()),
+        )));
     }
     match stored::get::<ComponentVersionSpec>(cx, &key) {
         Some(version) => Ok((release, version)),

@@ -21,7 +21,7 @@ use crate::controllers::pipeline::target_plan;
 use crate::controllers::pipeline::task_owner::finalizer;
 use crate::controllers::rendertask::RenderTasks;
 use crate::runtime::views::Object;
-use crate::runtime::{Action, Cx, Error, Key, Kind, KindId, ObjectName, Watched, finalizers};
+use crate::runtime::{Action, Cx, Error, Key, Kind, KindId, ObjectName, ObjectState, Watched, finalizers};
 use pace::Pace;
 
 /// The finalizer of Targets, behind which their RenderTasks are deleted.
@@ -49,7 +49,12 @@ impl TargetController {
 impl Watched for TargetController {
     const ID: KindId = Targets::ID;
     const LABELS: bool = Targets::LABELS;
+    const STATES: &'static [&'static str] = <Targets as Watched>::STATES;
     type View = Parts<TargetSpec>;
+
+    fn state(object: &Object<Self::View>) -> Option<ObjectState<'_>> {
+        <Targets as Watched>::state(object)
+    }
 
     fn concerns_others(before: &Object<Self::View>, after: &Object<Self::View>) -> bool {
         Targets::concerns_others(before, after)

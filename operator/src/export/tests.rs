@@ -1,0 +1,239 @@
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::tests::{api, refusal, run};
+
+#[derive(Default)]
+struct Collected {
+    yaml: String,
+    notes: Vec<String>,
+}
+
+impl Output for Collected {
+    fn yaml(&mut self, text: &str) -> io::Result<()> {
+        self.yaml.push_str(text);
+        Ok(())
+    }
+
+    fn note(&mut self, text: &str) {
+        self.notes.push(text.to_owned());
+    }
+}
+
+fn kind(name: &str) -> ExportKind {
+    let found = kinds::all().into_iter().find(|kind| kind.id.kind == name);
+    found.expect("a kind")
+}
+
+fn object(kind_name: &str, object: &Value) -> (Value, Vec<String>) {
+    match exported(&kind(kind_name), &object.to_string()) {
+        Exported::Object(object) => (object.value, object.notes),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn left_out(kind_name: &str, object: &Value) -> String {
+    match exported(&kind(kind_name), &object.to_string()) {
+        Exported::LeftOut(why) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// With all that an API server fills in.
+fn metadata() -> Value {
+    json!({
+        "name": "shop", "namespace": "tenant", "uid": "u", "resourceVersion": "7", "generation": 3,
+        "creationTimestamp": null, "selfLink": "/x", "generateName": "s", "finalizers": ["example.com/f"],
+        "managedFields": [{"manager": "m"}], "labels": {"tier": "web"},
+        "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}", "solar.opendefense.cloud/retry": "1",
+            "reconcile.fluxcd.io/requestedAt": "2", "example.com/note": "kept"},
+    })
+}
+
+#[test]
+fn what_is_of_one_api_server_is_gone_and_users_data_stays() {
+    let values = json!({"replicas": 2.0, "nothing": null, "list": [1, null]});
+    let (value, notes) = object(
+        "Release",
+        &json!({
+            "apiVersion": "solar.opendefense.cloud/v1alpha1", "kind": "Release", "metadata": metadata(),
+            "spec": {"componentVersionRef": {"name": "v", "namespace": ""}, "targetNamespace": "", "uniqueName": null,
+                "antiAffinity": null, "values": values, "priority": 0},
+            "status": {"conditions": []},
+        }),
+    );
+    assert_eq!(
+        value,
+        json!({
+            "apiVersion": "solar.opendefense.cloud/v1alpha1", "kind": "Release",
+            "metadata": {"name": "shop", "namespace": "tenant", "labels": {"tier": "web"},
+                "annotations": {"example.com/note": "kept"}},
+            "spec": {"componentVersionRef": {"name": "v"}, "values": values},
+        })
+    );
+    assert_eq!(notes, Vec::<String>::new());
+    // The CRD's default for data that SolAr leaves out.
+    let target =
+        json!({"metadata": metadata(), "spec": {"renderRegistryRef": {"name": "r"}, "userdata": {}}});
+    let (target, _) = object("Target", &target);
+    assert_eq!(target["spec"], json!({"renderRegistryRef": {"name": "r"}}));
+    let mut text = String::new();
+    yaml::write(&value, &mut text);
+    assert!(
+        text.contains("replicas: 2\n"),
+        "as a CRD's API server has it: {text}"
+    );
+}
+
+#[test]
+fn what_an_owner_makes_again_is_left_out() {
+    let owner = |kind: &str, group: &str| json!([{"apiVersion": format!("{group}/v1alpha1"), "kind": kind, "name": "all", "uid": "p", "controller": true}]);
+    let with = |owners: Value, spec: Value| {
+        let mut metadata = metadata();
+        metadata["ownerReferences"] = owners;
+        json!({"metadata": metadata, "spec": spec})
+    };
+    let binding = json!({"targetRef": {"name": "edge"}, "releaseRef": {"name": "shop"}});
+    assert_eq!(
+        left_out("ReleaseBinding", &with(owner("Profile", GROUP), binding.clone())),
+        "ReleaseBinding tenant/shop is left out: Profile tenant/all makes it again"
+    );
+    // Of another group it is no Profile.
+    let (value, notes) = object(
+        "ReleaseBinding",
+        &with(owner("Profile", "example.com"), binding.clone()),
+    );
+    assert_eq!(value["metadata"].get("ownerReferences"), None);
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    let task = |kind: &str| {
+        json!({"metadata": metadata(), "spec": {"ownerKind": kind, "ownerNamespace": "tenant", "ownerName": "edge",
+            "type": "release", "repository": "a/b", "tag": "1", "baseURL": "h.example"}})
+    };
+    assert_eq!(
+        left_out("RenderTask", &task("Target")),
+        "RenderTask tenant/shop is left out: Target tenant/edge makes it again"
+    );
+    let (value, _) = object("RenderTask", &task("Config"));
+    assert_eq!(value["spec"]["failedJobTTL"], 3600);
+    // What was pushed for a Target is nobody's to make again, whoever owns it.
+    let artifact = json!({"baseURL": "h.example", "repository": "a/b", "tag": "1", "renderTaskRef": "t"});
+    object("RenderArtifact", &with(owner("Target", GROUP), artifact));
+    let mut deleted = with(json!(null), binding);
+    deleted["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    assert!(left_out("ReleaseBinding", &deleted).ends_with("it is being deleted"));
+}
+
+#[test]
+fn fields_that_are_not_known_here_are_named_and_defaults_are_not() {
+    let registry = json!({"metadata": metadata(), "spec": {"hostname": "h.example", "mirrors": ["m"], "quota": 0,
+        "solarSecretRef": {"name": "push", "optional": true}}});
+    let (value, notes) = object("Registry", &registry);
+    assert_eq!(
+        value["spec"],
+        json!({"hostname": "h.example", "solarSecretRef": {"name": "push"}})
+    );
+    assert_eq!(
+        notes,
+        [
+            "Registry tenant/shop: spec.mirrors is left out: the kind has no such field here",
+            "Registry tenant/shop: spec.solarSecretRef.optional is left out: the kind has no such field here"
+        ]
+    );
+    // What has another form goes as it is.
+    let (value, notes) = object(
+        "Registry",
+        &json!({"metadata": metadata(), "spec": {"hostname": 1}}),
+    );
+    assert_eq!(value["spec"], json!({"hostname": 1}));
+    assert!(notes[0].contains("may be refused"), "{notes:?}");
+}
+
+#[test]
+fn what_is_too_deep_to_be_read_is_reported() {
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let text = format!(r#"{{"metadata":{{"name":"shop"}},"spec":{{"values":{{"a":{deep}}}}}}}"#);
+    let found = exported(&kind("Release"), &text);
+    assert!(
+        matches!(&found, Exported::Unreadable(why) if why.starts_with("Release shop")),
+        "{found:?}"
+    );
+}
+
+/// An API server with some Registries, in two pages.
+fn two_pages(expires: bool) -> (Client, Arc<Mutex<usize>>) {
+    let asked = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&asked);
+    let client = api(move |_, path, _| {
+        let registry = |name: &str| {
+            json!({"metadata": {"name": name, "namespace": "tenant"},
+                "spec": {"hostname": "h.example", "solarSecretRef": {"name": "push"}, "targetPullSecretName": "pull"}})
+        };
+        if path == "/apis/solar.opendefense.cloud/v1alpha1" {
+            let resource = |name: &str, kind: &str, namespaced: bool| json!({"name": name, "kind": kind, "namespaced": namespaced, "singularName": "", "verbs": ["list"]});
+            let resources = [
+                resource("registries", "Registry", true),
+                resource("registries/status", "Registry", true),
+                resource("discoveries", "Discovery", true),
+                resource("rendertasks", "RenderTask", false),
+            ];
+            return Some((200, json!({"groupVersion": "v", "resources": resources})));
+        }
+        assert!(path.ends_with("/registries"), "{path}");
+        let mut pages = count.lock().expect("a count");
+        *pages += 1;
+        Some(match (*pages, expires) {
+            (1, _) => (
+                200,
+                json!({"metadata": {"continue": "next"}, "items": [registry("a")]}),
+            ),
+            (_, true) => refusal(410, "Expired"),
+            (_, false) => (
+                200,
+                json!({"metadata": {"continue": ""}, "items": [registry("b")]}),
+            ),
+        })
+    });
+    (client, asked)
+}
+
+#[test]
+fn lists_are_read_in_pages_and_secrets_and_what_is_missing_are_named() {
+    let mut output = Collected::default();
+    let (summary, pages) = run(async {
+        let (client, pages) = two_pages(false);
+        let summary = export(&client, &BTreeSet::new(), &mut output).await;
+        (summary.expect("an export"), pages)
+    });
+    assert_eq!(summary.exported, [("Registry", 2)].into());
+    assert_eq!(*pages.lock().expect("a count"), 2);
+    let names: Vec<&str> = output
+        .yaml
+        .lines()
+        .filter(|line| line.starts_with("  name: "))
+        .collect();
+    assert_eq!(names, ["  name: a", "  name: b"]);
+    let secrets = "# Secret pull, on the targets: not exported; Registry tenant/a and 1 more refers to it\n\
+                   # Secret tenant/push: not exported; Registry tenant/a and 1 more refers to it\n";
+    assert!(output.yaml.ends_with(secrets), "{}", output.yaml);
+    assert_eq!(
+        output.notes[..2],
+        [
+            "Discovery is left out: this operator has no such kind",
+            "RenderTask is left out: it is cluster-scoped there, and namespaced here"
+        ]
+    );
+}
+
+#[test]
+fn a_list_that_expires_is_no_export() {
+    let ended = run(async {
+        let (client, _) = two_pages(true);
+        export(&client, &BTreeSet::new(), &mut Collected::default()).await
+    });
+    assert!(
+        matches!(ended, Err(ExportError::Expired { kind: "Registry" })),
+        "{ended:?}"
+    );
+}
