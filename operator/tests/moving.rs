@@ -9,7 +9,7 @@
 mod fleet;
 
 use std::fs::read_to_string;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
@@ -135,7 +135,7 @@ fn page(objects: &[Value], plural_name: &str, target: &str) -> Value {
     json!({"kind": "List", "metadata": {"resourceVersion": "1", "continue": token}, "items": &of_kind[start..end]})
 }
 
-fn kubeconfig_of(server: &Server, folder: &Path) -> std::path::PathBuf {
+fn kubeconfig_of(server: &Server, folder: &Path) -> PathBuf {
     let config = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "solar", "users": [{"name": "u", "user": {}}],
         "clusters": [{"name": "solar", "cluster": {"server": format!("http://{}", server.host())}}],
@@ -146,10 +146,8 @@ fn kubeconfig_of(server: &Server, folder: &Path) -> std::path::PathBuf {
     path
 }
 
-/// All of it: exported from SolAr's API server, applied to one with our CRDs, exported again, and reconciled.
-#[test]
-#[ignore = "needs servers or peers: .ci/test runs it"]
-fn what_solars_api_server_returns_is_exported_applied_and_reconciled() {
+/// The export of SolAr's API server.
+fn exported_from_solar() -> String {
     let server = upstream(upstream_objects());
     let folder = tempfile::tempdir().unwrap();
     let old = kubeconfig_of(&server, folder.path());
@@ -178,7 +176,14 @@ fn what_solars_api_server_returns_is_exported_applied_and_reconciled() {
         one.contains("namespace: shop") && !one.contains("namespace: default\n"),
         "{one}"
     );
+    exported
+}
 
+/// All of it: exported from SolAr's API server, applied to one with our CRDs, exported again, and reconciled.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn what_solars_api_server_returns_is_exported_applied_and_reconciled() {
+    let exported = exported_from_solar();
     let fleet = Fleet::start(
         false,
         &["shop"],
@@ -239,9 +244,8 @@ fn failed(output: &Output) -> Vec<String> {
     failed.map(|(_, _, message)| message).collect()
 }
 
-#[test]
-#[ignore = "needs servers or peers: .ci/test runs it"]
-fn preflight_refuses_an_aggregated_api_and_other_crds_with_the_rights_of_the_charts_hook() {
+/// A cluster without our CRDs, and the account of the chart's hook in it.
+fn cluster_with_hook() -> (Cluster, PathBuf) {
     let cluster = Cluster::start(&ClusterSetup::default());
     cluster.kubectl(&["create", "namespace", "solar-system"]);
     let mut template = Command::new(workspace_program("solar-render", "solar-render"));
@@ -258,17 +262,11 @@ fn preflight_refuses_an_aggregated_api_and_other_crds_with_the_rights_of_the_cha
         .current_dir(ROOT);
     cluster.apply(&run(&mut template));
     let account = cluster.service_account("solar-system", "solar-operator-preflight");
-    let preflight = |arguments: &[&str]| {
-        operator(
-            &account,
-            &[&["preflight", "--pipeline", "-o", "json"], arguments].concat(),
-        )
-    };
-    assert_eq!(failed(&preflight(&["--before-install"])), Vec::<String>::new());
-    let missing = preflight(&[]);
-    assert_eq!(missing.status.code(), Some(1));
-    assert_eq!(failed(&missing).len(), 13);
+    (cluster, account)
+}
 
+/// While SolAr's API server is registered.
+fn refuses_an_aggregated_api(cluster: &Cluster, preflight: impl Fn(&[&str]) -> Output) {
     let service = json!({
         "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
         "metadata": {"name": format!("v1alpha1.{GROUP}")},
@@ -289,6 +287,23 @@ fn preflight_refuses_an_aggregated_api_and_other_crds_with_the_rights_of_the_cha
         "{stderr}"
     );
     cluster.kubectl(&["delete", "apiservice", &format!("v1alpha1.{GROUP}")]);
+}
+
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn preflight_refuses_an_aggregated_api_and_other_crds_with_the_rights_of_the_charts_hook() {
+    let (cluster, account) = cluster_with_hook();
+    let preflight = |arguments: &[&str]| {
+        operator(
+            &account,
+            &[&["preflight", "--pipeline", "-o", "json"], arguments].concat(),
+        )
+    };
+    assert_eq!(failed(&preflight(&["--before-install"])), Vec::<String>::new());
+    let missing = preflight(&[]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert_eq!(failed(&missing).len(), 13);
+    refuses_an_aggregated_api(&cluster, preflight);
 
     cluster.apply(&run(Command::new(OPERATOR).arg("crds")));
     cluster.kubectl(&[
