@@ -379,6 +379,24 @@ fn manual_pages_and_completions_are_there_for_every_command() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
+fn zsh_completes_commands_and_their_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("_solar-operator");
+    let output = Command::new(OPERATOR)
+        .args(["completion", "zsh"])
+        .output()
+        .unwrap();
+    std::fs::write(&script, output.stdout).unwrap();
+    let lines = ["solar-operator cr", "solar-operator run --registry-binding-s"];
+    let expected = [
+        "solar-operator crds",
+        "solar-operator run --registry-binding-strict=",
+    ];
+    assert_eq!(testbed::zsh_completes(&script, &lines), expected);
+}
+
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn health_and_metrics_are_served() {
     run(async {
         let bench = Bench::start("served", &[]).await;

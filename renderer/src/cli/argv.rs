@@ -174,7 +174,12 @@ fn takes_value(definition: &clap::Command, word: &str) -> bool {
 
 /// Where the first word is that is no global flag, ours or Helm's, and no value of one.
 pub(crate) fn first_word(definition: &clap::Command, arguments: &[OsString]) -> Option<usize> {
-    let mut at = 1;
+    next_word(definition, arguments, 1)
+}
+
+/// As [`first_word`], from a position on.
+pub(crate) fn next_word(definition: &clap::Command, arguments: &[OsString], from: usize) -> Option<usize> {
+    let mut at = from;
     loop {
         let text = arguments.get(at)?.to_str().unwrap_or("");
         if text == "-" || !text.starts_with('-') {
@@ -211,13 +216,22 @@ pub(crate) fn with_leading_flags(definition: &clap::Command, arguments: Vec<OsSt
         }
     };
     let known = command.to_str().and_then(|name| definition.find_subcommand(name));
-    let Some(known) = known.filter(|_| !moved.is_empty()) else {
+    let Some(known) = known else {
         return arguments;
     };
     front.push(command);
     // The commands below a command take the flags, not the one above.
     if BELOW.contains(&known.get_name()) {
-        front.extend(words.next());
+        while let Some(word) = words.next() {
+            let flag = word.to_str().and_then(helm::global_flag);
+            let target = if flag.is_some() { &mut moved } else { &mut front };
+            target.push(word);
+            match flag {
+                Some(flag) if flag.takes_next => target.extend(words.next()),
+                Some(_) => {}
+                None => break,
+            }
+        }
     }
     front.into_iter().chain(moved).chain(words).cloned().collect()
 }
@@ -297,6 +311,33 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(without_credentials(text), expected);
+        }
+    }
+
+    /// Between a group and its command they were once refused.
+    #[test]
+    fn helms_flags_may_stand_before_a_command_and_before_the_one_below_it() {
+        let definition = definition();
+        for (given, expected) in [
+            ("x -n a template b", "x template -n a b"),
+            ("x repo --debug list", "x repo list --debug"),
+            (
+                "x --debug repo -n a list -o json",
+                "x repo list --debug -n a -o json",
+            ),
+            (
+                "x dependency --namespace a --debug=true list d",
+                "x dependency list --namespace a --debug=true d",
+            ),
+            ("x show --debug values c", "x show values --debug c"),
+            ("x repo --help", "x repo --help"),
+            ("x repo --nosuch list", "x repo --nosuch list"),
+            ("x repo --debug", "x repo --debug"),
+            ("x template --debug c", "x template --debug c"),
+        ] {
+            let words = given.split(' ').map(OsString::from).collect();
+            let found = with_leading_flags(&definition, words);
+            assert_eq!(found.join(std::ffi::OsStr::new(" ")), expected, "{given}");
         }
     }
 

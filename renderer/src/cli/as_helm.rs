@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::args::unsupported_commands::elsewhere;
-use super::argv::first_word;
+use super::argv::{first_word, next_word};
 use crate::diag::{Class, Diagnostic, Diagnostics, did_you_mean};
 use crate::fsio;
 use crate::world::World;
@@ -100,7 +100,7 @@ pub(crate) fn asked(definition: &clap::Command, arguments: &[OsString]) -> Asked
         && COMMANDS.contains(&found.get_name())
     {
         let below = BELOW.iter().find(|(above, _)| *above == found.get_name());
-        let next = word(at + 1);
+        let next = next_word(definition, arguments, at + 1).map_or("", word);
         return match below.filter(|(_, names)| names.contains(&next)) {
             Some(_) => Asked::Elsewhere(format!("{name} {next}")),
             None => Asked::Known,
@@ -208,6 +208,7 @@ mod tests {
             ("helm delete x", "delete"),
             ("helm -n x upgrade --install a b", "upgrade"),
             ("helm plugin install x", "plugin install"),
+            ("helm plugin --debug -n x install x", "plugin install"),
             ("helm search hub x", "search hub"),
         ] {
             assert_eq!(asked(line), Asked::Elsewhere(name.to_owned()), "{line}");

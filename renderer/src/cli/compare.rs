@@ -17,6 +17,7 @@ use super::namespace::namespace;
 use super::printer::to_stderr;
 use super::progress::{CLEARED, bar};
 use super::real_paths::with_real_location;
+use super::remote_schemas::schema_store;
 use super::request::merged_silently;
 use super::signals::verb;
 use crate::compare::locate::locate;
@@ -50,7 +51,7 @@ fn run(args: &CompareArgs, context: &Context<'_>) -> Result<CommandResult> {
         context,
         helm: &helm,
         namespace: namespace(&args.namespace, context),
-        schemas: args.schemas.store()?,
+        schemas: schema_store(&args.schemas, ClientOptions::default(), false, context)?,
     };
     let compared = comparing.all(&cases);
     if let Some(class) = context.signals.caught() {

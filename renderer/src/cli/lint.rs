@@ -15,6 +15,7 @@ use super::namespace::namespace;
 use super::printer::to_stderr;
 use super::progress::{CLEARED, bar};
 use super::real_paths::{with_real_location, with_real_path};
+use super::remote_schemas::schema_store;
 use super::request::merged;
 use crate::chart::MAX_CHART_DEPTH;
 use crate::diag::{Class, Diagnostic, Result, Severity as Grave};
@@ -195,7 +196,7 @@ fn options(args: &LintArgs, context: &Context<'_>) -> Result<LintOptions> {
         namespace: namespace(&args.namespace, context),
         capabilities,
         skip_schema: args.skip_schema_validation,
-        schemas: args.schemas.store()?,
+        schemas: schema_store(&args.schemas, ClientOptions::default(), false, context)?,
         limits: args.limits.limits(),
     })
 }

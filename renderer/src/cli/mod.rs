@@ -52,6 +52,7 @@ mod pull;
 mod push;
 mod real_paths;
 mod reference;
+mod remote_schemas;
 mod remote_values;
 mod render;
 mod render_diagnostic;

@@ -9,6 +9,7 @@ use super::args::rendering::{HookFlags, ReleaseFlags, RenderFlags, ValueFlags};
 use super::context::Context;
 use super::csv;
 use super::namespace::namespace;
+use super::remote_schemas::schema_store;
 use super::remote_values::{remote_values, web_options};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::engine::capabilities::Capabilities;
@@ -67,7 +68,7 @@ pub(crate) fn request_of(
         },
         capabilities,
         skip_schema: *skip_schema_validation,
-        schemas: schemas.store()?,
+        schemas: schema_store(schemas, web_options(registry), *frozen, context)?,
         world,
         seed,
         lint: false,

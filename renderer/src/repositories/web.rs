@@ -21,6 +21,9 @@ use crate::reference::Digest;
 use crate::semver::Constraint;
 use crate::world::World;
 
+/// How many versions an error lists.
+const MAX_SHOWN: usize = 10;
+
 /// How web servers are reached.
 pub(crate) struct Web<'a> {
     client: &'a ClientOptions,
@@ -119,7 +122,7 @@ impl<'a> Web<'a> {
             let user = self.user(known);
             let versions = self.index(fetcher, repository, &home, name, user.as_ref())?;
             let entry = choose(&versions.entries, wanted)
-                .ok_or_else(|| none_fits(repository, name, wanted, &versions.unusable))?;
+                .ok_or_else(|| none_fits(repository, name, wanted, &versions))?;
             if entry.url.scheme() == "oci" {
                 let message = format!("{repository} points to {}, a registry", entry.url);
                 return Err(Diagnostic::error(Class::Refused, message)
@@ -313,19 +316,39 @@ fn in_index(problem: Diagnostics, repository: &str) -> Diagnostics {
         .collect()
 }
 
-fn none_fits(repository: &str, name: &str, wanted: &VersionRequest<'_>, unusable: &[String]) -> Diagnostic {
-    let (message, note) = match wanted {
-        VersionRequest::Newest(_, range) => (
-            format!("{repository} has no version of {name} that fits {range:?}"),
-            "pre-releases match only ranges that name one (^1.2.0-0)",
-        ),
-        VersionRequest::Exact(version) => (
-            format!("{repository} has no version {version} of {name}"),
-            "an index lists the versions that there are",
-        ),
+fn none_fits(
+    repository: &str,
+    name: &str,
+    wanted: &VersionRequest<'_>,
+    versions: &ChartVersions,
+) -> Diagnostic {
+    let message = match wanted {
+        VersionRequest::Newest(_, range) => {
+            format!("{repository} has no version of {name} that fits {range:?}")
+        }
+        VersionRequest::Exact(version) => format!("{repository} has no version {version} of {name}"),
     };
-    let one = Diagnostic::error(Class::Refused, message).note(note);
-    match unusable {
+    let all = &versions.entries;
+    let shown: Vec<&str> = all
+        .iter()
+        .take(MAX_SHOWN)
+        .map(|one| one.version.as_str())
+        .collect();
+    let rest = if all.len() > MAX_SHOWN { ", …" } else { "" };
+    let there = match shown.is_empty() {
+        true => String::new(),
+        false => format!("; there are {}{rest}", shown.join(", ")),
+    };
+    let one = Diagnostic::error(Class::Refused, format!("{message}{there}"));
+    let has_pre_releases = all.iter().any(|one| one.version.contains('-'));
+    let one = match wanted {
+        VersionRequest::Newest(..) if has_pre_releases => {
+            one.note("pre-releases match only ranges that name one (^1.2.0-0)")
+        }
+        _ => one,
+    };
+    let unusable = &versions.unusable;
+    match unusable.as_slice() {
         [] => one,
         [reason] => one.note(format!("an entry of its index can't be used: {reason}")),
         [first, ..] => one.note(format!(

@@ -493,7 +493,7 @@ impl Retrieve for Kept {
         match uri.scheme().as_str() {
             "urn" => Ok(Json::Bool(true)),
             "file" => Err("files are not read for a schema: put what is referred to into its `$defs`".into()),
-            _ => Err("nothing is fetched for a schema: put what is referred to into its `$defs`, or in a folder for --schema-location".into()),
+            _ => Err("nothing is fetched for a schema: put what is referred to into its `$defs`, or in a folder for --schema-location, or fetch it with --allow-remote-schemas".into()),
         }
     }
 }

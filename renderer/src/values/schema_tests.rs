@@ -190,7 +190,7 @@ fn a_reference_that_leads_nowhere_is_explained() {
         (
             r#"{"$ref":"https://example.com/x.json"}"#,
             "it refers to https://example.com/x.json, and nothing is fetched for a schema: put what is referred to into \
-             its `$defs`, or in a folder for --schema-location",
+             its `$defs`, or in a folder for --schema-location, or fetch it with --allow-remote-schemas",
         ),
         (
             r#"{"$ref":"other.json"}"#,

@@ -76,6 +76,21 @@ fn a_chart_is_taken_by_url_by_repository_and_by_a_name_of_helms() {
         version(&["mine/app", "--repository-config", list, "--version", "2.0.0-rc.1"]),
         "2.0.0-rc.1"
     );
+    // Once it was said only that there is no such version.
+    for (wanted, expected) in [
+        (
+            "9.9.9",
+            "has no version of app that fits \"9.9.9\"; there are 2.0.0-rc.1, 1.2.0, 1.0.0",
+        ),
+        (">=2", "pre-releases match only ranges that name one"),
+    ] {
+        let missing = run(&["show", "chart", "app", "--repo", &repository, "--version", wanted]);
+        assert!(
+            missing.code == 4 && missing.stderr.contains(expected),
+            "{}",
+            missing.stderr
+        );
+    }
     // Rendered, it is what Helm renders.
     let ours = run(&["template", "x", &url]);
     let helm = testbed::run(Tool::Helm.command(folder.path()).args(["template", "x", &url]));

@@ -1,7 +1,10 @@
-//! `--schema-location`: schemas that values.schema.json refers to by URL, from a folder.
+//! `--schema-location` and `--allow-remote-schemas`: schemas that values.schema.json refers to by URL, from a folder or
+//! their servers.
 
 use std::fs;
 use std::path::Path;
+
+use testbed::{Authority, Registry, Setup};
 
 use crate::{Run, command};
 
@@ -134,4 +137,80 @@ fn the_bounds_of_schemas_hold_for_all_of_them_together() {
         assert_eq!(run.code, 1, "{}", run.stderr);
         assert!(run.stderr.contains(expected), "{}", run.stderr);
     }
+}
+
+/// What is at a URL is some JSON that a registry serves over TLS: the config of a chart, which any values fit.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn schemas_are_fetched_when_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new();
+    let registry = Registry::with(&Setup {
+        tls: Some(&authority),
+        ..Setup::default()
+    });
+    write(folder.path(), "other.json", &[]);
+    fs::remove_file(folder.path().join("app/values.schema.json")).unwrap();
+    let ca = authority.ca.display().to_string();
+    let layout = format!("oci-layout:{}", folder.path().join("layout").display());
+    for target in [layout.as_str(), &format!("oci://{}/charts", registry.host())] {
+        let pushed = run(folder.path(), "push", &[target, "--ca-file", &ca]);
+        assert_eq!(pushed.code, 0, "{}", pushed.stderr);
+    }
+    let blobs = folder.path().join("layout/app/blobs/sha256");
+    let config = fs::read_dir(blobs).unwrap().find_map(|entry| {
+        let entry = entry.unwrap();
+        let text = fs::read(entry.path()).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&text).ok()?;
+        (json["name"] == "app").then(|| entry.file_name().into_string().unwrap())
+    });
+    let url = format!(
+        "https://{}/v2/charts/app/blobs/sha256:{}",
+        registry.host(),
+        config.unwrap()
+    );
+    write(folder.path(), &url, &[]);
+    let cache = folder.path().join("cache");
+    let template = |rest: &[&str]| {
+        let mut command = command();
+        command
+            .current_dir(folder.path())
+            .args(["template", "app"])
+            .args(rest);
+        Run::of(command.env("SOLAR_RENDER_CACHE", &cache))
+    };
+    let without = template(&[]);
+    assert_eq!(without.code, 1);
+    assert!(
+        without.stderr.contains("--allow-remote-schemas"),
+        "{}",
+        without.stderr
+    );
+    let untrusted = template(&["--allow-remote-schemas", "--retries", "0"]);
+    assert_eq!(untrusted.code, 1);
+    assert!(
+        untrusted.stderr.contains(&format!("refers to {url}: ")),
+        "{}",
+        untrusted.stderr
+    );
+    let fetched = template(&["--allow-remote-schemas", "--ca-file", &ca, "--frozen"]);
+    assert_eq!(fetched.code, 0, "{}", fetched.stderr);
+    let digest = url.rsplit('/').next().unwrap();
+    assert!(
+        fetched.stderr.contains(&format!("schema {url} {digest}")),
+        "{}",
+        fetched.stderr
+    );
+    // From the cache.
+    drop(registry);
+    let again = template(&["--allow-remote-schemas", "--retries", "0"]);
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    let plain = url.replacen("https", "http", 1);
+    write(folder.path(), &plain, &[]);
+    let plain = template(&["--allow-remote-schemas"]);
+    assert!(
+        plain.stderr.contains("fetched over https:// alone"),
+        "{}",
+        plain.stderr
+    );
 }

@@ -9,6 +9,7 @@
 //! - [`Cluster`]: Kubernetes' control plane, for tests that need its API and its controllers
 //! - [`SourceController`]: Flux's controller that fetches charts, beside a control plane
 //! - [`flux_crds`]: Flux's kinds that our charts have objects of
+//! - [`zsh_completes`]: what a real zsh makes of a completion script
 //! - [`Port`]: a free port for a program that has to be told one
 //! - [`Node`]: a control plane with a kubelet and containerd, whose pods really run
 //!
@@ -35,6 +36,7 @@ mod port;
 mod processes;
 mod registry;
 mod server;
+mod shell;
 mod token;
 mod tool;
 
@@ -48,5 +50,6 @@ pub use port::Port;
 pub use processes::eventually;
 pub use registry::{Auth, Registry, Setup};
 pub use server::{Answer, Request, Response, Server, forward};
+pub use shell::zsh_completes;
 pub use token::TokenServer;
 pub use tool::{Tool, run, workspace_program};

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand, ValueHint};
 #[derive(Subcommand, Debug)]
 pub(crate) enum CacheCommand {
     /// Show the cache's location and size
+    #[command(after_help = "Example:\n  solar-render cache info")]
     Info(CacheFolderFlag),
     /// Remove entries that were not used for a while
     Prune(PruneArgs),
@@ -16,6 +17,7 @@ pub(crate) enum CacheCommand {
 
 /// `cache prune`
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render cache prune --max-age 7d")]
 pub(crate) struct PruneArgs {
     /// Keep entries used within this time: 12h, 30d [default: 30d, unless --max-size or --all is given]
     #[arg(long, value_name = "TIME", value_parser = age)]

@@ -119,6 +119,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Plugin(PluginCommand),
     /// List the functions that templates can call
+    #[command(after_help = "Example:\n  solar-render functions -o json")]
     Functions,
     /// Print what a chart renders to, as `helm template` does
     Template(Box<TemplateArgs>),
@@ -139,6 +140,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Reference,
     /// Write the manual pages
+    #[command(after_help = "Example:\n  solar-render man ~/.local/share/man/man1")]
     Man {
         /// The folder that gets them
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]

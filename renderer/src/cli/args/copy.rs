@@ -8,7 +8,10 @@ use crate::reference::{Locator, Target};
 
 const COPY_HELP: &str = "\
 Between two registries --username and REGISTRY_USERNAME are refused: they would go to both. REGISTRY_HOST names
-the one that REGISTRY_USERNAME is for. Log in to each with `solar-render login`.";
+the one that REGISTRY_USERNAME is for. Log in to each with `solar-render login`.
+
+Example:
+  solar-render copy oci://ghcr.io/acme/charts/shop:1.0.0 oci-layout:mirror";
 
 /// `copy`
 #[derive(Args, Debug)]

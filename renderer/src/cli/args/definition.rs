@@ -138,10 +138,52 @@ fn as_in_helm<T: Args>(command: Command) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::argv::with_default_command;
 
     #[test]
     fn the_definitions_are_consistent() {
         definition().debug_assert();
+    }
+
+    /// Many once had none.
+    #[test]
+    fn every_command_has_examples_that_parse() {
+        fn check(command: &Command, path: &str, count: &mut usize) {
+            for one in command.get_subcommands().filter(|one| !one.is_hide_set()) {
+                let path = format!("{path} {}", one.get_name());
+                if one.has_subcommands() {
+                    check(one, &path, count);
+                    continue;
+                }
+                let help = one.get_after_help().map(ToString::to_string).unwrap_or_default();
+                let (_, examples) = help.split_once("Example").unwrap_or_else(|| panic!("{path}"));
+                for line in examples.lines().filter(|line| line.starts_with("  ")) {
+                    let line = line
+                        .trim_start()
+                        .trim_start_matches("source <(")
+                        .trim_end_matches(')');
+                    let words = line.split(" && ").next().unwrap().split(" < ").next().unwrap();
+                    let words = words
+                        .split(" > ")
+                        .next()
+                        .unwrap()
+                        .replace("'{{ .Version }}'", "x");
+                    let words = words
+                        .split(' ')
+                        .map(|word| word.trim_matches('\'').into())
+                        .collect();
+                    let words = with_default_command(&definition(), words, false);
+                    if let Err(error) = definition().try_get_matches_from(words) {
+                        panic!("{line}: {error}");
+                    }
+                    *count += 1;
+                }
+            }
+        }
+        let (mut built, mut count) = (definition(), 0);
+        built.build();
+        check(&built, "", &mut count);
+        assert!(count > 35, "{count}");
     }
 
     #[test]

@@ -8,7 +8,10 @@ use crate::reference::{Digest, Locator, ReferenceError};
 const DELETE_HELP: &str = "\
 A tag's manifest is deleted with it unless another tag names it, too. Tags that share a manifest go together in one
 run: `solar-render delete REF:1.0.0 REF:latest`. Blobs are removed by the registry's garbage collection. What is not
-there is a success.";
+there is a success.
+
+Example:
+  solar-render delete oci://ghcr.io/acme/charts/shop:1.0.0 --dry-run";
 
 /// `delete`
 #[derive(Args, Debug)]

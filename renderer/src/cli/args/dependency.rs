@@ -25,6 +25,7 @@ pub(crate) enum DependencyCommand {
 
 /// `dependency build` and `dependency update`
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render dependency update charts/shop")]
 pub(crate) struct DependencyArgs {
     /// The chart folders
     #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
@@ -45,6 +46,7 @@ pub(crate) struct DependencyArgs {
 
 /// `dependency list`
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render dependency list charts/shop")]
 pub(crate) struct DependencyListArgs {
     /// A chart folder or an archive
     #[arg(value_name = "CHART", value_hint = ValueHint::AnyPath, default_value = ".")]

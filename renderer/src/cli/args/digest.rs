@@ -9,6 +9,7 @@ use crate::reference::Digest;
 
 /// `digest`
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render digest shop.yaml")]
 pub(crate) struct DigestArgs {
     /// A config, a chart folder or an archive; `-` for a config on standard input
     #[arg(value_name = "CONFIG|DIR|TGZ", value_hint = ValueHint::AnyPath)]

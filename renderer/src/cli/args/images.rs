@@ -7,6 +7,7 @@ use super::rendering::{HookFlags, RenderFlags};
 
 /// `images`
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render images ./chart -f prod.yaml")]
 pub(crate) struct ImagesArgs {
     #[command(flatten)]
     pub(crate) rendering: RenderFlags,

@@ -11,6 +11,7 @@ use super::schemas::SchemaFlags;
 
 /// `lint`
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render lint charts/shop --strict")]
 pub(crate) struct LintArgs {
     /// The charts: folders or archives
     #[arg(value_name = "PATH", required_unless_present = "rules", value_hint = ValueHint::AnyPath)]

@@ -19,6 +19,7 @@ pub(crate) enum RegistryCommand {
 
 /// `login`
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render login ghcr.io -u me --password-stdin < token")]
 pub(crate) struct LoginArgs {
     /// The registry: HOST or HOST:PORT
     #[arg(value_name = "HOST")]
@@ -29,6 +30,7 @@ pub(crate) struct LoginArgs {
 
 /// `logout`
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render logout ghcr.io")]
 pub(crate) struct LogoutArgs {
     /// The registry: HOST or HOST:PORT
     #[arg(value_name = "HOST")]

@@ -13,6 +13,7 @@ use crate::reference::Digest;
 
 /// `package`
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render package charts/shop -d dist")]
 pub(crate) struct PackageArgs {
     /// The chart folders
     #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]

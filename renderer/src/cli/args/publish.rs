@@ -13,6 +13,7 @@ use crate::reference::Target;
 
 /// `publish`
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render publish charts oci://ghcr.io/acme/charts --check")]
 pub(crate) struct PublishArgs {
     /// Folders: every chart below them is published; configs; archives; patterns with *, ? and [] of them
     #[arg(value_name = "DIR|CONFIG|TGZ", required = true, value_hint = ValueHint::AnyPath)]

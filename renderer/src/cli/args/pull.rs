@@ -12,6 +12,7 @@ use crate::reference::Digest;
 
 /// `pull`
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render pull oci://ghcr.io/acme/charts/shop --version '^1' --untar")]
 pub(crate) struct PullArgs {
     /// The charts: oci://HOST/PATH or oci-layout:DIR, with :TAG or @DIGEST, without either the newest
     /// release; https://HOST/PATH.tgz; NAME/CHART of a repository that Helm knows

@@ -11,6 +11,7 @@ use crate::reference::Target;
 
 /// `push`
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render push charts/shop oci://ghcr.io/acme/charts")]
 pub(crate) struct PushArgs {
     /// A chart folder or an archive
     #[arg(value_name = "DIR|TGZ", value_hint = ValueHint::AnyPath)]

@@ -11,6 +11,7 @@ use crate::reference::Target;
 
 /// `render`
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render shop.yaml --url oci://ghcr.io/acme/charts")]
 pub(crate) struct RenderArgs {
     /// The config: YAML or JSON, `-` for standard input
     #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]

@@ -41,6 +41,7 @@ pub(crate) struct ValuesArg {
 
 /// A chart.
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render show chart ./chart")]
 pub(crate) struct ChartArg {
     /// A chart folder, an archive, oci://HOST/PATH[:TAG] or oci-layout:DIR[:TAG]
     #[arg(value_name = "CHART", value_hint = ValueHint::AnyPath)]

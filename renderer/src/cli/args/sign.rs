@@ -9,6 +9,7 @@ use crate::reference::{Digest, Locator};
 
 /// `sign`
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render sign oci://ghcr.io/acme/charts/shop:1.0.0 --key cosign.key")]
 pub(crate) struct SignArgs {
     /// The chart: oci://HOST/PATH with :TAG, which is resolved once, or better @DIGEST
     #[arg(value_name = "REF")]
@@ -27,6 +28,7 @@ pub(crate) struct SignArgs {
 
 /// `generate-key-pair`
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render generate-key-pair --output-key-prefix release")]
 pub(crate) struct GenerateKeyPairArgs {
     /// Write NAME.key and NAME.pub
     #[arg(long, value_name = "NAME", default_value = "cosign", value_hint = ValueHint::FilePath)]

@@ -9,6 +9,7 @@ use super::rendering::{HookFlags, RenderFlags};
 
 /// `template`
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  solar-render template shop ./chart -n prod -f prod.yaml")]
 pub(crate) struct TemplateArgs {
     /// When dependencies of a chart folder are missing, choose the newest that fit, as `dependency update` does
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]

@@ -8,6 +8,9 @@ use crate::reference::Digest;
 
 /// `verify`
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Example:\n  solar-render verify oci://ghcr.io/acme/charts/shop:1.0.0 --key cosign.pub"
+)]
 pub(crate) struct VerifyArgs {
     /// The chart: oci://HOST/PATH with :TAG, which is resolved once, or better @DIGEST; or an archive with its
     /// provenance file beside it

@@ -4,6 +4,8 @@
 //! read is hashed again, and removed when it is not what its name says; that a file goes away is
 //! nothing but another download. A cache that can't be written costs nothing but time.
 
+mod texts;
+
 use std::fs;
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
