@@ -96,6 +96,8 @@ pub enum Refusal {
     Credentials,
     /// It takes its time.
     Hold,
+    /// It has the chart, and the pod never ends.
+    Linger,
 }
 
 /// How a pod ends.
@@ -104,6 +106,7 @@ enum End {
     Deleted,
     Failed { exit_code: i32, class: &'static str },
     Running,
+    Never,
 }
 
 impl FakeRegistry {
@@ -117,6 +120,10 @@ impl FakeRegistry {
         let refusal = self.refusals.iter().find(|(part, _)| url.contains(*part));
         match refusal {
             Some((_, Refusal::Hold)) => return End::Running,
+            Some((_, Refusal::Linger)) => {
+                self.charts.insert(url.to_owned(), config.to_owned());
+                return End::Never;
+            }
             Some((_, Refusal::Credentials)) => {
                 return End::Failed {
                     exit_code: 4,
@@ -169,6 +176,7 @@ async fn end_pods(kubeconfig: &Path, spread: Duration, registry: &Mutex<FakeRegi
                 };
                 match answer(registry.lock().unwrap()) {
                     End::Running => {}
+                    End::Never => return,
                     end => break end,
                 }
                 tokio::time::sleep(HELD).await;

@@ -113,7 +113,8 @@ pub(super) async fn clean_up(cx: &Cx, key: &Key, plan: &TargetPlan) -> Result<()
     let obsolete = plan.obsolete(&owned);
     let target = ObjectKey::new(&key.namespace, &key.name);
     if let Reference::Resolved(registry) = &plan.registry {
-        bind(cx, &target, registry, &owned).await?;
+        let is_dropped = |task: &Object<TaskView>| obsolete.iter().any(|one| one.uid() == task.uid());
+        bind(cx, &target, registry, &owned, is_dropped).await?;
     }
     let artifacts: Vec<String> = obsolete
         .iter()
@@ -129,14 +130,17 @@ pub(super) async fn clean_up(cx: &Cx, key: &Key, plan: &TargetPlan) -> Result<()
 }
 
 /// Binds the charts that tasks have pushed to a Registry: also those that are no longer needed, or nobody would delete
-/// their tags.
+/// their tags. Of tasks that are dropped, those too that may be pushing at this moment.
 pub(super) async fn bind(
     cx: &Cx,
     target: &ObjectKey,
     registry: &ObjectKey,
     tasks: &[Arc<Object<TaskView>>],
+    is_dropped: impl Fn(&Object<TaskView>) -> bool,
 ) -> Result<(), Error> {
-    let charts = tasks.iter().filter_map(|task| pushed(target, registry, task));
+    let charts = tasks
+        .iter()
+        .filter_map(|task| pushed(target, registry, task, is_dropped(task)));
     let unbound: Vec<Chart> = charts
         .filter(|chart| !charts_in_use::is_bound(cx, chart))
         .collect();
@@ -150,18 +154,41 @@ pub(super) async fn bind(
     bound.try_for_each(async |()| Ok(())).await
 }
 
-/// The chart that a task has pushed, when it has.
-fn pushed(target: &ObjectKey, registry: &ObjectKey, task: &Object<TaskView>) -> Option<Chart> {
+/// The chart that a task has pushed, when it has, or may have before it is dropped.
+fn pushed(
+    target: &ObjectKey,
+    registry: &ObjectKey,
+    task: &Object<TaskView>,
+    is_dropped: bool,
+) -> Option<Chart> {
     let view = task.view()?;
     artifact(task)?;
-    let digest = view.status.as_ref()?.digest.as_deref()?;
+    let digest = view.status.as_ref()?.digest.as_deref();
     let is_usable = task.namespace() == registry.namespace && task.metadata.deletion_timestamp.is_none();
+    if !is_usable || (digest.is_none() && !(is_dropped && may_be_pushing(view))) {
+        return None;
+    }
     let destination = Destination {
         base_url: &view.spec.base_url,
         repository: &view.spec.repository,
         tag: &view.spec.tag,
     };
-    is_usable.then(|| Chart::new(target, registry, &task.name().name, destination, Some(digest)))
+    Some(Chart::new(
+        target,
+        registry,
+        &task.name().name,
+        destination,
+        digest,
+    ))
+}
+
+/// Whether a task's Job may have pushed a Release's chart without having reported it. Under a bootstrap chart's number
+/// there may be somebody else's content, which only the digest tells from ours: such a tag stays, and is skipped later.
+fn may_be_pushing(task: &TaskView) -> bool {
+    let labels = task.metadata.labels.as_ref();
+    let is_bootstrap = labels.is_some_and(|labels| !labels.bootstrap_input.is_empty());
+    let state = task.status.as_ref().and_then(|status| status.state.as_deref());
+    !is_bootstrap && state == Some(kinds::JOB_SCHEDULED)
 }
 
 /// The artifact that a task's label names.

@@ -21,10 +21,10 @@ pub(super) async fn finalize(cx: &Cx, key: &Key, target: &Target) -> Result<Acti
         return Ok(Action::done());
     }
     let tasks = cx.store::<RenderTasks>().by(TARGET, &key.object_name());
-    // The charts that were pushed just before have no artifact yet; in a namespace that is being deleted none can be made.
+    // The charts that were pushed just before, or are being pushed, have no artifact yet; in a namespace that is being deleted none can be made.
     if !namespaces::is_terminating(cx, target.namespace()) {
         let registry = target.spec.render_registry_ref.resolved(target.namespace());
-        apply::bind(cx, &target.key(), &registry, &tasks).await?;
+        apply::bind(cx, &target.key(), &registry, &tasks, |_| true).await?;
     }
     charts_in_use::release_all(cx, &target.key()).await?;
     let known = tasks
