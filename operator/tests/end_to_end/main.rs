@@ -26,6 +26,7 @@ use testbed::{
 
 mod flux;
 mod pipeline;
+mod signatures;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const NAMESPACE: &str = "solar-system";
