@@ -12,7 +12,7 @@ use crate::engine::capabilities::Capabilities;
 use crate::lint::{self, LintOptions};
 use crate::value::Map;
 use crate::values::ValueOrigins;
-use crate::values::schema_documents::NoSchemas;
+use crate::values::schema_documents::SchemaStore;
 
 /// The namespace of charts that are rendered for nobody.
 const NAMESPACE: &str = "default";
@@ -21,14 +21,15 @@ const NAMESPACE: &str = "default";
 pub(crate) struct LintGate(LintOptions);
 
 impl LintGate {
-    pub(crate) fn new() -> Result<Self> {
+    /// With where schemas are read that charts refer to.
+    pub(crate) fn new(schemas: Arc<dyn SchemaStore>) -> Result<Self> {
         Ok(Self(LintOptions {
             values: Map::default(),
             places: ValueOrigins::default(),
             namespace: NAMESPACE.to_owned(),
             capabilities: Capabilities::with(None, &[])?,
             skip_schema: false,
-            schemas: Arc::new(NoSchemas),
+            schemas,
             limits: Limits::default(),
         }))
     }

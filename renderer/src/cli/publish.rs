@@ -18,6 +18,7 @@ use super::lint_gate::LintGate;
 use super::printer::to_stderr;
 use super::progress::{CLEARED, TerminalProgress, bar};
 use super::publish_rows::{PublishRow, PublishRows, annotate};
+use super::remote_schemas::schema_store;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
 use crate::oci::{self, Batch, ClientOptions, IfExists, PushOptions, Ready};
@@ -52,7 +53,7 @@ fn run(args: &PublishArgs, context: &Context<'_>) -> Result<Vec<PublishRow>> {
     let making = Making {
         target: &args.target,
         stamp,
-        gate: (!args.no_lint).then(LintGate::new).transpose()?,
+        gate: lint_gate(args, context)?,
     };
     let make = |number: usize, packer: &mut Packer| match (inputs.get(number), refused.get(&number)) {
         (_, Some(problem)) => Err(problem.clone()),
@@ -88,6 +89,18 @@ fn run(args: &PublishArgs, context: &Context<'_>) -> Result<Vec<PublishRow>> {
         to_stderr(CLEARED);
     }
     Ok(rows.finish())
+}
+
+/// What chart folders must pass. Schemas are no business of the target's: its credentials and TLS are not used.
+fn lint_gate(args: &PublishArgs, context: &Context<'_>) -> Result<Option<LintGate>> {
+    if args.no_lint {
+        return Ok(None);
+    }
+    let client = ClientOptions {
+        cache: args.cache.find(context),
+        ..ClientOptions::default()
+    };
+    LintGate::new(schema_store(&args.schemas, client, false, context)?).map(Some)
 }
 
 /// `-u`: the charts whose dependencies can't be had, by number. `--username` and `--password` are the target's.

@@ -376,6 +376,46 @@ fn charts_render_the_same_as_with_helm() {
     assert!(document["total"]["helmMicroseconds"].as_u64().unwrap() > 0);
 }
 
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn when_interrupted_it_ends_what_it_started_and_leaves_nothing_behind() {
+    let folder = TempDir::new().unwrap();
+    let shop = shop(folder.path());
+    let (temporary, started) = (folder.path().join("tmp"), folder.path().join("started"));
+    fs::create_dir(&temporary).unwrap();
+    let helm = folder.path().join("helm");
+    let script = format!(
+        "#!/bin/sh\nif [ \"$1\" = version ]; then echo v4.3.1; exit; fi\necho $$ > {0}.new; mv {0}.new {0}; sleep 600",
+        started.display()
+    );
+    script_at(&helm, &script);
+    let mut command = crate::command();
+    command.args([
+        "compare",
+        shop.to_str().unwrap(),
+        "--helm",
+        helm.to_str().unwrap(),
+    ]);
+    let child = command
+        .env("TMPDIR", &temporary)
+        .env("PATH", "/usr/bin:/bin")
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let limit = std::time::Duration::from_secs(60);
+    let helms = testbed::eventually("Helm runs", limit, || fs::read_to_string(&started).ok());
+    let kill = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(kill.unwrap().success());
+    let run = Run::from(child.wait_with_output().unwrap());
+    assert_eq!(run.code, 143, "{}", run.stderr);
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+    let gone = Path::new("/proc").join(helms.trim());
+    testbed::eventually("Helm has ended", limit, || (!gone.exists()).then_some(()));
+}
+
 fn copy(from: &Path, to: &Path) {
     for (path, bytes) in crate::tree(from) {
         let path = to.join(path.strip_prefix(from).unwrap());

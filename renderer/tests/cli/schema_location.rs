@@ -47,6 +47,9 @@ fn schemas_are_read_from_the_folder_and_refer_to_others_there() {
         ),
     ];
     write(folder.path(), &format!("{URL}#/definitions/port"), &documents);
+    // Once `publish` refused such a chart whatever was said.
+    let publish = |rest: &[&str]| run(folder.path(), "publish", &[&["file:out"], rest].concat());
+    assert_eq!((publish(&[]).code, publish(&HERE).code), (1, 0));
     for name in ["template", "lint", "images"] {
         let without = run(folder.path(), name, &[]);
         assert_eq!(without.code, 1, "{name}: {}", without.stderr);

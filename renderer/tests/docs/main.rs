@@ -26,6 +26,7 @@ const FLAGS_OF_OTHERS: &[&str] = &[
     "--armor",
     "--target",
     "--concurrency",
+    "--max-concurrent-jobs-per-namespace",
     "--pipeline",
     "--registry-binding-strict",
 ];

@@ -8,6 +8,7 @@ use super::cache::CacheFlags;
 use super::policy::IfExistsChoice;
 use super::registry::RegistryFlags;
 use super::repositories::RepositoryFileFlags;
+use super::schemas::SchemaFlags;
 use super::sign::SigningFlags;
 use crate::reference::Target;
 
@@ -32,6 +33,8 @@ pub(crate) struct PublishArgs {
     /// Publish chart folders also when `lint` fails them
     #[arg(long)]
     pub(crate) no_lint: bool,
+    #[command(flatten)]
+    pub(crate) schemas: SchemaFlags,
     /// Choose the newest dependencies that fit before, as `dependency update` does in each chart folder
     #[arg(short = 'u', long)]
     pub(crate) dependency_update: bool,
