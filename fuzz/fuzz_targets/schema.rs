@@ -15,9 +15,10 @@ fuzz_target!(|text: &str| {
     let Ok(values) = values_file::load(&Source::new("fuzz", values)) else {
         return;
     };
+    let schema = Source::new("values.schema.json", schema);
     let level = Level {
         chart: "fuzz",
-        schema: Some(schema.as_bytes()),
+        schema: Some(&schema),
         children: Vec::new(),
     };
     let _ = validate(&level, &values, &|_| None);

@@ -111,7 +111,7 @@ fn of_decoder(kind: &Kind) -> Option<&'static str> {
         Kind::ForbiddenCharacter(_) => "control characters are not allowed",
         Kind::InvalidMerge => "map merge requires map or sequence of maps as the value",
         Kind::InvalidBinary => "!!binary value contains invalid base64 data",
-        Kind::AliasesTooLarge { .. } => "document contains excessive aliasing",
+        Kind::AliasesTooLarge { .. } | Kind::ExcessiveAliasing => "document contains excessive aliasing",
         _ => return None,
     })
 }

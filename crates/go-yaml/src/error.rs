@@ -112,6 +112,9 @@ pub enum YamlErrorKind {
         /// How many there may be.
         limit: usize,
     },
+    /// Nearly all values come from aliases: go-yaml refuses that.
+    #[error("nearly all values come from aliases, and Helm refuses that")]
+    ExcessiveAliasing,
     /// With aliases replaced by what they stand for, the text exceeds [`crate::Limits::bytes`].
     #[error("aliases expand the text beyond {limit} bytes")]
     AliasesTooLarge {

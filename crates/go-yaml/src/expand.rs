@@ -18,6 +18,14 @@ pub(super) struct Expander<'a> {
     /// Anchored nodes that are being expanded by way of an alias.
     open: Vec<bool>,
     pub(super) made: usize,
+    /// Of those the ones before this document, which counts as one itself.
+    made_before: usize,
+    /// Of those of this document the ones that an alias stands for.
+    aliased: usize,
+    /// How many aliases lead to what is being expanded.
+    alias_depth: usize,
+    /// The first of those.
+    alias_span: Span,
     /// Bytes of text so far, each alias counted as what it stands for.
     text: usize,
     pub(super) duplicates: Vec<DuplicateKey>,
@@ -41,6 +49,24 @@ enum Step {
     Alias(usize),
 }
 
+/// Whether go-yaml would refuse a document of which so many values come from aliases: a few that stand for nearly all
+/// are fine in a short document, and in a long one ever fewer.
+#[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+fn is_excessive(aliased: usize, made: usize) -> bool {
+    const FEW_ALIASED: usize = 100;
+    const FEW: usize = 1_000;
+    const SHORT: f64 = 400_000.0;
+    const LONG: f64 = 4_000_000.0;
+    const MOST_OF_SHORT: f64 = 0.99;
+    const MOST_OF_LONG: f64 = 0.10;
+    if aliased <= FEW_ALIASED || made <= FEW {
+        return false;
+    }
+    let (aliased, made) = (aliased as f64, made as f64);
+    let along = ((made - SHORT) / (LONG - SHORT)).clamp(0.0, 1.0);
+    aliased / made > MOST_OF_SHORT - (MOST_OF_SHORT - MOST_OF_LONG) * along
+}
+
 impl<'a> Expander<'a> {
     pub(super) fn new(context: ReadContext<'a>, arena: Arena<'a>, made: usize) -> Self {
         let open = vec![false; if arena.aliased { arena.nodes.len() } else { 0 }];
@@ -49,6 +75,10 @@ impl<'a> Expander<'a> {
             arena,
             open,
             made,
+            made_before: made,
+            aliased: 0,
+            alias_depth: 0,
+            alias_span: Span::default(),
             text: 0,
             duplicates: Vec::new(),
         }
@@ -124,10 +154,19 @@ impl<'a> Expander<'a> {
         match self.open.get_mut(target) {
             Some(open) if !*open => {
                 *open = true;
+                self.descend(span);
                 Ok(())
             }
             _ => Err(self.recursive(span, name)),
         }
+    }
+
+    /// What follows is what an alias stands for.
+    fn descend(&mut self, alias: Span) {
+        if self.alias_depth == 0 {
+            self.alias_span = alias;
+        }
+        self.alias_depth += 1;
     }
 
     fn recursive(&self, span: Span, name: &str) -> YamlError {
@@ -145,12 +184,21 @@ impl<'a> Expander<'a> {
         if self.made > self.context.limits.nodes {
             return Err(self.context.too_many(span));
         }
+        if self.alias_depth > 0 {
+            self.aliased += 1;
+            if is_excessive(self.aliased, self.made - self.made_before + 1) {
+                return Err(self
+                    .context
+                    .error(self.alias_span, YamlErrorKind::ExcessiveAliasing));
+            }
+        }
         Ok(())
     }
 
     fn leave(&mut self, target: usize) {
         if let Some(open) = self.open.get_mut(target) {
             *open = false;
+            self.alias_depth -= 1;
         }
     }
 
@@ -237,6 +285,7 @@ impl<'a> Expander<'a> {
         let entries = entries.clone();
         if let Some((name, target)) = &alias {
             self.enter(span, name, *target)?;
+            self.count(span)?;
         }
         Ok((alias.map(|(_, target)| target), entries))
     }
@@ -250,7 +299,14 @@ impl<'a> Expander<'a> {
         let place = self.span(id);
         self.count(place)?;
         let target = match self.arena.nodes.get(id).map(|raw| &raw.kind) {
-            Some(RawKind::Alias { target, .. }) => *target,
+            Some(RawKind::Alias { target, .. }) => {
+                let target = *target;
+                self.descend(place);
+                let counted = self.count(place);
+                self.alias_depth -= 1;
+                counted?;
+                target
+            }
             _ => id,
         };
         let aliased = self.arena.aliased;
