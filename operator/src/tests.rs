@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::api::Task;
 use crate::jobs::JobSettings;
+use crate::jobs::allowed_hosts::AllowedHosts;
 
 /// A release task named `shop` in the namespace `tenant`.
 pub(crate) fn task() -> Task {
@@ -50,6 +51,7 @@ pub(crate) fn settings() -> JobSettings {
         requests: [("cpu".into(), "50m".into())].into(),
         limits: [("memory".into(), "256Mi".into())].into(),
         job_namespace: "solar-system".into(),
+        allowed_hosts: AllowedHosts::default(),
     }
 }
 

@@ -140,6 +140,8 @@ fn values_that_are_not_there_are_refused_by_name() {
         ("watchNamespaces={Team}", "Team"),
         ("networkPolicy.apiServerPorts={0}", "apiServerPorts"),
         ("renderer.args={a\\,b}", "args"),
+        ("allowedHosts.Team={h}", "Team"),
+        ("allowedHosts.team={h/path}", "allowedHosts"),
         // What the operator would refuse when it starts, again and again.
         ("nameOverride=A_b", "nameOverride"),
         ("fullnameOverride=Bad_Name", "fullnameOverride"),
@@ -208,6 +210,8 @@ fn every_argument_is_one_whatever_is_in_it() {
         r#""--renderer-args=with \"quotes\" and: a colon""#,
         r#""--renderer-args=--x=y""#,
         r#""--label-selector=a=b,c in (d)""#,
+        r#""--allowed-hosts=team=h.example:5000""#,
+        r#""--allowed-hosts=*=""#,
         r#""--permanent-exit-codes=""#,
         r#""--renderer-limits=cpu=2,memory=64Mi""#,
     ] {

@@ -37,6 +37,8 @@ pub const RUN_ANNOTATION: &str = "solar.opendefense.cloud/run";
 pub const ARTIFACT_LABEL: &str = "solar.opendefense.cloud/render-artifact";
 /// The annotation of a RenderArtifact with the digest of what was pushed: another content at its tag is not deleted.
 pub const DIGEST_ANNOTATION: &str = "solar.opendefense.cloud/digest";
+/// The annotation of a RenderArtifact that is `true` when its tag is to be left in the registry.
+pub const KEEP_TAG_ANNOTATION: &str = "solar.opendefense.cloud/keep-tag";
 /// The annotation of a config Secret that holds the SHA-256 of the config that was put into it.
 pub const CONFIG_SHA256_ANNOTATION: &str = "solar.opendefense.cloud/config-sha256";
 /// The annotation of a push Secret that names the one registry host it may be used for.

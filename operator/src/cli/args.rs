@@ -179,6 +179,15 @@ pub(super) struct Run {
         help_heading = "Jobs"
     )]
     pub(super) max_concurrent_jobs_per_namespace: String,
+    /// The registry hosts that Jobs may use, by the namespace they run in; `*` for those that aren't named [default: all]
+    #[arg(
+        long,
+        value_name = "NAMESPACE=HOST,…",
+        env = "SOLAR_OPERATOR_ALLOWED_HOSTS",
+        value_delimiter = ',',
+        help_heading = "Jobs"
+    )]
+    pub(super) allowed_hosts: Vec<String>,
     /// Push Secrets of ClusterRenderTasks must say what registry host they are for
     #[arg(long, env = "SOLAR_OPERATOR_REQUIRE_REGISTRY_HOST", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set, help_heading = "Jobs")]
     pub(super) require_registry_host: bool,

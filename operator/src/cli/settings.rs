@@ -12,6 +12,7 @@ use crate::controllers::pipeline::controllers::PipelineSettings;
 use crate::controllers::pipeline::grants::CrossNamespace;
 use crate::controllers::rendertask::Settings;
 use crate::jobs::JobSettings;
+use crate::jobs::allowed_hosts::{AllowedHosts, OTHERS};
 use crate::jobs::slots::JobLimits;
 use crate::names::{is_name, is_namespace};
 use crate::runtime::{Backoff, Identity, LeaderSettings, Policy, RunSettings, Selection};
@@ -140,6 +141,7 @@ fn job(args: &Run, around: &Environment, checker: &mut Checker) -> JobSettings {
         requests,
         limits,
         job_namespace,
+        allowed_hosts: allowed_hosts(args, checker),
     }
 }
 
@@ -151,6 +153,20 @@ fn job_limits(args: &Run, checker: &mut Checker) -> JobLimits {
         all: all as usize,
         group: (group > 0).then_some(group as usize),
     }
+}
+
+fn allowed_hosts(args: &Run, checker: &mut Checker) -> AllowedHosts {
+    let mut allowed = AllowedHosts::default();
+    for text in words(&args.allowed_hosts) {
+        let (namespace, host) = text.split_once('=').unwrap_or((text.as_str(), "/"));
+        let is_named = namespace == OTHERS || is_namespace(namespace);
+        if !is_named || host.contains(|one: char| one == '/' || one == '=' || one.is_whitespace()) {
+            let hint = "write it as in team=registry.example.com:5000, or *=registry.example.com for all others; no host after the = for none";
+            checker.wrong("allowed-hosts", &text, "NAMESPACE=HOST", hint);
+        }
+        allowed.add(namespace, host);
+    }
+    allowed
 }
 
 fn deadline(args: &Run, checker: &mut Checker) -> u32 {
@@ -420,6 +436,22 @@ mod tests {
             settings.run.metrics_address.map(|address| address.port()),
             Some(8080)
         );
+    }
+
+    #[test]
+    fn hosts_are_allowed_by_namespace() {
+        let settings = check(&[
+            "--allowed-hosts=team=h.example:5000,*=",
+            "--allowed-hosts=team=other.example",
+        ]);
+        let allowed = settings.expect("settings").tasks.job.allowed_hosts;
+        assert_eq!(allowed.refusal("team", "h.example:5000"), None);
+        assert_eq!(allowed.refusal("team", "other.example"), None);
+        assert!(allowed.refusal("another", "h.example:5000").is_some());
+        for wrong in ["team", "Team=h.example", "team=h.example/path", "team=a b", "=h"] {
+            let problems = check(&[&format!("--allowed-hosts={wrong}")]).expect_err(wrong);
+            assert!(problems.to_string().contains("allowed-hosts"), "{problems}");
+        }
     }
 
     #[test]

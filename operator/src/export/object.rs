@@ -8,8 +8,14 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::kinds::ExportKind;
-use crate::api::pipeline::{ProfileSpec, ReleaseBindingSpec, Spec as _, TargetSpec};
-use crate::api::{GROUP, REQUESTED_AT_ANNOTATION, RETRY_ANNOTATION, RUN_ANNOTATION, Scope, api_version};
+use crate::api::pipeline::{
+    ObjectKey, ProfileSpec, ReleaseBindingSpec, RenderBindingSpec, Spec as _, TargetSpec,
+};
+use crate::api::{
+    ARTIFACT_LABEL, GROUP, REQUESTED_AT_ANNOTATION, RETRY_ANNOTATION, RUN_ANNOTATION, Scope, api_version,
+};
+use crate::controllers::pipeline::task_owner;
+use crate::names::fitted;
 
 /// Annotations that are of this one object: what was applied last, and requests that were served.
 const OWN_ANNOTATIONS: [&str; 4] = [
@@ -130,6 +136,8 @@ pub(super) fn exported(kind: &ExportKind, text: &str) -> Exported {
         let (kind, owner) = (&owner.kind, &owner.name);
         format!("{name}: its owner reference to {kind} {owner} is left out: UIDs are of one cluster")
     }));
+    let mut metadata = metadata;
+    label(kind, &mut metadata, &spec);
     let value = json!({
         "apiVersion": api_version(),
         "kind": kind.id.kind,
@@ -155,6 +163,24 @@ fn made_again_by(kind: &ExportKind, metadata: &Metadata, spec: &Value) -> Option
         let (kind, namespace, name) = (text("ownerKind"), text("ownerNamespace"), text("ownerName"));
         format!("{kind} {namespace}/{name}")
     })
+}
+
+/// The labels by which this operator finds the RenderBindings of an artifact and of a Target: SolAr's have others, and an
+/// artifact without a binding is deleted, with its tag.
+fn label(kind: &ExportKind, metadata: &mut Metadata, spec: &Value) {
+    if kind.id.kind != RenderBindingSpec::KIND {
+        return;
+    }
+    let text = |path: &str| spec.pointer(path).and_then(Value::as_str).unwrap_or("");
+    let mut labels = BTreeMap::from([(ARTIFACT_LABEL.to_owned(), fitted(text("/renderArtifactRef/name")))]);
+    if text("/ownerKind") == TargetSpec::KIND {
+        labels.extend(task_owner::labels(
+            &ObjectKey::new(text("/ownerNamespace"), text("/ownerName")),
+            "",
+        ));
+        labels.remove(task_owner::OWNER_UID_LABEL);
+    }
+    metadata.labels.get_or_insert_default().extend(labels);
 }
 
 /// What of the metadata is the user's: neither what the API server fills in, nor finalizers and owners, which are of

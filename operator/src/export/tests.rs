@@ -150,6 +150,22 @@ fn fields_that_are_not_known_here_are_named_and_defaults_are_not() {
     assert!(notes[0].contains("may be refused"), "{notes:?}");
 }
 
+/// An artifact whose bindings are not found is deleted.
+#[test]
+fn bindings_of_charts_are_found_by_the_labels_of_this_operator() {
+    let spec = json!({"renderArtifactRef": {"name": "art"}, "ownerKind": "Target", "ownerName": "edge",
+        "ownerNamespace": "tenant"});
+    let (value, _) = object("RenderBinding", &json!({"metadata": metadata(), "spec": spec}));
+    let labels = &value["metadata"]["labels"];
+    assert_eq!(labels[crate::api::ARTIFACT_LABEL], "art");
+    assert_eq!(labels["tier"], "web", "{labels}");
+    let target = crate::api::pipeline::ObjectKey::new("tenant", "edge");
+    for pair in crate::controllers::pipeline::task_owner::selector(&target).split(',') {
+        let (key, value) = pair.split_once('=').expect("a pair");
+        assert_eq!(labels[key], value, "{labels}");
+    }
+}
+
 #[test]
 fn what_is_too_deep_to_be_read_is_reported() {
     let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));

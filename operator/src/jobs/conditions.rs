@@ -30,6 +30,8 @@ pub enum Reason {
     SignKeySecretNotFound,
     /// The push Secret is for another registry, or does not say for which.
     RegistryHostMismatch,
+    /// The platform does not let Jobs of the namespace use the registry's host.
+    RegistryHostNotAllowed,
     /// There is no ConfigMap with CA certificates.
     ConfigMapNotFound,
     /// The namespace of Jobs does not exist.
@@ -129,6 +131,7 @@ impl Reason {
             Self::PushSecretNotFound => "PushSecretNotFound",
             Self::SignKeySecretNotFound => "SignKeySecretNotFound",
             Self::RegistryHostMismatch => "RegistryHostMismatch",
+            Self::RegistryHostNotAllowed => "RegistryHostNotAllowed",
             Self::ConfigMapNotFound => "ConfigMapNotFound",
             Self::NamespaceNotFound => "NamespaceNotFound",
             Self::NamespaceTerminating => "NamespaceTerminating",

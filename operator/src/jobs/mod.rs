@@ -8,8 +8,10 @@
 //! - [`parts`][]: what is decoded of Jobs, pods and ConfigMaps
 //! - [`pod`][]: a pod that runs one container, and passes Pod Security "restricted"
 //! - [`registry_access`][]: credentials and CA certificates, and which failures last
+//! - [`allowed_hosts`][]: which registry hosts they may use
 //! - [`slots`][]: how many Jobs run at once, and who is next
 
+pub mod allowed_hosts;
 pub mod conditions;
 pub mod index;
 pub mod observe;
@@ -21,6 +23,8 @@ pub mod snapshot;
 pub mod tracker;
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use allowed_hosts::AllowedHosts;
 
 /// What the operator's own settings put into a Job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,4 +49,6 @@ pub struct JobSettings {
     pub limits: BTreeMap<String, String>,
     /// Where cluster tasks' Jobs and Secrets are.
     pub job_namespace: String,
+    /// The registry hosts that Jobs may use, by their namespace.
+    pub allowed_hosts: AllowedHosts,
 }

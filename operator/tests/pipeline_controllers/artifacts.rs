@@ -236,10 +236,15 @@ fn credentials_are_lent_for_the_own_host_and_namespace_through_a_grant() {
     space.grant("Target", "Registry");
     space.grant("RenderArtifact", "Registry");
     let path = r#"{.status.conditions[?(@.type=="Ready")].message}"#;
+    let way_out = "; or set the annotation solar.opendefense.cloud/keep-tag to true, and the tag is left in the registry";
     let other = "Registry borrowed-other/charts is of another namespace, and lends its credentials to namespace borrowed for charts below h.example/borrowed alone";
-    space.until("ra/other", path, other);
+    space.until("ra/other", path, &format!("{other}{way_out}"));
     let host = "Registry borrowed-other/charts is for host h.example, and the chart is at evil.example";
-    space.until("ra/host", path, host);
+    space.until("ra/host", path, &format!("{host}{way_out}"));
+    // A Target that was made again once waited for it for ever.
+    let keep = "solar.opendefense.cloud/keep-tag=true";
+    CLUSTER.kubectl(&["-n", &space.own, "annotate", "ra/host", keep]);
+    space.until_gone(&space.own, "ra/host");
     assert_eq!(space.count_jobs(), 0, "{}", log());
     // What can't be cleaned up keeps no namespace, when the Registry's goes too.
     CLUSTER.kubectl(&["delete", "namespace", &space.own, &space.other, "--wait=false"]);

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use kube::api::ObjectMeta;
 use serde_json::json;
 
 use super::canonical;
@@ -13,6 +14,7 @@ use super::conditions::Reason;
 use super::grants::{CrossNamespace, CrossReference};
 use super::pull_secrets::{host, normal};
 use super::task_owner::finalizer;
+use crate::api::KEEP_TAG_ANNOTATION;
 use crate::api::pipeline::{
     ObjectKey, ObjectReference, ReferenceGrant, Registry, RenderArtifact, RenderArtifactSpec, RenderBinding,
 };
@@ -91,6 +93,8 @@ pub enum ArtifactAction {
     },
     /// Its tag is deleted.
     DeleteTag,
+    /// It may go without its tag: somebody has asked for that.
+    LeaveTag,
     /// Its tag is deleted, or given up: it may go.
     RemoveFinalizer,
 }
@@ -122,11 +126,20 @@ pub fn decide(artifact: &RenderArtifact, bindings: &[RenderBinding], cleanup: Cl
         (true, false) => ArtifactAction::Keep,
         (true, true) if !names.is_empty() => ArtifactAction::Held { by: names },
         (true, true) if is_over(cleanup) => ArtifactAction::RemoveFinalizer,
+        (true, true) if keeps_tag(&artifact.metadata) => ArtifactAction::LeaveTag,
         (true, true) => ArtifactAction::DeleteTag,
         (false, false) => ArtifactAction::AddFinalizer,
         (false, true) if names.is_empty() => ArtifactAction::Delete,
         (false, true) => pin(artifact, bindings).map_or(ArtifactAction::Keep, ArtifactAction::Pin),
     }
+}
+
+/// Whether the tag is to be left in the registry: the way out where nobody has credentials to delete it.
+pub fn keeps_tag(metadata: &ObjectMeta) -> bool {
+    let annotations = metadata.annotations.as_ref();
+    annotations
+        .and_then(|all| all.get(KEEP_TAG_ANNOTATION))
+        .is_some_and(|value| value == "true")
 }
 
 fn is_over(cleanup: Cleanup) -> bool {
@@ -320,6 +333,32 @@ mod tests {
             "spec": {"from": [{"group": GROUP, "kind": kind, "namespace": "tenant"}],
                 "to": [{"group": GROUP, "kind": "Registry"}]},
         }))
+    }
+
+    /// A tag that nobody can delete once kept its artifact, and a Target made again, for ever.
+    #[test]
+    fn somebody_may_ask_to_leave_the_tag() {
+        let annotated = |deleted: bool, value: &str| {
+            let mut artifact = artifact(None, true, deleted);
+            let annotation = (KEEP_TAG_ANNOTATION.to_owned(), value.to_owned());
+            artifact.metadata.annotations = Some([annotation].into());
+            artifact
+        };
+        let bound = [binding("b", None)];
+        assert_eq!(
+            decide(&annotated(true, "true"), &[], OPEN),
+            ArtifactAction::LeaveTag
+        );
+        assert_eq!(
+            decide(&annotated(true, "false"), &[], OPEN),
+            ArtifactAction::DeleteTag
+        );
+        assert_eq!(
+            decide(&annotated(false, "true"), &bound, OPEN),
+            ArtifactAction::Keep
+        );
+        let held = decide(&annotated(true, "true"), &bound, OPEN);
+        assert!(matches!(held, ArtifactAction::Held { .. }), "{held:?}");
     }
 
     fn reference(name: &str) -> ObjectReference {

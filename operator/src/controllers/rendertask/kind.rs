@@ -65,6 +65,7 @@ impl<const CLUSTER: bool> Watched for Tasks<CLUSTER> {
         Reason::PushSecretNotFound.as_str(),
         Reason::SignKeySecretNotFound.as_str(),
         Reason::RegistryHostMismatch.as_str(),
+        Reason::RegistryHostNotAllowed.as_str(),
         Reason::ConfigMapNotFound.as_str(),
         Reason::NamespaceNotFound.as_str(),
         Reason::NamespaceTerminating.as_str(),

@@ -21,6 +21,7 @@ pub(super) fn validate(subject: &Subject<'_>, found: &Found, settings: &Settings
         return Some(name_conflict(subject, "Job"));
     }
     config(&subject.task.spec)
+        .or_else(|| allowed_host(subject, settings))
         .or_else(|| push_secret(subject, found, settings))
         .or_else(|| sign_key(subject, found))
         .or_else(|| ca_configmap(subject, found, settings))
@@ -70,6 +71,12 @@ pub(super) fn name_conflict(subject: &Subject<'_>, kind: &str) -> Blocked {
         subject.namespace
     );
     Blocked::new(Reason::NameConflict, message)
+}
+
+fn allowed_host(subject: &Subject<'_>, settings: &Settings) -> Option<Blocked> {
+    let host = subject.task.spec.host();
+    let refusal = settings.job.allowed_hosts.refusal(subject.namespace, &host)?;
+    Some(Blocked::new(Reason::RegistryHostNotAllowed, refusal))
 }
 
 fn push_secret(subject: &Subject<'_>, found: &Found, settings: &Settings) -> Option<Blocked> {
@@ -151,6 +158,27 @@ mod tests {
         };
         let subject = Subject::new(scope, &found.task, &settings.job).expect("a subject");
         validate(&subject, found, &settings).map(|blocked| blocked.reason)
+    }
+
+    #[test]
+    fn a_host_that_the_platform_does_not_allow_is_refused_where_the_job_would_run() {
+        let found = found(PushSecret::NotRead);
+        let reason = |scope: Scope, namespace: &str| {
+            let mut job = settings();
+            job.allowed_hosts.add(namespace, "other.example");
+            let settings = Settings {
+                job,
+                require_registry_host: false,
+                job_limits: JobLimits { all: 1, group: None },
+            };
+            let subject = Subject::new(scope, &found.task, &settings.job).expect("a subject");
+            validate(&subject, &found, &settings).map(|blocked| blocked.reason)
+        };
+        let refused = Some(Reason::RegistryHostNotAllowed);
+        assert_eq!(reason(Scope::Namespaced, "tenant"), refused);
+        assert_eq!(reason(Scope::Namespaced, "solar-system"), None);
+        assert_eq!(reason(Scope::Cluster, "solar-system"), refused);
+        assert_eq!(reason(Scope::Cluster, "tenant"), None);
     }
 
     fn secret(host: Option<&str>) -> PushSecret {

@@ -10,9 +10,11 @@ use kube::api::{DeleteParams, ObjectMeta, Preconditions};
 use super::super::{Artifacts, Tasks};
 use super::cleanup::{Observed, Step, remaining, step};
 use super::job::{Deletion, job};
-use super::{GOING_INTERVAL, RenderArtifacts, is_bound, location, registry, report, with_label_of};
+use super::{GOING_INTERVAL, RenderArtifacts, is_bound, location, registry, report, warning, with_label_of};
 use crate::api::pipeline::{RegistrySpec, RenderArtifact, RenderArtifactSpec};
-use crate::api::{REGISTRY_HOST_ANNOTATION, REQUESTED_AT_ANNOTATION, RETRY_ANNOTATION, Run};
+use crate::api::{
+    KEEP_TAG_ANNOTATION, REGISTRY_HOST_ANNOTATION, REQUESTED_AT_ANNOTATION, RETRY_ANNOTATION, Run,
+};
 use crate::controllers::pipeline::artifacts::{
     CredentialsError, artifact_finalizer, credentials, is_cleaning,
 };
@@ -25,7 +27,9 @@ use crate::jobs::index::FoundJob;
 use crate::jobs::parts::{JOBS, PartialJob};
 use crate::jobs::registry_access::{CA_KEY, has_ca_certificates, host_mismatch};
 use crate::runtime::views::MetadataOnly;
-use crate::runtime::{Action, Cx, Error, Key, ObjectName, Watched as _, api_message, finalizers, owned};
+use crate::runtime::{
+    Action, Cx, Error, Key, ObjectName, Watched as _, api_message, events, finalizers, owned,
+};
 
 /// How soon to reconcile again an artifact in line for a Job; who gets a slot is woken before.
 const QUEUED_INTERVAL: Duration = Duration::from_secs(600);
@@ -167,6 +171,10 @@ impl RenderArtifacts {
         if tasks_are_left(cx, namespace, artifact).await? {
             return Ok(Started::Waits);
         }
+        let host = host(&artifact.spec.base_url);
+        if let Some(message) = self.settings.allowed_hosts.refusal(namespace, &host) {
+            return Ok(Started::refused(message));
+        }
         let name = &credentials.secret;
         let secret = owned::metadata::<Secret>(cx, namespace, name).await;
         let Some(secret) = secret.map_err(Error::api("reading the push Secret's metadata"))? else {
@@ -175,7 +183,6 @@ impl RenderArtifacts {
         };
         let annotated = secret.annotations.as_ref();
         let annotated = annotated.and_then(|all| all.get(REGISTRY_HOST_ANNOTATION));
-        let host = host(&artifact.spec.base_url);
         if let Some(message) = host_mismatch(name, annotated.map(String::as_str), &host) {
             return Ok(Started::refused(message));
         }
@@ -232,6 +239,25 @@ impl RenderArtifacts {
             }
             Err(error) => Err(Error::api("making the Job")(error)),
         }
+    }
+
+    /// The artifact may go without its tag. A Job that could still delete it goes first, with its pods: whoever pushes the
+    /// tag again would lose it.
+    pub(super) async fn leave_tag(
+        &self,
+        cx: &Cx,
+        key: &Key,
+        artifact: &RenderArtifact,
+    ) -> Result<Action, Error> {
+        let job = self.find_job(cx, key, artifact).await?.filter(|job| !job.gone);
+        if let Some(job) = job {
+            let name = ObjectName::new(&job.view.namespace, &job.view.name);
+            delete_with_pods(cx, &JOBS.key(name), Some(job.view.uid.clone())).await?;
+            return Ok(Action::requeue(GOING_INTERVAL));
+        }
+        let note = format!("the tag is left in the registry: {KEEP_TAG_ANNOTATION} asks for that");
+        events::publish(cx, key, &artifact.metadata, vec![warning("TagLeft", &note)]).await;
+        self.let_go(cx, key, artifact, None).await
     }
 
     /// The artifact may go; its Job goes after it, or by its TTL.
@@ -309,7 +335,9 @@ impl Started {
     fn refused(message: String) -> Self {
         Self::Blocked {
             reason: Reason::AuthFailed,
-            message,
+            message: format!(
+                "{message}; or set the annotation {KEEP_TAG_ANNOTATION} to true, and the tag is left in the registry"
+            ),
         }
     }
 }
@@ -343,8 +371,8 @@ async fn tasks_are_left(cx: &Cx, namespace: &str, artifact: &RenderArtifact) -> 
     Ok(are_left)
 }
 
-/// In the foreground: the task is there until its Job and pods are gone.
-async fn delete_with_pods(cx: &Cx, task: &Key, uid: Option<String>) -> Result<(), Error> {
+/// In the foreground: a task or a Job is there until its pods are gone.
+async fn delete_with_pods(cx: &Cx, key: &Key, uid: Option<String>) -> Result<(), Error> {
     let params = DeleteParams {
         preconditions: Some(Preconditions {
             uid,
@@ -352,10 +380,10 @@ async fn delete_with_pods(cx: &Cx, task: &Key, uid: Option<String>) -> Result<()
         }),
         ..DeleteParams::foreground()
     };
-    match cx.api::<MetadataOnly>(task).delete(&task.name, &params).await {
+    match cx.api::<MetadataOnly>(key).delete(&key.name, &params).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
-        Err(error) => Err(Error::api("deleting a RenderTask")(error)),
+        Err(error) => Err(Error::api("deleting what uses the tag")(error)),
     }
 }
 

@@ -25,6 +25,20 @@ const JOB_TTL: i32 = 2 * MAX_BACKOFF.as_secs() as i32;
 /// these the tag goes alone, where the registry does that.
 const MAX_COMPARED_TAGS: u32 = 100;
 
+/// The flags of the renderer about connections, and whether they take a value.
+const CONNECTION_FLAGS: [(&str, bool); 10] = [
+    ("--ca-file", true),
+    ("--cert-file", true),
+    ("--key-file", true),
+    ("--insecure-skip-tls-verify", false),
+    ("--registry-config", true),
+    ("--timeout", true),
+    ("--deadline", true),
+    ("--retries", true),
+    ("--verbose", false),
+    ("-v", false),
+];
+
 /// The Job's name, in the namespace of the Registry: it says which artifact, of which namespace.
 pub(super) fn job_name(artifact: &Key) -> String {
     let hash = crate::controllers::pipeline::canonical::sha256(&serde_json::json!([
@@ -66,7 +80,7 @@ pub(super) fn job(
     };
     add_push_secret(secret, &mut parts);
     add_ca_certificates(settings, &mut parts);
-    // Those are for rendering.
+    parts.args.extend(connection_args(&settings.args));
     let settings = JobSettings {
         args: Vec::new(),
         ..settings.clone()
@@ -99,6 +113,26 @@ pub(super) fn job(
         }),
         status: None,
     })
+}
+
+/// Of the arguments for rendering, those that are about the connection: a registry that is reached by them to push is
+/// reached in no other way to delete. The rest are unknown to `delete`.
+fn connection_args(args: &[String]) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        let (name, has_value) = word
+            .split_once('=')
+            .map_or((word.as_str(), false), |(name, _)| (name, true));
+        let Some((_, takes_value)) = CONNECTION_FLAGS.iter().find(|(flag, _)| *flag == name) else {
+            continue;
+        };
+        kept.push(word.clone());
+        if *takes_value && !has_value {
+            kept.extend(words.next().cloned());
+        }
+    }
+    kept
 }
 
 /// With the digest, where it is known: what somebody else has pushed to the tag stays.
@@ -158,7 +192,15 @@ mod tests {
     #[test]
     fn it_deletes_one_tag_with_the_credentials_of_the_registry() {
         let mut settings = settings();
-        settings.args = vec!["--if-exists=skip".into()];
+        let args = [
+            "--if-exists=skip",
+            "--ca-file",
+            "/ca.pem",
+            "--no-lint",
+            "--retries=2",
+            "-v",
+        ];
+        settings.args = args.map(str::to_owned).into();
         let job = built("v0.0.1", true, &settings);
         let container = job
             .pointer("/spec/template/spec/containers/0")
@@ -169,7 +211,11 @@ mod tests {
                 "delete",
                 "oci://h.example:5000/tenant/bootstrap-edge:v0.0.1",
                 "--max-compared-tags=100",
-                "--plain-http=true"
+                "--plain-http=true",
+                "--ca-file",
+                "/ca.pem",
+                "--retries=2",
+                "-v"
             ])
         );
         let env = container["env"].to_string();

@@ -31,7 +31,7 @@ use crate::api::pipeline::{
 };
 use crate::api::{ARTIFACT_LABEL, DIGEST_ANNOTATION};
 use crate::controllers::pipeline::artifacts::{
-    ArtifactAction, Cleanup, artifact_finalizer, chart_url, decide,
+    ArtifactAction, Cleanup, artifact_finalizer, chart_url, decide, keeps_tag,
 };
 use crate::controllers::pipeline::conditions::{self, ArtifactState};
 use crate::controllers::pipeline::namespaces::{self, NamespaceState};
@@ -103,6 +103,11 @@ impl Watched for RenderArtifacts {
 }
 
 impl Kind for RenderArtifacts {
+    /// The wish to leave the tag comes when the artifact waits.
+    fn wakes(artifact: &Object<Self::View>) -> u64 {
+        u64::from(keeps_tag(&artifact.metadata))
+    }
+
     async fn reconcile(&self, cx: &Cx, key: &Key) -> Result<Action, Error> {
         let Some(artifact) = stored::primary::<RenderArtifactSpec>(cx, key) else {
             self.jobs.forget(key);
@@ -136,6 +141,7 @@ impl Kind for RenderArtifacts {
                 Ok(Action::done())
             }
             ArtifactAction::DeleteTag => self.delete_tag(cx, key, &artifact).await,
+            ArtifactAction::LeaveTag => self.leave_tag(cx, key, &artifact).await,
             ArtifactAction::RemoveFinalizer => {
                 let notice = warning(
                     "TagLeft",
