@@ -14,12 +14,12 @@
 #[path = "../operator/tests/fleet/mod.rs"]
 mod fleet;
 
-use std::fs;
 use std::time::{Duration, Instant};
 
+use fleet::measure::{peak_mebibytes, processor_seconds, scrape, sum};
 use fleet::{Fleet, Kubelet, Order, condition};
 use serde_json::Value;
-use testbed::{Port, Request, eventually, forward};
+use testbed::{Port, eventually};
 
 const CROWD: usize = 4000;
 const SMALL_NAMESPACES: usize = 10;
@@ -28,8 +28,6 @@ const SMALL: usize = 100;
 const LIMIT: Duration = Duration::from_secs(1800);
 /// What the operator may use at its peak.
 const MEMORY_LIMIT_MIB: f64 = 64.0;
-/// The kernel's unit of processor time in `/proc`: it is 100 on every architecture Linux has.
-const TICKS: f64 = 100.0;
 
 fn main() {
     // `cargo test --benches` only asks whether it runs; it takes minutes.
@@ -109,10 +107,9 @@ fn print_costs(metrics: &str, process: u32, all: f64) {
         "| failed looks | {} |",
         sum(metrics, "solar_operator_reconcile_errors_total")
     );
-    let processor = processor_seconds(&fs::read_to_string(format!("/proc/{process}/stat")).unwrap());
+    let processor = processor_seconds(process);
     println!("| processor time a task | {:.1} ms |", processor * 1000.0 / all);
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let peak = kilobytes(&status, "VmHWM:") / 1024.0;
+    let peak = peak_mebibytes(process);
     println!("| peak memory | {peak:.1} MiB |");
     assert!(peak <= MEMORY_LIMIT_MIB, "more than {MEMORY_LIMIT_MIB} MiB");
 }
@@ -122,40 +119,6 @@ fn order(namespace: &str, index: usize) -> Order {
         namespace: Some(namespace.to_owned()),
         name: format!("{namespace}-{index}"),
     }
-}
-
-fn scrape(host: &str) -> String {
-    let request = Request {
-        method: "GET".to_owned(),
-        target: "/metrics".to_owned(),
-        headers: vec![("host".to_owned(), host.to_owned())],
-        body: Vec::new(),
-    };
-    String::from_utf8(forward(&request, host).body).unwrap()
-}
-
-/// The sum of a metric over its labels.
-fn sum(text: &str, name: &str) -> f64 {
-    let lines = text.lines().filter(|line| line.starts_with(name));
-    let values = lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
-    // The sum of no floating-point numbers would be -0.
-    values.fold(0.0, |sum, value| sum + value)
-}
-
-/// `VmHWM:     1234 kB`
-fn kilobytes(status: &str, name: &str) -> f64 {
-    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
-/// The 14th and 15th field; the second is a name in parentheses that may hold anything.
-fn processor_seconds(stat: &str) -> f64 {
-    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
-    let ticks: f64 = fields[11..13]
-        .iter()
-        .map(|field| field.parse::<f64>().unwrap())
-        .sum();
-    ticks / TICKS
 }
 
 /// When the last task of the small namespaces ended, and the last of the large one, in seconds.

@@ -1,6 +1,6 @@
 //! Writes pods' ends into their status, with what a registry would have said.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -61,6 +61,19 @@ impl Kubelet {
         registry.refusals.insert(part.to_owned(), refusal);
     }
 
+    /// The charts that are there.
+    pub fn charts(&self) -> BTreeSet<String> {
+        self.registry.lock().unwrap().charts.keys().cloned().collect()
+    }
+
+    /// The URLs that more than one content was pushed to, or tried to be.
+    pub fn pushed_twice_with_other_content(&self) -> Vec<String> {
+        let registry = self.registry.lock().unwrap();
+        let contents = registry.contents.iter();
+        let several = contents.filter(|(_, contents)| contents.len() > 1);
+        several.map(|(url, _)| url.clone()).collect()
+    }
+
     /// There is another chart at a place.
     pub fn occupy(&self, url: &str) {
         let mut registry = self.registry.lock().unwrap();
@@ -85,6 +98,8 @@ struct FakeRegistry {
     pushed: BTreeMap<String, usize>,
     /// The config that the chart at each place was made from.
     charts: BTreeMap<String, String>,
+    /// Of each URL all configs that a chart was to be pushed there from, whether it was or not.
+    contents: BTreeMap<String, BTreeSet<String>>,
     /// Parts of URLs.
     refusals: BTreeMap<String, Refusal>,
 }
@@ -94,6 +109,8 @@ struct FakeRegistry {
 pub enum Refusal {
     /// The registry refuses the credentials: no other pod is tried.
     Credentials,
+    /// It is away, as long as the renderer tries.
+    Unavailable,
     /// It takes its time.
     Hold,
     /// It has the chart, and the pod never ends.
@@ -109,29 +126,48 @@ enum End {
     Never,
 }
 
+impl End {
+    /// Of a pod whose renderer has tried often enough.
+    const UNAVAILABLE: Self = Self::Failed {
+        exit_code: 5,
+        class: "registry",
+    };
+}
+
 impl FakeRegistry {
     fn delete(&mut self, url: &str) -> End {
+        if self.refusal(url) == Some(Refusal::Unavailable) {
+            return End::UNAVAILABLE;
+        }
         self.charts.remove(url);
         End::Deleted
     }
 
+    fn refusal(&self, url: &str) -> Option<Refusal> {
+        let mut refusals = self.refusals.iter();
+        let found = refusals.find(|(part, _)| url.contains(*part));
+        found.map(|(_, refusal)| *refusal)
+    }
+
     /// What a push of a chart to a place comes to, by the chart's config.
     fn push(&mut self, url: &str, config: &str) -> End {
-        let refusal = self.refusals.iter().find(|(part, _)| url.contains(*part));
-        match refusal {
-            Some((_, Refusal::Hold)) => return End::Running,
-            Some((_, Refusal::Linger)) => {
+        match self.refusal(url) {
+            Some(Refusal::Hold) => return End::Running,
+            Some(Refusal::Linger) => {
                 self.charts.insert(url.to_owned(), config.to_owned());
                 return End::Never;
             }
-            Some((_, Refusal::Credentials)) => {
+            Some(Refusal::Credentials) => {
                 return End::Failed {
                     exit_code: 4,
                     class: "auth",
                 };
             }
+            Some(Refusal::Unavailable) => return End::UNAVAILABLE,
             None => {}
         }
+        let contents = self.contents.entry(url.to_owned()).or_default();
+        contents.insert(config.to_owned());
         let there = self
             .charts
             .entry(url.to_owned())
@@ -202,8 +238,7 @@ async fn end_pods(kubeconfig: &Path, spread: Duration, registry: &Mutex<FakeRegi
 fn ended(url: &str, end: &End) -> (Value, bool) {
     let (exit_code, message) = match end {
         End::Failed { exit_code, class } => {
-            let error =
-                json!({"class": class, "transient": false, "message": format!("the registry says {class}")});
+            let error = json!({"class": class, "transient": *class == "registry", "message": format!("the registry says {class}")});
             (*exit_code, json!({"schema": 1, "error": error}))
         }
         End::Deleted => (0, json!({"schema": 1, "outcome": "deleted", "reference": url})),

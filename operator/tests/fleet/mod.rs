@@ -12,6 +12,8 @@
 )]
 
 mod kubelet;
+pub mod measure;
+pub mod pipeline;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -95,9 +97,15 @@ impl Fleet {
             .env("KUBECONFIG", &self.account)
             .env("POD_NAMESPACE", NAMESPACE)
             .env("POD_NAME", name)
-            .args(["--leader-elect=true", "--renderer-image=localhost/renderer:test"])
+            .arg("--renderer-image=localhost/renderer:test")
             .args(["--health-probe-bind-address=127.0.0.1:0"])
             .args(arguments);
+        if !arguments
+            .iter()
+            .any(|argument| argument.starts_with("--leader-elect"))
+        {
+            command.arg("--leader-elect=true");
+        }
         self.cluster.spawn(name, &mut command);
     }
 

@@ -1,10 +1,13 @@
-//! The operator is killed again and again, at random, while tasks run; the API server goes away and comes back.
+//! The operator is killed again and again, at random, while tasks run; the API server goes away and comes back. The same
+//! in the middle of the pipeline, where the registry goes away too, is in `pipeline`.
 #![allow(
     clippy::unwrap_used,
     reason = "tests stop at once when something isn't as it should be"
 )]
 
+#[path = "../fleet/mod.rs"]
 mod fleet;
+mod pipeline;
 
 use std::collections::BTreeMap;
 use std::fs;
