@@ -26,7 +26,10 @@ const FLAGS_OF_OTHERS: &[&str] = &[
     "--armor",
     "--target",
     "--concurrency",
+    "--allowed-hosts",
+    "--context",
     "--max-concurrent-jobs-per-namespace",
+    "--no-cross-namespace-refs",
     "--pipeline",
     "--registry-binding-strict",
 ];
