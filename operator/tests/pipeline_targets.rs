@@ -7,6 +7,8 @@
 )]
 
 mod fleet;
+#[path = "pipeline_targets/signing.rs"]
+mod signing;
 
 use std::fs::read_to_string;
 use std::sync::LazyLock;

@@ -157,7 +157,8 @@ mod tests {
                 "flavor hostname plainHTTP scanInterval solarSecretRef targetPullSecretName webhookPath",
             ),
             ("RegistryBinding", "registryRef targetRef"),
-            ("Target", "renderRegistryRef userdata"),
+            // `signing` is ours.
+            ("Target", "renderRegistryRef signing userdata"),
             (
                 "RenderArtifact",
                 "baseURL registryRef renderTaskRef repository tag",
@@ -187,7 +188,8 @@ mod tests {
                 "bootstrapVersion",
                 "conditions",
                 "observedGeneration",
-                "releases"
+                "releases",
+                "signing"
             ]
         );
     }

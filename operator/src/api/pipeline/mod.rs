@@ -44,7 +44,7 @@ pub use release_binding::ReleaseBindingSpec;
 pub use render_artifact::{RenderArtifactSpec, RenderArtifactStatus};
 pub use render_binding::RenderBindingSpec;
 pub use selector::{LabelSelector, Operator, Requirement};
-pub use target::{ReleaseState, TargetRelease, TargetSpec, TargetStatus};
+pub use target::{KeyPair, ReleaseState, SigningKeys, SigningSpec, TargetRelease, TargetSpec, TargetStatus};
 
 use super::{GROUP, VERSION};
 

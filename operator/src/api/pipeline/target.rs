@@ -19,6 +19,18 @@ pub struct TargetSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_map")]
     pub userdata: Option<Box<RawValue>>,
+    /// Whether this Target's charts are signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signing: Option<SigningSpec>,
+}
+
+/// Whether a Target's charts are signed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SigningSpec {
+    /// They are, by a cosign key pair that the operator makes for this Target: a Secret in the Registry's namespace.
+    /// The annotation `solar.opendefense.cloud/rotate-signing-key` asks for another pair, with each new value.
+    #[serde(default)]
+    pub enabled: bool,
 }
 
 /// What became of a Target.
@@ -28,7 +40,7 @@ pub struct TargetStatus {
     /// The generation of the spec that this status is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// RegistryResolved, ReleasesResolved, ReleasesRendered, BootstrapReady, Ready, Stalled.
+    /// RegistryResolved, ReleasesResolved, SigningKeyReady, ReleasesRendered, BootstrapReady, Ready, Stalled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
@@ -44,10 +56,47 @@ pub struct TargetStatus {
     /// The digest of its manifest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bootstrap_digest: Option<String>,
+    /// The key pairs of this Target. They stay when signing is switched off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signing: Option<SigningKeys>,
     /// The Releases that are bound to this Target.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub releases: Vec<TargetRelease>,
+}
+
+/// The key pairs of a Target.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SigningKeys {
+    /// The newest pair. It signs the charts of Releases, and the bootstrap chart unless there is a previous one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current: Option<KeyPair>,
+    /// During a rotation, the pair before: it signs the bootstrap chart that brings both public keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous: Option<KeyPair>,
+    /// The value of the annotation `solar.opendefense.cloud/rotate-signing-key` that the newest pair is the answer to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rotation: Option<String>,
+    /// The hash of the content of the bootstrap chart that brought both public keys, once it was pushed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handed_over: Option<String>,
+    /// Pairs that sign nothing any more. Their Secrets are deleted when the next bootstrap chart was pushed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub retired: Vec<KeyPair>,
+}
+
+/// A cosign key pair.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyPair {
+    /// Its number: 1, and one more for each pair that follows.
+    pub number: u32,
+    /// Its Secret, which only Jobs read.
+    pub secret_ref: ObjectReference,
+    /// Its public key, in PEM.
+    pub public_key: String,
 }
 
 /// A Release that is bound to a Target.

@@ -11,10 +11,11 @@ use solar_render::config::schema::{
 };
 
 use super::canonical;
-use super::release_task::{MAX_REPOSITORY, PlanError, PlannedTask, data, destination, raw};
+use super::release_task::{MAX_REPOSITORY, PlanError, PlannedTask, content, data, destination, raw};
+use super::signing;
 use super::task_owner::bounded;
 use crate::api::TaskSpec;
-use crate::api::pipeline::{ObjectKey, Registry, Target};
+use crate::api::pipeline::{KeyPair, ObjectKey, Registry, SigningKeys, Target};
 
 /// How long a failed Job and its config Secret are kept, in seconds.
 const FAILED_JOB_TTL: i32 = 3600;
@@ -44,6 +45,8 @@ pub struct BootstrapSources<'a> {
     pub registry: &'a Registry,
     /// By unique name, which is unique on a Target as names of Releases are not.
     pub releases: &'a BTreeMap<String, RenderedRelease>,
+    /// Sign it and the charts of Releases.
+    pub signing: Option<&'a SigningKeys>,
     /// The version of the renderer's blueprint.
     pub blueprint: &'a str,
 }
@@ -55,6 +58,7 @@ pub struct BootstrapPlan {
     pub input: String,
     repository: String,
     document: BootstrapDocument,
+    signer: Option<KeyPair>,
 }
 
 /// A RenderTask of the Target's bootstrap that there is.
@@ -79,6 +83,7 @@ pub fn plan(sources: &BootstrapSources<'_>) -> Result<BootstrapPlan, PlanError> 
         target,
         registry,
         releases,
+        signing,
         blueprint,
     } = *sources;
     let repository = repository(target);
@@ -86,17 +91,14 @@ pub fn plan(sources: &BootstrapSources<'_>) -> Result<BootstrapPlan, PlanError> 
         return Err(PlanError::PathTooLong { repository });
     }
     let document = document(sources, releases)?;
-    let content = json!({
-        "config": canonical::json(&document),
-        "registry": {"baseURL": registry.spec.hostname, "plainHTTP": registry.spec.plain_http},
-        "repository": repository,
-        "blueprint": blueprint,
-    });
+    let signer = signing.and_then(SigningKeys::of_bootstrap);
+    let content = content(&document, registry, &repository, blueprint, signer);
     let input = canonical::sha256(&content).chars().take(INPUT_DIGITS).collect();
     Ok(BootstrapPlan {
         input,
         repository,
         document,
+        signer: signer.cloned(),
     })
 }
 
@@ -108,7 +110,8 @@ impl BootstrapPlan {
         document.chart.version.clone_from(&tag);
         document.chart.app_version.clone_from(&tag);
         let key = target.key();
-        let destination = destination(&key, registry, self.repository.clone(), tag, FAILED_JOB_TTL);
+        let (repository, signer) = (self.repository.clone(), self.signer.as_ref());
+        let destination = destination(&key, registry, repository, tag, FAILED_JOB_TTL, signer);
         let spec = TaskSpec {
             chart_kind: ChartKind::Bootstrap,
             bootstrap: Some(raw(&document)?),
@@ -181,7 +184,7 @@ fn document(
     sources: &BootstrapSources<'_>,
     releases: &BTreeMap<String, RenderedRelease>,
 ) -> Result<BootstrapDocument, PlanError> {
-    let registry = &sources.registry.spec;
+    let (target, registry) = (sources.target.key(), &sources.registry.spec);
     let host = registry
         .hostname
         .strip_prefix("oci://")
@@ -192,7 +195,7 @@ fn document(
         insecure: registry.plain_http,
         tag: release.tag.clone(),
         pull_secret_name: registry.target_pull_secret_name.clone(),
-        verify: None,
+        verify: sources.signing.map(|_| signing::verify(&target)),
     };
     let mut names: Vec<&str> = releases.values().map(|release| release.name.as_str()).collect();
     names.sort_unstable();
@@ -209,7 +212,7 @@ fn document(
                 .map(|(unique, release)| (unique.clone(), entry(release)))
                 .collect(),
             userdata: data("userdata", sources.target.spec.userdata.as_deref())?,
-            verification_keys: None,
+            verification_keys: sources.signing.map(|keys| keys.verification_keys(&target)),
         },
     })
 }
@@ -217,6 +220,7 @@ fn document(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controllers::pipeline::signing::tests::{first, pair, public_key};
     use crate::controllers::pipeline::test_objects::{Fixture, object};
     use proptest::prelude::*;
     use serde_json::Value;
@@ -256,6 +260,7 @@ mod tests {
             target,
             registry,
             releases,
+            signing: None,
             blueprint,
         })
         .expect("a plan")
@@ -297,6 +302,45 @@ mod tests {
         let config: Value = serde_json::from_slice(&task.spec.config().expect("JSON")).expect("JSON");
         let parsed = solar_render::config::parse(&Source::new("config.json", config.to_string()));
         assert!(parsed.is_ok(), "{parsed:?}");
+    }
+
+    #[test]
+    fn a_signed_chart_brings_the_keys_that_flux_verifies_its_releases_with() {
+        let (target, registry) = (target(), Fixture::new().registry);
+        let signed_by = |keys: &SigningKeys| {
+            let plan = plan(&BootstrapSources {
+                target: &target,
+                registry: &registry,
+                releases: &releases(),
+                signing: Some(keys),
+                blueprint: "1",
+            });
+            let plan = plan.expect("a plan");
+            let spec = plan.task(&target, &registry, 1).expect("a task").spec;
+            let config: Value = serde_json::from_slice(&spec.config().expect("JSON")).expect("JSON");
+            let parsed = solar_render::config::parse(&Source::new("config.json", config.to_string()));
+            assert!(parsed.is_ok(), "{parsed:?}");
+            let secret = spec.sign_key_secret_ref.map(|secret| secret.name);
+            (plan.input, secret, config["bootstrap"]["input"].clone())
+        };
+        let mut keys = first();
+        let (one, secret, input) = signed_by(&keys);
+        assert_eq!(secret.as_deref(), Some("edge-cosign-1"));
+        let verify = json!({"provider": "cosign", "secretRef": {"name": "edge-cosign-pub"}});
+        assert_eq!(input["releases"]["a"]["verify"], verify);
+        assert_eq!(
+            input["verificationKeys"],
+            json!({"secretName": "edge-cosign-pub", "keys": {"cosign-1.pub": public_key(1)}})
+        );
+        let unsigned = plan_of(&target, &registry, &releases(), "1").input;
+        keys.add(pair(2), None, true);
+        let (both, secret, input) = signed_by(&keys);
+        assert_eq!(secret.as_deref(), Some("edge-cosign-1"));
+        assert_eq!(
+            input["verificationKeys"]["keys"],
+            json!({"cosign-1.pub": public_key(1), "cosign-2.pub": public_key(2)})
+        );
+        assert_eq!(BTreeSet::from([one, unsigned, both]).len(), 3);
     }
 
     /// Two Targets of one name in two namespaces, and one Registry.

@@ -6,9 +6,10 @@
 
 use super::references::Holder;
 use super::release_task::PlanError;
+use super::signing::{SigningProblem, TargetSigning};
 use super::target_status::{BoundRelease, Progress};
 use super::task_state::TaskState;
-use crate::api::pipeline::ObjectKey;
+use crate::api::pipeline::{ObjectKey, SigningKeys};
 use crate::jobs::conditions::kinds;
 use crate::runtime::conditions::{ConditionReason, Finding};
 
@@ -18,6 +19,8 @@ pub mod types {
     pub const REGISTRY_RESOLVED: &str = "RegistryResolved";
     /// Which of the bound Releases a Target gets.
     pub const RELEASES_RESOLVED: &str = "ReleasesResolved";
+    /// Whether there is a key pair to sign a Target's charts with, if they are signed.
+    pub const SIGNING_KEY_READY: &str = "SigningKeyReady";
     /// Whether the charts of these are in the registry.
     pub const RELEASES_RENDERED: &str = "ReleasesRendered";
     /// Whether the bootstrap chart is.
@@ -72,6 +75,14 @@ pub enum Reason {
     AuthFailed,
     /// The registry refuses to delete a tag.
     DeleteFailed,
+    /// Two key pairs are in use, until the older one has handed over.
+    Rotating,
+    /// The Secret of a key pair has the name of one that is not ours, or another key.
+    NameConflict,
+    /// The Secret of a key pair was deleted.
+    SignKeySecretNotFound,
+    /// The API server refuses the Secret of a key pair.
+    Rejected,
 }
 
 impl ConditionReason for Reason {
@@ -97,6 +108,10 @@ impl ConditionReason for Reason {
             Self::BindingStuck => "BindingStuck",
             Self::AuthFailed => "AuthFailed",
             Self::DeleteFailed => "DeleteFailed",
+            Self::Rotating => "Rotating",
+            Self::NameConflict => "NameConflict",
+            Self::SignKeySecretNotFound => "SignKeySecretNotFound",
+            Self::Rejected => "Rejected",
         }
     }
 }
@@ -138,6 +153,8 @@ pub struct TargetState<'a> {
     pub registry: Reference,
     /// The Releases that are bound to it.
     pub releases: &'a [BoundRelease],
+    /// Where it stands with signing, if its charts are signed.
+    pub signing: Option<&'a TargetSigning>,
     /// Its bootstrap chart for the present input, once all charts of Releases are there.
     pub bootstrap: Option<Result<Bootstrap, PlanError>>,
 }
@@ -167,6 +184,7 @@ pub fn target(state: &TargetState<'_>) -> Findings {
     let TargetState {
         registry,
         releases,
+        signing,
         bootstrap,
     } = state;
     let mut findings = vec![
@@ -174,11 +192,19 @@ pub fn target(state: &TargetState<'_>) -> Findings {
         releases_resolved(releases),
     ];
     if matches!(registry, Reference::Resolved(_)) {
+        findings.extend(signing.map(signing_key_ready));
         findings.push(releases_rendered(releases));
         findings.extend(bootstrap_ready(bootstrap.as_ref()));
     }
     let ready = target_ready(&findings);
-    let is_stalled = matches!(ready.reason, Reason::ReleaseFailed | Reason::Failed);
+    let is_stalled = matches!(
+        ready.reason,
+        Reason::ReleaseFailed
+            | Reason::Failed
+            | Reason::NameConflict
+            | Reason::SignKeySecretNotFound
+            | Reason::Rejected
+    );
     let stalled = is_stalled.then(|| finding(kinds::STALLED, "True", ready.reason, ready.message.clone()));
     findings.push(ready);
     findings.extend(stalled);
@@ -292,6 +318,39 @@ fn rank(reason: Reason) -> u8 {
         Reason::MissingRegistryBinding => 1,
         Reason::MissingDependencies => 2,
         _ => 3,
+    }
+}
+
+fn signing_key_ready(signing: &TargetSigning) -> Finding<Reason> {
+    let kind = types::SIGNING_KEY_READY;
+    if let Some(problem) = &signing.problem {
+        let reason = match problem {
+            SigningProblem::NameConflict { .. } => Reason::NameConflict,
+            SigningProblem::NotFound { .. } => Reason::SignKeySecretNotFound,
+            SigningProblem::Rejected { .. } => Reason::Rejected,
+        };
+        return finding(kind, "False", reason, problem.to_string());
+    }
+    let SigningKeys {
+        current, previous, ..
+    } = &signing.keys;
+    match (current, previous) {
+        (None, _) => finding(kind, "Unknown", Reason::Pending, "the key pair is not made yet"),
+        (Some(current), None) => {
+            let message = format!("key pair {} signs, Secret {}", current.number, current.secret());
+            finding(kind, "True", Reason::Ready, message)
+        }
+        (Some(current), Some(previous)) => {
+            let message = format!(
+                "key pair {} signs the charts of Releases, Secret {}; the bootstrap chart that brings both public keys is \
+                 signed by {}, Secret {}, until there is other content",
+                current.number,
+                current.secret(),
+                previous.number,
+                previous.secret()
+            );
+            finding(kind, "True", Reason::Rotating, message)
+        }
     }
 }
 

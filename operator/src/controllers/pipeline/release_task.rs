@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 use solar_render::config::schema::{
     ChartDocument, ChartKind, Component, Data, EntrypointDocument, HelmOptions, ReleaseDocument,
     ReleaseInput, ReleaseResource,
@@ -17,7 +17,7 @@ use super::canonical;
 use super::pull_secrets::{Pull, PullSecrets, host};
 use super::task_owner::bounded;
 use crate::api::pipeline::{
-    ComponentVersion, ObjectKey, Registry, Release, ResourceAccess, Spec as _, TargetSpec,
+    ComponentVersion, KeyPair, ObjectKey, Registry, Release, ResourceAccess, Spec as _, TargetSpec,
 };
 use crate::api::{IfExists, LocalReference, TaskSpec};
 
@@ -41,6 +41,8 @@ pub struct ReleaseSources<'a> {
     pub pull_secrets: &'a PullSecrets,
     /// Whether a resource of a host that no RegistryBinding names is refused, instead of pulled anonymously.
     pub is_strict: bool,
+    /// Signs the chart.
+    pub signer: Option<&'a KeyPair>,
     /// The version of the renderer's blueprint.
     pub blueprint: &'a str,
 }
@@ -104,6 +106,7 @@ pub fn release_task(sources: &ReleaseSources<'_>) -> Result<PlannedTask, PlanErr
         target,
         release,
         registry,
+        signer,
         blueprint,
         ..
     } = *sources;
@@ -113,12 +116,7 @@ pub fn release_task(sources: &ReleaseSources<'_>) -> Result<PlannedTask, PlanErr
         return Err(PlanError::PathTooLong { repository });
     }
     let mut document = document(sources)?;
-    let content = json!({
-        "config": canonical::json(&document),
-        "registry": {"baseURL": registry.spec.hostname, "plainHTTP": registry.spec.plain_http},
-        "repository": repository,
-        "blueprint": blueprint,
-    });
+    let content = content(&document, registry, &repository, blueprint, signer);
     let hash = canonical::version_part(&canonical::short(&content));
     let tag = format!("v0.0.{}-{hash}", release.metadata.generation.unwrap_or_default());
     document.chart.version.clone_from(&tag);
@@ -150,18 +148,40 @@ pub fn release_task(sources: &ReleaseSources<'_>) -> Result<PlannedTask, PlanErr
                 repository,
                 tag,
                 release.spec.failed_job_ttl.unwrap_or(DEFAULT_FAILED_JOB_TTL),
+                signer,
             )
         },
     })
 }
 
-/// A task for a Target without what it renders: where the chart goes, with which credentials.
+/// All that a chart is made from, and who signs it.
+pub(super) fn content(
+    document: &impl serde::Serialize,
+    registry: &Registry,
+    repository: &str,
+    blueprint: &str,
+    signer: Option<&KeyPair>,
+) -> Value {
+    let mut content = json!({
+        "config": canonical::json(document),
+        "registry": {"baseURL": registry.spec.hostname, "plainHTTP": registry.spec.plain_http},
+        "repository": repository,
+        "blueprint": blueprint,
+    });
+    if let Some(signer) = signer {
+        content["signer"] = json!(signer.identity());
+    }
+    content
+}
+
+/// A task for a Target without what it renders: where the chart goes, with which credentials, and who signs it.
 pub(super) fn destination(
     target: &ObjectKey,
     registry: &Registry,
     repository: String,
     tag: String,
     failed_job_ttl: i32,
+    signer: Option<&KeyPair>,
 ) -> TaskSpec {
     TaskSpec {
         chart_kind: ChartKind::Release,
@@ -175,7 +195,7 @@ pub(super) fn destination(
             .solar_secret_ref
             .as_ref()
             .map(|LocalReference { name }| LocalReference { name: name.clone() }),
-        sign_key_secret_ref: None,
+        sign_key_secret_ref: signer.map(KeyPair::local_reference),
         expected_digest: None,
         plain_http: registry.spec.plain_http,
         if_exists: IfExists::Fail,
@@ -271,9 +291,9 @@ pub(super) fn raw(document: &impl serde::Serialize) -> Result<Box<RawValue>, Pla
 mod tests {
     use super::*;
     use crate::controllers::pipeline::pull_secrets::BoundRegistry;
+    use crate::controllers::pipeline::signing::tests::pair;
     use crate::controllers::pipeline::test_objects::{Fixture, object};
     use proptest::prelude::*;
-    use serde_json::Value;
     use solar_render::source::Source;
 
     fn plan(fixture: &Fixture) -> PlannedTask {
@@ -334,6 +354,14 @@ mod tests {
     }
 
     #[test]
+    fn a_signed_charts_task_names_the_secret_of_its_pair() {
+        let mut fixture = Fixture::new();
+        fixture.signer = Some(pair(2));
+        let secret = plan(&fixture).spec.sign_key_secret_ref;
+        assert_eq!(secret, Some(pair(2).local_reference()));
+    }
+
+    #[test]
     fn without_a_binding_a_resource_is_pulled_anonymously_or_refused() {
         let mut fixture = Fixture::new();
         fixture.bound.clear();
@@ -357,7 +385,7 @@ mod tests {
     #[test]
     fn a_change_of_any_input_is_another_tag() {
         type Change = fn(&mut Fixture);
-        let changes: [(&str, Change); 14] = [
+        let changes: [(&str, Change); 16] = [
             ("values", |f| {
                 f.release.spec.values =
                     Some(RawValue::from_string(r#"{"replicas":3}"#.into()).expect("JSON"));
@@ -391,6 +419,8 @@ mod tests {
             }),
             ("registry scheme", |f| f.registry.spec.plain_http = false),
             ("blueprint", |f| f.blueprint = "2".into()),
+            ("signed", |f| f.signer = Some(pair(1))),
+            ("signed by another key", |f| f.signer = Some(pair(2))),
         ];
         let before = plan(&Fixture::new());
         let mut seen = vec![before.spec.tag.clone()];

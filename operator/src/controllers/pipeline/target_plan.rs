@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use super::blueprints;
 use super::bootstrap::{
-    BootstrapSources, INPUT_LABEL, KnownTask, RenderedRelease, number, plan as bootstrap_plan,
+    BootstrapPlan, BootstrapSources, INPUT_LABEL, KnownTask, RenderedRelease, number, plan as bootstrap_plan,
 };
 use super::conditions::{Bootstrap, Reference};
 use super::pull_secrets::PullSecrets;
 use super::release_task::{PlanError, PlannedTask, ReleaseSources, release_task};
 use super::resolver::{Candidate, Resolution, effective_unique_name, resolve};
+use super::signing::{SigningProblem, TargetSigning};
 use super::target_status::{BoundRelease, Progress, rendered};
 use super::task_owner::{is_owned, labels};
 use super::task_state::TaskState;
@@ -42,6 +43,8 @@ pub struct TargetSources {
     pub pushed: BTreeSet<i64>,
     /// Whether a resource of a host that no RegistryBinding names is refused.
     pub is_strict: bool,
+    /// How its charts are signed, if they are.
+    pub signing: Option<TargetSigning>,
 }
 
 /// A Release that is bound to a Target.
@@ -73,6 +76,8 @@ pub struct TargetPlan {
     pub releases: Vec<BoundRelease>,
     /// The RenderTasks that are missing.
     pub create: Vec<NewTask>,
+    /// Where it stands with signing, if its charts are signed.
+    pub signing: Option<TargetSigning>,
     /// The bootstrap chart, once all charts of Releases are in the registry.
     pub bootstrap: Option<PlannedBootstrap>,
 }
@@ -103,6 +108,7 @@ pub fn plan(sources: &TargetSources, find: impl Fn(&ObjectKey) -> Option<Existin
         sources,
         find: &find,
         create: Vec::new(),
+        signing: sources.signing.clone(),
     };
     let releases = planner.releases();
     let bootstrap = planner.bootstrap(&releases);
@@ -114,6 +120,7 @@ pub fn plan(sources: &TargetSources, find: impl Fn(&ObjectKey) -> Option<Existin
         registry,
         releases,
         create: planner.create,
+        signing: planner.signing,
         bootstrap,
     }
 }
@@ -154,13 +161,26 @@ impl TargetPlan {
         }
     }
 
+    /// A key pair can't be used: no task is made.
+    pub fn hold(&mut self, problem: SigningProblem) {
+        let message = format!("waits for its key pair: {problem}");
+        for task in std::mem::take(&mut self.create) {
+            self.wait(&task.key, &message);
+        }
+        if let Some(signing) = &mut self.signing {
+            signing.problem = Some(problem);
+        }
+    }
+
     /// Whether something is in the way that no watch would show to be gone.
     pub fn is_refused(&self) -> bool {
         let refused =
             |error: &PlanError| matches!(error, PlanError::NameConflict { .. } | PlanError::Rejected { .. });
         let bootstrap = self.bootstrap.as_ref();
+        let signing = self.signing.as_ref();
         let releases = &mut self.releases.iter();
-        releases.any(|one| matches!(&one.progress, Progress::Refused(error) if refused(error)))
+        signing.is_some_and(|signing| signing.problem.is_some())
+            || releases.any(|one| matches!(&one.progress, Progress::Refused(error) if refused(error)))
             || bootstrap.is_some_and(|one| one.progress.as_ref().is_err_and(refused))
     }
 
@@ -170,16 +190,19 @@ impl TargetPlan {
         if !matches!(self.registry, Reference::Resolved(_)) {
             return Vec::new();
         }
-        let is_ready = self
-            .bootstrap_task()
-            .is_some_and(|one| matches!(one.state, TaskState::Rendered { .. }));
-        let current = self.current();
+        let (is_ready, current) = (self.is_bootstrap_pushed(), self.current());
         let is_obsolete = |task: &&ExistingTask| {
             let is_current = current.contains(&key_of(task));
             let is_deleted = task.metadata.deletion_timestamp.is_some();
             !is_current && !is_deleted && (is_ready || has_failed(task))
         };
         owned.iter().filter(is_obsolete).collect()
+    }
+
+    /// Whether the bootstrap chart of the present input is in the registry.
+    pub fn is_bootstrap_pushed(&self) -> bool {
+        let bootstrap = self.bootstrap_task();
+        bootstrap.is_some_and(|one| matches!(one.state, TaskState::Rendered { .. }))
     }
 
     /// Those of the Target's RenderTasks that are needed and have failed.
@@ -221,6 +244,7 @@ struct Planner<'a> {
     sources: &'a TargetSources,
     find: &'a dyn Fn(&ObjectKey) -> Option<ExistingTask>,
     create: Vec<NewTask>,
+    signing: Option<TargetSigning>,
 }
 
 impl Planner<'_> {
@@ -262,6 +286,12 @@ impl Planner<'_> {
             let message = "the Target's render registry can't be used".to_owned();
             return Progress::Missing { message };
         };
+        let signing = sources.signing.as_ref();
+        let signer = signing.and_then(|signing| signing.keys.of_releases(registry.namespace()));
+        if signing.is_some() && signer.is_none() {
+            let message = "the Target has no key pair to sign it with".to_owned();
+            return Progress::Missing { message };
+        }
         let planned = release_task(&ReleaseSources {
             target: &sources.target.key(),
             release,
@@ -269,6 +299,7 @@ impl Planner<'_> {
             registry,
             pull_secrets: &sources.pull_secrets,
             is_strict: sources.is_strict,
+            signer,
             blueprint: blueprints::release(),
         });
         let progress = planned.and_then(|planned| {
@@ -291,13 +322,7 @@ impl Planner<'_> {
             version,
             progress: Err(error),
         };
-        let plan = bootstrap_plan(&BootstrapSources {
-            target,
-            registry,
-            releases: &charts,
-            blueprint: blueprints::bootstrap(),
-        });
-        let plan = match plan {
+        let (content, plan) = match self.bootstrap_plan(registry, &charts) {
             Ok(plan) => plan,
             Err(error) => return Some(refused(None, error)),
         };
@@ -319,7 +344,39 @@ impl Planner<'_> {
             let state = self.state(planned, Some(&plan.input))?;
             Ok(Bootstrap { task, state })
         });
+        let is_pushed = progress
+            .as_ref()
+            .is_ok_and(|one| matches!(one.state, TaskState::Rendered { .. }));
+        if is_pushed && let Some(signing) = &mut self.signing {
+            signing.keys.pushed(&content);
+        }
         Some(PlannedBootstrap { version, progress })
+    }
+
+    /// The bootstrap chart without its number, and the hash of its content: what it is made from, keys apart.
+    fn bootstrap_plan(
+        &mut self,
+        registry: &Registry,
+        releases: &BTreeMap<String, RenderedRelease>,
+    ) -> Result<(String, BootstrapPlan), PlanError> {
+        let sources = BootstrapSources {
+            target: &self.sources.target,
+            registry,
+            releases,
+            signing: None,
+            blueprint: blueprints::bootstrap(),
+        };
+        let unsigned = bootstrap_plan(&sources)?;
+        let content = unsigned.input.clone();
+        let Some(signing) = &mut self.signing else {
+            return Ok((content, unsigned));
+        };
+        signing.keys.retire(&content);
+        let signed = bootstrap_plan(&BootstrapSources {
+            signing: Some(&signing.keys),
+            ..sources
+        })?;
+        Ok((content, signed))
     }
 
     /// What is known of the bootstrap task with a number.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::pull_secrets::{BoundRegistry, PullSecrets};
 use super::release_task::{PlanError, PlannedTask, ReleaseSources, release_task};
 use crate::api::pipeline::{
-    ComponentVersion, Object, ObjectKey, Registry, RegistrySpec, Release, ResourceAccess, Spec,
+    ComponentVersion, KeyPair, Object, ObjectKey, Registry, RegistrySpec, Release, ResourceAccess, Spec,
 };
 
 /// An object of a kind.
@@ -21,6 +21,7 @@ pub(crate) struct Fixture {
     pub version: ComponentVersion,
     pub registry: Registry,
     pub bound: Vec<(ObjectKey, RegistrySpec)>,
+    pub signer: Option<KeyPair>,
     pub blueprint: String,
 }
 
@@ -54,6 +55,7 @@ impl Fixture {
                     "targetPullSecretName": "flux-pull"},
             })),
             bound: vec![(ObjectKey::new("tenant", "pulled"), pulled.spec)],
+            signer: None,
             blueprint: "1".into(),
         }
     }
@@ -73,6 +75,7 @@ impl Fixture {
             registry: &self.registry,
             pull_secrets: &pull_secrets,
             is_strict,
+            signer: self.signer.as_ref(),
             blueprint: &self.blueprint,
         })
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::*;
+use crate::controllers::pipeline::signing::tests::pair;
 use crate::controllers::pipeline::target_status::tests::{bound, pushed, task};
 use crate::runtime::conditions::{find, merge};
 
@@ -82,6 +83,7 @@ fn of_target(
     target(&TargetState {
         registry,
         releases,
+        signing: None,
         bootstrap,
     })
 }
@@ -231,6 +233,77 @@ fn two_hundred_failed_releases_fit_a_message() {
     assert!(cut[0].message.len() <= MAX_MESSAGE);
 }
 
+/// Of a Target whose charts are all pushed.
+fn of_signing(signing: &TargetSigning) -> Vec<Finding<Reason>> {
+    target(&TargetState {
+        registry: resolved(),
+        releases: &releases(vec![task("a", pushed())]),
+        signing: Some(signing),
+        bootstrap: Some(Ok(Bootstrap {
+            task: key("render-tgt-edge-1"),
+            state: pushed(),
+        })),
+    })
+}
+
+#[test]
+fn which_pairs_sign_is_reported() {
+    let mut signing = TargetSigning::default();
+    let none = short(&of_signing(&signing));
+    assert_eq!(none.last().map(String::as_str), Some("Ready=Unknown/Pending"));
+    signing.keys.add(pair(1), None, false);
+    let findings = of_signing(&signing);
+    assert_eq!(
+        short(&findings),
+        [
+            "RegistryResolved=True/Resolved",
+            "ReleasesResolved=True/NoConflicts",
+            "SigningKeyReady=True/Ready",
+            "ReleasesRendered=True/AllRendered",
+            "BootstrapReady=True/Ready",
+            "Ready=True/Ready"
+        ]
+    );
+    assert_eq!(
+        message(&findings, types::SIGNING_KEY_READY),
+        "key pair 1 signs, Secret solar-system/edge-cosign-1"
+    );
+    signing.keys.add(pair(2), None, true);
+    let findings = of_signing(&signing);
+    assert!(short(&findings).contains(&"SigningKeyReady=True/Rotating".to_owned()));
+    assert!(message(&findings, types::SIGNING_KEY_READY).contains("solar-system/edge-cosign-1, until"));
+}
+
+#[test]
+fn a_key_pair_that_cannot_be_used_is_named_with_its_reason() {
+    let secret = || key("edge-cosign");
+    let conflict = SigningProblem::NameConflict {
+        secret: secret(),
+        reason: "it was not made for this Target".into(),
+    };
+    let not_found = SigningProblem::NotFound {
+        secret: secret(),
+        number: 1,
+    };
+    let rejected = SigningProblem::Rejected {
+        secret: secret(),
+        message: "quota".into(),
+    };
+    for (problem, reason) in [
+        (conflict, "NameConflict"),
+        (not_found, "SignKeySecretNotFound"),
+        (rejected, "Rejected"),
+    ] {
+        let findings = of_signing(&TargetSigning {
+            problem: Some(problem),
+            ..TargetSigning::default()
+        });
+        let expected = format!("Ready=False/{reason} Stalled=True/{reason}");
+        assert!(short(&findings).join(" ").ends_with(&expected), "{findings:?}");
+        assert!(message(&findings, kinds::READY).contains("a/edge-cosign"));
+    }
+}
+
 #[test]
 fn a_ready_bootstrap_says_where_it_is() {
     let findings = of_target(resolved(), &releases(vec![task("a", pushed())]), Some(pushed()));
@@ -238,6 +311,7 @@ fn a_ready_bootstrap_says_where_it_is() {
     let findings = target(&TargetState {
         registry: resolved(),
         releases: &releases(vec![task("a", pushed())]),
+        signing: None,
         bootstrap: Some(Err(PlanError::InvalidData {
             field: "userdata",
             message: "m".into(),

@@ -15,8 +15,7 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 use solar_render::signing_key::{KeyError, SigningKey, UnattendedPair, VerifyingKey};
 
-use super::KeyPair;
-use crate::api::pipeline::ObjectKey;
+use crate::api::pipeline::{KeyPair, ObjectKey, ObjectReference};
 use crate::controllers::pipeline::canonical;
 use crate::controllers::pipeline::task_owner::labels;
 use crate::controllers::rendertask::{SIGN_KEY, SIGN_KEY_PASSWORD};
@@ -35,19 +34,17 @@ pub struct KeySecret(Secret);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ForeignSecret {
     /// It was not made for it.
-    #[error("the Secret {name} is not of this Target's: it is neither used nor deleted")]
-    OtherOwner {
-        /// Its name.
-        name: String,
-    },
+    #[error("it was not made for this Target")]
+    OtherOwner,
     /// Its annotation has no public key.
-    #[error("the annotation {PUBLIC_KEY_ANNOTATION} of the Secret {name} is not a public key: {error}")]
-    NoKey {
-        /// Its name.
-        name: String,
-        /// What it is.
-        error: KeyError,
-    },
+    #[error("its annotation {PUBLIC_KEY_ANNOTATION} is not a public key: {0}")]
+    NoKey(KeyError),
+    /// Somebody has exchanged it.
+    #[error("its public key is not the one in the Target's status")]
+    OtherKey,
+    /// It is going.
+    #[error("it is being deleted")]
+    Deleting,
 }
 
 impl KeySecret {
@@ -83,15 +80,32 @@ impl KeySecret {
 /// The pair with this number, by the metadata of its Secret. One that an earlier Target of the same name has left is
 /// taken over: its clusters know the key.
 pub fn pair_of(metadata: &ObjectMeta, target: &ObjectKey, number: u32) -> Result<KeyPair, ForeignSecret> {
-    let name = metadata.name.clone().unwrap_or_default();
     let annotation = |key: &str| metadata.annotations.as_ref().and_then(|all| all.get(key));
     if annotation(TARGET_ANNOTATION) != Some(&target_hash(target)) {
-        return Err(ForeignSecret::OtherOwner { name });
+        return Err(ForeignSecret::OtherOwner);
+    }
+    if metadata.deletion_timestamp.is_some() {
+        return Err(ForeignSecret::Deleting);
     }
     let public_key = annotation(PUBLIC_KEY_ANNOTATION).cloned().unwrap_or_default();
-    match VerifyingKey::load(public_key.as_bytes()) {
-        Ok(_) => Ok(KeyPair { number, public_key }),
-        Err(error) => Err(ForeignSecret::NoKey { name, error }),
+    VerifyingKey::load(public_key.as_bytes()).map_err(ForeignSecret::NoKey)?;
+    Ok(KeyPair {
+        number,
+        secret_ref: ObjectReference {
+            name: metadata.name.clone().unwrap_or_default(),
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+        },
+        public_key,
+    })
+}
+
+/// Whether the Secret with this metadata holds a pair of a Target.
+pub fn check(metadata: &ObjectMeta, target: &ObjectKey, pair: &KeyPair) -> Result<(), ForeignSecret> {
+    let found = pair_of(metadata, target, pair.number)?;
+    if found.public_key == pair.public_key {
+        Ok(())
+    } else {
+        Err(ForeignSecret::OtherKey)
     }
 }
 
@@ -146,6 +160,8 @@ mod tests {
 
     use super::*;
     use crate::runtime::views::PartialMetadata;
+    use jiff::Timestamp;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use testbed::{Tool, run};
 
     fn target() -> ObjectKey {
@@ -184,11 +200,17 @@ mod tests {
     fn a_secret_of_somebody_elses_is_not_taken_over() {
         let mut metadata = read_back(&secret());
         let other = ObjectKey::new("tenant", "edge");
-        let error = pair_of(&metadata, &other, 1).expect_err("another Target's");
-        assert!(
-            error.to_string().contains("edge-cosign is not of this Target's"),
-            "{error}"
-        );
+        assert_eq!(pair_of(&metadata, &other, 1), Err(ForeignSecret::OtherOwner));
+        let pair = pair_of(&metadata, &target(), 1).expect("a pair");
+        assert_eq!(pair.secret_ref.name, "edge-cosign");
+        assert_eq!(check(&metadata, &target(), &pair), Ok(()));
+        let exchanged = read_back(&secret());
+        assert_eq!(check(&exchanged, &target(), &pair), Err(ForeignSecret::OtherKey));
+        let going = ObjectMeta {
+            deletion_timestamp: Some(Time(Timestamp::UNIX_EPOCH)),
+            ..metadata.clone()
+        };
+        assert_eq!(check(&going, &target(), &pair), Err(ForeignSecret::Deleting));
         let annotations = metadata.annotations.as_mut().expect("annotations");
         annotations.insert(PUBLIC_KEY_ANNOTATION.into(), "x".into());
         let error = pair_of(&metadata, &target(), 1).expect_err("no key");

@@ -5,8 +5,9 @@
 //! the bootstrap chart itself by a key that its cluster has from the chart before, or from whoever installed the first.
 //!
 //! So a rotation hands over: the chart with the new key among its public keys is still signed by the old one, and stays
-//! the newest until there is other content. Only then the new key signs it, and the old one goes. What is decided here is
-//! a pure function ([`plan`]); what it knows is in the Target's status.
+//! the newest until there is other content, or another rotation. Only then the new key signs it. The old pair is retired:
+//! its Secret is deleted when the next bootstrap chart was pushed. What is decided here are pure functions of what the
+//! Target's status knows ([`SigningKeys`]).
 
 pub mod key_secret;
 
@@ -19,121 +20,135 @@ use solar_render::config::schema::{
 
 use super::canonical;
 use super::task_owner::bounded;
-use crate::api::pipeline::ObjectKey;
+use crate::api::LocalReference;
+use crate::api::pipeline::{KeyPair, ObjectKey, SigningKeys};
 
 /// The annotation of a Target that asks for another key pair: each new value is one.
 pub const ROTATE_ANNOTATION: &str = "solar.opendefense.cloud/rotate-signing-key";
 
-/// A key pair that was made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyPair {
-    /// Its number: 1, and one more for each rotation.
-    pub number: u32,
-    /// Its public key, in PEM.
-    pub public_key: String,
-}
-
-/// What is known of a Target's key pairs.
+/// Where a Target that signs stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct KnownPairs {
-    /// The newest pair.
-    pub current: Option<KeyPair>,
-    /// During a rotation, the pair before.
-    pub previous: Option<KeyPair>,
-    /// The value of [`ROTATE_ANNOTATION`] that the newest pair is the answer to.
-    pub rotation: Option<String>,
-    /// The content of the bootstrap chart that brought both keys, once it was ready.
-    pub handed_over: Option<String>,
+pub struct TargetSigning {
+    /// Its key pairs.
+    pub keys: SigningKeys,
+    /// What is in the way.
+    pub problem: Option<SigningProblem>,
 }
 
-/// What a plan is made from.
-#[derive(Debug, Clone, Copy)]
-pub struct SigningSources<'a> {
-    /// Whether the Target's charts are to be signed.
-    pub is_enabled: bool,
-    /// The value of [`ROTATE_ANNOTATION`].
-    pub rotation: Option<&'a str>,
-    /// What is known.
-    pub known: &'a KnownPairs,
-    /// The hash of what the bootstrap chart is made from, its keys apart; `None` while Releases are not rendered.
-    pub content: Option<&'a str>,
-    /// The same of the last bootstrap chart that is ready.
-    pub ready: Option<&'a str>,
+/// Why a key pair can't be made or used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SigningProblem {
+    /// The Secret was not made for the Target, or has another key than the Target's status.
+    #[error("the Secret {secret} can't be used, and is not deleted: {reason}")]
+    NameConflict {
+        /// The Secret.
+        secret: ObjectKey,
+        /// What it is.
+        reason: String,
+    },
+    /// The Secret was deleted by somebody.
+    #[error(
+        "the Secret {secret} with key pair {number} doesn't exist: restore it, or ask for another pair by the annotation {ROTATE_ANNOTATION}"
+    )]
+    NotFound {
+        /// The Secret.
+        secret: ObjectKey,
+        /// The pair's number.
+        number: u32,
+    },
+    /// The API server refuses the Secret.
+    #[error("the Secret {secret} for a key pair can't be created or read: {message}")]
+    Rejected {
+        /// The Secret.
+        secret: ObjectKey,
+        /// Why.
+        message: String,
+    },
 }
 
-/// What is to be done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SigningPlan {
-    /// Charts are not signed.
-    Off,
-    /// The pair with this number is missing: once it is there, [`KnownPairs::add`] has what follows.
-    MakePair(u32),
-    /// Charts are signed.
-    Sign(Signers),
-}
-
-/// Who signs what.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Signers {
-    /// What is known from now on.
-    pub known: KnownPairs,
-    /// Signs the charts of Releases.
-    pub releases: KeyPair,
-    /// Signs the bootstrap chart.
-    pub bootstrap: KeyPair,
-    /// What the bootstrap chart brings along: the newest first.
-    pub trusted: Vec<KeyPair>,
-}
-
-/// Decides.
-pub fn plan(sources: &SigningSources<'_>) -> SigningPlan {
-    let SigningSources {
-        is_enabled,
-        rotation,
-        known,
-        content,
-        ready,
-    } = *sources;
-    if !is_enabled {
-        return SigningPlan::Off;
+impl SigningKeys {
+    /// The number of the pair that is to be made, for Jobs in this namespace. `rotation` is the value of
+    /// [`ROTATE_ANNOTATION`].
+    pub fn missing(&self, namespace: &str, rotation: Option<&str>) -> Option<u32> {
+        let Some(current) = &self.current else {
+            return Some(1);
+        };
+        let is_elsewhere = current.secret_ref.namespace != namespace;
+        let is_asked = rotation.is_some() && rotation != self.rotation.as_deref();
+        // Another rotation waits for the end of this one: a cluster knows a key of the chart before, not of two before.
+        let is_handed_over = self.previous.is_none() || self.handed_over.is_some();
+        let is_due = is_elsewhere || is_asked && is_handed_over;
+        is_due.then(|| current.number.saturating_add(1))
     }
-    let Some(current) = &known.current else {
-        return SigningPlan::MakePair(1);
-    };
-    let mut known = known.clone();
-    if known.previous.is_some() {
-        match (&known.handed_over, content) {
-            (None, Some(content)) if ready == Some(content) => known.handed_over = Some(content.to_owned()),
-            (Some(handed_over), Some(content)) if handed_over != content => {
-                known.previous = None;
-                known.handed_over = None;
-            }
-            _ => {}
+
+    /// Takes a pair that was made, or found, in answer to a value of [`ROTATE_ANNOTATION`]. The first pair answers
+    /// whatever was asked for before it. `is_left`: the pair before still is where Jobs can mount it, so that it can
+    /// sign the chart that hands over.
+    pub fn add(&mut self, pair: KeyPair, rotation: Option<&str>, is_left: bool) {
+        self.retired.extend(self.previous.take());
+        let before = self.current.replace(pair);
+        if is_left {
+            self.previous = before;
+        } else {
+            self.retired.extend(before);
         }
-    }
-    // Another rotation waits for the end of this one: a cluster knows a key of the chart before, not of two before.
-    let is_asked = rotation.is_some() && rotation != known.rotation.as_deref();
-    if is_asked && known.previous.is_none() {
-        return SigningPlan::MakePair(current.number.saturating_add(1));
-    }
-    let releases = current.clone();
-    let bootstrap = known.previous.clone().unwrap_or_else(|| releases.clone());
-    let trusted = [known.current.clone(), known.previous.clone()];
-    SigningPlan::Sign(Signers {
-        releases,
-        bootstrap,
-        trusted: trusted.into_iter().flatten().collect(),
-        known,
-    })
-}
-
-impl KnownPairs {
-    /// With a pair that was made, or found, in answer to a value of [`ROTATE_ANNOTATION`]. The first pair answers
-    /// whatever was asked for before it.
-    pub fn add(&mut self, pair: KeyPair, rotation: Option<&str>) {
-        self.previous = self.current.replace(pair);
         self.rotation = rotation.map(str::to_owned);
         self.handed_over = None;
+    }
+
+    /// Retires the pair before once a bootstrap chart has brought both keys and there is other content. `content` is the
+    /// hash of what the bootstrap chart is made from, its keys apart.
+    pub fn retire(&mut self, content: &str) {
+        let handed_over = self.handed_over.as_deref();
+        if handed_over.is_some_and(|before| before != content) {
+            self.retired.extend(self.previous.take());
+            self.handed_over = None;
+        }
+    }
+
+    /// The bootstrap chart of a content was pushed: during a rotation, the one that hands over.
+    pub fn pushed(&mut self, content: &str) {
+        if self.previous.is_some() && self.handed_over.is_none() {
+            self.handed_over = Some(content.to_owned());
+        }
+    }
+
+    /// The pair that signs the charts of Releases, where Jobs in this namespace can mount it.
+    pub fn of_releases(&self, namespace: &str) -> Option<&KeyPair> {
+        let current = self.current.as_ref();
+        current.filter(|pair| pair.secret_ref.namespace == namespace)
+    }
+
+    /// The pair that signs the bootstrap chart.
+    pub fn of_bootstrap(&self) -> Option<&KeyPair> {
+        self.previous.as_ref().or(self.current.as_ref())
+    }
+
+    /// All pairs whose Secrets may be left.
+    pub fn all(&self) -> impl Iterator<Item = &KeyPair> {
+        self.current.iter().chain(&self.previous).chain(&self.retired)
+    }
+
+    /// The public keys that the bootstrap chart of a Target brings along.
+    pub fn verification_keys(&self, target: &ObjectKey) -> VerificationKeysDocument {
+        let trusted = self.current.iter().chain(&self.previous);
+        let keys: BTreeMap<String, String> = trusted
+            .map(|pair| (pair.file(), pair.public_key.clone()))
+            .collect();
+        VerificationKeysDocument {
+            secret_name: public_secret_name(target),
+            keys,
+        }
+    }
+}
+
+/// How Flux verifies the charts of a Target's Releases.
+pub fn verify(target: &ObjectKey) -> VerifyDocument {
+    VerifyDocument {
+        provider: VerifyProvider::Cosign,
+        secret_ref: SecretReference {
+            name: public_secret_name(target),
+        },
     }
 }
 
@@ -153,6 +168,18 @@ impl KeyPair {
         bounded("", &target.name, &format!("-{hash}-cosign{number}"))
     }
 
+    /// Its Secret.
+    pub fn secret(&self) -> ObjectKey {
+        ObjectKey::new(&self.secret_ref.namespace, &self.secret_ref.name)
+    }
+
+    /// Its Secret, as RenderTasks in the same namespace name it.
+    pub fn local_reference(&self) -> LocalReference {
+        LocalReference {
+            name: self.secret_ref.name.clone(),
+        }
+    }
+
     /// What stands for it in the hash of what a chart is made from: a chart that another key signs has another tag.
     pub fn identity(&self) -> String {
         canonical::short(&json!(self.public_key))
@@ -164,139 +191,123 @@ impl KeyPair {
     }
 }
 
-impl Signers {
-    /// What the OCIRepositories of release charts say.
-    pub fn verify(&self, target: &ObjectKey) -> VerifyDocument {
-        VerifyDocument {
-            provider: VerifyProvider::Cosign,
-            secret_ref: SecretReference {
-                name: public_secret_name(target),
-            },
-        }
-    }
-
-    /// What the bootstrap chart brings along.
-    pub fn verification_keys(&self, target: &ObjectKey) -> VerificationKeysDocument {
-        let keys: BTreeMap<String, String> = self
-            .trusted
-            .iter()
-            .map(|pair| (pair.file(), pair.public_key.clone()))
-            .collect();
-        VerificationKeysDocument {
-            secret_name: public_secret_name(target),
-            keys,
-        }
-    }
-}
-
 /// The name of the Secret with public keys in the Target's cluster. Not that of a pair: both may be in one namespace.
 fn public_secret_name(target: &ObjectKey) -> String {
     bounded("", &target.name, "-cosign-pub")
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use crate::api::pipeline::ObjectReference;
     use crate::names::is_name;
 
-    fn pair(number: u32) -> KeyPair {
+    pub(crate) fn public_key(number: u32) -> String {
+        format!("-----BEGIN PUBLIC KEY-----\nMFkw{number:04}\n-----END PUBLIC KEY-----\n")
+    }
+
+    /// A pair whose Secret is in the Registry's namespace.
+    pub(crate) fn pair(number: u32) -> KeyPair {
         KeyPair {
             number,
-            public_key: format!("key {number}"),
+            secret_ref: ObjectReference {
+                namespace: "solar-system".into(),
+                name: format!("edge-cosign-{number}"),
+            },
+            public_key: public_key(number),
         }
     }
 
-    fn signers(known: &KnownPairs, rotation: Option<&str>, content: &str, ready: &str) -> SigningPlan {
-        plan(&SigningSources {
-            is_enabled: true,
-            rotation,
-            known,
-            content: Some(content).filter(|text| !text.is_empty()),
-            ready: Some(ready).filter(|text| !text.is_empty()),
-        })
+    pub(crate) fn first() -> SigningKeys {
+        let mut keys = SigningKeys::default();
+        keys.add(pair(1), None, true);
+        keys
     }
 
-    /// Who signs releases and bootstrap, and who is trusted.
-    fn numbers(plan: &SigningPlan) -> (u32, u32, Vec<u32>) {
-        let SigningPlan::Sign(signers) = plan else {
-            panic!("{plan:?}");
-        };
-        let trusted = signers.trusted.iter().map(|pair| pair.number).collect();
-        (signers.releases.number, signers.bootstrap.number, trusted)
+    fn missing(keys: &SigningKeys, rotation: Option<&str>) -> Option<u32> {
+        keys.missing("solar-system", rotation)
     }
 
-    fn known(plan: SigningPlan) -> KnownPairs {
-        match plan {
-            SigningPlan::Sign(signers) => signers.known,
-            other => panic!("{other:?}"),
-        }
+    fn numbers<'a>(pairs: impl IntoIterator<Item = &'a KeyPair>) -> Vec<u32> {
+        pairs.into_iter().map(|pair| pair.number).collect()
     }
 
-    #[test]
-    fn nothing_is_signed_unless_it_is_asked_for() {
-        let with_pair = KnownPairs {
-            current: Some(pair(1)),
-            ..KnownPairs::default()
-        };
-        for known in [&KnownPairs::default(), &with_pair] {
-            let sources = SigningSources {
-                is_enabled: false,
-                rotation: Some("1"),
-                known,
-                content: Some("a"),
-                ready: None,
-            };
-            assert_eq!(plan(&sources), SigningPlan::Off);
-        }
+    /// Who signs charts of Releases, and the bootstrap chart of a content; and which public keys that brings.
+    fn signers(keys: &mut SigningKeys, content: &str) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
+        keys.retire(content);
+        let trusted = keys.current.iter().chain(&keys.previous);
+        let trusted = numbers(trusted);
+        let brought = keys.verification_keys(&ObjectKey::new("tenant", "edge")).keys;
+        assert_eq!(brought.len(), trusted.len());
+        (
+            numbers(keys.of_releases("solar-system")),
+            numbers(keys.of_bootstrap()),
+            trusted,
+        )
     }
 
     #[test]
     fn the_first_pair_answers_the_rotation_that_was_asked_for_before_it() {
-        let mut pairs = KnownPairs::default();
-        assert_eq!(signers(&pairs, Some("x"), "", ""), SigningPlan::MakePair(1));
-        pairs.add(pair(1), Some("x"));
-        assert_eq!(numbers(&signers(&pairs, Some("x"), "a", "")), (1, 1, vec![1]));
+        let mut keys = SigningKeys::default();
+        assert_eq!(missing(&keys, Some("x")), Some(1));
+        keys.add(pair(1), Some("x"), false);
+        assert_eq!(missing(&keys, Some("x")), None);
+        assert_eq!(signers(&mut keys, "a"), (vec![1], vec![1], vec![1]));
+        assert_eq!(keys.retired, []);
     }
 
     /// What a cluster sees: each bootstrap chart is signed by a key that the chart before has brought.
     #[test]
     fn a_rotation_hands_over_by_a_chart_that_the_old_key_signs() {
-        let mut pairs = KnownPairs::default();
-        pairs.add(pair(1), None);
-        let steady = signers(&pairs, None, "a", "a");
-        assert_eq!(numbers(&steady), (1, 1, vec![1]));
-        assert_eq!(known(steady), pairs, "nothing to be written");
+        let mut keys = first();
+        assert_eq!(signers(&mut keys, "a"), (vec![1], vec![1], vec![1]));
+        keys.pushed("a");
+        assert_eq!(keys, first(), "nothing to be written");
 
-        assert_eq!(signers(&pairs, Some("1"), "a", "a"), SigningPlan::MakePair(2));
-        pairs.add(pair(2), Some("1"));
-        // Releases are rendered again, since another key signs them: there is no content yet, then another.
-        for (content, ready) in [("", "a"), ("b", "a"), ("b", "")] {
-            let plan = signers(&pairs, Some("1"), content, ready);
-            assert_eq!(numbers(&plan), (2, 1, vec![2, 1]), "{content} {ready}");
-            pairs = known(plan);
-            assert_eq!(pairs.handed_over, None);
-        }
-        // Its chart is ready, and stays the newest for as long as the content does.
-        for _ in 0..2 {
-            let plan = signers(&pairs, Some("1"), "b", "b");
-            assert_eq!(numbers(&plan), (2, 1, vec![2, 1]));
-            pairs = known(plan);
-            assert_eq!(pairs.handed_over.as_deref(), Some("b"));
-        }
-        // A second rotation waits.
-        assert_eq!(numbers(&signers(&pairs, Some("2"), "b", "b")), (2, 1, vec![2, 1]));
-        // While Releases are not rendered, nothing is known of the next content.
-        assert_eq!(numbers(&signers(&pairs, Some("1"), "", "b")), (2, 1, vec![2, 1]));
-        let plan = signers(&pairs, Some("1"), "c", "b");
-        assert_eq!(numbers(&plan), (2, 2, vec![2]));
-        pairs = known(plan);
-        assert_eq!(numbers(&signers(&pairs, Some("1"), "c", "c")), (2, 2, vec![2]));
-        assert_eq!(signers(&pairs, Some("2"), "c", "c"), SigningPlan::MakePair(3));
+        assert_eq!(missing(&keys, Some("1")), Some(2));
+        keys.add(pair(2), Some("1"), true);
+        let both = || (vec![2], vec![1], vec![2, 1]);
+        assert_eq!(signers(&mut keys, "b"), both());
+        // A second rotation waits until the chart with both keys was pushed.
+        assert_eq!(missing(&keys, Some("2")), None);
+        // Content changes before: the next chart hands over.
+        assert_eq!(signers(&mut keys, "b2"), both());
+        keys.pushed("b2");
+        assert_eq!(keys.handed_over.as_deref(), Some("b2"));
+        assert_eq!(signers(&mut keys, "b2"), both());
+        keys.pushed("b2");
+        let handed_over = keys.clone();
+
+        assert_eq!(signers(&mut keys, "c"), (vec![2], vec![2], vec![2]));
         assert_eq!(
-            numbers(&signers(&pairs, None, "c", "c")),
-            (2, 2, vec![2]),
-            "the annotation may go"
+            (numbers(&keys.retired), keys.handed_over.clone()),
+            (vec![1], None)
         );
+        keys.pushed("c");
+        assert_eq!(missing(&keys, Some("1")), None);
+        assert_eq!(missing(&keys, None), None, "the annotation may go");
+
+        // Or the second rotation comes: its chart is signed by a key that the one before has brought.
+        let mut keys = handed_over;
+        assert_eq!(missing(&keys, Some("2")), Some(3));
+        keys.add(pair(3), Some("2"), true);
+        assert_eq!(signers(&mut keys, "d"), (vec![3], vec![2], vec![3, 2]));
+        assert_eq!(numbers(&keys.retired), [1]);
+    }
+
+    #[test]
+    fn a_registry_of_another_namespace_takes_another_pair_and_hands_nothing_over() {
+        let mut keys = first();
+        keys.add(pair(2), Some("1"), true);
+        assert_eq!(keys.missing("elsewhere", Some("1")), Some(3));
+        assert_eq!(keys.of_releases("elsewhere"), None);
+        let mut third = pair(3);
+        third.secret_ref.namespace = "elsewhere".into();
+        keys.add(third, Some("1"), false);
+        assert_eq!(numbers(keys.of_releases("elsewhere")), [3]);
+        assert_eq!(numbers(keys.of_bootstrap()), [3]);
+        assert_eq!(numbers(&keys.retired), [1, 2]);
+        assert_eq!(numbers(keys.all()), [3, 1, 2]);
     }
 
     #[test]
@@ -319,19 +330,14 @@ mod tests {
 
     #[test]
     fn a_bootstrap_brings_the_keys_that_its_releases_are_verified_with() {
-        let mut pairs = KnownPairs::default();
-        pairs.add(pair(1), None);
-        pairs.add(pair(2), Some("1"));
+        let mut keys = first();
+        keys.add(pair(2), Some("1"), true);
         let target = ObjectKey::new("tenant", "edge");
-        let SigningPlan::Sign(signers) = signers(&pairs, Some("1"), "b", "a") else {
-            panic!("signers");
-        };
-        let keys = signers.verification_keys(&target);
-        assert_eq!(keys.secret_name, signers.verify(&target).secret_ref.name);
-        assert_eq!(keys.secret_name, "edge-cosign-pub");
-        let expected = [("cosign-1.pub", "key 1"), ("cosign-2.pub", "key 2")];
-        let expected = expected.map(|(file, key)| (file.to_owned(), key.to_owned()));
-        assert_eq!(keys.keys, BTreeMap::from(expected));
+        let brought = keys.verification_keys(&target);
+        assert_eq!(brought.secret_name, verify(&target).secret_ref.name);
+        assert_eq!(brought.secret_name, "edge-cosign-pub");
+        let expected = [1, 2].map(|number| (format!("cosign-{number}.pub"), public_key(number)));
+        assert_eq!(brought.keys, BTreeMap::from(expected));
         assert_ne!(pair(1).identity(), pair(2).identity());
     }
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::pipeline::TargetStatus;
+use crate::api::pipeline::{SigningKeys, TargetStatus};
 use crate::controllers::pipeline::pull_secrets::BoundRegistry;
+use crate::controllers::pipeline::signing::tests::{first, pair};
 use crate::controllers::pipeline::test_objects::{Fixture, object};
 use crate::jobs::conditions::{Reason, State};
 use crate::runtime::conditions::merge;
@@ -44,6 +45,7 @@ impl Bench {
                 bound: vec![bound("a", &fixture), bound("b", &fixture)],
                 pushed: BTreeSet::new(),
                 is_strict: false,
+                signing: None,
             },
             tasks: BTreeMap::new(),
         }
@@ -265,4 +267,97 @@ fn a_missing_release_and_a_filtered_one_are_reported_beside_the_others() {
     assert!(matches!(plan.releases[1].progress, Progress::Filtered { .. }));
     assert!(matches!(plan.releases[2].progress, Progress::Missing { .. }));
     assert_eq!(plan.create.len(), 1);
+}
+
+fn sign_keys(create: &[NewTask]) -> Vec<&str> {
+    let secrets = create
+        .iter()
+        .filter_map(|task| task.spec.sign_key_secret_ref.as_ref());
+    secrets.map(|secret| secret.name.as_str()).collect()
+}
+
+/// Its tasks are made and end well, until there is nothing left to do; the key pairs are written to its status.
+fn settle(bench: &mut Bench) -> TargetPlan {
+    loop {
+        let plan = bench.plan();
+        bench.sources.signing.clone_from(&plan.signing);
+        if let Some((number, input)) = plan.bootstrap.as_ref().and_then(|one| one.version.clone()) {
+            bench.set_status(number, &input);
+        }
+        if bench.create(&succeeded()) == 0 {
+            return plan;
+        }
+    }
+}
+
+#[test]
+fn charts_of_a_signing_target_have_other_tags_and_a_rotation_hands_over() {
+    let mut bench = Bench::new();
+    let unsigned = settle(&mut bench);
+    bench.sources.signing = Some(TargetSigning {
+        keys: first(),
+        problem: None,
+    });
+    let signed = bench.plan();
+    assert_eq!(sign_keys(&signed.create), ["edge-cosign-1", "edge-cosign-1"]);
+    assert!(signed.bootstrap.is_none());
+    let signed = settle(&mut bench);
+    assert_eq!((version(&unsigned), version(&signed)), (Some(1), Some(2)));
+    assert_eq!(signed.signing.clone().expect("keys").keys, first());
+
+    let keys = |bench: &mut Bench| bench.sources.signing.clone().expect("keys").keys;
+    bench
+        .sources
+        .signing
+        .as_mut()
+        .expect("keys")
+        .keys
+        .add(pair(2), Some("1"), true);
+    assert_eq!(
+        sign_keys(&bench.plan().create),
+        ["edge-cosign-2", "edge-cosign-2"]
+    );
+    bench.create(&succeeded());
+    assert_eq!(
+        sign_keys(&bench.plan().create),
+        ["edge-cosign-1"],
+        "the one that hands over"
+    );
+    let over = settle(&mut bench);
+    assert_eq!(version(&over), Some(3));
+    assert!(keys(&mut bench).handed_over.is_some());
+    // Other content: the new key signs all, and the old pair is retired.
+    bench.sources.target.spec.userdata =
+        Some(serde_json::value::RawValue::from_string(r#"{"zone":"b"}"#.into()).expect("JSON"));
+    assert_eq!(sign_keys(&bench.plan().create), ["edge-cosign-2"]);
+    let after = settle(&mut bench);
+    assert_eq!(version(&after), Some(4));
+    let SigningKeys {
+        current,
+        previous,
+        retired,
+        ..
+    } = keys(&mut bench);
+    assert_eq!((current, previous, retired), (Some(pair(2)), None, vec![pair(1)]));
+}
+
+#[test]
+fn without_a_key_pair_nothing_is_made_unsigned() {
+    let mut bench = Bench::new();
+    bench.sources.signing = Some(TargetSigning::default());
+    let plan = bench.plan();
+    assert!(plan.create.is_empty() && plan.bootstrap.is_none());
+    assert!(plan.releases[0].message().contains("no key pair"));
+    // One that can't be used.
+    bench.sources.signing = Some(TargetSigning {
+        keys: first(),
+        problem: None,
+    });
+    let mut plan = bench.plan();
+    plan.hold(SigningProblem::NotFound {
+        secret: pair(1).secret(),
+        number: 1,
+    });
+    assert!(plan.create.is_empty() && plan.is_refused());
+    assert!(plan.releases[0].message().contains("waits for its key pair"));
 }

@@ -103,7 +103,8 @@ async fn create_one(cx: &Cx, target: &ObjectKey, new: &NewTask) -> Result<Create
     }
 }
 
-fn is_refusal(error: &kube::Error) -> bool {
+/// Whether the API server refuses what was asked for: asking again at once would not help.
+pub(super) fn is_refusal(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if matches!(status.code, 400 | 403 | 404 | 413 | 422))
 }
 

@@ -1,4 +1,4 @@
-//! A Target that is being deleted: its charts are no longer bound, its RenderTasks go, then its finalizer.
+//! A Target that is being deleted: its charts are no longer bound, its RenderTasks go, the Secrets of its key pairs, then its finalizer.
 //!
 //! Nothing is waited for but the API server's word that a task is being deleted, so that neither a namespace of Targets
 //! nor one of tasks is kept.
@@ -7,7 +7,7 @@ use kube::api::ListParams;
 
 use super::super::charts_in_use;
 use super::wakes::TARGET;
-use super::{FINALIZER, apply};
+use super::{FINALIZER, apply, key_pairs};
 use crate::api::pipeline::Target;
 use crate::controllers::pipeline::namespaces;
 use crate::controllers::pipeline::task_owner::{finalizer, is_owned, selector};
@@ -34,6 +34,7 @@ pub(super) async fn finalize(cx: &Cx, key: &Key, target: &Target) -> Result<Acti
     apply::delete(cx, known.collect()).await?;
     let unseen = unseen(cx, target).await?;
     apply::delete(cx, unseen).await?;
+    key_pairs::delete_all(cx, target).await?;
     finalizers::remove(cx, key, &target.metadata, &finalizer).await?;
     Ok(Action::done())
 }

@@ -23,6 +23,7 @@ pub(super) fn dereference(cx: &Cx, target: Target, is_strict: bool) -> TargetSou
         bound: releases(cx, &target),
         pushed: pushed(cx, &target),
         is_strict,
+        signing: None,
         target,
     }
 }

@@ -1,27 +1,32 @@
 //! Targets: the charts of the Releases that are bound to one, and its bootstrap chart.
 //!
-//! One reconcile: dereference (from stores, without a request) → plan (pure: [`target_plan`]) → apply → status → clean-up.
+//! One reconcile: dereference (from stores, without a request) → key pairs, where charts are signed → plan (pure:
+//! [`target_plan`]) → apply → status → clean-up.
 //! It may end anywhere: names are deterministic, and the next one goes on from what is there.
 
 mod apply;
 mod deletion;
 mod dereference;
+mod key_pairs;
 mod pace;
 mod status;
 mod wakes;
 
 pub(super) use wakes::add;
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use super::Targets;
 use crate::api::pipeline::{Target, TargetSpec};
+use crate::controllers::pipeline::signing::ROTATE_ANNOTATION;
 use crate::controllers::pipeline::stored::{self, Parts};
 use crate::controllers::pipeline::target_plan;
 use crate::controllers::pipeline::task_owner::finalizer;
 use crate::controllers::rendertask::RenderTasks;
 use crate::runtime::views::Object;
 use crate::runtime::{Action, Cx, Error, Key, Kind, KindId, ObjectName, ObjectState, Watched, finalizers};
+use key_pairs::Generator;
 use pace::Pace;
 
 /// The finalizer of Targets, behind which their RenderTasks are deleted.
@@ -29,11 +34,15 @@ const FINALIZER: &str = "target-finalizer";
 /// When a Target is reconciled again that waits for something no watch shows: a RenderTask of somebody else's to go, a
 /// quota to be raised.
 const REFUSED_REQUEUE: Duration = Duration::from_secs(30);
+/// When a Target is reconciled again whose status has to be written, and read, before the next step: a key pair that is
+/// retired now is deleted then, and a rotation that had to wait begins.
+const NEXT_STEP: Duration = Duration::from_secs(1);
 
 /// The controller of Targets.
 pub(super) struct TargetController {
     is_strict: bool,
     pace: Pace,
+    generator: Generator,
 }
 
 impl TargetController {
@@ -42,6 +51,7 @@ impl TargetController {
         Self {
             is_strict,
             pace: Pace::default(),
+            generator: Generator::default(),
         }
     }
 }
@@ -62,6 +72,13 @@ impl Watched for TargetController {
 }
 
 impl Kind for TargetController {
+    /// Another key pair is asked for.
+    fn wakes(target: &Object<Self::View>) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        target.annotation(ROTATE_ANNOTATION).hash(&mut hasher);
+        hasher.finish()
+    }
+
     async fn reconcile(&self, cx: &Cx, key: &Key) -> Result<Action, Error> {
         // One that the store doesn't have may not have been shown to it yet: nothing is deleted for it.
         let Some(target) = stored::primary::<TargetSpec>(cx, key) else {
@@ -83,20 +100,24 @@ impl TargetController {
         // Before anything is made that would have to be cleaned up.
         let version = finalizers::add(cx, key, &target.metadata, &finalizer(FINALIZER)).await?;
         target.metadata.resource_version = version;
-        let sources = dereference::dereference(cx, target, self.is_strict);
+        let mut sources = dereference::dereference(cx, target, self.is_strict);
+        sources.signing = key_pairs::ensure(cx, &self.generator, &sources).await?;
         let tasks = cx.store::<RenderTasks>();
         let mut plan = target_plan::plan(&sources, |task| {
             tasks.get(&ObjectName::new(&task.namespace, &task.name))
         });
+        key_pairs::check_before_tasks(cx, &sources.target.key(), &mut plan).await?;
         let applied = apply::create(cx, &sources.target.key(), &mut plan).await;
         self.pace.reconciled(key, plan.releases.len());
         let is_behind = applied?;
+        key_pairs::delete_retired(cx, &sources.target, &mut plan).await?;
         status::report(cx, key, &sources.target, &plan).await?;
         apply::clean_up(cx, key, &plan).await?;
         let retry = apply::retry(cx, key, &sources.target, &plan).await?;
         let refused = (is_behind || plan.is_refused()).then_some(REFUSED_REQUEUE);
+        let next_step = key_pairs::has_next_step(&sources.target, &plan).then_some(NEXT_STEP);
         Ok(Action {
-            requeue: refused.into_iter().chain(retry).min(),
+            requeue: refused.into_iter().chain(retry).chain(next_step).min(),
         })
     }
 }

@@ -27,6 +27,7 @@ fn next(known: &TargetStatus, plan: &TargetPlan, generation: Option<i64>, now: T
     let findings = conditions::target(&TargetState {
         registry: plan.registry.clone(),
         releases: &plan.releases,
+        signing: plan.signing.as_ref(),
         bootstrap: bootstrap.map(|bootstrap| bootstrap.progress.clone()),
     });
     let mut next = TargetStatus {
@@ -35,6 +36,10 @@ fn next(known: &TargetStatus, plan: &TargetPlan, generation: Option<i64>, now: T
         releases: reported(&plan.releases),
         ..known.clone()
     };
+    // They stay when signing is switched off: clusters know them.
+    if let Some(signing) = &plan.signing {
+        next.signing = Some(signing.keys.clone());
+    }
     let Some(bootstrap) = bootstrap else {
         return next;
     };
@@ -95,6 +100,7 @@ mod tests {
             registry: Reference::Resolved(ObjectKey::new("system", "charts")),
             releases: vec![bound("a", task("a", pushed()))],
             create: Vec::new(),
+            signing: None,
             bootstrap: Some(PlannedBootstrap {
                 version: Some((number, format!("input-{number}"))),
                 progress: progress.map(|state| Bootstrap { task: key, state }),
