@@ -5,8 +5,8 @@
 //! and notes for people on what is not among them. Secrets are not read; those that are referred to are named.
 //!
 //! # Guarantees
-//! The same objects give the same bytes: kinds in the order of [`kinds`], objects in the order in which API servers list
-//! them, by namespace and name. No more than a page of [`PAGE_SIZE`] objects is in memory.
+//! The same objects give the same bytes: kinds in the order of `kinds`, objects in the order in which API servers list
+//! them, by namespace and name. No more than a page of `PAGE_SIZE` objects is in memory.
 
 mod kinds;
 mod object;
