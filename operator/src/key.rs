@@ -1,10 +1,10 @@
-//! Which object: what queues, stores and logs go by.
+//! Keys of objects, as queues, stores and logs use them.
 
 use std::fmt;
 
 use kube::api::ObjectMeta;
 
-/// A kind of the API server.
+/// A resource kind of the API server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KindId {
     /// The kind's name, `RenderTask`.
@@ -40,7 +40,7 @@ pub struct ObjectName {
 }
 
 impl KindId {
-    /// As in an object's `apiVersion`.
+    /// `group/version`, as in an object's `apiVersion`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             return self.version.to_owned();
@@ -48,7 +48,7 @@ impl KindId {
         format!("{}/{}", self.group, self.version)
     }
 
-    /// The object of this kind of a name.
+    /// The key of the object of this kind with a name.
     pub fn key(self, name: ObjectName) -> Key {
         Key {
             kind: self,
@@ -59,14 +59,14 @@ impl KindId {
 }
 
 impl Key {
-    /// Without the kind.
+    /// The name without the kind.
     pub fn object_name(&self) -> ObjectName {
         ObjectName::new(&self.namespace, &self.name)
     }
 }
 
 impl ObjectName {
-    /// Of a namespace, which is empty for cluster-scoped objects, and a name.
+    /// A name in a namespace, which is empty for cluster-scoped objects.
     pub fn new(namespace: &str, name: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),

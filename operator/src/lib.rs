@@ -1,4 +1,4 @@
-//! Runs the renderer in Kubernetes Jobs and reports truly what became of it.
+//! Runs the renderer in Kubernetes Jobs and reports their results.
 //!
 //! The library behind the `solar-operator` command. Modules import downward only, in the order of
 //! this list:
@@ -11,7 +11,7 @@
 //! - [`runtime`][]: one for all controllers: watches, stores, work queues, leader election, health and metrics
 //! - [`names`][]: names and labels
 //! - [`api`][]: the resources and their CRDs
-//! - [`key`][]: which object
+//! - [`key`][]: keys of objects
 //! - [`yaml`][]: JSON to YAML
 
 pub mod api;

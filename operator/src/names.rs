@@ -1,6 +1,6 @@
-//! Names and labels of what a task owns.
+//! Names and labels of the objects that a task owns.
 //!
-//! Deterministic, so that two operators can't make two Jobs for one task: the second is refused.
+//! Names are deterministic, so that two operators can't create two Jobs for one task: the second creation is refused.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,16 +10,16 @@ use solar_render::config::names as rules;
 
 use crate::api::Scope;
 
-/// The longest name of a Job, and the longest label value, in bytes: pods carry the one as the other.
+/// The longest name of a Job, and the longest label value, in bytes: a pod has its Job's name as a label.
 pub const MAX_LABEL: usize = 63;
-/// How much of a longer name is kept before the hash.
+/// How many bytes of a longer name are kept before the hash.
 const KEPT: usize = 54;
-/// How many hex digits of the SHA-256 follow.
+/// How many hex digits of the SHA-256 follow it.
 const HASH_DIGITS: usize = 8;
 
-/// Who made an object, as label and as field manager.
+/// The label `managed-by` and the field manager of created objects.
 pub const MANAGER: &str = "solar-operator";
-/// What it is part of.
+/// The label `part-of`.
 const PART_OF: &str = "solar";
 
 /// The component of Jobs that delete the tags of RenderArtifacts.
@@ -39,7 +39,7 @@ pub fn job_name(scope: Scope, task: &str) -> String {
     }
 }
 
-/// The name itself, or its beginning and its hash when it is longer than [`MAX_LABEL`].
+/// The name itself, or its prefix and a hash if it is longer than [`MAX_LABEL`].
 pub fn fitted(name: &str) -> String {
     if name.len() <= MAX_LABEL {
         return name.to_owned();
@@ -54,12 +54,12 @@ pub fn fitted(name: &str) -> String {
     short
 }
 
-/// Whether an object can have this name; what can't be a name must not get into a URL either.
+/// Whether this is a valid object name; an invalid one must not get into a URL either.
 pub fn is_name(name: &str) -> bool {
     rules::object_name(name).is_ok()
 }
 
-/// Whether a namespace can.
+/// Whether this is a valid namespace name.
 pub fn is_namespace(name: &str) -> bool {
     rules::namespace(name).is_ok()
 }
@@ -69,7 +69,7 @@ pub fn labels(scope: Scope, task: &str) -> BTreeMap<String, String> {
     component_labels(component(scope), task)
 }
 
-/// The labels of what is made for an object of a component.
+/// The labels of objects that are created for an object of a component.
 pub fn component_labels(component: &str, name: &str) -> BTreeMap<String, String> {
     let pairs = [
         (NAME, fitted(name)),
@@ -84,7 +84,7 @@ pub fn component_labels(component: &str, name: &str) -> BTreeMap<String, String>
         .collect()
 }
 
-/// Selects what this operator made, whatever its version: an upgrade still sees Jobs in flight.
+/// Selects the objects that this operator created, in any version: an upgrade still finds running Jobs.
 pub fn selector() -> String {
     let components = [Scope::ALL.map(component).as_slice(), &[ARTIFACT_COMPONENT]].concat();
     let components = components.join(",");
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_two_kinds_never_meet() {
+    fn names_of_the_two_kinds_never_collide() {
         assert_eq!(job_name(Scope::Namespaced, "shop"), "render-shop");
         assert_eq!(job_name(Scope::Cluster, "shop"), "crender-shop");
     }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_begin_alike_stay_apart() {
+    fn names_with_a_common_prefix_stay_distinct() {
         let beginning = "x".repeat(100);
         let one = job_name(Scope::Namespaced, &format!("{beginning}1"));
         let two = job_name(Scope::Namespaced, &format!("{beginning}2"));
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn no_dash_or_dot_is_left_before_the_hash() {
-        // The cut falls behind the dots: `render-` and 47 more.
+        // The cut is after the dots: `render-` and 47 more.
         let name = job_name(
             Scope::Namespaced,
             &format!("{}.-.{}", "a".repeat(44), "b".repeat(30)),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_known() {
+    fn invalid_names_are_detected() {
         for name in ["a", "a-b.c0", &"a".repeat(253)] {
             assert!(is_name(name), "{name}");
         }

@@ -1,4 +1,4 @@
-//! What the unit tests of several modules start from.
+//! Fixtures that the unit tests of several modules share.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub(crate) fn settings() -> JobSettings {
 }
 
 /// A client of a fake API server that answers by a function of method, path and body with a code and an object, or
-/// never: for answers that a real one can't be made to give on demand.
+/// never: for responses that a real one can't be made to send on demand.
 pub(crate) fn api(
     answer: impl Fn(&str, &str, Value) -> Option<(u16, Value)> + Send + Sync + 'static,
 ) -> Client {
@@ -80,7 +80,7 @@ pub(crate) fn api(
     Client::new(service, "default")
 }
 
-/// What an API server says when it refuses.
+/// An API server's Status for a refused request.
 pub(crate) fn refusal(code: u16, reason: &str) -> (u16, Value) {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure", "message": reason, "reason": reason, "code": code,

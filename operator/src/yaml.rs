@@ -1,5 +1,5 @@
-//! JSON to YAML: as people write it for the CRDs, and with every string and key quoted for tasks,
-//! where `yes`, `1e3` or `0777` must not become something else in another reader's hands.
+//! JSON to YAML: in plain style for the CRDs, and with every string and key quoted for tasks, where no YAML reader may
+//! take `yes`, `1e3` or `0777` for another type.
 
 use serde_json::Value as Json;
 use solar_render::value::{Map, Number, Value};
@@ -23,7 +23,7 @@ pub fn write_quoted(value: &Json) -> String {
     out
 }
 
-/// Writes a value; of a map or list, the caller has put the first line's indentation.
+/// Writes a value; for a map or list, the caller has written the first line's indentation.
 fn quoted(value: &Json, depth: usize, out: &mut String) {
     let indent = |out: &mut String| out.push_str(&"  ".repeat(depth));
     match value {
@@ -57,8 +57,8 @@ fn quoted(value: &Json, depth: usize, out: &mut String) {
     }
 }
 
-/// In double quotes, as JSON and YAML both read it: what YAML does not take as it is, or folds as the end of a
-/// line, is escaped.
+/// Writes a string in double quotes that JSON and YAML both read: characters that YAML doesn't allow unescaped, or
+/// folds as line breaks, are escaped.
 fn text(text: &str) -> String {
     let odd = |one: char| {
         one.is_control()
@@ -149,9 +149,9 @@ mod tests {
         assert_eq!(text, expected);
     }
 
-    /// kubectl once refused a task whose values held one of them.
+    /// kubectl once rejected a task whose values contained one of them.
     #[test]
-    fn what_yaml_does_not_take_is_escaped() {
+    fn characters_that_yaml_does_not_allow_are_escaped() {
         let odd = "a\u{7f}b\u{85}c\u{feff}d\u{2028}e\u{ffff}f\u{1f600}\u{0}\t\"\\é";
         let text = write_quoted(&json!({odd: odd}));
         let quoted = r#""a\u007fb\u0085c\ufeffd\u2028e\ufffff😀\u0000\t\"\\é""#;

@@ -76,7 +76,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get, create, delete]
-# A Job's events alone say why its pods can't be made: a quota, or admission.
+# Only a Job's events say why its pods can't be created: a quota, or admission.
 - apiGroups: [""]
   resources: [events]
   verbs: [list]

@@ -1,4 +1,4 @@
-//! The CRDs, from the Rust types.
+//! Generates the CRDs from the Rust types.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceColumnDefinition, CustomResourceDefinition, CustomResourceDefinitionNames,
@@ -28,7 +28,7 @@ const COLUMNS: [Column; 5] = [
     ("Age", "date", ".metadata.creationTimestamp", 0),
 ];
 
-/// What a `kubectl get` of a kind needs to know of its schema: the whole object.
+/// The whole object, for the schema.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 struct Object {
@@ -40,13 +40,13 @@ struct Object {
     status: TaskStatus,
 }
 
-/// What a kind is called.
+/// The names of a kind.
 pub(super) struct Names {
     /// The kind.
     pub kind: &'static str,
-    /// In URLs.
+    /// Its plural, in URLs.
     pub plural: &'static str,
-    /// For `kubectl`.
+    /// Its short name, for `kubectl`.
     pub short: &'static str,
     /// `Namespaced` or `Cluster`.
     pub scope: &'static str,
@@ -154,7 +154,7 @@ fn schema(scope: Scope) -> Result<JSONSchemaProps, serde_json::Error> {
     })
 }
 
-/// The structural schema of a kind's objects, described by a sentence.
+/// The structural schema of a kind's objects, with a description.
 pub(super) fn structural<T: JsonSchema>(about: &str) -> Result<JSONSchemaProps, serde_json::Error> {
     let settings = SchemaSettings::openapi3().with(|settings| {
         settings.inline_subschemas = true;
@@ -179,9 +179,9 @@ pub(super) fn structural<T: JsonSchema>(about: &str) -> Result<JSONSchemaProps, 
     serde_json::from_value(schema)
 }
 
-/// Takes out what API servers don't keep or warn about (titles, `format: uint32`), so that what is
-/// installed is what is printed; and `nullable`: API servers drop the nulls of fields that aren't, and to
-/// the rule that the spec never changes a null in one that is stands for whatever was there before.
+/// Removes what API servers drop or warn about (titles, `format: uint32`), so that the installed CRD equals the printed
+/// one; and `nullable`: API servers drop nulls of fields that aren't nullable, and in a nullable field the rule that
+/// the spec is immutable would treat a null as equal to any previous value.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(spec("status").get("default"), None);
     }
 
-    /// `self == oldSelf` is blind to a renamed key of a map that keeps unknown fields, and to a null.
+    /// `self == oldSelf` doesn't detect a renamed key of a map that keeps unknown fields, nor a null.
     #[test]
     fn data_is_kept_as_it_is_and_nothing_else_may_be_null() {
         let anything = json!({"nullable": true, "x-kubernetes-preserve-unknown-fields": true});

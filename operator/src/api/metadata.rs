@@ -1,4 +1,4 @@
-//! What is decoded of an object's metadata: what is read, and nothing that can be deep or large.
+//! The decoded part of an object's metadata: only what is read, and nothing that can be deep or large.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,16 +11,17 @@ use sha2::{Digest as _, Sha256};
 
 use super::{GROUP, REQUESTED_AT_ANNOTATION, RUN_ANNOTATION};
 
-/// The longest text that is kept as it is, in bytes; of a longer one the hash is kept, so that a change still shows.
+/// The maximum length of a text that is kept unchanged, in bytes; a longer one is replaced by its hash, so that a
+/// change is still detected.
 const MAX_TEXT: usize = 256;
-/// The same for the annotation that the operator writes itself: it quotes another one, escaped.
+/// The same limit for the annotation that the operator writes itself: it contains another one, escaped.
 const MAX_RUN_ANNOTATION: usize = 4096;
 /// How many annotations of this group are kept.
 const MAX_ANNOTATIONS: usize = 16;
 /// How many labels are kept.
 const MAX_LABELS: usize = 128;
 
-/// What is kept of any object's metadata.
+/// The kept part of any object's metadata.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Kept {
@@ -39,7 +40,7 @@ struct Kept {
     finalizers: Option<Vec<String>>,
 }
 
-/// An object's metadata without labels, finalizers, managed fields and others' annotations.
+/// An object's metadata without labels, finalizers, managed fields and annotations of other groups.
 pub(crate) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
     Ok(ObjectMeta {
         labels: None,
@@ -48,7 +49,7 @@ pub(crate) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Obj
     })
 }
 
-/// An object's metadata without managed fields and others' annotations.
+/// An object's metadata without managed fields and annotations of other groups.
 pub(crate) fn with_labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
     let Kept {
         name,
@@ -79,7 +80,7 @@ pub(crate) fn with_labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     })
 }
 
-/// The annotations of this group, and Flux' request to reconcile; so many at most.
+/// The annotations of this group, and Flux' request to reconcile; at most [`MAX_ANNOTATIONS`].
 fn own_annotations<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<BTreeMap<String, String>>, D::Error> {
@@ -87,7 +88,7 @@ fn own_annotations<'de, D: Deserializer<'de>>(
     deserializer.deserialize_any(Pairs(keep, bounded_annotation))
 }
 
-/// Labels, the first [`MAX_LABELS`] of them.
+/// The first [`MAX_LABELS`] labels.
 fn bounded_labels<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<BTreeMap<String, String>>, D::Error> {
@@ -139,7 +140,7 @@ fn bounded_annotation(key: &str, value: String) -> String {
     bounded(value)
 }
 
-/// The text itself, or its hash when it is longer than a name, a time or a host.
+/// The text itself, or its hash if it is longer than [`MAX_TEXT`].
 pub(crate) fn bounded(value: String) -> String {
     if value.len() <= MAX_TEXT {
         return value;

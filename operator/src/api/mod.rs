@@ -26,16 +26,15 @@ pub use status::{Attempt, MAX_ATTEMPTS, OwnedReference, Run, TaskStatus};
 pub const GROUP: &str = "solar.opendefense.cloud";
 /// Its version.
 pub const VERSION: &str = "v1alpha1";
-/// The annotation that asks for another run of a failed task: each new value is one.
+/// The annotation that requests a retry of a failed task: each new value requests one.
 pub const RETRY_ANNOTATION: &str = "solar.opendefense.cloud/retry";
-/// Flux' annotation that asks for a reconcile: each new value is one.
+/// Flux' annotation that requests a reconcile: each new value requests one.
 pub const REQUESTED_AT_ANNOTATION: &str = "reconcile.fluxcd.io/requestedAt";
-/// The annotation of a Job that holds the run it was made for, as JSON: what a status that was never written
-/// would have said.
+/// The annotation of a Job with the run it was created for, as JSON: it replaces a status that was not written.
 pub const RUN_ANNOTATION: &str = "solar.opendefense.cloud/run";
 /// The label of RenderBindings and RenderTasks that names the RenderArtifact of their chart.
 pub const ARTIFACT_LABEL: &str = "solar.opendefense.cloud/render-artifact";
-/// The annotation of a RenderArtifact with the digest of what was pushed: another content at its tag is not deleted.
+/// The annotation of a RenderArtifact with the digest of the pushed chart: other content at its tag is not deleted.
 pub const DIGEST_ANNOTATION: &str = "solar.opendefense.cloud/digest";
 /// The annotation of a RenderArtifact that is `true` when its tag is to be left in the registry.
 pub const KEEP_TAG_ANNOTATION: &str = "solar.opendefense.cloud/keep-tag";
@@ -44,7 +43,7 @@ pub const CONFIG_SHA256_ANNOTATION: &str = "solar.opendefense.cloud/config-sha25
 /// The annotation of a push Secret that names the one registry host it may be used for.
 pub const REGISTRY_HOST_ANNOTATION: &str = "solar.opendefense.cloud/registry-host";
 
-/// Which of the two kinds.
+/// The scope, which distinguishes the two kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
     /// `RenderTask`: Job and Secrets are in the task's namespace.
@@ -87,7 +86,7 @@ impl Scope {
         self.id().plural
     }
 
-    /// The kind, as the runtime knows it.
+    /// The kind's identifier for the runtime.
     pub const fn id(self) -> KindId {
         let (kind, plural) = match self {
             Self::Namespaced => ("RenderTask", "rendertasks"),
@@ -123,7 +122,7 @@ impl Task {
         self.status.clone().unwrap_or_default()
     }
 
-    /// The value of the annotation that asks for another run.
+    /// The value of the annotation that requests a retry.
     pub fn retry(&self) -> Option<&str> {
         let annotations = self.metadata.annotations.as_ref()?;
         annotations.get(RETRY_ANNOTATION).map(String::as_str)

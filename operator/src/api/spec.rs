@@ -1,4 +1,4 @@
-//! What a task asks for.
+//! The spec of a task.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,16 +6,16 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use solar_render::config::schema::{BootstrapDocument, ChartKind, ReleaseDocument};
 
-/// How long a failed task's config Secret is kept when the task doesn't say, in seconds.
+/// How long a failed task's config Secret is kept by default, in seconds.
 const DEFAULT_FAILED_JOB_TTL: i32 = 3600;
 
-/// Path elements as registries take them, between slashes that may also begin and end it.
+/// Path elements that registries allow, separated by slashes, also at the beginning and the end.
 pub(super) const REPOSITORY: &str =
     r"^/*[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*/*$";
 /// A host, maybe a port, maybe a path.
 pub(super) const BASE_URL: &str = r"^(oci://)?([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*/*$";
 
-/// A tag as registries take it.
+/// A tag that registries allow.
 pub(super) const TAG: &str = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$";
 
 /// The digest of a manifest.
@@ -23,7 +23,7 @@ const DIGEST: &str = "^sha256:[0-9a-f]{64}$";
 
 /// What is to be rendered, and where it goes. It can't be changed: another chart is another task.
 ///
-/// The renderer's config is not decoded: it is a tenant's, as deep and as large as that likes, and it only goes on.
+/// The renderer's config is not decoded, only passed on: it is a tenant's, of any depth and size.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(

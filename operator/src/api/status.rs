@@ -1,11 +1,11 @@
-//! What became of a task.
+//! The status of a task.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use solar_render::report::Outcome;
 
-/// How many finished pods a status remembers: the newest.
+/// How many finished pods a status keeps: the newest.
 pub const MAX_ATTEMPTS: usize = 10;
 
 /// What became of a task.

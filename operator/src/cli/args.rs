@@ -1,4 +1,4 @@
-//! The command line as data. Nothing here touches the world.
+//! The command line as data: no I/O.
 
 use std::path::PathBuf;
 

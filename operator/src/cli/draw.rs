@@ -1,8 +1,8 @@
-//! Diagnostics for people, in the renderer's form: what, where, why, what to do.
+//! Renders diagnostics as text, in the renderer's form: what, where, why, what to do.
 
 use solar_render::diag::{Diagnostic, Diagnostics, Severity};
 
-/// Draws all of them.
+/// Renders all diagnostics.
 pub(super) fn draw(all: &Diagnostics) -> String {
     all.iter().map(one).collect()
 }

@@ -14,11 +14,11 @@ use solar_render::yaml::{self, Kind, Limits, Node};
 
 /// The largest file, in bytes.
 const MAX_BYTES: usize = 256 * 1024;
-/// A list in a map, and a little more.
+/// Settings are lists in a map; this leaves some margin.
 const MAX_DEPTH: usize = 8;
 const MAX_NODES: usize = 10_000;
 
-/// The arguments that a file adds to those that were given.
+/// The arguments that a file adds to the given ones.
 pub(super) fn arguments(
     source: &Arc<Source>,
     command: &Command,
@@ -67,7 +67,7 @@ fn top(decoder: &mut Decoder, node: &Node, command: &Command, given: &ArgMatches
     Some(found)
 }
 
-/// Of a flag that takes some words only: the command line would tell of another one, and not where it is.
+/// Checks the value of a flag with fixed choices here, since clap's error would not have the location in the file.
 fn check_choice(decoder: &mut Decoder, node: &Node, flag: &Arg, text: &str) {
     let choices = flag.get_possible_values();
     if choices.is_empty() || choices.iter().any(|choice| choice.matches(text, false)) {
@@ -82,12 +82,12 @@ fn check_choice(decoder: &mut Decoder, node: &Node, flag: &Arg, text: &str) {
     );
 }
 
-/// A file that names a file would never end.
+/// A settings file must not name another settings file.
 fn may_be_in_a_file(arg: &Arg) -> bool {
     !matches!(arg.get_long(), None | Some("config" | "help" | "version"))
 }
 
-/// A scalar as it was written, or a list of them with commas in between.
+/// A scalar as written, or a list of them joined by commas.
 fn text(decoder: &mut Decoder, node: &Node, name: &str) -> Option<String> {
     match &node.kind {
         Kind::String(text) => Some(text.clone()),
@@ -114,7 +114,7 @@ fn text_of_item(decoder: &mut Decoder, item: &Node, name: &str) -> Option<String
     let part = text(decoder, item, name)?;
     if part.contains(',') {
         decoder.report(item.span, format!("{name}: {part:?} holds a comma"), |one| {
-            one.note("commas divide the words of a list")
+            one.note("the items of a list are separated by commas")
         });
         return None;
     }

@@ -7,7 +7,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::args::{LogFormat, LogLevel};
 
-/// Starts logging. Libraries say what is odd and no more: their debug lines hold whole requests.
+/// Starts logging. Libraries only log warnings: their debug lines hold whole requests.
 pub(super) fn start(format: LogFormat, level: LogLevel) {
     let level = match level {
         LogLevel::Error => Level::ERROR,
@@ -18,7 +18,7 @@ pub(super) fn start(format: LogFormat, level: LogLevel) {
     };
     let filter = Targets::new()
         .with_default(LevelFilter::WARN)
-        // They print whole answers, and errors that are returned and logged here.
+        // They print whole responses, and errors that are returned and logged here.
         .with_target("kube_client", LevelFilter::OFF)
         .with_target("kube_runtime", LevelFilter::OFF)
         .with_target(env!("CARGO_CRATE_NAME"), level);

@@ -148,7 +148,7 @@ fn run_args(mut arguments: Vec<OsString>, matches: &clap::ArgMatches) -> Result<
 async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
     let config = kube::Config::infer().await.map_err(|error| {
         Diagnostic::error(Class::Config, format!("no cluster to work for: {error}"))
-            .note("it is awaited where KUBECONFIG points, in ~/.kube/config, and in a pod's service account")
+            .note("KUBECONFIG, ~/.kube/config and the pod's service account were tried")
             .hint("set KUBECONFIG, or run in a pod")
             .into()
     });
@@ -162,7 +162,7 @@ async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
         (Err(problems), _) | (_, Err(problems)) => return Err(problems),
     };
     settings.run.identity.server = config.cluster_url.to_string();
-    // Who asks, for the API server's audit log and metrics.
+    // The user agent, for the API server's audit log and metrics.
     config.headers.push((USER_AGENT, HeaderValue::from_static(AGENT)));
     let metrics = Metrics::default();
     let client = client(config, &metrics)
@@ -175,7 +175,7 @@ async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
     .map_err(|error| explained(&error).into())
 }
 
-/// A client that counts what the API server refuses.
+/// A client that counts errors of the API server.
 fn client(config: kube::Config, metrics: &Metrics) -> Result<Client, kube::Error> {
     type Answer = Result<Response<Box<DynBody>>, BoxError>;
     let metrics = metrics.clone();
@@ -212,7 +212,7 @@ fn surroundings(world: &dyn World, config: Option<&kube::Config>) -> Environment
         .or_else(in_cluster)
         .or_else(|| config.map(|config| config.default_namespace.clone()))
         .unwrap_or_else(|| "default".to_owned());
-    // Two processes of one host, and one that comes back, are not the same.
+    // Two processes on one host, or a restarted one, need different identities.
     let host = world
         .env("POD_NAME")
         .or_else(|| world.env("HOSTNAME"))
@@ -224,7 +224,7 @@ fn surroundings(world: &dyn World, config: Option<&kube::Config>) -> Environment
 }
 
 fn usage(error: &clap::Error) -> u8 {
-    // Printing help to a closed pipe is no failure.
+    // Printing help to a closed pipe is not an error.
     let _ = error.print();
     if error.use_stderr() { USAGE } else { DONE }
 }

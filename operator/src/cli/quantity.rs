@@ -1,8 +1,8 @@
 //! Kubernetes' quantities: a decimal number with a suffix, or with a decimal exponent.
 
-/// The finest that API servers tell apart is 10⁻⁹; they round up to it.
+/// The resolution of API servers is 10⁻⁹; they round up to it.
 const NANO: i32 = 9;
-/// Powers of ten that suffixes stand for.
+/// The powers of ten of the decimal suffixes.
 const DECIMAL: [(&str, i32); 10] = [
     ("", 0),
     ("n", -9),
@@ -15,7 +15,7 @@ const DECIMAL: [(&str, i32); 10] = [
     ("P", 15),
     ("E", 18),
 ];
-/// Powers of two.
+/// The powers of two of the binary suffixes.
 const BINARY: [(&str, u32); 6] = [
     ("Ki", 10),
     ("Mi", 20),
@@ -25,7 +25,7 @@ const BINARY: [(&str, u32); 6] = [
     ("Ei", 60),
 ];
 
-/// How much it is, in 10⁻⁹; `None` for what is no quantity, or more than any machine has.
+/// The amount in units of 10⁻⁹; `None` if it is not a quantity or too large.
 pub(super) fn amount(text: &str) -> Option<i128> {
     let digits = text
         .bytes()
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_are_kubernetes() {
+    fn quantities_are_read_as_kubernetes_does() {
         for text in [
             "1", "0.5", "100m", "64Mi", "1Ei", "2E", "1e3", "12E6", "1e-3", ".5", "1.",
         ] {

@@ -19,34 +19,35 @@ use crate::runtime::{Backoff, Identity, LeaderSettings, Policy, RunSettings, Sel
 
 /// The maximum of concurrent reconciles; each may hold a connection.
 const MAX_CONCURRENCY: u32 = 256;
-/// The most Jobs that run at once: what the largest clusters hold.
+/// The maximum of concurrent Jobs: more than the largest clusters run.
 const MAX_JOBS: u32 = 100_000;
 /// The longest duration, in seconds: a day.
 const MAX_SECONDS: u32 = 86_400;
-/// How much longer a lease must be than the deadline, and that than the period, in percent.
+/// How long the lease duration must be relative to the renew deadline, and that relative to the retry period, in
+/// percent.
 const LEASE_FACTOR: u32 = 120;
 
 /// What the environment provides.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Environment {
-    /// The namespace this runs in, or that the kubeconfig names.
+    /// The namespace of the pod, or of the kubeconfig.
     pub(super) namespace: String,
-    /// Who this is among replicas.
+    /// The identity of this replica.
     pub(super) identity: String,
 }
 
 /// All settings.
 #[derive(Debug, Clone)]
 pub(super) struct OperatorSettings {
-    /// Of the controllers of tasks.
+    /// The settings of the controllers of tasks.
     pub(super) tasks: Settings,
-    /// How the pipeline's controllers decide, if they run.
+    /// The settings of the pipeline's controllers, if they run.
     pub(super) pipeline: Option<PipelineSettings>,
-    /// Of the process.
+    /// The settings of the process.
     pub(super) run: RunSettings,
 }
 
-/// Collects what is wrong.
+/// Collects errors.
 #[derive(Default)]
 struct Checker {
     problems: Vec<Diagnostic>,
@@ -76,7 +77,7 @@ pub(super) fn settings(args: &Run, around: &Environment) -> Result<OperatorSetti
         health_address: checker.address("health-probe-bind-address", &args.health_probe_bind_address),
         identity: Identity {
             instance: around.identity.clone(),
-            // Known with the connection.
+            // Set once the connection is configured.
             server: String::new(),
         },
     };
@@ -263,7 +264,7 @@ impl Checker {
         }
     }
 
-    /// Go's form, as in SolAr's flags: `90s`, `1m30s`, `500ms`; bare numbers are seconds.
+    /// Durations in Go's form, as in SolAr's flags: `90s`, `1m30s`, `500ms`; bare numbers are seconds.
     fn duration(&mut self, flag: &str, text: &str) -> Duration {
         let most = Duration::from_secs(MAX_SECONDS.into());
         match parse_duration(text.trim()) {
@@ -341,7 +342,7 @@ impl Checker {
         found
     }
 
-    /// API servers refuse pods that ask for more than they may use: no task would ever get one.
+    /// API servers reject pods whose requests exceed their limits: no task would ever get a pod.
     fn fit(&mut self, requests: &BTreeMap<String, String>, limits: &BTreeMap<String, String>) {
         for (name, request) in requests {
             let Some(limit) = limits.get(name) else {
@@ -531,14 +532,14 @@ mod tests {
     }
 
     #[test]
-    fn another_renderers_exit_codes_mean_nothing() {
+    fn an_empty_list_of_exit_codes_is_for_other_renderers() {
         let settings = check(&["--permanent-exit-codes="]).expect("settings");
         assert!(settings.tasks.job.permanent_exit_codes.is_empty());
     }
 
-    /// The operator once began, and the API server refused every pod.
+    /// The operator once started, and the API server rejected every pod.
     #[test]
-    fn no_container_asks_for_more_than_it_may_use() {
+    fn requests_above_limits_are_refused() {
         let problems = check(&["--renderer-limits=memory=16Mi,cpu=1"]).expect_err("a mistake");
         assert!(
             problems

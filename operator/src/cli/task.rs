@@ -70,7 +70,7 @@ pub(super) fn task(args: &TaskArgs) -> Result<String> {
     let object = json!({
         "apiVersion": api_version(), "kind": args.scope().kind(), "metadata": metadata, "spec": spec,
     });
-    // What the types can't hold, the API server would drop silently.
+    // The API server would silently drop fields that the types don't have.
     let held = ConfigDocument::deserialize(&object["spec"]).and_then(|_| Task::deserialize(&object));
     held.map_err(|error| Diagnostic::error(Class::Config, format!("{}: {error}", source.name())))?;
     Ok(crate::yaml::write_quoted(&object))
@@ -91,8 +91,7 @@ fn read(path: &Path) -> Result<Arc<Source>> {
     Ok(Source::new(name, text))
 }
 
-/// The config as it is in the file, less what its type doesn't need: the other block may be of a
-/// form that the API server would refuse.
+/// The config of the file without the block that its type doesn't use, since the API server might reject that block.
 fn document(source: &Arc<Source>, kind: &str) -> Result<Map<String, Value>> {
     let limits = Limits {
         bytes: MAX_CONFIG_BYTES,
@@ -109,7 +108,7 @@ fn document(source: &Arc<Source>, kind: &str) -> Result<Map<String, Value>> {
         .collect())
 }
 
-/// What the renderer or the API server would refuse, all of it at once.
+/// Reports all errors that the renderer or the API server would report.
 fn check(args: &TaskArgs, chart: &ChartInfo) -> Result<()> {
     let mut problems = Vec::new();
     check_place(args, chart, &mut problems);
@@ -178,7 +177,7 @@ fn check_names(args: &TaskArgs, problems: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A Kubernetes name from any text.
+/// Converts any text into a Kubernetes name.
 fn object_name(text: &str) -> String {
     let fits =
         |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '.';

@@ -1,4 +1,4 @@
-//! The controllers: a folder for each, and here the list of all of them.
+//! The list of all controllers; each group has a folder.
 
 pub mod pipeline;
 pub mod rendertask;
@@ -10,7 +10,7 @@ use crate::runtime::{Controllers, Cx};
 use pipeline::controllers::{self as pipeline_controllers, PipelineSettings, RenderArtifacts};
 use rendertask::{ClusterRenderTasks, Context, RenderTasks, Settings, TaskMetrics};
 
-/// All controllers, as they begin when this process becomes leader; those of the pipeline when it is switched on.
+/// All controllers, created anew when this process becomes leader; the pipeline's only if it is enabled.
 pub fn all(
     cx: &Cx,
     settings: &Settings,

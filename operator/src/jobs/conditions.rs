@@ -13,22 +13,22 @@ pub mod kinds {
     pub use crate::runtime::conditions::{READY, STALLED};
 }
 
-/// Why a condition is as it is.
+/// The reason of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// The Job exists and is not finished.
     JobScheduled,
     /// There is no Job yet.
     DoesNotExist,
-    /// As many Jobs run as may at once.
+    /// The limit of concurrent Jobs is reached.
     Queued,
-    /// A Job or Secret of the name belongs to something else.
+    /// A Job or Secret of this name has another owner.
     NameConflict,
-    /// There is no push Secret of the name.
+    /// The push Secret doesn't exist.
     PushSecretNotFound,
-    /// There is no Secret of the name with the key to sign with.
+    /// The Secret with the signing key doesn't exist.
     SignKeySecretNotFound,
-    /// The push Secret is for another registry, or does not say for which.
+    /// The push Secret is for another registry, or has no annotation with its host.
     RegistryHostMismatch,
     /// The platform does not let Jobs of the namespace use the registry's host.
     RegistryHostNotAllowed,
@@ -36,11 +36,11 @@ pub enum Reason {
     ConfigMapNotFound,
     /// The namespace of Jobs does not exist.
     NamespaceNotFound,
-    /// It is being deleted.
+    /// The namespace of Jobs is being deleted.
     NamespaceTerminating,
-    /// A quota, admission or missing rights refuse the Job or the Secret.
+    /// A quota, admission or RBAC rejects the Job or the Secret.
     Forbidden,
-    /// The Job has ended.
+    /// The Job has finished.
     Finished,
     /// The Job is complete.
     JobSucceeded,
@@ -48,35 +48,35 @@ pub enum Reason {
     DigestUnavailable,
     /// The config, chart, template or values are wrong.
     ConfigInvalid,
-    /// Another chart is at the tag.
+    /// The tag exists with another chart.
     Conflict,
     /// The registry refuses the credentials.
     AuthFailed,
-    /// The registry refuses, or contradicts itself.
+    /// The registry rejects the request, or its responses are inconsistent.
     RegistryRefused,
-    /// The registry or the network failed, after retries.
+    /// The registry or the network failed, despite retries.
     RegistryUnavailable,
-    /// The container's disk failed.
+    /// A file operation in the container failed.
     InputOutput,
     /// An internal error of the renderer, or it was killed.
     RendererCrashed,
     /// The renderer received SIGTERM.
     Cancelled,
-    /// The Job was active for too long.
+    /// The Job exceeded `activeDeadlineSeconds`.
     DeadlineExceeded,
-    /// Too many pods have failed, and none said why.
+    /// Too many pods have failed without a termination message.
     BackoffLimitExceeded,
     /// The pod was evicted.
     Evicted,
-    /// The Jobs vanish.
+    /// Jobs were deleted repeatedly before they finished.
     JobLost,
-    /// Too many errors in a row.
+    /// Too many consecutive errors.
     ReconcileFailed,
     /// The spec has changed since the Job was made, which the CRD forbids.
     SpecChanged,
 }
 
-/// Where a Job-backed resource stands.
+/// The state of a Job-backed resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// There is no Job yet.
@@ -88,7 +88,7 @@ pub enum State {
     },
     /// The Job exists and is not finished.
     Scheduled {
-        /// Its pods, and what they wait for.
+        /// The human-readable message: its pods, and what they wait for.
         message: String,
     },
     /// The Job is complete, and its result is known.
@@ -96,7 +96,7 @@ pub enum State {
         /// The result.
         message: String,
     },
-    /// The Job is complete, and its result may still show.
+    /// The Job is complete, and its result may still arrive.
     AwaitingDigest,
     /// The Job is complete, and no digest was found.
     WithoutDigest,
@@ -121,7 +121,7 @@ impl ConditionReason for Reason {
 }
 
 impl Reason {
-    /// As in a condition.
+    /// The reason as written in a condition.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::JobScheduled => "JobScheduled",
@@ -158,7 +158,7 @@ impl Reason {
 }
 
 impl State {
-    /// Summary for the column.
+    /// The summary for the printer column.
     pub fn summary(&self) -> &'static str {
         match self {
             Self::NotScheduled { reason, .. } => reason.as_str(),
@@ -168,7 +168,7 @@ impl State {
         }
     }
 
-    /// The conditions, all of them: a type that isn't among them has nothing to say.
+    /// All conditions; a type that isn't among them is removed.
     pub fn findings(&self) -> Vec<Finding> {
         let succeeded = |ready: &'static str, reason, message: &str| {
             vec![
@@ -184,7 +184,7 @@ impl State {
         };
         match self {
             Self::NotScheduled { reason, message } => {
-                // What passes by itself is in progress; the rest has to be mended.
+                // What passes by itself is in progress; the rest needs a user's action.
                 let passes = matches!(reason, Reason::DoesNotExist | Reason::Queued);
                 let ready = if passes { "Unknown" } else { "False" };
                 vec![
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn states_say_what_kstatus_and_the_column_need() {
+    fn states_have_the_conditions_for_kstatus_and_the_printer_column() {
         let blocked = |reason| State::NotScheduled {
             reason,
             message: String::new(),

@@ -1,7 +1,7 @@
-//! The Jobs and pods that the watches have shown, and whose they are.
+//! The Jobs and pods that the watches have delivered, and their owners.
 //!
-//! A hint, not the truth: what isn't here is read before it counts as absent. A Job that
-//! ended and was deleted at once (a TTL of 0) is kept until its end is recorded.
+//! A cache: a Job that isn't here is read before it counts as absent. A Job that finished and was deleted at once (a
+//! TTL of 0) is kept until its end is recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,46 +16,46 @@ const OWNER_NAMESPACE: &str = "solar.opendefense.cloud/owner-namespace";
 const OWNER_NAME: &str = "solar.opendefense.cloud/owner-name";
 const OWNER_UID: &str = "solar.opendefense.cloud/owner-uid";
 
-/// A task's own Job, as far as it is there.
+/// A task's own Job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundJob {
-    /// Its present state; after its deletion, its last one.
+    /// Its current state; after its deletion, its last one.
     pub view: JobSnapshot,
-    /// It has been deleted, and its end was seen.
+    /// Whether it has been deleted after its end was seen.
     pub gone: bool,
-    /// A watch shows it, and so will its end; else it was read.
+    /// Whether a watch delivers it, and so will its end; otherwise it was read.
     pub watched: bool,
-    /// The run that it was made for, as it says itself.
+    /// The run that it was created for, from its annotation.
     pub run: Option<Run>,
 }
 
 impl FoundJob {
-    /// A Job that is there.
+    /// A Job that exists.
     pub fn new(job: &PartialJob, watched: bool) -> Self {
         let run = job.annotation(RUN_ANNOTATION);
         Self {
             view: JobSnapshot::from(job),
             gone: false,
             watched,
-            // Of a Job that somebody has edited, or an older operator has made, it is not known.
+            // It is unknown for a Job that was edited, or that an older operator created.
             run: run.and_then(|text| serde_json::from_str(text).ok()),
         }
     }
 }
 
-/// The Jobs and pods.
+/// The known Jobs and pods.
 #[derive(Debug, Default)]
 pub struct JobIndex {
     jobs: BTreeMap<(String, String), Entry>,
     by_uid: BTreeMap<JobId, (String, String)>,
     pods: BTreeMap<JobId, Vec<PodSnapshot>>,
-    /// Those that own Jobs.
+    /// The kinds that own Jobs.
     kinds: Vec<KindId>,
-    /// Those of them whose Jobs may be in another namespace than their owner.
+    /// The kinds whose Jobs may be in another namespace than their owner.
     elsewhere: Vec<KindId>,
 }
 
-/// A Job's namespace and UID: a pod of another namespace may name the UID, and is still a foreign one.
+/// A Job's namespace and UID: a pod of another namespace that names the UID doesn't belong to the Job.
 type JobId = (String, String);
 
 #[derive(Debug)]
@@ -65,17 +65,17 @@ struct Entry {
     owner_uid: String,
 }
 
-/// What a change means to the rest of the operator.
+/// The effect of a change on the rest of the operator.
 #[derive(Debug, PartialEq, Eq)]
 pub struct JobChange {
     /// The object to wake.
     pub owner: Key,
-    /// Its Job neither runs nor is about to.
+    /// Whether its Job neither runs nor will run.
     pub idle: bool,
 }
 
 impl JobIndex {
-    /// Without Jobs; these kinds own them.
+    /// An empty index; these kinds own Jobs.
     pub fn new(kinds: Vec<KindId>) -> Self {
         Self {
             kinds,
@@ -83,7 +83,7 @@ impl JobIndex {
         }
     }
 
-    /// With kinds that own Jobs of other namespaces, too.
+    /// Adds kinds that own Jobs in other namespaces.
     pub fn with_owners_elsewhere(self, elsewhere: Vec<KindId>) -> Self {
         Self { elsewhere, ..self }
     }
@@ -93,7 +93,7 @@ impl JobIndex {
         owner(job, &self.kinds).or_else(|| owner_elsewhere(job, &self.elsewhere))
     }
 
-    /// A Job was made or has changed.
+    /// A Job was created or changed.
     pub fn apply_job(&mut self, job: &PartialJob) -> Option<JobChange> {
         let (owner, owner_uid) = self.owner(job)?;
         let job = FoundJob::new(job, true);
@@ -114,7 +114,7 @@ impl JobIndex {
         Some(JobChange { owner, idle })
     }
 
-    /// A Job was deleted; `job` is its last state. Its end stays until it is recorded.
+    /// A Job was deleted; `job` is its last state. Its end is kept until it is recorded.
     pub fn delete_job(&mut self, job: &PartialJob) -> Option<JobChange> {
         let change = self.apply_job(job)?;
         let location = job_location(job);
@@ -129,12 +129,12 @@ impl JobIndex {
         }
     }
 
-    /// A pod was made or has changed.
+    /// A pod was created or changed.
     pub fn apply_pod(&mut self, pod: &PartialPod) -> Option<JobChange> {
         self.put_pod(PodSnapshot::from(pod))
     }
 
-    /// A pod was deleted. Its end stays as long as its Job.
+    /// A pod was deleted. Its end is kept as long as its Job.
     pub fn delete_pod(&mut self, pod: &PartialPod) -> Option<JobChange> {
         let mut view = PodSnapshot::from(pod);
         let id = pod_job_id(&view);
@@ -158,7 +158,7 @@ impl JobIndex {
         match known.iter_mut().find(|known| known.uid == view.uid) {
             Some(old) => {
                 view.after(old);
-                // What hasn't changed for us is no news: kubelets write often.
+                // Kubelets write often; a change of other fields is none here.
                 if *old == view {
                     return None;
                 }
@@ -172,8 +172,8 @@ impl JobIndex {
         })
     }
 
-    /// After a new list of a namespace, or of all: Jobs that were not in it are gone, unseen. An end that was
-    /// seen before stays until it is recorded.
+    /// After a new list of a namespace, or of all: Jobs that were not in it were deleted without an event. An end that
+    /// was seen before is kept until it is recorded.
     pub fn retain_jobs(&mut self, uids: &BTreeSet<String>, location: Option<&str>) -> Vec<JobChange> {
         let gone = |entry: &&Entry| {
             let view = &entry.job.view;
@@ -202,8 +202,8 @@ impl JobIndex {
         changes.collect()
     }
 
-    /// After a new list of a namespace, or of all: pods that were not in it are gone, unless their
-    /// end is known and their Job is there.
+    /// After a new list of a namespace, or of all: removes pods that were not in it, unless their end is known and
+    /// their Job exists.
     pub fn retain_pods(&mut self, uids: &BTreeSet<String>, location: Option<&str>) {
         let jobs = &self.by_uid;
         self.pods.retain(|job, pods| {
@@ -215,7 +215,7 @@ impl JobIndex {
         });
     }
 
-    /// The Job of a name, when it belongs to the owner of this UID.
+    /// The Job with this name, if its owner has this UID.
     pub fn job(&self, namespace: &str, name: &str, owner_uid: &str) -> Option<FoundJob> {
         let entry = self.jobs.get(&(namespace.to_owned(), name.to_owned()))?;
         (entry.owner_uid == owner_uid).then(|| entry.job.clone())
@@ -226,7 +226,7 @@ impl JobIndex {
         self.pods.get(&job_id(job)).cloned().unwrap_or_default()
     }
 
-    /// A Job's end is recorded, or it is known to be gone.
+    /// Forgets a Job whose end is recorded, or that is known to be deleted.
     pub fn forget(&mut self, namespace: &str, name: &str) {
         if let Some(entry) = self.jobs.remove(&(namespace.to_owned(), name.to_owned())) {
             let id = job_id(&entry.job.view);
@@ -259,7 +259,7 @@ fn pod_job_id(pod: &PodSnapshot) -> JobId {
     (pod.namespace.clone(), pod.job_uid.clone())
 }
 
-/// What a Job of another namespace than its owner's names it by: references don't cross namespaces.
+/// The annotations by which a Job names an owner in another namespace: owner references don't cross namespaces.
 pub fn owner_annotations(owner: &Key, uid: &str) -> BTreeMap<String, String> {
     let pairs = [
         (OWNER_KIND, owner.kind.kind),
@@ -280,11 +280,11 @@ fn owner_elsewhere(job: &PartialJob, kinds: &[KindId]) -> Option<(Key, String)> 
     Some((kind.key(name), job.annotation(OWNER_UID)?.to_owned()))
 }
 
-/// The object that a Job's controller reference names, when it is of one of these kinds, and its UID.
+/// The object that a Job's controller reference names, if it is of one of these kinds, and its UID.
 fn owner(job: &PartialJob, kinds: &[KindId]) -> Option<(Key, String)> {
     let reference = controller(job.metadata.owner_references.as_deref().unwrap_or_default())?;
     let kind = *kinds.iter().find(|kind| kind.kind == reference.kind)?;
-    // A cluster-scoped owner's reference has no namespace, and its Job's is not the owner's.
+    // A cluster-scoped owner has no namespace, whatever its Job's is.
     let namespace = if kind.namespaced { job.namespace() } else { "" };
     let key = kind.key(ObjectName::new(namespace, &reference.name));
     Some((key, reference.uid.clone()))
@@ -307,7 +307,7 @@ mod tests {
         .expect("a Job")
     }
 
-    /// A Job with an owner of another namespace once was nobody's.
+    /// A Job with an owner in another namespace once was found for none.
     #[test]
     fn a_job_may_name_an_owner_of_another_namespace_where_its_kind_has_such() {
         let kind = KindId {
@@ -383,12 +383,15 @@ mod tests {
         assert_eq!((changes.len(), index.counts()), (1, (1, 0)));
         let found = index.job("tenant", "render-shop", "task-1").expect("the end");
         assert!(found.gone);
-        assert!(index.retain_jobs(&BTreeSet::new(), None).is_empty(), "told once");
+        assert!(
+            index.retain_jobs(&BTreeSet::new(), None).is_empty(),
+            "reported once"
+        );
     }
 
-    /// Whoever could make a pod with a Job's UID in a namespace of their own once spoke for that Job.
+    /// A tenant could once report a Job's result with a pod in its own namespace that named the Job's UID.
     #[test]
-    fn a_pod_of_another_namespace_is_no_jobs_pod_whatever_uid_it_names() {
+    fn a_pod_of_another_namespace_belongs_to_no_job_whatever_uid_it_names() {
         let mut index = JobIndex::new(vec![Scope::Namespaced.id()]);
         index.apply_job(&job("job-1", json!({})));
         let mut forged = pod("job-1", json!({"terminated": {"exitCode": 0, "message": "lies"}}));
@@ -400,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_went_without_an_end_is_gone() {
+    fn a_job_that_was_deleted_before_its_end_is_forgotten() {
         let mut index = JobIndex::new(vec![Scope::Namespaced.id()]);
         index.apply_job(&job("job-1", json!({})));
         index.apply_pod(&pod("job-1", json!({"running": {}})));
@@ -436,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_one_namespace_says_nothing_of_others() {
+    fn a_list_of_one_namespace_removes_nothing_from_others() {
         let mut index = JobIndex::new(vec![Scope::Namespaced.id()]);
         index.apply_job(&job("job-1", json!({})));
         index.apply_pod(&pod("job-1", json!({"running": {}})));

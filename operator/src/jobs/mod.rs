@@ -1,10 +1,10 @@
 //! Jobs with one container that reports a result: what every controller that runs one shares.
 //!
-//! - [`tracker`][]: Jobs while they run: the watches of Jobs and pods, and who has a slot
+//! - [`tracker`][]: running Jobs: the watches of Jobs and pods, and the slots
 //! - [`conditions`][]: the state of a Job-backed resource, and its conditions
-//! - [`index`][]: the Jobs and pods that the watches have shown
-//! - [`observe`][]: what became of a Job, as a pure function
-//! - [`snapshot`][]: what counts of a Job and of its pods
+//! - [`index`][]: the Jobs and pods that the watches have delivered
+//! - [`observe`][]: the state of a Job and its result, as a pure function
+//! - [`snapshot`][]: the fields of a Job and of its pods that are kept
 //! - [`parts`][]: what is decoded of Jobs, pods and ConfigMaps
 //! - [`pod`][]: a pod that runs one container, and passes Pod Security "restricted"
 //! - [`registry_access`][]: credentials and CA certificates, and which failures last
@@ -41,13 +41,13 @@ pub struct JobSettings {
     pub image_pull_secrets: Vec<String>,
     /// How long a Job may be active, all its pods together, in seconds.
     pub deadline_seconds: u32,
-    /// The exit codes after which no other pod is tried; empty for renderers with other codes.
+    /// The exit codes of permanent failures, which are not retried; empty for renderers with other codes.
     pub permanent_exit_codes: BTreeSet<i32>,
-    /// What the container asks for, by resource.
+    /// The container's resource requests.
     pub requests: BTreeMap<String, String>,
-    /// What the container may use, by resource.
+    /// The container's resource limits.
     pub limits: BTreeMap<String, String>,
-    /// Where cluster tasks' Jobs and Secrets are.
+    /// The namespace of cluster tasks' Jobs and Secrets.
     pub job_namespace: String,
     /// The registry hosts that Jobs may use, by their namespace.
     pub allowed_hosts: AllowedHosts,

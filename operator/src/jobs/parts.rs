@@ -30,29 +30,29 @@ pub type PartialPod = Object<PodParts>;
 /// A ConfigMap's keys.
 pub type PartialConfigMap = Object<ConfigMapKeys>;
 
-/// What counts of a Job.
+/// The decoded fields of a Job.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct JobParts {
-    /// A part of its spec.
+    /// Its spec, in part.
     pub spec: JobSpecParts,
-    /// All of it.
+    /// Its whole status.
     pub status: Option<JobStatus>,
 }
 
-/// What counts of a Job's spec.
+/// The decoded fields of a Job's spec.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct JobSpecParts {
-    /// It makes no pods.
+    /// Whether the Job controller creates no pods.
     pub suspend: Option<bool>,
 }
 
-/// What counts of a pod.
+/// The decoded fields of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct PodParts {
-    /// All of it.
+    /// Its whole status.
     pub status: Option<PodStatus>,
 }
 
@@ -65,7 +65,7 @@ pub struct ConfigMapKeys {
 }
 
 impl ConfigMapKeys {
-    /// Whether it has the key, as text or not.
+    /// Whether it has the key, as text or as binary data.
     pub fn has(&self, key: &str) -> bool {
         let has = |map: &Option<BTreeMap<_, _>>| map.as_ref().is_some_and(|map| map.contains_key(key));
         has(&self.data) || has(&self.binary_data)

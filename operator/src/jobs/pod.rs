@@ -14,14 +14,14 @@ use super::JobSettings;
 /// The container's name.
 pub const CONTAINER: &str = "renderer";
 
-/// What differs from one kind of Job to another.
+/// The parts that differ between kinds of Jobs.
 #[derive(Default)]
 pub struct Parts {
-    /// Arguments after those of the settings.
+    /// The arguments that follow those of the settings.
     pub args: Vec<String>,
-    /// The environment beside `POD_NAMESPACE` and `POD_NAME`.
+    /// The environment, in addition to `POD_NAMESPACE` and `POD_NAME`.
     pub env: Vec<EnvVar>,
-    /// A read-only volume, and where it is mounted.
+    /// Read-only volumes, and their mount paths.
     pub volumes: Vec<(Volume, &'static str)>,
 }
 
@@ -57,7 +57,7 @@ pub fn pod_spec(settings: &JobSettings, parts: Parts) -> PodSpec {
     }
 }
 
-/// Text that the kubelet passes on as it is: it expands `$(VAR)` in arguments, and `$$` stands for a `$`.
+/// Escapes text for arguments: the kubelet expands `$(VAR)`, and `$$` to `$`.
 /// <https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/>
 pub fn literal(text: &str) -> String {
     text.replace('$', "$$")

@@ -1,6 +1,6 @@
-//! What Jobs share that talk to a registry: credentials, CA certificates, and which failures last.
+//! Shared by Jobs that access a registry: credentials, CA certificates, and the pod failure policy.
 //!
-//! The operator names Secrets and ConfigMaps, and reads neither's content: the kubelet mounts them.
+//! The operator names Secrets and ConfigMaps and never reads their content: the kubelet mounts them.
 
 use k8s_openapi::api::batch::v1::{
     PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement, PodFailurePolicyOnPodConditionsPattern,
@@ -16,16 +16,16 @@ use super::parts::{CONFIG_MAPS, PartialConfigMap};
 use super::pod::{CONTAINER, Parts};
 use crate::runtime::{Cx, Error};
 
-/// How many pods may fail before the Job does, disruptions and permanent failures apart.
+/// The Job's `backoffLimit`; disruptions and permanent failures don't count against it.
 pub const BACKOFF_LIMIT: i32 = 3;
-/// Where `.dockerconfigjson` is, as Docker's `config.json`.
+/// The mount path of `.dockerconfigjson`, as Docker's `config.json`.
 const REGISTRY_DIR: &str = "/etc/renderer-registry";
-/// Where the CA certificates are.
+/// The mount path of the CA certificates.
 const CA_DIR: &str = "/etc/renderer-ca";
 /// The key of the ConfigMap with CA certificates.
 pub const CA_KEY: &str = "trust-bundle.pem";
 
-/// Whether the ConfigMap with CA certificates is in a namespace, with its key; true when none is used.
+/// Whether a namespace has the ConfigMap with CA certificates, with its key; true if none is configured.
 pub async fn has_ca_certificates(cx: &Cx, settings: &JobSettings, namespace: &str) -> Result<bool, Error> {
     let Some(name) = &settings.ca_configmap else {
         return Ok(true);
@@ -38,7 +38,7 @@ pub async fn has_ca_certificates(cx: &Cx, settings: &JobSettings, namespace: &st
     Ok(map.is_some_and(|map| map.view().is_some_and(|keys| keys.has(CA_KEY))))
 }
 
-/// Why a push Secret may not be used for a host; `None`: it may, or does not say.
+/// Why a push Secret may not be used for a host; `None`: it may, or has no annotation.
 pub fn host_mismatch(secret: &str, annotated: Option<&str>, host: &str) -> Option<String> {
     let own = annotated.filter(|own| !own.trim().eq_ignore_ascii_case(host))?;
     Some(format!(
@@ -46,7 +46,7 @@ pub fn host_mismatch(secret: &str, annotated: Option<&str>, host: &str) -> Optio
     ))
 }
 
-/// Whatever the Secret's type: what it doesn't hold is left out by the kubelet, so that the
+/// Mounts the push Secret, whatever its type: the kubelet skips optional keys that it doesn't have, so that the
 /// operator needn't read it.
 pub fn add_push_secret(name: &str, parts: &mut Parts) {
     parts.env.push(from_secret("REGISTRY_USERNAME", name, "username"));
@@ -65,7 +65,7 @@ pub fn add_push_secret(name: &str, parts: &mut Parts) {
     parts.volumes.push((volume, REGISTRY_DIR));
 }
 
-/// Mounts the CA certificates, where there are any.
+/// Mounts the CA certificates, if any are configured.
 pub fn add_ca_certificates(settings: &JobSettings, parts: &mut Parts) {
     let Some(name) = &settings.ca_configmap else {
         return;
@@ -87,7 +87,7 @@ fn ca_volume(name: &str) -> Volume {
     }
 }
 
-/// Disruptions don't count, and what an exit code calls permanent is not retried.
+/// Disruptions don't count against the limit, and exit codes of permanent failures fail the Job at once.
 pub fn failure_policy(settings: &JobSettings) -> PodFailurePolicy {
     let mut rules = vec![PodFailurePolicyRule {
         action: "Ignore".to_owned(),
@@ -111,7 +111,7 @@ pub fn failure_policy(settings: &JobSettings) -> PodFailurePolicy {
     PodFailurePolicy { rules }
 }
 
-/// A key of a Secret or ConfigMap, and its file's name.
+/// Maps a key of a Secret or ConfigMap to a file name.
 pub fn item(key: &str, path: &str) -> KeyToPath {
     KeyToPath {
         key: key.to_owned(),
@@ -120,7 +120,7 @@ pub fn item(key: &str, path: &str) -> KeyToPath {
     }
 }
 
-/// A variable with a value.
+/// An environment variable with a literal value.
 pub fn plain(name: &str, value: &str) -> EnvVar {
     EnvVar {
         name: name.to_owned(),

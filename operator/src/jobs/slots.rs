@@ -9,14 +9,14 @@ use jiff::Timestamp;
 
 use crate::runtime::Key;
 
-/// The slots, who has them, and who waits.
+/// The slots, their holders, and the waiting objects.
 #[derive(Debug)]
 pub struct JobSlots {
     limits: JobLimits,
     running: BTreeMap<Key, Held>,
     waiting: BTreeMap<String, BTreeSet<(Timestamp, Key)>>,
     waits: BTreeMap<Key, (String, Timestamp)>,
-    /// When each group was last given a slot, in slots given.
+    /// When each group last got a slot, as a count of the slots handed out.
     served: BTreeMap<String, u64>,
     given: u64,
 }
@@ -43,12 +43,12 @@ pub enum ReachedLimit {
 #[derive(Debug)]
 struct Held {
     group: String,
-    /// Its Job is there; else it may make one.
+    /// Whether its Job exists; otherwise it may create one.
     job: bool,
 }
 
 impl JobSlots {
-    /// So many, none of them taken.
+    /// `limit` free slots.
     pub fn new(limits: JobLimits) -> Self {
         Self {
             limits,
@@ -68,12 +68,12 @@ impl JobSlots {
         }
     }
 
-    /// How many are taken, and how many tasks wait.
+    /// The number of slots in use, and of waiting objects.
     pub fn counts(&self) -> (usize, usize) {
         (self.running.len(), self.waits.len())
     }
 
-    /// Takes a slot, or gets in line by the time the task was made.
+    /// Takes a slot, or queues the object by its creation time. Returns whether it has a slot.
     pub fn request(&mut self, key: &Key, group: &str, created: Timestamp) -> bool {
         if self.running.contains_key(key) {
             return true;
@@ -90,7 +90,7 @@ impl JobSlots {
         false
     }
 
-    /// A Job of this task runs, with a slot or without.
+    /// Records that a Job of this object runs, whether or not it had a slot.
     pub fn occupy(&mut self, key: &Key, group: &str) {
         self.leave_line(key);
         let held = Held {
@@ -100,8 +100,8 @@ impl JobSlots {
         self.running.insert(key.clone(), held);
     }
 
-    /// The task could not make a Job now: the next in line needn't wait for it. A Job that is there keeps its slot, and
-    /// who is in line stays there. Gives back those who must be woken.
+    /// The object could not create a Job now: its slot goes to the next waiting object. An existing Job keeps its slot,
+    /// and a waiting object keeps its position. Returns the objects to wake.
     pub fn give_back(&mut self, key: &Key) -> Vec<Key> {
         match self.running.get(key) {
             Some(held) if !held.job => self.release(key),
@@ -109,7 +109,7 @@ impl JobSlots {
         }
     }
 
-    /// The task needs none any more. Gives back those who have one now and must be woken.
+    /// The object needs no slot any more. Returns the objects that got one and must be woken.
     pub fn release(&mut self, key: &Key) -> Vec<Key> {
         self.leave_line(key);
         self.running.remove(key);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_slot_keeps_it_and_who_runs_anyway_is_counted() {
+    fn a_slot_is_kept_and_jobs_without_one_are_counted() {
         let mut slots = slots(1, None);
         assert!(ask(&mut slots, "a", 1) && ask(&mut slots, "a", 1));
         slots.occupy(&key("b", 2), "b");
@@ -297,9 +297,9 @@ mod tests {
         assert_eq!(slots.release(&key("b", 2)), [key("a", 3)]);
     }
 
-    /// A task whose look failed when its turn had come once kept the slot from those behind it.
+    /// A task whose reconcile failed when it had a slot once kept the slot from those behind it.
     #[test]
-    fn a_turn_that_comes_to_nothing_is_the_next_ones_and_a_job_keeps_its_slot() {
+    fn an_unused_slot_goes_to_the_next_and_a_job_keeps_its_slot() {
         let mut slots = slots(1, None);
         for number in 1..=3 {
             ask(&mut slots, "a", number);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn asking_twice_is_waiting_once() {
+    fn requesting_twice_is_waiting_once() {
         let mut slots = slots(1, None);
         ask(&mut slots, "a", 1);
         ask(&mut slots, "a", 2);

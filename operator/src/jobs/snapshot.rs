@@ -1,4 +1,4 @@
-//! What counts of a Job and of its pods: small enough to keep thousands of them.
+//! The fields of a Job and of its pods that are kept: small enough for thousands of them.
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::JobStatus;
@@ -8,9 +8,9 @@ use super::parts::{PartialJob, PartialPod};
 use super::pod::CONTAINER;
 use crate::runtime::conditions::cut;
 
-/// What the kubelet keeps of a termination message, in bytes.
+/// The kubelet's limit for a termination message, in bytes.
 const MAX_TERMINATION_MESSAGE: usize = 4096;
-/// How much is kept of what a pod waits for, in bytes.
+/// The maximum length of the text about what a pod waits for, in bytes.
 const MAX_WAITING: usize = 512;
 
 /// A Job.
@@ -22,7 +22,7 @@ pub struct JobSnapshot {
     pub name: String,
     /// Its UID.
     pub uid: String,
-    /// When it was made.
+    /// Its creation time.
     pub created: Option<Timestamp>,
     /// It is being deleted.
     pub deleting: bool,
@@ -34,9 +34,9 @@ pub struct JobSnapshot {
     pub failed: i32,
     /// When it was started.
     pub started: Option<Timestamp>,
-    /// How it ended, when it has.
+    /// How it ended, if it has.
     pub end: Option<JobEnd>,
-    /// Why the Job controller can't make a pod, where somebody has asked.
+    /// Why the Job controller can't create a pod, if the events were read.
     pub refusal: Option<String>,
     /// `spec.suspend`: it makes no pods.
     pub suspended: bool,
@@ -45,7 +45,7 @@ pub struct JobSnapshot {
 /// The Job's condition Complete or Failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobEnd {
-    /// Complete, not Failed.
+    /// Complete; otherwise Failed.
     pub complete: bool,
     /// The condition's reason.
     pub reason: String,
@@ -66,14 +66,13 @@ pub struct PodSnapshot {
     pub uid: String,
     /// The UID of the Job it belongs to.
     pub job_uid: String,
-    /// When it was made.
+    /// Its creation time.
     pub created: Option<Timestamp>,
-    /// How it ended, when it has.
+    /// How it ended, if it has.
     pub end: Option<PodEnd>,
-    /// What it waits for, when it waits for something that may not come by itself; of one that
-    /// never ran, what it waited for last.
+    /// What it waits for, if that may not pass by itself; for a pod that never ran, what it waited for last.
     pub waiting: Option<String>,
-    /// The container runs, or did.
+    /// Whether the container runs or ran.
     pub ran: bool,
     /// It is being deleted.
     pub deleting: bool,
@@ -82,20 +81,20 @@ pub struct PodSnapshot {
 /// The end of a pod.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PodEnd {
-    /// When the container was started; absent when it never was.
+    /// When the container was started; `None` if it never was.
     pub started: Option<Timestamp>,
     /// When it ended.
     pub finished: Option<Timestamp>,
-    /// The exit code; absent when the container never ran.
+    /// The exit code; `None` if the container never ran.
     pub exit_code: Option<i32>,
     /// The reason: `Completed`, `Error`, `OOMKilled`, `Evicted` …
     pub reason: String,
-    /// What the container left, or else the kubelet.
+    /// The container's termination message, or else the kubelet's message.
     pub message: String,
 }
 
 impl JobSnapshot {
-    /// Whether it makes pods: not when it has ended, when it is suspended, or when a finalizer alone holds it.
+    /// Whether it creates pods: not if it has finished, is suspended, or is only kept by a finalizer.
     pub fn runs(&self) -> bool {
         self.end.is_none() && !self.suspended && !self.deleting
     }
@@ -172,14 +171,14 @@ impl From<&PartialPod> for PodSnapshot {
 }
 
 impl PodSnapshot {
-    /// Takes over from an older view what a pod on its way out no longer says.
+    /// Keeps from an older view what a terminating pod no longer reports.
     pub fn after(&mut self, old: &Self) {
         if !self.ran && self.waiting.is_none() && (self.deleting || self.end.is_some()) {
             self.waiting.clone_from(&old.waiting);
         }
     }
 
-    /// It is gone. One that never ended has ended by that.
+    /// The pod was deleted. If its end was never seen, this is its end.
     pub fn deleted(&mut self) {
         self.end.get_or_insert_with(|| PodEnd {
             started: None,
@@ -199,14 +198,14 @@ fn has_run(state: &ContainerState) -> bool {
     state.running.is_some() || ended
 }
 
-/// The renderer's container; in a pod that another controller has added to, it is not the only one.
+/// The renderer's container; other controllers may have injected more.
 fn container_status(status: &PodStatus) -> Option<&ContainerStatus> {
     let all = status.container_statuses.as_deref().unwrap_or_default();
     all.iter().find(|one| one.name == CONTAINER).or(all.first())
 }
 
-/// A terminated container is the end, whatever the phase says: it follows two seconds later, and
-/// the pod is never restarted.
+/// A terminated container is the pod's end, whatever the phase: the phase follows two seconds later, and containers are
+/// never restarted.
 fn pod_end(status: &PodStatus, container: Option<&ContainerStatus>) -> Option<PodEnd> {
     let terminated = container
         .and_then(|container| container.state.as_ref())

@@ -1,4 +1,4 @@
-//! The Jobs of all controllers while they run: what the watches of Jobs and pods have shown, and who has a slot.
+//! The running Jobs of all controllers: what the watches of Jobs and pods have delivered, and the slots.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,11 +16,11 @@ use crate::runtime::{Cx, Dependent, Key, KindId, ObjectEvent, ObjectName, Wake, 
 pub struct JobOwner {
     /// The kind.
     pub kind: KindId,
-    /// The Job of one of its objects; the text is the operator's Job namespace. `None`: it can have none.
+    /// Returns the Job of an object; the text is the operator's Job namespace. `None`: the object can have none.
     pub job: fn(&Cx, &Key, &str) -> Option<ObjectName>,
     /// The namespace that the Job counts for: the object's, or that of whom it was made for.
     pub group: fn(&Cx, &Key) -> Option<String>,
-    /// Whether the Job may be in another namespace than its owner, and names that by annotations.
+    /// Whether the Job may be in another namespace than its owner, which annotations then name.
     pub is_elsewhere: bool,
 }
 
@@ -34,7 +34,7 @@ pub struct JobTracker {
 }
 
 impl JobTracker {
-    /// With nothing known yet.
+    /// An empty tracker.
     pub fn new(cx: &Cx, owners: &[JobOwner], job_namespace: &str, limits: JobLimits) -> Arc<Self> {
         let kinds = |is_elsewhere| {
             let kinds = owners.iter().filter(|owner| owner.is_elsewhere == is_elsewhere);
@@ -63,7 +63,7 @@ impl JobTracker {
         tracker
     }
 
-    /// The Jobs and pods that were seen. Never held across an await.
+    /// The known Jobs and pods. Never held across an await.
     pub fn index(&self) -> MutexGuard<'_, JobIndex> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -73,19 +73,19 @@ impl JobTracker {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The object runs nothing: the next in line gets its slot, and is woken.
+    /// The object runs no Job: the next waiting object gets its slot and is woken.
     pub fn release(&self, key: &Key) {
         let woken = self.slots().release(key);
         woken.into_iter().for_each(|next| self.cx.wake_urgent(next));
     }
 
-    /// A reconcile of the object has failed: the next in line gets the slot that it has no Job in, and is woken.
+    /// A reconcile of the object has failed: if its slot has no Job, the next waiting object gets it and is woken.
     pub fn give_back(&self, key: &Key) {
         let woken = self.slots().give_back(key);
         woken.into_iter().for_each(|next| self.cx.wake_urgent(next));
     }
 
-    /// The object is gone, or this operator no longer reconciles it.
+    /// The object was deleted, or this operator no longer reconciles it.
     pub fn forget(&self, key: &Key) {
         self.release(key);
         if let Some(job) = self.job_of(key) {
@@ -106,14 +106,14 @@ impl JobTracker {
         group.unwrap_or_else(|| key.namespace.clone())
     }
 
-    /// Whether this operator reconciles the object that owns the Job. A Job that only has such an object in its owner
-    /// references doesn't count: whoever may create Jobs could write that, and take the slots of others.
+    /// Whether this operator reconciles the object that owns the Job. Owner references alone don't count: anyone who
+    /// may create Jobs could write them, and take the slots of others.
     fn is_ours(&self, job: &PartialJob) -> bool {
         self.owner(job)
             .is_some_and(|(key, uid)| self.cx.reconciles_uid(&key, &uid))
     }
 
-    /// The owner that a Job names, when it has the name and the namespace of that one's Job.
+    /// The owner that a Job names, if the Job has the name and the namespace of that owner's Job.
     fn owner(&self, job: &PartialJob) -> Option<(Key, String)> {
         let (key, uid) = self.index().owner(job)?;
         (self.job_of(&key)? == job.name()).then_some((key, uid))
@@ -166,7 +166,7 @@ impl Dependent for Jobs {
                 let change = tracker.index().delete_job(&job);
                 change.map_or(Vec::new(), |change| tracker.changed(change))
             }
-            // Its owner may have been ours until just now, or a namesake of one that waits for its name.
+            // This operator may have reconciled the owner until now, or another object waits for the Job's name.
             ObjectEvent::Deleted(job) => {
                 let name = job.name();
                 tracker.index().forget(&name.namespace, &name.name);

@@ -1,37 +1,37 @@
-//! Conditions of any kind: how findings are merged into those that were there.
+//! Conditions of any kind: how findings are merged into the existing conditions.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-/// For `kubectl wait` and kstatus.
+/// Whether the object is reconciled, for `kubectl wait` and kstatus.
 pub const READY: &str = "Ready";
-/// For kstatus, which reads Ready=False alone as in progress.
+/// Whether progress has stopped, for kstatus: Ready=False alone means in progress to it.
 pub const STALLED: &str = "Stalled";
-/// The reason of both after too many errors in a row.
+/// The reason of Ready and Stalled after too many consecutive errors.
 pub const RECONCILE_FAILED: &str = "ReconcileFailed";
 
-/// The longest message, in bytes.
+/// The maximum length of a message, in bytes.
 pub const MAX_MESSAGE: usize = 1024;
 
-/// One condition without its times.
+/// A condition without its timestamps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding<R> {
     /// The condition's type.
     pub kind: &'static str,
     /// `True`, `False` or `Unknown`.
     pub status: &'static str,
-    /// Why.
+    /// The reason.
     pub reason: R,
-    /// For people.
+    /// The human-readable message.
     pub message: String,
 }
 
 /// The reasons of one family of kinds.
 pub trait ConditionReason: Copy {
-    /// The longest message beside such a reason, in bytes.
+    /// The maximum length of a message with such a reason, in bytes.
     const MAX_MESSAGE: usize;
 
-    /// As in a condition: CamelCase.
+    /// The reason as written in a condition: CamelCase.
     fn name(self) -> &'static str;
 }
 
@@ -43,8 +43,8 @@ impl ConditionReason for &'static str {
     }
 }
 
-/// The findings as conditions. Those of a type that was there keep their time of transition
-/// unless their status changes; types without a finding go.
+/// The findings as conditions. Existing conditions keep their `lastTransitionTime` unless their status changes;
+/// conditions without a finding are removed.
 pub fn merge<R: ConditionReason>(
     previous: &[Condition],
     findings: &[Finding<R>],
@@ -73,7 +73,7 @@ pub fn merge<R: ConditionReason>(
     merged.collect()
 }
 
-/// The conditions with these findings in place of those of their types; the rest stays.
+/// The conditions with these findings replacing those of their types; other types are kept.
 pub fn update<R: ConditionReason>(
     previous: &[Condition],
     findings: &[Finding<R>],
@@ -87,7 +87,7 @@ pub fn update<R: ConditionReason>(
     all
 }
 
-/// Ready and Stalled of an object that can't be reconciled.
+/// The conditions Ready and Stalled of an object that can't be reconciled.
 pub fn not_ready(reason: &'static str, message: &str) -> [Finding<&'static str>; 2] {
     [(READY, "False"), (STALLED, "True")].map(|(kind, status)| Finding {
         kind,
@@ -102,12 +102,12 @@ pub fn find<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition
     conditions.iter().find(|condition| condition.type_ == kind)
 }
 
-/// Whether the condition of a type has a status.
+/// Whether the condition of a type has this status.
 pub fn is(conditions: &[Condition], kind: &str, status: &str) -> bool {
     find(conditions, kind).is_some_and(|condition| condition.status == status)
 }
 
-/// At most `limit` bytes, cut at a character and marked.
+/// Truncates to at most `limit` bytes, at a character boundary, with an ellipsis.
 pub fn cut(text: &str, limit: usize) -> String {
     const MARK: &str = "…";
     if text.len() <= limit {
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn findings_replace_those_of_their_types_and_the_rest_stays() {
+    fn findings_replace_conditions_of_their_types_and_keep_the_others() {
         let finding = |kind, status| Finding {
             kind,
             status,
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_message_is_cut_at_a_character() {
+    fn a_long_message_is_cut_at_a_character_boundary() {
         let text = cut(&"é".repeat(2000), MAX_MESSAGE);
         assert!(text.len() <= MAX_MESSAGE && text.ends_with('…'));
         assert_eq!(cut("short", MAX_MESSAGE), "short");

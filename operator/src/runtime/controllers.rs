@@ -1,4 +1,5 @@
-//! The list of controllers: which kinds are reconciled, which are watched because of others, and what wakes what.
+//! The list of controllers: which kinds are reconciled, which are watched because other kinds read them, and which
+//! change wakes which objects.
 //!
 //! ```ignore
 //! Controllers::new(cx)
@@ -33,7 +34,7 @@ pub struct Controllers {
     primaries: Vec<Watches>,
     dependents: Vec<Watches>,
     watched: BTreeSet<KindId>,
-    /// What the list says of kinds, to be compared with those that are watched.
+    /// The kinds that indexes and wake rules name; each of them must be watched.
     mentioned: BTreeSet<KindId>,
     repeated: Vec<KindId>,
 }
@@ -54,11 +55,11 @@ pub(super) trait Controller: Send + Sync {
     fn store_version(&self, cx: &Cx) -> u64;
 }
 
-/// How many objects of a kind are in which state.
+/// The number of objects of a kind in each state.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Census {
     pub(super) states: BTreeMap<String, usize>,
-    /// When the oldest one was made that waits.
+    /// The creation time of the oldest waiting object.
     pub(super) oldest_waiting: Option<Timestamp>,
 }
 
@@ -118,7 +119,7 @@ impl<K: Kind> Controller for Typed<K> {
 }
 
 impl Controllers {
-    /// None yet.
+    /// An empty list.
     pub fn new(cx: &Cx) -> Self {
         Self {
             cx: cx.clone(),
@@ -131,7 +132,7 @@ impl Controllers {
         }
     }
 
-    /// A kind that is reconciled. It is watched, and its store is filled.
+    /// Adds a kind that is reconciled. It is watched, and its store is filled.
     #[must_use]
     pub fn kind<K: Kind>(mut self, kind: K) -> Self {
         self.watches(K::ID);
@@ -146,7 +147,7 @@ impl Controllers {
         self
     }
 
-    /// A kind that is watched because of others, with a state of its own.
+    /// Adds a kind that is watched because other kinds depend on it, and keeps a state of its own.
     #[must_use]
     pub fn dependent<D: Dependent>(mut self, dependent: D) -> Self {
         self.watches(D::ID);
@@ -173,7 +174,7 @@ impl Controllers {
         self
     }
 
-    /// A kind that is watched because of others, for which a store is enough.
+    /// Adds a kind that is watched because other kinds read it; a store holds its objects.
     #[must_use]
     pub fn stored<W: Watched>(mut self) -> Self {
         self.watches(W::ID);
@@ -196,7 +197,7 @@ impl Controllers {
         self
     }
 
-    /// An index of a kind's store: `keys` are those that an object is found under, by [`super::Store::by`].
+    /// Adds an index to a kind's store: `keys` returns the keys that [`super::Store::by`] finds an object by.
     #[must_use]
     pub fn index<W: Watched>(
         mut self,
@@ -208,8 +209,9 @@ impl Controllers {
         self
     }
 
-    /// Objects of `To` that are reconciled whenever an object of `From` is new, has changed or is gone. It is asked
-    /// with the object before and after the change: what it no longer refers to is reconciled too.
+    /// Adds a rule: the objects of `To` that are reconciled whenever an object of `From` is created, changed or
+    /// deleted. It is called with the object before and after the change, so that objects it no longer refers to are
+    /// reconciled too.
     #[must_use]
     pub fn wake<From: Watched, To: Kind>(
         mut self,
@@ -224,7 +226,8 @@ impl Controllers {
         self
     }
 
-    /// Mistakes of the list itself: a kind that an index or a rule names and nobody watches, or that is there twice.
+    /// Mistakes in the list itself: a kind that an index or a rule names but that is not watched, or that is watched
+    /// twice.
     pub(super) fn mistakes(&self) -> Vec<String> {
         let unwatched = self.mentioned.difference(&self.watched);
         let unwatched = unwatched.map(|kind| format!("{} is not watched", kind.kind));
@@ -248,7 +251,7 @@ impl Controllers {
         &self.cx
     }
 
-    /// The watches of primaries, and those of dependents, which are begun when the primaries are known.
+    /// The watches of primaries, and those of dependents, which are started once the primaries are listed.
     pub(super) fn watching(&self, selection: &Selection, synced: &UnboundedSender<()>) -> [Vec<Watching>; 2] {
         [&self.primaries, &self.dependents].map(|watches| {
             let all = watches.iter().map(|watches| watches(selection, synced));
@@ -263,7 +266,7 @@ impl Controllers {
     }
 }
 
-/// One watch a namespace; two where a selector leaves out what other kinds read.
+/// One watch for each namespace; two where a selector excludes objects that other kinds read.
 fn primary_watches<K: Kind>(
     cx: &Cx,
     kind: &Arc<K>,

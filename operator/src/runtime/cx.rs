@@ -1,4 +1,5 @@
-//! What all controllers share while this process leads: the client, the stores, who is reconciled, the work queues.
+//! What all controllers share while this process is the leader: the client, the stores, the reconciled objects, the
+//! work queues.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +17,7 @@ use super::queue::Queue;
 use super::store::{Store, Stores};
 use super::views::{Object, View};
 
-/// What all controllers share; clones are the same. A new one is made for each time as leader.
+/// What all controllers share; clones share it too. A new one is made for each term as leader.
 #[derive(Clone)]
 pub struct Cx {
     inner: Arc<Inner>,
@@ -39,17 +40,17 @@ struct Queues {
     kinds: BTreeMap<KindId, Queue>,
 }
 
-/// Who this is, and whom it talks to.
+/// The identity of this process, and its API server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// Who reports events: the pod's name.
+    /// The reporting instance of events: the pod's name.
     pub instance: String,
     /// The API server's URL, for logs.
     pub server: String,
 }
 
 impl Cx {
-    /// With nothing known yet.
+    /// With empty stores.
     pub fn new(client: Client, identity: Identity, metrics: Metrics, health: Health) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -65,33 +66,33 @@ impl Cx {
         }
     }
 
-    /// The API.
+    /// The client of the API server.
     pub fn client(&self) -> &Client {
         &self.inner.client
     }
 
-    /// Who this is.
+    /// The identity of this process.
     pub fn identity(&self) -> &Identity {
         &self.inner.identity
     }
 
-    /// Counts and durations.
+    /// The metrics.
     pub fn metrics(&self) -> &Metrics {
         &self.inner.metrics
     }
 
-    /// The state of watches.
+    /// The health of watches and workers.
     pub fn health(&self) -> &Health {
         &self.inner.health
     }
 
-    /// The wall clock: conditions carry its times.
+    /// The wall clock, for the timestamps of conditions.
     pub fn now(&self) -> Timestamp {
         Timestamp::now()
     }
 
-    /// The objects of a kind that the watches have shown. What is not there may still exist: a write that must not
-    /// happen twice is made safe by names and resource versions, never by what a store holds.
+    /// The objects of a kind that the watches have delivered. An object that is missing may still exist: a write that
+    /// must not happen twice is made safe by names and resource versions, never by the content of a store.
     pub fn store<W: Watched>(&self) -> Store<W::View> {
         self.inner.stores.of::<W>()
     }
@@ -115,31 +116,31 @@ impl Cx {
         }
     }
 
-    /// Whether this operator reconciles an object: it exists and selectors don't leave it out.
+    /// Whether this operator reconciles an object: it exists and the selectors match it.
     pub fn reconciles(&self, key: &Key) -> bool {
         self.primaries().has(key)
     }
 
-    /// The same of the object with a UID.
+    /// Whether this operator reconciles the object with this UID.
     pub fn reconciles_uid(&self, key: &Key, uid: &str) -> bool {
         self.primaries().is(key, uid)
     }
 
-    /// Reconciles an object now, in its turn.
+    /// Queues an object.
     pub fn wake(&self, key: Key) {
         if let Some(queue) = self.queue(key.kind) {
             queue.add(key);
         }
     }
 
-    /// Reconciles an object before those that only wait.
+    /// Queues an object ahead of those that are not urgent.
     pub fn wake_urgent(&self, key: Key) {
         if let Some(queue) = self.queue(key.kind) {
             queue.add_urgent(key);
         }
     }
 
-    /// Wakes what a dependent wakes.
+    /// Queues the objects that a dependent wakes.
     pub fn wake_all(&self, wakes: impl IntoIterator<Item = Wake>) {
         for Wake { key, urgent } in wakes {
             if urgent {
@@ -155,24 +156,24 @@ impl Cx {
         lock(&self.inner.primaries)
     }
 
-    /// As if the watch of its kind had shown it.
+    /// As if the watch of its kind had delivered it.
     #[cfg(test)]
     pub(crate) fn select_for_test<V>(&self, key: &Key, object: &Object<V>) {
         let trigger = super::primaries::Trigger::new(object, 0);
         self.primaries().put(key, trigger);
     }
 
-    /// How often failed watches are logged. Never held across an await.
+    /// The rate limit for logs of failed watches. Never held across an await.
     pub(super) fn watch_log(&self) -> MutexGuard<'_, LogRate> {
         lock(&self.inner.watch_log)
     }
 
-    /// The queue of a kind, when this operator reconciles it.
+    /// The queue of a kind, if this operator reconciles it.
     pub(crate) fn queue(&self, kind: KindId) -> Option<Queue> {
         lock(&self.inner.queues).kinds.get(&kind).cloned()
     }
 
-    /// The queue of a pool, for its workers.
+    /// The queue of each pool, for its workers.
     pub(super) fn pools(&self) -> BTreeMap<Pool, Queue> {
         lock(&self.inner.queues).pools.clone()
     }

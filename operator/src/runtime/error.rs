@@ -1,37 +1,37 @@
-//! Why a reconcile fails.
+//! Errors of a reconcile.
 
 use std::time::Duration;
 
 /// Why a reconcile failed; it is requeued with backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The API server refused, or did not answer.
+    /// The API server refused a request, or did not answer.
     #[error("{doing}: {}", api_message(cause))]
     Api {
         /// What was being done.
         doing: &'static str,
-        /// Why it was not.
+        /// The client's error.
         cause: Box<kube::Error>,
     },
     /// The object can't be written as JSON.
     #[error("writing an object as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// The object is there and can't be decoded: another version of the CRD, or none that we know.
+    /// The object exists but can't be decoded: it was written with another version of the CRD.
     #[error("the object can't be decoded: {0}")]
     Unreadable(serde_json::Error),
-    /// The object was changed in between: reconcile it again.
+    /// Another client changed the object in the meantime: reconcile it again.
     #[error("resourceVersion conflict")]
     Changed,
-    /// It took too long.
-    #[error("no end after {0:?}")]
+    /// The reconcile took too long.
+    #[error("timed out after {0:?}")]
     Timeout(Duration),
-    /// An error of ours.
+    /// An internal error: the reconcile panicked.
     #[error("internal error: {0}")]
     Panic(String),
 }
 
 impl Error {
-    /// Maps an error of the API, with what was being done.
+    /// Maps an error of the client, with the operation that failed.
     pub fn api(doing: &'static str) -> impl FnOnce(kube::Error) -> Self {
         move |cause| Self::Api {
             doing,
@@ -40,7 +40,7 @@ impl Error {
     }
 }
 
-/// The API server's message, without the rest of its answer; else what went wrong on the way to it.
+/// The message of the API server's Status, or the transport error with its causes.
 pub fn api_message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if !status.message.is_empty() => {
@@ -50,7 +50,7 @@ pub fn api_message(error: &kube::Error) -> String {
     }
 }
 
-/// An error's text with those of its causes that it doesn't repeat: "client error (Connect)" alone helps nobody.
+/// An error's text with those of its causes that it doesn't repeat: "client error (Connect)" alone doesn't say why.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,7 +1,7 @@
 //! Events (events.k8s.io) about objects of any kind.
 //!
-//! They follow from a change of the status, so that a reconcile that changes nothing publishes none. One
-//! that can't be written is a line in the log and no more.
+//! They follow from a change of the status, so that a reconcile that changes nothing publishes none. A failure to write
+//! one is only logged.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -16,21 +16,21 @@ use super::error::api_message;
 use super::key::Key;
 use crate::names::{MANAGER, fitted};
 
-/// The longest note, in bytes.
+/// The maximum length of a note, in bytes.
 const MAX_NOTE: usize = 1024;
-/// Where events about cluster-scoped objects are.
+/// The namespace of events about cluster-scoped objects.
 const CLUSTER_EVENTS: &str = "default";
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// Warning, not Normal.
+    /// Type Warning; otherwise Normal.
     pub warning: bool,
-    /// Why, in CamelCase.
+    /// The reason, in CamelCase.
     pub reason: &'static str,
-    /// What was done, in CamelCase.
+    /// The action, in CamelCase.
     pub action: &'static str,
-    /// For people.
+    /// The human-readable note.
     pub note: String,
 }
 

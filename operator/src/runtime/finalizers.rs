@@ -1,6 +1,6 @@
-//! Finalizers: what keeps an object that is being deleted until its controller has cleaned up.
+//! Finalizers: they keep an object that is being deleted until its controller has cleaned up.
 //!
-//! They are written with the resourceVersion that was read, so that none of somebody else's is lost.
+//! They are written with the resourceVersion that was read, so that no other controller's finalizer is lost.
 
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use serde_json::json;
@@ -17,7 +17,7 @@ pub fn has(metadata: &ObjectMeta, finalizer: &str) -> bool {
     finalizers.iter().any(|one| one == finalizer)
 }
 
-/// Adds a finalizer, unless it is there. Gives back the object's resourceVersion after that.
+/// Adds a finalizer unless the object has it. Returns the object's resourceVersion afterwards.
 pub async fn add(
     cx: &Cx,
     key: &Key,
@@ -32,7 +32,7 @@ pub async fn add(
     write(cx, key, metadata, &finalizers).await
 }
 
-/// Removes a finalizer, when it is there.
+/// Removes a finalizer if the object has it.
 pub async fn remove(cx: &Cx, key: &Key, metadata: &ObjectMeta, finalizer: &str) -> Result<(), Error> {
     if !has(metadata, finalizer) {
         return Ok(());

@@ -1,6 +1,6 @@
-//! Whether watches show what happens, and workers end what they begin: what `/readyz` and `/healthz` report.
+//! Whether watches receive events and workers finish their reconciles: what `/readyz` and `/healthz` report.
 //!
-//! A watch that failed after the first list once left `/readyz` at 200: nothing was reconciled, and no probe failed.
+//! A watch that failed after the first list once left `/readyz` at 200: no object was reconciled, and no probe failed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,13 +13,14 @@ use super::queue::Queue;
 
 /// How long a watch may fail before the process is not ready: an API server restarts sooner.
 const FAILING_LIMIT: Duration = Duration::from_secs(15);
-/// How long after its last error a watch counts as failing when it shows no event: it is restarted sooner than this,
-/// and a restart that succeeds may have no event to show.
+/// How long after its last error a watch without events counts as failing: it is restarted sooner than this, and a
+/// successful restart may deliver no event.
 const ERROR_LIFETIME: Duration = Duration::from_secs(45);
-/// How long a reconcile may take before its worker counts as hung: a timeout ends it long before, unless it blocks its thread.
+/// How long a reconcile may take before its worker counts as hung: a timeout cancels it long before, unless it blocks
+/// its thread.
 pub(super) const HANG_LIMIT: Duration = Duration::from_secs(300);
 
-/// The state of watches and workers; clones are the same.
+/// The state of watches and workers; clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Health {
     state: Arc<Mutex<State>>,
@@ -36,7 +37,7 @@ struct State {
 /// A watch: its kind, its namespace, and a number for a second one of the same.
 pub(super) type WatchId = (KindId, Option<String>, u8);
 
-/// Errors of a watch without anything between.
+/// Consecutive errors of a watch.
 #[derive(Debug, Clone, Copy, Default)]
 struct Streak {
     errors: Option<(Instant, Instant)>,
@@ -60,12 +61,12 @@ impl Health {
         self.state().ready = ready;
     }
 
-    /// Nothing is watched any more.
+    /// All watches were stopped.
     pub(super) fn stopped(&self) {
         *self.state() = State::default();
     }
 
-    /// The workers of these queues are watched.
+    /// Checks the workers of these queues from now on.
     pub(super) fn watch_workers(&self, queues: Vec<Queue>) {
         self.state().queues = queues;
     }
@@ -78,7 +79,7 @@ impl Health {
         self.state().watches.remove(id);
     }
 
-    /// The kinds whose watches fail.
+    /// The kinds whose watches are failing.
     pub(super) fn failing(&self, now: Instant) -> Vec<KindId> {
         let state = self.state();
         let failing = state.watches.iter().filter(|(_, streak)| streak.fails(now));
@@ -90,7 +91,7 @@ impl Health {
     /// Why the process is not ready.
     pub(super) fn not_ready(&self, now: Instant) -> Option<String> {
         if !self.state().ready {
-            return Some("not yet: the first lists are not complete".to_owned());
+            return Some("the first lists are not complete".to_owned());
         }
         let failing: Vec<&str> = self.failing(now).iter().map(|kind| kind.plural).collect();
         (!failing.is_empty()).then(|| format!("watches fail: {}", failing.join(", ")))
@@ -105,7 +106,9 @@ impl Health {
             .min_by_key(|(_, since)| *since);
         let (key, since) = oldest.filter(|(_, since)| now - *since >= HANG_LIMIT)?;
         let (kind, seconds) = (key.kind.kind, (now - since).as_secs());
-        Some(format!("the reconcile of {kind} {key} hangs since {seconds} s"))
+        Some(format!(
+            "the reconcile of {kind} {key} has been running for {seconds} s"
+        ))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -121,7 +124,7 @@ mod tests {
     use tokio::time::advance;
 
     #[test]
-    fn a_watch_that_fails_for_a_while_is_not_ready_and_one_that_works_again_is() {
+    fn a_watch_that_keeps_failing_is_not_ready_and_one_that_recovers_is() {
         run(async {
             let (health, id) = (Health::default(), (LAMPS, None, 0));
             assert!(
@@ -143,7 +146,7 @@ mod tests {
                 Some("watches fail: lamps")
             );
             assert_eq!(health.failing(Instant::now()), [LAMPS]);
-            // Restarted watches report nothing until something happens.
+            // Restarted watches deliver nothing until an object changes.
             advance(ERROR_LIFETIME).await;
             assert_eq!(health.not_ready(Instant::now()), None);
             health.watch_failed(&id, Instant::now());
@@ -156,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reconcile_that_never_ends_is_not_alive() {
+    fn a_reconcile_that_never_returns_fails_the_liveness_probe() {
         run(async {
             let (health, queue) = (Health::default(), Queue::default());
             health.watch_workers(vec![queue.clone()]);
@@ -166,7 +169,7 @@ mod tests {
             assert_eq!(health.not_alive(Instant::now()), None);
             advance(Duration::from_secs(1)).await;
             let why = health.not_alive(Instant::now()).expect("it hangs");
-            assert_eq!(why, "the reconcile of Lamp a/one hangs since 300 s");
+            assert_eq!(why, "the reconcile of Lamp a/one has been running for 300 s");
             queue.done(&key, None);
             assert_eq!(health.not_alive(Instant::now()), None);
         });

@@ -20,21 +20,21 @@ use super::metrics::Metrics;
 const PROMETHEUS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// How long a client may take to send its request.
 const HEADER_LIMIT: Duration = Duration::from_secs(10);
-/// How long to wait when no connection can be taken.
+/// How long to wait after a connection can't be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What can be asked for.
+/// What this listener serves.
 #[derive(Clone)]
 pub(super) struct Pages {
     /// What `/healthz` and `/readyz` report.
     pub(super) state: Health,
-    /// Where this is served.
+    /// The source of `/metrics`, if it is served here.
     pub(super) metrics: Option<Metrics>,
-    /// Whether health is served here.
+    /// Whether `/healthz` and `/readyz` are served here.
     pub(super) health: bool,
 }
 
-/// Serves until it is dropped.
+/// Serves until the future is dropped.
 pub(super) async fn serve(listener: TcpListener, pages: Pages) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -56,7 +56,7 @@ pub(super) async fn serve(listener: TcpListener, pages: Pages) {
     }
 }
 
-/// The address as it is, with the port that was chosen.
+/// The address that was bound, with the port that the system chose.
 pub(super) fn address(listener: &TcpListener) -> Option<SocketAddr> {
     listener.local_addr().ok()
 }

@@ -1,4 +1,4 @@
-//! What a controller declares: the kinds it watches, the one it reconciles, and how.
+//! What a controller declares: the kinds it watches, the kind it reconciles, and how.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use super::watch::ObjectEvent;
 
 /// A kind whose objects are watched.
 pub trait Watched: Send + Sync + 'static {
-    /// Which kind.
+    /// The kind's group, version and names.
     const ID: KindId;
-    /// Whether labels are kept of its objects.
+    /// Whether the labels of its objects are kept.
     const LABELS: bool = false;
     /// The states that [`Watched::state`] names; metrics show each of them from the start.
     const STATES: &'static [&'static str] = &[];
@@ -36,12 +36,12 @@ pub trait Watched: Send + Sync + 'static {
 
 /// A kind that is reconciled: the primary of a controller.
 ///
-/// A reconcile is idempotent and may end anywhere: the next one goes on from what is there. Of one object no two run
-/// at a time. It is started when the object is new, has another spec, is being deleted, or asks for it by an
-/// annotation; by what its [`Kind::wakes`] covers; by dependents and other kinds as the list of controllers says; and
-/// after the time of its last [`Action`]. A change of its own status alone starts none.
+/// A reconcile is idempotent and may be interrupted anywhere: the next one continues from the state of the cluster. No
+/// two reconciles of one object run at a time. One is started when the object is created, its spec changes, it is being
+/// deleted, or an annotation requests it; when [`Kind::wakes`] changes; by dependents and other kinds as the list of
+/// controllers says; and after the delay of its last [`Action`]. A change of its own status alone starts none.
 pub trait Kind: Watched + Sized {
-    /// Whose workers reconcile it.
+    /// The pool of workers that reconcile it.
     const POOL: Pool = Pool::SHARED;
 
     /// How errors are requeued; the defaults are the operator's flags.
@@ -49,13 +49,13 @@ pub trait Kind: Watched + Sized {
         defaults
     }
 
-    /// A number that changes with whatever else of the object should start a reconcile.
+    /// A number (usually a hash) of the other fields whose change starts a reconcile.
     fn wakes(object: &Object<Self::View>) -> u64 {
         let _ = object;
         0
     }
 
-    /// Objects of a group wait for each other, and groups take turns: a tenant with many holds nobody up.
+    /// Groups of objects take turns in the queue, so that a tenant with many objects doesn't delay other tenants.
     fn group(object: &Object<Self::View>) -> String {
         object.namespace().to_owned()
     }
@@ -63,61 +63,61 @@ pub trait Kind: Watched + Sized {
     /// Reconciles one object, which may be gone.
     fn reconcile(&self, cx: &Cx, key: &Key) -> impl Future<Output = Result<Action, Error>> + Send;
 
-    /// Reports that reconciles have failed too often in a row; the next one that succeeds must report otherwise.
+    /// Reports too many consecutive errors in the object's status; the next successful reconcile must replace that.
     fn stalled(&self, cx: &Cx, key: &Key, error: &Error) -> impl Future<Output = Result<(), Error>> + Send {
         status::mark_stalled(cx, key, error)
     }
 
-    /// A reconcile has failed, and is requeued after this.
+    /// Called after a reconcile has failed, before it is requeued.
     fn failed(&self, key: &Key) {
         let _ = key;
     }
 
-    /// Only the status of an object has changed, which starts no work.
+    /// Called when only the status of an object has changed, which starts no reconcile.
     fn status_modified(&self, key: &Key) {
         let _ = key;
     }
 
-    /// This process became leader; nothing is watched yet.
+    /// Called when this process became leader, before watches are started.
     fn on_promotion(&self) {}
 
-    /// This process lost leadership, and its work has stopped.
+    /// Called when this process lost leadership and its work was stopped.
     fn on_demotion(&self) {}
 
-    /// Another process, or this one, became leader.
+    /// Called when another process, or this one, became leader.
     fn on_new_leader(&self, identity: &str) {
         let _ = identity;
     }
 }
 
-/// A kind that is watched because of others, and keeps a state of its own. (One that a [`super::Store`] is enough for
-/// needs no code: `Controllers::stored`.)
+/// A kind that is watched because other kinds depend on it, and keeps a state of its own. (Where a [`super::Store`] is
+/// enough, `Controllers::stored` needs no implementation.)
 pub trait Dependent: Watched {
-    /// Selects by labels. Selectors of the operator's settings never apply to dependents.
+    /// The label selector of its watches. Selectors of the operator's settings never apply to dependents.
     fn selector(&self) -> Option<String> {
         None
     }
 
-    /// Takes what the watch shows. Gives back what it wakes.
+    /// Handles an event of the watch. Returns the objects to wake.
     fn handle(&self, event: ObjectEvent<'_, Self::View>) -> Vec<Wake>;
 }
 
 /// An object to reconcile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wake {
-    /// Which one.
+    /// The object.
     pub key: Key,
-    /// Before those that only wait.
+    /// Ahead of objects that are not urgent.
     pub urgent: bool,
 }
 
-/// A set of workers. Kinds that wait for others (a workload cluster, a registry) get their own, so that they hold
-/// nobody up.
+/// A set of workers. Kinds that wait for other systems (a workload cluster, a registry) get their own, so that they
+/// don't delay other kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pool {
     /// Its name.
     pub name: &'static str,
-    /// How many workers it has; `None`: as the flag `--concurrency` says.
+    /// The number of workers; `None`: the value of `--concurrency`.
     pub workers: Option<usize>,
 }
 
@@ -129,39 +129,39 @@ impl Pool {
     };
 }
 
-/// How errors are requeued.
+/// The retry policy after errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// The times between.
+    /// The delays.
     pub backoff: Backoff,
-    /// After how many errors in a row an object is Stalled. It is requeued all the same.
+    /// After how many consecutive errors an object is Stalled. It is still requeued.
     pub max_retries: u32,
 }
 
 /// The result of a reconcile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Action {
-    /// When to reconcile again, if nothing happens.
+    /// When to reconcile again, unless a change does so earlier.
     pub requeue: Option<Duration>,
 }
 
 impl Action {
-    /// Nothing until something changes.
+    /// No requeue: the next change starts a reconcile.
     pub fn done() -> Self {
         Self::default()
     }
 
-    /// Again after a time.
+    /// Requeues after a delay.
     pub fn requeue(after: Duration) -> Self {
         Self { requeue: Some(after) }
     }
 }
 
-/// Where an object stands.
+/// The state of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObjectState<'a> {
     /// One of [`Watched::STATES`].
     pub name: &'a str,
-    /// It waits for something that may not come: the age of the oldest one is measured.
+    /// Whether it waits for something that may never come: metrics show the age of the oldest waiting object.
     pub waiting: bool,
 }

@@ -1,7 +1,7 @@
 //! Leader election on a Lease.
 //!
-//! [`Elector::campaign`] returns as the leader, [`Elector::keep`] when it is lost. What that
-//! means for the work is the caller's business: it drops it.
+//! [`Elector::campaign`] returns when this process is the leader, [`Elector::keep`] when it lost leadership. The caller
+//! then drops its work.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use super::lease::{Candidate, Step, holder, record, released, step};
 use crate::names::MANAGER;
 use crate::runtime::metrics::Metrics;
 
-/// How leader election is done.
+/// The settings of leader election.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaderSettings {
     /// The Lease's namespace.
     pub namespace: String,
     /// The Lease's name.
     pub name: String,
-    /// Who this one is.
+    /// The identity of this candidate.
     pub identity: String,
     /// Lease duration: other replicas take over after this long without a renewal.
     pub lease_duration: Duration,
@@ -37,10 +37,10 @@ pub(super) struct Elector {
     leases: Api<Lease>,
     settings: LeaderSettings,
     metrics: Metrics,
-    /// The record as last seen, since when, by this machine's clock.
+    /// The last seen version of the record, and since when by this machine's clock.
     seen: Option<(TaskVersion, Instant)>,
     leader: Option<String>,
-    /// When the try began that got or renewed the lease: the API server's time of it is later.
+    /// When the request began that acquired or renewed the lease: the API server's time of it is later.
     renewed: Instant,
     /// Called with each new leader's identity.
     on_new_leader: NewLeader,
@@ -63,12 +63,13 @@ impl Elector {
         }
     }
 
-    /// Calls this with each new leader's identity from now on, be it this process or another.
+    /// From now on, calls this with the identity of each new leader, this process included.
     pub(super) fn on_new_leader(&mut self, callback: impl Fn(&str) + Send + 'static) {
         self.on_new_leader = Box::new(callback);
     }
 
-    /// Until this one is the leader. `on_other_leader` is called whenever the API server has answered that another one is.
+    /// Returns when this process is the leader. `on_other_leader` is called whenever the API server reports another
+    /// leader.
     pub(super) async fn campaign(&mut self, on_other_leader: impl Fn()) {
         loop {
             let before = Instant::now();
@@ -87,7 +88,7 @@ impl Elector {
         }
     }
 
-    /// Until leadership is lost.
+    /// Renews the lease; returns when leadership is lost.
     pub(super) async fn keep(&mut self) {
         let deadline = self.settings.renew_deadline;
         loop {
@@ -108,7 +109,7 @@ impl Elector {
         self.demoted();
     }
 
-    /// Releases the lease, so that another one needn't wait for the lease to run out.
+    /// Releases the lease, so that another replica needn't wait until it expires.
     pub(super) async fn release(&mut self) {
         let given_up = timeout(self.settings.retry_period, async {
             let lease = self.leases.get(&self.settings.name).await?;
@@ -128,7 +129,7 @@ impl Elector {
         self.demoted();
     }
 
-    /// Whether this one is the leader after a try.
+    /// Tries to acquire or renew the lease once; returns whether this process is the leader.
     async fn try_once(&mut self) -> Result<bool, kube::Error> {
         let name = self.settings.name.clone();
         let (lease, exists) = match self.leases.get_opt(&name).await? {
@@ -158,13 +159,13 @@ impl Elector {
                 self.led_by(holder(&lease));
                 Ok(true)
             }
-            // Another process was faster; for a leader that means that leadership is lost.
+            // Another process wrote first; a leader has then lost leadership.
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// How long the record hasn't changed.
+    /// Records the lease's version; returns for how long it hasn't changed.
     fn note(&mut self, lease: &Lease) -> Duration {
         let (holder, renewed) = record(lease).unwrap_or_default();
         let now = (holder.map(str::to_owned), renewed);
@@ -188,10 +189,10 @@ impl Elector {
         }
     }
 
-    /// Called with each new leader, be it this one or another.
+    /// Reports a new leader, this process included.
     fn led_by(&mut self, leader: Option<&str>) {
         if self.leader.as_deref() != leader {
-            tracing::info!(leader = leader.unwrap_or("nobody"), "new leader");
+            tracing::info!(leader = leader.unwrap_or("none"), "new leader");
             self.leader = leader.map(str::to_owned);
             leader.into_iter().for_each(|leader| (self.on_new_leader)(leader));
         }
@@ -203,7 +204,7 @@ impl Elector {
         self.metrics.transitions.inc();
     }
 
-    /// Leadership may be lost while the lease is being released: it is reported once.
+    /// Reports lost leadership once, also when it is lost while the lease is being released.
     fn demoted(&mut self) {
         if self.metrics.leader.get() == 0 {
             return;
@@ -235,22 +236,22 @@ mod tests {
     const DEADLINE: Duration = Duration::from_secs(10);
     const PERIOD: Duration = Duration::from_secs(2);
 
-    /// How the API server is, once somebody leads.
+    /// How the API server behaves once there is a leader.
     #[derive(Debug, Clone, Copy)]
     enum ApiServer {
-        /// It answers each request with an error.
+        /// It answers every request with an error.
         Fails,
         /// It never answers.
         Silent,
-        /// Somebody else is in the record.
+        /// Another process holds the lease.
         Stolen,
-        /// Somebody else has written between the reading and the writing.
+        /// Another process writes between GET and PUT.
         Overtaken,
-        /// It fails two requests of five.
+        /// Two requests of five fail.
         Shaky,
     }
 
-    /// An elector that has just begun to lead, and its metrics.
+    /// An elector that has just become leader, and its metrics.
     async fn leading(server: ApiServer) -> (Elector, Metrics) {
         let (stored, leads) = (Mutex::new(Value::Null), Arc::new(AtomicBool::new(false)));
         let (turned, requests) = (Arc::clone(&leads), AtomicUsize::new(0));
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lead_is_lost_at_the_deadline_or_when_another_one_has_it() {
+    fn leadership_is_lost_at_the_renew_deadline_or_when_another_process_has_the_lease() {
         for (server, after) in [
             (ApiServer::Fails, DEADLINE),
             (ApiServer::Silent, DEADLINE),
@@ -309,7 +310,7 @@ mod tests {
                 let (mut elector, metrics) = leading(server).await;
                 let start = Instant::now();
                 elector.keep().await;
-                // A timer's resolution is a millisecond.
+                // Timers have a resolution of one millisecond.
                 let late = start.elapsed().saturating_sub(after);
                 assert!(
                     start.elapsed() >= after && late < Duration::from_millis(50),
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_between_renewals_lose_no_lead() {
+    fn errors_between_renewals_lose_no_leadership() {
         run(async {
             let (mut elector, metrics) = leading(ApiServer::Shaky).await;
             let minutes = timeout(DEADLINE * 30, elector.keep()).await;

@@ -1,7 +1,7 @@
-//! What is to be done about a Lease. Pure.
+//! Leader election as a pure step function: what to do with the Lease that was read.
 //!
-//! As in client-go, the clocks of two machines are never compared: a candidate takes over when it
-//! has seen no change of the record for the record's own duration, by its own clock.
+//! As in client-go, the clocks of two machines are never compared: a candidate takes over when the record hasn't
+//! changed for the record's own duration, by the candidate's clock.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 
-/// What is to be done.
+/// What a candidate does next.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
-    /// This process holds the lease, or it is free or has expired: write this.
+    /// This process holds the lease, or it is free or has expired: write this Lease.
     Write(Box<Lease>),
     /// Another process holds it.
     Wait,
 }
 
-/// Who asks.
+/// The candidate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate<'a> {
     pub(super) identity: &'a str,
     pub(super) duration: Duration,
 }
 
-/// The holder, when there is one.
+/// The holder's identity, if the lease has one.
 pub(super) fn holder(lease: &Lease) -> Option<&str> {
     let spec = lease.spec.as_ref()?;
     spec.holder_identity
@@ -39,7 +39,7 @@ pub(super) fn record(lease: &Lease) -> Option<(Option<&str>, Option<Timestamp>)>
     Some((holder(lease), spec.renew_time.as_ref().map(|time| time.0)))
 }
 
-/// Decides about a lease that hasn't changed for so long.
+/// Decides what to do with a lease that hasn't changed for `unchanged`.
 pub(super) fn step(lease: &Lease, asker: Candidate<'_>, unchanged: Duration, now: Timestamp) -> Step {
     let spec = lease.spec.as_ref();
     let mine = holder(lease) == Some(asker.identity);
@@ -66,7 +66,7 @@ pub(super) fn step(lease: &Lease, asker: Candidate<'_>, unchanged: Duration, now
     Step::Write(Box::new(next))
 }
 
-/// The lease without a holder, for whoever comes first; `None` when it isn't ours.
+/// The lease without a holder, so that any candidate can acquire it; `None` if `identity` doesn't hold it.
 pub(super) fn released(lease: &Lease, identity: &str, now: Timestamp) -> Option<Lease> {
     let spec = lease.spec.as_ref()?;
     if holder(lease) != Some(identity) {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_released_lease_is_free_at_once_and_a_strangers_is_not_touched() {
+    fn a_released_lease_is_free_at_once_and_another_holders_is_not_touched() {
         let lease = held_by("a");
         assert_eq!(released(&lease, "b", Timestamp::UNIX_EPOCH), None);
         let free = released(&lease, "a", Timestamp::UNIX_EPOCH).expect("a lease");

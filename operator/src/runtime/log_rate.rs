@@ -1,13 +1,13 @@
-//! One line of a log in a while, however often there is a reason for it.
+//! A rate limit for log lines.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long after a line the next one is written.
+/// The minimum time between two lines.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// When the last line was written, and how many were not since.
+/// When the last line was written, and how many were suppressed since.
 #[derive(Debug, Default)]
 pub(super) struct LogRate {
     last: Option<Instant>,
@@ -15,7 +15,7 @@ pub(super) struct LogRate {
 }
 
 impl LogRate {
-    /// Whether a line may be written now: then how many were left out since the last one.
+    /// Whether a line may be written now; if so, how many were suppressed since the last one.
     pub(super) fn admit(&mut self, now: Instant) -> Option<u64> {
         if self.last.is_some_and(|last| now.duration_since(last) < INTERVAL) {
             self.suppressed += 1;
@@ -30,9 +30,9 @@ impl LogRate {
 mod tests {
     use super::*;
 
-    /// An API server that was away once cost 120 lines a minute.
+    /// An unreachable API server once caused 120 lines a minute.
     #[test]
-    fn one_line_a_minute_counts_the_rest() {
+    fn one_line_a_minute_is_written_and_counts_the_suppressed_ones() {
         let (mut rate, start) = (LogRate::default(), Instant::now());
         let lines = (0..=120).map(|second| rate.admit(start + Duration::from_secs(second)));
         let lines: Vec<u64> = lines.flatten().collect();

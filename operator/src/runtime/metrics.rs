@@ -1,7 +1,7 @@
-//! Counts and durations, as Prometheus reads them.
+//! Metrics in the Prometheus text format.
 //!
-//! What belongs to a controller and not to the runtime, its own module registers ([`Metrics::extend`]). All series
-//! exist from the start: `increase()` misses the first count of one that was not there before.
+//! A controller's module registers its own metrics ([`Metrics::extend`]). All series exist from the start: `increase()`
+//! misses the first increment of a series that did not exist before.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,21 +22,21 @@ use super::controllers::Census;
 use super::key::KindId;
 use super::process;
 
-/// Before the name of each metric.
+/// The prefix of all metric names.
 const PREFIX: &str = "solar_operator";
-/// The codes of errors that the API server answers with; `none` is no answer.
+/// The HTTP codes of errors of the API server; `none` means that it did not answer.
 const ERROR_CODES: [&str; 14] = [
     "400", "401", "403", "404", "409", "410", "413", "422", "429", "500", "502", "503", "504", "none",
 ];
 
-/// A label, its value.
+/// A label and its value.
 pub type Labels = [(&'static str, String); 1];
-/// Two of them.
+/// Two labels.
 pub type TwoLabels = [(&'static str, String); 2];
 type Seconds = Gauge<f64, AtomicU64>;
 type Extension = Arc<dyn Fn(&mut Registry) + Send + Sync>;
 
-/// All of them; clones count into the same.
+/// All metrics of the runtime; clones share them.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     reconciles: Family<Labels, Counter>,
@@ -54,11 +54,11 @@ pub struct Metrics {
     pub(super) queued: Gauge,
     /// Keys being reconciled.
     pub(super) active: Gauge,
-    /// Keys that are due later.
+    /// Keys that are scheduled for later.
     pub(super) scheduled: Gauge,
     /// 1 on the leader.
     pub leader: Gauge,
-    /// How often leadership was gained, and lost.
+    /// How often this process became leader or lost leadership.
     pub transitions: Counter,
     start: Seconds,
     watched: Arc<Mutex<BTreeSet<KindId>>>,
@@ -105,7 +105,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// A kind is reconciled, and its objects are in these states.
+    /// Adds the series of a reconciled kind, whose objects have these states.
     pub(super) fn add_kind(&self, kind: KindId, states: &[&str]) {
         self.add_watched(kind);
         drop(self.reconciles.get_or_create(&label(kind)));
@@ -119,7 +119,7 @@ impl Metrics {
         }
     }
 
-    /// A kind is watched.
+    /// Adds the series of a watched kind.
     pub(super) fn add_watched(&self, kind: KindId) {
         drop(self.watch_errors.get_or_create(&label(kind)));
         drop(self.watch_synced.get_or_create(&label(kind)));
@@ -127,14 +127,15 @@ impl Metrics {
         self.watched().insert(kind);
     }
 
-    /// Adds metrics of a controller: `register` is called for each scrape. Of one name the last one counts.
+    /// Adds metrics of a controller: `register` is called for each scrape. A later one of the same name replaces the
+    /// earlier one.
     pub fn extend(&self, name: &'static str, register: impl Fn(&mut Registry) + Send + Sync + 'static) {
         let mut extensions = self.extensions();
         extensions.retain(|(old, _)| *old != name);
         extensions.push((name, Arc::new(register)));
     }
 
-    /// One reconcile has ended.
+    /// Counts a finished reconcile.
     pub fn reconciled(&self, kind: KindId, took: Duration, succeeded: bool) {
         self.reconciles.get_or_create(&label(kind)).inc();
         if !succeeded {
@@ -143,27 +144,27 @@ impl Metrics {
         self.durations.observe(took.as_secs_f64());
     }
 
-    /// Only an object's status has changed, which starts no work.
+    /// Counts a change of an object's status alone, which starts no reconcile.
     pub(super) fn status_modified(&self, _kind: KindId) {
         self.status_modified.inc();
     }
 
-    /// A status was written.
+    /// Counts a write of a status.
     pub(super) fn status_patched(&self, kind: KindId) {
         self.status_patches.get_or_create(&label(kind)).inc();
     }
 
-    /// A watch or a list has failed.
+    /// Counts a failed watch or list.
     pub(super) fn watch_failed(&self, kind: KindId) {
         self.watch_errors.get_or_create(&label(kind)).inc();
     }
 
-    /// A watch or a list has shown something.
+    /// Records when a watch or a list last delivered an event.
     pub(super) fn watch_synced(&self, kind: KindId, at: Timestamp) {
         self.watch_synced.get_or_create(&label(kind)).set(seconds(at));
     }
 
-    /// The kinds whose watches fail now.
+    /// Sets the kinds whose watches are failing.
     pub(super) fn set_failing(&self, failing: &[KindId]) {
         for kind in self.watched().iter() {
             let fails = i64::from(failing.contains(kind));
@@ -171,7 +172,7 @@ impl Metrics {
         }
     }
 
-    /// How many objects of a kind are in which state.
+    /// Sets how many objects of a kind are in each state.
     pub(super) fn set_census(&self, kind: KindId, census: &Census, now: Timestamp) {
         for (state, count) in &census.states {
             let gauge = self.objects.get_or_create(&state_label(kind, state));
@@ -184,31 +185,31 @@ impl Metrics {
         }
     }
 
-    /// The API server has answered a request with an error, or has not answered (`None`).
+    /// Counts a request that the API server answered with an error, or did not answer (`None`).
     pub fn api_error(&self, code: Option<u16>) {
         let code = code.map_or("none".to_owned(), |code| code.to_string());
         self.api_errors.get_or_create(&[("code", code)]).inc();
     }
 
-    /// How many reconciles there were, of all kinds given.
+    /// The number of reconciles of these kinds.
     pub fn reconcile_count(&self, kinds: &[KindId]) -> u64 {
         let count = |kind: &KindId| self.reconciles.get_or_create(&label(*kind)).get();
         kinds.iter().map(count).sum()
     }
 
-    /// Nothing is reconciled any more: another one is the leader.
+    /// Resets the gauges, when this process is not the leader any more.
     pub(super) fn reset_gauges(&self) {
         for gauge in [&self.queued, &self.active, &self.scheduled] {
             gauge.set(0);
         }
     }
 
-    /// When the process was started.
+    /// Sets when the process was started.
     pub(super) fn started(&self, at: Timestamp) {
         self.start.set(seconds(at));
     }
 
-    /// The text that a scrape gets.
+    /// The response to a scrape.
     pub fn text(&self) -> String {
         let mut registry = Registry::with_prefix(PREFIX);
         self.register(&mut registry);
@@ -275,7 +276,7 @@ impl Metrics {
         registry.register("start_time_seconds", "When the process was started", start);
     }
 
-    /// What of the cluster this process sees, and what it can't.
+    /// Registers the metrics of watches, objects and the API server.
     fn register_observed(&self, registry: &mut Registry) {
         registry.register("objects", "Objects by kind and state", self.objects.clone());
         registry.register(
@@ -314,7 +315,7 @@ impl Metrics {
     }
 }
 
-/// A count as a gauge holds it.
+/// A count as the value of a gauge.
 pub fn number(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn every_series_is_there_from_the_start() {
+    fn every_series_exists_from_the_start() {
         let metrics = Metrics::default();
         metrics.add_kind(LAMPS, &["On", "Off"]);
         shows(

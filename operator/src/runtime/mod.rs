@@ -1,7 +1,7 @@
 //! One runtime for all controllers: watches, stores, work queues, workers, leader election, health and metrics.
 //!
-//! Only the leader watches and reconciles. Losing leadership drops all work where it stands, which is
-//! safe: a reconcile may end anywhere.
+//! Only the leader watches and reconciles. When leadership is lost, all work is dropped at its next await, which is
+//! safe: a reconcile may be interrupted anywhere.
 //!
 //! # How a kind is added
 //!
@@ -11,20 +11,21 @@
 //!    stores ([`Cx::store`]) what it and others watch, and writes through [`owned`], [`status`] and [`events`].
 //!    The defaults of its other functions are right for most kinds.
 //! 3. One line in the list, `controllers/mod.rs`: [`Controllers::kind`]; [`Controllers::stored`] for what is only read;
-//!    [`Controllers::index`] for a reverse index of a store; [`Controllers::wake`] for what another kind's change
-//!    starts. Kinds that need a state of their own while they are watched implement [`Dependent`].
+//!    [`Controllers::index`] for a reverse index of a store; [`Controllers::wake`] for the objects that a change of
+//!    another kind wakes. Kinds that need a state of their own while they are watched implement [`Dependent`].
 //! 4. Its permissions in the chart, its CRD in `api`.
 //!
-//! `docs/controllers.md` has the smallest controller, whole.
+//! `docs/controllers.md` has a complete minimal controller.
 //!
-//! # What holds
+//! # Guarantees
 //!
-//! - Of one object no two reconciles run at a time, and a wake-up that comes during one starts another afterwards.
-//! - When a reconcile is started by a change, the store shows that change or a later one.
-//! - A reconcile that fails is requeued with backoff; after too many in a row [`Kind::stalled`] reports it.
-//! - A change of an object's own status starts nothing, and [`Kind::status_modified`] is called.
-//! - Selectors of the settings choose primaries, never what is read because of others.
-//! - No object, however it looks, stops a watch; one of another form than its view has its metadata alone.
+//! - No two reconciles of one object run at a time, and a wake-up during one starts another afterwards.
+//! - When a reconcile is started by a change, the store holds that change or a later one.
+//! - A reconcile that fails is requeued with backoff; after too many consecutive errors [`Kind::stalled`] reports it.
+//! - A change of an object's own status starts no reconcile; [`Kind::status_modified`] is called.
+//! - Selectors of the settings apply to primaries only, never to objects that other kinds read.
+//! - No object stops a watch, whatever its content; one that doesn't match its view is delivered with its metadata
+//!   alone.
 
 pub mod conditions;
 mod controllers;

@@ -1,5 +1,5 @@
-//! Objects that an object owns: whose they are, and requests whose answers are decoded no further than they are
-//! read (the API server answers a write with the whole object).
+//! Owned objects: owner references, and requests that decode only what is read of the response (the API server answers
+//! a write with the whole object).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
@@ -14,7 +14,7 @@ use super::views::PartialMetadata;
 use crate::api::GROUP;
 use crate::names::MANAGER;
 
-/// The reference of an object to its controller.
+/// The owner reference of an object to its controller.
 pub fn owner_reference(owner: &Key, uid: &str) -> OwnerReference {
     OwnerReference {
         api_version: owner.kind.api_version(),
@@ -26,7 +26,7 @@ pub fn owner_reference(owner: &Key, uid: &str) -> OwnerReference {
     }
 }
 
-/// The controller among owners, when it is of our group.
+/// The controller among the owner references, if it is of our API group.
 pub fn controller(owners: &[OwnerReference]) -> Option<&OwnerReference> {
     let ours = |owner: &&OwnerReference| {
         let group = owner.api_version.split('/').next().unwrap_or("");
@@ -35,13 +35,13 @@ pub fn controller(owners: &[OwnerReference]) -> Option<&OwnerReference> {
     owners.iter().find(ours)
 }
 
-/// Whether an object belongs to the object of this UID: by UID, however it is named or labelled.
+/// Whether an object is owned by the object with this UID; names and labels don't matter.
 pub fn is_owned_by(metadata: &ObjectMeta, uid: &str) -> bool {
     let owners: &[OwnerReference] = metadata.owner_references.as_deref().unwrap_or_default();
     controller(owners).is_some_and(|owner| owner.uid == uid)
 }
 
-/// How objects are made.
+/// The parameters of creations.
 pub fn post() -> PostParams {
     PostParams {
         field_manager: Some(MANAGER.to_owned()),
@@ -49,7 +49,7 @@ pub fn post() -> PostParams {
     }
 }
 
-/// An object's metadata, which is all that the API server sends; `None`: there is no such object.
+/// Reads an object's metadata, which is all that the API server sends; `None`: there is no such object.
 pub async fn metadata<K>(cx: &Cx, namespace: &str, name: &str) -> Result<Option<ObjectMeta>, kube::Error>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -64,7 +64,7 @@ where
     }
 }
 
-/// Makes an object, and gives back its metadata.
+/// Creates an object and returns its metadata.
 pub async fn create<K>(cx: &Cx, namespace: &str, object: &K) -> Result<ObjectMeta, kube::Error>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Serialize,
@@ -73,7 +73,7 @@ where
     Ok(made.metadata)
 }
 
-/// Makes an object of a kind that the runtime knows, and gives back its metadata.
+/// Creates an object of a kind that has a [`KindId`], and returns its metadata.
 pub async fn create_object(
     cx: &Cx,
     kind: KindId,
@@ -91,7 +91,7 @@ pub async fn create_object(
     Ok(metadata)
 }
 
-/// Makes an object, and gives back a view of it.
+/// Creates an object and returns a view of it.
 pub async fn create_as<K, V>(
     cx: &Cx,
     namespace: &str,
@@ -118,7 +118,8 @@ async fn create_at<V: DeserializeOwned>(
         .await
 }
 
-/// Deletes the object of this UID and no namesake; what it owns goes after it. Gives back whether it was there.
+/// Deletes the object with this UID and no other of the same name; what it owns is deleted in the background. Returns
+/// whether it existed.
 pub async fn delete<K>(cx: &Cx, namespace: &str, name: &str, uid: &str) -> Result<bool, kube::Error>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -126,7 +127,7 @@ where
     delete_at(cx, K::url_path(&(), Some(namespace)), name, uid).await
 }
 
-/// Deletes the object of a key and a UID, as [`delete`] does.
+/// Deletes the object with a key and a UID, as [`delete`] does.
 pub async fn delete_object(cx: &Cx, key: &Key, uid: &str) -> Result<bool, kube::Error> {
     let path = PartialMetadata::url_path(&key.kind, Some(&key.namespace));
     delete_at(cx, path, &key.name, uid).await
@@ -145,7 +146,7 @@ async fn delete_at(cx: &Cx, path: String, name: &str, uid: &str) -> Result<bool,
     let request = request.map_err(kube::Error::BuildRequest)?;
     match cx.client().request::<IgnoredAny>(request).await {
         Ok(_) => Ok(true),
-        // No object has the name, or the one that has it has another UID.
+        // No object has the name, or it has another UID.
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(false),
         Err(error) => Err(error),
     }

@@ -1,7 +1,7 @@
-//! The objects that this operator reconciles: those that the selected watches of their kinds have shown.
+//! The objects that this operator reconciles: those that the watches with selectors have delivered.
 //!
-//! Another operator may have dependents in the same cluster, of objects that a selector leaves out here: what
-//! wakes an object by another one must ask whether it is among these.
+//! Another operator in the cluster may own dependents of objects that the selectors exclude here, so an owner is only
+//! woken if it is among these.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,29 +9,29 @@ use super::key::{Key, KindId};
 use super::views::Object;
 use crate::api::{REQUESTED_AT_ANNOTATION, RETRY_ANNOTATION};
 
-/// The objects, and what counts of them.
+/// The objects, and their triggers.
 #[derive(Debug, Default)]
 pub(super) struct Primaries {
     triggers: BTreeMap<Key, Trigger>,
 }
 
-/// What of an object starts a reconcile when it changes. A change of its own status changes none of this.
+/// The fields of an object whose change starts a reconcile. A change of its own status changes none of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Trigger {
-    /// Another object of the name has another one.
+    /// Another object of the same name has another UID.
     pub(super) uid: String,
-    /// Changes with the spec.
+    /// It changes with the spec.
     pub(super) generation: Option<i64>,
-    /// It is being deleted.
+    /// Whether it is being deleted.
     pub(super) deleting: bool,
-    /// The annotations that ask for a reconcile.
+    /// The annotations that request a reconcile.
     pub(super) requests: [Option<String>; 2],
-    /// What else its kind wants to be woken by ([`super::Kind::wakes`]).
+    /// The other fields that its kind is woken by ([`super::Kind::wakes`]).
     pub(super) other: u64,
 }
 
 impl Trigger {
-    /// Of an object, with its kind's own part.
+    /// The trigger of an object; `other` is [`super::Kind::wakes`].
     pub(super) fn new<V>(object: &Object<V>, other: u64) -> Self {
         let request = |key| object.annotation(key).map(str::to_owned);
         Self {
@@ -45,17 +45,17 @@ impl Trigger {
 }
 
 impl Primaries {
-    /// Whether an object is one of them.
+    /// Whether an object is reconciled here.
     pub(super) fn has(&self, key: &Key) -> bool {
         self.triggers.contains_key(key)
     }
 
-    /// Whether an object is one of them, and this its UID.
+    /// Whether an object is reconciled here and has this UID.
     pub(super) fn is(&self, key: &Key, uid: &str) -> bool {
         self.triggers.get(key).is_some_and(|trigger| trigger.uid == uid)
     }
 
-    /// One was made or has changed. False: nothing that counts.
+    /// An object was created or changed. Returns whether its trigger changed.
     pub(super) fn put(&mut self, key: &Key, trigger: Trigger) -> bool {
         if self.triggers.get(key) == Some(&trigger) {
             return false;
@@ -64,12 +64,12 @@ impl Primaries {
         true
     }
 
-    /// One was deleted, or a selector leaves it out now.
+    /// An object was deleted, or the selectors no longer match it.
     pub(super) fn remove(&mut self, key: &Key) -> bool {
         self.triggers.remove(key).is_some()
     }
 
-    /// After a new list of one kind, in one namespace or in all: what was not in it is gone.
+    /// After a new list of one kind, in one namespace or in all: removes the objects that were not in it.
     pub(super) fn retain(
         &mut self,
         kind: KindId,
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_counts_is_a_change() {
+    fn only_a_changed_trigger_is_a_change() {
         let mut primaries = Primaries::default();
         let one = trigger("a", "1", 1);
         assert!(primaries.put(&key("a", "1"), one.clone()));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_list_of_a_namespace_removes_what_is_gone_from_it() {
+    fn a_new_list_of_a_namespace_removes_the_deleted_objects() {
         let mut primaries = Primaries::default();
         for (namespace, text) in [("a", "same"), ("a", "gone"), ("b", "elsewhere")] {
             primaries.put(&key(namespace, text), trigger(namespace, text, 1));

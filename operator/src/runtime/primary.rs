@@ -1,4 +1,4 @@
-//! What the watch of a primary kind does: it fills the kind's store, and wakes the object and those of other kinds.
+//! Handles the watch events of a primary kind: fills its store, and wakes the object and objects of other kinds.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use super::store::{Replaced, Store};
 use super::views::Object;
 use super::watch::ObjectEvent;
 
-/// What a watch of a kind is for. One does both; two are needed where a selector leaves objects out that other kinds
-/// read all the same.
+/// The purpose of a watch. One watch has both; two are needed where a selector excludes objects that other kinds still
+/// read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// Both.
     All,
-    /// Which objects are reconciled.
+    /// It selects the objects that are reconciled.
     Select,
-    /// The store.
+    /// It fills the store.
     Fill,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Primary<K: Kind> {
     kind: Arc<K>,
     role: Role,
     filler: Filler<K>,
-    /// What a list that is not complete wakes.
+    /// The objects of a list that is not complete yet, which wakes them.
     listed: Vec<(Timestamp, Key)>,
 }
 
@@ -71,7 +71,7 @@ impl<W: Watched> Filler<W> {
         change.iter().for_each(|change| self.wake(change));
     }
 
-    /// By the object before and after: what it no longer refers to is woken, too.
+    /// Rules see the object before and after, so that objects it no longer refers to are woken too.
     fn wake(&self, change: &Replaced<W::View>) {
         if let (Some(old), Some(new)) = (&change.old, &change.new)
             && !W::concerns_others(old, new)
@@ -122,7 +122,7 @@ impl<K: Kind> Primary<K> {
                 if self.role != Role::Fill {
                     gone = self.cx.primaries().retain(K::ID, uids, namespace);
                 }
-                // The oldest first, so that lines are in order after a restart.
+                // The oldest first, so that queues are in order after a restart.
                 self.listed.sort();
                 let listed = self.listed.drain(..).map(|(_, key)| key);
                 listed.chain(gone).for_each(|key| self.cx.wake(key));
@@ -137,7 +137,7 @@ impl<K: Kind> Primary<K> {
         let created = created.map_or(Timestamp::MIN, |time| time.0);
         let group = K::group(&object);
         let wakes = match self.role {
-            // Its selected watch may have shown it before: then there was nothing to read yet.
+            // The watch with the selector may have delivered it first, when the store had nothing to read yet.
             Role::Fill => {
                 let known = self.filler.store.get(&object.name());
                 let old = known.map(|old| Trigger::new(&old, K::wakes(&old)));

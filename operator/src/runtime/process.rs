@@ -1,5 +1,5 @@
-//! What Prometheus' clients report of a process, by the names that its dashboards know. It is read from Linux' `/proc`
-//! for each scrape; on other systems nothing is reported.
+//! The standard process metrics of Prometheus clients, read from Linux' `/proc` for each scrape; other systems report
+//! none.
 
 use std::fs;
 
@@ -40,7 +40,7 @@ pub(super) fn register(registry: &mut Registry) {
     }
 }
 
-/// The name may hold blanks and brackets: what counts comes behind the last one.
+/// The process name may contain spaces and parentheses: the fields follow the last parenthesis.
 fn cpu_seconds(stat: &str) -> Option<f64> {
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = fields.get(TIMES)?.iter().map(|field| field.parse::<u32>().ok());

@@ -1,4 +1,4 @@
-//! From settings to a running operator, and to its end.
+//! Runs the operator: from settings to shutdown.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -25,60 +25,60 @@ use super::metrics::{Metrics, number};
 use super::watch::Selection;
 use super::work::Work;
 
-/// How long reconciles that have begun may take to end after SIGTERM.
+/// How long running reconciles may take to finish after SIGTERM.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
-/// How often gauges are set.
+/// How often gauges are updated.
 const GAUGE_INTERVAL: Duration = Duration::from_secs(1);
-/// How long the API server may take to say whether it takes the selectors.
+/// How long the API server may take to validate the selectors.
 const SELECTION_LIMIT: Duration = Duration::from_secs(30);
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The settings of the process.
 #[derive(Debug, Clone)]
 pub struct RunSettings {
-    /// Which objects.
+    /// Which objects are reconciled.
     pub selection: Selection,
-    /// Leader election; without it, this process is the leader.
+    /// Leader election; without it, this process is always the leader.
     pub leader: Option<LeaderSettings>,
-    /// How errors are requeued.
+    /// The retry policy after errors.
     pub policy: Policy,
-    /// How many workers a pool has that does not say so itself.
+    /// The number of workers of a pool that doesn't set its own.
     pub concurrency: usize,
     /// Where `/metrics` is served.
     pub metrics_address: Option<SocketAddr>,
     /// Where `/healthz` and `/readyz` are served.
     pub health_address: Option<SocketAddr>,
-    /// Who this is.
+    /// The identity of this process.
     pub identity: Identity,
 }
 
-/// Why the process can't run.
+/// Errors that end the process.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// A port.
+    /// A port can't be bound.
     #[error("can't listen on {address}: {source}")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// Signals.
+    /// Signal handlers can't be installed.
     #[error("can't wait for signals: {0}")]
     Signals(#[source] std::io::Error),
-    /// A selector that no watch will ever take.
+    /// A selector that the API server refuses.
     #[error("the tasks can't be selected: {0}")]
     Selection(String),
-    /// The list of controllers contradicts itself.
+    /// The list of controllers is inconsistent.
     #[error("internal error: the list of controllers: {0}")]
     Controllers(String),
-    /// A task that must never end has ended.
+    /// A background task that must not return has returned.
     #[error("a watch has ended: {0}")]
     Ended(String),
 }
 
-/// Runs until SIGTERM or SIGINT. `list` makes the controllers, anew for each time as leader.
+/// Runs until SIGTERM or SIGINT. `list` creates the controllers anew for each term as leader.
 pub async fn run(
     client: Client,
     metrics: Metrics,
@@ -121,7 +121,7 @@ pub async fn run(
         } else {
             metrics.leader.set(1);
         }
-        // A leader is ready when it has seen what there is.
+        // A leader is ready once its first lists are complete.
         health.stopped();
         let term = lead(&controllers, &settings, &mut signals, elector.as_mut()).await;
         health.stopped();
@@ -140,8 +140,8 @@ pub async fn run(
     ended.map(|()| tracing::info!("shut down"))
 }
 
-/// The API server checks the selectors: what it refuses now it would refuse for ever. Without an answer the watches
-/// will try.
+/// Lets the API server validate the selectors: one that it refuses now it would always refuse. If it doesn't answer,
+/// the watches retry.
 async fn check_selection(controllers: &Controllers, selection: &Selection) -> Result<(), RunError> {
     let kinds = controllers.kinds();
     let answers = kinds.map(|kind| selection.check(controllers.cx(), kind));
@@ -153,7 +153,7 @@ async fn check_selection(controllers: &Controllers, selection: &Selection) -> Re
     refused.map_or(Ok(()), |message| Err(RunError::Selection(message)))
 }
 
-/// How the work ended.
+/// Why the work stopped.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// SIGTERM.
@@ -176,7 +176,7 @@ pub(super) async fn lead(
     end
 }
 
-/// When this returns, all work has stopped where it was.
+/// When this returns, all work has been dropped.
 async fn work(
     controllers: &Controllers,
     settings: &RunSettings,
@@ -215,7 +215,7 @@ async fn work(
     }
 }
 
-/// Starts the watches, and the workers once all that exists is known.
+/// Starts the watches, and the workers once the first lists are complete.
 async fn begin(
     controllers: &Controllers,
     settings: &RunSettings,
@@ -223,7 +223,7 @@ async fn begin(
     stops: &channel::Receiver<bool>,
 ) {
     let (cx, (synced, mut synced_watches)) = (controllers.cx(), mpsc::unbounded_channel());
-    // The owner of a dependent is only known once the primaries are listed.
+    // A dependent's owner is only found once the primaries are listed.
     for watches in controllers.watching(&settings.selection, &synced) {
         let expected = watches.len();
         watches.into_iter().for_each(|watch| drop(work.spawn(watch)));
@@ -248,7 +248,7 @@ async fn begin(
     tracing::info!(concurrency = settings.concurrency, "controllers started");
 }
 
-/// Lets reconciles that have begun come to an end.
+/// Waits for running reconciles to finish.
 async fn drain(cx: &Cx, stop: &channel::Sender<bool>) {
     tracing::info!("received SIGTERM, draining");
     let _ = stop.send(true);
@@ -259,7 +259,7 @@ async fn drain(cx: &Cx, stop: &channel::Sender<bool>) {
         }
     };
     if timeout(DRAIN_LIMIT, idle).await.is_err() {
-        tracing::warn!("some reconciles did not end in time");
+        tracing::warn!("some reconciles did not finish in time");
     }
 }
 
@@ -301,19 +301,19 @@ async fn servers(
         metrics,
         health: serves_health,
     };
-    let mut wanted = Vec::new();
+    let mut listeners = Vec::new();
     match (settings.metrics_address, settings.health_address) {
         (Some(one), Some(other)) if one == other && one.port() != 0 => {
-            wanted.push((one, "health and metrics", pages(Some(metrics.clone()), true)));
+            listeners.push((one, "health and metrics", pages(Some(metrics.clone()), true)));
         }
         (one, other) => {
-            wanted.extend(one.map(|address| (address, "metrics", pages(Some(metrics.clone()), false))));
-            wanted.extend(other.map(|address| (address, "health", pages(None, true))));
+            listeners.extend(one.map(|address| (address, "metrics", pages(Some(metrics.clone()), false))));
+            listeners.extend(other.map(|address| (address, "health", pages(None, true))));
         }
     }
-    for (address, what, pages) in wanted {
+    for (address, what, pages) in listeners {
         let listener = match TcpListener::bind(address).await {
-            // A machine without IPv6.
+            // The machine has no IPv6.
             Err(_) if address.ip() == Ipv6Addr::UNSPECIFIED => {
                 TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port())).await
             }

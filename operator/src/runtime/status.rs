@@ -1,4 +1,4 @@
-//! The status of any kind: one patch of what has changed, and the condition Stalled.
+//! Writing the status of any kind: one patch with the changes, and the condition Stalled.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Patch, PatchParams};
@@ -12,9 +12,9 @@ use super::key::Key;
 use super::views::MetadataOnly;
 use crate::names::MANAGER;
 
-/// Writes the status, when it differs from what is known to be there. Nothing is written over what somebody else, a
-/// younger leader, has written since `version`, the object's resourceVersion: that is [`Error::Changed`].
-/// Gives back whether something was written.
+/// Writes the status if it differs from the known one. `version` is the object's resourceVersion: a write of another
+/// client since then, such as a newer leader, is never overwritten but reported as [`Error::Changed`]. Returns whether
+/// something was written.
 pub async fn patch(
     cx: &Cx,
     key: &Key,
@@ -52,7 +52,7 @@ pub async fn write(cx: &Cx, key: &Key, version: Option<&str>, changes: &Value) -
     }
 }
 
-/// What of a status counts here.
+/// The conditions of a status.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 struct WithConditions {
@@ -65,7 +65,7 @@ struct Conditions {
     conditions: Vec<Condition>,
 }
 
-/// Sets Ready=False and Stalled=True with the error; the other conditions stay.
+/// Sets Ready=False and Stalled=True with the error; other conditions are kept.
 pub(super) async fn mark_stalled(cx: &Cx, key: &Key, error: &Error) -> Result<(), Error> {
     let object = cx.api::<WithConditions>(key).get_opt(&key.name).await;
     let Some(object) = object.map_err(Error::api("reading the object"))? else {
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_holds_what_changed_and_nulls_for_what_went() {
+    fn a_patch_holds_the_changes_and_null_for_removed_fields() {
         let from = json!({"a": 1, "b": {"c": 1, "d": 2}, "e": [1]});
         let to = json!({"b": {"c": 1, "d": 3}, "e": [1, 2], "f": "x"});
         assert_eq!(

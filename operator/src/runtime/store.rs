@@ -1,7 +1,8 @@
-//! Stores: the objects that the watches have shown, by name and by reverse indexes, so that no reconcile lists.
+//! Stores: the objects that the watches have delivered, by name and by reverse indexes, so that no reconcile has to
+//! list.
 //!
-//! A store holds [`Object`]s with a view of what is read of them. It is filled by the kind's watch, before any
-//! reconcile that the change starts; readers get shared objects and never wait.
+//! A store holds [`Object`]s with a view of the fields that are read. The kind's watch fills it before any reconcile
+//! that the change starts; readers get shared objects and never block.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +15,7 @@ use super::key::{Key, KindId, ObjectName};
 use super::kind::Watched;
 use super::views::{Object, View};
 
-/// The objects of one kind; clones are the same store.
+/// The objects of one kind; clones share the store.
 #[derive(Clone)]
 pub struct Store<V> {
     inner: Arc<Mutex<Inner<V>>>,
@@ -36,12 +37,12 @@ struct Index<V> {
     names: BTreeMap<ObjectName, BTreeSet<ObjectName>>,
 }
 
-/// The keys that an object is found under.
+/// Returns the keys that an object is indexed by.
 type IndexKeys<V> = Box<dyn Fn(&Object<V>) -> Vec<ObjectName> + Send + Sync>;
-/// Which objects of other kinds are reconciled when one of this kind has changed.
+/// Returns the objects of other kinds that are reconciled when one of this kind has changed.
 type Wakes<V> = Arc<dyn Fn(&Object<V>, &Stores) -> Vec<Key> + Send + Sync>;
 
-/// What a change replaced, and what it put there.
+/// An object before and after a change.
 pub(super) struct Replaced<V> {
     pub(super) old: Option<Arc<Object<V>>>,
     pub(super) new: Option<Arc<Object<V>>>,
@@ -96,7 +97,7 @@ impl<V: View> Store<V> {
         all
     }
 
-    /// The objects that an index has under a key, by namespace and name. Without such an index: none.
+    /// The objects that an index has for a key, by namespace and name. Empty if there is no such index.
     pub fn by(&self, index: &str, key: &ObjectName) -> Vec<Arc<Object<V>>> {
         let inner = self.inner();
         let names = inner.indexes.get(index).and_then(|index| index.names.get(key));
@@ -150,7 +151,7 @@ impl<V: View> Store<V> {
         self.inner().version
     }
 
-    /// Adds an index: `keys` are those that an object is found under.
+    /// Adds an index: `keys` returns the keys of an object.
     pub(super) fn add_index(
         &self,
         name: &'static str,
@@ -169,22 +170,22 @@ impl<V: View> Store<V> {
         self.inner().wakes.push(Arc::new(wakes));
     }
 
-    /// Whether other kinds read it: then it must hold all objects, whatever selectors say.
+    /// Whether other kinds read it: then it must hold all objects, also those that selectors exclude.
     pub(super) fn is_read_by_others(&self) -> bool {
         let inner = self.inner();
         !inner.wakes.is_empty() || !inner.indexes.is_empty()
     }
 
-    /// The keys that a change wakes, by the object before and after it.
+    /// The keys that a change wakes, by the rules for the object before and after it.
     pub(super) fn woken(&self, change: &Replaced<V>, stores: &Stores) -> BTreeSet<Key> {
-        // Not under the lock: they read stores.
+        // The rules read stores, so the lock must not be held.
         let wakes = self.inner().wakes.clone();
         let objects = [&change.old, &change.new].into_iter().flatten();
         let keys = objects.flat_map(|object| wakes.iter().flat_map(|wakes| wakes(object, stores)));
         keys.collect()
     }
 
-    /// An object was made or has changed. `None`: nothing of what is kept has.
+    /// An object was created or changed. `None`: none of its kept fields changed.
     pub(super) fn apply(&self, mut object: Object<V>) -> Option<Replaced<V>> {
         let mut inner = self.inner();
         let name = object.name();
@@ -197,7 +198,7 @@ impl<V: View> Store<V> {
             let same = **old == object;
             object.metadata.resource_version = version;
             if same {
-                // A later patch must name the version that is there now.
+                // A later patch must have the current resourceVersion.
                 inner.objects.insert(name, Arc::new(object));
                 return None;
             }
@@ -219,7 +220,7 @@ impl<V: View> Store<V> {
         })
     }
 
-    /// After a new list of a namespace, or of all: what was not in it is gone.
+    /// After a new list of one namespace, or of all: removes the objects that were not in it.
     pub(super) fn retain(&self, uids: &BTreeSet<String>, namespace: Option<&str>) -> Vec<Replaced<V>> {
         let gone: Vec<ObjectName> = {
             let inner = self.inner();
@@ -269,7 +270,7 @@ impl<V> Index<V> {
     }
 }
 
-/// The stores of all kinds; clones are the same stores.
+/// The stores of all kinds; clones share them.
 #[derive(Clone, Default)]
 pub struct Stores {
     stores: Arc<Mutex<BTreeMap<KindId, Box<dyn Any + Send>>>>,
@@ -297,7 +298,7 @@ impl Stores {
             .or_insert_with(|| Box::new(Store::<W::View>::default()));
         match store.downcast_ref::<Store<W::View>>() {
             Some(store) => store.clone(),
-            // Two types claim one kind with different views: each but the first sees nothing, which
+            // Two types watch one kind with different views: all but the first get an empty store, which
             // `Controllers::mistakes` reports before anything starts.
             None => Store::default(),
         }
@@ -356,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_kept_is_no_change_and_leaves_the_newest_version() {
+    fn a_change_of_other_fields_is_none_and_updates_the_resource_version() {
         let store = rooms();
         let mut object = lamp("a", "one", "hall", 1);
         store.apply(object.clone());

@@ -25,7 +25,7 @@ use super::watch::{ObjectEvent, Selection};
 use super::work::Work;
 use crate::tests::{api, refusal};
 
-/// Lamps, of which a room has many.
+/// Lamps; a room has many of them.
 pub(crate) const LAMPS: KindId = kind("Lamp", "lamps");
 /// Rooms.
 pub(crate) const ROOMS: KindId = kind("Room", "rooms");
@@ -88,11 +88,11 @@ pub(crate) fn name(namespace: &str, name: &str) -> ObjectName {
 
 type Outcome = Arc<dyn Fn(&Key) -> Result<Action, Error> + Send + Sync>;
 
-/// What a test sees and decides of reconciles.
+/// Records reconciles for a test, and controls them.
 #[derive(Clone)]
 pub(super) struct Script {
     log: Arc<Mutex<Vec<String>>>,
-    /// A reconcile takes one of these and ends when there is one.
+    /// A reconcile waits for a permit of this and consumes it.
     pub(super) gate: Arc<Semaphore>,
     outcome: Outcome,
 }
@@ -132,9 +132,9 @@ impl Script {
 
 /// Reconciled in the shared pool.
 pub(super) struct Lamps(pub(super) Script);
-/// Rooms wait for others: they have a worker of their own.
+/// Rooms have a pool of their own, with one worker.
 pub(super) struct Rooms(pub(super) Script);
-/// Read by others alone.
+/// Only read by other kinds.
 pub(super) struct Switches;
 
 impl Watched for Lamps {
@@ -226,7 +226,7 @@ pub(super) fn applied<V>(object: Object<V>) -> ObjectEvent<'static, V> {
     }
 }
 
-/// Controllers with their workers, two for each pool that doesn't say; watches are played by the test.
+/// Controllers with their workers, two for each pool by default; the test plays the watches.
 pub(super) struct Bench {
     pub(super) cx: Cx,
     pub(super) lamps: Primary<Lamps>,
@@ -269,9 +269,9 @@ impl Bench {
         }
     }
 
-    /// Until nothing is left to do now.
+    /// Waits until no reconcile is left to do now.
     pub(super) async fn settle(&self) {
-        // The clock is paused: it advances only when all tasks wait.
+        // The clock is paused: it advances only when all tasks are idle.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The runtime's promises, shown with artificial kinds: wake-ups, backoff, pools, callbacks.
+//! The runtime's guarantees, tested with artificial kinds: wake-ups, backoff, pools, callbacks.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -62,7 +62,7 @@ fn a_change_wakes_its_object_and_those_that_it_refers_to_before_and_after() {
     });
 }
 
-/// What was reconciled, by name.
+/// The reconciled objects, by name.
 fn woken(script: &Script) -> Vec<String> {
     let mut log = script.taken();
     log.retain(|line| !line.ends_with("done"));
@@ -71,7 +71,7 @@ fn woken(script: &Script) -> Vec<String> {
 }
 
 #[test]
-fn a_change_of_its_own_status_starts_nothing_but_wakes_others() {
+fn a_change_of_its_own_status_starts_no_reconcile_but_wakes_others() {
     run(async {
         let (lamps, rooms) = (Script::new(done), Script::new(done));
         let mut bench = Bench::start(no_api(), &lamps, &rooms);
@@ -87,7 +87,7 @@ fn a_change_of_its_own_status_starts_nothing_but_wakes_others() {
         bench.settle().await;
         assert_eq!(lamps.taken(), ["status of a/one"]);
         assert_eq!(woken(&rooms), ["Room a/hall"]);
-        // A change of what is not kept wakes nothing.
+        // A change of a field that is not kept wakes nothing.
         bench.lamps.handle(applied(on));
         bench.settle().await;
         assert_eq!((lamps.taken().len(), rooms.taken().len()), (1, 0));
@@ -95,7 +95,7 @@ fn a_change_of_its_own_status_starts_nothing_but_wakes_others() {
 }
 
 #[test]
-fn a_new_list_wakes_the_oldest_first_and_what_is_gone() {
+fn a_new_list_wakes_the_oldest_first_and_deleted_objects() {
     run(async {
         let script = Script::new(done);
         let mut bench = Bench::start(no_api(), &script, &script);
@@ -150,7 +150,7 @@ fn a_wake_up_during_a_reconcile_starts_another_one_afterwards() {
 }
 
 #[test]
-fn a_pool_that_waits_holds_no_other_pool_up() {
+fn a_busy_pool_does_not_delay_another() {
     run(async {
         let (lamps, rooms) = (Script::new(done), Script::new(done).gated());
         let mut bench = Bench::start(no_api(), &lamps, &rooms);
@@ -166,7 +166,7 @@ fn a_pool_that_waits_holds_no_other_pool_up() {
     });
 }
 
-/// The statuses that are written to a fake API server, which knows one lamp.
+/// A fake API server with one lamp, and the statuses that are written to it.
 fn recording(queue: Arc<OnceLock<Queue>>) -> (Client, Arc<Mutex<Vec<Value>>>) {
     let written = Arc::new(Mutex::new(Vec::new()));
     let writes = Arc::clone(&written);
@@ -176,7 +176,7 @@ fn recording(queue: Arc<OnceLock<Queue>>) -> (Client, Arc<Mutex<Vec<Value>>>) {
             "{path}"
         );
         if method == "PATCH" {
-            // Between its end and this another reconcile once succeeded, and Stalled stayed.
+            // Another reconcile once succeeded between the failed one and this write, and Stalled stayed.
             let active = queue.get().expect("a queue").counts().1;
             assert_eq!(active, 1, "it is being reconciled");
             writes.lock().expect("the writes").push(body);
@@ -239,7 +239,7 @@ fn errors_back_off_to_a_limit_and_too_many_are_reported_in_the_status() {
 }
 
 #[test]
-fn a_panic_or_an_answer_that_never_comes_is_an_error_of_that_object_alone() {
+fn a_panic_or_a_hanging_request_is_an_error_of_that_object_alone() {
     run(async {
         let script = Script::new(|key| match key.name.as_str() {
             "panics" => panic!("on purpose"),
@@ -259,13 +259,13 @@ fn a_panic_or_an_answer_that_never_comes_is_an_error_of_that_object_alone() {
         tokio::time::sleep(Duration::from_secs(61)).await;
         assert!(
             hanging.taken().contains(&"failed a/one".to_owned()),
-            "it was ended"
+            "it was cancelled"
         );
     });
 }
 
 #[test]
-fn workers_finish_what_they_have_begun_after_sigterm() {
+fn workers_finish_running_reconciles_after_sigterm() {
     run(async {
         let script = Script::new(done).gated();
         let mut bench = Bench::start(no_api(), &script, &script);
@@ -288,8 +288,8 @@ fn workers_finish_what_they_have_begun_after_sigterm() {
     });
 }
 
-/// An API server with one lamp, whose list is followed by a watch that shows nothing, and with a lease, which
-/// another process holds as soon as it is stolen.
+/// An API server with one lamp, whose watch delivers no events, and with a lease, which another process holds once
+/// `stolen` is set.
 fn with_lease(stolen: Arc<AtomicBool>) -> Client {
     let (lists, lease) = (AtomicUsize::new(0), Mutex::new(Value::Null));
     api(move |method, path, body| {
@@ -354,7 +354,7 @@ fn work_stops_at_once_when_the_lease_is_lost() {
 }
 
 #[test]
-fn a_selector_leaves_out_what_is_reconciled_and_not_what_is_read() {
+fn a_selector_excludes_objects_from_reconciles_but_not_from_stores() {
     run(async {
         let script = Script::new(done);
         let bench = Bench::start(no_api(), &script, &script);
@@ -363,7 +363,7 @@ fn a_selector_leaves_out_what_is_reconciled_and_not_what_is_read() {
         let mut filler = Primary::new(bench.cx.clone(), kind(), Role::Fill);
         filler.handle(applied(lamp("a", "left-out", "hall", 1)));
         selected.handle(applied(lamp("a", "one", "hall", 1)));
-        // The reconcile may have come before there was anything to read: then it comes again.
+        // The first reconcile may have run before the store was filled; it is then repeated.
         bench.settle().await;
         assert_eq!(woken(&script), ["Lamp a/one"]);
         filler.handle(applied(lamp("a", "one", "hall", 1)));
@@ -379,7 +379,7 @@ fn a_selector_leaves_out_what_is_reconciled_and_not_what_is_read() {
 }
 
 #[test]
-fn a_list_that_contradicts_itself_is_refused() {
+fn an_inconsistent_list_of_controllers_is_refused() {
     run(async {
         let script = Script::new(done);
         let controllers = Controllers::new(&cx(no_api()))

@@ -1,12 +1,12 @@
-//! Views of what the API server sends: what is not read is skipped, neither decoded nor kept.
+//! Views of what the API server sends: fields that are not read are skipped, neither decoded nor kept.
 //!
-//! Whoever may write an object decides how deep and how large it is. `managedFields` mirrors a spec's nesting, a
-//! spec holds a megabyte of a tenant's values, and annotations hold a quarter of one. Here they are passed over
-//! without recursion, so that no object of a tenant's can stop a watch or fill the memory. An object whose fields
-//! have other types than its view expects is there with its metadata alone: it does not stop the watch either.
+//! Anyone with write access to an object decides how deep and how large it is. `managedFields` mirrors a spec's
+//! nesting, a spec holds a megabyte of a tenant's values, and annotations hold a quarter of one. Here they are skipped
+//! without recursion, so that no tenant's object can stop a watch or fill the memory. An object whose fields have other
+//! types than its view expects is delivered with its metadata alone: it does not stop the watch either.
 //!
-//! In: JSON of Kubernetes objects. Out: [`Object`], which kube's watcher and [`kube::Api`] take in place of the
-//! whole one. This must not know what the fields mean.
+//! In: JSON of Kubernetes objects. Out: [`Object`], which kube's watcher and [`kube::Api`] take as the object's type.
+//! This must not know what the fields mean.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 use super::key::{Key, KindId, ObjectName};
 use crate::api::metadata;
 
-/// What is decoded of an object beside its metadata: a struct with those fields of `spec` and `status` that are
+/// What is decoded of an object in addition to its metadata: a struct with those fields of `spec` and `status` that are
 /// read. Strings that tenants choose should be bounded ([`bounded`]).
 pub trait View: DeserializeOwned + Debug + Clone + PartialEq + Send + Sync + 'static {}
 
@@ -35,9 +35,9 @@ pub struct MetadataOnly {}
 /// An object with its metadata and a view of the rest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object<V> {
-    /// Without managed fields and others' annotations.
+    /// Without managed fields and without annotations of other groups.
     pub metadata: ObjectMeta,
-    /// The view; or why the object does not have its form.
+    /// The view, or the error of decoding it.
     pub view: Result<V, String>,
 }
 
@@ -50,7 +50,7 @@ impl<V> Object<V> {
         ObjectName::from(&self.metadata)
     }
 
-    /// Its key, as an object of a kind.
+    /// Its key, given its kind.
     pub fn key(&self, kind: KindId) -> Key {
         kind.key(self.name())
     }
@@ -84,8 +84,8 @@ impl<V> Object<V> {
 }
 
 impl<'de, V: View> Deserialize<'de> for Object<V> {
-    /// Metadata and view are decoded one after the other from the same text, so that a view that does not fit
-    /// leaves the metadata.
+    /// Metadata and view are decoded one after the other from the same text, so that the metadata is kept if the view
+    /// can't be decoded.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct Metadata {
@@ -131,13 +131,13 @@ impl<V: View> Resource for Object<V> {
     }
 }
 
-/// A string that a tenant chooses: of a long one its hash is kept, so that a change still shows.
-/// For `#[serde(deserialize_with = "bounded")]`.
+/// Decodes a string that a tenant chooses: a long one is replaced by its hash, so that a change is still detected. For
+/// `#[serde(deserialize_with = "bounded")]`.
 pub fn bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     String::deserialize(deserializer).map(metadata::bounded)
 }
 
-/// Labels as a selector matches them: all of `wanted` are there with their values.
+/// Matches labels as a selector does: the object has all of `wanted` with their values.
 pub fn matches_labels(metadata: &ObjectMeta, wanted: &BTreeMap<String, String>) -> bool {
     let labels = metadata.labels.as_ref();
     wanted
@@ -164,7 +164,7 @@ mod tests {
         title: String,
     }
 
-    /// JSON as deep as this, in an object or in a list.
+    /// JSON of this depth, in objects and lists.
     fn nested(depth: usize) -> String {
         format!("{}1{}", "{\"f:a\":[".repeat(depth), "]}".repeat(depth))
     }
@@ -187,9 +187,9 @@ mod tests {
         }
     }
 
-    /// One task with values nested 120 deep once stopped every watch of it for everybody.
+    /// One task with values nested 120 deep once stopped the watch for all tenants.
     #[test]
-    fn no_depth_of_what_is_not_read_stops_a_watch() {
+    fn the_depth_of_fields_that_are_not_read_stops_no_watch() {
         let whole = decode::<kube::core::PartialObjectMeta<crate::api::Task>>(&event(120, "3"));
         assert!(whole.is_err(), "it did");
         for depth in [1, 119, 120, 1000, 100_000] {
@@ -199,9 +199,9 @@ mod tests {
         }
     }
 
-    /// What a CRD of another version let in.
+    /// Another version of the CRD may have accepted such an object.
     #[test]
-    fn an_object_of_another_form_has_its_metadata_alone() {
+    fn an_object_that_does_not_match_its_view_has_its_metadata_alone() {
         for size in ["-1", "\"large\"", "[]", &nested(1000)] {
             let object: Object<Sized> = decode(&event(1, size)).expect("an object");
             assert_eq!(object.name().to_string(), "tenant/shop");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_string_the_hash_is_kept() {
+    fn a_long_string_is_replaced_by_its_hash() {
         let text = |title: &str| format!(r#"{{"metadata":{{"name":"a"}},"spec":{{"title":"{title}"}}}}"#);
         let title = |text: &str| {
             let object: Object<Sized> = serde_json::from_str(text).expect("an object");

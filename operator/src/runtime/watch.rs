@@ -1,7 +1,7 @@
-//! Watches: one for each kind and namespace, which goes on whatever happens to it.
+//! Watches: one for each kind and namespace, which is restarted after every error.
 //!
-//! Of every object a view is decoded ([`super::views`]): memory doesn't grow with what is in tenants' specs, and no
-//! object stops a watch.
+//! Only a view of every object is decoded ([`super::views`]): memory doesn't grow with tenants' specs, and no object
+//! stops a watch.
 
 use std::collections::BTreeSet;
 
@@ -20,35 +20,35 @@ use super::views::{MetadataOnly, Object, View};
 
 /// The field that cluster-scoped objects don't have.
 const NAMESPACE_FIELD: &str = "metadata.namespace";
-/// How many objects one answer of a list holds: they are in memory together, as text, and each may have 1.5 MB.
+/// The page size of lists: the objects of a page are in memory together, as text, and each may have 1.5 MB.
 const PAGE_SIZE: u32 = 10;
 
-/// Which objects are reconciled, and where.
+/// Which objects are reconciled, and in which namespaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Namespaces; empty for all.
     pub namespaces: Vec<String>,
-    /// Which objects, by labels.
+    /// The label selector.
     pub labels: Option<String>,
-    /// Which objects, by fields.
+    /// The field selector.
     pub fields: Option<String>,
-    /// Namespaces that dependents are watched in too, where not all are.
+    /// Additional namespaces that dependents are watched in, unless all are.
     pub dependent_namespaces: Vec<String>,
 }
 
-/// What a watch shows.
+/// An event of a watch.
 #[derive(Debug)]
 pub enum ObjectEvent<'a, V> {
-    /// An object was made, has changed, or is part of a new list.
+    /// An object was created or changed, or is part of a new list.
     Applied {
         /// The object.
         object: Object<V>,
-        /// It is part of a list that is not complete yet.
+        /// Whether it is part of a list that is not complete yet.
         listed: bool,
     },
-    /// An object was deleted; this was its last state.
+    /// An object was deleted; this is its last state.
     Deleted(Object<V>),
-    /// A new list is complete: these UIDs are all that there is.
+    /// A new list is complete: no other objects exist than those with these UIDs.
     Listed {
         /// The UIDs of its objects.
         uids: &'a BTreeSet<String>,
@@ -63,7 +63,7 @@ impl Selection {
         self.labels.is_none() && self.fields.is_none()
     }
 
-    /// What selects the primaries of a kind; `None`: nothing does.
+    /// The watch configuration of a primary kind; `None`: the selectors match none of its objects.
     pub(super) fn config(&self, kind: KindId) -> Option<Config> {
         let mut config = unselected();
         config.field_selector = self.fields_of(kind)?;
@@ -71,8 +71,8 @@ impl Selection {
         Some(config)
     }
 
-    /// The selector of fields for one kind; `None`: it selects none of them. API servers know no
-    /// `metadata.namespace` of cluster-scoped kinds and refuse the whole selector; theirs is empty.
+    /// The field selector for one kind; `None`: it matches none of its objects. API servers don't support
+    /// `metadata.namespace` for cluster-scoped kinds and refuse the whole selector; their namespace is empty.
     fn fields_of(&self, kind: KindId) -> Option<Option<String>> {
         let Some(fields) = self.fields.as_ref().filter(|_| !kind.namespaced) else {
             return Some(self.fields.clone());
@@ -94,7 +94,7 @@ impl Selection {
         Some(Some(kept.join(",")).filter(|fields| !fields.is_empty()))
     }
 
-    /// Asks for the first object of a kind, as the watches will for all.
+    /// Lists one object of a kind with the selectors that the watches will use.
     pub(super) async fn check(&self, cx: &Cx, kind: KindId) -> Result<(), kube::Error> {
         let Some(fields) = self.fields_of(kind) else {
             return Ok(());
@@ -118,7 +118,7 @@ impl Selection {
         self.namespaces.iter().cloned().map(Some).collect()
     }
 
-    /// The namespaces that dependents are watched in: those, and some more.
+    /// The namespaces that dependents are watched in: those of primaries, and the additional ones.
     pub(super) fn namespaces_of_dependents(&self, kind: KindId) -> Vec<Option<String>> {
         let mut namespaces = self.namespaces(kind);
         if self.namespaces.is_empty() || !kind.namespaced {
@@ -133,7 +133,7 @@ impl Selection {
     }
 }
 
-/// What selects every object.
+/// The watch configuration that selects every object.
 pub(super) fn unselected() -> Config {
     Config::default().page_size(PAGE_SIZE)
 }
@@ -168,7 +168,7 @@ pub(super) async fn watch<V: View>(
                     namespace,
                 });
                 uids.clear();
-                // After the first time the receiver is closed.
+                // The receiver is closed after the first message.
                 let _ = synced.send(());
             }
             Ok(Event::Apply(object)) => {
@@ -187,11 +187,11 @@ pub(super) async fn watch<V: View>(
 fn report_unreadable<V: View>(kind: KindId, object: &Object<V>) {
     if let Err(error) = &object.view {
         let name = object.name();
-        tracing::debug!(kind = kind.kind, %name, error, "the object has another form than its CRD");
+        tracing::debug!(kind = kind.kind, %name, error, "the object does not match its CRD");
     }
 }
 
-/// One line for all watches within a while: when the API server is away, none of them gets an answer.
+/// The rate limit is shared by all watches: when the API server is unreachable, all of them fail.
 fn failed(cx: &Cx, id: &WatchId, error: &watcher::Error) {
     let (kind, now) = (id.0, Instant::now());
     let error = watch_error(error);
@@ -207,7 +207,7 @@ fn failed(cx: &Cx, id: &WatchId, error: &watcher::Error) {
     }
 }
 
-/// What a watch met, without the rest of the API server's answer.
+/// The message of a watch's error, without the rest of the API server's response.
 fn watch_error(error: &watcher::Error) -> String {
     match error {
         watcher::Error::InitialListFailed(error)
@@ -223,10 +223,11 @@ mod tests {
     use super::*;
     use crate::api::Scope;
 
-    /// The field `metadata.namespace` once kept the operator from ever beginning: it watches the cluster's kind too.
+    /// The field selector `metadata.namespace` once kept the operator from starting, because it watches the
+    /// cluster-scoped kind too.
     #[test]
-    fn a_cluster_task_is_in_the_namespace_without_a_name() {
-        // Selector, what is asked for cluster tasks.
+    fn a_cluster_task_has_an_empty_namespace_for_field_selectors() {
+        // Selector, the field selector of cluster tasks.
         let table = [
             ("metadata.name=a", Some(Some("metadata.name=a"))),
             ("metadata.namespace=a", None),

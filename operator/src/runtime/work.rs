@@ -19,9 +19,9 @@ use super::key::{Key, KindId};
 use super::kind::{Action, Policy};
 use super::queue::Queue;
 
-/// How long one reconcile may take: an API server that never answers must not hold a worker for ever.
+/// How long one reconcile may take: an API server that never answers must not block a worker forever.
 const RECONCILE_TIMEOUT: Duration = Duration::from_secs(60);
-/// The delay before an object is reconciled again after somebody else changed it meanwhile.
+/// The delay before an object is reconciled again after a resourceVersion conflict.
 const CHANGED_DELAY: Duration = Duration::from_millis(200);
 
 /// What workers share.
@@ -33,7 +33,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// One worker, until it is to stop; it then finishes what it has begun.
+    /// Runs one worker until it is stopped; it then finishes its current reconcile.
     pub(super) async fn worker(self, queue: Queue, mut stops: watch::Receiver<bool>) {
         loop {
             let key = tokio::select! {
@@ -89,7 +89,7 @@ impl Work {
         }
     }
 
-    /// While nobody else can reconcile the object: a reconcile that succeeds must write last.
+    /// Runs while no other worker can reconcile the object: a successful reconcile must write last.
     async fn set_stalled(&self, controller: &dyn Controller, key: &Key, error: &Error) {
         let stalling = AssertUnwindSafe(controller.stalled(&self.cx, key, error)).catch_unwind();
         match timeout(RECONCILE_TIMEOUT, stalling).await {

@@ -169,7 +169,7 @@ fn errors_in_a_row_are_reported_and_forgotten_when_they_end() {
         bench.make("shop", json!({})).await;
         let status = bench.until_reason("shop", "Stalled", "ReconcileFailed").await;
         assert!(
-            message_of(&status, "Ready").starts_with("making the Job"),
+            message_of(&status, "Ready").starts_with("creating the Job"),
             "{status:?}"
         );
         hooks.delete("stalls", &DeleteParams::default()).await.unwrap();

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::api::crd::{Names, definition, structural};
 
-/// The columns that every kind has behind its own.
+/// The columns that every kind has after its own.
 const COMMON_COLUMNS: [Column; 3] = [
     (
         "Ready",
@@ -24,7 +24,7 @@ const COMMON_COLUMNS: [Column; 3] = [
     ("Age", "date", ".metadata.creationTimestamp"),
 ];
 
-/// What a `kubectl get` of a kind needs to know of its schema: the whole object.
+/// The whole object, for the schema.
 #[derive(JsonSchema)]
 #[schemars(bound = "S: Spec")]
 #[allow(dead_code, reason = "only its schema is used")]
@@ -86,7 +86,7 @@ mod tests {
             .unwrap_or_else(|| panic!("{kind}: {path}"))
     }
 
-    /// SolAr's names: its clients and manifests go by them.
+    /// SolAr's names, which its clients and manifests use.
     #[test]
     fn kinds_and_short_names_are_solars() {
         let names: Vec<(String, String, String)> = all()
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// As upstream's API server returns it: every field that its Go types don't leave out when it is empty.
+    /// As upstream's API server returns it: with every field that its Go types don't omit when empty.
     #[test]
     fn what_upstreams_api_server_returns_is_read() {
         let release = json!({

@@ -1,8 +1,8 @@
-//! The kinds of the pipeline: what is released where, as SolAr's API has them, and their CRDs.
+//! The kinds of the pipeline, as SolAr's API has them, and their CRDs.
 //!
-//! Every kind is an [`Object`] of its spec; the spec's type says by [`Spec`] what the kind is called, how it is
-//! printed and what its status holds. The JSON is SolAr's, field by field; fields that are added to it are optional.
-//! Nothing here knows a client, a store or what becomes of an object.
+//! Every kind is an [`Object`] of its spec; the spec's type implements [`Spec`]: the kind's names, its columns and the
+//! type of its status. The JSON is SolAr's, field by field; fields that are added to it are optional. Nothing here uses
+//! a client or a store, or knows how an object is reconciled.
 
 mod component;
 mod component_version;
@@ -71,7 +71,7 @@ pub type RenderBinding = Object<RenderBindingSpec>;
 /// The permission to refer to objects of another namespace.
 pub type ReferenceGrant = Object<ReferenceGrantSpec>;
 
-/// What a kind is called and holds; implemented by its spec.
+/// The names and the status type of a kind; implemented by its spec.
 pub trait Spec:
     Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static
 {
@@ -213,7 +213,7 @@ impl<S: Spec> Resource for Object<S> {
     }
 }
 
-/// `Option::default` would ask for a default of the status's type parameter.
+/// `Option::default` would require a default of the status's type parameter.
 fn none<T>() -> Option<T> {
     None
 }

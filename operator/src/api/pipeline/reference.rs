@@ -29,7 +29,7 @@ pub struct ObjectKey {
 }
 
 impl ObjectReference {
-    /// What is meant by an object of the namespace `from`.
+    /// The object that a reference from the namespace `from` names.
     pub fn resolved(&self, from: &str) -> ObjectKey {
         let namespace = if self.namespace.is_empty() {
             from

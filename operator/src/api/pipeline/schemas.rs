@@ -10,8 +10,8 @@ pub(super) const OPTIONAL_NAME: &str =
 /// A namespace, or nothing.
 pub(super) const NAMESPACE: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$";
 
-/// Any map. Kubernetes' structural schemas know no `true`: its values keep what isn't known of them. SolAr's API server
-/// returns null for one that wasn't given; an API server replaces null by the default.
+/// Any map. Kubernetes' structural schemas don't support `true`, so unknown fields of its values are preserved. SolAr's
+/// API server returns null for one that wasn't given; an API server replaces null by the default.
 pub(super) fn any_map(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",

@@ -55,7 +55,7 @@ pub enum Operator {
 }
 
 impl LabelSelector {
-    /// Whether an object with these labels is selected.
+    /// Whether the selector matches these labels.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         let Self {
             match_labels,

@@ -1,8 +1,8 @@
-//! Pushed charts: their names, who holds them, and when a tag may be deleted.
+//! Pushed charts: their names, their bindings, and when a tag may be deleted.
 //!
-//! A RenderBinding is made before its RenderArtifact, so that an artifact without a binding is one that nobody needs
-//! any more. The tag is deleted behind a finalizer, never while a binding is left, and with the credentials of a
-//! Registry of the artifact's own host alone.
+//! A RenderBinding is created before its RenderArtifact, so that an artifact without a binding is no longer needed. A
+//! finalizer keeps the artifact until its tag is deleted, which never happens while a binding exists, and only with the
+//! credentials of a Registry of the artifact's own host.
 
 use std::time::Duration;
 
@@ -20,13 +20,13 @@ use crate::api::pipeline::{
 };
 use crate::runtime::conditions::{ConditionReason as _, READY, find};
 
-/// How many hex digits of a hash are in an artifact's name: a namespace may hold ten thousands of them.
+/// How many hex digits of a hash an artifact's name has: a namespace may have tens of thousands of artifacts.
 const HASH_DIGITS: usize = 16;
-/// How long the tag of an artifact is tried to be deleted while its namespace is being deleted: a registry that
-/// refuses must not keep a namespace for ever.
+/// How long deleting an artifact's tag is retried while its namespace is being deleted: a failing registry must not
+/// keep a namespace forever.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
 
-/// The finalizer of artifacts, behind which the tag is deleted.
+/// The finalizer that keeps an artifact until its tag is deleted.
 pub fn artifact_finalizer() -> String {
     finalizer("render-artifact-finalizer")
 }
@@ -54,13 +54,13 @@ pub fn chart_url(artifact: &RenderArtifactSpec) -> String {
     format!("oci://{}:{tag}", path(base_url, repository))
 }
 
-/// Host and path below it, of two parts.
+/// Joins host and path.
 fn path(base_url: &str, below: &str) -> String {
     format!("{}/{}", normal(base_url), below.trim_matches('/'))
 }
 
-/// Whether the clean-up has begun. What binds afterwards is not seen by it, so that this is written first, and the
-/// bindings are listed then.
+/// Whether the clean-up has begun. It doesn't see later bindings, so this is written to the status before the bindings
+/// are listed.
 pub fn is_cleaning(artifact: &RenderArtifact) -> bool {
     let status = artifact.status.as_ref();
     let ready = status.and_then(|status| find(&status.conditions, READY));
@@ -69,24 +69,24 @@ pub fn is_cleaning(artifact: &RenderArtifact) -> bool {
         && ready.is_some_and(|ready| reasons.map(Reason::name).contains(&ready.reason.as_str()))
 }
 
-/// Whether a Target may bind to the artifact of a chart: not to one that is being deleted, whose tag may be gone at any
-/// moment. The chart has to be pushed again when it is.
+/// Whether a Target may bind to the artifact of a chart: not to one that is being deleted, whose tag may be deleted at
+/// any moment. The chart must be pushed again afterwards.
 pub fn may_bind(existing: Option<&RenderArtifact>) -> bool {
     existing.is_none_or(|artifact| !artifact.is_deleted())
 }
 
-/// What is to be done about an artifact.
+/// The next step for an artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArtifactAction {
     /// Nothing.
     Keep,
-    /// It gets its finalizer, before anything else.
+    /// Adds its finalizer, before anything else.
     AddFinalizer,
-    /// Its credentials are those of another Registry from now on.
+    /// From now on, its credentials are those of another Registry.
     Pin(ObjectReference),
-    /// No binding is left: it is deleted.
+    /// No binding is left: the artifact is deleted.
     Delete,
-    /// It is being deleted, and bindings are left: its tag stays.
+    /// It is being deleted, but bindings are left: its tag is kept.
     Held {
         /// The bindings' names.
         by: Vec<String>,
@@ -99,23 +99,23 @@ pub enum ArtifactAction {
     RemoveFinalizer,
 }
 
-/// What became of the Job that deletes the tag.
+/// The state of the Job that deletes the tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cleanup {
-    /// It is not done.
+    /// It has not finished.
     Open {
-        /// Since when the artifact is being deleted.
+        /// How long the artifact has been deleted.
         since: Duration,
-        /// Whether its namespace is, too.
+        /// Whether its namespace is being deleted too.
         is_namespace_terminating: bool,
-        /// Whether no Job can delete the tag any more: the Registry's namespace is going, with the credentials.
+        /// Whether no Job can delete the tag any more: the Registry's namespace is being deleted, with the credentials.
         is_hopeless: bool,
     },
-    /// The tag is gone, or never was there.
+    /// The tag is deleted, or never existed.
     Done,
 }
 
-/// What is to be done about an artifact; `bindings` are those that name it.
+/// Decides the next step for an artifact; `bindings` are those that name it.
 pub fn decide(artifact: &RenderArtifact, bindings: &[RenderBinding], cleanup: Cleanup) -> ArtifactAction {
     let own = artifact_finalizer();
     let finalizers = artifact.metadata.finalizers.as_deref().unwrap_or_default();
@@ -153,8 +153,8 @@ fn is_over(cleanup: Cleanup) -> bool {
     }
 }
 
-/// The Registry that an artifact is to be pinned to, when it isn't: that of the binding with the smallest name. The
-/// present one stays while a binding names it, and when none names any: it may still delete the tag.
+/// The Registry to pin an artifact to, if it changes: that of the binding with the smallest name. The current one is
+/// kept while a binding names it, and if no binding names any: it may still delete the tag.
 fn pin(artifact: &RenderArtifact, bindings: &[RenderBinding]) -> Option<ObjectReference> {
     let namespace = artifact.namespace();
     let present = artifact.spec.registry_ref.as_ref();
@@ -176,34 +176,34 @@ fn pin(artifact: &RenderArtifact, bindings: &[RenderBinding]) -> Option<ObjectRe
 /// Why a tag can't be deleted with the credentials of the Registry that the artifact names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
-    /// It names none.
+    /// The artifact names no Registry.
     #[error("no Registry is named, whose credentials could delete the tag")]
     NoRegistry,
-    /// It names one that isn't there.
+    /// The Registry doesn't exist.
     #[error("Registry {registry} doesn't exist")]
     NotFound {
         /// The Registry.
         registry: ObjectKey,
     },
-    /// It names one of another namespace that does not let it.
+    /// The Registry's namespace doesn't grant the reference.
     #[error("{missing}")]
     NotGranted {
         /// The grant that is missing.
         missing: String,
     },
-    /// It names one of another namespace for a path that is not its own namespace's.
+    /// The Registry is in another namespace, and the chart's path is not below the artifact's namespace.
     #[error(
-        "Registry {registry} is of another namespace, and lends its credentials to namespace {namespace} for charts below {allowed} alone"
+        "Registry {registry} is in another namespace, and namespace {namespace} may only use its credentials for charts below {allowed}"
     )]
     OtherPath {
         /// The Registry.
         registry: ObjectKey,
         /// The artifact's namespace.
         namespace: String,
-        /// What the chart would have to be below.
+        /// The path that the chart must be below.
         allowed: String,
     },
-    /// It names one for another host: credentials are not sent elsewhere.
+    /// The Registry is for another host: its credentials are not sent elsewhere.
     #[error("Registry {registry} is for host {registry_host}, and the chart is at {host}")]
     OtherHost {
         /// The Registry.
@@ -228,7 +228,7 @@ impl CredentialsError {
     }
 }
 
-/// The Registry's Secret that deletes an artifact's tag; `registry` is the one it names, when there is one.
+/// The Registry's Secret for deleting an artifact's tag; `registry` is the one that the artifact names, if it exists.
 pub fn credentials<'a>(
     artifact: &RenderArtifact,
     registry: Option<&'a Registry>,
@@ -258,7 +258,7 @@ pub fn credentials<'a>(
             host: own,
         });
     }
-    // Whoever may write artifacts could delete the charts of other namespaces with it.
+    // Otherwise anyone who may write artifacts could delete the charts of other namespaces with it.
     let allowed = path(&registry.spec.hostname, from);
     let chart = path(base_url, &artifact.spec.repository);
     if from != to && !chart.starts_with(&format!("{allowed}/")) {
@@ -326,7 +326,7 @@ mod tests {
         object(json)
     }
 
-    /// One for the namespace `tenant` to refer to Registries.
+    /// A grant for the namespace `tenant` to refer to Registries.
     fn grant(kind: &str) -> ReferenceGrant {
         object(json!({
             "metadata": {"name": "g", "namespace": "system"},
@@ -383,7 +383,7 @@ mod tests {
             is_hopeless: true,
         };
         let late = GIVE_UP_AFTER.as_secs();
-        // What it is; whether it has its finalizer, is being deleted, is bound; the clean-up; what is done.
+        // Case; whether it has its finalizer, is being deleted, is bound; the clean-up; the expected action.
         let table = [
             ("new", false, false, true, OPEN, "AddFinalizer"),
             ("bound", true, false, true, OPEN, "Keep"),
@@ -533,7 +533,7 @@ mod tests {
                 vec![],
                 "no ReferenceGrant in namespace system",
             ),
-            // The Target's own grant is not enough: whoever may write artifacts would borrow its credentials.
+            // The Target's own grant is not enough: anyone who may write artifacts could use its credentials.
             (
                 pinned.clone(),
                 Some(own.clone()),
@@ -552,24 +552,24 @@ mod tests {
                 vec![grant("RenderArtifact")],
                 "the chart is at h.example:5000",
             ),
-            // The chart of another namespace, however it is written.
+            // The chart of another namespace, in different spellings.
             (
                 own_path("h.example:5000", "other/bootstrap-edge"),
                 Some(own.clone()),
                 vec![grant("RenderArtifact")],
-                "below h.example:5000/tenant alone",
+                "charts below h.example:5000/tenant",
             ),
             (
                 own_path("h.example:5000/other", "tenant/release-shop"),
                 Some(own.clone()),
                 vec![grant("RenderArtifact")],
-                "below h.example:5000/tenant alone",
+                "charts below h.example:5000/tenant",
             ),
             (
                 own_path("h.example:5000", "tenant-2/bootstrap-edge"),
                 Some(own.clone()),
                 vec![grant("RenderArtifact")],
-                "below h.example:5000/tenant alone",
+                "charts below h.example:5000/tenant",
             ),
             (
                 pinned,

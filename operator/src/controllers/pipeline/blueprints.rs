@@ -1,5 +1,5 @@
-//! The versions of the renderer's blueprints: the hashes of their files. Another blueprint makes another chart of the
-//! same config, so that its version is in every tag.
+//! The versions of the renderer's blueprints: the hashes of their files. A changed blueprint renders another chart from
+//! the same config, so its version is part of every tag.
 
 use std::sync::OnceLock;
 
@@ -13,7 +13,7 @@ macro_rules! files {
     };
 }
 
-/// Path and text of each file.
+/// The path and content of each file.
 type Files = &'static [(&'static str, &'static str)];
 
 const RELEASE: Files =

@@ -1,7 +1,7 @@
 //! The bootstrap chart of a Target: one chart with all its Releases, whose number N Flux follows.
 //!
-//! N rises exactly when what the chart is made from has changed, and a number whose tag is taken is skipped: what
-//! Flux takes for the newest has to be what was rendered last.
+//! N rises exactly when an input of the chart has changed, and a number whose tag is taken is skipped: the version that
+//! Flux considers the newest must be the one rendered last.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::api::pipeline::{KeyPair, ObjectKey, Registry, SigningKeys, Target};
 
 /// How long a failed Job and its config Secret are kept, in seconds.
 const FAILED_JOB_TTL: i32 = 3600;
-/// How much of the input's hash is kept: it is a label, too.
+/// How many digits of the input's hash are kept: it is also a label.
 const INPUT_DIGITS: usize = 32;
 
 /// The label of a bootstrap's RenderTask with the hash of its input.
@@ -36,14 +36,14 @@ pub struct RenderedRelease {
     pub tag: String,
 }
 
-/// What a bootstrap chart is made from.
+/// The inputs of a bootstrap chart.
 #[derive(Debug, Clone, Copy)]
 pub struct BootstrapSources<'a> {
     /// The Target.
     pub target: &'a Target,
     /// Its render registry.
     pub registry: &'a Registry,
-    /// By unique name, which is unique on a Target as names of Releases are not.
+    /// By unique name: unlike Release names, it is unique on a Target.
     pub releases: &'a BTreeMap<String, RenderedRelease>,
     /// Sign it and the charts of Releases.
     pub signing: Option<&'a SigningKeys>,
@@ -54,30 +54,30 @@ pub struct BootstrapSources<'a> {
 /// A bootstrap chart without its number.
 #[derive(Debug, Clone)]
 pub struct BootstrapPlan {
-    /// The hash of all that the chart is made from.
+    /// The hash of all inputs of the chart.
     pub input: String,
     repository: String,
     document: BootstrapDocument,
     signer: Option<KeyPair>,
 }
 
-/// A RenderTask of the Target's bootstrap that there is.
+/// An existing RenderTask of the Target's bootstrap chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownTask {
     /// The hash of its input.
     pub input: String,
-    /// Whether it was made for this Target: this UID, not only this name.
+    /// Whether it was created for this Target: by UID, not only by name.
     pub is_own: bool,
-    /// Whether it ended because another chart is at its tag.
+    /// Whether it failed because another chart has its tag.
     pub is_conflict: bool,
 }
 
-/// Why there is no further number.
+/// The error that no further number exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the numbers of bootstrap charts are used up")]
 pub struct NumbersUsedUp;
 
-/// What the bootstrap chart of a Target is made from.
+/// Plans the bootstrap chart of a Target.
 pub fn plan(sources: &BootstrapSources<'_>) -> Result<BootstrapPlan, PlanError> {
     let BootstrapSources {
         target,
@@ -125,7 +125,7 @@ impl BootstrapPlan {
     }
 }
 
-/// Where a Target's bootstrap charts are, below the registry: `<namespace>/bootstrap-<name>`.
+/// The repository of a Target's bootstrap charts, below the registry: `<namespace>/bootstrap-<name>`.
 pub fn repository(target: &Target) -> String {
     format!("{}/bootstrap-{}", target.namespace(), target.name())
 }
@@ -142,11 +142,11 @@ pub fn task_name(target: &ObjectKey, registry_namespace: &str, number: i64) -> S
 
 /// The number of the chart with this input.
 ///
-/// `previous` is the number and input in the Target's status, `task` what is known of the RenderTask with a number,
-/// `pushed` the numbers of charts of this Target that may still be in the registry.
+/// `previous` is the number and input in the Target's status, `task` returns the RenderTask with a number, `pushed` are
+/// the numbers of charts of this Target that may still be in the registry.
 ///
-/// A status that was never written is made up for by the task that was: its number is taken over when the input is the
-/// same. From a tag that is taken, numbers double: of many that an earlier Target of the same name has left, few are
+/// If the status was not written after the task was created, the task's number is used if it has the same input. When a
+/// tag is taken, the number doubles, so that few of the tags that an earlier Target of the same name has left are
 /// tried.
 pub fn number(
     previous: Option<(i64, &str)>,
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_task_is_what_the_contract_says() {
+    fn the_task_has_the_form_of_the_contract() {
         let (target, registry) = (target(), Fixture::new().registry);
         let task = plan_of(&target, &registry, &releases(), "1").task(&target, &registry, 7);
         let task = task.expect("a task");
@@ -394,14 +394,14 @@ mod tests {
         let mut newer = releases();
         newer.insert("a".into(), rendered("shop", "v0.0.1-9"));
         check("a tag", &before, &registry, &newer, "1");
-        // The number is no input.
+        // The number is not an input.
         let plan = plan_of(&before, &registry, &releases(), "1");
         let task = |number| plan.task(&before, &registry, number).expect("a task");
         assert_ne!(task(1).spec.tag, task(2).spec.tag);
         assert_eq!(plan.input, base);
     }
 
-    /// `4=old 5=conflict`: the input of each number's task, a conflict, or a task of an earlier Target.
+    /// `4=old 5=conflict`: for each number, the input of its task, a conflict, or a task of an earlier Target.
     fn known(tasks: &str) -> BTreeMap<i64, KnownTask> {
         let pairs = tasks.split(' ').filter_map(|pair| pair.split_once('='));
         pairs
@@ -421,7 +421,7 @@ mod tests {
 
     #[test]
     fn the_number_rises_exactly_when_the_input_changed() {
-        // What it is, the number and input in the status, tasks, numbers in the registry, the number expected.
+        // Case, the number and input in the status, tasks, numbers in the registry, the expected number.
         type Row<'a> = (&'a str, i64, &'a str, &'a str, &'a [i64], i64);
         let table: [Row<'_>; 12] = [
             ("new Target", 0, "", "", &[], 1),
@@ -441,7 +441,7 @@ mod tests {
             ("an unwritten first status", 0, "", "1=new", &[], 1),
             ("a tag that is taken", 1, "new", "1=conflict", &[], 2),
             ("tags that are taken", 4, "new", "4=conflict 8=conflict", &[], 16),
-            // A Target that was made again under its name takes no old chart for its own.
+            // A Target that was created again under its name doesn't adopt an old chart.
             ("a task of an earlier Target", 0, "", "1=foreign", &[], 2),
             ("charts of an earlier Target", 0, "", "", &[3, 9], 10),
             ("a broken status", -3, "new", "", &[], 1),
@@ -467,7 +467,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever inputs follow each other and whichever tags are taken: each input's chart is newer than all before.
+        /// For any sequence of inputs and any taken tags, each input's chart is newer than all before.
         #[test]
         fn numbers_only_rise(
             inputs in proptest::collection::vec("[ab]", 1..12),

@@ -1,4 +1,4 @@
-//! Hashes of what charts are made from: equal data, however it was written, has one hash.
+//! Hashes of the inputs of charts: equal data has the same hash, however it is formatted.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::yaml;
 
-/// How many hex digits names and tags carry.
+/// How many hex digits names and tags have.
 const SHORT: usize = 8;
 
 /// The SHA-256 of data in its canonical form (keys sorted, `1.0` as `1`), in hex.
@@ -22,13 +22,13 @@ pub fn sha256(data: &Value) -> String {
     hex
 }
 
-/// The first eight digits of it.
+/// The first eight digits of the hash.
 pub fn short(data: &Value) -> String {
     sha256(data).chars().take(SHORT).collect()
 }
 
-/// The same for a version's pre-release: all digits with a leading zero is no version to SemVer, so that
-/// a letter takes the zero's place.
+/// The hash as a version's pre-release: SemVer doesn't allow a numeric identifier with a leading zero, so a letter
+/// replaces the zero.
 pub fn version_part(hash: &str) -> String {
     match hash.strip_prefix('0') {
         Some(rest) if rest.bytes().all(|byte| byte.is_ascii_digit()) => format!("f{rest}"),
@@ -36,7 +36,7 @@ pub fn version_part(hash: &str) -> String {
     }
 }
 
-/// Data as JSON; null for what isn't any, which no type here is.
+/// Data as JSON; null if it can't be serialised, which doesn't happen for the types here.
 pub fn json(data: &impl Serialize) -> Value {
     serde_json::to_value(data).unwrap_or_default()
 }
@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(short(&json!(["a"])), "0eb5b8d6");
     }
 
-    /// One hash in about four hundred of those without letters made a tag that Helm refuses.
+    /// About one hash in four hundred had no letters and a leading zero, and gave a tag that Helm refuses.
     #[test]
     fn a_hash_is_never_a_number_with_a_leading_zero() {
         for (hash, expected) in [

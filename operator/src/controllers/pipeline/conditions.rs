@@ -1,8 +1,8 @@
-//! The conditions of the pipeline's kinds: where an object stands, and what follows from it. Types and reasons are
-//! SolAr's; Ready and Stalled stand beside them, for `kubectl wait` and kstatus.
+//! The conditions of the pipeline's kinds, derived from their states. Types and reasons are SolAr's; Ready and Stalled
+//! are added for `kubectl wait` and kstatus.
 //!
-//! Ready is True when all is as asked, Unknown while it gets there by itself, and False when somebody has to do
-//! something. Stalled is there when the same input can't get any further.
+//! Ready is True when the spec is fulfilled, Unknown while progress continues by itself, and False when a user must
+//! act. Stalled is set when the same input can't make progress.
 
 use super::references::Holder;
 use super::release_task::PlanError;
@@ -13,41 +13,41 @@ use crate::api::pipeline::{ObjectKey, SigningKeys};
 use crate::jobs::conditions::kinds;
 use crate::runtime::conditions::{ConditionReason, Finding};
 
-/// The types of conditions beside Ready and Stalled.
+/// The types of conditions other than Ready and Stalled.
 pub mod types {
     /// Whether a Target's render registry can be used.
     pub const REGISTRY_RESOLVED: &str = "RegistryResolved";
-    /// Which of the bound Releases a Target gets.
+    /// Whether the Releases for the Target could be chosen.
     pub const RELEASES_RESOLVED: &str = "ReleasesResolved";
     /// Whether there is a key pair to sign a Target's charts with, if they are signed.
     pub const SIGNING_KEY_READY: &str = "SigningKeyReady";
     /// Whether the charts of these are in the registry.
     pub const RELEASES_RENDERED: &str = "ReleasesRendered";
-    /// Whether the bootstrap chart is.
+    /// Whether the bootstrap chart is in the registry.
     pub const BOOTSTRAP_READY: &str = "BootstrapReady";
     /// Whether a Release's component version can be used.
     pub const COMPONENT_VERSION_RESOLVED: &str = "ComponentVersionResolved";
-    /// Whether the tag of a chart that nobody needs could be deleted.
+    /// Whether the tag of a chart that is no longer needed could be deleted.
     pub const OCI_CLEANUP: &str = "OCICleanup";
 }
 
-/// The longest message, in bytes: API servers take 32 KiB, and it names 200 Releases.
+/// The maximum length of a message, in bytes: API servers accept 32 KiB, and it names 200 Releases.
 const MAX_MESSAGE: usize = 32_000;
-/// How many objects a message names that refer to another.
+/// How many referring objects a message names.
 const MAX_HOLDERS: usize = 10;
 
-/// Why a condition is as it is.
+/// The reason of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// What is referred to is there and may be used; or some of the bound Releases were filtered.
+    /// The referenced object exists and may be used; or some of the bound Releases were filtered.
     Resolved,
-    /// What is referred to isn't there.
+    /// The referenced object doesn't exist.
     NotFound,
-    /// It is in another namespace, which does not grant it.
+    /// It is in another namespace, which does not grant the reference.
     NotGranted,
     /// The render registry has no push credentials.
     MissingSolarSecretRef,
-    /// Strict mode, and nothing says how a host is pulled from.
+    /// In strict mode, no RegistryBinding is for a host.
     MissingRegistryBinding,
     /// All bound Releases are accepted.
     NoConflicts,
@@ -55,23 +55,23 @@ pub enum Reason {
     NoReleaseBindings,
     /// All charts of accepted Releases are in the registry.
     AllRendered,
-    /// Something is on its way.
+    /// Something is in progress.
     Pending,
     /// A Release, ComponentVersion or grant is missing.
     MissingDependencies,
     /// A Release's chart can't be rendered or pushed.
     ReleaseFailed,
-    /// The Target gets none of the bound Releases.
+    /// All bound Releases are filtered.
     AllReleaseBindingsFiltered,
-    /// All is as asked.
+    /// The spec is fulfilled.
     Ready,
     /// The bootstrap chart can't be rendered or pushed.
     Failed,
-    /// The object is to be deleted, and others refer to it.
+    /// The object is being deleted, but others refer to it.
     InUse,
-    /// A ReleaseBinding of a Profile can't be made or can't go.
+    /// A ReleaseBinding of a Profile can't be created or can't be deleted.
     BindingStuck,
-    /// There are no credentials to delete a tag with, or the registry refuses them.
+    /// There are no credentials for deleting a tag, or the registry refuses them.
     AuthFailed,
     /// The registry refuses to delete a tag.
     DeleteFailed,
@@ -116,19 +116,19 @@ impl ConditionReason for Reason {
     }
 }
 
-/// What became of a reference.
+/// The result of resolving a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
-    /// What is referred to is there and may be used.
+    /// The referenced object exists and may be used.
     Resolved(ObjectKey),
-    /// It isn't there.
+    /// It doesn't exist.
     NotFound {
         /// Its kind.
         kind: &'static str,
         /// Its namespace and name.
         key: ObjectKey,
     },
-    /// It may not be used.
+    /// The reference is not granted.
     NotGranted {
         /// The grant that is missing.
         missing: String,
@@ -137,16 +137,16 @@ pub enum Reference {
     MissingSolarSecretRef(ObjectKey),
 }
 
-/// Where the bootstrap chart of a Target stands.
+/// The state of a Target's bootstrap chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bootstrap {
     /// Its RenderTask.
     pub task: ObjectKey,
-    /// What that has come to.
+    /// The state of the RenderTask.
     pub state: TaskState,
 }
 
-/// Where a Target stands.
+/// The state of a Target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetState<'a> {
     /// Its render registry.
@@ -171,8 +171,7 @@ impl Reference {
             }
             Self::NotGranted { missing } => finding(kind, "False", Reason::NotGranted, missing.clone()),
             Self::MissingSolarSecretRef(key) => {
-                let message =
-                    format!("Registry {key} has no solarSecretRef, so that nothing can be pushed to it");
+                let message = format!("Registry {key} has no solarSecretRef, which is required for pushing");
                 finding(kind, "False", Reason::MissingSolarSecretRef, message)
             }
         }
@@ -211,7 +210,7 @@ pub fn target(state: &TargetState<'_>) -> Findings {
     findings
 }
 
-/// The first thing that is not as asked, in the order in which things happen.
+/// Ready follows from the first condition that isn't True, in the order of the pipeline.
 fn target_ready(findings: &[Finding<Reason>]) -> Finding<Reason> {
     let last = findings.last().filter(|last| last.kind == types::BOOTSTRAP_READY);
     let open = findings.iter().find(|one| one.status != "True").or(last);
@@ -226,7 +225,7 @@ fn target_ready(findings: &[Finding<Reason>]) -> Finding<Reason> {
             kinds::READY,
             "Unknown",
             Reason::Pending,
-            "the bootstrap chart is not begun",
+            "the bootstrap chart has not been started",
         );
     };
     let status = if *reason == Reason::Pending {
@@ -267,14 +266,14 @@ fn releases_rendered(releases: &[BoundRelease]) -> Finding<Reason> {
         .filter(|one| !matches!(one.progress, Progress::Filtered { .. }))
         .collect();
     if accepted.is_empty() {
-        let message = "the Target gets none of the bound Releases";
+        let message = "all bound Releases are filtered";
         return finding(kind, "False", Reason::AllReleaseBindingsFiltered, message);
     }
     let open: Vec<(Reason, &BoundRelease)> = accepted
         .iter()
         .filter_map(|one| Some((open_reason(&one.progress)?, *one)))
         .collect();
-    // What can't get any further by itself counts before what can.
+    // Failures take precedence over what is still in progress.
     let Some(reason) = open
         .iter()
         .map(|(reason, _)| *reason)
@@ -297,7 +296,7 @@ fn releases_rendered(releases: &[BoundRelease]) -> Finding<Reason> {
     finding(kind, "False", reason, message)
 }
 
-/// Why a Release is not rendered, unless it is or needs not be.
+/// Why a Release is not rendered; `None` if it is, or is filtered.
 fn open_reason(progress: &Progress) -> Option<Reason> {
     match progress {
         Progress::Filtered { .. } => None,
@@ -368,9 +367,9 @@ fn bootstrap_ready(bootstrap: Option<&Result<Bootstrap, PlanError>>) -> Option<F
                 .map_or(String::new(), |digest| format!("@{digest}"));
             finding(kind, "True", Reason::Ready, format!("{chart_url}{digest}"))
         }
-        // The number is raised, and another task takes its place.
+        // The number is raised, and another task replaces it.
         state if state.is_conflict() => {
-            let message = format!("RenderTask {task}: another chart is at its tag; the next number is tried");
+            let message = format!("RenderTask {task}: its tag has another chart; trying the next number");
             finding(kind, "Unknown", Reason::Pending, message)
         }
         TaskState::Failed { reason, message } => {
@@ -391,13 +390,13 @@ pub fn release(version: &Reference, held_by: &[Holder]) -> Findings {
     vec![resolved, ready]
 }
 
-/// The conditions of a ReleaseBinding or a RegistryBinding: both ends have to be there, and the Target's namespace has
-/// to grant it.
+/// The conditions of a ReleaseBinding or a RegistryBinding: both ends must exist, and the Target's namespace must grant
+/// the reference.
 pub fn binding(ends: &[Reference]) -> Findings {
     let findings = ends.iter().map(|end| end.finding(kinds::READY));
     let worst = findings.min_by_key(|finding| finding.status == "True");
     let ready = worst.filter(|finding| finding.status != "True");
-    vec![ready.unwrap_or_else(|| finding(kinds::READY, "True", Reason::Ready, "both ends are there"))]
+    vec![ready.unwrap_or_else(|| finding(kinds::READY, "True", Reason::Ready, "both ends exist"))]
 }
 
 /// The conditions of a Registry or a ComponentVersion: `held_by` is empty unless it is being deleted.
@@ -405,7 +404,7 @@ pub fn referenced(held_by: &[Holder]) -> Findings {
     vec![in_use(held_by).unwrap_or_else(|| finding(kinds::READY, "True", Reason::Ready, "it can be used"))]
 }
 
-/// Where a Profile stands.
+/// The state of a Profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileState<'a> {
     /// Its Release.
@@ -414,7 +413,7 @@ pub struct ProfileState<'a> {
     pub matched: usize,
     /// Its bindings that are being deleted, with the finalizers that keep them.
     pub stuck: &'a std::collections::BTreeMap<String, Vec<String>>,
-    /// Names of bindings that others have taken.
+    /// Names of its bindings that other objects have.
     pub taken: &'a [String],
 }
 
@@ -447,14 +446,14 @@ pub fn profile(state: &ProfileState<'_>) -> Findings {
     vec![finding(kinds::READY, "True", Reason::Ready, message)]
 }
 
-/// Where a RenderArtifact stands.
+/// The state of a RenderArtifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArtifactState {
-    /// It is used.
+    /// It is in use.
     Used,
-    /// It is to be deleted, and is used.
+    /// It is being deleted, but is in use.
     Held {
-        /// By these RenderBindings.
+        /// The RenderBindings that use it.
         by: Vec<String>,
     },
     /// Its tag is being deleted.
@@ -463,7 +462,7 @@ pub enum ArtifactState {
     CleanupFailed {
         /// AuthFailed or DeleteFailed.
         reason: Reason,
-        /// For people.
+        /// The human-readable message.
         message: String,
     },
 }
@@ -511,7 +510,7 @@ fn ready_of(finding_of: &Finding<Reason>, held_by: &[Holder]) -> Finding<Reason>
     }
 }
 
-/// Who keeps an object that is being deleted.
+/// The condition of an object that is being deleted while others refer to it.
 fn in_use(held_by: &[Holder]) -> Option<Finding<Reason>> {
     if held_by.is_empty() {
         return None;

@@ -1,7 +1,7 @@
-//! Who may refer to objects of another namespace: ReferenceGrants.
+//! ReferenceGrants: which references may cross namespaces.
 //!
-//! A grant is in the namespace of what is referred to, and names the kind and the namespace of what refers. Inside a
-//! namespace nothing has to be granted.
+//! A grant is in the namespace of the referenced object, and names the kind and namespace of the referring one.
+//! References inside a namespace need no grant.
 
 use crate::api::GROUP;
 use crate::api::pipeline::{
@@ -36,9 +36,9 @@ pub enum CrossReference {
     TargetToRegistry,
     /// A Release's component version.
     ReleaseToComponentVersion,
-    /// A Release that is bound to a Target by somebody else.
+    /// A ReleaseBinding of another namespace than its Target.
     ReleaseBindingToTarget,
-    /// A Registry that is bound to a Target by somebody else.
+    /// A RegistryBinding of another namespace than its Target.
     RegistryBindingToTarget,
     /// A Target that a Profile matches.
     ProfileToTarget,
@@ -47,7 +47,7 @@ pub enum CrossReference {
 }
 
 impl CrossReference {
-    /// The kinds of what refers and of what is referred to.
+    /// The kinds of the referring and of the referenced object.
     pub fn kinds(self) -> (&'static str, &'static str) {
         match self {
             Self::TargetToRegistry => (TargetSpec::KIND, RegistrySpec::KIND),
@@ -146,7 +146,7 @@ mod tests {
         // The grant, and whether a Target of namespace a may refer to a Registry of namespace b.
         let table = [
             (grant("b", from("Target", "a"), &registry), true),
-            // In the namespace of what refers it grants nothing.
+            // A grant in the namespace of the referring object has no effect.
             (grant("a", from("Target", "a"), &registry), false),
             (grant("b", from("Target", "c"), &registry), false),
             (grant("b", from("Release", "a"), &registry), false),
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// The grant for Targets is not one for artifacts: whoever can write those would borrow the Target's credentials.
+    /// A grant for Targets is not one for artifacts: anyone who can write those could use the Target's credentials.
     #[test]
     fn each_reference_takes_a_grant_of_its_own_kinds() {
         let all = [

@@ -1,14 +1,13 @@
 //! The pipeline: from Releases and Targets to charts in a registry.
 //!
-//! What is decided is decided by pure functions, one file each: who may refer to what ([`grants`]), which Secret pulls
+//! Pure functions make the decisions, one file each: which references are granted ([`grants`]), which Secret pulls
 //! what ([`pull_secrets`]), which Releases a Target gets ([`resolver`]), the RenderTask of a Release
-//! ([`release_task`]) and of the bootstrap chart ([`bootstrap`], [`blueprints`]), what a RenderTask has come to
-//! ([`task_state`]), when a failed one runs again ([`task_retry`]), what of all that a Target's reconcile does
+//! ([`release_task`]) and of the bootstrap chart ([`bootstrap`], [`blueprints`]), the state of a RenderTask
+//! ([`task_state`]), when a failed one runs again ([`task_retry`]), which of these steps a Target's reconcile takes
 //! ([`target_plan`]), which Targets a Profile matches ([`profile_bindings`]), when a pushed chart may be deleted
-//! ([`artifacts`]), what keeps an object from vanishing ([`references`]), which key pairs sign its charts
-//! ([`signing`]), and the conditions of each kind ([`conditions`]) with a Target's
-//! status ([`target_status`]). None of them knows a client, a store or a clock; the [`controllers`] do, and read through
-//! [`stored`].
+//! ([`artifacts`]), which references keep an object ([`references`]), which key pairs sign its charts
+//! ([`signing`]), and the conditions of each kind ([`conditions`]) with a Target's status ([`target_status`]). None of
+//! them uses a client, a store or a clock; the [`controllers`] do, and read through [`stored`].
 
 pub mod artifacts;
 pub mod blueprints;

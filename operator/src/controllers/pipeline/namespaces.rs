@@ -1,4 +1,4 @@
-//! Namespaces: of each whether it is being deleted, which finalizers have to know.
+//! Namespaces: whether each one is being deleted, which finalizers depend on.
 
 use crate::runtime::key::{KindId, ObjectName};
 use crate::runtime::views::MetadataOnly;
@@ -18,10 +18,10 @@ impl Watched for Namespaces {
     type View = MetadataOnly;
 }
 
-/// What the watch has shown of a namespace.
+/// The state of a namespace, according to the watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamespaceState {
-    /// It is there.
+    /// It exists.
     Active,
     /// It is being deleted: nothing can be created in it.
     Terminating,

@@ -10,7 +10,7 @@ use super::task_owner::bounded;
 use crate::api::LocalReference;
 use crate::api::pipeline::{ObjectKey, ObjectReference, Profile, ReleaseBinding, ReleaseBindingSpec};
 
-/// What is to be done about a Profile's bindings.
+/// The changes to a Profile's bindings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BindingChanges {
     /// How many Targets match.
@@ -21,9 +21,9 @@ pub struct BindingChanges {
     pub update: BTreeMap<String, ReleaseBindingSpec>,
     /// Bindings to be deleted, by name.
     pub delete: Vec<String>,
-    /// Bindings that are being deleted and are still there, by name, with the finalizers that keep them.
+    /// Bindings that are being deleted but still exist, by name, with the finalizers that keep them.
     pub stuck: BTreeMap<String, Vec<String>>,
-    /// Names that an object has which isn't this Profile's.
+    /// Names that an object with another owner has.
     pub taken: Vec<String>,
 }
 
@@ -78,7 +78,7 @@ pub fn changes(
             continue;
         }
         if binding.is_deleted() {
-            // It is created again when it is gone.
+            // It is created again once it is deleted.
             let finalizers = binding.metadata.finalizers.clone().unwrap_or_default();
             changes.stuck.insert(name.to_owned(), finalizers);
             continue;
@@ -114,7 +114,7 @@ fn spec(profile: &Profile, target: &ObjectKey) -> ReleaseBindingSpec {
     }
 }
 
-/// Whether a binding is this Profile's: by UID, so that a Profile that was made again takes nothing over.
+/// Whether a binding is owned by this Profile: by UID, so that a Profile that was created again adopts none.
 pub fn is_owned(binding: &ReleaseBinding, profile: &Profile) -> bool {
     let owners = binding.metadata.owner_references.as_deref().unwrap_or_default();
     let uid = profile.metadata.uid.as_deref();
@@ -224,9 +224,9 @@ mod tests {
         assert_eq!((gone.matched, gone.delete.len()), (0, 2));
     }
 
-    /// A binding that could not go kept its Profile for ever once, and nothing said which.
+    /// A binding that could not be deleted once kept its Profile forever, and no message named it.
     #[test]
-    fn a_binding_that_is_stuck_is_named_with_what_keeps_it() {
+    fn a_binding_that_is_stuck_is_named_with_its_finalizers() {
         let (profile, targets) = (profile("shop"), [target("catalog", "a", "prod")]);
         let name = binding_name("all", &targets[0].key());
         let stuck = [binding(&name, "p1", &spec(&profile, &targets[0].key()), true)];

@@ -11,18 +11,18 @@ pub struct BoundRegistry<'a> {
     pub registry: &'a RegistrySpec,
 }
 
-/// The pull Secrets of a Target, by what they are for.
+/// The pull Secrets of a Target, by repository prefix.
 #[derive(Debug, Clone, Default)]
 pub struct PullSecrets {
-    /// Longest prefix first.
+    /// Sorted by prefix, the longest first.
     entries: Vec<Entry>,
 }
 
 #[derive(Debug, Clone)]
 struct Entry {
-    /// `host[:port]`, maybe with a path.
+    /// `host[:port]`, optionally with a path.
     prefix: String,
-    /// Empty: anonymous.
+    /// Empty for anonymous pulls.
     secret: String,
 }
 
@@ -31,15 +31,15 @@ struct Entry {
 pub enum Pull<'a> {
     /// With this Secret.
     Secret(&'a str),
-    /// A Registry is bound, and names no Secret.
+    /// A Registry is bound that names no Secret.
     Anonymous,
     /// No Registry of this host is bound.
     Unbound,
 }
 
 impl PullSecrets {
-    /// The Secrets of these Registries. Of several with one hostname, that of the smallest binding counts, whatever
-    /// their order.
+    /// The Secrets of these Registries. Of several with the same hostname, that of the smallest binding is used,
+    /// whatever their order.
     pub fn new<'a>(bound: impl IntoIterator<Item = BoundRegistry<'a>>) -> Self {
         let mut bound: Vec<(String, BoundRegistry<'a>)> = bound
             .into_iter()
@@ -61,8 +61,8 @@ impl PullSecrets {
         }
     }
 
-    /// How a repository, `host[:port]/path`, is pulled: by the longest hostname that it begins with. A port is part
-    /// of the host: another port is another registry.
+    /// How a repository, `host[:port]/path`, is pulled: by the longest matching prefix. A port is part of the host:
+    /// another port is another registry.
     pub fn of(&self, repository: &str) -> Pull<'_> {
         let repository = normal(repository);
         let entry = self.entries.iter().find(|entry| {
@@ -85,7 +85,7 @@ pub fn host(repository: &str) -> String {
     text.get(..end).unwrap_or("").to_owned()
 }
 
-/// Without scheme and trailing slashes, the host in lower case: hosts know no case, paths do.
+/// Normalised: without scheme and trailing slashes, the host in lower case; paths are case-sensitive.
 pub(super) fn normal(text: &str) -> String {
     let text = text.strip_prefix("oci://").unwrap_or(text).trim_end_matches('/');
     match text.split_once('/') {
@@ -139,7 +139,7 @@ mod tests {
             ("h.example:5000/team/shop", Pull::Secret("team")),
             ("h.example:5000/teammates/shop", Pull::Secret("port")),
             ("H.EXAMPLE:5000/team", Pull::Secret("team")),
-            // A path knows case.
+            // Paths are case-sensitive.
             ("h.example:5000/Team/shop", Pull::Secret("port")),
             ("h.example:50001/c", Pull::Unbound),
             ("h.example.evil/c", Pull::Unbound),

@@ -1,8 +1,8 @@
-//! What keeps a Registry, a Release or a ComponentVersion from vanishing: objects that refer to it.
+//! The objects that keep a Registry, a Release or a ComponentVersion: those that refer to it.
 //!
-//! While there is one, the object has a finalizer. References that are not granted hold nothing, or a tenant could keep
-//! the platform's objects; and in a namespace that is being deleted, objects of other namespaces hold nothing, so that
-//! no finalizer keeps a namespace for ever.
+//! While one exists, the object has a finalizer. References that are not granted don't count, or a tenant could keep
+//! the platform's objects; and in a namespace that is being deleted, objects of other namespaces don't count, so that
+//! no finalizer keeps a namespace forever.
 
 use std::collections::BTreeMap;
 
@@ -22,14 +22,14 @@ pub struct Holder {
     pub key: ObjectKey,
 }
 
-/// What is to be done about the finalizer.
+/// The change to the finalizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FinalizerChange {
-    /// It is as it should be.
+    /// No change.
     None,
-    /// It is missing.
+    /// It is added.
     Add,
-    /// Nothing refers to the object any more.
+    /// No object refers to this one any more: it is removed.
     Remove,
 }
 
@@ -38,7 +38,7 @@ pub trait Referenced: Spec {
     /// The finalizer's name in this group.
     const FINALIZER: &'static str;
 
-    /// The whole name of the finalizer.
+    /// The full name of the finalizer.
     fn finalizer() -> String {
         finalizer(Self::FINALIZER)
     }
@@ -60,13 +60,13 @@ impl Referenced for ComponentVersionSpec {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Referrers {
     kind: &'static str,
-    /// What has to be granted to those of other namespaces; `None`: they can't name it.
+    /// The grant that objects of other namespaces need; `None`: they can't refer to it.
     cross: Option<CrossReference>,
     keys: Vec<ObjectKey>,
 }
 
 impl Referrers {
-    /// Objects that may be of other namespaces, where that is granted.
+    /// Objects that may be in other namespaces, if that is granted.
     pub fn crossing(reference: CrossReference, keys: Vec<ObjectKey>) -> Self {
         Self {
             kind: reference.kinds().0,
@@ -75,7 +75,7 @@ impl Referrers {
         }
     }
 
-    /// Objects of kind `S`, which name objects of their own namespace alone.
+    /// Objects of kind `S`, which only refer to objects of their own namespace.
     pub fn beside<S: Spec>(keys: Vec<ObjectKey>) -> Self {
         Self {
             kind: S::KIND,
@@ -118,7 +118,7 @@ pub fn decide<S: Referenced>(metadata: &ObjectMeta, is_held: bool) -> FinalizerC
     let is_deleted = metadata.deletion_timestamp.is_some();
     match (finalizers::has(metadata, &S::finalizer()), is_held) {
         (true, false) => FinalizerChange::Remove,
-        // To an object that is being deleted no finalizer can be added.
+        // No finalizer can be added to an object that is being deleted.
         (false, true) if !is_deleted => FinalizerChange::Add,
         _ => FinalizerChange::None,
     }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_refer_to_an_object_holds_it() {
+    fn granted_references_keep_an_object() {
         let all = ["system", "tenant", "evil"];
         let referrers = [
             Referrers::crossing(CrossReference::TargetToRegistry, keys(&all)),
@@ -187,12 +187,12 @@ mod tests {
             held_by(&referrers, &grants, false),
             [here[0], here[1], here[2], "Target tenant/x"]
         );
-        // What holds it from its own namespace is deleted with that namespace.
+        // Referring objects in its own namespace are deleted with that namespace.
         assert_eq!(held_by(&referrers, &grants, true), here);
     }
 
     #[test]
-    fn kinds_that_name_objects_beside_them_hold_no_others() {
+    fn kinds_that_refer_within_their_namespace_keep_no_other_objects() {
         let bindings = [Referrers::beside::<ReleaseBindingSpec>(keys(&[
             "system", "tenant",
         ]))];
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_finalizer_follows_who_holds() {
+    fn the_finalizer_follows_the_references() {
         // Finalizer, deleted, held; change.
         let table = [
             (false, false, false, FinalizerChange::None),

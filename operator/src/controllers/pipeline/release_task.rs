@@ -1,7 +1,7 @@
-//! The RenderTask of a Release on a Target: what is rendered, under which tag, and what the task is called.
+//! The RenderTask of a Release on a Target: its config, its tag and its name.
 //!
-//! The tag has the hash of all that the chart is made from, so that a changed input is always a new tag, and equal
-//! inputs are pushed once. The task's name has the tag and both ends in its hash, with their namespaces.
+//! The tag has the hash of all inputs of the chart, so that a changed input is always a new tag, and equal inputs are
+//! pushed once. The task's name has a hash of the tag and of Target and Release, with their namespaces.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +21,12 @@ use crate::api::pipeline::{
 };
 use crate::api::{IfExists, LocalReference, TaskSpec};
 
-/// The longest path of a chart in a registry, in bytes: what a RenderTask takes.
+/// The maximum length of a chart's path in a registry, in bytes: the limit of RenderTasks.
 pub const MAX_REPOSITORY: usize = 255;
-/// How long a failed Job and its config Secret are kept when the Release doesn't say, in seconds.
+/// How long a failed Job and its config Secret are kept by default, in seconds.
 const DEFAULT_FAILED_JOB_TTL: i32 = 3600;
 
-/// What a Release's chart is made from.
+/// The inputs of a Release's chart.
 #[derive(Debug, Clone, Copy)]
 pub struct ReleaseSources<'a> {
     /// The Target.
@@ -37,7 +37,7 @@ pub struct ReleaseSources<'a> {
     pub version: &'a ComponentVersion,
     /// The Target's render registry.
     pub registry: &'a Registry,
-    /// How the Target pulls.
+    /// The Target's pull Secrets.
     pub pull_secrets: &'a PullSecrets,
     /// Whether a resource of a host that no RegistryBinding names is refused, instead of pulled anonymously.
     pub is_strict: bool,
@@ -47,19 +47,19 @@ pub struct ReleaseSources<'a> {
     pub blueprint: &'a str,
 }
 
-/// A RenderTask that there should be.
+/// A planned RenderTask.
 #[derive(Debug, Clone)]
 pub struct PlannedTask {
     /// Its namespace, which is the Registry's, and its name.
     pub key: ObjectKey,
-    /// What it is to do.
+    /// Its spec.
     pub spec: TaskSpec,
 }
 
-/// Why there can be no RenderTask.
+/// Why no RenderTask can be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// Strict mode, and nothing says how a host is pulled from.
+    /// In strict mode, no RegistryBinding is for a host.
     #[error("no RegistryBinding of the Target is for host {host}, which resource {resource} is pulled from")]
     MissingRegistryBinding {
         /// The host.
@@ -72,7 +72,7 @@ pub enum PlanError {
     InvalidData {
         /// The field.
         field: &'static str,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
     /// The chart's path would be too long.
@@ -84,7 +84,7 @@ pub enum PlanError {
     /// There is no further number for a bootstrap chart.
     #[error(transparent)]
     NumbersUsedUp(NumbersUsedUp),
-    /// A RenderTask of the name was made by or for somebody else.
+    /// A RenderTask of the name exists for another owner.
     #[error("RenderTask {task} exists and was not made for this Target")]
     NameConflict {
         /// The RenderTask.
@@ -206,7 +206,7 @@ pub(super) fn destination(
     }
 }
 
-/// What is rendered, without its version: that is the tag, which has the hash of the rest.
+/// The config without the chart's version: that is the tag, which has the hash of the rest.
 fn document(sources: &ReleaseSources<'_>) -> Result<ReleaseDocument, PlanError> {
     let (release, version) = (&sources.release.spec, &sources.version.spec);
     let resources = version.resources.iter().map(|(name, resource)| {
@@ -269,7 +269,7 @@ fn resolved(
     })
 }
 
-/// A field that holds whatever its user likes.
+/// A field with arbitrary data of a user.
 pub(super) fn data(field: &'static str, raw: Option<&RawValue>) -> Result<Data, PlanError> {
     let Some(raw) = raw else {
         return Ok(Data::new());
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_task_is_what_the_contract_says() {
+    fn the_task_has_the_form_of_the_contract() {
         let task = plan(&Fixture::new());
         let tag = task.spec.tag.clone();
         assert!(
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn the_renderer_takes_the_config() {
+    fn the_renderer_accepts_the_config() {
         let text = config(&plan(&Fixture::new())).to_string();
         let parsed = solar_render::config::parse(&Source::new("config.json", text));
         assert!(parsed.is_ok(), "{parsed:?}");
@@ -381,7 +381,7 @@ mod tests {
         assert!(error.to_string().contains("h.example") && error.to_string().contains("chart"));
     }
 
-    /// A ComponentVersion that changed under the same Release kept its tag once, and the push was skipped.
+    /// A changed ComponentVersion of the same Release once kept its tag, and the push was skipped.
     #[test]
     fn a_change_of_any_input_is_another_tag() {
         type Change = fn(&mut Fixture);
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_chart_is_not_made_from_leaves_the_tag() {
+    fn fields_that_are_no_input_of_the_chart_do_not_change_the_tag() {
         let before = plan(&Fixture::new());
         let mut fixture = Fixture::new();
         fixture.release.spec.priority = 7;
@@ -448,14 +448,14 @@ mod tests {
         let after = plan(&fixture);
         assert_eq!((&after.spec.tag, &after.key), (&before.spec.tag, &before.key));
         assert_eq!(after.spec.failed_job_ttl, DEFAULT_FAILED_JOB_TTL);
-        // Another push Secret is another task, and not another chart.
+        // Another push Secret means another task, but not another chart.
         fixture.registry.spec.solar_secret_ref = Some(LocalReference { name: "new".into() });
         let after = plan(&fixture);
         assert_eq!(after.spec.tag, before.spec.tag);
         assert_ne!(after.key, before.key);
     }
 
-    /// Two Targets share a chart, and never a task; two same-named Releases share neither.
+    /// Two Targets share a chart, but never a task; two Releases of the same name share neither.
     #[test]
     fn the_name_has_both_ends_with_their_namespaces() {
         let before = plan(&Fixture::new());
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_bindings_leaves_the_tag() {
+    fn the_order_of_bindings_does_not_change_the_tag() {
         let mut fixture = Fixture::new();
         let second: Registry = object(json!({
             "metadata": {"name": "second", "namespace": "tenant"},

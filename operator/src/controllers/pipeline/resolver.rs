@@ -1,8 +1,8 @@
 //! Which of the Releases that are bound to a Target it gets.
 //!
-//! Of those with one unique name: the one with the highest priority, then with the smallest binding. Of those, in the
-//! same order, each one that no accepted Release excludes and that excludes none of them. The result depends on what
-//! is bound, not on the order in which it was found.
+//! Among Releases with the same unique name, the one with the highest priority, then with the smallest binding. Of
+//! these, in the same order, each one that no accepted Release excludes and that excludes no accepted one. The result
+//! depends on the set of bindings, not on their order.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,28 +26,28 @@ pub struct Candidate {
     pub anti_affinity: Option<LabelSelector>,
 }
 
-/// What a Target gets.
+/// The Releases of a Target.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Resolution {
     /// The accepted Releases, by unique name.
     pub accepted: BTreeMap<String, Candidate>,
-    /// The others, by binding.
+    /// The filtered ones, by binding.
     pub filtered: BTreeMap<ObjectKey, Filtered>,
 }
 
-/// A Release that the Target doesn't get.
+/// A Release that is filtered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filtered {
     /// The Release.
     pub candidate: Candidate,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
 }
 
-/// Why a Target doesn't get a Release.
+/// Why a Release is filtered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
-    /// Another Release has its unique name.
+    /// Another Release has the same unique name.
     UniqueName {
         /// That Release.
         by: ObjectKey,
@@ -60,12 +60,12 @@ pub enum Cause {
     AntiAffinity {
         /// The accepted Release.
         with: ObjectKey,
-        /// Whether it's the accepted one whose selector says so.
+        /// Whether the selector is that of the accepted Release.
         is_theirs: bool,
     },
 }
 
-/// `uniqueName`, else the Component's name.
+/// `uniqueName`, or the Component's name by default.
 pub fn effective_unique_name<'a>(release: &'a ReleaseSpec, version: &'a ComponentVersionSpec) -> &'a str {
     if release.unique_name.is_empty() {
         &version.component_ref.name
@@ -74,7 +74,7 @@ pub fn effective_unique_name<'a>(release: &'a ReleaseSpec, version: &'a Componen
     }
 }
 
-/// Which of the candidates a Target gets.
+/// Chooses the Releases of a Target from the candidates.
 pub fn resolve(mut candidates: Vec<Candidate>) -> Resolution {
     candidates.sort_by(|one, other| {
         let by_priority = other.priority.cmp(&one.priority);
@@ -116,7 +116,7 @@ pub fn resolve(mut candidates: Vec<Candidate>) -> Resolution {
     }
 }
 
-/// Why an accepted Release and a candidate can't both be on a Target, if so.
+/// Whether an accepted Release and a candidate exclude each other, and why.
 fn exclusion(accepted: &Candidate, candidate: &Candidate) -> Option<Cause> {
     let excludes = |one: &Candidate, other: &Candidate| {
         let selector = one.anti_affinity.as_ref();
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn anti_affinity_counts_in_both_directions_in_the_order_of_priority() {
         let table: [(&[Row<'_>], &[&str], &[&str]); 4] = [
-            // The accepted one excludes.
+            // The accepted Release excludes the candidate.
             (
                 &[
                     ("b1", "r1", "x", 5, "", Some("t=db")),
@@ -250,7 +250,7 @@ mod tests {
                 &["r1"],
                 &["Release ns/r2 (binding ns/b2): excluded by the antiAffinity of Release ns/r1"],
             ),
-            // The candidate excludes one that is accepted: the higher priority stays.
+            // The candidate excludes an accepted one: the higher priority is kept.
             (
                 &[
                     ("b1", "r1", "x", 0, "", Some("t=db")),
@@ -259,7 +259,7 @@ mod tests {
                 &["r2"],
                 &["Release ns/r1 (binding ns/b1): its antiAffinity excludes Release ns/r2"],
             ),
-            // One that is filtered excludes nothing.
+            // A filtered Release excludes nothing.
             (
                 &[
                     ("b1", "r1", "x", 9, "t=a", None),
@@ -287,9 +287,9 @@ mod tests {
         }
     }
 
-    /// Two namespaces once could not both have a release `shop`: the key was the release's name alone.
+    /// Two namespaces once could not both have a Release `shop`: the key was only the Release's name.
     #[test]
-    fn same_named_releases_of_two_namespaces_stay_apart() {
+    fn releases_of_the_same_name_in_two_namespaces_are_distinct() {
         let one = |namespace: &str| Candidate {
             binding: ObjectKey::new(namespace, "b"),
             release: ObjectKey::new(namespace, "shop"),

@@ -1,4 +1,4 @@
-//! The pipeline's kinds as the runtime's stores hold them.
+//! The pipeline's kinds in the runtime's stores.
 
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
@@ -27,18 +27,18 @@ const NOT_READY: &str = "NotReady";
 /// A kind of the pipeline, to be watched.
 pub struct Stored<S>(PhantomData<fn() -> S>);
 
-/// What is kept of an object beside its metadata.
+/// The kept parts of an object, in addition to its metadata.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(bound = "")]
 pub struct Parts<S: Spec> {
-    /// What is asked for.
+    /// The spec.
     pub spec: S,
-    /// What was reported.
+    /// The status.
     #[serde(default = "none")]
     pub status: Option<S::Status>,
 }
 
-/// An object as a store has it.
+/// An object in a store.
 pub type StoredObject<S> = Arc<Object<Parts<S>>>;
 
 impl<S> Stored<S> {
@@ -86,14 +86,14 @@ impl<S: Spec> Watched for Stored<S> {
 }
 
 impl<S: Spec> PartialEq for Parts<S> {
-    /// Values and userdata are texts, and are compared as such.
+    /// Values and userdata are compared as text.
     fn eq(&self, other: &Self) -> bool {
         let text = |spec: &S| serde_json::to_string(spec).ok();
         self.status == other.status && text(&self.spec) == text(&other.spec)
     }
 }
 
-/// The whole object; `None` for one that has another form than its kind.
+/// The whole object; `None` if it doesn't match its kind's schema.
 pub fn whole<S: Spec>(stored: &Object<Parts<S>>) -> Option<pipeline::Object<S>> {
     let Parts { spec, status } = stored.view()?.clone();
     Some(pipeline::Object {
@@ -105,18 +105,18 @@ pub fn whole<S: Spec>(stored: &Object<Parts<S>>) -> Option<pipeline::Object<S>> 
     })
 }
 
-/// The object of a key, as the store has it.
+/// The object with this key from the store.
 pub fn get<S: Spec>(cx: &Cx, key: &ObjectKey) -> Option<pipeline::Object<S>> {
     let name = ObjectName::new(&key.namespace, &key.name);
     whole(&*cx.store::<Stored<S>>().get(&name)?)
 }
 
-/// The object that is reconciled.
+/// The reconciled object from the store.
 pub fn primary<S: Spec>(cx: &Cx, key: &Key) -> Option<pipeline::Object<S>> {
     get(cx, &ObjectKey::new(&key.namespace, &key.name))
 }
 
-/// Writes the status that `next` makes from the known one and the object's generation, when the two differ.
+/// Writes the status that `next` computes from the known one and the object's generation, if the two differ.
 pub async fn report<S: Spec>(
     cx: &Cx,
     key: &Key,

@@ -1,8 +1,8 @@
-//! What a Target's reconcile is to do: which RenderTasks are missing, where each Release and the bootstrap chart stand,
+//! Plans a Target's reconcile: which RenderTasks are missing, the state of each Release and of the bootstrap chart,
 //! which tasks are no longer needed.
 //!
-//! In: the Target with what it refers to, and the RenderTasks that there are. Out: a [`TargetPlan`]. A task of a
-//! planned name that was made for somebody else is neither used nor deleted.
+//! In: the Target with the objects it refers to, and the existing RenderTasks. Out: a [`TargetPlan`]. A task with a
+//! planned name but another owner is neither used nor deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,22 +24,22 @@ use crate::api::pipeline::{ComponentVersion, ObjectKey, Registry, Release, Targe
 use crate::controllers::rendertask::TaskView;
 use crate::runtime::views::Object;
 
-/// A RenderTask that there is.
+/// An existing RenderTask.
 pub type ExistingTask = Arc<Object<TaskView>>;
 
-/// What a Target's charts are made from.
+/// The inputs of a Target's charts.
 #[derive(Debug, Clone)]
 pub struct TargetSources {
     /// The Target.
     pub target: Target,
-    /// Its render registry; or why it can't be used.
+    /// Its render registry, or why it can't be used.
     pub registry: Result<Registry, Reference>,
-    /// How it pulls.
+    /// Its pull Secrets.
     pub pull_secrets: PullSecrets,
-    /// What is bound to it.
+    /// The Releases that are bound to it.
     pub bound: Vec<BoundSources>,
-    /// The numbers of its bootstrap charts that have a RenderArtifact, those too that an earlier Target of its name has
-    /// left and that are being deleted.
+    /// The numbers of its bootstrap charts that have a RenderArtifact, including those of an earlier Target of the same
+    /// name that are being deleted.
     pub pushed: BTreeSet<i64>,
     /// Whether a resource of a host that no RegistryBinding names is refused.
     pub is_strict: bool,
@@ -54,20 +54,20 @@ pub struct BoundSources {
     pub binding: ObjectKey,
     /// The Release.
     pub release: ObjectKey,
-    /// It, and its component version.
+    /// The Release and its component version, or what is missing.
     pub found: Result<(Release, ComponentVersion), MissingSource>,
 }
 
 /// Why a bound Release can't be rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingSource {
-    /// The Release's unique name, when it says one.
+    /// The Release's unique name, if it sets one.
     pub unique_name: Option<String>,
     /// What is missing.
     pub message: String,
 }
 
-/// What is to be done, and what is reported.
+/// The changes to make, and the state to report.
 #[derive(Debug, Clone)]
 pub struct TargetPlan {
     /// The render registry.
@@ -82,27 +82,27 @@ pub struct TargetPlan {
     pub bootstrap: Option<PlannedBootstrap>,
 }
 
-/// A RenderTask to be made.
+/// A RenderTask to create.
 #[derive(Debug, Clone)]
 pub struct NewTask {
     /// Its namespace and name.
     pub key: ObjectKey,
-    /// What it is to do.
+    /// Its spec.
     pub spec: TaskSpec,
-    /// Whom it is made for.
+    /// The labels of its owner.
     pub labels: BTreeMap<String, String>,
 }
 
-/// The bootstrap chart of the present input.
+/// The bootstrap chart of the current input.
 #[derive(Debug, Clone)]
 pub struct PlannedBootstrap {
-    /// Its number and the hash of its input, where there is one.
+    /// Its number and the hash of its input, if there is a number.
     pub version: Option<(i64, String)>,
     /// Its RenderTask.
     pub progress: Result<Bootstrap, PlanError>,
 }
 
-/// What is to be done for a Target. `find` gives a RenderTask of any owner by its name.
+/// Plans a Target's reconcile. `find` returns a RenderTask of any owner by its name.
 pub fn plan(sources: &TargetSources, find: impl Fn(&ObjectKey) -> Option<ExistingTask>) -> TargetPlan {
     let mut planner = Planner {
         sources,
@@ -126,7 +126,7 @@ pub fn plan(sources: &TargetSources, find: impl Fn(&ObjectKey) -> Option<Existin
 }
 
 impl TargetPlan {
-    /// The API server refuses a task, or somebody else has made one of its name: it is reported so.
+    /// Reports that the API server refused a task, or that its name has another owner.
     pub fn refuse(&mut self, task: &ObjectKey, error: &PlanError) {
         for release in &mut self.releases {
             if matches!(&release.progress, Progress::Task { task: own, .. } if own == task) {
@@ -140,7 +140,7 @@ impl TargetPlan {
         }
     }
 
-    /// A task can't be made yet: it is reported what it waits for.
+    /// Reports what a task that can't be created yet waits for.
     pub fn wait(&mut self, task: &ObjectKey, message: &str) {
         let pending = || TaskState::Pending {
             message: message.to_owned(),
@@ -184,8 +184,8 @@ impl TargetPlan {
             || bootstrap.is_some_and(|one| one.progress.as_ref().is_err_and(refused))
     }
 
-    /// Those of the Target's RenderTasks that are no longer needed: all earlier ones when the bootstrap chart is ready;
-    /// before that, those that have failed.
+    /// The Target's RenderTasks that are no longer needed: all earlier ones if the bootstrap chart is ready; before
+    /// that, only those that have failed.
     pub fn obsolete<'a>(&self, owned: &'a [ExistingTask]) -> Vec<&'a ExistingTask> {
         if !matches!(self.registry, Reference::Resolved(_)) {
             return Vec::new();
@@ -215,7 +215,7 @@ impl TargetPlan {
         owned.iter().filter(is_needed).collect()
     }
 
-    /// The RenderTasks of the present input.
+    /// The RenderTasks of the current input.
     fn current(&self) -> BTreeSet<ObjectKey> {
         let releases = self.releases.iter().filter_map(|one| match &one.progress {
             Progress::Task { task, .. } => Some(task),
@@ -279,7 +279,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// An accepted Release's task.
+    /// Plans the task of an accepted Release.
     fn release(&mut self, release: &Release, version: &ComponentVersion) -> Progress {
         let sources = self.sources;
         let Ok(registry) = &sources.registry else {
@@ -397,7 +397,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Where a planned task stands; one that isn't there is to be made. `input`: of a bootstrap chart.
+    /// The state of a planned task; a missing one is added to the plan. `input`: the hash, for a bootstrap chart.
     fn state(&mut self, planned: PlannedTask, input: Option<&str>) -> Result<TaskState, PlanError> {
         let PlannedTask { key, spec } = planned;
         let target = &self.sources.target;
@@ -414,7 +414,7 @@ impl Planner<'_> {
             return Err(PlanError::NameConflict { task: key });
         };
         if existing.metadata.deletion_timestamp.is_some() {
-            let message = "the RenderTask is being deleted, and will be made again".to_owned();
+            let message = "the RenderTask is being deleted, and will be created again".to_owned();
             return Ok(TaskState::Pending { message });
         }
         Ok(TaskState::of(view.status.as_ref(), &spec.chart_url()))

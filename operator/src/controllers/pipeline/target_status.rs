@@ -1,4 +1,4 @@
-//! What is reported of a Target: its Releases one by one, and the last bootstrap chart that was pushed.
+//! The status of a Target: its Releases one by one, and the last bootstrap chart that was pushed.
 
 use std::collections::BTreeMap;
 
@@ -8,47 +8,47 @@ use super::resolver::Filtered;
 use super::task_state::TaskState;
 use crate::api::pipeline::{ObjectKey, ReleaseState, TargetRelease};
 
-/// A Release that is bound to a Target, and how far it is.
+/// A Release that is bound to a Target, and its progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundRelease {
-    /// Its effective unique name, when it is known.
+    /// Its effective unique name, if it is known.
     pub unique_name: Option<String>,
     /// The ReleaseBinding.
     pub binding: ObjectKey,
     /// The Release.
     pub release: ObjectKey,
-    /// How far it is.
+    /// Its progress.
     pub progress: Progress,
 }
 
-/// How far a bound Release is.
+/// The progress of a bound Release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// The Target doesn't get it.
+    /// It is filtered.
     Filtered {
         /// Why.
         message: String,
     },
     /// The Release, its ComponentVersion or a grant is missing.
     Missing {
-        /// What.
+        /// What is missing.
         message: String,
     },
-    /// There can be no RenderTask.
+    /// No RenderTask can be created.
     Refused(PlanError),
-    /// There is a RenderTask.
+    /// Its RenderTask exists.
     Task {
-        /// Which.
+        /// The RenderTask.
         task: ObjectKey,
         /// The path and tag of its chart.
         chart: RenderedRelease,
-        /// What it has come to.
+        /// The task's state.
         state: TaskState,
     },
 }
 
 impl BoundRelease {
-    /// One that the resolver has filtered.
+    /// A Release that the resolver has filtered.
     pub fn filtered(filtered: &Filtered) -> Self {
         Self {
             unique_name: Some(filtered.candidate.unique_name.clone()),
@@ -60,7 +60,7 @@ impl BoundRelease {
         }
     }
 
-    /// In the Target's status.
+    /// Its entry in the Target's status.
     pub fn reported(&self) -> TargetRelease {
         let Self {
             unique_name,
@@ -94,7 +94,7 @@ impl BoundRelease {
         reported
     }
 
-    /// What is to be said of it in the condition ReleasesRendered, beside its name.
+    /// Its message in the condition ReleasesRendered.
     pub fn message(&self) -> String {
         let name = &self.release;
         match &self.progress {
@@ -117,7 +117,7 @@ pub fn reported(releases: &[BoundRelease]) -> Vec<TargetRelease> {
     sorted.into_iter().map(BoundRelease::reported).collect()
 }
 
-/// What the bootstrap chart is made from, once the charts of all accepted Releases are in the registry.
+/// The inputs of the bootstrap chart, once the charts of all accepted Releases are in the registry.
 pub fn rendered(releases: &[BoundRelease]) -> Option<BTreeMap<String, RenderedRelease>> {
     let accepted = releases
         .iter()

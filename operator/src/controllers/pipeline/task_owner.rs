@@ -1,5 +1,5 @@
-//! Names and labels of what is made for a Target. Owners are named by labels and by fields, not by owner references:
-//! those don't cross namespaces.
+//! Names and labels of the objects that are created for a Target. Owners are named by labels and fields, not by owner
+//! references: those don't cross namespaces.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use crate::api::pipeline::{ObjectKey, Spec as _, TargetSpec};
 use crate::controllers::rendertask::TaskView;
 use crate::names::{MANAGER, fitted};
 
-/// The longest name of an object, in bytes.
+/// The maximum length of an object's name, in bytes.
 const MAX_NAME: usize = 253;
 
-/// The label with the kind of what an object was made for.
+/// The label with the kind of an object's owner.
 pub const OWNER_KIND_LABEL: &str = "solar.opendefense.cloud/owner-kind";
-/// The label with its namespace.
+/// The label with the owner's namespace.
 pub const OWNER_NAMESPACE_LABEL: &str = "solar.opendefense.cloud/owner-namespace";
-/// The label with its name, or with the name's beginning and hash when it is longer than labels are.
+/// The label with the owner's name, or with its prefix and a hash if it is too long for a label.
 pub const OWNER_NAME_LABEL: &str = "solar.opendefense.cloud/owner-name";
-/// The label with its UID: a Target that was made again under its name takes nothing over.
+/// The label with the owner's UID: a Target that was created again under its name adopts nothing.
 pub const OWNER_UID_LABEL: &str = "solar.opendefense.cloud/owner-uid";
 
-/// The labels of what is made for a Target.
+/// The labels of the objects that are created for a Target.
 pub fn labels(target: &ObjectKey, uid: &str) -> BTreeMap<String, String> {
     let pairs = [
         ("app.kubernetes.io/managed-by", MANAGER.to_owned()),
@@ -36,7 +36,7 @@ pub fn labels(target: &ObjectKey, uid: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Selects all that was made for Targets of this name, whatever their UID.
+/// Selects all objects that were created for Targets of this name, whatever their UID.
 pub fn selector(target: &ObjectKey) -> String {
     format!(
         "{OWNER_KIND_LABEL}={},{OWNER_NAMESPACE_LABEL}={},{OWNER_NAME_LABEL}={}",
@@ -46,12 +46,12 @@ pub fn selector(target: &ObjectKey) -> String {
     )
 }
 
-/// Whether this operator made a task for a Target of this name, whatever its UID.
+/// Whether this operator created a task for a Target of this name, whatever its UID.
 pub fn is_owned(task: &TaskView, target: &ObjectKey) -> bool {
     task.was_made_for(TargetSpec::KIND, &target.namespace, &target.name)
 }
 
-/// `<prefix><name><suffix>`, the name cut so that the whole is an object's name.
+/// `<prefix><name><suffix>`, with the name truncated so that the whole is a valid object name.
 pub fn bounded(prefix: &str, name: &str, suffix: &str) -> String {
     let room = MAX_NAME.saturating_sub(prefix.len() + suffix.len());
     let kept = name.get(..name.floor_char_boundary(room)).unwrap_or("");
@@ -94,7 +94,7 @@ mod tests {
         let long = format!("{}.{}", "a".repeat(231), "b".repeat(21));
         let name = bounded("render-rel-", &long, "-0a1b2c3d");
         assert!(is_name(&name) && name.len() <= MAX_NAME, "{name}");
-        // The cut falls behind the dot.
+        // The cut is after the dot.
         let cut = format!("{}.{}", "a".repeat(232), "b".repeat(20));
         let name = bounded("render-rel-", &cut, "-0a1b2c3d");
         assert!(is_name(&name), "{name}");

@@ -1,7 +1,7 @@
-//! When a failed RenderTask of a Target runs again: by itself after a failure that may pass, such as a registry's outage,
-//! and at once when somebody asks for it at the Target.
+//! When a failed RenderTask of a Target is retried: by itself after a temporary failure, such as a registry's outage,
+//! and at once when the Target's annotation requests it.
 //!
-//! The RenderTask's own annotation counts: `<what was asked for>/<how often by itself since>`.
+//! The RenderTask's own annotation holds the state: `<requested value>/<number of automatic retries since>`.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::jobs::conditions::Reason;
 
-/// After the first failure; each time twice as long.
+/// The delay after the first failure; it doubles with each retry.
 const FIRST_PAUSE: Duration = Duration::from_secs(60);
-/// The longest pause.
+/// The maximum delay.
 const MAX_PAUSE: Duration = Duration::from_secs(900);
-/// The reasons of failures that may pass.
+/// The reasons of temporary failures.
 const PASSING: [Reason; 8] = [
     Reason::RegistryUnavailable,
     Reason::InputOutput,
@@ -32,22 +32,22 @@ pub struct FailedTask<'a> {
     pub annotation: Option<&'a str>,
     /// Why it failed.
     pub reason: &'a str,
-    /// When.
+    /// When it failed.
     pub ended: Option<Timestamp>,
 }
 
-/// What is to be done about it.
+/// When it is retried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Retry {
-    /// Nothing: the same would happen.
+    /// Never: it would fail again.
     Never,
-    /// It runs again when its retry annotation has this value.
+    /// Now, by setting its retry annotation to this value.
     Now(String),
-    /// It runs again after this.
+    /// After this delay.
     After(Duration),
 }
 
-/// What is to be done about a failed task. `asked`: the value of the Target's own retry annotation.
+/// Decides when a failed task is retried. `asked`: the value of the Target's own retry annotation.
 pub fn retry(task: FailedTask<'_>, asked: &str, now: Timestamp) -> Retry {
     let (answered, count) = parse(task.annotation.unwrap_or(""));
     if answered != asked {
@@ -80,11 +80,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_pass_is_tried_again_with_longer_and_longer_pauses() {
+    fn temporary_failures_are_retried_with_backoff() {
         let at = |second| Timestamp::from_second(second).expect("a time");
         let after = |seconds| Retry::After(Duration::from_secs(seconds));
         let now = |value: &str| Retry::Now(value.to_owned());
-        // The reason, the task's annotation, the Target's, seconds since the end; what is done.
+        // The reason, the task's annotation, the Target's, seconds since the end; the expected retry.
         let table = [
             ("RegistryUnavailable", None, "", 0, after(60)),
             ("RegistryUnavailable", None, "", 59, after(1)),
@@ -101,12 +101,12 @@ mod tests {
             ),
             ("AuthFailed", None, "", 9999, Retry::Never),
             ("Conflict", Some("/1"), "", 9999, Retry::Never),
-            // Somebody asks, and asks again.
+            // A retry is requested, and requested again.
             ("AuthFailed", None, "a/b", 0, now("a/b/0")),
             ("AuthFailed", Some("a/b/0"), "a/b", 9999, Retry::Never),
             ("AuthFailed", Some("a/b/0"), "c", 0, now("c/0")),
             ("Evicted", Some("c/0"), "c", 60, now("c/1")),
-            // Set by hand at the task itself.
+            // Set by a user on the task itself.
             ("Evicted", Some("by hand"), "", 0, after(60)),
         ];
         for (reason, annotation, asked, since, expected) in table {

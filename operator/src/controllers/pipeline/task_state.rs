@@ -1,21 +1,21 @@
-//! What a RenderTask has come to, from its status.
+//! The state of a RenderTask, from its status.
 
 use crate::controllers::rendertask::TaskStatusView;
 use crate::jobs::conditions::{Reason, kinds};
 
-/// What a RenderTask has come to.
+/// The state of a RenderTask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskState {
-    /// It is on its way, or waits for something.
+    /// It is in progress, or waits for something.
     Pending {
-        /// What for.
+        /// What it waits for.
         message: String,
     },
     /// The chart is in the registry.
     Rendered {
-        /// Where: `oci://host/path:tag`.
+        /// Its URL: `oci://host/path:tag`.
         chart_url: String,
-        /// The digest of its manifest; other renderers report none.
+        /// The digest of its manifest; other renderers may report none.
         digest: Option<String>,
     },
     /// It failed for good.
@@ -28,7 +28,7 @@ pub enum TaskState {
 }
 
 impl TaskState {
-    /// From the status of a task that there is; `chart_url` is where it pushes to.
+    /// The state of an existing task; `chart_url` is its destination.
     pub fn of(status: Option<&TaskStatusView>, chart_url: &str) -> Self {
         let pending = |message: &str| Self::Pending {
             message: message.to_owned(),
@@ -44,7 +44,7 @@ impl TaskState {
             };
         }
         if condition(kinds::JOB_SUCCEEDED).is_some() {
-            // A digest may come for a while after success; Ready=Unknown says that it still may.
+            // A digest may arrive for a while after success; meanwhile Ready is Unknown.
             let ready = status.condition(kinds::READY);
             let awaits = status.digest.is_none() && ready.is_some_and(|ready| ready.status == "Unknown");
             if awaits {
@@ -62,7 +62,7 @@ impl TaskState {
         }
     }
 
-    /// Whether another chart is at the tag.
+    /// Whether it failed because the tag has another chart.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Failed { reason, .. } if reason == Reason::Conflict.as_str())
     }

@@ -1,4 +1,4 @@
-//! Objects that the tests of several decisions start from.
+//! Fixtures that the tests of several decisions share.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub(crate) fn object<S: Spec>(json: Value) -> Object<S> {
     serde_json::from_value(json).expect("an object")
 }
 
-/// What a Release's chart is made from: the Target `tenant/edge`, the Release `catalog/shop-release`, the Registry
+/// The inputs of a Release's chart: the Target `tenant/edge`, the Release `catalog/shop-release`, the Registry
 /// `solar-system/charts`.
 pub(crate) struct Fixture {
     pub target: ObjectKey,

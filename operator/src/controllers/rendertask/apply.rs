@@ -1,8 +1,8 @@
-//! What was decided, done: the only step that makes or deletes anything.
+//! Carries out the decision: the only step that creates or deletes objects.
 //!
-//! The order is what makes a crash harmless: a Secret is there before its Job; after a success the
-//! Secret goes, then the status says so, then the Job goes. A Job that is still there after the
-//! status said so is found by the next reconcile, and so is a Secret, by the reference in the status.
+//! The order makes a crash harmless: a Secret is created before its Job; after a success the Secret is deleted, then
+//! the status is written, then the Job is deleted. A Job that still exists after that is found by the next reconcile,
+//! and so is a Secret, by the reference in the status.
 
 use std::time::Duration;
 
@@ -33,60 +33,60 @@ use crate::jobs::snapshot::{JobSnapshot, PodSnapshot};
 use crate::runtime::conditions::find;
 use crate::runtime::views::PartialMetadata;
 
-/// How soon to reconcile again a task in line; who gets a slot is woken before.
+/// When a task that waits for a slot is requeued; it is woken earlier when it gets one.
 const QUEUED_INTERVAL: Duration = Duration::from_secs(600);
 
-/// The longest backoff of a task that waits for something outside of it.
+/// The maximum backoff of a blocked task.
 const BLOCKED_INTERVAL: Duration = Duration::from_secs(300);
-/// How soon to reconcile again a Job that no watch shows.
+/// When a task is requeued whose Job no watch has delivered.
 const UNWATCHED_INTERVAL: Duration = Duration::from_secs(10);
-/// How old a Job is before somebody asks whether its pods have what they need to start.
+/// How old a Job is before its reconcile checks that the Secrets of its pods exist.
 const START_TIMEOUT: SignedDuration = SignedDuration::from_secs(20);
 
-/// What was done, and what the status reports of it.
+/// The result of a step, and what the status reports of it.
 #[derive(Debug)]
 pub(super) struct Applied {
     pub(super) done: Done,
-    /// A Job was made just now.
+    /// Whether a Job was created.
     pub(super) created_job: bool,
-    /// Making an object was refused.
+    /// The creation that the API server refused.
     pub(super) refused: Option<Refused>,
     pub(super) requeue: Option<Duration>,
 }
 
-/// Which object could not be made.
+/// The object whose creation was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
     Secret,
     Job,
 }
 
-/// What the status reports.
+/// What the status will report.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// What it reports already.
+    /// No change.
     Nothing,
-    /// No Job yet, and why.
+    /// No Job yet, and the reason.
     Blocked { run: Run, blocked: Blocked },
-    /// What became of the Job.
+    /// The state of the Job.
     Observed {
         run: Run,
         observation: Box<Observation>,
         job: OwnedReference,
         secret: Option<OwnedReference>,
     },
-    /// The Secret is gone.
+    /// The Secret was deleted.
     CleanedUp {
-        /// The Job goes next.
+        /// Whether the Job is deleted next.
         job: bool,
     },
-    /// There will be no Job.
+    /// The task has failed without another Job.
     Failed {
         run: Run,
         reason: Reason,
         message: String,
     },
-    /// The Job was complete, and no digest will show. The Secret is gone.
+    /// The Job was complete, and no digest will arrive. The Secret was deleted.
     FinalizedWithoutDigest,
 }
 
@@ -107,7 +107,7 @@ impl Applied {
         }
     }
 
-    /// What has been so for long is asked for less often: as long again, up to a limit.
+    /// Applies backoff to a blocked task: the delay is the time that it has been blocked, up to a limit.
     fn with_backoff(mut self, status: &TaskStatus, now: Timestamp) -> Self {
         let since = find(&status.conditions, kinds::JOB_SCHEDULED).filter(|one| one.status == "False");
         let age = since.map(|one| now.duration_since(one.last_transition_time.0).unsigned_abs());
@@ -132,13 +132,13 @@ pub(super) async fn apply(
         }),
         Decision::Fail(run) => {
             context.jobs.release(&found.key);
-            // The next reconcile decides when its Secret goes.
+            // The next reconcile decides when its Secret is deleted.
             Ok(Applied {
                 requeue: Some(Duration::ZERO),
                 ..Applied::new(Done::Failed {
                     reason: Reason::JobLost,
                     message: format!(
-                        "{} Jobs of this task have vanished before they ended",
+                        "{} Jobs of this task were deleted before they finished",
                         run.lost_jobs
                     ),
                     run,
@@ -172,7 +172,7 @@ pub(super) async fn apply(
     }
 }
 
-/// Makes the Job, or gives its slot to the next in line.
+/// Creates the Job, or releases its slot to the next waiting task.
 async fn start_or_release(
     context: &Context,
     subject: &Subject<'_>,
@@ -181,7 +181,7 @@ async fn start_or_release(
     blocked: Option<Blocked>,
 ) -> Result<Applied, Error> {
     if found.job.as_ref().is_some_and(|job| job.gone) {
-        // The next reconcile must not take the last run's end for this one's.
+        // The next reconcile must not take the last run's result for this one's.
         context
             .jobs
             .index()
@@ -198,7 +198,7 @@ async fn start_or_release(
     started
 }
 
-/// What is done when the status has been written.
+/// The actions after the status was written.
 pub(super) async fn after_status(
     context: &Context,
     subject: &Subject<'_>,
@@ -218,7 +218,7 @@ pub(super) async fn after_status(
         delete_job(context, &job.view).await?;
     }
     if job.gone && ended(&next.conditions).is_some() {
-        // Its end is in the status now.
+        // The status has its end now.
         context.jobs.index().forget(subject.namespace, &job.view.name);
     }
     Ok(())
@@ -265,7 +265,7 @@ async fn record(
             .generation
             .is_none_or(|made| Some(made) == found.task.metadata.generation);
         if needed && secret.is_none() && of_this_spec {
-            // Where that is refused, the pods say what they wait for, and the next reconcile tries again.
+            // If that is refused, the pods report what they wait for, and the next reconcile retries.
             secret = make_secret(context, subject).await?.ok();
         }
     }
@@ -275,7 +275,7 @@ async fn record(
             .or(Some(UNWATCHED_INTERVAL));
     }
     if matches!(observation.state, Some(State::Failed { .. })) {
-        // The next reconcile decides when its Secret goes.
+        // The next reconcile decides when its Secret is deleted.
         requeue = Some(Duration::ZERO);
     }
     Ok(Applied {
@@ -289,7 +289,7 @@ async fn record(
     })
 }
 
-/// Pods that don't start may wait for a Secret that somebody has deleted.
+/// Pods that don't start may wait for a Secret that was deleted.
 fn needs_secret(context: &Context, job: &FoundJob, pods: &[PodSnapshot]) -> bool {
     let age = job
         .view
@@ -334,7 +334,7 @@ async fn start(
         return Ok(Applied::blocked(run, queued(context, group(found))));
     }
     if ended(&found.task.known().conditions).is_some() {
-        // Whoever may edit Secrets may have edited that of the run before.
+        // The Secret of the previous run may have been edited.
         delete_secret(context, subject, &found.task.known()).await?;
     }
     let secret = match make_secret(context, subject).await? {
@@ -355,7 +355,7 @@ async fn start(
             });
         }
     };
-    // Whatever else fails now: there is a Job in this slot.
+    // Whatever else fails now, the slot has a Job.
     context.jobs.slots().occupy(&found.key, group(found));
     let status = found.task.known();
     let previous = Previous {
@@ -375,7 +375,7 @@ async fn start(
     })
 }
 
-/// What stands in the way of a Job: for good, or until somebody has mended it.
+/// Reports why no Job can be created: permanently, or until a user fixes it.
 async fn not_started(
     context: &Context,
     subject: &Subject<'_>,
@@ -393,13 +393,14 @@ async fn not_started(
     Ok(Applied::blocked(run, blocked))
 }
 
-/// Not a name that somebody else has, nor one that is about to be free.
+/// Whether the API server refused the object; a name that another object has, or has until its deletion ends, is no
+/// refusal.
 fn is_refusal(blocked: &Blocked) -> bool {
     !matches!(blocked.reason, Reason::NameConflict | Reason::DoesNotExist)
 }
 
-/// Where a namespace is missing or being created, everything in it seems missing: the namespace is
-/// what should be said. Asked by an object that is not really made.
+/// In a missing or terminating namespace everything seems missing, but the namespace is the cause. A dry-run creation
+/// finds out.
 async fn nearest_cause(context: &Context, subject: &Subject<'_>, blocked: Blocked) -> Result<Blocked, Error> {
     if !matches!(
         blocked.reason,
@@ -426,7 +427,7 @@ async fn nearest_cause(context: &Context, subject: &Subject<'_>, blocked: Blocke
     Ok(of_namespace.unwrap_or(blocked))
 }
 
-/// Makes the Job, or finds the one that was made before a crash.
+/// Creates the Job, or finds the one that was created before a crash.
 async fn make_job(
     context: &Context,
     subject: &Subject<'_>,
@@ -440,7 +441,7 @@ async fn make_job(
             let jobs: Api<PartialJob> = Api::namespaced_with(context.client(), subject.namespace, &JOBS);
             let there = jobs.get_opt(&subject.job_name()).await;
             let there = there.map_err(Error::api("reading the Job"))?;
-            // Gone again: the next reconcile makes it.
+            // It was deleted meanwhile: the next reconcile creates it.
             let there = there.ok_or(Error::Changed)?;
             if !is_owned_by(&there.metadata, subject.uid) {
                 return Ok(Err(name_conflict(subject, "Job")));
@@ -452,7 +453,7 @@ async fn make_job(
         }
         Err(error) => match Blocked::from_refusal(&error, subject.namespace) {
             Some(blocked) => Ok(Err(blocked)),
-            None => Err(Error::api("making the Job")(error)),
+            None => Err(Error::api("creating the Job")(error)),
         },
     }
 }
@@ -462,7 +463,7 @@ async fn delete_job(context: &Context, job: &JobSnapshot) -> Result<(), Error> {
     deleted.map(|_| ()).map_err(Error::api("deleting the Job"))
 }
 
-/// The group that takes turns with others: a tenant.
+/// The group of a task for fair slots: its tenant.
 fn group(found: &Found) -> &str {
     match Scope::of(found.key.kind) {
         Scope::Namespaced => &found.key.namespace,
@@ -483,9 +484,9 @@ mod tests {
     use super::*;
     use crate::runtime::conditions::merge;
 
-    /// 1,500 blocked tasks once took a quarter of an API server's core, for ever.
+    /// 1,500 blocked tasks once took a quarter of an API server's core, permanently.
     #[test]
-    fn what_stays_blocked_is_asked_for_less_and_less_often() {
+    fn blocked_tasks_are_requeued_with_backoff() {
         let at = |second| Timestamp::from_second(second).expect("a time");
         let state = State::NotScheduled {
             reason: Reason::PushSecretNotFound,

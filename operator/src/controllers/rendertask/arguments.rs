@@ -1,4 +1,4 @@
-//! The renderer's arguments: the only place where a user's strings get into a pod's command line.
+//! The renderer's arguments: the only code that puts a user's strings into a pod's command line.
 
 use super::config_secret::CONFIG_KEY;
 use super::job::{SIGN_KEY, SIGN_KEY_PASSWORD};
@@ -6,16 +6,16 @@ use crate::api::{IfExists, TaskSpec};
 use crate::jobs::JobSettings;
 use crate::jobs::pod::literal;
 
-/// Where the Job's files are.
+/// The mount paths of a Job's files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Folders {
     /// The config.
     pub(super) config: &'static str,
-    /// The key that charts are signed with, and its password.
+    /// The signing key and its password.
     pub(super) sign_key: &'static str,
 }
 
-/// The arguments of a task, behind which nothing of the operator's own follows.
+/// The arguments of a task. No argument of the operator follows them.
 pub(super) fn arguments(spec: &TaskSpec, settings: &JobSettings, folders: Folders) -> Vec<String> {
     let Folders { config, sign_key } = folders;
     let mut args = vec![
@@ -25,8 +25,8 @@ pub(super) fn arguments(spec: &TaskSpec, settings: &JobSettings, folders: Folder
     if spec.plain_http {
         args.push("--plain-http=true".to_owned());
     }
-    // A renderer with other exit codes is another program, which may not know the flag: there
-    // it is only given when it was asked for.
+    // A renderer with other exit codes is another program, which may not have the flag: it gets the flag only if the
+    // task sets the field.
     if !settings.permanent_exit_codes.is_empty() || spec.if_exists != IfExists::Fail {
         args.push(format!("--if-exists={}", spec.if_exists.as_str()));
     }
@@ -67,9 +67,9 @@ mod tests {
         );
     }
 
-    /// A tag of `$(REGISTRY_PASSWORD)` once printed the push Secret into an error message that the tenant reads.
+    /// A tag of `$(REGISTRY_PASSWORD)` once printed the push Secret into an error message that the tenant could read.
     #[test]
-    fn no_string_of_a_users_is_expanded() {
+    fn no_users_string_is_expanded() {
         let mut spec = task().spec;
         spec.tag = "$(REGISTRY_PASSWORD)$$".into();
         spec.repository = "$(REGISTRY_USERNAME)/a".into();

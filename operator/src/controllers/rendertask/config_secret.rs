@@ -12,7 +12,7 @@ use crate::api::CONFIG_SHA256_ANNOTATION;
 /// The key, and the file's name in the container.
 pub(super) const CONFIG_KEY: &str = "config.json";
 
-/// The renderer's config as JSON, and nothing else: the rest of the spec goes by arguments.
+/// A Secret with the renderer's config as JSON, and nothing else: the rest of the spec is passed as arguments.
 pub(super) fn config_secret(subject: &Subject<'_>) -> Result<Secret, serde_json::Error> {
     let config = subject.task.spec.config()?;
     let annotation = (
@@ -25,8 +25,8 @@ pub(super) fn config_secret(subject: &Subject<'_>) -> Result<Secret, serde_json:
             ..subject.metadata()
         },
         type_: Some("Opaque".to_owned()),
-        // Not `immutable`: kubelets keep those by name, and a task that is deleted and made again has the name
-        // again. The Job says what the Secret must hold, and the renderer refuses anything else.
+        // Not `immutable`: kubelets cache those by name, and a task that is deleted and created again has the same
+        // name. The Job has the hash of the config, and the renderer refuses any other.
         data: Some(BTreeMap::from([(CONFIG_KEY.to_owned(), ByteString(config))])),
         ..Default::default()
     })

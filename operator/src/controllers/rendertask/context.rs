@@ -15,11 +15,11 @@ use crate::runtime::{Cx, Key};
 /// The settings of the operator that a reconcile needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// What goes into Jobs.
+    /// The settings of Jobs.
     pub job: JobSettings,
-    /// Push Secrets of cluster tasks must say what host they are for.
+    /// Whether push Secrets of cluster tasks must be annotated with a host.
     pub require_registry_host: bool,
-    /// How many Jobs run at once.
+    /// The limit of concurrent Jobs.
     pub job_limits: JobLimits,
 }
 
@@ -31,12 +31,12 @@ pub struct Context {
     pub(super) settings: Settings,
     /// Jobs, pods and slots.
     pub(super) jobs: Arc<JobTracker>,
-    /// How tasks end.
+    /// Counts ended tasks.
     pub(super) metrics: TaskMetrics,
 }
 
 impl Context {
-    /// Of both kinds of tasks.
+    /// The context of both kinds of tasks.
     pub fn new(cx: &Cx, settings: Settings, jobs: Arc<JobTracker>, metrics: TaskMetrics) -> Arc<Self> {
         Arc::new(Self {
             cx: cx.clone(),
@@ -50,7 +50,7 @@ impl Context {
         self.cx.client().clone()
     }
 
-    /// The wall clock: conditions and attempts carry its times.
+    /// The wall clock, for the timestamps of conditions and attempts.
     pub(super) fn now(&self) -> Timestamp {
         self.cx.now()
     }

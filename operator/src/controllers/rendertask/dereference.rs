@@ -1,4 +1,4 @@
-//! Everything a decision needs, fetched.
+//! Reads everything that a decision needs.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Event, Secret};
@@ -21,45 +21,45 @@ use crate::runtime::owned;
 use crate::runtime::owned::is_owned_by;
 use crate::runtime::{Error, api_message};
 
-/// How old a Job without pods is before somebody asks why.
+/// How old a Job without pods is before its events are read.
 const NO_POD_DELAY: SignedDuration = SignedDuration::from_secs(5);
 
-/// A task and what belongs to it.
+/// A task and the objects it refers to or owns.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) key: Key,
     pub(super) task: Task,
-    /// Its Job, when there is one.
+    /// Its Job, if it exists.
     pub(super) job: Option<FoundJob>,
-    /// A Job has its name and is somebody else's.
+    /// Whether a Job with its name has another owner.
     pub(super) foreign_job: bool,
     /// Its Job's pods.
     pub(super) pods: Vec<PodSnapshot>,
-    /// The push Secret, where it counts.
+    /// The push Secret, if the decision depends on it.
     pub(super) push_secret: PushSecret,
-    /// The Secret with the key to sign with is there; true where it doesn't count.
+    /// Whether the Secret with the signing key exists; true if the decision doesn't depend on it.
     pub(super) sign_key: bool,
-    /// The ConfigMap with CA certificates is there with its key; true where it doesn't count.
+    /// Whether the ConfigMap with CA certificates exists with its key; true if the decision doesn't depend on it.
     pub(super) ca_configmap: bool,
 }
 
-/// What the operator knows of a push Secret: never what is in it.
+/// What the operator knows of a push Secret: never its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PushSecret {
-    /// It was not read: nothing depends on it now.
+    /// It was not read: no decision depends on it now.
     NotRead,
-    /// No Secret has the name.
+    /// It doesn't exist.
     Missing,
-    /// It is there.
+    /// It exists.
     Present {
         version: String,
-        /// The one registry it is for, where it says so.
+        /// The registry host that it is annotated with.
         host: Option<String>,
     },
 }
 
 impl Found {
-    /// A task of whose belongings nothing is known.
+    /// A task whose objects were not read.
     pub(super) fn of_task(key: Key, task: Task) -> Self {
         Self {
             key,
@@ -85,7 +85,8 @@ impl Found {
     }
 }
 
-/// `None`: the task is gone, on its way, or not ours; owner references collect the rest.
+/// Reads a task and its objects. `None`: the task doesn't exist, is being deleted, or isn't reconciled here; its
+/// objects are garbage-collected by owner references.
 pub(super) async fn dereference(context: &Context, key: &Key) -> Result<Option<Found>, Error> {
     if !context.cx.reconciles(key) {
         return Ok(None);
@@ -104,7 +105,7 @@ pub(super) async fn dereference(context: &Context, key: &Key) -> Result<Option<F
     };
     let (job, foreign) = job(context, &subject).await?;
     let push_secret = push_secret(context, &subject, job.as_ref()).await?;
-    // A failed task may be asked to run again.
+    // A retry of a failed task may be requested.
     let may_start = !matches!(ended(&found.task.known().conditions), Some(Ended::Succeeded));
     let starts = may_start && job.as_ref().is_none_or(|job| job.gone);
     let sign_key = !starts || sign_key(context, &subject).await?;
@@ -126,7 +127,7 @@ pub(super) async fn dereference(context: &Context, key: &Key) -> Result<Option<F
     Ok(Some(found))
 }
 
-/// From the index; what is not in it is read, unless the task has ended and nothing depends on it.
+/// The Job from the index; if it isn't there it is read, unless the task has ended and no decision depends on it.
 async fn job(context: &Context, subject: &Subject<'_>) -> Result<(Option<FoundJob>, bool), Error> {
     let name = subject.job_name();
     let known = context.jobs.index().job(subject.namespace, &name, subject.uid);
@@ -183,12 +184,13 @@ async fn sign_key(context: &Context, subject: &Subject<'_>) -> Result<bool, Erro
     }
     let secret = owned::metadata::<Secret>(&context.cx, subject.namespace, &reference.name).await;
     let secret = secret.map_err(Error::api(
-        "reading the metadata of the Secret with the key to sign with",
+        "reading the metadata of the Secret with the signing key",
     ))?;
     Ok(secret.is_some())
 }
 
-/// Only events tell why a Job's pods can't be made: a quota, or admission. Also when some were made before.
+/// Only events tell why the Job controller can't create pods: a quota, or admission. That also holds after it has
+/// created some.
 async fn with_refusal(context: &Context, job: Option<FoundJob>, pods: &[PodSnapshot]) -> Option<FoundJob> {
     let mut job = job?;
     let view = &mut job.view;
@@ -206,21 +208,21 @@ async fn with_refusal(context: &Context, job: Option<FoundJob>, pods: &[PodSnaps
         Err(error) => {
             tracing::debug!(error = api_message(&error), "reading the Job's events");
             let text = "a quota or admission may refuse it; the Job's events say more";
-            // Between two pods the Job controller waits, refused or not.
+            // The Job controller waits between two pods, refused or not.
             pods.is_empty().then(|| text.to_owned())
         }
     };
     Some(job)
 }
 
-/// The last refusal; what refused a pod before the newest one was made is over. The API server lists events by name.
+/// The newest refusal since the newest pod was created; earlier ones are over. The API server lists events by name.
 fn newest_refusal(events: Vec<Event>, newest_pod: Option<Timestamp>) -> Option<String> {
     let of_next_pod = |event: &Event| newest_pod.is_none_or(|made| last_seen(event) > Some(made));
     let refusals = events.into_iter().filter(of_next_pod);
     refusals.max_by_key(last_seen).and_then(|event| event.message)
 }
 
-/// An event that comes again is one object with a later time.
+/// A repeated event is one object with a later time.
 fn last_seen(event: &Event) -> Option<Timestamp> {
     let of_series = event
         .series
@@ -248,7 +250,7 @@ mod tests {
         .expect("an event")
     }
 
-    /// The last of the list was once told, whenever it had been, and none once a pod had been made.
+    /// The last one of the list was once reported, whatever its time, and none once a pod had been created.
     #[test]
     fn the_newest_refusal_since_the_newest_pod_is_reported() {
         let at = |time: &str| time.parse::<Timestamp>().expect("a time");

@@ -1,4 +1,4 @@
-//! What events tell about a task.
+//! The events about a task.
 
 use super::Context;
 use super::apply::{Applied, Done, Refused};
@@ -50,9 +50,9 @@ fn notices(found: &Found, next: &TaskStatus, applied: &Applied) -> Vec<Notice> {
     };
     if matches!(before_end, Some(Ended::Failed(_))) && after_end.is_none() {
         let note = match next.run.as_ref() {
-            Some(run) if run.after_rotation => "the push Secret has changed: one more run".to_owned(),
+            Some(run) if run.after_rotation => "the push Secret has changed: retrying".to_owned(),
             run => format!(
-                "asked for: {}",
+                "requested: {}",
                 run.and_then(|run| run.retry.as_deref()).unwrap_or("")
             ),
         };

@@ -15,25 +15,25 @@ use crate::jobs::registry_access::{
 };
 use crate::names;
 
-/// How long an ended Job stays at least, in seconds: an operator that is restarted must still see how it ended.
+/// The minimum TTL of a finished Job, in seconds: a restarted operator must still see how it ended.
 const MIN_JOB_TTL: i32 = 60;
-/// Where the config is.
+/// The mount path of the config.
 const CONFIG_DIR: &str = "/etc/renderer";
-/// What the config's SHA-256 must be; renderers that don't know it pass over it.
+/// The environment variable with the config's SHA-256; renderers that don't know it ignore it.
 const CONFIG_SHA256: &str = "SOLAR_CONFIG_SHA256";
-/// Where the key that charts are signed with is.
+/// The mount path of the signing key.
 const SIGN_KEY_DIR: &str = "/etc/renderer-sign-key";
 /// The private key in its Secret, as cosign's own Secrets have it.
 pub(crate) const SIGN_KEY: &str = "cosign.key";
 /// The key's password.
 pub(crate) const SIGN_KEY_PASSWORD: &str = "cosign.password";
-/// Where the arguments find them.
+/// The paths for the arguments.
 const FOLDERS: Folders = Folders {
     config: CONFIG_DIR,
     sign_key: SIGN_KEY_DIR,
 };
 
-/// The Job that runs the renderer for a task, in this run of it.
+/// The Job of one run of a task.
 pub(super) fn job(
     subject: &Subject<'_>,
     settings: &JobSettings,
@@ -91,8 +91,8 @@ fn config_volume(subject: &Subject<'_>) -> Volume {
     }
 }
 
-/// A key that the Secret doesn't hold is left out, so that the renderer names it and the Job ends; without it the
-/// kubelet would wait for it until the Job's deadline.
+/// Both keys are optional: if the Secret lacks one, the renderer reports it and the Job fails; otherwise the kubelet
+/// would wait for it until the Job's deadline.
 fn sign_key_volume(name: &str) -> Volume {
     Volume {
         name: "sign-key".to_owned(),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn it_runs_once_and_knows_which_failures_last() {
+    fn it_runs_once_and_fails_at_once_on_permanent_exit_codes() {
         let job = built(&task(), &settings());
         let spec = &job["spec"];
         assert_eq!(spec["backoffLimit"], 3);
@@ -146,9 +146,9 @@ mod tests {
         );
     }
 
-    /// With a TTL of 0 an operator that was killed found neither the Job nor its pods.
+    /// With a TTL of 0, a restarted operator once found neither the Job nor its pods.
     #[test]
-    fn an_ended_job_stays_long_enough_to_be_seen() {
+    fn a_finished_job_has_a_minimum_ttl() {
         let mut task = task();
         for (ttl, expected) in [(0, 60), (61, 61)] {
             task.spec.failed_job_ttl = ttl;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn another_renderer_gets_no_flag_it_was_not_asked_for() {
+    fn another_renderer_gets_no_flag_that_the_task_does_not_set() {
         let (mut task, mut settings) = (task(), settings());
         settings.permanent_exit_codes.clear();
         settings.command = vec!["/solar-renderer".into()];
@@ -199,9 +199,9 @@ mod tests {
         );
     }
 
-    /// A kubelet once gave a recreated task's pods the old task's config, and that was pushed.
+    /// A kubelet once mounted the old task's config into the pods of a recreated task, which pushed it.
     #[test]
-    fn the_job_says_what_the_secret_must_hold() {
+    fn the_job_has_the_hash_of_the_config() {
         let (task, settings) = (task(), settings());
         let subject = Subject::new(Scope::Namespaced, &task, &settings).expect("a subject");
         let secret = super::super::config_secret::config_secret(&subject).expect("a Secret");
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn ca_certificates_and_pull_secrets_are_the_operators() {
+    fn ca_certificates_and_pull_secrets_come_from_the_operators_settings() {
         let mut settings = settings();
         settings.ca_configmap = Some("roots".into());
         settings.image_pull_secrets = vec!["one".into(), "two".into()];
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_task_runs_in_the_operators_namespace_and_its_job_tells_the_run() {
+    fn a_cluster_task_runs_in_the_operators_namespace_and_its_job_has_the_run() {
         let settings = settings();
         let mut task = task();
         task.metadata.namespace = None;

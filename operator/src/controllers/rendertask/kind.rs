@@ -1,4 +1,4 @@
-//! The two kinds of tasks, as the runtime knows them.
+//! The two kinds of tasks, declared for the runtime.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ pub type ClusterRenderTasks = Tasks<true>;
 pub struct Tasks<const CLUSTER: bool>(Arc<Context>);
 
 impl<const CLUSTER: bool> Tasks<CLUSTER> {
-    /// Which of the two.
+    /// The scope of this kind.
     const SCOPE: Scope = if CLUSTER {
         Scope::Cluster
     } else {
         Scope::Namespaced
     };
 
-    /// With what both kinds share.
+    /// With the context that both kinds share.
     pub fn new(context: &Arc<Context>) -> Self {
         Self(Arc::clone(context))
     }
@@ -110,7 +110,7 @@ impl<const CLUSTER: bool> Kind for Tasks<CLUSTER> {
         status::stall(&self.0, key, &error.to_string()).await
     }
 
-    /// The next in line needn't wait for its backoff.
+    /// The next waiting task needn't wait for this one's backoff.
     fn failed(&self, key: &Key) {
         self.0.jobs.give_back(key);
     }

@@ -1,4 +1,4 @@
-//! How tasks end.
+//! Metrics of ended tasks.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -7,7 +7,7 @@ use crate::api::Scope;
 use crate::runtime::Metrics;
 use crate::runtime::metrics::TwoLabels;
 
-/// How tasks end: what the renderer reports, and why they fail.
+/// The values of the label `outcome`: the renderer's outcomes, and the reasons of failures.
 const OUTCOMES: [&str; 16] = [
     "created",
     "unchanged",
@@ -27,14 +27,14 @@ const OUTCOMES: [&str; 16] = [
     "JobLost",
 ];
 
-/// How tasks end; clones count into the same.
+/// Counters of ended tasks; clones share them.
 #[derive(Debug, Clone)]
 pub struct TaskMetrics {
     ended: Family<TwoLabels, Counter>,
 }
 
 impl TaskMetrics {
-    /// Of this process, from 0: they are counted over all its times as leader.
+    /// Counters of this process, from 0: they are kept over all its terms as leader.
     pub fn new(metrics: &Metrics) -> Self {
         let ended = Family::default();
         for scope in Scope::ALL {
@@ -49,7 +49,7 @@ impl TaskMetrics {
         Self { ended }
     }
 
-    /// A task has ended.
+    /// Counts an ended task.
     pub(super) fn ended(&self, scope: Scope, outcome: &str) {
         self.ended.get_or_create(&labels(scope, outcome)).inc();
     }

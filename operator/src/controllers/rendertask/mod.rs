@@ -1,7 +1,7 @@
 //! One reconcile of one task: dereference → validate → decide → apply → status.
 //!
-//! Each step is a file; only `dereference`, `apply` and `status`' last line see a client. A reconcile
-//! is idempotent and may end anywhere: the next one goes on from what is there.
+//! Each step is a file; only `dereference`, `apply` and the last line of `status` use a client. A reconcile is
+//! idempotent and may be interrupted anywhere: the next one continues from the state of the cluster.
 
 mod apply;
 mod arguments;
@@ -35,7 +35,7 @@ use crate::runtime::conditions::find;
 use crate::runtime::{Action, Error, Key};
 use decide::decide;
 
-/// One line for each change of what the column shows, with the message.
+/// Logs each change of the printer column, with the message.
 fn log_transition(before: &TaskStatus, after: &TaskStatus) {
     if before.state != after.state {
         let message = find(&after.conditions, kinds::READY).map_or("", |one| one.message.as_str());

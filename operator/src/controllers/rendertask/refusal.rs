@@ -1,4 +1,4 @@
-//! What the API server's refusals to make an object mean for the task.
+//! Maps the API server's refusals to create an object to the reason that blocks the task.
 
 use std::time::Duration;
 
@@ -6,11 +6,12 @@ use kube::core::response::StatusCause;
 
 use crate::jobs::conditions::Reason;
 
-/// How soon to reconcile again what somebody else must mend.
+/// When a task is requeued that a user must unblock.
 pub(super) const MENDING_INTERVAL: Duration = Duration::from_secs(30);
-/// How soon at a name that somebody else has: a namesake's leftovers go within seconds.
+/// When a task is requeued whose name another object has: objects of a deleted task with the same name are collected
+/// within seconds.
 const CONFLICT_INTERVAL: Duration = Duration::from_secs(10);
-/// How soon at what is being deleted, and no watch shows.
+/// When a task is requeued that waits for a deletion that no watch delivers.
 const GOING_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Why there is no Job yet.
@@ -18,7 +19,7 @@ const GOING_INTERVAL: Duration = Duration::from_secs(2);
 pub(super) struct Blocked {
     pub(super) reason: Reason,
     pub(super) message: String,
-    /// When to reconcile again; `None`: an event will wake it.
+    /// When to reconcile again; `None`: a change will wake it.
     pub(super) requeue: Option<Duration>,
 }
 
@@ -36,7 +37,7 @@ impl Blocked {
         }
     }
 
-    /// What stays so, since the spec does.
+    /// A permanent cause, since the spec is immutable.
     pub(super) fn terminal(reason: Reason, message: impl Into<String>) -> Self {
         Self {
             reason,
@@ -45,7 +46,8 @@ impl Blocked {
         }
     }
 
-    /// What the last run left, or somebody else deletes, is there for a moment, or for as long as a finalizer holds it.
+    /// An object of the last run, or one that another client deletes, is still being deleted: for a moment, or as long
+    /// as a finalizer keeps it.
     pub(super) fn going(what: &str) -> Self {
         Self {
             reason: Reason::DoesNotExist,
@@ -54,7 +56,7 @@ impl Blocked {
         }
     }
 
-    /// What a refusal to make an object in a namespace means; `None` when it may pass by itself.
+    /// The cause behind a refusal to create an object in a namespace; `None` if it may pass by itself.
     pub(super) fn from_refusal(error: &kube::Error, namespace: &str) -> Option<Self> {
         let kube::Error::Api(status) = error else {
             return None;
@@ -71,7 +73,7 @@ impl Blocked {
                 Reason::NamespaceNotFound,
                 format!("there is no namespace {namespace}"),
             )),
-            // Admission says no with 403, or with a code of its own; the schema with 422.
+            // Admission refuses with 403, or with a code of its own; schema validation with 422.
             400 | 403 | 413 | 422 => Some(Self::new(Reason::Forbidden, status.message.clone())),
             _ => None,
         }

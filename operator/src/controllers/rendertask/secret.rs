@@ -1,4 +1,4 @@
-//! The config Secret: made, found again after a crash, and deleted. Only its metadata is ever read.
+//! The config Secret: created, found again after a crash, and deleted. Only its metadata is ever read.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ObjectMeta;
@@ -12,14 +12,14 @@ use crate::api::{CONFIG_SHA256_ANNOTATION, OwnedReference, TaskStatus};
 use crate::runtime::owned::is_owned_by;
 use crate::runtime::{Error, owned};
 
-/// What a Secret of the name is to the task.
+/// How an existing Secret with the name relates to the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// Somebody else's.
+    /// It has another owner.
     Foreign,
-    /// The task's, and about to go.
+    /// The task's, being deleted.
     Going,
-    /// The task's, made from another spec, or by an operator that wrote the same one otherwise.
+    /// The task's, created from another spec, or by an operator that serialised the same spec differently.
     Outdated,
     /// The task's.
     Own,
@@ -39,7 +39,7 @@ fn standing(secret: &ObjectMeta, subject: &Subject<'_>) -> Result<Standing, serd
     })
 }
 
-/// Makes the Secret, or finds the one that was made before a crash.
+/// Creates the Secret, or finds the one that was created before a crash.
 pub(super) async fn make_secret(
     context: &Context,
     subject: &Subject<'_>,
@@ -50,13 +50,13 @@ pub(super) async fn make_secret(
         Err(kube::Error::Api(status)) if status.is_already_exists() => there(context, subject).await,
         Err(error) => match Blocked::from_refusal(&error, subject.namespace) {
             Some(blocked) => Ok(Err(blocked)),
-            None => Err(Error::api("making the config Secret")(error)),
+            None => Err(Error::api("creating the config Secret")(error)),
         },
     }
 }
 
 async fn there(context: &Context, subject: &Subject<'_>) -> Result<Result<OwnedReference, Blocked>, Error> {
-    // Gone again: the next reconcile makes it.
+    // It was deleted meanwhile: the next reconcile creates it.
     let secret = metadata(context, subject).await?.ok_or(Error::Changed)?;
     match standing(&secret, subject)? {
         Standing::Foreign => Ok(Err(name_conflict(subject, "Secret"))),
@@ -72,7 +72,7 @@ async fn there(context: &Context, subject: &Subject<'_>) -> Result<Result<OwnedR
     }
 }
 
-/// The config Secret, when it is there and is the task's.
+/// The config Secret, if it exists and is the task's.
 pub(super) async fn own_secret(
     context: &Context,
     subject: &Subject<'_>,
@@ -104,14 +104,14 @@ pub(super) async fn delete_secret(
     if delete_one_secret(context, subject, &secret).await? {
         return Ok(());
     }
-    // The status may know one that is gone, where a younger one was made and could not be noted.
+    // The status may have a deleted Secret, if a newer one was created and could not be recorded.
     match own_secret(context, subject).await? {
         Some(younger) => delete_one_secret(context, subject, &younger).await.map(|_| ()),
         None => Ok(()),
     }
 }
 
-/// Whether it was there.
+/// Returns whether it existed.
 async fn delete_one_secret(
     context: &Context,
     subject: &Subject<'_>,
@@ -136,9 +136,10 @@ mod tests {
     use crate::tests::{settings, task};
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-    /// The task's own Secret was once called a foreign one while it was being deleted, and one of an older spec was used.
+    /// The task's own Secret was once reported as a foreign one while it was being deleted, and a Secret of an older
+    /// spec was used.
     #[test]
-    fn a_secret_of_the_name_is_known_by_owner_deletion_and_config() {
+    fn a_secret_of_the_name_is_classified_by_owner_deletion_and_config() {
         let (settings, task) = (settings(), task());
         let subject = Subject::new(Scope::Namespaced, &task, &settings).expect("a subject");
         let own = config_secret(&subject).expect("a Secret").metadata;

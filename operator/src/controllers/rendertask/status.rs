@@ -1,4 +1,4 @@
-//! The status that follows from what was done, and the one patch that writes it.
+//! Computes the status from the applied step, and writes it with one patch.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -16,10 +16,10 @@ use crate::runtime::conditions::{find, is, merge, not_ready};
 use crate::runtime::status;
 use crate::runtime::views::MetadataOnly;
 
-/// The column of a task that nothing is known of.
+/// The printer column of a task of unknown state.
 const UNKNOWN: &str = "Unknown";
 
-/// The status that follows. Pure.
+/// The next status. Pure.
 pub(super) fn next(task: &Task, applied: &Applied, now: Timestamp) -> TaskStatus {
     let mut status = following(task, applied, now);
     spec_changed(task, &mut status, now);
@@ -76,7 +76,7 @@ fn following(task: &Task, applied: &Applied, now: Timestamp) -> TaskStatus {
     status
 }
 
-/// What is known of a Job that is gone, whose pod has exited with 0.
+/// The final state of a deleted Job whose pod exited with 0.
 fn settled(status: &TaskStatus) -> State {
     let outcome = status.outcome.map_or("done", Outcome::as_str);
     match &status.digest {
@@ -87,7 +87,7 @@ fn settled(status: &TaskStatus) -> State {
     }
 }
 
-/// Whatever could not be done can be done again: Ready says no more than JobScheduled does.
+/// Clears the error of a task that was Stalled: Ready follows from JobScheduled again.
 fn recovered(status: &mut TaskStatus, now: Timestamp) {
     let failed = |one: &Condition| one.reason == Reason::ReconcileFailed.as_str();
     status
@@ -116,8 +116,8 @@ fn recovered(status: &mut TaskStatus, now: Timestamp) {
     };
 }
 
-/// The CRD keeps specs from changing. Where it is an older one, or somebody has edited it, the result of the Job is
-/// not reported for a spec that it was not made from.
+/// The CRD makes specs immutable. With an older or edited CRD, the result of the Job is not reported for a spec that it
+/// was not created from.
 fn spec_changed(task: &Task, status: &mut TaskStatus, now: Timestamp) {
     let (made, generation) = (
         status.run.as_ref().and_then(|run| run.generation),
@@ -142,12 +142,12 @@ fn spec_changed(task: &Task, status: &mut TaskStatus, now: Timestamp) {
     status.state = Some(Reason::SpecChanged.as_str().to_owned());
 }
 
-/// Its end is known when that is over, which Ready tells.
+/// Whether its digest is still awaited, according to Ready.
 fn awaits_digest(status: &TaskStatus) -> bool {
     is(&status.conditions, kinds::JOB_SUCCEEDED, "True") && is(&status.conditions, kinds::READY, "Unknown")
 }
 
-/// Ready and Stalled alone; the rest stays. `before`: the conditions as they were, for their times.
+/// Sets Ready and Stalled; other conditions are kept. `before`: the previous conditions, for their timestamps.
 fn set_not_ready(
     task: &Task,
     status: &mut TaskStatus,
@@ -165,7 +165,7 @@ fn set_not_ready(
     status.conditions.extend(new);
 }
 
-/// The result of an earlier run is not this one's.
+/// Clears the result of an earlier run.
 fn begin(status: &mut TaskStatus, run: &Run) {
     status.run = Some(run.clone());
     status.digest = None;
@@ -195,9 +195,9 @@ fn observed(task: &Task, status: &mut TaskStatus, observation: &Observation, now
     }
     match state {
         Some(state) => set_state(task, status, state, now),
-        // How this run ended is not known yet; how the last one did is over.
+        // It isn't known yet how this run ended; the last run's end is obsolete.
         None if ended(&status.conditions).is_some() => {
-            let message = "the Job has ended; why is known when its pods have been seen".to_owned();
+            let message = "the Job has ended; waiting for its pods' results".to_owned();
             set_state(task, status, &State::Scheduled { message }, now);
         }
         None => recovered(status, now),
@@ -215,14 +215,14 @@ fn set_state(task: &Task, status: &mut TaskStatus, state: &State, now: Timestamp
     status.state = Some(state.summary().to_owned());
 }
 
-/// Writes the status, when it differs from what is there. Nothing is written over what somebody
-/// else, a younger leader, has written since.
+/// Writes the status if it differs. A write of another client in the meantime, such as a newer leader, is not
+/// overwritten.
 pub(super) async fn patch(context: &Context, found: &Found, next: &TaskStatus) -> Result<bool, Error> {
     let version = found.task.metadata.resource_version.as_deref();
     status::patch(&context.cx, &found.key, version, &found.task.known(), next).await
 }
 
-/// Reports that a task can't be decoded as its failure. Its metadata is all that this needs.
+/// Reports a task that can't be decoded as failed. This only needs its metadata.
 pub(super) async fn unreadable(context: &Context, key: &Key, error: &serde_json::Error) -> Result<(), Error> {
     let head = context.cx.api::<MetadataOnly>(key).get_opt(&key.name).await;
     let Some(head) = head.map_err(Error::api("reading the task's metadata"))? else {
@@ -231,7 +231,7 @@ pub(super) async fn unreadable(context: &Context, key: &Key, error: &serde_json:
     let (generation, now) = (head.metadata.generation, context.now());
     let state = State::Failed {
         reason: Reason::ConfigInvalid,
-        message: format!("the task can't be read, maybe its CRD is of another version: {error}"),
+        message: format!("the task can't be decoded, maybe its CRD is of another version: {error}"),
     };
     let status = TaskStatus {
         observed_generation: generation,
@@ -244,8 +244,8 @@ pub(super) async fn unreadable(context: &Context, key: &Key, error: &serde_json:
     status::write(&context.cx, key, version, &serde_json::to_value(status)?).await
 }
 
-/// Sets the condition Stalled, after too many errors in a row. The next reconcile that
-/// succeeds says otherwise, so none may run meanwhile.
+/// Sets the condition Stalled, after too many consecutive errors. The next successful reconcile clears it, so none may
+/// run meanwhile.
 pub(crate) async fn stall(context: &Context, key: &Key, message: &str) -> Result<(), Error> {
     let task = context.task_api(key).get_opt(&key.name).await;
     let Some(task) = task.map_err(Error::api("reading the task"))? else {
@@ -258,8 +258,8 @@ pub(crate) async fn stall(context: &Context, key: &Key, message: &str) -> Result
     patch(context, &found, &status).await.map(|_| ())
 }
 
-/// The status of a task that can't be worked on. Pure. `None`: it has ended; or its Job has succeeded, and only the
-/// digest is awaited, which ends by itself.
+/// The status of a task that can't be reconciled. Pure. `None`: it has ended; or its Job has succeeded, and only the
+/// digest is awaited, which has a timeout.
 fn stalled(task: &Task, message: &str, now: Timestamp) -> Option<TaskStatus> {
     let mut status = task.known();
     if ended(&status.conditions).is_some() || awaits_digest(&status) {
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
     use crate::jobs::conditions::Finding;
 
-    /// Ready once went on to tell of errors that were over.
+    /// Ready once continued to report errors that were over.
     #[test]
     fn errors_that_are_over_are_not_reported_any_more() {
         let now = Timestamp::UNIX_EPOCH;
@@ -345,9 +345,9 @@ mod tests {
         next(task, &applied, Timestamp::from_second(second).expect("a time"))
     }
 
-    /// It was once counted as lost, three times for good.
+    /// Such a Job was once counted as lost, and after three of them the task failed.
     #[test]
-    fn a_job_that_is_gone_when_its_pod_had_exited_well_is_a_success() {
+    fn a_deleted_job_whose_pod_exited_with_0_is_a_success() {
         let running = State::Scheduled {
             message: "pods: 0 active".into(),
         };
@@ -391,7 +391,7 @@ mod tests {
         }
     }
 
-    /// The digest of the spec before once stayed silently.
+    /// The digest of the previous spec was once kept silently.
     #[test]
     fn the_result_of_a_job_is_not_reported_for_a_spec_that_it_was_not_made_from() {
         let mut changed = known_as(&succeeded(), 2);
@@ -412,18 +412,18 @@ mod tests {
             (status.state.as_deref(), status.observed_generation),
             (Some("SpecChanged"), Some(2))
         );
-        // Nothing is written again and again.
+        // It is written only once.
         changed.status = Some(status.clone());
         assert_eq!(after(&changed, 9), status);
         let same = known_as(&succeeded(), 1);
         assert_eq!(after(&same, 5), same.known());
-        // A digest may still come: what is awaited is said before.
+        // While a digest is awaited, that is reported first.
         let awaits = known_as(&State::AwaitingDigest, 2);
         assert_eq!(after(&awaits, 5), awaits.known());
     }
 
     #[test]
-    fn only_what_does_not_end_by_itself_stalls() {
+    fn only_unfinished_tasks_become_stalled() {
         let failed = State::Failed {
             reason: Reason::Conflict,
             message: "there".into(),
@@ -453,9 +453,9 @@ mod tests {
         assert_eq!(new.state.as_deref(), Some("Unknown"));
     }
 
-    /// Run 1 had failed; of run 2 it is not known yet how it ended.
+    /// Run 1 had failed; how run 2 ended is not known yet.
     #[test]
-    fn the_last_runs_failure_is_not_this_ones() {
+    fn the_failure_of_the_last_run_is_not_reported_for_this_one() {
         let failed = State::Failed {
             reason: Reason::Conflict,
             message: "there".into(),

@@ -1,4 +1,4 @@
-//! A task with the names that everything it owns goes by.
+//! A task with the names of the objects it owns.
 
 use kube::api::ObjectMeta;
 
@@ -8,10 +8,10 @@ use crate::names;
 use crate::runtime::owned::owner_reference;
 use crate::runtime::{Key, ObjectName};
 
-/// A task with the names that everything it owns goes by.
+/// A task with the names of the objects it owns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subject<'a> {
-    /// Which of the two kinds.
+    /// The scope: namespaced or cluster.
     pub(super) scope: Scope,
     /// The task.
     pub(super) task: &'a Task,
@@ -19,12 +19,12 @@ pub(super) struct Subject<'a> {
     pub(super) name: &'a str,
     /// The task's UID.
     pub(super) uid: &'a str,
-    /// Where its Job and Secrets are.
+    /// The namespace of its Job and Secrets.
     pub(super) namespace: &'a str,
 }
 
 impl<'a> Subject<'a> {
-    /// `None` for an object that no API server has seen: it has no name, UID or namespace.
+    /// `None` for an object without a name, UID or namespace, which no API server has stored.
     pub(super) fn new(scope: Scope, task: &'a Task, settings: &'a JobSettings) -> Option<Self> {
         let namespace = match scope {
             Scope::Namespaced => task.metadata.namespace.as_deref()?,
@@ -51,7 +51,7 @@ impl<'a> Subject<'a> {
         self.scope.id().key(name)
     }
 
-    /// The metadata of what it owns.
+    /// The metadata of the objects it owns.
     pub(super) fn metadata(&self) -> ObjectMeta {
         ObjectMeta {
             name: Some(self.job_name()),

@@ -1,4 +1,4 @@
-//! One reconcile of a task, against a fake API server: for answers that a real one can't be made to give on demand.
+//! One reconcile of a task, against a fake API server: for responses that a real one can't be made to send on demand.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ fn key(name: &str) -> Key {
 
 const LIMITS: JobLimits = JobLimits { all: 1, group: None };
 
-/// One Job may run at once; these tasks are there, and in line in this order.
+/// A context with one slot; these tasks exist, and wait in this order.
 fn context(client: Client, names: &[&str]) -> Arc<Context> {
     let metrics = Metrics::default();
     let tasks = TaskMetrics::new(&metrics);
@@ -43,14 +43,14 @@ fn context(client: Client, names: &[&str]) -> Arc<Context> {
         jobs.slots().request(&key(name), "tenant", Timestamp::UNIX_EPOCH);
     }
     let context = Context::new(&cx, settings, jobs, tasks);
-    // The queue comes with the list.
+    // The list of controllers creates the queue.
     drop(Controllers::new(&cx).kind(RenderTasks::new(&context)));
     context
 }
 
-/// The others once waited for its backoff, up to a minute at a time.
+/// The other tasks once waited for its backoff, up to a minute each time.
 #[test]
-fn a_task_whose_reconcile_fails_when_its_turn_has_come_holds_nobody_up() {
+fn a_task_whose_reconcile_fails_with_a_slot_does_not_delay_others() {
     run(async {
         let client = api(|_, _, _| Some(refusal(500, "InternalError")));
         let context = context(client, &["a", "b"]);
@@ -98,9 +98,9 @@ fn a_task_that_stalls_reports_the_error() {
     });
 }
 
-/// Nothing was reported; it was requeued for ever.
+/// Such a task was once requeued forever and nothing was reported.
 #[test]
-fn a_task_that_can_not_be_read_fails_by_its_metadata_alone() {
+fn a_task_that_cannot_be_decoded_is_reported_as_failed() {
     run(async {
         let written = Arc::new(Mutex::new(Vec::new()));
         let writes = Arc::clone(&written);

@@ -12,10 +12,10 @@ use crate::api::{Scope, TaskSpec};
 use crate::jobs::conditions::Reason;
 use crate::jobs::registry_access::{CA_KEY, host_mismatch};
 
-/// The largest config: a Secret holds no more, in bytes.
+/// The maximum size of a config, in bytes: the limit of Secrets.
 pub(super) const MAX_CONFIG_SECRET: usize = 1024 * 1024;
 
-/// What stands in the way of a Job, if anything does.
+/// Why no Job may be created, if so.
 pub(super) fn validate(subject: &Subject<'_>, found: &Found, settings: &Settings) -> Option<Blocked> {
     if found.foreign_job {
         return Some(name_conflict(subject, "Job"));
@@ -27,7 +27,7 @@ pub(super) fn validate(subject: &Subject<'_>, found: &Found, settings: &Settings
         .or_else(|| ca_configmap(subject, found, settings))
 }
 
-/// What no Job could render: every pod would refuse it, or it doesn't fit into a Secret.
+/// A config that no Job could render: every pod would refuse it, or it doesn't fit into a Secret.
 fn config(spec: &TaskSpec) -> Option<Blocked> {
     let blocks = [&spec.release, &spec.bootstrap].map(|block| block.as_deref().map_or("", RawValue::get));
     let size: usize = blocks.map(str::len).iter().sum();
@@ -42,7 +42,7 @@ fn config(spec: &TaskSpec) -> Option<Blocked> {
     Some(Blocked::terminal(Reason::ConfigInvalid, message))
 }
 
-/// How deep maps and lists are nested in valid JSON. Without recursion: it is as deep as a tenant likes.
+/// The nesting depth of valid JSON. Not recursive, since a tenant chooses the depth.
 fn depth(json: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_string, mut escaped) = (false, false);
@@ -63,7 +63,7 @@ fn depth(json: &str) -> usize {
     deepest
 }
 
-/// An object of this name that belongs to something else.
+/// The cause: an object of this name has another owner.
 pub(super) fn name_conflict(subject: &Subject<'_>, kind: &str) -> Blocked {
     let message = format!(
         "the {kind} {} in namespace {} is not this task's: it is neither used nor deleted",
@@ -94,7 +94,7 @@ fn push_secret(subject: &Subject<'_>, found: &Found, settings: &Settings) -> Opt
         Some(_) => host_mismatch(name, host, &spec.host())?,
         None if settings.require_registry_host && subject.scope == Scope::Cluster => {
             format!(
-                "the Secret {name} does not say what registry it is for: annotate it with {}",
+                "the Secret {name} has no annotation with the registry that it is for: annotate it with {}",
                 crate::api::REGISTRY_HOST_ANNOTATION
             )
         }
@@ -106,7 +106,7 @@ fn push_secret(subject: &Subject<'_>, found: &Found, settings: &Settings) -> Opt
 fn sign_key(subject: &Subject<'_>, found: &Found) -> Option<Blocked> {
     let reference = subject.task.spec.sign_key_secret_ref.as_ref()?;
     let message = format!(
-        "there is no Secret {} in namespace {} with the key to sign with",
+        "there is no Secret {} in namespace {} with the signing key",
         reference.name, subject.namespace
     );
     (!found.sign_key).then(|| Blocked::new(Reason::SignKeySecretNotFound, message))
@@ -294,7 +294,7 @@ mod tests {
         serde_json::from_str::<Task>(&text).expect("a task").spec
     }
 
-    /// What the renderer takes is not refused here, and what it does not take is.
+    /// Exactly the configs that the renderer refuses are refused here.
     #[test]
     fn depth_is_measured_as_the_renderer_does() {
         // The config itself, the block and the values.
@@ -314,9 +314,9 @@ mod tests {
         assert_eq!(blocked.expect("refused").reason, Reason::ConfigInvalid);
     }
 
-    /// The API server's refusal was once taken for one that may pass, and asked for again every half minute.
+    /// The API server's refusal once counted as temporary, and the task was requeued every half minute.
     #[test]
-    fn what_no_secret_holds_is_refused_for_good() {
+    fn a_config_too_large_for_a_secret_fails_permanently() {
         let text = |size: usize| format!(r#"{{"a":"{}"}}"#, "x".repeat(size));
         assert_eq!(config(&spec_with_values(&text(MAX_CONFIG_SECRET - 2000))), None);
         let blocked = config(&spec_with_values(&text(MAX_CONFIG_SECRET))).expect("refused");

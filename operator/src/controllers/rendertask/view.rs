@@ -1,6 +1,6 @@
-//! What is kept of a task: who it was made for, where its chart goes, and what has become of it.
+//! The fields of a task that are kept: its owner, the destination of its chart, and its state.
 //!
-//! There are as many tasks as charts, so that what nobody reads of a status is not kept.
+//! There are as many tasks as charts, so status fields that no controller reads are not kept.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::{Deserialize, Deserializer};
@@ -11,37 +11,37 @@ use crate::jobs::conditions::{Reason, kinds};
 use crate::names::MANAGER;
 use crate::runtime::views::bounded;
 
-/// What is kept of a task.
+/// The kept fields of a task.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct TaskView {
-    /// A part of its labels.
+    /// Its labels, in part.
     pub metadata: TaskMetadataView,
-    /// A part of its spec.
+    /// Its spec, in part.
     pub spec: TaskSpecView,
-    /// A part of its status.
+    /// Its status, in part.
     pub status: Option<TaskStatusView>,
 }
 
-/// What is kept of a task's metadata beside what every object has.
+/// The kept fields of a task's metadata, in addition to those of every object.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct TaskMetadataView {
-    /// The labels that say what it was made for.
+    /// The labels about its owner.
     pub labels: Option<TaskLabels>,
 }
 
-/// The labels that say what a task was made for. Label values have 63 bytes at most.
+/// The labels about a task's owner. Label values have at most 63 bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct TaskLabels {
-    /// Who made it.
+    /// The value of `managed-by`.
     #[serde(rename = "app.kubernetes.io/managed-by")]
     pub managed_by: String,
-    /// The UID of what it was made for.
+    /// The UID of its owner.
     #[serde(rename = "solar.opendefense.cloud/owner-uid")]
     pub owner_uid: String,
-    /// The hash of a bootstrap chart's input.
+    /// The hash of the bootstrap chart's input.
     #[serde(rename = "solar.opendefense.cloud/bootstrap-input")]
     pub bootstrap_input: String,
     /// The RenderArtifact of the chart that it pushes.
@@ -49,17 +49,17 @@ pub struct TaskLabels {
     pub artifact: String,
 }
 
-/// What is kept of a task's spec.
+/// The kept fields of a task's spec.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TaskSpecView {
-    /// The kind of what the task was made for.
+    /// The kind of its owner.
     #[serde(deserialize_with = "bounded")]
     pub owner_kind: String,
-    /// Its name.
+    /// The name of its owner.
     #[serde(deserialize_with = "bounded")]
     pub owner_name: String,
-    /// Its namespace.
+    /// The namespace of its owner.
     #[serde(deserialize_with = "bounded")]
     pub owner_namespace: String,
     /// The registry.
@@ -73,13 +73,13 @@ pub struct TaskSpecView {
     pub tag: String,
 }
 
-/// What is kept of a task's status.
+/// The kept fields of a task's status.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TaskStatusView {
     /// JobSucceeded, JobFailed, or the reason of the condition JobScheduled.
     pub state: Option<String>,
-    /// Where the chart is.
+    /// The URL of the pushed chart.
     #[serde(rename = "chartURL")]
     pub chart_url: Option<String>,
     /// Its digest.
@@ -91,21 +91,21 @@ pub struct TaskStatusView {
     pub completion_time: Option<Time>,
 }
 
-/// What is kept of a condition.
+/// The kept fields of a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskConditionView {
     /// Its type.
     pub kind: &'static str,
     /// True, False or Unknown.
     pub status: String,
-    /// Why.
+    /// Its reason.
     pub reason: String,
-    /// For people; kept where it says why a task waits or has failed.
+    /// Its message; only kept where it says why a task waits or has failed.
     pub message: String,
 }
 
 impl TaskView {
-    /// Whether this operator made it, for an object of this kind, namespace and name.
+    /// Whether this operator created it for an owner of this kind, namespace and name.
     pub fn was_made_for(&self, kind: &str, namespace: &str, name: &str) -> bool {
         let labels = self.metadata.labels.as_ref();
         labels.is_some_and(|labels| labels.managed_by == MANAGER)
@@ -114,12 +114,12 @@ impl TaskView {
             && self.spec.owner_name == name
     }
 
-    /// Whether its chart is pushed where that of a spec is.
+    /// Whether its chart has the same destination as a spec's.
     pub fn has_destination_of(&self, spec: &TaskSpec) -> bool {
         self.pushes_to(&spec.base_url, &spec.repository, &spec.tag)
     }
 
-    /// Whether this is where its chart is pushed to.
+    /// Whether its chart is pushed to this destination.
     pub fn pushes_to(&self, base_url: &str, repository: &str, tag: &str) -> bool {
         let spec = &self.spec;
         let kept = [
@@ -175,7 +175,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn of_a_status_what_others_read_is_kept() {
+    fn the_status_fields_that_controllers_read_are_kept() {
         let condition = |kind: &str, reason: &str| {
             json!({"type": kind, "status": "False", "reason": reason, "message": "m",
                 "lastTransitionTime": "2026-01-01T00:00:00Z"})
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_ours_by_label_and_by_whom_it_was_made_for() {
+    fn a_task_is_ours_by_its_label_and_its_owner() {
         let view = |by: &str, name: &str| -> TaskView {
             serde_json::from_value(json!({
                 "metadata": {"name": "x", "labels": {"app.kubernetes.io/managed-by": by, "other": "label"}},

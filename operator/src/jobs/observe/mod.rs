@@ -1,7 +1,7 @@
-//! What became of a Job: a pure function of the Job, its pods, what was known, and the time.
+//! The state and result of a Job: a pure function of the Job, its pods, the previous status, and the time.
 //!
-//! It knows nothing of tasks: whatever runs a Job with one container reads its result here. No
-//! client, no clock.
+//! It is independent of tasks: every controller that runs a Job with one container reads its result here. No client, no
+//! clock.
 
 mod termination_message;
 
@@ -21,26 +21,26 @@ use termination_message::TerminationMessage;
 
 use super::snapshot::{JobEnd, JobSnapshot, PodEnd, PodSnapshot};
 
-/// How often a complete Job's digest is awaited.
+/// How often a complete Job is reconciled while its digest is awaited.
 pub const DIGEST_INTERVAL: Duration = Duration::from_secs(10);
-/// For how long after the completion.
+/// How long after its completion a Job's digest is awaited.
 pub const DIGEST_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);
-/// How often a failed Job's pods are awaited, of which none has been seen to end.
+/// How often a failed Job is reconciled while none of its pods has been seen to end.
 pub const POD_INTERVAL: Duration = Duration::from_secs(1);
-/// For how long after the failure.
+/// How long after its failure a Job's pods are awaited.
 pub const POD_TIMEOUT: SignedDuration = SignedDuration::from_secs(10);
-/// The Job's reason when it was active for too long.
+/// The Job controller's reason for a Job that exceeded its deadline.
 const DEADLINE_EXCEEDED: &str = "DeadlineExceeded";
-/// How often a task is reconciled whose Job's pods don't come.
+/// How often a task is reconciled whose Job has no pods yet.
 pub const NO_POD_INTERVAL: Duration = Duration::from_secs(10);
-/// How often a task is reconciled whose Job's pods are there and don't start: what they need may be gone.
+/// How often a task is reconciled whose Job's pods don't start: a Secret that they need may have been deleted.
 pub const NO_START_INTERVAL: Duration = Duration::from_secs(30);
-/// How old a pod is before it is result that it has not started.
+/// How old a pod is before the message says that it has not started.
 const SLOW_START: SignedDuration = SignedDuration::from_secs(20);
-/// The longest message of an attempt, in bytes.
+/// The maximum length of an attempt's message, in bytes.
 const MAX_ATTEMPT_MESSAGE: usize = 512;
 
-/// What was known before: parts of a status.
+/// The parts of the previous status that are used.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Previous<'a> {
     /// Its conditions.
@@ -53,15 +53,14 @@ pub struct Previous<'a> {
     pub outcome: Option<Outcome>,
 }
 
-/// What became of a Job.
+/// The state and result of a Job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observation {
-    /// Where it stands; the conditions follow from it. `None`: nothing is new, and what was
-    /// known stays.
+    /// Its state; the conditions follow from it. `None`: nothing is new, and the previous state is kept.
     pub state: Option<State>,
     /// The digest that was reported.
     pub digest: Option<String>,
-    /// What was done.
+    /// The outcome that was reported.
     pub outcome: Option<Outcome>,
     /// The finished pods, oldest first.
     pub attempts: Vec<Attempt>,
@@ -69,11 +68,11 @@ pub struct Observation {
     pub started: Option<Timestamp>,
     /// When it ended.
     pub completed: Option<Timestamp>,
-    /// When to reconcile again, if nothing happens.
+    /// When to reconcile again, unless a change does so earlier.
     pub requeue: Option<Duration>,
 }
 
-/// Observes a Job and those of the pods that are its own.
+/// Observes a Job and those of `pods` that belong to it.
 pub fn observe(
     job: Option<&JobSnapshot>,
     pods: &[PodSnapshot],
@@ -83,7 +82,7 @@ pub fn observe(
     let Some(job) = job else {
         return without_job(previous);
     };
-    // A UID alone is only a claim: whoever may make pods elsewhere can make one.
+    // A UID alone is not enough: pods of other namespaces can name it.
     let own = |pod: &&PodSnapshot| pod.job_uid == job.uid && pod.namespace == job.namespace;
     let pods: Vec<&PodSnapshot> = pods.iter().filter(own).collect();
     let attempts = attempts(job, &pods, previous.attempts);
@@ -112,7 +111,7 @@ pub fn observe(
     observation
 }
 
-/// Whether conditions tell of an end, and which.
+/// Whether and how a Job finished, according to the conditions.
 pub fn ended(conditions: &[Condition]) -> Option<Ended<'_>> {
     if let Some(failure) = conditions::find(conditions, kinds::JOB_FAILED)
         && failure.status == "True"
@@ -120,17 +119,17 @@ pub fn ended(conditions: &[Condition]) -> Option<Ended<'_>> {
         return Some(Ended::Failed(&failure.reason));
     }
     let succeeded = conditions::is(conditions, kinds::JOB_SUCCEEDED, "True");
-    // Its digest may still show.
+    // Its digest may still arrive.
     let settled = !conditions::is(conditions, kinds::READY, "Unknown");
     (succeeded && settled).then_some(Ended::Succeeded)
 }
 
-/// How it ended.
+/// How a Job finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended<'a> {
-    /// Well, maybe without a digest.
+    /// Successfully, possibly without a digest.
     Succeeded,
-    /// Badly, for this reason.
+    /// It failed, for this reason.
     Failed(&'a str),
 }
 
@@ -184,7 +183,7 @@ fn running(job: &JobSnapshot, pods: &[&PodSnapshot], observation: &mut Observati
     observation.state = Some(State::Scheduled { message });
 }
 
-/// A kubelet that pulls an image or waits for a volume says no more than ContainerCreating.
+/// A kubelet that pulls an image or waits for a volume only reports ContainerCreating.
 fn starts_slowly(pod: &PodSnapshot, now: Timestamp) -> bool {
     let age = pod.created.map(|created| now.duration_since(created));
     pod.end.is_none() && !pod.ran && age.is_some_and(|age| age >= SLOW_START)
@@ -230,19 +229,19 @@ fn failed(
     observation: &mut Observation,
     now: Timestamp,
 ) {
-    // A node's clock may be behind the API server's: times only tell of pods that are gone.
+    // A node's clock may be behind the API server's: times are only compared for deleted pods.
     let of_this_job = |attempt: &&Attempt| {
         let finished = attempt.finished.as_ref().map(|time| time.0);
         let since = finished.is_none() || finished >= job.created;
         pods.iter().any(|pod| pod.uid == attempt.pod_uid) || (attempt.job_name == job.name && since)
     };
     let last = observation.attempts.iter().rev().find(of_this_job);
-    // Between two clocks, as everywhere: one that is far off makes nobody wait.
+    // The two times may be of different clocks: a large difference doesn't make the task wait.
     let since = end
         .at
         .map_or(SignedDuration::ZERO, |at| now.duration_since(at).abs());
     if last.is_none() && job.failed > 0 && end.reason != DEADLINE_EXCEEDED && since < POD_TIMEOUT {
-        // Pods have a watch of their own, and they say why.
+        // Pods have a watch of their own, which may be behind, and their messages say why.
         observation.requeue = Some(POD_INTERVAL);
         return;
     }
@@ -284,7 +283,7 @@ fn how(attempt: &Attempt) -> String {
     }
 }
 
-/// The pod that exited with 0 speaks.
+/// The termination message of the pod that exited with 0.
 fn winner(pods: &[&PodSnapshot]) -> Option<TerminationMessage> {
     let ends = pods.iter().filter_map(|pod| pod.end.as_ref());
     let good = ends
@@ -293,7 +292,7 @@ fn winner(pods: &[&PodSnapshot]) -> Option<TerminationMessage> {
     good.map(|end| TerminationMessage::parse(&end.message))
 }
 
-/// What was known, and what has ended since.
+/// The recorded attempts, and the pods that have ended since.
 fn attempts(job: &JobSnapshot, pods: &[&PodSnapshot], known: &[Attempt]) -> Vec<Attempt> {
     let mut all: Vec<Attempt> = known.to_vec();
     let mut new: Vec<Attempt> = pods
@@ -323,7 +322,7 @@ fn attempt(job: &JobSnapshot, pod: &PodSnapshot, end: &PodEnd) -> Attempt {
         (None, Some(_)) => "",
         (None, None) => end.message.trim(),
     };
-    // What the kubelet says of a container that never ran tells less than what it waited for.
+    // The kubelet's message for a container that never ran says less than what it waited for.
     let waited = pod
         .waiting
         .as_ref()

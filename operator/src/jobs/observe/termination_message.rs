@@ -16,18 +16,18 @@ const DIGEST_LENGTH: usize = 71;
 pub(super) struct TerminationMessage {
     /// What the renderer did.
     pub(super) outcome: Option<Outcome>,
-    /// What is at the tag.
+    /// The digest that the tag has.
     pub(super) digest: Option<Digest>,
-    /// What the config renders, when something else is at the tag and was left there.
+    /// The digest of the rendered chart, if the tag has another one that was kept.
     pub(super) rendered: Option<Digest>,
-    /// What was done about the chart's signature, when it was asked for.
+    /// The outcome of signing the chart, if it was requested.
     pub(super) signature: Option<Outcome>,
-    /// What went wrong.
+    /// The error.
     pub(super) failure: Option<ErrorReport>,
 }
 
 impl TerminationMessage {
-    /// The renderer's result, which is one JSON document, or text that holds a digest.
+    /// Parses the renderer's result, which is one JSON document, or text with a digest.
     pub(super) fn parse(message: &str) -> Self {
         Self::result(message.trim()).unwrap_or_else(|| Self {
             digest: last_digest(message),
@@ -40,7 +40,7 @@ impl TerminationMessage {
         if document.get("schema")?.as_u64()? != u64::from(SCHEMA) {
             return None;
         }
-        // A list of one is as good; of several, none is the task's more than the others.
+        // A list with one result is equivalent; a list with several is ambiguous.
         if let Some([only]) = document
             .get("results")
             .and_then(|list| list.as_array())
@@ -66,7 +66,7 @@ impl TerminationMessage {
     }
 }
 
-/// The class of a pod's end: the outcome, the class of the error, or what the kubelet called it.
+/// The class of a pod's end: the outcome, the error's class, or the kubelet's reason.
 pub(super) fn class(end: &PodEnd, message: &TerminationMessage) -> String {
     let from_result = message
         .failure
@@ -76,7 +76,7 @@ pub(super) fn class(end: &PodEnd, message: &TerminationMessage) -> String {
     from_result.unwrap_or(&end.reason).to_owned()
 }
 
-/// The reason that goes with a class of error; `None` for what isn't one.
+/// The reason for a class of error; `None` for an unknown class.
 pub(super) fn reason_of_class(class: &str) -> Option<Reason> {
     Some(match class {
         "config" | "template" | "chart" | "values" | "usage" => Reason::ConfigInvalid,
@@ -92,7 +92,7 @@ pub(super) fn reason_of_class(class: &str) -> Option<Reason> {
     })
 }
 
-/// The reason that goes with one of the renderer's exit codes.
+/// The reason for one of the renderer's exit codes.
 pub(super) fn reason_of_exit_code(code: i32) -> Option<Reason> {
     Some(match code {
         1 | 2 => Reason::ConfigInvalid,
@@ -102,7 +102,7 @@ pub(super) fn reason_of_exit_code(code: i32) -> Option<Reason> {
     })
 }
 
-/// The last digest counts: programs log before they finish.
+/// The last digest in the text: programs log others before they finish.
 fn last_digest(text: &str) -> Option<Digest> {
     let mut rest = text;
     while let Some(start) = rest.rfind(DIGEST_PREFIX) {
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_one_result_is_that_result_and_of_several_none_counts() {
+    fn a_list_with_one_result_is_that_result_and_one_with_several_is_ignored() {
         let one = format!("{{\"outcome\":\"created\",\"digest\":{:?}}}", digest('a'));
         let list =
             |items: &str| TerminationMessage::parse(&format!("{{\"schema\":1,\"results\":[{items}]}}"));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_skip_without_a_digest_of_what_is_there_has_none() {
+    fn a_skip_without_the_existing_digest_has_none() {
         for existing in ["\"nonsense\"", "null"] {
             let message = TerminationMessage::parse(&format!(
                 "{{\"schema\":1,\"outcome\":\"skipped\",\"digest\":{:?},\"existingDigest\":{existing}}}",
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_skip_tells_what_is_there_and_what_is_not() {
+    fn a_skip_reports_the_existing_and_the_rendered_digest() {
         let message = TerminationMessage::parse(&format!(
             "{{\"schema\":1,\"outcome\":\"skipped\",\"digest\":{:?},\"existingDigest\":{:?}}}",
             digest('a'),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn other_images_say_a_digest_in_text() {
+    fn other_images_report_a_digest_as_text() {
         let found = |text: &str| {
             TerminationMessage::parse(text)
                 .digest

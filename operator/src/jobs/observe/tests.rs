@@ -1,4 +1,4 @@
-//! Each row of the tables of conditions and of results.
+//! Tests for each row of the tables of conditions and of results.
 
 use super::*;
 
@@ -93,7 +93,7 @@ fn a_complete_job_reports_what_the_pod_reported() {
 }
 
 #[test]
-fn the_pod_that_exited_with_0_speaks_not_the_newest() {
+fn the_result_is_of_the_pod_that_exited_with_0_not_of_the_newest() {
     let pods = [
         pod(1, Some(0), "Completed", &success()),
         pod(
@@ -155,8 +155,8 @@ fn each_class_has_its_reason() {
 }
 
 #[test]
-fn without_a_result_the_job_and_the_kubelet_speak() {
-    // The Job's reason, the pod's exit code and reason, what is said.
+fn without_a_result_the_reason_is_the_jobs_and_the_message_the_kubelets() {
+    // The Job's reason, the pod's exit code and reason, the expected reason and message.
     let table = [
         (
             "BackoffLimitExceeded",
@@ -206,7 +206,7 @@ fn without_a_result_the_job_and_the_kubelet_speak() {
 }
 
 #[test]
-fn the_newest_finished_pod_tells_why_a_job_failed() {
+fn a_jobs_failure_has_the_message_of_its_newest_finished_pod() {
     let pods = [
         pod(3, Some(5), "Error", &result("registry")),
         pod(1, Some(4), "Error", &result("auth")),
@@ -217,7 +217,8 @@ fn the_newest_finished_pod_tells_why_a_job_failed() {
     );
 }
 
-/// The clock of the node was once asked whether a pod was of this Job: one that was behind hid why it had failed.
+/// The node's clock was once used to decide whether a pod belongs to this Job: one that was behind hid why the Job had
+/// failed.
 #[test]
 fn a_nodes_clock_may_be_behind() {
     let mut early = pod(1, Some(4), "Error", &result("auth"));
@@ -225,7 +226,7 @@ fn a_nodes_clock_may_be_behind() {
     (end.started, end.finished) = (Some(at(40)), Some(at(41)));
     let seen = look(&ended_job(false, "PodFailurePolicy"), &[early]);
     assert_eq!(failure(&seen), (Reason::AuthFailed, "what auth said"));
-    // Of pods that are gone, those of an earlier run of the name don't speak.
+    // Deleted pods of an earlier run with the same name are ignored.
     let previous = Previous {
         attempts: &seen.attempts,
         ..Default::default()
@@ -239,9 +240,9 @@ fn a_nodes_clock_may_be_behind() {
     assert_eq!(failure(&later).0, Reason::BackoffLimitExceeded);
 }
 
-/// A Job's end that was seen before its pods' once hid why it had failed, for good.
+/// A Job's end that was seen before its pods' once hid permanently why it had failed.
 #[test]
-fn a_failed_jobs_pods_are_waited_for() {
+fn the_pods_of_a_failed_job_are_awaited() {
     let job = JobSnapshot {
         failed: 1,
         ..ended_job(false, "PodFailurePolicy")
@@ -269,7 +270,7 @@ fn a_failed_jobs_pods_are_waited_for() {
 }
 
 #[test]
-fn a_deadline_names_what_was_waited_for() {
+fn an_exceeded_deadline_names_what_the_pod_waited_for() {
     let waited = PodSnapshot {
         waiting: Some("ImagePullBackOff: no such image".into()),
         ran: false,
@@ -288,7 +289,7 @@ fn a_deadline_names_what_was_waited_for() {
 }
 
 #[test]
-fn a_waiting_pod_says_what_it_waits_for() {
+fn a_waiting_pod_reports_what_it_waits_for() {
     let waiting = PodSnapshot {
         end: None,
         waiting: Some("ImagePullBackOff: no such image".into()),
@@ -336,7 +337,7 @@ fn a_digest_is_awaited_for_a_minute() {
 }
 
 #[test]
-fn a_digest_seen_before_the_pod_went_counts() {
+fn a_digest_seen_before_the_pod_was_deleted_counts() {
     let previous = Previous {
         digest: Some(DIGEST),
         outcome: Some(Outcome::Created),
@@ -385,7 +386,7 @@ fn an_end_outlives_its_job() {
 }
 
 #[test]
-fn pods_of_a_namesake_don_t_count() {
+fn pods_of_another_job_of_the_same_name_do_not_count() {
     let stranger = PodSnapshot {
         job_uid: "job-0".into(),
         ..pod(1, Some(0), "Completed", &success())

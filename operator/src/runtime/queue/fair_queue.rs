@@ -1,10 +1,10 @@
-//! Keys in line, in turn between groups, first come first served within one.
+//! A queue of keys: groups take turns, first in first out within a group.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::runtime::key::Key;
 
-/// One line.
+/// One queue.
 #[derive(Debug, Default)]
 pub(super) struct FairQueue {
     /// Groups with keys, in the order of their turns.

@@ -1,9 +1,9 @@
 //! The work queue: each key is reconciled by one worker at a time, and none is lost.
 //!
-//! Urgent ones come before the rest, and groups take turns: namespaces, or what else a kind says
+//! Urgent keys come first, and groups take turns: namespaces, or the groups that a kind defines
 //! ([`super::Kind::group`]).
 //!
-//! A wake-up that comes during a reconcile leads to another one afterwards. Errors are requeued
+//! A wake-up during a reconcile starts another one afterwards. Errors are requeued
 //! with an exponential backoff per key, which a success resets.
 
 mod fair_queue;
@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use super::key::Key;
 use fair_queue::FairQueue;
 
-/// The queue of a pool of workers; clones are the same one.
+/// The queue of a pool of workers; clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Queue {
     inner: Arc<Inner>,
@@ -27,9 +27,9 @@ pub(crate) struct Queue {
 /// The backoff after errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
-    /// After the first.
+    /// The delay after the first error.
     pub min: Duration,
-    /// At most.
+    /// The maximum delay.
     pub max: Duration,
 }
 
@@ -42,30 +42,30 @@ struct Inner {
 #[derive(Debug, Default)]
 struct State {
     lines: BTreeMap<Class, FairQueue>,
-    /// What is in line, and in which one; a key that has moved up has left a trace in the other.
+    /// The queued keys and their class; a key that was promoted still has an entry in the other queue.
     queued: BTreeMap<Key, Class>,
-    /// Since when.
+    /// Since when each key is being reconciled.
     active: BTreeMap<Key, Instant>,
-    /// Woken while active.
+    /// Keys that were woken while active.
     dirty: BTreeMap<Key, Class>,
-    /// The group that a key takes turns in, where it is not its namespace.
+    /// The group of a key, where it is not its namespace.
     groups: BTreeMap<Key, String>,
     timers: BTreeSet<(Instant, Key)>,
     due: BTreeMap<Key, Instant>,
     failures: BTreeMap<Key, u32>,
 }
 
-/// Who comes first.
+/// The priority of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
-    /// It holds something that others wait for.
+    /// Other objects wait for it.
     Urgent,
-    /// The rest.
+    /// All other keys.
     Waiting,
 }
 
 impl Backoff {
-    /// How long after so many failures in a row; `random` spreads it over its upper half.
+    /// The delay after so many consecutive failures; `random` adds jitter over its upper half.
     fn delay(self, failures: u32, random: u64) -> Duration {
         let factor = 2_u32.saturating_pow(failures.saturating_sub(1).min(30));
         let whole = self.min.saturating_mul(factor).min(self.max);
@@ -75,19 +75,19 @@ impl Backoff {
 }
 
 impl Queue {
-    /// Wakes a key now, in its turn.
+    /// Queues a key.
     pub(crate) fn add(&self, key: Key) {
         self.state().wake(key, Class::Waiting);
         self.inner.notify.notify_one();
     }
 
-    /// Wakes a key before those that only wait.
+    /// Queues a key ahead of those that are not urgent.
     pub(crate) fn add_urgent(&self, key: Key) {
         self.state().wake(key, Class::Urgent);
         self.inner.notify.notify_one();
     }
 
-    /// The group that a key takes turns in.
+    /// Sets the group of a key.
     pub(crate) fn set_group(&self, key: &Key, group: String) {
         let mut state = self.state();
         if group == key.namespace {
@@ -97,7 +97,7 @@ impl Queue {
         }
     }
 
-    /// The object is gone.
+    /// Forgets a deleted object.
     pub(crate) fn forget(&self, key: &Key) {
         self.state().groups.remove(key);
     }
@@ -105,7 +105,7 @@ impl Queue {
     /// The next key; waits for one. [`Queue::done`] must follow.
     pub(crate) async fn next(&self) -> Key {
         loop {
-            // Made before looking, so that what comes in between is noticed.
+            // Created before the check, so that no wake-up in between is missed.
             let notified = self.inner.notify.notified();
             let until = {
                 let mut state = self.state();
@@ -125,7 +125,7 @@ impl Queue {
         }
     }
 
-    /// A reconcile has succeeded; `requeue` after that time, if nothing happens.
+    /// A reconcile has succeeded; `requeue` is the delay until the next one, unless a wake-up comes earlier.
     pub(crate) fn done(&self, key: &Key, requeue: Option<Duration>) {
         let mut state = self.state();
         state.failures.remove(key);
@@ -134,7 +134,7 @@ impl Queue {
         self.inner.notify.notify_one();
     }
 
-    /// A reconcile has failed. Gives back how often in a row; [`Queue::failed`] must follow.
+    /// A reconcile has failed. Returns the number of consecutive failures; [`Queue::failed`] must follow.
     pub(crate) fn count_failure(&self, key: &Key) -> u32 {
         let mut state = self.state();
         let failures = state.failures.entry(key.clone()).or_default();
@@ -142,8 +142,8 @@ impl Queue {
         *failures
     }
 
-    /// A reconcile that has failed is over. Gives back when it is requeued, if nothing happens: a wake-up that came
-    /// during the reconcile counts as one that comes after it.
+    /// A failed reconcile is over. Returns the delay until it is requeued, unless a wake-up comes earlier: one during
+    /// the reconcile counts like one after it.
     pub(crate) fn failed(&self, key: &Key, backoff: Backoff, random: u64) -> Duration {
         let mut state = self.state();
         let failures = state.failures.get(key).copied().unwrap_or(1);
@@ -154,13 +154,13 @@ impl Queue {
         delay
     }
 
-    /// Ready ones, active ones, and timers.
+    /// The number of ready keys, active keys and timers.
     pub(crate) fn counts(&self) -> (usize, usize, usize) {
         let state = self.state();
         (state.queued.len(), state.active.len(), state.timers.len())
     }
 
-    /// The key that is being reconciled for the longest time, and since when.
+    /// The key that has been reconciled for the longest time, and since when.
     pub(crate) fn oldest_active(&self) -> Option<(Key, Instant)> {
         let state = self.state();
         let oldest = state.active.iter().min_by_key(|(_, since)| **since);
@@ -188,7 +188,7 @@ impl State {
         self.lines.entry(class).or_default().push(&group, key);
     }
 
-    /// Wakes those whose time has come.
+    /// Queues the keys whose delay has passed.
     fn promote_due(&mut self, now: Instant) {
         while let Some((at, key)) = self.timers.first().cloned() {
             if at > now {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_requeue_comes_in_time_and_a_wake_up_before_it_replaces_it() {
+    fn a_requeue_is_due_after_its_delay_and_an_earlier_wake_up_replaces_it() {
         run(async {
             let queue = queue();
             queue.add(key("a"));
@@ -305,7 +305,7 @@ mod tests {
         });
     }
 
-    /// It once waited for the backoff, up to a minute; one that came right after the reconcile did not.
+    /// Such a wake-up once waited for the backoff, up to a minute; one right after the reconcile did not.
     #[test]
     fn a_wake_up_during_a_reconcile_that_fails_is_not_lost_either() {
         run(async {
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn an_urgent_key_comes_first_also_when_it_is_in_line() {
+    fn an_urgent_key_comes_first_even_if_it_was_queued_before() {
         run(async {
             let queue = queue();
             for name in ["a", "b", "c"] {

@@ -1,4 +1,4 @@
-//! States in, conditions out, in tables.
+//! Tables of states and the expected conditions.
 
 use std::collections::BTreeMap;
 
@@ -122,7 +122,7 @@ fn a_registry_that_cannot_be_used_is_named_with_its_reason() {
     }
 }
 
-/// By name, as the table has them.
+/// The progress for a name in the table.
 fn progress(name: &str) -> Progress {
     match name {
         "rendered" => task("a", pushed()),
@@ -154,7 +154,7 @@ fn the_reasons_of_a_target_are_solars() {
         ("missing pending", "", [FREE, MISSING, "", MISSING]),
         ("missing unbound rendered", "", [FREE, UNBOUND, "", UNBOUND]),
         ("missing failed rendered", "", [FREE, FAILED, "", FAILED]),
-        // A tag that is taken is a failure of a Release: its content is in its tag.
+        // A taken tag is a failure of a Release, since the tag is a hash of its content.
         ("conflict", "", [FREE, FAILED, "", FAILED]),
         ("rendered", "", [FREE, DONE, "", WAITS]),
         (
@@ -305,7 +305,7 @@ fn a_key_pair_that_cannot_be_used_is_named_with_its_reason() {
 }
 
 #[test]
-fn a_ready_bootstrap_says_where_it_is() {
+fn a_ready_bootstrap_reports_its_chart() {
     let findings = of_target(resolved(), &releases(vec![task("a", pushed())]), Some(pushed()));
     assert_eq!(message(&findings, types::BOOTSTRAP_READY), "oci://h/x:1@sha256:1");
     let findings = target(&TargetState {
@@ -357,7 +357,7 @@ fn releases_and_bindings_report_what_they_refer_to() {
 }
 
 #[test]
-fn what_is_kept_names_what_keeps_it() {
+fn an_object_that_is_kept_names_the_objects_that_keep_it() {
     let holders = [Holder {
         kind: "Target",
         key: key("edge"),
@@ -380,7 +380,7 @@ fn what_is_kept_names_what_keeps_it() {
     assert!(text.ends_with("Target a/t9 and 1 more refer to it"), "{text}");
 }
 
-/// A binding that could not go kept a Profile without a word once.
+/// A binding that could not be deleted once kept a Profile without any message.
 #[test]
 fn a_profile_names_the_bindings_that_are_stuck() {
     let stuck = BTreeMap::from([("all-1".to_owned(), vec!["example.com/f".to_owned()])]);

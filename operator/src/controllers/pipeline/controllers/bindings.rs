@@ -1,4 +1,4 @@
-//! ReleaseBindings and RegistryBindings: whether both ends are there, and the Target's namespace grants it.
+//! ReleaseBindings and RegistryBindings: whether both ends exist, and the Target's namespace grants the reference.
 
 use super::{RegistryBindings, ReleaseBindings};
 use crate::api::pipeline::{
@@ -46,7 +46,7 @@ impl Kind for RegistryBindings {
     }
 }
 
-/// The Target. Without a grant nothing is said of whether there is one.
+/// The Target. Without a grant, its existence is not disclosed.
 fn target<S: Spec>(
     cx: &Cx,
     binding: &Object<S>,
@@ -62,7 +62,7 @@ fn target<S: Spec>(
     found::<TargetSpec>(cx, key)
 }
 
-/// An object of the binding's namespace.
+/// A referenced object in the binding's namespace.
 fn beside<S: Spec>(cx: &Cx, binding: &Object<impl Spec>, name: &str) -> Reference {
     found::<S>(cx, ObjectKey::new(binding.namespace(), name))
 }

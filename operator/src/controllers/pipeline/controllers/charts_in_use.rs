@@ -1,10 +1,10 @@
-//! The charts that a Target uses: a RenderBinding of each, and then its RenderArtifact, in the Target's namespace.
+//! The charts that a Target uses: a RenderBinding for each, and then its RenderArtifact, in the Target's namespace.
 //!
-//! A chart is bound when its task has pushed it, so that what somebody else has pushed is never taken for it. The task
-//! carries the label [`ARTIFACT_LABEL`], by which the clean-up finds it: it goes before the tag does.
+//! A chart is bound when its task has pushed it, so that content that another client has pushed is never taken for it.
+//! The task has the label [`ARTIFACT_LABEL`], by which the clean-up finds it: it is deleted before the tag.
 //!
 //! # Guarantees
-//! A chart that [`bind`] has called bound is not deleted until [`release`] has dropped the binding.
+//! A chart that [`bind`] has reported as bound is not deleted until [`release`] has deleted the binding.
 
 use std::collections::BTreeMap;
 
@@ -28,16 +28,16 @@ use crate::runtime::key::ObjectName;
 use crate::runtime::views::{MetadataOnly, Object};
 use crate::runtime::{Cx, Error, Watched as _, owned};
 
-/// Whether a Target may push a chart, and count on it.
+/// Whether a Target may use a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     /// It is bound.
     Bound,
-    /// Its tag is being deleted: it has to be bound, and pushed, again when that is done.
+    /// Its tag is being deleted: it must be pushed and bound again afterwards.
     Deleting,
 }
 
-/// What a chart of a Target is made of here.
+/// A chart of a Target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chart {
     target: ObjectKey,
@@ -47,7 +47,7 @@ pub struct Chart {
     digest: Option<String>,
 }
 
-/// Where a chart is pushed to.
+/// The destination of a chart.
 #[derive(Debug, Clone, Copy)]
 pub struct Destination<'a> {
     /// The registry, and maybe a path in it.
@@ -158,7 +158,7 @@ impl Chart {
     }
 }
 
-/// Whether the stores have the chart bound: enough for one whose task is there.
+/// Whether the chart is bound according to the stores: enough for one whose task exists.
 pub fn is_bound(cx: &Cx, chart: &Chart) -> bool {
     let binding = cx.store::<RenderBindings>().get(&chart.name(&chart.binding()));
     let is_pinned = binding.is_some_and(|binding| {
@@ -170,8 +170,8 @@ pub fn is_bound(cx: &Cx, chart: &Chart) -> bool {
     is_pinned && artifact.is_some_and(|artifact| !is_cleaning(&artifact))
 }
 
-/// Binds a chart that was pushed: the binding first, then the artifact. Asks the API server whatever the
-/// stores say.
+/// Binds a chart that was pushed: the binding first, then the artifact. Always queries the API server, whatever the
+/// stores have.
 pub async fn bind(cx: &Cx, chart: &Chart) -> Result<Use, Error> {
     let binding = chart.name(&chart.binding());
     let known = stored_artifact(cx, chart);
@@ -179,23 +179,23 @@ pub async fn bind(cx: &Cx, chart: &Chart) -> Result<Use, Error> {
     if !was_bound && !may_bind(known.as_ref()) {
         return Ok(Use::Deleting);
     }
-    let made = create(cx, &chart.binding_object(), "making a RenderBinding").await?;
+    let made = create(cx, &chart.binding_object(), "creating a RenderBinding").await?;
     let uid = match &made {
         Some(made) => made.uid.clone(),
         None => pin(cx, chart).await?,
     };
-    let artifact = create(cx, &chart.artifact_object(), "making a RenderArtifact").await?;
+    let artifact = create(cx, &chart.artifact_object(), "creating a RenderArtifact").await?;
     if artifact.is_some() {
         return Ok(Use::Bound);
     }
-    // After the binding was made: whoever cleans up says so before the bindings are listed.
+    // Read after the binding was created: the clean-up writes its status before it lists the bindings.
     let key = Artifacts::ID.key(chart.name(&chart.artifact));
     let found = cx.api::<Parts<RenderArtifactSpec>>(&key).get_opt(&key.name).await;
     let found = found.map_err(Error::api("reading a RenderArtifact"))?;
     let Some(found) = found.as_ref().and_then(stored::whole::<RenderArtifactSpec>) else {
         return Err(Error::Changed);
     };
-    // One that was deleted by hand is held by the bindings that it had.
+    // An artifact that a user deleted is kept by its existing bindings.
     if may_bind(Some(&found)) || (made.is_none() && !is_cleaning(&found)) {
         return Ok(Use::Bound);
     }
@@ -216,7 +216,7 @@ pub async fn may_push(cx: &Cx, target: &ObjectKey, artifact: &str) -> Result<boo
     Ok(found.is_none_or(|found| found.metadata.deletion_timestamp.is_none()))
 }
 
-/// Drops a Target's binding to an artifact.
+/// Deletes a Target's binding to an artifact.
 pub async fn release(cx: &Cx, target: &ObjectKey, artifact: &str) -> Result<(), Error> {
     let name = binding_name(artifact, &target.name);
     let key = RenderBindings::ID.key(ObjectName::new(&target.namespace, &name));
@@ -231,7 +231,7 @@ pub async fn release(cx: &Cx, target: &ObjectKey, artifact: &str) -> Result<(), 
     }
 }
 
-/// Drops all bindings of a Target that is being deleted, those too that no store shows yet.
+/// Deletes all bindings of a Target that is being deleted, including those that no store has yet.
 pub async fn release_all(cx: &Cx, target: &ObjectKey) -> Result<(), Error> {
     let api: Api<Object<Parts<RenderBindingSpec>>> = cx.api_in(RenderBindings::ID, Some(&target.namespace));
     let list = ListParams::default().labels(&task_owner::selector(target));
@@ -241,7 +241,7 @@ pub async fn release_all(cx: &Cx, target: &ObjectKey) -> Result<(), Error> {
         .map_err(Error::api("listing RenderBindings"))?;
     for binding in found.items {
         let spec = binding.view().map(|view| &view.spec);
-        // A label holds no more than the beginning of a long name.
+        // A label only has the prefix of a long name.
         if spec.is_some_and(|spec| owner(spec) == Some(target.clone())) {
             delete(cx, &binding.name(), binding.metadata.uid.as_deref()).await?;
         }
@@ -249,20 +249,20 @@ pub async fn release_all(cx: &Cx, target: &ObjectKey) -> Result<(), Error> {
     Ok(())
 }
 
-/// The Target that a binding was made for.
+/// The Target that a binding was created for.
 pub fn owner(binding: &RenderBindingSpec) -> Option<ObjectKey> {
     let is_target = binding.owner_kind == TargetSpec::KIND;
     is_target.then(|| ObjectKey::new(&binding.owner_namespace, &binding.owner_name))
 }
 
-/// The binding was there: its Registry may have been another one. Gives back its UID.
+/// Updates the Registry of an existing binding, which may have been another one. Returns its UID.
 async fn pin(cx: &Cx, chart: &Chart) -> Result<Option<String>, Error> {
     let name = chart.name(&chart.binding());
     let params = PatchParams {
         field_manager: Some(MANAGER.to_owned()),
         ..PatchParams::default()
     };
-    // What changes nothing is not written by the API server either.
+    // The API server doesn't write a patch that changes nothing.
     let patch = Patch::Merge(json!({"spec": {"registryRef": chart.registry}}));
     let api = cx.api::<MetadataOnly>(&RenderBindings::ID.key(name.clone()));
     match api.patch(&name.name, &params, &patch).await {
@@ -272,7 +272,7 @@ async fn pin(cx: &Cx, chart: &Chart) -> Result<Option<String>, Error> {
     }
 }
 
-/// The metadata of what was made just now; `None`: there was one of the name.
+/// Creates an object and returns its metadata; `None`: the name exists already.
 async fn create<S: Spec>(
     cx: &Cx,
     object: &pipeline::Object<S>,
@@ -328,11 +328,11 @@ mod tests {
         );
         let annotations = artifact.metadata.annotations.as_ref().expect("annotations");
         assert_eq!(annotations[DIGEST_ANNOTATION], "sha256:1");
-        // From the start, or it could vanish with the tag left behind.
+        // From creation on, or it could be deleted while its tag is kept.
         assert_eq!(artifact.metadata.finalizers, Some(vec![artifact_finalizer()]));
     }
 
-    /// What selects them must find them: the clean-up asks by the one label, a Target that goes by the others.
+    /// The selectors must match the labels: the clean-up uses the one label, a deleted Target the others.
     #[test]
     fn labels_select_what_they_mark() {
         let chart = chart("edge");

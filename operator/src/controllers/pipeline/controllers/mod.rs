@@ -1,4 +1,4 @@
-//! The pipeline's controllers: what each one watches, and what wakes it. Decisions are the pure functions'.
+//! The pipeline's controllers: what each one watches, and what wakes it. Pure functions make the decisions.
 
 mod artifact;
 mod bindings;
@@ -34,16 +34,17 @@ type Artifacts = Stored<RenderArtifactSpec>;
 type RenderBindings = Stored<RenderBindingSpec>;
 type Tasks = RenderTasks;
 
-/// How the pipeline's controllers decide.
+/// The settings of the pipeline's controllers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PipelineSettings {
-    /// A resource of a host that no RegistryBinding of the Target names is refused, instead of pulled anonymously.
+    /// Whether a resource of a host that no RegistryBinding of the Target names is refused, instead of pulled
+    /// anonymously.
     pub is_registry_binding_strict: bool,
     /// Whether objects may refer to those of other namespaces.
     pub cross_namespace: CrossNamespace,
 }
 
-/// Adds them to the list.
+/// Adds the pipeline's controllers to the list.
 pub fn add(controllers: Controllers, settings: PipelineSettings, artifacts: RenderArtifacts) -> Controllers {
     let watched = target::add(controllers, settings.is_registry_binding_strict)
         .kind(Releases::kind())
@@ -55,7 +56,7 @@ pub fn add(controllers: Controllers, settings: PipelineSettings, artifacts: Rend
     artifact::add(referenced::add(watched), artifacts)
 }
 
-/// The indexes by what a spec refers to.
+/// Adds the indexes by the objects that a spec refers to.
 fn indexed(controllers: Controllers) -> Controllers {
     controllers
         .index::<Releases>(
@@ -96,7 +97,7 @@ fn indexed(controllers: Controllers) -> Controllers {
         )
 }
 
-/// What wakes what.
+/// Adds the wake rules.
 fn woken(controllers: Controllers) -> Controllers {
     controllers
         .wake::<ComponentVersions, Releases>(wakes::by::<Releases, _>(wakes::COMPONENT_VERSION))

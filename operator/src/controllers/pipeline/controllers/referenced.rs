@@ -1,5 +1,5 @@
-//! What others refer to: Registries and ComponentVersions, and the finalizer that keeps these and Releases while something
-//! does.
+//! Referenced objects: Registries and ComponentVersions, and the finalizer that keeps these and Releases while other
+//! objects refer to them.
 
 use super::{
     Artifacts, ComponentVersions, Grants, Profiles, Registries, RegistryBindings, ReleaseBindings, Releases,
@@ -89,7 +89,7 @@ impl Kind for ComponentVersions {
     }
 }
 
-/// What keeps a Release that is to be deleted, as [`keep`] says.
+/// The objects that keep a Release, as [`keep`] returns them.
 pub(super) async fn keep_release(
     cx: &Cx,
     key: &Key,
@@ -120,8 +120,8 @@ async fn keep_and_report<S: Referenced + Spec<Status = ConditionsStatus>>(
     .await
 }
 
-/// Adds the finalizer to an object that is referred to, and removes it from one that isn't any more. Gives back the
-/// object as it is then, and what keeps it when it is to be deleted; `None`: it is gone.
+/// Adds the finalizer to a referenced object, and removes it when it no longer is. Returns the object in its new
+/// version, and the objects that keep it if it is being deleted; `None`: it was deleted.
 async fn keep<S: Referenced>(
     cx: &Cx,
     key: &Key,
@@ -144,7 +144,7 @@ async fn keep<S: Referenced>(
             if object.is_deleted() {
                 return Ok(None);
             }
-            // The watch will show the version that the status has to be written with.
+            // The watch will deliver the version that the status must be written with.
             return Err(Error::Changed);
         }
     }
@@ -152,7 +152,7 @@ async fn keep<S: Referenced>(
     Ok(Some((object, held_by)))
 }
 
-/// The objects that an index has under an object.
+/// The objects that an index has for an object.
 fn named_by<W, S>(cx: &Cx, index: &'static str, key: &ObjectKey) -> Vec<ObjectKey>
 where
     W: Watched<View = Parts<S>>,

@@ -1,4 +1,4 @@
-//! Releases: whether their component version is there and may be used, and the name that they go by on a Target.
+//! Releases: whether their component version exists and may be used, and their unique name on a Target.
 
 use super::Releases;
 use super::referenced::keep_release;
@@ -35,7 +35,7 @@ impl Kind for Releases {
     }
 }
 
-/// The component version, when it may be used. Without a grant nothing is said of whether there is one.
+/// The component version, if it may be used. Without a grant, its existence is not disclosed.
 fn dereference(cx: &Cx, release: &Release) -> (Reference, Option<ComponentVersion>) {
     let target = release.spec.component_version_ref.resolved(release.namespace());
     let (from, to) = (release.namespace(), target.namespace.as_str());

@@ -1,4 +1,4 @@
-//! RenderBindings: whether their artifact is there. One whose Target is gone goes, too, so that it keeps no tag.
+//! RenderBindings: whether their artifact exists. One whose Target was deleted is deleted too, so that it keeps no tag.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::runtime::conditions::merge;
 use crate::runtime::key::Key;
 use crate::runtime::{Action, Cx, Error, Kind, owned};
 
-/// How long an artifact may take to follow its binding, before that is reported.
+/// How long after its binding an artifact may be created before it is reported as missing.
 const ARTIFACT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Kind for RenderBindings {
@@ -40,7 +40,7 @@ impl Kind for RenderBindings {
         let made = binding.metadata.creation_timestamp.as_ref();
         let age = made.map_or(SignedDuration::ZERO, |made| cx.now().duration_since(made.0));
         let left = ARTIFACT_TIMEOUT.saturating_sub(age.max(SignedDuration::ZERO).unsigned_abs());
-        // The artifact is made after its binding.
+        // The artifact is created after its binding.
         if binding.status.is_none() && !left.is_zero() && !matches!(end, Reference::Resolved(_)) {
             return Ok(Action::requeue(left));
         }
@@ -53,7 +53,7 @@ impl Kind for RenderBindings {
     }
 }
 
-/// Whether the Target is gone that the binding was made for. A store may be behind: the API server is asked.
+/// Whether the binding's Target was deleted. A store may be behind, so the API server is queried.
 async fn is_orphan(cx: &Cx, binding: &RenderBinding) -> Result<bool, Error> {
     let RenderBindingSpec {
         owner_kind,

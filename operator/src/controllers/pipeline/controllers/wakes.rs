@@ -14,7 +14,7 @@ pub(super) const TARGET: &str = "target";
 pub(super) const RELEASE: &str = "release";
 /// The index by RenderArtifact.
 pub(super) const ARTIFACT: &str = "artifact";
-/// The index by the Target that it was made for.
+/// The index by the Target that it was created for.
 pub(super) const OWNER: &str = "owner";
 /// The index by Registry.
 pub(super) const REGISTRY: &str = "registry";
@@ -40,7 +40,7 @@ pub(super) fn referred<S: Spec>(
     move |changed, _| names(changed)
 }
 
-/// The objects of `To` that an index has under the changed object.
+/// The objects of `To` that an index has for the changed object.
 pub(super) fn by<To: Watched, V: View>(
     index: &'static str,
 ) -> impl Fn(&Object<V>, &Stores) -> Vec<ObjectName> + Send + Sync + 'static {
@@ -82,7 +82,7 @@ pub(super) fn granted<To: Watched>(
     objects.map(|object| object.name()).collect()
 }
 
-/// The objects of `To` in a grant's own namespace, where it lets others refer to their kind.
+/// The objects of `To` in a grant's own namespace, if it lets others refer to their kind.
 pub(super) fn granting<To: Watched>(
     grant: &Object<Parts<ReferenceGrantSpec>>,
     stores: &Stores,

@@ -1,5 +1,5 @@
-//! The Secret of a key pair: made once, and mounted by Jobs. The operator reads its metadata alone, where the public key
-//! is too: after a crash between the Secret and the Target's status, it is found there.
+//! The Secret of a key pair: created once, and mounted by Jobs. The operator only reads its metadata, which also has
+//! the public key: after a crash between creating the Secret and writing the Target's status, it is found there.
 //!
 //! The form is cosign's own (`cosign generate-key-pair k8s://…`), with a random password.
 
@@ -27,10 +27,10 @@ pub const TARGET_ANNOTATION: &str = "solar.opendefense.cloud/signing-target";
 /// The public key in the Secret.
 const PUBLIC_KEY: &str = "cosign.pub";
 
-/// A Secret with a new key pair. It shows no more of itself than its name, and is written once.
+/// A Secret with a new key pair. Its Debug output is only its name, and it is written once.
 pub struct KeySecret(Secret);
 
-/// Why a Secret can't be taken for a pair of a Target.
+/// Why a Secret can't be used as a pair of a Target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ForeignSecret {
     /// It was not made for it.
@@ -48,7 +48,7 @@ pub enum ForeignSecret {
 }
 
 impl KeySecret {
-    /// Makes a pair of a Target, whose Secret is to have this name. It takes 32 MiB and some hundredths of a second.
+    /// Generates a pair for a Target, with this name for its Secret. It takes 32 MiB and some hundredths of a second.
     pub fn generate(target: &ObjectKey, uid: &str, secret: &ObjectKey) -> Result<Self, KeyError> {
         let UnattendedPair { pair, password } = SigningKey::generate_unattended()?;
         let bytes = |text: &str| ByteString(text.as_bytes().to_vec());
@@ -69,7 +69,7 @@ impl KeySecret {
                 annotations: Some(annotations),
                 ..ObjectMeta::default()
             },
-            // Whoever exchanged the key would exchange what clusters are told to trust.
+            // Anyone who replaced the key would replace the key that clusters trust.
             immutable: Some(true),
             data: Some(data),
             ..Secret::default()
@@ -77,8 +77,8 @@ impl KeySecret {
     }
 }
 
-/// The pair with this number, by the metadata of its Secret. One that an earlier Target of the same name has left is
-/// taken over: its clusters know the key.
+/// The pair with this number, from the metadata of its Secret. One that an earlier Target of the same name has left is
+/// adopted: its clusters have the key.
 pub fn pair_of(metadata: &ObjectMeta, target: &ObjectKey, number: u32) -> Result<KeyPair, ForeignSecret> {
     let annotation = |key: &str| metadata.annotations.as_ref().and_then(|all| all.get(key));
     if annotation(TARGET_ANNOTATION) != Some(&target_hash(target)) {
@@ -173,7 +173,7 @@ mod tests {
         KeySecret::generate(&target(), "uid-1", &key).expect("a pair")
     }
 
-    /// As the operator sees it: metadata alone, of which long texts are not kept.
+    /// As the operator reads it: only metadata, without long values.
     fn read_back(secret: &KeySecret) -> ObjectMeta {
         let json = json!({"metadata": secret.meta()}).to_string();
         serde_json::from_str::<PartialMetadata>(&json)
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_of_somebody_elses_is_not_taken_over() {
+    fn a_secret_of_another_owner_is_not_adopted() {
         let mut metadata = read_back(&secret());
         let other = ObjectKey::new("tenant", "edge");
         assert_eq!(pair_of(&metadata, &other, 1), Err(ForeignSecret::OtherOwner));

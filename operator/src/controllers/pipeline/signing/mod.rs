@@ -1,8 +1,9 @@
-//! Signed charts: the key pairs of a Target, which of them signs what, and which public keys its clusters trust.
+//! Signed charts: the key pairs of a Target, which charts each of them signs, and which public keys its clusters trust.
 //!
-//! A pair is a Secret in the Registry's namespace, which the operator makes ([`key_secret`]) and never reads: Jobs mount
-//! it, and the public half is in its metadata too. Release charts are verified by what the bootstrap chart brings along;
-//! the bootstrap chart itself by a key that its cluster has from the chart before, or from whoever installed the first.
+//! A pair is a Secret in the Registry's namespace, which the operator creates ([`key_secret`]) and never reads: Jobs
+//! mount it, and its metadata also has the public key. Release charts are verified with the keys in the bootstrap
+//! chart; the bootstrap chart itself with a key that its cluster has from the previous chart, or from whoever installed
+//! the first.
 //!
 //! So a rotation hands over: the chart with the new key among its public keys is still signed by the old one, and stays
 //! the newest until there is other content, or another rotation. Only then the new key signs it. The old pair is retired:
@@ -23,7 +24,7 @@ use super::task_owner::bounded;
 use crate::api::LocalReference;
 use crate::api::pipeline::{KeyPair, ObjectKey, SigningKeys};
 
-/// The annotation of a Target that asks for another key pair: each new value is one.
+/// The annotation of a Target that requests a new key pair: each new value requests one.
 pub const ROTATE_ANNOTATION: &str = "solar.opendefense.cloud/rotate-signing-key";
 
 /// Where a Target that signs stands.
@@ -256,7 +257,7 @@ pub(crate) mod tests {
         assert_eq!(keys.retired, []);
     }
 
-    /// What a cluster sees: each bootstrap chart is signed by a key that the chart before has brought.
+    /// From a cluster's view: each bootstrap chart is signed by a key that the previous chart contained.
     #[test]
     fn a_rotation_hands_over_by_a_chart_that_the_old_key_signs() {
         let mut keys = first();

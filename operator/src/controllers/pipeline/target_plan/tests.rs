@@ -1,4 +1,4 @@
-//! What a Target's reconcile does, from sources and the tasks that there are.
+//! Plans of a Target's reconcile, from its sources and existing tasks.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ impl Bench {
         plan(&self.sources, |key| self.tasks.get(key).cloned())
     }
 
-    /// Makes what is planned, in this state; the number of what was made.
+    /// Creates the planned tasks in this state; returns how many.
     fn create(&mut self, state: &State) -> usize {
         let new = self.plan().create;
         for task in &new {
@@ -137,9 +137,9 @@ fn charts_of_releases_come_first_and_then_the_bootstrap() {
     assert!(matches!(state, TaskState::Rendered { .. }));
 }
 
-/// A changed input is another number; what was made for the earlier one goes when the new chart is ready.
+/// A changed input is another number; the tasks of the earlier one are deleted when the new chart is ready.
 #[test]
-fn the_number_rises_with_the_input_and_old_tasks_go_when_the_new_chart_is_ready() {
+fn the_number_rises_with_the_input_and_old_tasks_are_deleted_when_the_new_chart_is_ready() {
     let mut bench = Bench::new();
     bench.create(&succeeded());
     let input = bench.plan().bootstrap.expect("it").version.expect("it").1;
@@ -167,7 +167,7 @@ fn the_number_rises_with_the_input_and_old_tasks_go_when_the_new_chart_is_ready(
 }
 
 #[test]
-fn a_failed_task_of_an_earlier_input_goes_at_once() {
+fn a_failed_task_of_an_earlier_input_is_deleted_at_once() {
     let mut bench = Bench::new();
     bench.create(&failed(Reason::AuthFailed));
     let Ok((release, _)) = &mut bench.sources.bound[0].found else {
@@ -179,14 +179,14 @@ fn a_failed_task_of_an_earlier_input_goes_at_once() {
         gone.len() == 1 && gone[0].starts_with("render-rel-a-"),
         "{gone:?}"
     );
-    // While nobody knows where charts go, nothing is deleted.
+    // While the registry is unknown, nothing is deleted.
     bench.sources.registry = Err(Reference::MissingSolarSecretRef(ObjectKey::new("a", "b")));
     assert_eq!(obsolete(&bench.plan(), &bench.owned()), Vec::<String>::new());
 }
 
 /// A recreated Target starts at 0 again, and the registry has charts of the earlier one.
 #[test]
-fn a_conflict_raises_the_number_and_an_earlier_targets_task_is_none_of_ours() {
+fn a_conflict_raises_the_number_and_an_earlier_targets_task_is_not_adopted() {
     let mut bench = Bench::new();
     bench.create(&succeeded());
     assert_eq!(bench.create(&failed(Reason::Conflict)), 1);
@@ -201,7 +201,7 @@ fn a_conflict_raises_the_number_and_an_earlier_targets_task_is_none_of_ours() {
 }
 
 #[test]
-fn a_task_of_somebody_else_is_neither_used_nor_deleted() {
+fn a_task_of_another_owner_is_neither_used_nor_deleted() {
     for (owner, managed_by) in [("edge", "kubectl"), ("other", "solar-operator")] {
         let mut bench = Bench::new();
         let key = bench.plan().create[0].key.clone();
@@ -222,7 +222,7 @@ fn a_task_of_somebody_else_is_neither_used_nor_deleted() {
 }
 
 #[test]
-fn what_the_api_server_refuses_is_said_of_that_release_alone() {
+fn a_refused_task_is_reported_for_its_release_alone() {
     let bench = Bench::new();
     let mut plan = bench.plan();
     assert!(!plan.is_refused());
@@ -238,7 +238,7 @@ fn what_the_api_server_refuses_is_said_of_that_release_alone() {
 }
 
 #[test]
-fn without_a_registry_nothing_is_made_and_releases_are_still_reported() {
+fn without_a_registry_nothing_is_created_and_releases_are_still_reported() {
     let mut bench = Bench::new();
     bench.sources.registry = Err(Reference::NotGranted { missing: "g".into() });
     let plan = bench.plan();

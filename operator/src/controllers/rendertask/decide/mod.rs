@@ -1,8 +1,6 @@
-//! What is to be done about a task: a pure function of the task, its Job, its push Secret, and the
-//! time.
+//! Decides what to do next for a task: a pure function of the task, its Job, its push Secret, and the time.
 //!
-//! It is idempotent: whatever was done before a crash is seen in the next reconcile, by UIDs, and
-//! nothing is done twice that may not be.
+//! It is idempotent: the next reconcile recognises by UIDs what was done before a crash, and does not repeat it.
 
 use std::time::Duration;
 
@@ -17,36 +15,36 @@ use crate::runtime::conditions;
 #[cfg(test)]
 mod tests;
 
-/// How many vanished Jobs end a task.
+/// After how many lost Jobs a task fails.
 pub(super) const MAX_LOST_JOBS: u32 = 3;
-/// How often the push Secret of a task that failed with AuthFailed is read.
+/// How often a task that failed with AuthFailed is reconciled to check its push Secret for a change.
 pub(super) const ROTATION_INTERVAL: Duration = Duration::from_secs(300);
-/// How soon to reconcile again what is being deleted; its end wakes the task before.
+/// When a task that waits for a deletion is requeued; the deletion wakes it earlier.
 const DELETION_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What is to be done.
+/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// Nothing is done; maybe it is reconciled again after this time.
+    /// Nothing, except a requeue after this delay, if any.
     Requeue(Option<Duration>),
-    /// Its end is recorded: what is left of it goes.
+    /// Its end is recorded: its remaining objects are deleted.
     CleanUp {
-        /// The Job is still there.
+        /// Whether the Job still exists.
         job: bool,
     },
-    /// Its Job is there: what became of it is recorded.
+    /// Its Job exists: its state is recorded.
     Record(Run),
-    /// It is to run again: the Job of the last run is deleted first.
+    /// It will run again: the Job of the last run is deleted first.
     DeleteOldJob,
-    /// A Job is made.
+    /// A Job is created.
     Start(Run),
-    /// Its Jobs vanish: it has failed.
+    /// Its Jobs were deleted repeatedly: it has failed.
     Fail(Run),
-    /// Its Job was complete, or its pod had exited with 0, and it is gone: what is known is all there will be.
+    /// Its Job was complete, or its pod had exited with 0, and the Job was deleted: no digest will arrive any more.
     FinalizeWithoutDigest,
 }
 
-/// Whether a decision needs to know the push Secret.
+/// Whether a decision depends on the push Secret.
 pub(super) fn reads_push_secret(task: &Task, job: Option<&FoundJob>) -> bool {
     if task.spec.push_secret_ref.is_none() {
         return false;
@@ -64,7 +62,7 @@ pub(super) fn reads_push_secret(task: &Task, job: Option<&FoundJob>) -> bool {
     }
 }
 
-/// Decides. `push_version` is the push Secret's resourceVersion, where it exists and was read.
+/// Decides the next step. `push_version` is the push Secret's resourceVersion, if it exists and was read.
 pub(super) fn decide(
     task: &Task,
     job: Option<&FoundJob>,
@@ -94,7 +92,7 @@ fn after_success(status: &TaskStatus, job: Option<&FoundJob>) -> Decision {
     }
 }
 
-/// The run that a failed task gets because somebody asked, or because its credentials have changed.
+/// The next run of a failed task, if its annotation requests one or its credentials have changed.
 fn next_run(
     task: &Task,
     status: &TaskStatus,
@@ -113,7 +111,7 @@ fn next_run(
     if task.retry().is_some() && task.retry() != run.retry.as_deref() {
         return Some(next(false));
     }
-    // What it was when the Job was made is unknown after some crashes: then nothing has changed.
+    // After some crashes the version at the Job's creation is unknown: that counts as unchanged.
     let known = run.push_secret_version.as_deref();
     let changed = push_version.is_some() && known.is_some() && push_version != known;
     let may = rotates && !run.after_rotation && expiry(task, status) > now;
@@ -128,7 +126,7 @@ fn again(status: &TaskStatus, job: Option<&FoundJob>, run: Run) -> Decision {
     match (of_last_run, job.view.deleting) {
         (_, true) => Decision::Requeue(Some(DELETION_INTERVAL)),
         (true, false) => Decision::DeleteOldJob,
-        // It was made for a newer run, and then the operator went away.
+        // It was created for a newer run before the operator crashed.
         (false, false) => Decision::Record(job.run.clone().unwrap_or(run)),
     }
 }
@@ -152,7 +150,7 @@ fn after_failure(task: &Task, status: &TaskStatus, rotates: bool, now: Timestamp
     })
 }
 
-/// When a failed task's Secret goes.
+/// When a failed task's Secret is deleted.
 fn expiry(task: &Task, status: &TaskStatus) -> Timestamp {
     let ended = status
         .completion_time
@@ -170,7 +168,7 @@ fn unfinished(
 ) -> Decision {
     let mut run = status.run.clone().unwrap_or_default();
     let known = status.job_ref.as_ref().map(|job| job.uid.as_str());
-    // A Job that ended before it went counts as if it were there, but for one of an earlier run.
+    // A Job that finished before its deletion counts like an existing one, unless it is of an earlier run.
     let counts = |job: &&FoundJob| {
         let earlier = known.is_some_and(|uid| uid != job.view.uid);
         !job.gone || (job.view.end.is_some() && !earlier)
@@ -182,12 +180,12 @@ fn unfinished(
         }
         run.lost_jobs = run.lost_jobs.saturating_add(u32::from(known.is_some()));
         if run.lost_jobs >= MAX_LOST_JOBS {
-            // What was asked for meanwhile is not answered by that.
+            // This doesn't answer a retry that was requested meanwhile.
             return Decision::Fail(run);
         }
         run.generation = task.metadata.generation;
         run.push_secret_version = push_version.map(str::to_owned);
-        // The next Job answers whatever was asked for before it is made.
+        // The next Job answers every retry that was requested before its creation.
         run.retry = task.retry().map(str::to_owned);
         return Decision::Start(run);
     };
@@ -197,16 +195,16 @@ fn unfinished(
     if known == Some(job.view.uid.as_str()) {
         return Decision::Record(run);
     }
-    // It was made, and then the operator went away before it could say so.
+    // It was created before the operator crashed, which did not record it.
     Decision::Record(job.run.clone().unwrap_or_else(|| {
-        // One that is known was lost before.
+        // A Job that the status knows was lost.
         run.lost_jobs = run.lost_jobs.saturating_add(u32::from(known.is_some()));
         run.retry = task.retry().map(str::to_owned);
         run
     }))
 }
 
-/// Whether the last pod that is recorded has exited with 0. Of an earlier run none has: that would have been its end.
+/// Whether the last recorded pod has exited with 0. It is of this run: an earlier one would have ended with it.
 fn last_pod_succeeded(status: &TaskStatus) -> bool {
     let last = status.attempts.last();
     last.is_some_and(|attempt| attempt.exit_code == Some(0))

@@ -1,4 +1,4 @@
-//! What is decided, in every state that a crash may leave.
+//! Decisions in every state that a crash may leave.
 
 use super::*;
 use crate::api::{OwnedReference, RETRY_ANNOTATION};
@@ -86,7 +86,7 @@ fn status(task: &mut Task) -> &mut TaskStatus {
 }
 
 #[test]
-fn a_new_task_starts_and_answers_the_retry_it_came_with() {
+fn a_new_task_starts_and_answers_a_retry_requested_at_creation() {
     assert_eq!(
         decide(&task(), None, None, at(1)),
         Decision::Start(Run {
@@ -106,7 +106,7 @@ fn a_new_task_starts_and_answers_the_retry_it_came_with() {
 }
 
 #[test]
-fn a_job_that_is_there_is_recorded() {
+fn an_existing_job_is_recorded() {
     assert_eq!(
         decide(&task(), Some(&job("job-1")), None, at(1)),
         Decision::Record(Run::default())
@@ -139,7 +139,7 @@ fn a_success_is_cleaned_up_once() {
 }
 
 #[test]
-fn a_digest_that_may_still_show_is_no_end() {
+fn a_success_without_its_digest_is_not_final_yet() {
     let waiting = ended_task(&State::AwaitingDigest);
     assert!(matches!(
         decide(&waiting, Some(&job("job-1")), None, at(101)),
@@ -158,7 +158,7 @@ fn a_digest_that_may_still_show_is_no_end() {
 }
 
 #[test]
-fn a_failure_stays_when_its_job_is_gone() {
+fn a_failure_is_kept_when_its_job_is_deleted() {
     let task = failed(Reason::Conflict);
     assert_eq!(
         decide(&task, None, None, at(200)),
@@ -167,7 +167,7 @@ fn a_failure_stays_when_its_job_is_gone() {
 }
 
 #[test]
-fn a_failed_tasks_secret_goes_once_when_its_time_has_come() {
+fn a_failed_tasks_secret_is_deleted_once_after_its_ttl() {
     let mut task = failed(Reason::Conflict);
     assert_eq!(
         decide(&task, None, None, at(3700)),
@@ -191,7 +191,7 @@ fn each_new_value_of_the_annotation_is_one_retry() {
         Decision::DeleteOldJob
     );
     assert_eq!(decide(&task, None, None, at(200)), Decision::Start(run.clone()));
-    // Made for this run already, by somebody who went away.
+    // The Job was created for this run before a crash.
     assert_eq!(
         decide(&task, Some(&job("job-2")), None, at(200)),
         Decision::Record(run.clone())
@@ -206,7 +206,7 @@ fn each_new_value_of_the_annotation_is_one_retry() {
 }
 
 #[test]
-fn a_retry_waits_for_the_old_job_to_go() {
+fn a_retry_waits_for_the_deletion_of_the_old_job() {
     let mut task = failed(Reason::Conflict);
     ask(&mut task, "1");
     let mut old = job("job-1");
@@ -223,7 +223,7 @@ fn a_retry_waits_for_the_old_job_to_go() {
 }
 
 #[test]
-fn refused_credentials_are_tried_again_once_when_they_change() {
+fn a_task_with_refused_credentials_is_retried_once_when_they_change() {
     let mut task = failed(Reason::AuthFailed);
     let look = |task: &Task, version| decide(task, None, version, at(200));
     assert_eq!(
@@ -253,16 +253,16 @@ fn refused_credentials_are_tried_again_once_when_they_change() {
 }
 
 #[test]
-fn a_lost_job_is_made_again_twice() {
+fn a_lost_job_is_created_again_twice() {
     let lost = |lost_jobs| decide(&running(lost_jobs), None, None, at(200));
     assert!(matches!(lost(0), Decision::Start(Run { lost_jobs: 1, .. })));
     assert!(matches!(lost(1), Decision::Start(Run { lost_jobs: 2, .. })));
     assert!(matches!(lost(2), Decision::Fail(Run { lost_jobs: 3, .. })));
 }
 
-/// What was asked for while the last Job ran was once taken for answered by its loss.
+/// A retry that was requested while the last Job ran once counted as answered when that Job was lost.
 #[test]
-fn giving_up_answers_no_retry() {
+fn failing_after_lost_jobs_answers_no_retry() {
     let mut task = running(2);
     task.metadata
         .annotations
@@ -274,9 +274,9 @@ fn giving_up_answers_no_retry() {
     assert_eq!(run.retry, None);
 }
 
-/// A push Secret that was rotated after a crash once started no run: nobody knew what it had been before.
+/// A push Secret that was rotated after a crash once started no run, because its earlier version was unknown.
 #[test]
-fn a_job_that_no_status_tells_of_tells_its_run_itself() {
+fn a_job_that_the_status_does_not_know_has_its_run_in_an_annotation() {
     let run = Run {
         generation: Some(1),
         retry: Some("1".into()),
@@ -292,14 +292,14 @@ fn a_job_that_no_status_tells_of_tells_its_run_itself() {
     let mut asked = failed(Reason::Conflict);
     ask(&mut asked, "2");
     assert_eq!(decide(&asked, Some(&made), None, at(200)), recorded);
-    // What a status tells of is true of it, whatever somebody writes on the Job.
+    // The status takes precedence over the Job's annotation, which users can edit.
     made.view.uid = "job-1".into();
     let known = decide(&running(0), Some(&made), None, at(200));
     assert_eq!(known, Decision::Record(Run::default()));
 }
 
 #[test]
-fn a_job_answers_what_was_asked_before_it_is_made() {
+fn a_job_answers_retries_requested_before_its_creation() {
     let mut waiting = task();
     waiting.status = Some(TaskStatus {
         run: Some(Run {
@@ -314,7 +314,7 @@ fn a_job_answers_what_was_asked_before_it_is_made() {
 }
 
 #[test]
-fn an_earlier_runs_end_is_not_this_ones() {
+fn the_end_of_an_earlier_run_is_not_recorded_for_this_one() {
     let mut old = job("job-0");
     old.gone = true;
     old.view.end = Some(JobEnd {
@@ -339,13 +339,13 @@ fn a_rotation_is_checked_even_when_the_config_secret_is_gone() {
 }
 
 #[test]
-fn a_loss_is_counted_when_the_operator_went_away_in_between() {
+fn a_lost_job_is_counted_after_a_crash_of_the_operator() {
     let decision = decide(&running(0), Some(&job("job-2")), None, at(200));
     assert!(matches!(decision, Decision::Record(Run { lost_jobs: 1, .. })));
 }
 
 #[test]
-fn a_job_that_ended_and_was_collected_is_no_loss() {
+fn a_finished_and_collected_job_is_not_lost() {
     let mut gone = job("job-1");
     gone.gone = true;
     assert!(
@@ -384,7 +384,7 @@ fn a_job_that_is_being_deleted_is_waited_for() {
 }
 
 #[test]
-fn the_push_secret_is_read_only_where_it_counts() {
+fn the_push_secret_is_read_only_when_a_decision_depends_on_it() {
     let with = |mut task: Task| {
         task.spec.push_secret_ref = Some(crate::api::LocalReference { name: "push".into() });
         task

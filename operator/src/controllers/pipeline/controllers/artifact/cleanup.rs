@@ -1,4 +1,4 @@
-//! What becomes of the Job that deletes a tag, and what is done next. Pure.
+//! Decides the next step from the Job that deletes a tag. Pure.
 
 use std::time::Duration;
 
@@ -15,54 +15,54 @@ use crate::runtime::conditions::find;
 
 /// The first backoff after a failed deletion of a tag; it doubles with each failure.
 pub(super) const MIN_BACKOFF: Duration = Duration::from_secs(10);
-/// How late at most.
+/// The maximum backoff.
 pub(super) const MAX_BACKOFF: Duration = Duration::from_secs(300);
-/// How often somebody asks whether credentials that were refused have changed.
+/// How often an artifact with refused credentials is reconciled to check whether they have changed.
 const CREDENTIALS_INTERVAL: Duration = Duration::from_secs(30);
 
-/// What is known of an artifact's clean-up.
+/// The observed state of an artifact's clean-up.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Observed<'a> {
-    /// The Job, when there is one.
+    /// The Job, if it exists.
     pub(super) job: Option<&'a FoundJob>,
     /// Its pods.
     pub(super) pods: &'a [PodSnapshot],
     /// The artifact's conditions.
     pub(super) conditions: &'a [Condition],
-    /// The present value of what asks for another run at once.
+    /// The current value of the annotation that requests a retry.
     pub(super) retry: Option<&'a str>,
-    /// The resourceVersion of the push Secret, where it was read.
+    /// The resourceVersion of the push Secret, if it was read.
     pub(super) secret_version: Option<&'a str>,
     /// The wall clock.
     pub(super) now: Timestamp,
 }
 
-/// What is done next.
+/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    /// A Job is made.
+    /// A Job is created.
     Start,
     /// The Job runs.
     Wait {
-        /// When to reconcile again, if nothing happens.
+        /// When to reconcile again, unless a change does so earlier.
         requeue: Option<Duration>,
     },
-    /// The tag is gone.
+    /// The tag is deleted.
     Done,
-    /// The Job has failed, and is reported so until it is its time.
+    /// The Job has failed, which is reported until the backoff has passed.
     Failed {
         /// AuthFailed or DeleteFailed.
         reason: Reason,
-        /// For people.
+        /// The human-readable message.
         message: String,
         /// When to reconcile again.
         requeue: Duration,
     },
-    /// The Job that has failed goes, and another takes its place.
+    /// The failed Job is deleted, and another one replaces it.
     Replace,
 }
 
-/// What is done next about an artifact's tag.
+/// Decides the next step for an artifact's tag.
 pub(super) fn step(observed: &Observed<'_>) -> Step {
     let Observed { job, pods, now, .. } = *observed;
     let Some(job) = job else { return Step::Start };
@@ -80,10 +80,10 @@ pub(super) fn step(observed: &Observed<'_>) -> Step {
             None if now.duration_since(ended_at) < POD_TIMEOUT && !job.gone => return wait_for_pods(),
             _ => (
                 Reason::DeleteFailed,
-                "the Job has ended and not reported that the tag is deleted".to_owned(),
+                "the Job has ended without reporting that the tag is deleted".to_owned(),
             ),
         },
-        // Somebody else's content is at the tag: ours is gone.
+        // The tag has other content: ours is gone.
         (
             false,
             Some(State::Failed {
@@ -127,7 +127,7 @@ fn wait_for_pods() -> Step {
     }
 }
 
-/// The backoff of a deletion that has failed at a time: as long as it has been failing.
+/// The remaining backoff of a deletion that failed at `failed_at`: the delay is as long as it has been failing.
 pub(super) fn remaining(conditions: &[Condition], failed_at: Timestamp, now: Timestamp) -> Duration {
     let since = find(conditions, types::OCI_CLEANUP).map_or(failed_at, |one| one.last_transition_time.0);
     let failing = failed_at
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_gone_when_the_renderer_says_so() {
+    fn a_tag_is_deleted_when_the_renderer_reports_it() {
         assert_eq!(of(None, &[], &[], 0), Step::Start);
         let running = of(Some(&job(None, 0)), &[], &[], 5);
         assert!(matches!(running, Step::Wait { .. }), "{running:?}");
@@ -240,7 +240,7 @@ mod tests {
             let done = of(Some(&job(Some(true), 3)), &[pod(0, &message)], &[], 3);
             assert_eq!(done, Step::Done, "{outcome}");
         }
-        // Other content is at the tag.
+        // The tag has other content.
         let other = of(Some(&job(Some(false), 3)), &[pod(3, &result("digest"))], &[], 3);
         assert_eq!(other, Step::Done);
         // Another program, or a push.
@@ -256,7 +256,7 @@ mod tests {
             ),
             "{failed:?}"
         );
-        // Its pods may still show.
+        // Its pods may still arrive.
         assert!(matches!(
             of(Some(&job(Some(true), 3)), &[], &[], 4),
             Step::Wait { .. }
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_of_the_credentials_is_told_from_others() {
+    fn a_refusal_of_the_credentials_is_distinguished_from_other_errors() {
         let table = [
             ("auth", 4, Reason::AuthFailed, "AuthFailed: what auth said"),
             (
@@ -296,9 +296,9 @@ mod tests {
     }
 
     #[test]
-    fn it_is_tried_less_and_less_often_and_at_once_when_asked_or_credentials_change() {
+    fn it_is_retried_with_backoff_and_at_once_on_request_or_changed_credentials() {
         let pods = [pod(4, &result("refused"))];
-        // Failing since 0; the last Job ended at, now; what is left.
+        // Failing since 0; when the last Job ended, now, the remaining backoff.
         for (ended, now, left) in [
             (0, 0, 10),
             (0, 9, 1),
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_credentials_are_asked_for_every_half_minute() {
+    fn refused_credentials_are_checked_every_half_minute() {
         let found = of(
             Some(&job(Some(false), 400)),
             &[pod(4, &result("auth"))],

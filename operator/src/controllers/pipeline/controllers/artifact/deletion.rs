@@ -1,4 +1,4 @@
-//! The tag of an artifact that nobody needs: the tasks that push it go first, then a Job deletes it.
+//! Deletes the tag of an artifact that is no longer needed: first the tasks that push it, then the tag, by a Job.
 
 use std::time::Duration;
 
@@ -31,13 +31,13 @@ use crate::runtime::{
     Action, Cx, Error, Key, ObjectName, Watched as _, api_message, events, finalizers, owned,
 };
 
-/// How soon to reconcile again an artifact in line for a Job; who gets a slot is woken before.
+/// When an artifact that waits for a slot is requeued; it is woken earlier when it gets one.
 const QUEUED_INTERVAL: Duration = Duration::from_secs(600);
-/// How soon to reconcile again a Job that no watch shows.
+/// When an artifact is requeued whose Job no watch has delivered.
 const UNWATCHED_INTERVAL: Duration = Duration::from_secs(10);
 
 impl RenderArtifacts {
-    /// One step further with the tag of an artifact that nobody needs.
+    /// Takes the next step of deleting the tag of an artifact that is no longer needed.
     pub(super) async fn delete_tag(
         &self,
         cx: &Cx,
@@ -92,7 +92,7 @@ impl RenderArtifacts {
         }
     }
 
-    /// What is done next, by what became of the Job.
+    /// Decides the next step from the state of the Job.
     async fn step(&self, cx: &Cx, artifact: &RenderArtifact, job: Option<&FoundJob>) -> Result<Step, Error> {
         let pods = job.map_or(Vec::new(), |job| self.jobs.index().pods(&job.view));
         let conditions = artifact
@@ -117,7 +117,7 @@ impl RenderArtifacts {
         }))
     }
 
-    /// Makes the Job, or gives its slot to the next in line.
+    /// Creates the Job, or releases its slot to the next waiting object.
     async fn start_or_release(&self, cx: &Cx, key: &Key, artifact: &RenderArtifact) -> Result<Action, Error> {
         let started = self.start(cx, key, artifact).await;
         if !matches!(started, Ok(Started::Yes | Started::Queued)) {
@@ -131,7 +131,7 @@ impl RenderArtifacts {
         }
     }
 
-    /// From the index; what is not in it is read.
+    /// The Job from the index; if it isn't there it is read.
     async fn find_job(
         &self,
         cx: &Cx,
@@ -161,7 +161,7 @@ impl RenderArtifacts {
         Ok(job.map(|job| FoundJob::new(&job, false)))
     }
 
-    /// Makes the Job, unless something is in its way.
+    /// Creates the Job, unless something blocks it.
     async fn start(&self, cx: &Cx, key: &Key, artifact: &RenderArtifact) -> Result<Started, Error> {
         let (location, credentials) = match dereference(cx, key, artifact) {
             Ok(found) => found,
@@ -200,7 +200,7 @@ impl RenderArtifacts {
         if !self.jobs.slots().request(key, &key.namespace, since) {
             return Ok(Started::Queued);
         }
-        // After the status has said that the clean-up begins: who binds now sees that.
+        // The status already says that the clean-up has begun: a new binding sees that.
         if is_bound(cx, artifact).await? {
             return Ok(Started::Waits);
         }
@@ -225,19 +225,19 @@ impl RenderArtifacts {
                 self.jobs.slots().occupy(key, &key.namespace);
                 Ok(Started::Yes)
             }
-            // The one that was made before a crash, or one that is going: the next reconcile reads it.
+            // It was created before a crash, or is being deleted: the next reconcile reads it.
             Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(Started::Waits),
-            // A quota, admission, or a namespace that is going or gone.
+            // A quota, admission, or a namespace that is being deleted or doesn't exist.
             Err(kube::Error::Api(status)) if matches!(status.code, 400 | 403 | 404 | 413 | 422) => {
                 Ok(Started::Blocked {
                     reason: Reason::DeleteFailed,
                     message: format!(
-                        "the Job can't be made: {}",
+                        "the Job can't be created: {}",
                         api_message(&kube::Error::Api(status))
                     ),
                 })
             }
-            Err(error) => Err(Error::api("making the Job")(error)),
+            Err(error) => Err(Error::api("creating the Job")(error)),
         }
     }
 
@@ -280,13 +280,13 @@ impl RenderArtifacts {
     }
 }
 
-/// What a Job needs of the Registry.
+/// The parts of the Registry that a Job needs.
 struct Credentials {
     secret: String,
     plain_http: bool,
 }
 
-/// Where the Job is made, and with whose credentials.
+/// The Job's namespace and credentials.
 fn dereference(
     cx: &Cx,
     key: &Key,
@@ -307,7 +307,7 @@ fn dereference(
     Ok((location, Credentials { secret, plain_http }))
 }
 
-/// The metadata of the Secret that deletes the tag, where it may be used.
+/// The metadata of the Secret for deleting the tag, if it may be used.
 async fn secret(cx: &Cx, artifact: &RenderArtifact) -> Result<Option<ObjectMeta>, Error> {
     let key = Artifacts::ID.key(ObjectName::new(artifact.namespace(), artifact.name()));
     let Ok((location, credentials)) = dereference(cx, &key, artifact) else {
@@ -317,14 +317,14 @@ async fn secret(cx: &Cx, artifact: &RenderArtifact) -> Result<Option<ObjectMeta>
     secret.map_err(Error::api("reading the push Secret's metadata"))
 }
 
-/// Whether there is a Job now.
+/// The result of starting a Job.
 enum Started {
     Yes,
-    /// As many Jobs run as may at once.
+    /// The limit of concurrent Jobs is reached.
     Queued,
-    /// For something that is on its way.
+    /// Something else is in progress.
     Waits,
-    /// For somebody who mends it.
+    /// A user must unblock it.
     Blocked {
         reason: Reason,
         message: String,
@@ -342,8 +342,8 @@ impl Started {
     }
 }
 
-/// Tasks that push to the tag are deleted first, with their pods. Gives back whether there are any. The label alone says
-/// nothing: whoever makes an artifact chooses its name, and a task of somebody else's may carry that.
+/// Deletes the tasks that push to the tag first, with their pods. Returns whether there are any. The label alone isn't
+/// enough: whoever creates an artifact chooses its name, and a task of another owner may have that label.
 async fn tasks_are_left(cx: &Cx, namespace: &str, artifact: &RenderArtifact) -> Result<bool, Error> {
     let api = cx.api_in::<TaskView>(Tasks::ID, Some(namespace));
     let tasks = api.list(&with_label_of(artifact)).await;
@@ -415,7 +415,7 @@ async fn delete_job(cx: &Cx, job: &FoundJob) -> Result<(), Error> {
     deleted.map(|_| ()).map_err(Error::api("deleting the Job"))
 }
 
-/// What asks for another run at once: our annotation, and Flux'.
+/// The values of the annotations that request a retry: ours and Flux'.
 fn retry(metadata: &ObjectMeta) -> Option<String> {
     let annotations = metadata.annotations.as_ref()?;
     let values =

@@ -17,12 +17,12 @@ use crate::jobs::registry_access::{BACKOFF_LIMIT, add_ca_certificates, add_push_
 use crate::names;
 use crate::runtime::{Key, ObjectName};
 
-/// How many hex digits of the hash are in a Job's name.
+/// How many hex digits of the hash a Job's name has.
 const HASH_DIGITS: usize = 16;
-/// How long an ended Job stays, in seconds: until the next attempt, also by an operator that was down meanwhile.
+/// The TTL of a finished Job, in seconds: until the next attempt, even if the operator was down meanwhile.
 const JOB_TTL: i32 = 2 * MAX_BACKOFF.as_secs() as i32;
-/// A manifest is deleted with its tag when no other tag of the repository names it; of a repository with more tags than
-/// these the tag goes alone, where the registry does that.
+/// A manifest is deleted with its tag if no other tag of the repository names it; in a repository with more tags than
+/// this only the tag is deleted, where the registry supports that.
 const MAX_COMPARED_TAGS: u32 = 100;
 
 /// The flags of the renderer about connections, and whether they take a value.
@@ -48,16 +48,16 @@ pub(super) fn job_name(artifact: &Key) -> String {
     format!("render-del-{}", hash.get(..HASH_DIGITS).unwrap_or(&hash))
 }
 
-/// What a Job is made from beside the artifact.
+/// The inputs of a Job, in addition to the artifact.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deletion<'a> {
     /// The Job's namespace and name.
     pub(super) location: &'a ObjectName,
     /// The Secret with the credentials, in that namespace.
     pub(super) secret: &'a str,
-    /// The registry is reached over plain HTTP.
+    /// Whether the registry is accessed over plain HTTP.
     pub(super) plain_http: bool,
-    /// What the Job remembers.
+    /// The run, which an annotation of the Job records.
     pub(super) run: &'a Run,
 }
 
@@ -234,9 +234,9 @@ mod tests {
         assert_eq!(pod["automountServiceAccountToken"], false);
     }
 
-    /// A tag that somebody else has pushed since was once deleted with ours.
+    /// A tag that another client had pushed since was once deleted as ours.
     #[test]
-    fn what_was_pushed_is_expected_at_the_tag() {
+    fn the_tag_is_only_deleted_with_the_pushed_digest() {
         let artifact = |digest: &str| -> RenderArtifact {
             object(json!({
                 "metadata": {"name": "art", "namespace": "a", "annotations": {DIGEST_ANNOTATION: digest}},
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn no_string_of_a_tenants_is_expanded() {
+    fn no_tenants_string_is_expanded() {
         let job = built("$(REGISTRY_PASSWORD)", false, &settings());
         let args = job
             .pointer("/spec/template/spec/containers/0/args")
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_of_artifacts_of_two_namespaces_stay_apart() {
+    fn jobs_of_artifacts_of_two_namespaces_have_distinct_names() {
         let key = |namespace: &str| Stored::<RenderArtifactSpec>::ID.key(ObjectName::new(namespace, "art"));
         assert_ne!(job_name(&key("a")), job_name(&key("b")));
         assert!(job_name(&key("a")).len() <= names::MAX_LABEL);

@@ -1,12 +1,12 @@
-//! RenderArtifacts: kept while a RenderBinding is left; then their tags are deleted by a Job of the renderer, in the
-//! namespace of the Registry whose credentials it takes.
+//! RenderArtifacts: kept while a RenderBinding exists; then their tags are deleted by a Job of the renderer, in the
+//! namespace of the Registry whose credentials it uses.
 //!
 //! # Guarantees
-//! - No tag is deleted while a binding is left. Stores may be behind: the status says first that the clean-up begins,
-//!   then the bindings are listed; who binds makes the binding first, and reads the artifact then. One of the two sees
-//!   the other.
-//! - No RenderTask that pushes to the tag is left when it is deleted: its pods would push it anew, and what it reports
-//!   would be wrong.
+//! - No tag is deleted while a binding exists. Stores may be behind: the status first says that the clean-up begins,
+//!   then the bindings are listed; a Target first creates its binding, then reads the artifact. One of the two sees the
+//!   other.
+//! - No RenderTask that pushes to the tag exists when it is deleted: its pods would push it again, and its status would
+//!   be wrong.
 //! - The operator never reads credentials.
 
 mod cleanup;
@@ -46,7 +46,7 @@ use crate::runtime::{
     Action, Cx, Error, Key, Kind, KindId, ObjectName, ObjectState, Watched, finalizers, owned, status,
 };
 
-/// How soon to reconcile again what is being deleted, and no watch shows.
+/// When an artifact is requeued that waits for a deletion that no watch delivers.
 const GOING_INTERVAL: Duration = Duration::from_secs(2);
 /// The controller of RenderArtifacts.
 pub struct RenderArtifacts {
@@ -55,7 +55,7 @@ pub struct RenderArtifacts {
 }
 
 impl RenderArtifacts {
-    /// With the Jobs of all controllers.
+    /// With the Job tracker of all controllers.
     pub fn new(jobs: &Arc<JobTracker>, settings: &JobSettings) -> Self {
         Self {
             jobs: Arc::clone(jobs),
@@ -63,7 +63,7 @@ impl RenderArtifacts {
         }
     }
 
-    /// Their Jobs.
+    /// The Jobs of artifacts.
     pub const JOBS: JobOwner = JobOwner {
         kind: <Artifacts as Watched>::ID,
         job: |cx, key, _| {
@@ -75,7 +75,7 @@ impl RenderArtifacts {
     };
 }
 
-/// Where the Job of an artifact is; `None`: no Registry is named.
+/// The namespace and name of an artifact's Job; `None`: it names no Registry.
 fn location(key: &Key, artifact: &RenderArtifact) -> Option<ObjectName> {
     let registry = registry(artifact)?;
     Some(ObjectName::new(&registry.namespace, &job_name(key)))
@@ -145,7 +145,7 @@ impl Kind for RenderArtifacts {
             ArtifactAction::RemoveFinalizer => {
                 let notice = warning(
                     "TagLeft",
-                    "the namespace is being deleted: the tag is left in the registry",
+                    "the namespace is being deleted: the tag is kept in the registry",
                 );
                 events::publish(cx, key, &artifact.metadata, vec![notice]).await;
                 self.let_go(cx, key, &artifact, None).await
@@ -153,13 +153,13 @@ impl Kind for RenderArtifacts {
         }
     }
 
-    /// The next in line needn't wait for its backoff.
+    /// The next waiting object needn't wait for this one's backoff.
     fn failed(&self, key: &Key) {
         self.jobs.give_back(key);
     }
 }
 
-/// Where the clean-up stands, as far as it is not the Job's affair.
+/// The state of the clean-up, apart from its Job.
 fn open_cleanup(cx: &Cx, artifact: &RenderArtifact) -> Cleanup {
     let deleted = artifact.metadata.deletion_timestamp.as_ref();
     let since = deleted.map_or(SignedDuration::ZERO, |time| cx.now().duration_since(time.0));
@@ -191,7 +191,7 @@ async fn pin(cx: &Cx, key: &Key, artifact: &RenderArtifact, registry: &ObjectRef
     }
 }
 
-/// The store has no binding of it; the API server is asked before it goes.
+/// The store has no binding of it; the API server is queried before it is deleted.
 async fn delete_unbound(cx: &Cx, key: &Key, artifact: &RenderArtifact) -> Result<Action, Error> {
     if is_bound(cx, artifact).await? {
         return Ok(Action::requeue(GOING_INTERVAL));
@@ -202,7 +202,7 @@ async fn delete_unbound(cx: &Cx, key: &Key, artifact: &RenderArtifact) -> Result
     Ok(Action::done())
 }
 
-/// Whether the API server has a binding of the artifact, as it is now.
+/// Lists the bindings from the API server: whether the artifact has one now.
 async fn is_bound(cx: &Cx, artifact: &RenderArtifact) -> Result<bool, Error> {
     let api: Api<PartialMetadata> = cx.api_in(RenderBindings::ID, Some(artifact.namespace()));
     let found = api.list(&with_label_of(artifact)).await;
@@ -212,12 +212,12 @@ async fn is_bound(cx: &Cx, artifact: &RenderArtifact) -> Result<bool, Error> {
         .is_empty())
 }
 
-/// Lists what carries the label of an artifact.
+/// Selects the objects with the label of an artifact.
 fn with_label_of(artifact: &RenderArtifact) -> ListParams {
     ListParams::default().labels(&format!("{ARTIFACT_LABEL}={}", fitted(artifact.name())))
 }
 
-/// The digest of what was pushed.
+/// The digest of the pushed chart.
 fn digest(artifact: &RenderArtifact) -> Option<&str> {
     let annotations = artifact.metadata.annotations.as_ref()?;
     annotations.get(DIGEST_ANNOTATION).map(String::as_str)

@@ -1,4 +1,4 @@
-//! What wakes RenderArtifacts and RenderBindings, and the Registries that they hold.
+//! What wakes RenderArtifacts and RenderBindings, and the Registries that they refer to.
 
 use super::super::{
     Artifacts, Grants, Namespaces, Registries, RenderBindings, Targets, charts_in_use, wakes,
@@ -10,7 +10,7 @@ use crate::controllers::pipeline::stored::Parts;
 use crate::runtime::views::Object;
 use crate::runtime::{Controllers, ObjectName, Stores, finalizers};
 
-/// Adds them and RenderBindings, and what wakes them.
+/// Adds RenderArtifacts and RenderBindings, and what wakes them.
 pub(in super::super) fn add(controllers: Controllers, artifacts: RenderArtifacts) -> Controllers {
     controllers
         .kind(artifacts)
@@ -28,7 +28,7 @@ pub(in super::super) fn add(controllers: Controllers, artifacts: RenderArtifacts
             deleted(wakes::granted::<Artifacts>(grant, stores), stores)
         })
         .wake::<Namespaces, RenderArtifacts>(wakes::of_namespace::<Artifacts>)
-        // Of a Target that is gone: its changes are nothing to its bindings.
+        // Only a deleted Target wakes its bindings.
         .wake::<Targets, RenderBindings>(
             |target, stores| match stores.of::<Targets>().get(&target.name()) {
                 Some(_) => Vec::new(),
@@ -60,7 +60,7 @@ fn registry_of(artifact: &StoredArtifact) -> Vec<ObjectName> {
         .collect()
 }
 
-/// Only what is being deleted needs credentials.
+/// Only artifacts that are being deleted need credentials.
 fn deleted(names: Vec<ObjectName>, stores: &Stores) -> Vec<ObjectName> {
     let store = stores.of::<Artifacts>();
     let is_deleted = |name: &ObjectName| {
@@ -70,7 +70,7 @@ fn deleted(names: Vec<ObjectName>, stores: &Stores) -> Vec<ObjectName> {
     names.into_iter().filter(is_deleted).collect()
 }
 
-/// A Registry that has its finalizer needn't hear of one more artifact, among thousands; only of one that goes.
+/// A Registry that has its finalizer needn't be woken by each of thousands of artifacts, only by a deleted one.
 fn held_registry(artifact: &StoredArtifact, stores: &Stores) -> Vec<ObjectName> {
     let goes = artifact.metadata.deletion_timestamp.is_some()
         || stores.of::<Artifacts>().get(&artifact.name()).is_none();

@@ -1,4 +1,4 @@
-//! RenderTasks are made, and deleted when they are no longer needed.
+//! Creates RenderTasks, and deletes them when they are no longer needed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,18 +24,18 @@ use crate::runtime::{Cx, Error, Key, ObjectName, Watched as _, api_message, owne
 /// How many requests of one reconcile are sent at a time.
 const PARALLEL: usize = 8;
 
-/// What became of a task that was to be made.
+/// The result of creating a task.
 enum Created {
     Now,
-    /// There is one of the name that the watch has not shown yet.
+    /// A task of this name exists that the watch has not delivered yet.
     Exists,
-    /// The tag that it would push is being deleted: the RenderArtifact.
+    /// The tag that it would push is being deleted, of this RenderArtifact.
     Waits(String),
     Refused(PlanError),
 }
 
-/// Makes the tasks that are missing; what the API server refuses is noted in the plan. Gives back whether the store is
-/// behind, or a tag has to be deleted first: then there is something left to do.
+/// Creates the missing tasks; the API server's refusals are recorded in the plan. Returns whether something is left to
+/// do: the store is behind, or a tag must be deleted first.
 pub(super) async fn create(cx: &Cx, target: &ObjectKey, plan: &mut TargetPlan) -> Result<bool, Error> {
     let new = std::mem::take(&mut plan.create);
     let created = stream::iter(new).map(|task| async move {
@@ -198,7 +198,7 @@ fn artifact(task: &Object<TaskView>) -> Option<&str> {
     Some(labels.artifact.as_str()).filter(|name| !name.is_empty())
 }
 
-/// Lets failed tasks run again, where that may help. Gives back when the next one does.
+/// Retries failed tasks, where that may help. Returns the delay until the next retry.
 pub(super) async fn retry(
     cx: &Cx,
     key: &Key,
@@ -228,7 +228,7 @@ pub(super) async fn retry(
 }
 
 async fn annotate(cx: &Cx, task: &Key, value: &str) -> Result<(), Error> {
-    tracing::info!(%task, value, "a failed RenderTask runs again");
+    tracing::info!(%task, value, "retrying a failed RenderTask");
     let patch = Patch::Merge(json!({"metadata": {"annotations": {RETRY_ANNOTATION: value}}}));
     let params = PatchParams {
         field_manager: Some(MANAGER.to_owned()),
@@ -241,7 +241,7 @@ async fn annotate(cx: &Cx, task: &Key, value: &str) -> Result<(), Error> {
     match patched {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-        Err(error) => Err(Error::api("asking a RenderTask to run again")(error)),
+        Err(error) => Err(Error::api("requesting a retry of a RenderTask")(error)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A Target that is being deleted: its charts are no longer bound, its RenderTasks go, the Secrets of its key pairs, then its finalizer.
 //!
-//! Nothing is waited for but the API server's word that a task is being deleted, so that neither a namespace of Targets
-//! nor one of tasks is kept.
+//! It only waits until the API server has accepted the deletions of tasks, so that neither the namespace of Targets nor
+//! that of tasks is kept.
 
 use kube::api::ListParams;
 
@@ -14,7 +14,7 @@ use crate::controllers::pipeline::task_owner::{finalizer, is_owned, selector};
 use crate::controllers::rendertask::{RenderTasks, TaskView};
 use crate::runtime::{Action, Cx, Error, Key, ObjectName, Watched as _, finalizers};
 
-/// Deletes the tasks of a Target that is being deleted, and then lets it go.
+/// Deletes the tasks of a Target that is being deleted, then removes its finalizer.
 pub(super) async fn finalize(cx: &Cx, key: &Key, target: &Target) -> Result<Action, Error> {
     let finalizer = finalizer(FINALIZER);
     if !finalizers::has(&target.metadata, &finalizer) {
@@ -39,7 +39,8 @@ pub(super) async fn finalize(cx: &Cx, key: &Key, target: &Target) -> Result<Acti
     Ok(Action::done())
 }
 
-/// Tasks that were made just before, and that the watch may not have shown: where the last ones were made.
+/// Tasks that were created just before, which the watch may not have delivered: listed in the namespace of the last
+/// ones.
 async fn unseen(cx: &Cx, target: &Target) -> Result<Vec<(ObjectName, String)>, Error> {
     let namespace = target
         .spec

@@ -1,4 +1,4 @@
-//! What a Target refers to, and what is bound to it, as the stores have it. Nothing is requested.
+//! Reads the objects that a Target refers to, and those that are bound to it, from the stores, without a request.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub(super) fn dereference(cx: &Cx, target: Target, is_strict: bool) -> TargetSou
     }
 }
 
-/// Without a grant nothing is said of whether there is one.
+/// Without a grant, its existence is not disclosed.
 fn registry(cx: &Cx, target: &Target) -> Result<Registry, Reference> {
     let key = target.spec.render_registry_ref.resolved(target.namespace());
     let (from, to) = (target.namespace(), key.namespace.as_str());
@@ -81,8 +81,8 @@ fn releases(cx: &Cx, target: &Target) -> Vec<BoundSources> {
     bindings.iter().map(|binding| bound(cx, binding)).collect()
 }
 
-/// The bindings that name a Target, of its own namespace and of those that it grants it to. One that is being deleted
-/// binds nothing any more.
+/// The bindings that name a Target, in its own namespace and in those with a grant. One that is being deleted doesn't
+/// count.
 fn bindings_of<S: Spec>(
     cx: &Cx,
     target: &Target,

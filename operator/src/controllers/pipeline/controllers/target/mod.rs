@@ -29,10 +29,10 @@ use crate::runtime::{Action, Cx, Error, Key, Kind, KindId, ObjectName, ObjectSta
 use key_pairs::Generator;
 use pace::Pace;
 
-/// The finalizer of Targets, behind which their RenderTasks are deleted.
+/// The finalizer that keeps a Target until its RenderTasks are deleted.
 const FINALIZER: &str = "target-finalizer";
-/// When a Target is reconciled again that waits for something no watch shows: a RenderTask of somebody else's to go, a
-/// quota to be raised.
+/// When a Target is requeued that waits for something that no watch delivers: the deletion of another owner's
+/// RenderTask, a raised quota.
 const REFUSED_REQUEUE: Duration = Duration::from_secs(30);
 /// When a Target is reconciled again whose status has to be written, and read, before the next step: a key pair that is
 /// retired now is deleted then, and a rotation that had to wait begins.
@@ -80,7 +80,7 @@ impl Kind for TargetController {
     }
 
     async fn reconcile(&self, cx: &Cx, key: &Key) -> Result<Action, Error> {
-        // One that the store doesn't have may not have been shown to it yet: nothing is deleted for it.
+        // A Target that the store doesn't have may not have been delivered yet: nothing is deleted for it.
         let Some(target) = stored::primary::<TargetSpec>(cx, key) else {
             self.pace.forget(key);
             return Ok(Action::done());
@@ -97,7 +97,7 @@ impl Kind for TargetController {
 
 impl TargetController {
     async fn render(&self, cx: &Cx, key: &Key, mut target: Target) -> Result<Action, Error> {
-        // Before anything is made that would have to be cleaned up.
+        // Before anything is created that must be cleaned up.
         let version = finalizers::add(cx, key, &target.metadata, &finalizer(FINALIZER)).await?;
         target.metadata.resource_version = version;
         let mut sources = dereference::dereference(cx, target, self.is_strict);

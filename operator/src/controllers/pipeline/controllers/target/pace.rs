@@ -1,6 +1,6 @@
-//! How often one Target is reconciled. Each of its tasks wakes it several times, and each reconcile goes through all of
-//! its Releases and may write all of them into the status: without a pause between, two hundred Releases would cost
-//! their number squared.
+//! Limits how often one Target is reconciled. Each of its tasks wakes it several times, and each reconcile handles all
+//! of its Releases and may write all of them into the status: without a pause, the cost would be quadratic in the
+//! number of Releases.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use crate::runtime::Key;
 
 /// The pause after a reconcile, for each Release of the Target.
 const PAUSE_PER_RELEASE: Duration = Duration::from_millis(10);
-/// The longest pause.
+/// The maximum pause.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
 /// When each Target may be reconciled again.
@@ -22,21 +22,21 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// How long a Target has to wait; `None`: not at all.
+    /// How long a Target must wait; `None`: it needn't wait.
     pub(super) fn wait(&self, key: &Key) -> Option<Duration> {
         let next = *self.next().get(key)?;
         let wait = next.saturating_duration_since(Instant::now());
         (!wait.is_zero()).then_some(wait)
     }
 
-    /// A Target with so many Releases was reconciled.
+    /// Records a reconcile of a Target with so many Releases.
     pub(super) fn reconciled(&self, key: &Key, releases: usize) {
         let releases = u32::try_from(releases).unwrap_or(u32::MAX);
         let pause = PAUSE_PER_RELEASE.saturating_mul(releases).min(MAX_PAUSE);
         self.next().insert(key.clone(), Instant::now() + pause);
     }
 
-    /// A Target is gone.
+    /// Forgets a deleted Target.
     pub(super) fn forget(&self, key: &Key) {
         self.next().remove(key);
     }

@@ -1,4 +1,4 @@
-//! What is reported of a Target: conditions, its Releases one by one, its last good bootstrap chart; and events.
+//! The status of a Target: conditions, its Releases one by one, its last good bootstrap chart; and events.
 
 use jiff::Timestamp;
 
@@ -47,7 +47,7 @@ fn next(known: &TargetStatus, plan: &TargetPlan, generation: Option<i64>, now: T
         next.bootstrap_version = Some(*number);
         next.bootstrap_input = Some(input.clone());
     }
-    // The last good one stays until this one is there.
+    // The last good one is kept until this one is ready.
     if let Ok(progress) = &bootstrap.progress
         && let TaskState::Rendered { chart_url, digest } = &progress.state
     {
@@ -57,7 +57,7 @@ fn next(known: &TargetStatus, plan: &TargetPlan, generation: Option<i64>, now: T
     next
 }
 
-/// Whenever Ready gets another reason, and when there is another chart.
+/// An event for each new reason of Ready, and for each new chart.
 fn notice(known: &TargetStatus, next: &TargetStatus) -> Option<Notice> {
     let ready = find(&next.conditions, READY)?;
     let before = find(&known.conditions, READY);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_good_bootstrap_stays_until_the_next_one_is_there() {
+    fn the_last_good_bootstrap_is_kept_until_the_next_one_is_ready() {
         let pending = TaskState::Pending { message: "m".into() };
         let first = after(&TargetStatus::default(), &plan(1, Ok(rendered("one"))));
         assert_eq!(first.bootstrap_chart_url.as_deref(), Some("one"));
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(second.bootstrap_chart_url.as_deref(), Some("one"));
         let third = after(&second, &plan(2, Ok(rendered("two"))));
         assert_eq!(third.bootstrap_chart_url.as_deref(), Some("two"));
-        // Nothing is known of a bootstrap chart while Releases are missing.
+        // There is no bootstrap chart in the plan while Releases are missing.
         let without = TargetPlan {
             bootstrap: None,
             ..plan(2, Ok(pending))

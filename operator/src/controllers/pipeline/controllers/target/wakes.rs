@@ -1,4 +1,5 @@
-//! Which Targets are reconciled when another object has changed. By indexes alone: a change costs what depends on it.
+//! Which Targets are reconciled when another object has changed. Only by indexes, so that the cost of a change is
+//! proportional to the objects that depend on it.
 
 use super::super::{
     Artifacts, ComponentVersions, Grants, Registries, RegistryBindings, ReleaseBindings, Releases, Targets,
@@ -15,7 +16,7 @@ use crate::names::MANAGER;
 use crate::runtime::views::Object;
 use crate::runtime::{Controllers, ObjectName, Stores};
 
-/// The index of RenderTasks by the Target that they were made for.
+/// The index of RenderTasks by the Target that they were created for.
 pub(super) const TARGET: &str = "target";
 /// The index of RenderArtifacts by their namespace and the path of their charts.
 pub(super) const REPOSITORY: &str = "repository";
@@ -105,7 +106,7 @@ fn of_registry(registry: &Object<Parts<RegistrySpec>>, stores: &Stores) -> Vec<O
     targets.iter().map(|target| target.name()).chain(bound).collect()
 }
 
-/// Of the objects in the namespaces that a grant names, those that refer to its own namespace.
+/// The objects in the namespaces that a grant names that refer to its own namespace.
 fn of_grant(grant: &Object<Parts<ReferenceGrantSpec>>, stores: &Stores) -> Vec<ObjectName> {
     let to = grant.namespace();
     let from = grant.view().map(|view| view.spec.from.as_slice());
