@@ -1,7 +1,7 @@
-//! YAML nodes to typed fields, with every mistake reported at its place.
+//! Decodes YAML nodes to typed fields, and reports every mistake with its location.
 //!
-//! The one decoder behind the config and Chart.yaml. It collects: a wrong type in one
-//! field doesn't hide an unknown name in another. `null` counts as absent.
+//! The decoder of the config and Chart.yaml. It collects errors: a wrong type in one field doesn't hide an unknown name
+//! in another. `null` counts as absent.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::diag::{Class, Diagnostic, Diagnostics, Result, did_you_mean};
 use crate::source::{Location, Source, Span};
 use crate::yaml::{Entry, Kind, Node};
 
-/// Collects what is wrong with one text.
+/// Decodes one text and collects its errors.
 pub struct Decoder {
     source: Arc<Source>,
     class: Class,
@@ -21,12 +21,12 @@ pub struct Decoder {
 pub struct ObjectNode<'n> {
     /// The map.
     pub node: &'n Node,
-    /// Where it is, in the user's words; empty at the top.
+    /// Its dotted path; empty at the top level.
     pub path: String,
 }
 
 impl Decoder {
-    /// A decoder of one text whose mistakes are of one class.
+    /// A decoder of one text whose errors are of one class.
     pub fn new(source: &Arc<Source>, class: Class) -> Self {
         Self {
             source: Arc::clone(source),
@@ -35,12 +35,12 @@ impl Decoder {
         }
     }
 
-    /// The value, unless something was wrong; then all of it.
+    /// The value, or all errors if there were any.
     pub fn finish<T>(mut self, value: Option<T>) -> Result<T> {
         match value {
             Some(value) if self.problems.is_empty() => Ok(value),
             _ => {
-                // In the order of the text, whatever the order of decoding.
+                // Sorted by position, whatever the order of decoding.
                 self.problems
                     .sort_by_key(|one| one.location.as_ref().map(|at| at.span.start));
                 Err(Diagnostics::from_vec(self.problems)
@@ -49,7 +49,7 @@ impl Decoder {
         }
     }
 
-    /// Notes a mistake at a place.
+    /// Reports an error at a location.
     pub fn report(
         &mut self,
         span: Span,
@@ -61,7 +61,7 @@ impl Decoder {
             .push(refine(Diagnostic::error(self.class, message).at(location)));
     }
 
-    /// A key as people know it: in YAML 1.1 `y` and `no` are booleans, and become `true` and `false`.
+    /// A key as the user wrote it: in YAML 1.1 `y` and `no` are booleans, and become `true` and `false`.
     pub fn written<'e>(&'e self, entry: &'e Entry) -> &'e str {
         let written = self.source.slice(entry.key_span);
         let is_word = !written.is_empty() && written.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -77,7 +77,7 @@ impl Decoder {
         &self.source
     }
 
-    /// The node as a map. Anything else is a mistake; so is null, unless the caller has dealt with it.
+    /// The node as a map. Anything else is an error, also null unless the caller has handled it.
     pub fn object<'n>(&mut self, node: &'n Node, path: impl Into<String>) -> Option<ObjectNode<'n>> {
         let path = path.into();
         if let Kind::Map(_) = node.kind {
@@ -87,7 +87,7 @@ impl Decoder {
         None
     }
 
-    /// The node as a string. A bare number or boolean gets the advice to quote it.
+    /// The node as a string. For a bare number or boolean, the hint is to quote it.
     pub fn string(&mut self, node: &Node, path: &str) -> Option<String> {
         if let Kind::String(text) = &node.kind {
             return Some(text.clone());
@@ -137,12 +137,12 @@ impl<'n> ObjectNode<'n> {
         }
     }
 
-    /// A field that must be there.
+    /// A required field.
     pub fn required(&self, decoder: &mut Decoder, name: &str) -> Option<&'n Node> {
         let node = self.get(name);
         if node.is_none() {
             let message = format!("{} is missing", self.field(name));
-            // The whole block would drown the excerpt: its first line is place enough.
+            // The whole block would be too long an excerpt: its first line is enough.
             let start = self.node.span.start as usize;
             let line = decoder
                 .source
@@ -155,13 +155,13 @@ impl<'n> ObjectNode<'n> {
         node
     }
 
-    /// A map that must be there.
+    /// A required map.
     pub fn required_object(&self, decoder: &mut Decoder, name: &str) -> Option<ObjectNode<'n>> {
         let node = self.required(decoder, name)?;
         decoder.object(node, self.field(name))
     }
 
-    /// A string that must be there and not be empty.
+    /// A required string that must not be empty.
     pub fn required_string(&self, decoder: &mut Decoder, name: &str) -> Option<String> {
         let node = self.required(decoder, name)?;
         let text = decoder.string(node, &self.field(name))?;
@@ -172,13 +172,13 @@ impl<'n> ObjectNode<'n> {
         Some(text)
     }
 
-    /// A string that may be absent.
+    /// An optional string.
     pub fn string(&self, decoder: &mut Decoder, name: &str) -> Option<String> {
         let node = self.get(name)?;
         decoder.string(node, &self.field(name))
     }
 
-    /// Notes every field that is not one of `known`, with the nearest name.
+    /// Reports every field that is not one of `known`, with the closest name.
     pub fn only(&self, decoder: &mut Decoder, known: &[&str]) {
         let Kind::Map(entries) = &self.node.kind else {
             return;

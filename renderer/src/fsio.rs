@@ -1,4 +1,4 @@
-//! Files: bounded reading, and writing that never leaves half a file under a final name.
+//! Files: bounded reading, and atomic writing.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -11,15 +11,15 @@ use crate::source::{Location, Source, Span};
 
 mod stale;
 
-/// Files being written, to be removed when a signal ends the process. It is locked while one is made, so that
-/// none is there that is not in it.
+/// Files being written, to be removed when a signal ends the process. It is locked while one is created, so that it is
+/// never missing one.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Links that are followed one after the other, as Linux has it.
+/// The maximum number of symlinks that are followed, as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// Opens a file by its name. A named pipe is none: whoever opens it waits until somebody writes, maybe for ever. What
-/// the system has names for is fine (`/dev/stdin`, and `/dev/fd/63`, which is how shells substitute processes).
+/// Opens a file by its name. A named pipe is refused: opening it blocks until another process writes, possibly forever.
+/// The system's own names are allowed (`/dev/stdin`, and `/dev/fd/63` of shells' process substitution).
 pub fn open(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::FileTypeExt as _;
     let is_pipe = || fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
@@ -27,13 +27,13 @@ pub fn open(path: &Path) -> io::Result<File> {
     if !is_systems && is_pipe() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "it is a named pipe, and no regular file",
+            "it is a named pipe, not a regular file",
         ));
     }
     File::open(path)
 }
 
-/// Where links lead, also when nothing is there yet: who writes there leaves the links as they are.
+/// Resolves symlinks, even if the target doesn't exist yet, so that writing keeps the links.
 pub fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -69,7 +69,7 @@ pub fn read_bytes(path: &Path, limit: usize, class: Class) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The whole text of a reader that gives at most `limit` bytes; `name` is for messages.
+/// The whole text of a reader of at most `limit` bytes; `name` is for messages.
 pub fn read_text_from(reader: impl Read, name: &str, limit: usize, class: Class) -> Result<Arc<Source>> {
     let mut bytes = Vec::new();
     let mut bounded = reader.take(limit as u64 + 1);
@@ -82,7 +82,7 @@ pub fn read_text_from(reader: impl Read, name: &str, limit: usize, class: Class)
     text_of(name, bytes, class)
 }
 
-/// Bytes as a text; not UTF-8 is a mistake with its place.
+/// Bytes as text; invalid UTF-8 is an error with its location.
 pub fn text_of(name: &str, bytes: Vec<u8>, class: Class) -> Result<Arc<Source>> {
     let bytes = match String::from_utf8(bytes) {
         Ok(text) => return Ok(Source::new(name, text)),
@@ -100,7 +100,7 @@ pub fn text_of(name: &str, bytes: Vec<u8>, class: Class) -> Result<Arc<Source>> 
     Err(one.into())
 }
 
-/// Bytes that must be a text, as [`text_of`] has it.
+/// Checks that bytes are text, as [`text_of`] does.
 pub fn check_text(name: &str, bytes: &[u8], class: Class) -> Result<()> {
     match std::str::from_utf8(bytes) {
         Ok(_) => Ok(()),
@@ -108,19 +108,18 @@ pub fn check_text(name: &str, bytes: &[u8], class: Class) -> Result<()> {
     }
 }
 
-/// The number of the system's error for too many links: [`io::ErrorKind`] has no stable name for it.
+/// The errno for too many symlinks (ELOOP): [`io::ErrorKind`] has no stable name for it.
 const TOO_MANY_LINKS: i32 = if cfg!(target_os = "linux") { 40 } else { 62 };
 
-/// Whether the error stays however often it is tried: a name that is too long for the file system, or links that
-/// lead to themselves.
+/// Whether the error is permanent: a name that is too long for the file system, or a symlink loop.
 pub fn never_passes(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidFilename || error.raw_os_error() == Some(TOO_MANY_LINKS)
 }
 
-/// A file that can't be read or written. What the user named wrongly is `class`; the disk's faults are [`Class::Io`].
+/// An error for a file that can't be read or written. User errors are of `class`; I/O errors are [`Class::Io`].
 pub fn cannot(verb: &str, path: &Path, error: &io::Error, class: Class) -> Diagnostics {
     let class = match class {
-        // To try it again helps nobody.
+        // A retry would not help.
         Class::Io if never_passes(error) => Class::Config,
         given => given,
     };
@@ -139,7 +138,7 @@ pub fn cannot(verb: &str, path: &Path, error: &io::Error, class: Class) -> Diagn
     .into()
 }
 
-/// The system's words without its number.
+/// The system's message without the errno.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let plain = text.split(" (os error").next().unwrap_or(&text);
@@ -154,7 +153,7 @@ fn too_large(name: &str, limit: usize, class: Class) -> Diagnostic {
         .note("the limit keeps a wrong file from being read whole")
 }
 
-/// A size for people: `16 MiB`.
+/// A human-readable size: `16 MiB`.
 pub fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = UNITS.iter().find(|(unit, _)| bytes >= *unit);
@@ -164,7 +163,7 @@ pub fn size(bytes: u64) -> String {
     )
 }
 
-/// A file's digest and size in bytes; it is read piece by piece.
+/// A file's digest and size in bytes; it is read in chunks.
 pub fn digest_of(path: &Path) -> io::Result<(Digest, u64)> {
     use sha2::Digest as _;
     let mut file = open(path)?;
@@ -182,22 +181,21 @@ pub fn digest_of(path: &Path) -> io::Result<(Digest, u64)> {
     }
 }
 
-/// How the names of unfinished files and folders begin.
+/// The prefix of names of unfinished files and folders.
 const UNFINISHED_PREFIX: &str = ".solar-render-";
 
-/// Whether the name is one that unfinished files and folders have.
+/// Whether the name is that of an unfinished file or folder.
 pub fn is_unfinished(path: &Path) -> bool {
     path.file_name()
         .and_then(|name| name.to_str())
         .is_some_and(|name| name.starts_with(UNFINISHED_PREFIX))
 }
 
-/// A file that appears under its name whole or not at all.
+/// A file that is created atomically: complete or not at all.
 ///
-/// It is written beside its final place under a temporary name and renamed by
-/// [`AtomicFile::commit`]. Dropped before that, or when [`remove_unfinished`] is called
-/// by a signal's handler, it is gone; after a kill it is, when the next one is begun in its folder an hour
-/// later.
+/// It is written in the same folder under a temporary name and renamed by [`AtomicFile::commit`]. It is removed if it
+/// is dropped before that, or when a signal handler calls [`remove_unfinished`]; after SIGKILL, when another file is
+/// created in the folder at least an hour later.
 pub struct AtomicFile {
     file: Option<tempfile::NamedTempFile>,
     temporary: PathBuf,
@@ -239,12 +237,12 @@ impl AtomicFile {
         })
     }
 
-    /// Where its bytes are until it has its name.
+    /// Its temporary path.
     pub fn draft(&self) -> &Path {
         &self.temporary
     }
 
-    /// Waits until its bytes are on the disk: what has its name after a power cut is then whole.
+    /// Syncs its bytes to the disk, so that the file is complete after a power failure.
     pub fn sync(&mut self) -> io::Result<()> {
         let file = self.file.as_mut();
         let file = file.ok_or_else(|| io::Error::other("already committed"))?;
@@ -254,7 +252,7 @@ impl AtomicFile {
         Ok(())
     }
 
-    /// Gives it its name, in place of what has it now.
+    /// Renames it to its final name, replacing an existing file.
     pub fn commit(mut self) -> io::Result<()> {
         let file = self
             .file
@@ -263,7 +261,7 @@ impl AtomicFile {
         file.persist(&self.path).map(|_| ()).map_err(|error| error.error)
     }
 
-    /// Gives it its name unless something has it by now: then it is `false`, and the file is gone.
+    /// Renames it to its final name unless that exists by now: then it returns `false`, and the file is removed.
     pub fn commit_new(mut self) -> io::Result<bool> {
         let file = self
             .file
@@ -304,8 +302,8 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.commit()
 }
 
-/// Writes a whole file where the user wants one. A regular one appears whole and keeps its mode; a link is followed;
-/// what is no regular file (a pipe, a device) is written into.
+/// Writes a whole file that the user named. A regular file is replaced atomically and keeps its mode; a symlink is
+/// followed; any other kind of file (a pipe, a device) is written into.
 pub fn write_over(path: &Path, bytes: &[u8]) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = match fs::metadata(path) {
@@ -324,8 +322,8 @@ pub fn write_over(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.commit()
 }
 
-/// A folder that appears under its name whole or not at all: files are put into [`AtomicDir::path`],
-/// which lies beside the final place. Dropped before it is committed, it is gone.
+/// A folder that is created atomically: files are written into [`AtomicDir::path`], next to the final path. It is
+/// removed if it is dropped before it is committed.
 pub struct AtomicDir {
     temporary: tempfile::TempDir,
     /// Holds the lock.
@@ -333,7 +331,7 @@ pub struct AtomicDir {
 }
 
 impl AtomicDir {
-    /// Starts one beside what will be its place: in `parent`, which must exist.
+    /// Creates a temporary folder in `parent`, which must exist.
     pub fn create_in(parent: &Path) -> io::Result<Self> {
         use std::os::unix::fs::PermissionsExt as _;
         let mut unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -354,15 +352,14 @@ impl AtomicDir {
         })
     }
 
-    /// Where it is meanwhile.
+    /// Its temporary path.
     pub fn path(&self) -> &Path {
         self.temporary.path()
     }
 
-    /// Gives the folder `inside` it the name `path`; all else in it is gone. `false` when something
-    /// has that name.
+    /// Renames the folder `inside` it to `path`; everything else in it is removed. Returns `false` if `path` exists.
     pub fn commit_new(self, inside: &str, path: &Path) -> io::Result<bool> {
-        // A rename would take the place of an empty folder.
+        // A rename would replace an empty folder.
         if path.symlink_metadata().is_ok() {
             return Ok(false);
         }
@@ -390,15 +387,14 @@ impl Drop for AtomicDir {
     }
 }
 
-/// Removes what is being written; for the moment before a signal ends the process: whoever wants to begin
-/// another file after it waits until then.
+/// Removes the unfinished files, before a signal ends the process: creating another file blocks from then on.
 pub fn remove_unfinished() {
     let mut unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
     let paths = std::mem::take(&mut *unfinished);
-    // Never unlocked again.
+    // It is never unlocked.
     std::mem::forget(unfinished);
     for path in paths {
-        // It may have been renamed in this moment; then there is nothing to remove.
+        // It may have just been renamed; then there is nothing to remove.
         if path.is_dir() {
             // More may come into it while it is removed.
             let _ = (0..10).any(|_| fs::remove_dir_all(&path).is_ok());
@@ -417,9 +413,9 @@ pub(crate) mod tests {
         pub(crate) static SYNCED: std::cell::RefCell<Vec<PathBuf>> = const { std::cell::RefCell::new(Vec::new()) };
     }
 
-    /// They were taken for faults of the disk that pass.
+    /// They were once reported as temporary I/O errors.
     #[test]
-    fn names_that_are_too_long_and_circles_of_links_never_pass() {
+    fn too_long_names_and_symlink_loops_are_permanent_errors() {
         let folder = tempfile::tempdir().unwrap();
         let circle = folder.path().join("circle");
         std::os::unix::fs::symlink("circle", &circle).unwrap();
@@ -433,7 +429,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_file_appears_whole_or_not_at_all() {
+    fn a_file_is_created_atomically() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         let mut file = AtomicFile::create(&path).unwrap();
@@ -447,7 +443,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_written_over_keeps_its_mode_and_its_links() {
+    fn an_overwritten_file_keeps_its_mode_and_its_symlinks() {
         use std::os::unix::fs::{PermissionsExt as _, symlink};
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
@@ -483,7 +479,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_not_utf8_is_named_with_its_place() {
+    fn invalid_utf8_is_reported_with_its_location() {
         let problem = text_of("f", b"a: b\nc: \xff\n".to_vec(), Class::Config).unwrap_err();
         assert_eq!(
             problem.to_string(),

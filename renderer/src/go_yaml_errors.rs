@@ -1,7 +1,7 @@
 //! go-yaml's messages about invalid YAML, for functions and checks that show Helm's own message.
 //!
-//! go-yaml counts lines from where it noticed the mistake: its scanner from 1, its parser from 0, and it leaves a
-//! first line out. For what go-yaml has no message (our limits), the message is ours.
+//! go-yaml counts lines up to where it detected the mistake: its scanner from 1, its parser from 0, and it omits a
+//! first line. Where go-yaml has no message (our limits), the message is ours.
 
 use crate::diag::Class;
 use crate::source::{Location, Source};
@@ -9,7 +9,7 @@ use crate::template::print::quote;
 use crate::value::{Number, Value};
 use crate::yaml::{self, InvalidKey, Tab, YamlError, YamlErrorKind as Kind};
 
-/// Which half of go-yaml notices, and so how it counts lines.
+/// Which part of go-yaml detects the mistake, and so how it counts lines.
 enum Noticed {
     /// The scanner, on this line.
     Scanner(usize),
@@ -50,7 +50,7 @@ pub(crate) fn go_yaml_message(error: &YamlError) -> String {
     }
 }
 
-/// What the scanner says: that the text can't be cut into tokens.
+/// The scanner's message: the text can't be tokenized.
 fn of_scanner(kind: &Kind) -> Option<&'static str> {
     Some(match kind {
         Kind::UnexpectedColon => "mapping values are not allowed in this context",
@@ -86,7 +86,7 @@ fn of_scanner(kind: &Kind) -> Option<&'static str> {
     })
 }
 
-/// What the parser says: that the tokens don't make a document.
+/// The parser's message: the tokens don't form a document.
 fn of_parser(kind: &Kind) -> Option<String> {
     let text = match kind {
         Kind::UndefinedTagHandle(_) => "found undefined tag handle",
@@ -152,7 +152,7 @@ fn non_finite(error: &YamlError) -> &'static str {
     }
 }
 
-/// A key that is none as Go's `%#v` shows it.
+/// An invalid key in Go's `%#v` format.
 fn key(error: &YamlError) -> String {
     let text = error.location().map_or("", |at| at.source.slice(at.span));
     let source = Source::new("key", text);
@@ -197,7 +197,7 @@ mod tests {
         ),
     ];
 
-    /// `errors/golden.json` holds what `fromYaml` of Helm 4.3.1 says of each text of `errors/values.yaml`.
+    /// `errors/golden.json` has the messages of Helm 4.3.1's `fromYaml` for each text of `errors/values.yaml`.
     #[test]
     fn each_message_is_that_of_helm() {
         let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/yaml/errors/golden.json");
@@ -213,7 +213,7 @@ mod tests {
                 Ok(_) => "",
                 Err(error) => &format!("error converting YAML to JSON: {}", go_yaml_message(&error)),
             };
-            // Of the wrong type, which is not a mistake of the text.
+            // A wrong type, which is not a syntax error.
             let expected = match expected.strip_prefix("error unmarshaling JSON: ") {
                 Some(_) => "",
                 None => expected,

@@ -4,12 +4,12 @@
 //! holds it); `template`, `gotext`, `yaml`, `value`, `diag` and `source` are crates below `crates/`:
 //!
 //! - [`cli`][]: the command line
-//! - [`dependencies`][]: what goes into a chart's `charts/`, and its lock
+//! - [`dependencies`][]: the charts in a chart's `charts/`, and its lock
 //! - `repositories`: charts on web servers
 //! - [`pipeline`][]: render, package, digest and push as one call
 //! - [`oci`][]: registries, layouts and folders, and the push policy
 //! - `compare`: what Helm prints of a chart beside what we print
-//! - [`lint`][]: what is wrong with a chart, as `helm lint` says it, and more
+//! - [`lint`][]: the messages of `helm lint`, and more
 //! - [`engine`][]: charts' templates with values
 //! - [`blueprint`][]: config to chart
 //! - [`package`][]: chart files to a deterministic archive
@@ -20,7 +20,7 @@
 //! - `go_yaml_errors`: go-yaml's messages for texts that are not YAML
 //! - [`config`][]: the input
 //! - [`decode`][]: YAML nodes to typed fields
-//! - [`signing_key`][], [`secret`][]: keys in cosign's format; text that never shows itself
+//! - [`signing_key`][], [`secret`][]: keys in cosign's format; text that is never printed
 //! - [`report`][]: the result of a run, its exit code
 //! - [`fsio`][]: files
 //! - [`mod@reference`]: digests, tags, repositories, targets
@@ -30,7 +30,7 @@
 //! - [`world`][]: environment, clock and entropy
 //! - [`template`][], [`gotext`][]: Go's text/template; its quoting, numbers and character classes
 //! - [`yaml`][], [`value`][]: YAML 1.1 as Helm's readers read it and its writers write it; data
-//! - [`diag`][], [`source`][]: what users did wrong, and where
+//! - [`diag`][], [`source`][]: diagnostics with locations
 
 #[cfg(feature = "render")]
 pub mod blueprint;

@@ -7,8 +7,8 @@ fn main() -> ExitCode {
     ExitCode::from(solar_render::cli::run(std::env::args_os()))
 }
 
-/// Passwords and keys are in this process: it writes no core files, and no other process of the same user reads its
-/// memory. Where the system refuses, the command works as well.
+/// This process holds passwords and keys: it writes no core files, and no other process of the same user can read its
+/// memory. If the system refuses that, the command still works.
 fn hide_memory() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);

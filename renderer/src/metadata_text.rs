@@ -1,6 +1,6 @@
-//! Texts of a chart's metadata as Helm keeps them: printable, on one line.
+//! Sanitizes text of a chart's metadata as Helm does: printable, on one line.
 
-/// White space becomes a space, what Unicode can't print is dropped.
+/// White space becomes a space, unprintable characters are dropped.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|character| if character.is_whitespace() { ' ' } else { character })
@@ -12,8 +12,8 @@ fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return !character.is_ascii_control();
     }
-    // The standard library knows what can't be printed: it escapes that in Debug. The
-    // letter in front keeps it from escaping combining marks, which it does at a start.
+    // The standard library escapes unprintable characters in Debug. The leading letter keeps it from escaping combining
+    // marks, which it does at the start of a text.
     let mut text = String::from("a");
     text.push(character);
     text.escape_debug().count() == 2

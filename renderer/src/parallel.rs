@@ -4,15 +4,13 @@ use std::panic::resume_unwind;
 use std::sync::OnceLock;
 use std::thread;
 
-/// How many processors this process may use, as it was when first asked: the answer takes the system longer
-/// than small charts take to parse.
+/// How many processors this process may use, cached: the system call takes longer than parsing a small chart.
 pub(crate) fn processors() -> usize {
     static PROCESSORS: OnceLock<usize> = OnceLock::new();
     *PROCESSORS.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Both results: the first is made on a thread of its own while the second is made, if there is a
-/// processor for it.
+/// Runs both closures; the first on a thread of its own if another processor is available.
 pub(crate) fn both<A: Send, B>(first: impl Fn() -> A + Sync, second: impl FnOnce() -> B) -> (A, B) {
     if processors() == 1 {
         return (first(), second());
@@ -22,7 +20,7 @@ pub(crate) fn both<A: Send, B>(first: impl Fn() -> A + Sync, second: impl FnOnce
             let second = second();
             (thread.join().unwrap_or_else(|panic| resume_unwind(panic)), second)
         }
-        // Too many threads, or too little memory for one more.
+        // No more threads, or too little memory for one.
         Err(_) => (first(), second()),
     })
 }

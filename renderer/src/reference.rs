@@ -14,9 +14,9 @@ mod locator;
 pub use chart_naming::{WHY as WHY_CHARTS_ARE_NAMED, mismatches};
 pub use locator::{ArtifactStore, At, Locator};
 
-/// The longest repository path (`name`) that registries accept, in bytes.
+/// The maximum length of a repository path (`name`) that registries accept, in bytes.
 pub const MAX_REPOSITORY_LENGTH: usize = 255;
-/// The longest tag, in bytes.
+/// The maximum length of a tag, in bytes.
 pub const MAX_TAG_LENGTH: usize = 128;
 
 /// `sha256:` and 64 lower-case hex digits.
@@ -41,32 +41,32 @@ pub struct Repository {
 /// A repository with a tag.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reference {
-    /// Where.
+    /// The repository.
     pub repository: Repository,
-    /// Under which name.
+    /// The tag.
     pub tag: Tag,
 }
 
-/// Where a chart goes.
+/// The target of a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// `oci://host[:port]/path[:tag]`
     Registry {
-        /// The repository, or its parent when there is no tag. The path may be empty only then.
+        /// The repository, or its parent if there is no tag. Only then the path may be empty.
         base: String,
         /// An exact tag.
         tag: Option<Tag>,
     },
     /// `oci-layout:DIR[:tag]`
     Layout {
-        /// The layout, or its parent when there is no tag.
+        /// The layout, or its parent if there is no tag.
         dir: PathBuf,
         /// An exact tag.
         tag: Option<Tag>,
     },
     /// `file:DIR`
     File {
-        /// The folder that gets the archive.
+        /// The folder for the archive.
         dir: PathBuf,
     },
 }
@@ -88,10 +88,10 @@ pub enum ReferenceError {
         "{0:?} is not a repository path: lower-case letters and digits, joined by single `.`, `_`, `__` or `-`s, in parts divided by `/`"
     )]
     Path(String),
-    /// A digest where a tag belongs.
+    /// A digest instead of a tag.
     #[error("{0:?} names a digest: a push needs a tag, or none at all")]
     DigestInTarget(String),
-    /// A user, and maybe a password, before the host. It is not shown.
+    /// A user, and possibly a password, before the host. It is not shown.
     #[error(
         "a target can't hold credentials: use --username with --password-stdin, the environment, or a credentials file"
     )]
@@ -249,7 +249,7 @@ impl FromStr for Target {
             return parse_registry_target(rest);
         }
         if let Some(rest) = text.strip_prefix("oci-layout:") {
-            // A folder has no port: what is behind its last colon is a tag, digits too.
+            // A folder has no port: the part after its last colon is a tag, even if it is numeric.
             let (dir, tag) = match rest.rsplit_once(':') {
                 Some((dir, tag)) if !tag.contains('/') => (dir, Some(tag)),
                 _ => (rest, None),
@@ -411,7 +411,7 @@ impl fmt::Display for Reference {
     }
 }
 
-/// A host for a message: what stands in front of it may be a password.
+/// A host for messages, without the user part, which may contain a password.
 fn without_user(host: &str) -> String {
     match host.rsplit_once('@') {
         Some((_, host)) => format!("…@{host}"),
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_target_is_refused() {
+    fn invalid_targets_are_refused() {
         let long = format!("oci://h/{}:1", "a".repeat(256));
         for text in [
             "",

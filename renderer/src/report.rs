@@ -18,9 +18,9 @@ use crate::source::Location;
 
 /// The version of the schema.
 pub const SCHEMA: u32 = 1;
-/// The most bytes a document may have: what Kubernetes keeps of a termination message.
+/// The maximum size of a document, in bytes: Kubernetes' limit for a termination message.
 pub const MAX_DOCUMENT: usize = 4096;
-/// The most bytes of a message in a bounded list.
+/// The maximum length of a message in a bounded list, in bytes.
 const MAX_LISTED_MESSAGE: usize = 500;
 
 /// The result for one chart.
@@ -223,7 +223,7 @@ struct Documents<'a> {
 }
 
 impl Outcome {
-    /// As in the document.
+    /// The name in the document.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Created => "created",
@@ -243,7 +243,7 @@ impl Outcome {
 }
 
 impl Report {
-    /// A failure, with whatever was known by then filled in by the caller.
+    /// A failure; the caller fills in what was known by then.
     pub fn failure(diagnostics: &Diagnostics) -> Self {
         let class = diagnostics.class();
         Self {
@@ -267,7 +267,7 @@ impl Report {
         self
     }
 
-    /// The document without a limit to its length, for standard output and files.
+    /// The document without a length limit, for standard output and files.
     pub fn to_whole_json(&self) -> String {
         encode(&ResultDocument {
             schema: SCHEMA,
@@ -276,8 +276,8 @@ impl Report {
     }
 
     /// The document: compact JSON of at most [`MAX_DOCUMENT`] bytes, one line, no newline.
-    /// The single mistakes give way first, then notes, then hints; then the message is cut at a character, and marked `…`, until it
-    /// fits.
+    /// To fit, first the single mistakes are dropped, then notes, then hints; then the message is truncated at a
+    /// character boundary and marked with `…`.
     pub fn to_json(&self) -> String {
         let text = encode(&ResultDocument {
             schema: SCHEMA,
@@ -316,7 +316,7 @@ impl Report {
 }
 
 /// The document for several charts: `{"schema":1,"results":[…]}`, in the order given, whole.
-/// For standard output and files, where no limit holds.
+/// For standard output and files, which have no limit.
 pub fn list_to_json(reports: &[Report]) -> String {
     encode(&Documents {
         schema: SCHEMA,
@@ -325,8 +325,8 @@ pub fn list_to_json(reports: &[Report]) -> String {
     })
 }
 
-/// As [`list_to_json`], for where [`MAX_DOCUMENT`] holds: failures come first, and what does
-/// not fit is counted in `omitted`.
+/// As [`list_to_json`], but within [`MAX_DOCUMENT`]: failures come first, and `omitted` counts the results that don't
+/// fit.
 pub fn list_to_bounded_json(reports: &[Report]) -> String {
     let mut results = reports.to_vec();
     results.sort_by_key(|report| report.error.is_none());
@@ -349,7 +349,7 @@ pub fn list_to_bounded_json(reports: &[Report]) -> String {
     }
 }
 
-/// A document of texts: `{"schema":1,"name":"text",…}`.
+/// A document of strings: `{"schema":1,"name":"text",…}`.
 pub fn text_to_json(pairs: &[(&str, &str)]) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let pairs: Vec<String> = pairs
@@ -359,7 +359,7 @@ pub fn text_to_json(pairs: &[(&str, &str)]) -> String {
     format!("{{\"schema\":{SCHEMA}{}}}", pairs.concat())
 }
 
-/// A success that could not be delivered everywhere: the document with an error in it.
+/// A success that could not be reported everywhere: adds an error to the document.
 pub fn with_loss(json: &str, message: &str) -> String {
     let class = Class::Io;
     let error = ErrorReport {
@@ -381,11 +381,11 @@ pub(crate) fn plain_json(document: &impl Serialize) -> String {
 }
 
 fn encode(document: &impl Serialize) -> String {
-    // These types hold nothing that JSON can't: no maps with odd keys, no failing writers.
+    // These types always serialise: no maps with other keys than strings, no failing writers.
     serde_json::to_string(document).unwrap_or_default()
 }
 
-/// A single mistake without a location says no more than the failure itself.
+/// A single mistake without a location adds nothing to the failure itself.
 fn mistakes(diagnostics: &Diagnostics) -> Vec<Mistake> {
     let errors: Vec<&Diagnostic> = diagnostics
         .iter()
@@ -398,7 +398,7 @@ fn mistakes(diagnostics: &Diagnostics) -> Vec<Mistake> {
 }
 
 impl Mistake {
-    /// What a diagnostic says.
+    /// The entry for a diagnostic.
     pub fn of(one: &Diagnostic) -> Self {
         let position = one.location.as_ref().map(Location::position);
         Self {
@@ -532,7 +532,7 @@ mod tests {
                 class.as_str()
             );
         }
-        // A wrong command line speaks first.
+        // A wrong command line takes precedence.
         let passing = |class: &&(Class, u8, bool)| class.1 < 70 && class.0 != Class::Usage;
         let weights = table.iter().filter(passing).map(|(class, ..)| class.weight());
         assert!(weights.is_sorted(), "the lower exit code speaks for both");

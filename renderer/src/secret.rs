@@ -1,21 +1,20 @@
-//! [`Secret`]: text that never shows itself.
+//! [`Secret`]: text that is never printed.
 
 use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// A password or a token. `Debug` and `Display` print `***`, there is no `Serialize`, and its memory is zeroed when
-/// it goes.
+/// A password or a token. `Debug` and `Display` print `***`, there is no `Serialize`, and its memory is zeroed on drop.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Takes the text in.
+    /// Wraps the text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(Zeroizing::new(text.into()))
     }
 
-    /// The text, for the one place that sends it.
+    /// The text, for the code that sends it.
     pub fn expose(&self) -> &str {
         &self.0
     }

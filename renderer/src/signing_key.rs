@@ -24,54 +24,55 @@ use zeroize::Zeroizing;
 use crate::diag::{Class, Diagnostic};
 use crate::secret::Secret;
 
-/// The largest key file that is read, in bytes.
+/// The maximum size of a key file, in bytes.
 pub const MAX_KEY_FILE: usize = 64 << 10;
 
 const PRIVATE: &str = "ENCRYPTED SIGSTORE PRIVATE KEY";
-/// What cosign 1 called it.
+/// The PEM label of cosign 1.
 const OLD_PRIVATE: &str = "ENCRYPTED COSIGN PRIVATE KEY";
 const PUBLIC: &str = "PUBLIC KEY";
-/// log₂ of N in the three settings that there are (r 8, p 1); others could cost any time and memory.
+/// log₂ of scrypt's N in the three settings that cosign uses (r 8, p 1); others could take any time and memory.
 const COSTS: [u8; 3] = [15, 16, 17];
-/// What is written: cosign's own choice.
+/// The cost of new keys: cosign's own choice.
 const COST: u8 = 16;
-/// The same under a random password, where it takes 32 MiB for nothing: what has 256 random bits needs no stretching.
+/// The cost with a random password: 256 random bits need no key stretching, so the memory of a higher cost would be
+/// wasted.
 const COST_OF_RANDOM: u8 = 15;
-/// How many random bytes are in such a password.
+/// The number of random bytes of such a password.
 const RANDOM_PASSWORD: usize = 32;
-/// Of secretbox, in bytes.
+/// The size of secretbox's nonce, in bytes.
 const NONCE: usize = 24;
 const SALT: usize = 32;
 const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
 const P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
-/// An uncompressed point of P-256.
+/// The size of an uncompressed point of P-256, in bytes.
 const POINT: usize = 65;
 
 /// Why a key can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// No PEM block of a kind that fits.
+    /// No PEM block of the expected kind.
     #[error("not a key in cosign's format: expected a PEM block {0:?}")]
     Pem(&'static str),
     /// A private key where a public one is expected.
     #[error("it is a private key, expected a public one")]
     Private,
-    /// The document in the PEM block.
+    /// The document in the PEM block is invalid.
     #[error("its document is not one that cosign writes")]
     Document,
     /// Decryption failed: the two cannot be distinguished.
     #[error("its password is another one, or the file is damaged")]
     Password,
-    /// Not P-256.
-    #[error("it is of another kind: only ECDSA P-256, which cosign makes, is known")]
+    /// It is not a P-256 key.
+    #[error("it is of another kind: only ECDSA P-256 keys, as cosign generates them, are supported")]
     Kind,
-    /// The system's generator.
+    /// The system's random number generator failed.
     #[error("the system gives no random bytes")]
     Random,
 }
 
 impl KeyError {
-    /// What to do about it.
+    /// The diagnostic for the key file.
     pub fn diagnostic(self, place: &str) -> Diagnostic {
         let plain = Diagnostic::error(Class::Config, format!("the key {place} can't be used: {self}"));
         match self {
@@ -85,7 +86,7 @@ impl KeyError {
     }
 }
 
-/// A private key. It shows nothing of itself.
+/// A private key. `Debug` doesn't print it.
 pub struct SigningKey {
     pair: EcdsaKeyPair,
     public: VerifyingKey,
@@ -106,7 +107,7 @@ pub struct NewPair {
     pub public: String,
 }
 
-/// A new pair whose password nobody has chosen.
+/// A new pair with a generated password.
 pub struct UnattendedPair {
     /// The pair.
     pub pair: NewPair,
@@ -146,7 +147,7 @@ impl SigningKey {
     /// Reads a private key file.
     ///
     /// # Errors
-    /// Another file, another password, another kind of key.
+    /// An invalid file, a wrong password, an unsupported kind of key.
     pub fn load(text: &[u8], password: &Secret) -> Result<Self, KeyError> {
         let text = std::str::from_utf8(text).map_err(|_| KeyError::Pem(PRIVATE))?;
         let body = [PRIVATE, OLD_PRIVATE]
@@ -166,18 +167,18 @@ impl SigningKey {
         Ok(Self { pair, public })
     }
 
-    /// Makes a new pair, the private key under this password.
+    /// Generates a new pair, with the private key encrypted by this password.
     ///
     /// # Errors
-    /// Only when the system fails.
+    /// Only if the system's random number generator fails.
     pub fn generate(password: &Secret) -> Result<NewPair, KeyError> {
         Self::generate_at(password, COST)
     }
 
-    /// Makes a new pair under a random password, for a program to keep beside it.
+    /// Generates a new pair with a random password, for a program that stores both.
     ///
     /// # Errors
-    /// Only when the system fails.
+    /// Only if the system's random number generator fails.
     pub fn generate_unattended() -> Result<UnattendedPair, KeyError> {
         let mut random = Zeroizing::new([0; RANDOM_PASSWORD]);
         aws_lc_rs::rand::fill(&mut *random).map_err(|_| KeyError::Random)?;
@@ -203,13 +204,13 @@ impl SigningKey {
     /// An ASN.1 signature of SHA-256.
     ///
     /// # Errors
-    /// Only when the system fails.
+    /// Only if the system's random number generator fails.
     pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
         let signature = self.pair.sign(&SystemRandom::new(), message);
         Ok(signature.map_err(|_| KeyError::Random)?.as_ref().to_vec())
     }
 
-    /// Its other half.
+    /// Its public key.
     pub fn public(&self) -> &VerifyingKey {
         &self.public
     }
@@ -225,7 +226,7 @@ impl VerifyingKey {
     /// Reads a public key file.
     ///
     /// # Errors
-    /// Another file, another kind of key.
+    /// An invalid file, an unsupported kind of key.
     pub fn load(text: &[u8]) -> Result<Self, KeyError> {
         let text = std::str::from_utf8(text).map_err(|_| KeyError::Pem(PUBLIC))?;
         let Some(spki) = pem_body(text, PUBLIC) else {
@@ -257,7 +258,7 @@ impl VerifyingKey {
             .is_ok()
     }
 
-    /// By which bundles name it: the SHA-256 of the SPKI, in base64.
+    /// The key hint of bundles: the SHA-256 of the SPKI, in base64.
     pub fn hint(&self) -> String {
         BASE64.encode(sha2::Sha256::digest(&self.spki))
     }
@@ -269,7 +270,7 @@ impl fmt::Debug for VerifyingKey {
     }
 }
 
-/// What is in a PEM block, also without its line breaks: variables of CI systems lose them.
+/// The content of a PEM block, also if its line breaks are missing, as in variables of some CI systems.
 fn pem_body(text: &str, label: &str) -> Option<Vec<u8>> {
     let (_, rest) = text.split_once(&format!("-----BEGIN {label}-----"))?;
     let (body, _) = rest.split_once(&format!("-----END {label}-----"))?;
@@ -284,7 +285,7 @@ fn to_pem(label: &str, body: &[u8]) -> Result<String, KeyError> {
     pem_rfc7468::encode_string(label, LineEnding::LF, body).map_err(|_| KeyError::Document)
 }
 
-/// The key that encrypts, from the password.
+/// The encryption key, derived from the password.
 fn secretbox(password: &Secret, salt: &[u8], cost: u8) -> Result<XSalsa20Poly1305, KeyError> {
     let params = scrypt::Params::new(cost, 8, 1).map_err(|_| KeyError::Document)?;
     let mut key = Zeroizing::new([0; 32]);
@@ -358,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_pair_is_read_again_and_shows_no_secret() {
+    fn a_new_pair_can_be_loaded_and_prints_no_secret() {
         let password = Secret::new("hunter2");
         let pair = SigningKey::generate(&password).unwrap();
         let key = SigningKey::load(pair.private.expose().as_bytes(), &password).unwrap();
@@ -368,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_that_nobody_attends_has_a_password_of_its_own() {
+    fn an_unattended_pair_has_a_generated_password() {
         let [one, other] = [(), ()].map(|()| SigningKey::generate_unattended().unwrap());
         assert!(one.password != other.password && one.password.expose().len() == 44);
         let private = one.pair.private.expose().as_bytes();
@@ -382,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_refused_with_what_they_are() {
+    fn other_files_are_refused_with_the_reason() {
         let none = Secret::default();
         let costly = COSIGNS.replace("\n", "");
         assert_eq!(VerifyingKey::load(COSIGNS.as_bytes()), Err(KeyError::Private));

@@ -1,15 +1,15 @@
-//! Chart versions as Helm 4.3.1 takes them.
+//! Chart versions as Helm 4.3.1 accepts them.
 //!
 //! Helm reads versions with Masterminds/semver's lenient grammar: a leading `v`, missing
 //! minor and patch and leading zeros are fine (`v0.0.1`, `1.2`, `01.2.3`); pre-release
-//! and build follow SemVer 2.0. Seen by asking `helm package`.
+//! and build follow SemVer 2.0. Verified with `helm package`.
 
 use std::cmp::Ordering;
 
-/// The longest version Helm takes, in bytes.
+/// The maximum length of a version in Helm, in bytes.
 pub const MAX_VERSION_LENGTH: usize = 256;
 
-/// Whether `helm package` takes the version.
+/// Whether `helm package` accepts the version.
 pub fn is_valid(version: &str) -> bool {
     if version.len() > MAX_VERSION_LENGTH {
         return false;
@@ -30,7 +30,7 @@ pub fn is_valid(version: &str) -> bool {
         })
 }
 
-/// A version in SemVer's order; what SemVer holds for equal is ordered as text.
+/// A version in SemVer's order; versions of equal precedence are ordered as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChartVersion<'a> {
     text: &'a str,
@@ -39,7 +39,7 @@ pub struct ChartVersion<'a> {
 }
 
 impl<'a> ChartVersion<'a> {
-    /// `None` when it is none by [`is_valid`].
+    /// Parses a version; `None` if it is not valid by [`is_valid`].
     pub fn parse(text: &'a str) -> Option<Self> {
         if !is_valid(text) {
             return None;
@@ -54,12 +54,12 @@ impl<'a> ChartVersion<'a> {
         Some(Self { text, numbers, pre })
     }
 
-    /// As it was written.
+    /// The original text.
     pub fn as_str(&self) -> &'a str {
         self.text
     }
 
-    /// Whether it is one before a release, as `1.0.0-rc.1`.
+    /// Whether it is a pre-release, as `1.0.0-rc.1`.
     pub fn is_prerelease(&self) -> bool {
         self.pre.is_some()
     }
@@ -86,7 +86,8 @@ impl PartialOrd for ChartVersion<'_> {
     }
 }
 
-/// SemVer 2.0, 11: numbers by value and before words, words as ASCII, fewer parts first.
+/// SemVer 2.0, section 11: numeric identifiers by value and before others, others in ASCII order, fewer identifiers
+/// first.
 fn compare_pre(a: &str, b: &str) -> Ordering {
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     for (a, b) in a.split('.').zip(b.split('.')) {
@@ -120,7 +121,7 @@ fn is_identifier(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// What `helm package` of Helm 4.3.1 did with each.
+    /// Recorded from `helm package` of Helm 4.3.1.
     #[test]
     fn versions_are_taken_and_refused_as_helm_does() {
         let taken = [

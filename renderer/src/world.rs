@@ -1,5 +1,4 @@
-//! The door to everything that is not a function of the input: the environment, the
-//! clock, entropy.
+//! The only access to everything that is not a function of the input: the environment, the clock, entropy.
 //!
 //! Code that needs one of them takes a `&dyn World`. A lint (`clippy.toml`) forbids the
 //! direct calls elsewhere, so what a result depends on can be seen from signatures.
@@ -16,12 +15,12 @@ pub trait World: Send + Sync {
     fn env(&self, name: &str) -> Option<String>;
     /// The wall clock.
     fn now(&self) -> SystemTime;
-    /// The time since some moment in the past, which no one sets back: for deadlines.
+    /// The time since a fixed moment in the past, monotonic: for deadlines.
     fn uptime(&self) -> Duration;
-    /// Random bits, good enough to spread retries; not for keys.
+    /// Random bits, good enough for jitter; not for keys.
     fn entropy(&self) -> u64;
 
-    /// The user's home folder, when there is one: a Job has none.
+    /// The user's home folder, if there is one: a Job has none.
     fn home(&self) -> Option<PathBuf> {
         self.env("HOME").map(PathBuf::from)
     }
@@ -31,14 +30,14 @@ pub trait World: Send + Sync {
 #[derive(Debug, Default, Clone, Copy)]
 pub struct System;
 
-/// A world made of given parts, for tests and for runs that must be repeatable.
+/// A world with fixed values, for tests and for reproducible runs.
 #[derive(Debug, Clone)]
 pub struct Fixed {
     /// The whole environment.
     pub env: BTreeMap<String, String>,
-    /// The time it always is.
+    /// The fixed time.
     pub now: SystemTime,
-    /// The bits that always come.
+    /// The fixed random bits.
     pub entropy: u64,
 }
 
@@ -96,7 +95,7 @@ impl World for Fixed {
         self.now
     }
 
-    /// Stands still.
+    /// Always zero.
     fn uptime(&self) -> Duration {
         Duration::ZERO
     }
@@ -106,7 +105,7 @@ impl World for Fixed {
     }
 }
 
-/// When work must be done.
+/// A time limit for work.
 #[derive(Clone)]
 pub struct Deadline {
     world: Arc<dyn World>,
@@ -116,7 +115,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// So long from now on.
+    /// A deadline after this time from now.
     pub fn after(time: Duration, world: &Arc<dyn World>) -> Self {
         Self {
             end: world.uptime().saturating_add(time),
@@ -125,7 +124,7 @@ impl Deadline {
         }
     }
 
-    /// Whether the time is over. It asks the clock: not for inner loops.
+    /// Whether the deadline has passed. It reads the clock: not for inner loops.
     pub fn is_over(&self) -> bool {
         self.world.uptime() > self.end
     }

@@ -1,15 +1,14 @@
-//! What a user did wrong, or should know: [`Diagnostic`].
+//! Errors and warnings for users: [`Diagnostic`].
 //!
-//! A diagnostic says what happened, where, why, and what to do. It is data: the CLI
-//! draws it with an excerpt, the report carries its first line, a test compares it.
-//! Steps that can find several independent mistakes return them together as
-//! [`Diagnostics`].
+//! A diagnostic says what happened, where, why, and what to do. It is data: the CLI renders it with an excerpt, the
+//! report has its first line, tests compare it. Steps that can find several independent mistakes return them together
+//! as [`Diagnostics`].
 
 use std::fmt;
 
 use crate::source::Location;
 
-/// What kind of failure it is; decides the exit code (the report's). In the order of those codes.
+/// The class of a failure, which decides the exit code. In the order of exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
     /// The input config, or the file that holds it.
@@ -22,23 +21,23 @@ pub enum Class {
     Values,
     /// The command line.
     Usage,
-    /// Another digest is at the tag.
+    /// The tag has another digest.
     Conflict,
     /// The digest is not the expected one.
     Digest,
-    /// No signature is good.
+    /// No signature is valid.
     Signature,
     /// 401 or 403.
     Auth,
     /// Any other 4xx.
     Refused,
-    /// The registry's answer contradicts itself or the specification.
+    /// The registry's response is inconsistent or violates the specification.
     Protocol,
     /// 5xx, 408 or 429 after retries.
     Registry,
-    /// No answer after retries.
+    /// No response after retries.
     Network,
-    /// The local disk.
+    /// An I/O error.
     Io,
     /// What was compared is not the same.
     Different,
@@ -73,7 +72,7 @@ impl Class {
         Self::Terminated,
     ];
 
-    /// As in a report.
+    /// The name in reports.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Config => "config",
@@ -116,9 +115,9 @@ impl Class {
         self.exit_code() >= 5 && self != Self::Different
     }
 
-    /// The least of several speaks for all of them: that the run was interrupted, then an internal error, then a wrong
-    /// command line, then the lowest exit code. So the order in which they were found says nothing, and what passes by itself hides nothing
-    /// that does not.
+    /// The class with the lowest weight decides for several errors: an interruption, then an internal error, then a
+    /// wrong command line, then the lowest exit code. So the result doesn't depend on their order, and a temporary
+    /// error hides no permanent one.
     pub fn weight(self) -> u8 {
         match self {
             Self::Interrupted | Self::Terminated => 0,
@@ -129,12 +128,12 @@ impl Class {
     }
 }
 
-/// How grave it is.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Severity {
     /// The work can't be done.
     Error,
-    /// The work is done, and something about it should be known.
+    /// The work is done, but the user should know something.
     Warning,
 }
 
@@ -143,19 +142,19 @@ pub enum Severity {
 pub struct Diagnostic {
     /// Error or warning.
     pub severity: Severity,
-    /// What kind of failure.
+    /// The class of the failure.
     pub class: Class,
-    /// What: one sentence, lower case, no full stop.
+    /// The message: one sentence, lower case, no full stop.
     pub message: String,
-    /// Where, if it is in a text.
+    /// The location, if it is in a text.
     pub location: Option<Location>,
-    /// What is at that place, in a few words.
+    /// A short label for the location.
     pub label: Option<String>,
-    /// Why.
+    /// The reasons.
     pub notes: Vec<String>,
-    /// What to do.
+    /// Hints on what to do.
     pub hints: Vec<String>,
-    /// The way there, innermost first (an include in an include).
+    /// The trace, innermost first (an include in an include).
     pub trace: Vec<(String, Option<Location>)>,
 }
 
@@ -163,11 +162,11 @@ pub struct Diagnostic {
 #[derive(Debug, Clone)]
 pub struct Diagnostics(Vec<Diagnostic>);
 
-/// The result of a step that reads what users wrote.
+/// The result of a step that parses users' input.
 pub type Result<T> = std::result::Result<T, Diagnostics>;
 
 impl Diagnostic {
-    /// An error without a place.
+    /// An error without a location.
     pub fn error(class: Class, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
@@ -181,7 +180,7 @@ impl Diagnostic {
         }
     }
 
-    /// A warning without a place.
+    /// A warning without a location.
     pub fn warning(class: Class, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Warning,
@@ -189,28 +188,28 @@ impl Diagnostic {
         }
     }
 
-    /// Says where.
+    /// Sets the location.
     #[must_use]
     pub fn at(mut self, location: Location) -> Self {
         self.location = Some(location);
         self
     }
 
-    /// Says what is at the place.
+    /// Sets the label of the location.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// Says why.
+    /// Adds a reason.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
 
-    /// Says what to do.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
@@ -229,12 +228,12 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Diagnostics {
-    /// Errors found together. `None` when there are none.
+    /// Errors found together. `None` if the list is empty.
     pub fn from_vec(list: Vec<Diagnostic>) -> Option<Self> {
         (!list.is_empty()).then_some(Self(list))
     }
 
-    /// `Ok(value)` when `list` holds no error, else all of it.
+    /// `Ok(value)` if `list` has no error, else the whole list.
     pub fn or<T>(list: Vec<Diagnostic>, value: T) -> Result<T> {
         if list.iter().any(|one| one.severity == Severity::Error) {
             Err(Self(list))
@@ -243,17 +242,17 @@ impl Diagnostics {
         }
     }
 
-    /// All of them, in the order found.
+    /// All diagnostics, in the order found.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.0.iter()
     }
 
-    /// All of them.
+    /// All diagnostics.
     pub fn into_vec(self) -> Vec<Diagnostic> {
         self.0
     }
 
-    /// The class of the errors: that which [`Class::weight`] puts first.
+    /// The class of the errors: the one with the lowest [`Class::weight`].
     pub fn class(&self) -> Class {
         let errors = self.0.iter().filter(|one| one.severity == Severity::Error);
         errors
@@ -262,7 +261,7 @@ impl Diagnostics {
             .unwrap_or(Class::Internal)
     }
 
-    /// Appends what another step found.
+    /// Appends the diagnostics of another step.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
@@ -293,7 +292,7 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// The nearest of `known` to `given`, when it is near enough to be a slip of the pen.
+/// The most similar of `known` to `given`, if it is similar enough to be a typo.
 pub fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST_COMPARED: usize = 100;
     if given.len() > LONGEST_COMPARED {
@@ -306,7 +305,7 @@ pub fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -
         .min_by_key(|(distance, _)| *distance)
         .filter(|(distance, name)| {
             let longer = name.chars().count().max(lower.chars().count());
-            // Of a name with one letter every other one is near.
+            // Every name is similar to a one-letter name.
             *distance <= (longer / 3).max(1) && *distance < longer
         })
         .map(|(_, name)| name)
@@ -317,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_near_name_is_suggested_and_a_far_one_is_not() {
+    fn a_similar_name_is_suggested_and_others_are_not() {
         let known = ["repository", "tag", "insecure", "pullSecretName"];
         assert_eq!(did_you_mean("repositry", known), Some("repository"));
         assert_eq!(did_you_mean("pullsecretname", known), Some("pullSecretName"));

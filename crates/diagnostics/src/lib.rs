@@ -1,11 +1,11 @@
-//! What the readers of YAML and of templates share: source texts with spans, diagnostics, and plain data.
+//! Shared by the parsers of YAML and of templates: source texts with spans, diagnostics, and plain data.
 //!
 //! Nothing here knows charts, Helm, registries, files or terminals. Modules import downward only, in the order of
 //! this list:
 //!
-//! - [`diag`][]: what a user did wrong, where, why, and what to do about it
+//! - [`diag`][]: errors and warnings with location, reason and hint
 //! - [`source`][]: named texts, and spans in them
-//! - [`value`][]: data as YAML and JSON hold it, with Go's numbers
+//! - [`value`][]: data of YAML and JSON, with Go's numbers
 
 pub mod diag;
 pub mod source;

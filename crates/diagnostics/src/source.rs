@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 pub struct Source {
     name: String,
     text: Arc<String>,
-    /// What was not UTF-8, each with the offset of the U+FFFD that stands for it.
+    /// The bytes that were not UTF-8, each with the offset of the U+FFFD that replaces it.
     raw: Arc<[(usize, Vec<u8>)]>,
     lines: OnceLock<Vec<usize>>,
 }
@@ -27,7 +27,7 @@ pub struct Span {
     pub end: u32,
 }
 
-/// A place a person can find: line and column count from 1, columns in characters.
+/// A human-readable position: line and column from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     /// Line, from 1.
@@ -36,7 +36,7 @@ pub struct Position {
     pub column: usize,
 }
 
-/// A span together with the text it lies in.
+/// A span and its text.
 #[derive(Clone)]
 pub struct Location {
     /// The text.
@@ -46,12 +46,12 @@ pub struct Location {
 }
 
 impl Source {
-    /// Names a text. `name` is shown to people: a path as the user gave it, or `<stdin>`.
+    /// Names a text. `name` is shown in messages: a path as the user gave it, or `<stdin>`.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
         Self::sharing(name.into(), Arc::new(text.into()), Arc::default())
     }
 
-    /// Names bytes: in the text a U+FFFD stands for what is not UTF-8, and [`Source::bytes`] gives it back.
+    /// Names bytes: in the text U+FFFD replaces invalid UTF-8, and [`Source::bytes`] returns the original bytes.
     pub fn of_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Arc<Self> {
         let bytes = match String::from_utf8(bytes) {
             Ok(text) => return Self::new(name, text),
@@ -82,13 +82,13 @@ impl Source {
         Self::sharing(name.into(), Arc::clone(&self.text), Arc::clone(&self.raw))
     }
 
-    /// Where the first bytes stand that are not UTF-8.
+    /// The span of the first invalid UTF-8.
     pub fn not_utf8(&self) -> Option<Span> {
         let (at, _) = self.raw.first()?;
         Some(Span::new(*at, at + char::REPLACEMENT_CHARACTER.len_utf8()))
     }
 
-    /// What was written in a range of the text, of which it is a slice.
+    /// The original bytes of a range of the text.
     pub fn bytes(&self, range: Range<usize>) -> Cow<'_, [u8]> {
         let text = self.text.as_bytes();
         let within = self.raw.iter().filter(|(at, _)| range.contains(at));
@@ -106,7 +106,7 @@ impl Source {
         Cow::Owned(out)
     }
 
-    /// The name shown to people.
+    /// The name for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -161,7 +161,7 @@ impl Source {
 }
 
 impl fmt::Debug for Source {
-    /// The name alone: a config may hold secrets, and a text is long.
+    /// Only the name: a config may contain secrets, and texts are long.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source")
             .field("name", &self.name)
@@ -170,12 +170,12 @@ impl fmt::Debug for Source {
 }
 
 impl Span {
-    /// Whether nothing lies in it.
+    /// Whether it is empty.
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
 
-    /// A span from offsets; what lies beyond 4 GiB is cut (texts are limited far below).
+    /// A span from offsets; offsets beyond 4 GiB are clamped (the limits of texts are far below).
     pub fn new(start: usize, end: usize) -> Self {
         let cut = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
         Self {
@@ -202,7 +202,7 @@ impl Location {
         }
     }
 
-    /// Where it starts.
+    /// The position of its start.
     pub fn position(&self) -> Position {
         self.source.position(self.span.start)
     }

@@ -1,13 +1,13 @@
-//! Data as charts and configs hold it: [`Value`], [`Map`], [`Number`].
+//! The data of charts and configs: [`Value`], [`Map`], [`Number`].
 //!
 //! Maps are ordered by key, as Go prints and ranges over its maps, so everything
-//! derived from a value is deterministic. Nothing here knows YAML; JSON appears only
-//! as Go's way of printing, because canonical numbers are defined by it.
+//! derived from a value is deterministic. This is independent of YAML; JSON is only used as Go's way of printing, which
+//! defines canonical numbers.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-/// A piece of data.
+/// A value.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Value {
     /// `null`
@@ -25,7 +25,7 @@ pub enum Value {
     Map(Map),
 }
 
-/// Go's numbers as far as YAML and JSON can make them.
+/// Go's numbers that YAML and JSON can represent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
     /// Fits int64.
@@ -46,7 +46,7 @@ impl Value {
         Self::Map(Map::default())
     }
 
-    /// The text, when it is text.
+    /// The string, if it is one.
     pub fn as_str(&self) -> Option<&str> {
         if let Self::String(text) = self {
             Some(text)
@@ -55,7 +55,7 @@ impl Value {
         }
     }
 
-    /// The map, when it is one.
+    /// The map, if it is one.
     pub fn as_map(&self) -> Option<&Map> {
         if let Self::Map(map) = self {
             Some(map)
@@ -64,7 +64,7 @@ impl Value {
         }
     }
 
-    /// What it is, in a user's words.
+    /// The name of its type, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -77,14 +77,14 @@ impl Value {
     }
 
     /// Compact JSON as Go's `encoding/json` writes it (keys sorted; `<`, `>`, `&`,
-    /// U+2028 and U+2029 escaped). Not-a-number and infinities, which JSON lacks, become null.
+    /// U+2028 and U+2029 escaped). Not-a-number and infinities, which JSON can't represent, become null.
     pub fn to_json(&self) -> String {
         let mut out = String::new();
         self.write_json(&mut out);
         out
     }
 
-    /// Appends what [`Value::to_json`] gives.
+    /// Appends the result of [`Value::to_json`].
     pub fn write_json(&self, out: &mut String) {
         match self {
             Self::Null => out.push_str("null"),
@@ -152,13 +152,12 @@ impl Number {
     }
 
     /// The one form of equal numbers: a float without a fraction that fits int64 is an
-    /// integer, negative zero is zero. What an API server makes of a number has the
-    /// same canonical form as the number.
+    /// integer, negative zero is zero. A number keeps its canonical form in a round trip through an API server.
     #[must_use]
     pub fn canonical(self) -> Self {
         match self {
             // By its printed digits, not by its bits: 2^60 as a float prints as
-            // 1152921504606847000, and that is what an API server hands on.
+            // 1152921504606847000, and that is what an API server returns.
             Self::Float(value) if value.fract() == 0.0 => value
                 .to_string()
                 .parse()
@@ -212,10 +211,10 @@ impl fmt::Display for Number {
     }
 }
 
-/// The shortest digits that give the float back, as `1.25e-7`. Of two that are equally
-/// near Go takes the even one and Rust the larger one: 725230567716187.25 is …187.2 in Go.
+/// The shortest digits that represent the float, as `1.25e-7`. Of two that are equally near Go uses the even one and
+/// Rust the larger one: 725230567716187.25 is …187.2 in Go.
 pub fn scientific(value: f64) -> String {
-    // Enough places that a five followed by zeros is the exact end of the number.
+    // Enough digits to recognise that a five followed by zeros is the exact end of the number.
     const EXACT: usize = 60;
     let shortest = format!("{value:e}");
     let Some((digits, exponent)) = shortest.split_once('e') else {
@@ -267,32 +266,32 @@ impl Map {
         self.0.get(key)
     }
 
-    /// The value of a key, to be changed.
+    /// The value of a key, mutable.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
         self.0.get_mut(key)
     }
 
-    /// The values, to be changed, in key order.
+    /// The values, mutable, in key order.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
         self.0.values_mut()
     }
 
-    /// Sets a key; the former value, if there was one.
+    /// Sets a key; returns the former value, if any.
     pub fn insert(&mut self, key: impl Into<String>, value: Value) -> Option<Value> {
         self.0.insert(key.into(), value)
     }
 
-    /// Takes a key out.
+    /// Removes a key.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         self.0.remove(key)
     }
 
-    /// In key order.
+    /// The entries, in key order.
     pub fn iter(&self) -> std::collections::btree_map::Iter<'_, String, Value> {
         self.0.iter()
     }
 
-    /// How many keys.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -302,7 +301,7 @@ impl Map {
         self.0.is_empty()
     }
 
-    /// Whether a key is there.
+    /// Whether it has the key.
     pub fn contains_key(&self, key: &str) -> bool {
         self.0.contains_key(key)
     }

@@ -1,58 +1,58 @@
-//! What is wrong with a text that is no JSON, as Go's scanner sees it: [`Error`].
+//! Syntax errors of JSON, as Go's scanner reports them: [`Error`].
 
 use std::fmt;
 
-/// Why reading ended.
+/// Why parsing failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Error {
-    /// A byte that can't be here. Go shows it as the character of that code, quoted.
+    /// An unexpected byte. Go shows it as the quoted character with that code.
     UnexpectedByte {
-        /// The byte; a blank where the text ends within a word or a number.
+        /// The byte; a space if the text ends within a literal or a number.
         byte: u8,
-        /// What was being read.
+        /// What was being parsed.
         context: Context,
     },
     /// The text ends within a value.
     UnexpectedEnd,
-    /// More values in each other than the limit.
+    /// Values nest deeper than the limit.
     TooDeep,
     /// More values than the limit.
     TooManyValues,
 }
 
-/// What was being read when an unexpected byte came. Printed as in Go's messages.
+/// What was being parsed at an unexpected byte. Printed as in Go's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Context {
     /// Before a value.
     Value,
     /// Before an object's name.
     Key,
-    /// Behind an object's name.
+    /// After an object's name.
     AfterKey,
-    /// Behind a member.
+    /// After a member.
     AfterMember,
-    /// Behind an array's item.
+    /// After an array's item.
     AfterItem,
-    /// Behind the whole document.
+    /// After the whole document.
     AfterDocument,
     /// In `true`, `false` or `null`.
     Literal {
         /// The word.
         word: &'static str,
-        /// Its character that was due.
+        /// The expected character.
         expected: char,
     },
     /// At a number's first digit.
     Number,
-    /// Behind the point.
+    /// After the decimal point.
     Fraction,
-    /// Behind the `e`.
+    /// After the `e`.
     Exponent,
-    /// A control character in a text.
+    /// A control character in a string.
     String,
-    /// Behind a backslash.
+    /// After a backslash.
     Escape,
-    /// Behind `\u`.
+    /// After `\u`.
     UnicodeEscape,
 }
 

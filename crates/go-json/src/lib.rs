@@ -23,9 +23,9 @@ pub enum Piece<'t, V> {
     Null,
     /// `true`, `false`
     Bool(bool),
-    /// The number's text, which fits JSON's grammar.
+    /// The number's text, valid in JSON's grammar.
     Number(&'t str),
-    /// A text, unescaped.
+    /// A string, unescaped.
     String(Cow<'t, str>),
     /// An array.
     List(Vec<V>),
@@ -44,16 +44,16 @@ pub struct Member<'t, V> {
     pub value: V,
 }
 
-/// How much is read before [`Error::TooDeep`] and [`Error::TooManyValues`].
+/// The limits behind [`Error::TooDeep`] and [`Error::TooManyValues`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How many values may lie in each other.
+    /// The maximum nesting of values.
     pub depth: usize,
-    /// How many values there may be in all.
+    /// The maximum number of values.
     pub values: usize,
 }
 
-/// The value of a whole text. `make` is called for every value with its bytes in the text, without the blanks around it.
+/// Parses a whole text. `make` is called for every value with its range in the text, without surrounding white space.
 ///
 /// # Errors
 /// The first syntax error, or the limit that is exceeded.
@@ -68,7 +68,7 @@ pub fn read<'t, V>(
     Ok(value)
 }
 
-/// The value that begins at a byte, and the byte behind it; what follows is ignored.
+/// Parses the value that begins at a byte; returns also its end; the rest is ignored.
 ///
 /// # Errors
 /// As [`read`].

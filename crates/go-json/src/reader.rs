@@ -1,4 +1,4 @@
-//! The reader: recursive descent, in the order in which Go's scanner finds faults.
+//! The parser: recursive descent, which finds errors in the order of Go's scanner.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -9,7 +9,7 @@ use crate::{Context, Error, Member, Piece};
 pub(crate) struct Reader<'t, V, F> {
     bytes: &'t [u8],
     at: usize,
-    /// How many more values may come.
+    /// The remaining number of values.
     values: usize,
     make: F,
     made: PhantomData<fn() -> V>,
@@ -30,7 +30,7 @@ impl<'t, V, F: FnMut(Piece<'t, V>, Range<usize>) -> V> Reader<'t, V, F> {
         self.at
     }
 
-    /// Nothing but blanks may follow.
+    /// Only white space may follow.
     pub(crate) fn end(&mut self) -> Result<(), Error> {
         self.skip_blanks();
         match self.peek() {
@@ -197,7 +197,7 @@ impl<'t, V, F: FnMut(Piece<'t, V>, Range<usize>) -> V> Reader<'t, V, F> {
         })
     }
 
-    /// A surrogate and the one behind it are one character; alone it is U+FFFD.
+    /// A surrogate pair is one character; a lone surrogate is U+FFFD.
     fn unicode_escape(&mut self) -> Result<char, Error> {
         let code = self.hex()?;
         if (0xd800..0xdc00).contains(&code) && self.bytes.get(self.at..self.at + 2) == Some(b"\\u") {
@@ -228,7 +228,7 @@ impl<'t, V, F: FnMut(Piece<'t, V>, Range<usize>) -> V> Reader<'t, V, F> {
         self.bytes.get(self.at).copied()
     }
 
-    /// The byte here; at the end Go's scanner is given a blank to see what is missing.
+    /// The current byte; at the end a space, as Go's scanner gets one to detect what is missing.
     fn byte_or_blank(&self) -> u8 {
         self.peek().unwrap_or(b' ')
     }
@@ -239,7 +239,7 @@ impl<'t, V, F: FnMut(Piece<'t, V>, Range<usize>) -> V> Reader<'t, V, F> {
         }
     }
 
-    /// The next byte that is not blank.
+    /// The next byte that is not white space.
     fn next(&mut self) -> Result<u8, Error> {
         self.skip_blanks();
         self.peek().ok_or(Error::UnexpectedEnd)
@@ -250,7 +250,7 @@ fn unexpected(byte: u8, context: Context) -> Error {
     Error::UnexpectedByte { byte, context }
 }
 
-/// Each byte that is no UTF-8 is one U+FFFD, as in Go; `String::from_utf8_lossy` takes several for one.
+/// Each invalid byte is one U+FFFD, as in Go; `String::from_utf8_lossy` merges several into one.
 fn text(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);

@@ -22,9 +22,9 @@ fn value(bytes: &[u8]) -> Result<Value, Error> {
     })
 }
 
-/// As `json.Unmarshal` of Go 1.26 puts it.
+/// Messages of `json.Unmarshal` in Go 1.26.
 #[test]
-fn faults_are_gos() {
+fn errors_are_gos() {
     for (text, byte, context) in [
         ("x", b'x', "looking for beginning of value"),
         ("{a: 1}", b'a', "looking for beginning of object key string"),
@@ -67,7 +67,7 @@ fn limits_hold() {
 }
 
 #[test]
-fn what_is_no_text_becomes_replacement_characters_one_for_each_byte() {
+fn each_invalid_byte_becomes_a_replacement_character() {
     assert_eq!(value(b"\"a\xe2\x82b\""), Ok(Value::from("a\u{fffd}\u{fffd}b")));
     assert_eq!(
         value(br#""\ud83d\ude00 \ud83d \ude00 \/""#),
@@ -97,7 +97,7 @@ fn spans_are_those_of_values_and_keys() {
 }
 
 #[test]
-fn a_prefix_ends_behind_its_value() {
+fn a_prefix_ends_after_its_value() {
     let limits = Limits { depth: 5, values: 5 };
     let read = |text: &str, start| read_prefix(text.as_bytes(), start, limits, |_, _| ());
     assert_eq!(read("a=[1],b", 2), Ok(((), 5)));

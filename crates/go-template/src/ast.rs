@@ -1,32 +1,30 @@
-//! A parsed template: [`Tree`] and the tables it lies in, [`Code`].
+//! A parsed template: [`Tree`] and its tables, [`Code`].
 //!
-//! Charts have thousands of actions, so a tree is not made of boxes, of which each would be an
-//! allocation: lists lie one behind the other in a table for each kind of node, and what is
-//! written in the text is a range of it. Each node knows the offset that Go reports for it.
-//! A tree is immutable and shared between threads.
+//! Charts have thousands of actions, so a tree doesn't use boxes, each of which would be an allocation: lists are
+//! stored consecutively in a table for each kind of node, and text is a range of the source. Each node has the offset
+//! that Go reports for it. A tree is immutable and shared between threads.
 
 use std::sync::Arc;
 
 use super::text::Str;
 use solar_diagnostics::source::{Source, Span};
 
-/// One template: a whole text, or what a `define` in it holds.
+/// A template: a whole text, or the body of a `define` in it.
 #[derive(Debug)]
 pub struct Tree {
     /// The template's name.
     pub name: Arc<str>,
-    /// The text that it stands in.
+    /// Its source text.
     pub source: Arc<Source>,
-    /// Shared by the templates of a text, and by texts that are the same.
+    /// Shared by the templates of a text, and by equal texts.
     pub(super) code: Arc<Code>,
     pub(super) root: NodeList<Node>,
 }
 
-/// A number of [`super::Functions`].
+/// The index of a function in [`super::Functions`].
 pub(super) type FuncId = u32;
 
-/// What a text was parsed to. Indexes into it come from the parser and lead somewhere; one that
-/// did not would find nothing there.
+/// The parsed form of a text. The parser only creates valid indexes into it; an invalid one would find nothing.
 #[derive(Debug, Default)]
 pub(super) struct Code {
     pub(super) nodes: Vec<Node>,
@@ -39,7 +37,7 @@ pub(super) struct Code {
     pub(super) numbers: Vec<Number>,
 }
 
-/// Where in its table a list lies.
+/// The range of a list in its table.
 #[derive(Debug)]
 pub(super) struct NodeList<T> {
     start: u32,
@@ -63,7 +61,7 @@ impl<T> Default for NodeList<T> {
 
 impl<T> NodeList<T> {
     fn new(start: usize, end: usize) -> Self {
-        // There are fewer items than bytes of text, and those are counted in 32 bits.
+        // There are fewer items than bytes of text, whose number fits into 32 bits.
         let index = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         Self {
             start: index(start),
@@ -72,7 +70,7 @@ impl<T> NodeList<T> {
         }
     }
 
-    /// Moves what was gathered since `mark` behind what is in the table.
+    /// Moves the items gathered since `mark` to the end of the table.
     pub(super) fn moved(gathered: &mut Vec<T>, mark: usize, table: &mut Vec<T>) -> Self
     where
         T: Clone,
@@ -117,7 +115,7 @@ impl<T> Clone for Id<T> {
 impl<T> Copy for Id<T> {}
 
 impl<T> Id<T> {
-    /// Puts it behind what is in the table.
+    /// Appends it to the table.
     pub(super) fn of(item: T, table: &mut Vec<T>) -> Self {
         let index = u32::try_from(table.len()).unwrap_or(u32::MAX);
         table.push(item);
@@ -161,30 +159,30 @@ pub(super) struct Invocation {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pipe {
     pub(super) pos: u32,
-    /// Whether the variables are there already.
+    /// Whether it assigns existing variables.
     pub(super) assigns: bool,
     /// The variables, with their dollar signs.
     pub(super) declared: NodeList<Arc<str>>,
-    /// Those of all its commands; see [`Code::commands`].
+    /// The words of all its commands; see [`Code::commands`].
     pub(super) words: NodeList<Expr>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Expr {
     pub(super) pos: u32,
-    /// Whether a command begins with it: its function, or the value itself.
+    /// Whether it is the first word of a command: its function, or the value itself.
     pub(super) first: bool,
     pub(super) kind: ExprKind,
 }
 
-/// Spans and ends are places in the text.
+/// Spans and ends are positions in the text.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ExprKind {
     Bool(bool),
     Dot,
     Nil,
     Number(Id<Number>),
-    /// A text constant, which ends there.
+    /// A string constant, with its end.
     Str {
         value: Id<Str>,
         end: u32,
@@ -196,12 +194,12 @@ pub(super) enum ExprKind {
         start: u32,
         fields: Span,
     },
-    /// Fields behind something else.
+    /// Fields after another operand.
     Chain {
         node: Id<Expr>,
         fields: Span,
     },
-    /// Its name ends there.
+    /// A function, with the end of its name.
     Function {
         id: FuncId,
         end: u32,
@@ -219,8 +217,8 @@ pub(super) struct Number {
     pub(super) written: Box<str>,
 }
 
-/// Which node an error is about: its offset, and what is there, because a pipe, its first
-/// command and that command's first word begin at one offset.
+/// The node of an error: its offset and its kind, because a pipe, its first command and that command's first word begin
+/// at the same offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct NodePosition {
     pub(super) pos: u32,
@@ -251,7 +249,7 @@ impl Code {
         id.find(&self.pipes).copied().unwrap_or_default()
     }
 
-    /// A pipe's commands in their order: each its words, of which there is always one.
+    /// A pipe's commands in order: the words of each, at least one.
     pub(super) fn commands(&self, pipe: Pipe) -> impl Iterator<Item = &[Expr]> {
         pipe.words.of(&self.words).chunk_by(|_, next| !next.first)
     }
@@ -277,7 +275,7 @@ impl Code {
         NodePosition { pos, kind }
     }
 
-    /// Whether nodes are nothing but white space.
+    /// Whether nodes are only white space.
     pub(super) fn is_blank(&self, nodes: NodeList<Node>, source: &Source) -> bool {
         nodes.of(&self.nodes).iter().all(|node| match node {
             Node::Text(span) => source.slice(*span).trim().is_empty(),
@@ -285,7 +283,7 @@ impl Code {
         })
     }
 
-    /// What is in the tables, in ones of the right size. The room stays in these.
+    /// Moves the content into tables of the exact size; these keep their capacity.
     pub(super) fn drained(&mut self) -> Self {
         Self {
             nodes: self.nodes.drain(..).collect(),
@@ -300,9 +298,9 @@ impl Code {
     }
 }
 
-/// The names of fields as they are written: `.a.b`.
+/// The names of fields as written: `.a.b`.
 pub(super) fn names(fields: &str) -> impl Iterator<Item = &str> {
-    // Names are short: looking at their bytes is done before a search is set up.
+    // Names are short: a loop over bytes is faster than setting up a search.
     let mut rest = fields.get(1..);
     std::iter::from_fn(move || {
         let text = rest?;
@@ -313,7 +311,7 @@ pub(super) fn names(fields: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Tree {
-    /// A template of which nothing is printed.
+    /// A template that prints nothing.
     pub(super) fn blank(name: &Arc<str>) -> Self {
         Self {
             name: Arc::clone(name),
@@ -323,7 +321,7 @@ impl Tree {
         }
     }
 
-    /// The same template, found in another text that reads the same.
+    /// The same template in another, equal text.
     pub fn in_source(&self, name: &Arc<str>, source: &Arc<Source>) -> Self {
         Self {
             name: Arc::clone(name),
@@ -333,12 +331,12 @@ impl Tree {
         }
     }
 
-    /// Whether there is nothing but white space: such a template replaces no other.
+    /// Whether it is only white space: such a template doesn't replace another one.
     pub(super) fn is_empty(&self) -> bool {
         self.code.is_blank(self.root, &self.source)
     }
 
-    /// What a range of the text says.
+    /// The text of a range.
     pub(super) fn written(&self, span: Span) -> &str {
         let range = span.start as usize..span.end as usize;
         self.source.text().get(range).unwrap_or("")

@@ -21,7 +21,7 @@ pub(super) enum Special {
     /// Arguments are evaluated until one decides.
     And,
     Or,
-    /// No value here is a function, so it can only fail; it needs the name written.
+    /// No value here is a function, so it always fails; it needs the written name.
     Call,
     Plain(fn(&[Val]) -> Result<Val, FuncError>),
 }
@@ -175,7 +175,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     ),
 ];
 
-/// The types that compare with each other.
+/// The comparable basic types.
 #[derive(Clone, Copy, PartialEq)]
 enum Basic {
     Bool,
@@ -246,7 +246,7 @@ fn equal(a: &Val, b: &Val) -> Result<bool, FuncError> {
     }
 }
 
-/// Nils, and what can't be compared at all.
+/// Compares nils, and reports values that can't be compared.
 fn equal_other(a: &Val, b: &Val) -> Result<bool, FuncError> {
     if a.is_nil() || b.is_nil() {
         return Ok(a.is_nil() && b.is_nil());
@@ -291,7 +291,7 @@ fn le(args: &[Val]) -> Result<bool, FuncError> {
     Ok(lt(args)? || eq(args)?)
 }
 
-/// An index, which may be as large as the length when a slice ends there.
+/// An index, which may equal the length at the end of a slice.
 fn index_arg(index: &Val, largest: usize) -> Result<usize, FuncError> {
     let number = match index {
         Val::Int(number, _) => *number,
@@ -308,7 +308,7 @@ fn index_arg(index: &Val, largest: usize) -> Result<usize, FuncError> {
         .ok_or_else(|| format!("index out of range: {number}").into())
 }
 
-/// The words of Go's panic when an index is the length.
+/// The message of Go's panic for an index that equals the length.
 fn beyond(kind: &str) -> FuncError {
     FuncError::new(format!("reflect: {kind} index out of range"))
 }
@@ -362,7 +362,7 @@ fn index_one(item: &Val, index: &Val) -> Result<Val, FuncError> {
     }
 }
 
-/// A map's item; of a missing key the zero of the map's type.
+/// A map's item; for a missing key the zero value of the map's type.
 pub(super) fn map_item(map: &Map, key: &Str) -> Val {
     match map.get(&key.to_text()) {
         Some(item) if item.is_nil() => Val::Null,
@@ -371,7 +371,7 @@ pub(super) fn map_item(map: &Map, key: &Str) -> Val {
     }
 }
 
-/// The zero of a map's items.
+/// The zero value of a map's items.
 pub(super) fn missing_item(map: &Map) -> Val {
     if map.holds_strings() {
         Val::str("")
@@ -498,7 +498,7 @@ fn js(text: &[u8], out: &mut Vec<u8>) {
                 _ => out.extend_from_slice(format!("\\u{:04X}", u32::from(character)).as_bytes()),
             }
         }
-        // What is no text stands for U+FFFD, which is printed as it came.
+        // Invalid bytes count as U+FFFD, which is printed unescaped.
         out.extend_from_slice(chunk.invalid());
     }
 }

@@ -50,7 +50,7 @@ impl Type {
         }
     }
 
-    /// Whether a value that is not nil can be given for it.
+    /// Whether it accepts a value that is not nil.
     fn takes(self, value: &Val) -> bool {
         match (self, value) {
             (Self::Value | Self::Any, _)
@@ -125,7 +125,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         }
     }
 
-    /// Counts a call as so many steps as its work takes: its texts, and what the function takes by itself.
+    /// Counts the steps of a call: for its texts, and the function's own cost.
     fn work(&mut self, id: FuncId, args: &[Val], result: &Result<Val, Failure>) -> Ran<()> {
         let mut bytes = match result {
             Ok(Val::Str(text)) => text.len(),
@@ -177,7 +177,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
             Val::List(list) if list.len() > MAX_LIST_ITEMS => {
                 format!("{name} gives a list of more than {MAX_LIST_ITEMS} items")
             }
-            // To make a list of many items takes as long as many steps.
+            // Creating a list of many items takes as long as many steps.
             Val::List(list) if list.is_new() => return self.steps((list.len() / ITEMS_OF_A_STEP) as u64),
             _ => return Ok(()),
         };
@@ -240,7 +240,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         Ok(())
     }
 
-    /// The arguments' values, each of its declared type.
+    /// The values of the arguments, with their declared types.
     pub(super) fn arguments(
         &mut self,
         params: &[Type],
@@ -322,7 +322,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
                 (value.map(|value| Val::Int(value, kind)), "integer")
             }
             Type::Uint32 => {
-                // Go cuts what does not fit.
+                // Go truncates values that don't fit.
                 let value = number.and_then(|number| number.uint);
                 let value = value.map(|value| Val::Uint(value & u64::from(u32::MAX), UintType::Uint32));
                 (value, "unsigned integer")
@@ -359,7 +359,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
     }
 }
 
-/// Functions see every nil as the same one.
+/// Functions don't distinguish the kinds of nil.
 fn unbox(args: &mut [Val]) {
     for arg in args {
         if let Val::Null = arg {
@@ -368,7 +368,7 @@ fn unbox(args: &mut [Val]) {
     }
 }
 
-/// What Go's `reflect.Value.String` says.
+/// The result of Go's `reflect.Value.String`.
 fn reflected(value: &Val) -> String {
     match value {
         Val::Str(text) => text.to_text().into_owned(),

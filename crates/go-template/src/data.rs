@@ -1,4 +1,4 @@
-//! Between plain data ([`solar_diagnostics::value`]) and a template's values.
+//! Conversion between plain data ([`solar_diagnostics::value`]) and template values.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,10 +16,10 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// One part more, that deep.
+    /// Counts a part at this depth.
     ///
     /// # Errors
-    /// It is too deep, or one too many.
+    /// It is too deep, or there are too many parts.
     pub fn part(&mut self, depth: usize) -> Result<(), TooDeep> {
         self.parts += 1;
         if depth > MAX_NESTING || self.parts > MAX_PARTS {
@@ -28,7 +28,7 @@ impl Walk {
         Ok(())
     }
 
-    /// A text of so many bytes that is copied: one that stands in many lists is copied as often.
+    /// Counts a copied text: a text in many lists is copied as often.
     ///
     /// # Errors
     /// The copies take too much memory.
@@ -42,7 +42,7 @@ impl Walk {
     }
 }
 
-/// Values nest too deep, or in a circle, or have too many parts.
+/// Values nest too deeply, are cyclic, or have too many parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooDeep;
 
@@ -55,8 +55,8 @@ impl From<TooDeep> for super::FuncError {
 }
 
 impl Val {
-    /// A template's value of plain data: integers are int64 (or uint64), as Helm's `--set`
-    /// makes them, and floats float64, as all numbers of a values file are.
+    /// A template value from plain data: integers are int64 (or uint64), as with Helm's `--set`, and floats float64, as
+    /// all numbers of a values file.
     pub fn from_data(value: &data::Value) -> Self {
         match value {
             data::Value::Null => Self::Nil,
@@ -70,8 +70,8 @@ impl Val {
         }
     }
 
-    /// What Go's `encoding/json` makes of it, as plain data: bytes are base64, times and other
-    /// objects what they say of themselves. Invalid UTF-8 becomes U+FFFD.
+    /// The result of Go's `encoding/json`, as plain data: bytes are base64, times and other objects use their own JSON.
+    /// Invalid UTF-8 becomes U+FFFD.
     pub fn to_data(&self) -> Result<data::Value, TooDeep> {
         self.data_at(&mut Walk::default(), 0)
     }
@@ -109,7 +109,7 @@ impl Val {
     }
 }
 
-// Loops, not iterators, here: they take less of the stack for each level.
+// Loops instead of iterators: they use less stack per level.
 fn list_at(list: &List, walk: &mut Walk, depth: usize) -> Result<data::Value, TooDeep> {
     let mut items = Vec::with_capacity(list.len());
     for item in list.iter() {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_holds_itself_is_no_data() {
+    fn a_cyclic_map_is_no_data() {
         let done = std::thread::Builder::new()
             .stack_size(crate::STACK_BYTES)
             .spawn(|| {

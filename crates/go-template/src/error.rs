@@ -1,4 +1,4 @@
-//! Errors of running templates: where, in which template, and the way there.
+//! Errors of running templates: the location, the template, and the trace.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,50 +8,50 @@ use super::print::quote;
 use super::signature::FuncError;
 use solar_diagnostics::source::{Location, Span};
 
-/// Why a template could not be run to its end.
+/// The error of a failed template.
 ///
-/// Printed it is Go's text: `template: FILE:LINE:COLUMN: executing "NAME" at <EXPR>: REASON`,
+/// Its Display is Go's text: `template: FILE:LINE:COLUMN: executing "NAME" at <EXPR>: REASON`,
 /// and the reason may hold another such text: that of an included template.
 #[derive(Debug, Clone)]
 pub struct Error {
     /// The template that was running.
     pub template: Arc<str>,
-    /// Where in the text it stands in.
+    /// The location in its text.
     pub location: Location,
-    /// The offset that Go names: of `.a.b` that of the second dot.
+    /// The offset that Go reports: for `.a.b` that of the second dot.
     go_offset: u32,
     /// The expression there as Go quotes it; `None` before anything has run.
     pub expression: Option<String>,
-    /// Go's words; those of a cause follow them.
+    /// Go's message; that of a cause follows.
     pub message: String,
-    /// What went wrong in a template that this one runs by a function.
+    /// The error of a template that this one runs by a function.
     pub cause: Option<Box<Error>>,
-    /// Whether these are a function's own words, or there are such words before the cause's.
+    /// Whether the message is a function's own, or precedes the cause's.
     pub by_function: bool,
-    /// More than Go reports.
+    /// Details that Go doesn't report.
     pub detail: Detail,
 }
 
-/// What is known about the reason.
+/// The known details of the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Detail {
-    /// Go's words say it all.
+    /// No details.
     #[default]
     None,
     /// A field of nil was accessed. The path up to it, the first `known` names of which exist.
     NilField {
-        /// Names along the way, the missing field last.
+        /// The names of the path, with the missing field last.
         path: Vec<Arc<str>>,
-        /// How many of them lead to something.
+        /// How many of them exist.
         known: usize,
-        /// The names there are where the first is missing, as far as that was looked up.
+        /// The existing names at the level of the first missing one, if they were looked up.
         beside: Option<Vec<Arc<str>>>,
     },
     /// A struct has no such field.
     NoField {
-        /// The field accessed.
+        /// The accessed field.
         name: String,
-        /// Those it has.
+        /// The existing fields.
         known: Vec<String>,
     },
     /// A template of this name does not exist.
@@ -62,14 +62,14 @@ pub enum Detail {
     Memory,
     /// The watch ended the run: see [`Run::with_watch`](super::Run::with_watch).
     Time,
-    /// `fail` or `required` spoke: the chart's own words.
+    /// The message of `fail` or `required`.
     Words(String),
 }
 
-/// Why a function failed: in words, or by an error of a template it ran.
+/// Why a function failed: a message, or the error of a template it ran.
 #[derive(Debug, Clone)]
 pub enum Failure {
-    /// In words.
+    /// A message.
     Fault(FuncError),
     /// A limit of ours was reached.
     Limit(String),
@@ -77,7 +77,7 @@ pub enum Failure {
     NoTemplate(String),
     /// A template that was run failed.
     Nested {
-        /// Words before its own text.
+        /// The prefix of its text.
         prefix: String,
         /// Its error.
         error: Box<Error>,
@@ -108,18 +108,17 @@ impl Error {
         })
     }
 
-    /// The errors from the outermost to the one that is the reason.
+    /// The errors from the outermost to the root cause.
     pub fn chain(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |error| error.cause.as_deref())
     }
 
-    /// The innermost error: the reason.
+    /// The innermost error: the root cause.
     pub fn root(&self) -> &Self {
         self.chain().last().unwrap_or(self)
     }
 
-    /// `FILE:LINE:COLUMN` as Go counts: columns in bytes, from 0 behind a line break and from
-    /// 0 on the first line.
+    /// `FILE:LINE:COLUMN` as Go counts: columns in bytes, from 0 after a line break and from 0 on the first line.
     pub fn go_location(&self) -> String {
         let source = &self.location.source;
         let before = source.text().get(..self.go_offset as usize).unwrap_or("");
@@ -131,8 +130,8 @@ impl Error {
     }
 }
 
-/// What the expression is in the text. Go's offset lies somewhere in it; where it is written
-/// otherwise than Go quotes it, it is taken to begin there.
+/// The span of the expression in the text. Go's offset is somewhere in it; if the text differs from Go's quotation, the
+/// expression is assumed to begin there.
 fn span(text: &str, offset: u32, expression: Option<&str>) -> Span {
     let offset = offset as usize;
     let first = expression

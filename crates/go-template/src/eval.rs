@@ -1,4 +1,4 @@
-//! Expressions: fields, variables, constants, and what a command's first word decides.
+//! Evaluates expressions: fields, variables, constants, and commands by their first word.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use super::signature::FuncError;
 use super::value::{Kind, MapType, Object, Val};
 use solar_diagnostics::source::Span;
 
-/// What a command hands to the method or function it names.
+/// The arguments of a command for its method or function.
 pub(super) struct Arguments<'r> {
-    /// Behind the first word.
+    /// The words after the first one.
     pub(super) words: &'r [Expr],
-    /// What the command before it in the pipeline gave.
+    /// The result of the previous command in the pipeline.
     pub(super) last: Option<Val>,
 }
 
@@ -92,7 +92,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         }
     }
 
-    /// The name of the function that a word is.
+    /// The function name of a word.
     pub(super) fn function_name(&self, word: &Expr, end: u32) -> &'r str {
         let start = word.pos;
         self.tree.written(Span { start, end })
@@ -106,7 +106,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         self.fail(format!("can't give argument to non-function {first}"))
     }
 
-    /// `.` and literals, where any type will do.
+    /// `.` and literals, where any type is allowed.
     pub(super) fn constant(&mut self, expr: &Expr, dot: &Slot) -> Ran<Val> {
         let code = &self.tree.code;
         match expr.kind {
@@ -127,7 +127,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         self.fail(format!("can't evaluate command {:?}", self.tree.quoted(expr)))
     }
 
-    /// A constant by the type that its form suggests.
+    /// A constant with the type that its syntax implies.
     fn number(&self, number: &Number) -> Ran<Val> {
         if let Some((re, im)) = number.complex {
             return Ok(Val::Complex(re, im));
@@ -191,7 +191,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         self.chain_at(dot, receiver, fields, arguments, place)
     }
 
-    /// As [`Frame::chain`]; `place` is what an error of a method is about.
+    /// As [`Frame::chain`]; `place` is the position for errors of a method.
     fn chain_at(
         &mut self,
         dot: &Slot,
@@ -213,7 +213,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         Ok(receiver.value)
     }
 
-    /// Notes for a nil pointer how far the path exists.
+    /// Adds to a nil pointer's error how much of the path exists.
     fn nil_path(&self, mut error: Box<super::Error>, fields: &str, index: usize) -> Box<super::Error> {
         if let Detail::NilField { path, known, .. } = &mut error.detail
             && path.is_empty()
@@ -311,7 +311,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
         }
     }
 
-    /// What a method gave; `place` is what its error is about.
+    /// Handles a method's result; `place` is the position for its error.
     fn called(&mut self, name: &str, result: Result<Val, FuncError>, place: NodePosition) -> Ran<Slot> {
         match result {
             Ok(value) => Ok(Slot::plain(value)),
@@ -325,7 +325,7 @@ impl<'r, C: 'static> Frame<'r, '_, C> {
     }
 }
 
-/// Adds to a nil pointer's error what names there are where the path from `start` ends.
+/// Adds to a nil pointer's error the existing names where the path from `start` ends.
 fn with_names(mut error: Box<super::Error>, start: &Val) -> Box<super::Error> {
     let Detail::NilField { path, known, beside } = &mut error.detail else {
         return error;

@@ -1,4 +1,4 @@
-//! Nodes: text, conditions, loops, templates.
+//! Executes nodes: text, conditions, loops, templates.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use super::run::{Run, Slot, Stop, Variable};
 use super::value::{Kind, Val};
 use solar_diagnostics::source::{Location, Span};
 
-/// Results carry their error boxed: it is large, and rare.
+/// Results with a boxed error, which is large and rare.
 pub(super) type Ran<T> = Result<T, Box<Error>>;
 
-/// What a loop's body wants.
+/// How a loop continues after its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
     On,
@@ -22,17 +22,17 @@ pub(super) enum Flow {
     Continue,
 }
 
-/// One template that is running: its variables lie on the run's stack from `base` on.
+/// A running template: its variables are on the run's stack from `base` on.
 pub(super) struct Frame<'r, 's, C: 'static> {
     pub(super) run: &'r mut Run<'s, C>,
     pub(super) tree: &'r Tree,
-    /// The node that errors are about.
+    /// The current node, for errors.
     pub(super) at: NodePosition,
     base: usize,
 }
 
 impl<'r, 's, C: 'static> Frame<'r, 's, C> {
-    /// Runs a template; what it prints is added to the run's output.
+    /// Runs a template and appends to the run's output.
     pub(super) fn run(run: &'r mut Run<'s, C>, tree: &'r Arc<Tree>, dot: Slot) -> Ran<()> {
         let base = run.variables.len();
         run.depth += 1;
@@ -70,7 +70,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         self.steps(1)
     }
 
-    /// So many steps at once.
+    /// Counts several steps at once.
     #[inline]
     pub(super) fn steps(&mut self, count: u64) -> Ran<()> {
         self.run.step(count).map_err(|stop| self.stopped(stop))
@@ -91,7 +91,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         }
     }
 
-    /// Values that take too much memory end the run.
+    /// Ends the run if its values take too much memory.
     #[inline]
     pub(super) fn check_memory(&self) -> Ran<()> {
         if memory::is_exceeded() {
@@ -108,7 +108,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         error
     }
 
-    /// The innermost variable of a name.
+    /// The innermost variable with a name.
     fn variable(&mut self, name: &str) -> Option<&mut Slot> {
         let own = self.run.variables.get_mut(self.base..)?;
         own.iter_mut()
@@ -117,7 +117,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
             .map(|one| &mut one.value)
     }
 
-    /// The value of the variable whose name stands there in the text.
+    /// The value of the variable whose name is at this range of the text.
     pub(super) fn read(&mut self, start: u32, end: u32) -> Ran<Slot> {
         let name = self.tree.written(Span { start, end });
         match self.variable(name).cloned() {
@@ -174,7 +174,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         }
     }
 
-    /// Notes that a text of the template is printed next, when the run is traced.
+    /// If the run is traced, records that a text of the template is printed next.
     fn mark_text(&mut self, span: Span) {
         if let Some(origins) = &mut self.run.origins {
             let location = Location::new(&self.tree.source, span);
@@ -182,7 +182,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         }
     }
 
-    /// Notes that a value is printed next, when the run is traced.
+    /// If the run is traced, records that a value is printed next.
     fn mark_action(&mut self) {
         if self.run.origins.is_none() {
             return;
@@ -232,8 +232,8 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         let flow = match self.each(branch, &value, mark) {
             Ok(true) => Ok(Flow::On),
             Ok(false) => match branch.otherwise {
-                // Go's loop is still open around its `else`: a break there ends it, a
-                // continue the loop around.
+                // In Go the loop is still active in its `else`: a break there ends it, a continue applies to the outer
+                // loop.
                 Some(otherwise) => match self.list(otherwise, dot) {
                     Ok(Flow::Break) => Ok(Flow::On),
                     flow => flow,
@@ -246,7 +246,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         flow
     }
 
-    /// Runs the body for each item; whether there was one.
+    /// Runs the body for each item; returns whether there was one.
     fn each(&mut self, branch: &'r Branch, value: &Val, mark: usize) -> Ran<bool> {
         match value {
             Val::Nil | Val::Null => Ok(false),
@@ -333,7 +333,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         flow
     }
 
-    /// Assigned by name, or declared right below the top of the stack.
+    /// Assigns the variable by name, or the one declared at the top of the stack.
     fn set_loop_variable(&mut self, pipe: Pipe, name: &str, from_top: usize, value: Slot) -> Ran<()> {
         if pipe.assigns {
             return self.assign(name, value);
@@ -345,8 +345,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         Ok(())
     }
 
-    /// The parser takes an assignment for a declaration, as Go's does: only now it is seen
-    /// whether the variable is there.
+    /// The parser accepts any assignment, as Go's does: only now it is checked whether the variable exists.
     fn assign(&mut self, name: &str, value: Slot) -> Ran<()> {
         match self.variable(name) {
             Some(slot) => {
@@ -371,11 +370,11 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
             Some(pipe) => Slot::plain(self.pipeline(pipe, dot)?),
             None => Slot::default(),
         };
-        // In Go the error names the inner template alone: it is the same execution.
+        // In Go the error only names the inner template: it is the same execution.
         Frame::run(self.run, &tree, dot)
     }
 
-    /// A pipeline's value; its variables stay until the list around it ends.
+    /// A pipeline's value; its variables are in scope until the surrounding list ends.
     pub(super) fn pipeline(&mut self, id: Id<Pipe>, dot: &Slot) -> Ran<Val> {
         let code = &self.tree.code;
         let pipe = code.pipe(id);
@@ -386,7 +385,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
         let mut value: Option<Val> = None;
         for command in code.commands(pipe) {
             let result = self.command(command, dot, value.take())?;
-            // A nil in an interface{} is no value once a command has given it.
+            // A nil in an interface{} becomes no value once a command has returned it.
             value = Some(if let Val::Null = result { Val::Nil } else { result });
         }
         let value = value.unwrap_or_default();
@@ -408,7 +407,7 @@ impl<'r, 's, C: 'static> Frame<'r, 's, C> {
     }
 }
 
-/// What Go prints of a value behind a pointer.
+/// How Go prints a value behind a pointer.
 fn pointed(value: &Val) -> String {
     let shown = sprint(value).to_string();
     match (value.kind(), shown.strip_prefix('&')) {

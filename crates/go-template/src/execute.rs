@@ -1,4 +1,4 @@
-//! A run executes templates: whole, traced, or as a function includes one.
+//! Executes templates in a run: plain, traced, or included by a function.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use super::text::Str;
 use super::value::Val;
 
 impl<C: 'static> Run<'_, C> {
-    /// What a template prints when it is run with `dot`.
+    /// Runs a template with `dot`; returns its output.
     pub fn execute(&mut self, tree: &Arc<Tree>, dot: Val) -> Result<Vec<u8>, Box<Error>> {
         self.execute_to(tree, dot, <[u8]>::to_vec)
     }
 
-    /// What `taken` makes of what a template prints.
+    /// Runs a template; `taken` converts its output.
     fn execute_to<T>(
         &mut self,
         tree: &Arc<Tree>,
@@ -27,7 +27,7 @@ impl<C: 'static> Run<'_, C> {
             let printed = self.execute_inside(tree, dot, outer)?;
             return Ok(taken(&printed));
         }
-        // Behind what is there already: a text of its own would have to grow.
+        // Appended to the existing output: a new buffer would have to grow.
         let start = self.out.len();
         let outer = std::mem::replace(&mut self.start, start);
         let done = Frame::run(self, tree, Slot::plain(dot));
@@ -37,7 +37,7 @@ impl<C: 'static> Run<'_, C> {
         done.map(|()| printed)
     }
 
-    /// As [`Run::execute`]; also which nodes printed it.
+    /// As [`Run::execute`], but also records the nodes that printed the output.
     pub fn execute_traced(&mut self, tree: &Arc<Tree>, dot: Val) -> Result<(Vec<u8>, Origins), Box<Error>> {
         let outer = std::mem::take(&mut self.out);
         let outer_start = std::mem::take(&mut self.start);
@@ -52,7 +52,7 @@ impl<C: 'static> Run<'_, C> {
         Ok((printed, origins))
     }
 
-    /// As [`Run::execute`] within a run that is traced.
+    /// As [`Run::execute`], inside a traced run.
     fn execute_inside(
         &mut self,
         tree: &Arc<Tree>,
@@ -68,7 +68,7 @@ impl<C: 'static> Run<'_, C> {
         printed
     }
 
-    /// What a named template prints when a function runs it.
+    /// Runs a named template for a function; returns its output.
     pub fn include(&mut self, name: &str, dot: Val) -> Result<Str, Failure> {
         let Some(tree) = self.find(name) else {
             return Err(Failure::NoTemplate(name.to_owned()));

@@ -1,28 +1,28 @@
-//! Functions that templates call: their signatures, and how they are called.
+//! The functions of templates: signatures and calls.
 
 use super::signature::{FuncError, Type};
 use super::text::Str;
 use super::value::{List, Map, Val};
 
-/// A function for templates. `C` is what the table's functions need beside their arguments.
+/// A function for templates. `C` is the context of the table's functions.
 pub struct Func<C> {
-    /// As templates call it.
+    /// The name in templates.
     pub name: &'static str,
-    /// What it takes; the last one repeats when it is variadic.
+    /// The parameters; the last one repeats if it is variadic.
     pub params: &'static [Type],
     /// Whether the last parameter repeats, any number of times.
     pub variadic: bool,
-    /// One line: what it gives.
+    /// The documentation, one line.
     pub doc: &'static str,
     /// The function.
     pub call: fn(&mut Call<'_, C>) -> Result<Val, FuncError>,
 }
 
-/// A method of maps of a type with a name.
+/// A method of maps of a named type.
 pub struct MapMethod {
-    /// As templates call it.
+    /// The name in templates.
     pub name: &'static str,
-    /// What it takes.
+    /// The parameters.
     pub params: &'static [Type],
     /// The method.
     pub call: fn(&Map, &[Val]) -> Result<Val, FuncError>,
@@ -30,14 +30,14 @@ pub struct MapMethod {
 
 /// One call: the arguments, checked against the signature, and the table's context.
 pub struct Call<'a, C> {
-    /// As many as the signature says; every nil is [`Val::Nil`].
+    /// The arguments; every nil is [`Val::Nil`].
     pub args: &'a [Val],
-    /// What the table's functions need.
+    /// The context of the table's functions.
     pub context: &'a mut C,
 }
 
 impl<C> Call<'_, C> {
-    /// An argument; [`Val::Nil`] when there is none.
+    /// An argument; [`Val::Nil`] if it is missing.
     pub fn arg(&self, index: usize) -> Val {
         self.args.get(index).cloned().unwrap_or_default()
     }

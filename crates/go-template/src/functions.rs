@@ -1,6 +1,6 @@
-//! The functions that templates may call ([`Functions`]), and how a text is parsed with them.
+//! The functions of templates ([`Functions`]), and parsing with them.
 //!
-//! [`EngineFunc`]s take the run that calls them, and a run holds the functions: these two files name each other.
+//! [`EngineFunc`]s get the run that calls them, and a run holds the functions: the two modules depend on each other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use solar_diagnostics::source::Source;
 
 /// A function that runs templates itself (Helm's `include` and `tpl`).
 pub struct EngineFunc<C: 'static> {
-    /// As templates call it.
+    /// The name in templates.
     pub name: &'static str,
-    /// What it takes.
+    /// The parameters.
     pub params: &'static [Type],
-    /// One line: what it gives.
+    /// The documentation, one line.
     pub doc: &'static str,
     /// The function.
     pub call: fn(&mut Run<'_, C>, &[Val]) -> Result<Val, Failure>,
 }
 
-/// What a function's number stands for.
+/// The function with an index.
 pub(super) enum Callee<C: 'static> {
     Builtin(&'static Builtin),
     Native(&'static Func<C>),
@@ -47,10 +47,10 @@ impl<C: 'static> Copy for Callee<C> {}
 /// tables win.
 pub struct Functions<C: 'static> {
     callees: Vec<Callee<C>>,
-    /// How many steps a call counts beside its texts, by number; most count none.
+    /// The number of steps of a call in addition to its texts, by index; mostly 0.
     work: Vec<u32>,
     names: BTreeMap<&'static str, FuncId>,
-    /// The same by [`bucket`]: parsing looks up thousands of names.
+    /// The names by [`bucket`]: parsing looks up thousands of names.
     buckets: Vec<Vec<(&'static str, FuncId)>>,
     map_methods: (&'static str, &'static [MapMethod]),
 }
@@ -89,14 +89,14 @@ impl<C: 'static> Functions<C> {
         self
     }
 
-    /// Gives maps of the type with this name methods.
+    /// Adds methods to maps of the type with this name.
     #[must_use]
     pub fn with_map_methods(mut self, type_name: &'static str, methods: &'static [MapMethod]) -> Self {
         self.map_methods = (type_name, methods);
         self
     }
 
-    /// Says how many steps a call of a function counts beside its texts. Names that are not known count nothing.
+    /// Sets the number of steps of calls in addition to their texts. Unknown names are ignored.
     #[must_use]
     pub fn with_work(mut self, steps: &[(&str, u32)]) -> Self {
         for (name, steps) in steps {
@@ -139,7 +139,7 @@ impl<C: 'static> Functions<C> {
         self.callees.get(id as usize).copied()
     }
 
-    /// What a function takes and gives.
+    /// The signature of a function.
     pub fn signature(&self, name: &str) -> Option<Signature> {
         let callee = self.get(self.find(name)?)?;
         let (name, params, variadic, doc) = match callee {
@@ -160,12 +160,12 @@ impl<C: 'static> Functions<C> {
         self.names.keys().copied()
     }
 
-    /// Parses a text: what it defines, and last itself under `name`.
+    /// Parses a text: returns the templates it defines, and last the text itself as `name`.
     pub fn parse(&self, name: &Arc<str>, source: &Arc<Source>) -> Result<Vec<Arc<Tree>>, Box<ParseError>> {
         self.parse_within(name, source, &StackGuard::unlimited(), &ParseBuffers::default())
     }
 
-    /// As [`Functions::parse`]; if the stack was exhausted afterwards, the result means nothing.
+    /// As [`Functions::parse`]; if the guard reports an exhausted stack, the result is invalid.
     pub fn parse_within(
         &self,
         name: &Arc<str>,
@@ -178,10 +178,10 @@ impl<C: 'static> Functions<C> {
     }
 }
 
-/// More than there are names.
+/// More buckets than names.
 const BUCKETS: usize = 512;
 
-/// Which names are held against each other: those alike in length and in both ends.
+/// The bucket of a name: names in it have the same length, first and last letter.
 fn bucket(name: &str) -> usize {
     let [first, .., last] = name.as_bytes() else {
         return name.len();
@@ -195,21 +195,21 @@ impl<C: 'static> Default for Functions<C> {
     }
 }
 
-/// What a function takes and gives, for people.
+/// The signature of a function, for documentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
-    /// As templates call it.
+    /// The name in templates.
     pub name: &'static str,
     /// Go's types of its parameters.
     pub params: Vec<&'static str>,
     /// Whether the last parameter repeats, any number of times.
     pub variadic: bool,
-    /// One line: what it gives.
+    /// The documentation, one line.
     pub doc: &'static str,
 }
 
 impl std::fmt::Display for Signature {
-    /// As `printf(string, interface {}…)`.
+    /// Formats it as `printf(string, interface {}…)`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let more = if self.variadic { "…" } else { "" };
         write!(f, "{}({}{more})", self.name, self.params.join(", "))

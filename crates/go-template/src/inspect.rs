@@ -1,8 +1,7 @@
 //! A template's tree for tools that read templates instead of running them.
 //!
-//! In: a [`Tree`]. Out: [`Steps`], views of it in which every term knows where it stands in the text. They are
-//! handles: nothing is copied, and to walk a tree again costs no more than the first time. Text and comments are
-//! left out.
+//! In: a [`Tree`]. Out: [`Steps`], views of it in which every term has its span in the text. They are handles without
+//! copies, so that walking a tree again costs no more than the first time. Text and comments are omitted.
 
 use std::slice;
 use std::sync::Arc;
@@ -10,14 +9,14 @@ use std::sync::Arc;
 use super::ast::{Branch as AstBranch, Expr, ExprKind, Id, Node, NodeList, Pipe, Tree, names};
 use solar_diagnostics::source::Span;
 
-/// What a template does, one after the other.
+/// The steps of a template, in order.
 #[derive(Debug, Clone)]
 pub struct Steps<'t> {
     tree: &'t Tree,
     nodes: slice::Iter<'t, Node>,
 }
 
-/// One thing that a template does.
+/// A step of a template.
 #[derive(Debug, Clone)]
 pub enum Step<'t> {
     /// `{{pipeline}}`: prints, declares or assigns.
@@ -33,20 +32,20 @@ pub enum Step<'t> {
     },
 }
 
-/// `if`, `with` or `range`, with both of its ways.
+/// `if`, `with` or `range`, with both branches.
 #[derive(Debug, Clone)]
 pub struct ControlStep<'t> {
-    /// Which of them.
+    /// The keyword.
     pub keyword: ControlKeyword,
-    /// What decides.
+    /// The condition.
     pub condition: Pipeline<'t>,
-    /// The way when there is something.
+    /// The branch for a non-empty value.
     pub body: Steps<'t>,
-    /// The way when there is nothing.
+    /// The branch for an empty value.
     pub otherwise: Steps<'t>,
 }
 
-/// What a [`ControlStep`] is.
+/// The keyword of a [`ControlStep`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ControlKeyword {
     /// `if`
@@ -74,13 +73,13 @@ pub struct Words<'t> {
 /// One word of a command.
 #[derive(Debug, Clone)]
 pub struct Term<'t> {
-    /// Where it starts: of a field access the first dot or dollar sign.
+    /// Its start: for a field access the first dot or dollar sign.
     pub span: Span,
-    /// What it is.
+    /// Its kind.
     pub kind: TermKind<'t>,
 }
 
-/// What a [`Term`] is.
+/// The kind of a [`Term`].
 #[derive(Debug, Clone)]
 pub enum TermKind<'t> {
     /// `.`
@@ -89,16 +88,16 @@ pub enum TermKind<'t> {
     Field(Fields<'t>),
     /// `$v.a.b`
     Variable {
-        /// With its dollar sign.
+        /// The name, with its dollar sign.
         name: &'t str,
-        /// What follows.
+        /// The fields after it.
         fields: Fields<'t>,
     },
     /// `(pipeline).a.b`
     Chain {
-        /// What is in front: one word.
+        /// The operand before the fields: one word.
         inner: Words<'t>,
-        /// What follows.
+        /// The fields after it.
         fields: Fields<'t>,
     },
     /// A function's name.
@@ -111,12 +110,12 @@ pub enum TermKind<'t> {
     Constant,
 }
 
-/// Fields as they are written: `.a.b`, or nothing.
+/// Fields as written: `.a.b`, or empty.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Fields<'t>(&'t str);
 
 impl<'t> Fields<'t> {
-    /// Whether there are none.
+    /// Whether there are no fields.
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
     }
@@ -127,7 +126,7 @@ impl<'t> Fields<'t> {
     }
 }
 
-/// What a template does.
+/// The steps of a template.
 pub fn steps(tree: &Tree) -> Steps<'_> {
     list(tree, tree.root)
 }
@@ -181,12 +180,12 @@ impl<'t> Pipeline<'t> {
         self.pipe.declared.of(&self.tree.code.names)
     }
 
-    /// Whether the variables are there already (`=`) or new (`:=`).
+    /// Whether the variables exist already (`=`) or are new (`:=`).
     pub fn assigns(self) -> bool {
         self.pipe.assigns
     }
 
-    /// Its commands in their order.
+    /// Its commands in order.
     pub fn commands(self) -> impl Iterator<Item = Words<'t>> {
         let Self { tree, pipe } = self;
         let commands = tree.code.commands(pipe);
@@ -292,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_term_knows_where_it_stands() {
+    fn a_term_has_its_span() {
         assert_eq!(
             terms(
                 "{{ .a }}{{- $.b.c | print \"x\" }}{{ if .d.e.f }}{{ $ }}{{ else }}{{template \"t\" .g.h}}{{end}}"

@@ -1,19 +1,19 @@
 //! Go's `text/template` language, as of Go 1.26.
 //!
 //! A text is parsed ([`Functions::parse`]) into trees that can be shared between threads,
-//! collected in a [`Set`], and run with data ([`Run`]). Values are [`Val`]: Go's dynamic
-//! values as far as templates can make them. Functions come from [`Func`] tables, generic
-//! over the context `C` that they need; nothing here knows Helm, charts or YAML.
+//! collected in a [`Set`], and run with data ([`Run`]). Values are [`Val`]: Go's dynamic values that templates can
+//! create. Functions come from [`Func`] tables, generic over their context `C`; this crate is independent of Helm,
+//! charts and YAML.
 //!
-//! Errors carry Go's words, the place in the text, and the way there ([`Error`]).
+//! Errors have Go's message, the location in the text, and the trace ([`Error`]).
 //!
-//! # Where it differs from Go
+//! # Differences from Go
 //!
 //! - Limits: [`MAX_PARSE_DEPTH`], [`MAX_CALL_DEPTH`], [`MAX_STEPS`], [`MAX_TEXT_BYTES`],
 //!   [`MAX_LIST_ITEMS`], [`MAX_NESTING`], [`MAX_PARTS`], and [`memory::limit`]. Go fills the memory or the stack.
-//! - Names may hold any letter or number of Unicode's, as Rust classifies them.
+//! - Names may have any letter or number of Unicode, as Rust classifies them.
 //! - `%p` prints a fixed address.
-//! - The missing key of a map is the zero of its type (`missingkey=zero`), as Helm sets it.
+//! - The missing key of a map is the zero value of its type (`missingkey=zero`), as in Helm.
 
 mod ast;
 mod builtins;

@@ -7,7 +7,7 @@ use super::text::Str;
 /// The first float64 beyond int64.
 const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
-/// Reads a number; the error is Go's.
+/// Parses a number; the error is Go's.
 pub(super) fn number(written: &str) -> Result<Number, String> {
     let mut number = empty(written);
     if let Some(value) = small(written) {
@@ -45,7 +45,7 @@ pub(super) fn number(written: &str) -> Result<Number, String> {
     Ok(number)
 }
 
-/// What nearly all numbers are: a few decimal digits.
+/// The common case: a few decimal digits.
 fn small(written: &str) -> Option<i64> {
     const DIGITS: usize = 15;
     let bytes = written.as_bytes();
@@ -54,7 +54,7 @@ fn small(written: &str) -> Option<i64> {
     (decimal && !octal).then(|| written.parse().ok())?
 }
 
-/// Reads a complex constant such as `1+2i`.
+/// Parses a complex constant such as `1+2i`.
 pub(super) fn complex(written: &str) -> Result<Number, String> {
     let split = written
         .char_indices()
@@ -74,7 +74,7 @@ pub(super) fn complex(written: &str) -> Result<Number, String> {
         .ok_or_else(|| "syntax error scanning complex number".to_owned())
 }
 
-/// Reads a character constant such as `'x'`.
+/// Parses a character constant such as `'x'`.
 pub(super) fn character(written: &str) -> Result<Number, String> {
     let inner = written.get(1..).unwrap_or("");
     let (code, rest) = unquote_one(inner, '\'').ok_or("invalid syntax")?;
@@ -92,7 +92,7 @@ pub(super) fn character(written: &str) -> Result<Number, String> {
     Ok(number)
 }
 
-/// Reads a string in double quotes or backquotes.
+/// Parses a string in double quotes or backquotes.
 pub(super) fn string(written: &str) -> Result<Str, String> {
     let inner = written.get(1..written.len().saturating_sub(1)).unwrap_or("");
     if written.starts_with('`') {
@@ -123,7 +123,7 @@ enum Piece {
     Byte(u8),
 }
 
-/// The first character of a quoted text, and what follows.
+/// The first character of a quoted text, and the rest.
 fn unquote_one(text: &str, quote: char) -> Option<(Piece, &str)> {
     let mut characters = text.chars();
     let first = characters.next()?;
@@ -230,7 +230,7 @@ fn signed(written: &str) -> Option<i64> {
     i64::try_from(if negative { -size } else { size }).ok()
 }
 
-/// Without a sign; the base is in the prefix, underscores stand between digits.
+/// Without a sign; the base is in the prefix, underscores are between digits.
 fn unsigned(written: &str) -> Option<u64> {
     let lower = written.to_ascii_lowercase();
     let (radix, digits) = match lower.get(..2) {
@@ -248,14 +248,14 @@ fn unsigned(written: &str) -> Option<u64> {
     u64::from_str_radix(&digits, radix).ok()
 }
 
-/// `None` when one stands elsewhere than between digits or behind the base.
+/// Removes underscores; `None` if one is not between digits or after the base.
 fn without_underscores(digits: &str, after_prefix: bool) -> Option<String> {
     let misplaced =
         digits.ends_with('_') || digits.contains("__") || digits.starts_with('_') && !after_prefix;
     (!misplaced && !digits.is_empty()).then(|| digits.replace('_', ""))
 }
 
-/// A float, decimal or hexadecimal; `None` also when it is beyond float64.
+/// A float, decimal or hexadecimal; `None` also if it is beyond float64.
 fn float(written: &str) -> Option<f64> {
     let (sign, rest) = match written.as_bytes().first()? {
         b'-' => (-1.0, written.get(1..)?),
@@ -286,7 +286,7 @@ fn hex_float(text: &str) -> Option<f64> {
     let (mantissa, exponent) = text.split_once('p')?;
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits: String = [whole, fraction].concat().replace('_', "");
-    // 24 digits are more than float64 can tell apart.
+    // 24 digits are more than float64 can represent.
     if digits.is_empty() || digits.len() > 24 {
         return None;
     }

@@ -1,28 +1,27 @@
-//! How much memory a thread's values take: [`limit`].
+//! Counts the memory of a thread's values: [`limit`].
 //!
-//! In: what values say when they are made and dropped. Texts count with their length, lists and maps with their
-//! items; texts up to `SMALL_TEXT` are part of what is counted for an item. So the count is a little above what is
-//! really used, the same on every machine, and costs two additions for a value. It belongs to the thread, as values
-//! do.
+//! Values report when they are created and dropped. Strings count with their length, lists and maps with their items;
+//! strings up to `SMALL_TEXT` are included in the size of an item. So the count is slightly above the real usage, the
+//! same on every machine, and costs two additions per value. It is per thread, as values are.
 
 use std::cell::Cell;
 use std::ops::Deref;
 
-/// Texts of so many bytes are not counted by themselves: an item has room for one.
+/// Strings up to this length are not counted separately: the size of an item includes one.
 pub(super) const SMALL_TEXT: usize = 64;
-/// What an item of a list counts, in bytes: a value, and a small text.
+/// The counted size of a list item, in bytes: a value, and a small string.
 pub(super) const ITEM: usize = 96;
-/// What an entry of a map counts beside its key, in bytes.
+/// The counted size of a map entry without its key, in bytes.
 pub(super) const ENTRY: usize = 160;
 
 thread_local! {
-    /// How many bytes the thread's values may still take; below zero they take too many.
+    /// The number of bytes that the thread's values may still take; negative if the limit is exceeded.
     static LEFT: Cell<isize> = const { Cell::new(isize::MAX) };
-    /// How many they could take at first.
+    /// The initial number.
     static ALLOWED: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Holds this thread's values to so many bytes until it is dropped.
+/// Limits this thread's values to so many bytes until the guard is dropped.
 pub fn limit(bytes: usize) -> Limited {
     let left = LEFT.replace(isize::try_from(bytes).unwrap_or(isize::MAX));
     let allowed = ALLOWED.replace(bytes);
@@ -43,8 +42,8 @@ impl Drop for Limited {
     }
 }
 
-/// Whether so many bytes more would be within the limit. If not, it counts as exceeded from then on: who asked
-/// stops there, and the run that called it ends.
+/// Whether so many more bytes would be within the limit. If not, the limit counts as exceeded from then on: the caller
+/// stops, and the run ends.
 #[inline]
 pub fn fits(bytes: usize) -> bool {
     usize::try_from(LEFT.get()).is_ok_and(|left| bytes <= left) || refuse()
@@ -56,12 +55,12 @@ fn refuse() -> bool {
     false
 }
 
-/// What the values may take in all.
+/// The limit.
 pub(super) fn allowed() -> usize {
     ALLOWED.get()
 }
 
-/// Whether more was taken than the limit allows.
+/// Whether the limit is exceeded.
 #[inline]
 pub(super) fn is_exceeded() -> bool {
     LEFT.get() < 0
@@ -77,12 +76,12 @@ pub(super) fn give_back(bytes: usize) {
     LEFT.set(LEFT.get().saturating_add_unsigned(bytes));
 }
 
-/// Bytes that are counted as long as it is there.
+/// Bytes that are counted until it is dropped.
 #[derive(Debug)]
 pub struct Charge(usize);
 
 impl Charge {
-    /// Counts so many bytes.
+    /// Counts this number of bytes.
     #[inline]
     pub fn of(bytes: usize) -> Self {
         take(bytes);
@@ -97,7 +96,7 @@ impl Drop for Charge {
     }
 }
 
-/// A text or bytes, counted.
+/// A string or bytes, counted.
 pub(super) struct Counted<T: ?Sized> {
     value: Box<T>,
     _charge: Charge,
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_values_take_is_given_back_when_the_last_of_them_goes() {
+    fn the_memory_of_values_is_released_when_the_last_is_dropped() {
         let limited = limit(1 << 30);
         assert_eq!(taken(|| Val::str("a")), (0, 0));
         assert_eq!(taken(|| Val::str("a".repeat(1000))), (1000, 0));
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_exceeds_the_limit_until_it_ends() {
+    fn a_refused_size_exceeds_the_limit_until_its_end() {
         let limited = limit(1000);
         assert!(fits(1000) && !is_exceeded());
         assert!(!fits(1001) && is_exceeded());

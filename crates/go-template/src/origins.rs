@@ -1,36 +1,35 @@
-//! Which part of which template printed a text: [`Origins`].
+//! Traces output to the templates that printed it: [`Origins`].
 //!
-//! Kept only when asked for ([`Run::execute_traced`](super::Run::execute_traced)): when what
-//! came out is no YAML, the template is run again to find out where that stands.
+//! Only recorded on request ([`Run::execute_traced`](super::Run::execute_traced)): if the output is invalid YAML, the
+//! template is run again to locate the error.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use solar_diagnostics::source::{Location, Span};
 
-/// The most bytes of included texts that are kept. What is printed later is only traced to
-/// the action that printed it.
+/// The maximum size of recorded included texts, in bytes. Later output is only traced to the action that printed it.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// What one run of a template printed, and by which nodes, in order.
+/// The output of one run of a template, and the nodes that printed it, in order.
 #[derive(Debug, Default)]
 pub struct Origins {
-    /// What was printed.
+    /// The output.
     text: Vec<u8>,
     marks: Vec<Mark>,
-    /// The texts of templates that functions ran on the way (`include`, `tpl`).
+    /// The output of templates that functions ran (`include`, `tpl`).
     inner: Vec<Inner>,
     kept_bytes: usize,
 }
 
 #[derive(Debug)]
 struct Mark {
-    /// Where its text begins.
+    /// The start of its text.
     start: usize,
     location: Location,
-    /// Whether the template's own text is printed as it stands.
+    /// Whether it is the template's own text.
     verbatim: bool,
-    /// How many inner texts there were by then.
+    /// The number of inner texts at that point.
     inner: usize,
 }
 
@@ -40,12 +39,12 @@ struct Inner {
     origins: Origins,
 }
 
-/// Where a printed line comes from.
+/// The origin of a printed line.
 #[derive(Debug, Clone)]
 pub struct Origin {
-    /// The place in a template.
+    /// The location in a template.
     pub location: Location,
-    /// The templates that were run on the way there, innermost first, and from where.
+    /// The calling templates, innermost first, with the locations of the calls.
     pub trace: Vec<(Arc<str>, Location)>,
 }
 
@@ -72,8 +71,7 @@ impl Origins {
         }
     }
 
-    /// Where the text at a line and a column comes from; both count from 1, columns in
-    /// characters.
+    /// The origin of the text at a line and a column; both from 1, columns in characters.
     pub fn find(&self, line: usize, column: usize) -> Option<Origin> {
         let start = line_start(&self.text, line)?;
         let rest = self.text.get(start..)?;
@@ -132,7 +130,7 @@ impl Origins {
 }
 
 impl Inner {
-    /// Where a line of an included text comes from, however it was indented since.
+    /// The origin of a line of an included text, whatever its indentation.
     fn with_line(&self, wanted: &[u8]) -> Option<(Arc<str>, Origin)> {
         let mut start = 0;
         for line in self.origins.text.split(|byte| *byte == b'\n') {
@@ -147,7 +145,7 @@ impl Inner {
     }
 }
 
-/// The offset at which a line begins, counted from 1.
+/// The offset of the start of a line, which counts from 1.
 fn line_start(text: &[u8], line: usize) -> Option<usize> {
     let breaks = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
     let mut starts = std::iter::once(0).chain(breaks.map(|(index, _)| index + 1));

@@ -6,7 +6,7 @@ use super::print::quote;
 use solar_diagnostics::source::Span;
 
 impl Tree {
-    /// The node at a place.
+    /// The node at a position.
     pub(super) fn quote(&self, place: NodePosition) -> Option<String> {
         let code = &self.code;
         let mut out = String::new();
@@ -120,7 +120,7 @@ impl Tree {
         }
     }
 
-    /// A word that is part of something: a pipe is in parentheses there.
+    /// A nested word: a pipe is in parentheses.
     fn inner(&self, word: &Expr, out: &mut String) {
         let piped = matches!(word.kind, ExprKind::Pipe(_));
         if piped {

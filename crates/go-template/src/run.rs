@@ -1,8 +1,8 @@
 //! The state of one rendering: [`Run`]. How it executes templates is in `execute`.
 //!
 //! A run owns the output, the variables and the context of one rendering on one thread;
-//! templates, functions and trees are shared. What `tpl` parses is kept for the run,
-//! because charts pass the same few texts again and again.
+//! templates, functions and trees are shared. Texts that `tpl` parses are cached for the run, because charts pass the
+//! same few texts repeatedly.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,36 +18,36 @@ use super::text::Str;
 use super::value::Val;
 use solar_diagnostics::source::Source;
 
-/// One rendering: what it works with, and where it stands.
+/// The state of a rendering.
 pub struct Run<'s, C: 'static> {
     pub(super) functions: &'s Functions<C>,
     set: &'s Set,
-    /// What texts define that were parsed while running, innermost last.
+    /// The definitions of texts that were parsed while running, innermost last.
     layers: Vec<Arc<Set>>,
-    /// What the table's functions need.
+    /// The context of the table's functions.
     pub context: C,
-    /// What the texts that are open have printed, the innermost last.
+    /// The output of the active texts, the innermost last.
     pub(super) out: Vec<u8>,
-    /// Where the innermost begins.
+    /// The start of the innermost output.
     pub(super) start: usize,
     pub(super) variables: Vec<Variable>,
-    /// The name of the variable that every template has.
+    /// The name of the variable `$`.
     pub(super) dollar: Arc<str>,
     pub(super) depth: usize,
-    /// Which nodes printed `out`, when the run is traced.
+    /// The nodes that printed `out`, if the run is traced.
     pub(super) origins: Option<Box<Origins>>,
-    /// How many steps are left before the watch is asked.
+    /// The steps left before the watch is checked.
     steps: u64,
-    /// How many are left behind these.
+    /// The steps left after these.
     more: u64,
     watch: Watch<C>,
-    /// How many there were at first.
+    /// The initial number of steps.
     pub(super) allowed: u64,
     parsed: BTreeMap<Str, Arc<[Arc<Tree>]>>,
     parsed_bytes: usize,
 }
 
-/// A variable's value. Boxed is what Go holds as an `interface{}`: its errors name that type.
+/// A variable's value. It is boxed if Go holds it as an `interface{}`, whose errors name that type.
 pub(super) struct Variable {
     pub(super) name: Arc<str>,
     pub(super) value: Slot,
@@ -67,7 +67,7 @@ impl Slot {
         Self { value, boxed: true }
     }
 
-    /// What a pipeline gave.
+    /// The result of a pipeline.
     pub(super) fn plain(value: Val) -> Self {
         Self { value, boxed: false }
     }
@@ -105,31 +105,31 @@ impl<'s, C: 'static> Run<'s, C> {
         self
     }
 
-    /// Asks, every some thousand steps, whether the run must end, and in which words.
+    /// Sets a watch that is called every few thousand steps: whether the run must end, and with which message.
     #[must_use]
     pub fn with_watch(mut self, watch: Watch<C>) -> Self {
         self.watch = watch;
         self
     }
 
-    /// The template of a name: of the innermost text that defines it.
+    /// The template with a name, from the innermost text that defines it.
     pub fn find(&self, name: &str) -> Option<Arc<Tree>> {
         let layered = self.layers.iter().rev().find_map(|layer| layer.get(name));
         layered.or_else(|| self.set.get(name)).map(Arc::clone)
     }
 
-    /// Every name that can be included, in no useful order.
+    /// The names of all templates, in no particular order.
     pub fn template_names(&self) -> Vec<String> {
         let layered = self.layers.iter().flat_map(|layer| layer.names());
         layered.chain(self.set.names()).map(str::to_owned).collect()
     }
 
-    /// How many bytes the innermost text has printed.
+    /// The size of the innermost output, in bytes.
     pub(super) fn printed(&self) -> usize {
         self.out.len() - self.start
     }
 
-    /// Parses a text as `name`; what it defines is found while `inside` runs, and only then.
+    /// Parses a text as `name`; its definitions are only visible while `inside` runs.
     pub fn with_text<T>(
         &mut self,
         name: &Arc<str>,
@@ -139,17 +139,17 @@ impl<'s, C: 'static> Run<'s, C> {
         let trees = self.parsed(name, text)?;
         let mut layer = Set::default();
         for tree in trees.iter() {
-            // A blank definition replaces none that is there.
+            // A blank definition doesn't replace an existing one.
             if !tree.is_empty() || tree.name == *name || self.find(&tree.name).is_none() {
                 layer.add(Arc::clone(tree));
             }
         }
         let Some(own) = trees.iter().rev().find(|tree| tree.name == *name) else {
-            // A text always gives a tree of its own name.
+            // A text always has a tree with its own name.
             return Ok(inside(self, &Arc::new(Tree::blank(name))));
         };
         let own = Arc::clone(own);
-        // Most texts define nothing and don't call themselves: no layer to look through.
+        // Most texts define nothing and don't call themselves: they need no layer.
         let layered = trees.len() > 1 || own.source.text().contains(&**name);
         if layered {
             self.layers.push(Arc::new(layer));
@@ -174,7 +174,7 @@ impl<'s, C: 'static> Run<'s, C> {
         Ok(trees)
     }
 
-    /// Counts so many steps.
+    /// Counts steps.
     #[inline]
     pub(super) fn step(&mut self, count: u64) -> Result<(), Stop> {
         match self.steps.checked_sub(count) {
@@ -203,9 +203,9 @@ pub type Watch<C> = fn(&C) -> Option<String>;
 
 /// Why a run ends.
 pub(super) enum Stop {
-    /// There are no more steps.
+    /// The limit of steps is reached.
     Steps,
-    /// The watch ends it, in these words.
+    /// The watch ends it with this message.
     Watch(String),
 }
 

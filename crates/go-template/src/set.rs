@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::ast::Tree;
 
-/// Templates by name. Immutable while it is used, and shared between threads.
+/// Templates by name. Immutable while in use, and shared between threads.
 #[derive(Debug, Default, Clone)]
 pub struct Set(BTreeMap<Arc<str>, Arc<Tree>>);
 
 impl Set {
-    /// Adds a template: it replaces one of its name, unless it is blank.
+    /// Adds a template, which replaces one with the same name unless it is blank.
     pub fn add(&mut self, tree: Arc<Tree>) {
         if tree.is_empty() && self.0.contains_key(&tree.name) {
             return;
@@ -18,7 +18,7 @@ impl Set {
         self.0.insert(Arc::clone(&tree.name), tree);
     }
 
-    /// The template of a name.
+    /// The template with a name.
     pub fn get(&self, name: &str) -> Option<&Arc<Tree>> {
         self.0.get(name)
     }

@@ -1,7 +1,7 @@
-//! The types of parameters, and why a call fails: what functions and methods of values share.
+//! The types of parameters and the errors of calls, shared by functions and methods.
 
-/// The declared type of a parameter. Arguments are checked against it before the call, and
-/// nil is given only where Go allows it.
+/// The declared type of a parameter. Arguments are checked against it before the call, and nil is only passed where Go
+/// allows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
     /// `reflect.Value`: any value, with no value too (Go's own functions).
@@ -32,21 +32,21 @@ pub enum Type {
     Time,
     /// time.Duration
     Duration,
-    /// A type with a name of its own, by that name: only an object of it fits.
+    /// A named type: only an object of it is accepted.
     Named(&'static str),
 }
 
-/// Why a function failed, in the words of Go's error.
+/// Why a function failed, with Go's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FuncError {
-    /// The words.
+    /// The message.
     pub message: String,
-    /// Whether the template itself asked for this failure, and these are its own words.
+    /// Whether the template itself raised this failure with its own message.
     pub asked_for: bool,
 }
 
 impl FuncError {
-    /// From the words of Go's error.
+    /// An error with Go's message.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -54,7 +54,7 @@ impl FuncError {
         }
     }
 
-    /// A failure that the template asks for, in its own words: Helm's `fail` and `required`.
+    /// A failure that the template raises with its own message: Helm's `fail` and `required`.
     pub fn asked_for(words: impl Into<String>) -> Self {
         Self {
             message: words.into(),

@@ -1,10 +1,10 @@
-//! How much of the stack a parse may use: [`StackGuard`].
+//! Limits the stack of a parse: [`StackGuard`].
 
 use std::cell::Cell;
 use std::hint::black_box;
 
-/// A part of the stack below the point where the guard was made. A parse that finds it used up gives up, and is
-/// started again where there is more.
+/// A part of the stack below the point where the guard was created. A parse that exhausts it is aborted and repeated on
+/// a larger stack.
 #[derive(Debug, Default)]
 pub struct StackGuard {
     /// The address down to which the stack may grow.
@@ -13,7 +13,7 @@ pub struct StackGuard {
 }
 
 impl StackGuard {
-    /// A guard that allows so many bytes from here on.
+    /// A guard that allows this number of bytes from here on.
     pub fn of(bytes: usize) -> Self {
         Self {
             floor: here().saturating_sub(bytes),
@@ -21,7 +21,7 @@ impl StackGuard {
         }
     }
 
-    /// A guard that allows all the stack there is.
+    /// A guard that allows the whole stack.
     pub fn unlimited() -> Self {
         Self::default()
     }
@@ -40,7 +40,7 @@ impl StackGuard {
     }
 }
 
-/// About where the stack ends: stacks grow downward wherever this runs.
+/// The approximate stack pointer: stacks grow downward on all supported platforms.
 #[inline(never)]
 fn here() -> usize {
     let local = 0_u8;

@@ -1,4 +1,4 @@
-//! [`Str`]: Go's string, which is bytes that are UTF-8 most of the time.
+//! [`Str`]: Go's string, which is bytes that are usually UTF-8.
 
 use std::borrow::{Borrow, Cow};
 use std::cmp::Ordering;
@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use super::memory::{Counted, SMALL_TEXT};
 
-/// An immutable text. Cheap to clone. Bytes that are not UTF-8 are kept as they are: a
-/// text cut in the middle of a character, or decoded from base64, goes out as it came.
+/// An immutable text. Cheap to clone. Invalid UTF-8 is kept: a text that was cut inside a character, or decoded from
+/// base64, is printed unchanged.
 #[derive(Clone)]
 pub struct Str(Repr);
 
 #[derive(Clone)]
 enum Repr {
-    /// Of at most [`SMALL_TEXT`] bytes.
+    /// A string of at most [`SMALL_TEXT`] bytes.
     Text(Arc<str>),
     Long(Arc<Counted<str>>),
     /// Never valid UTF-8.
@@ -56,7 +56,7 @@ impl Str {
         }
     }
 
-    /// The text, when it is UTF-8.
+    /// The text, if it is UTF-8.
     pub fn as_str(&self) -> Option<&str> {
         match &self.0 {
             Repr::Text(text) => Some(text),
@@ -74,7 +74,7 @@ impl Str {
         }
     }
 
-    /// The text to share, with U+FFFD as in [`Str::to_text`].
+    /// The text as a shared string, with U+FFFD as in [`Str::to_text`].
     pub fn to_arc(&self) -> Arc<str> {
         match &self.0 {
             Repr::Text(text) => Arc::clone(text),
@@ -83,7 +83,7 @@ impl Str {
         }
     }
 
-    /// In bytes.
+    /// The length in bytes.
     pub fn len(&self) -> usize {
         self.as_bytes().len()
     }
@@ -93,8 +93,7 @@ impl Str {
         self.len() == 0
     }
 
-    /// A part of it by bytes, cut to its length; what is cut in the middle of a character
-    /// stays so.
+    /// A slice by bytes, clamped to its length; it may be cut inside a character.
     #[must_use]
     pub fn slice(&self, start: usize, end: usize) -> Self {
         let end = end.min(self.len());
@@ -222,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_cut_inside_a_character_keeps_its_bytes() {
+    fn a_text_cut_inside_a_character_keeps_its_bytes() {
         let cut = Str::from("aé").slice(0, 2);
         assert_eq!(cut.as_bytes(), b"a\xc3");
         assert_eq!(cut.as_str(), None);
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn each_byte_that_is_no_text_is_one_replacement_character() {
+    fn each_invalid_byte_is_one_replacement_character() {
         assert_eq!(
             Str::from_bytes(*b"\xe2\x82x\xff").to_text(),
             "\u{fffd}\u{fffd}x\u{fffd}"

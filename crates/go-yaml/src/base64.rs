@@ -4,13 +4,13 @@ use ::base64::Engine as _;
 use ::base64::alphabet::STANDARD;
 use ::base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 
-/// With padding, and with bits that belong to no byte, which Go's decoder passes over.
+/// With padding, and with trailing bits, which Go's decoder ignores.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// The bytes; `None` when it is not base64. Line breaks are skipped, as Go's decoder does.
+/// The bytes; `None` if it is not base64. Line breaks are skipped, as Go's decoder does.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let is_break = |byte: &u8| matches!(byte, b'\r' | b'\n');
     let digits: Vec<u8> = text.bytes().filter(|byte| !is_break(byte)).collect();
@@ -30,7 +30,7 @@ mod tests {
             ("aGkh", Some(b"hi!")),
             ("aG\nk=", Some(b"hi")),
             ("aG\r\nk=\n", Some(b"hi")),
-            // Go takes bits that belong to no byte.
+            // Go ignores trailing bits.
             ("aGl=", Some(b"hi")),
             ("aGk", None),
             ("aG k=", None),

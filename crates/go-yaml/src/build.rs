@@ -1,4 +1,4 @@
-//! Tokens to a tree as written: aliases are names, scalars are texts with tags.
+//! Builds a tree as written from tokens: aliases are names, scalars are texts with tags.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,17 +14,17 @@ pub(super) struct Builder<'a> {
     pub(super) scanner: Scanner<'a>,
     pub(super) arena: Arena<'a>,
     anchors: BTreeMap<String, usize>,
-    /// Handles of tags and what they stand for.
+    /// Tag handles and their prefixes.
     handles: BTreeMap<String, String>,
     begun: bool,
 }
 
-/// What may stand before a node.
+/// The properties before a node.
 #[derive(Default)]
 struct Properties {
     anchor: Option<String>,
     tag: Option<String>,
-    /// Where the last of them ends.
+    /// The end of the last one.
     end: Option<u32>,
 }
 
@@ -33,14 +33,14 @@ struct Properties {
 pub(super) enum Allowed {
     Flow,
     Block,
-    /// Also a list that is not indented more than the map around it.
+    /// Also a list with the same indentation as the surrounding map.
     BlockOrIndentless,
 }
 
-/// How a node begins.
+/// The start of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Opened {
-    /// And ends: a scalar or an alias.
+    /// A complete node: a scalar or an alias.
     Whole,
     Indentless,
     FlowSequence,
@@ -61,7 +61,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The root of the next document and the nodes it is made of.
+    /// The root of the next document and its nodes.
     pub(super) fn document(&mut self) -> Result<Option<(usize, Arena<'a>)>> {
         self.handles.clear();
         self.anchors.clear();
@@ -138,8 +138,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A node with all that lies in it. The recursion goes through here and through the
-    /// collections; what needs much of the stack is done in [`Builder::open`].
+    /// A node with its descendants. The recursion is through here and the collections; code with large stack frames is
+    /// in [`Builder::open`].
     pub(super) fn node(&mut self, allowed: Allowed, depth: usize) -> Result<usize> {
         let (id, opened) = self.open(allowed)?;
         if opened == Opened::Whole {
@@ -156,7 +156,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Reads a scalar, an alias, or the start of a collection.
+    /// Parses a scalar, an alias, or the start of a collection.
     fn open(&mut self, allowed: Allowed) -> Result<(usize, Opened)> {
         if matches!(self.scanner.peek()?.kind, TokenKind::Alias(_)) {
             return Ok((self.alias()?, Opened::Whole));
@@ -187,7 +187,7 @@ impl<'a> Builder<'a> {
         Ok((self.add(span, kind, anchor)?, opened))
     }
 
-    /// A scalar, which is empty when nothing follows its anchor or tag.
+    /// A scalar, which is empty if nothing follows its anchor or tag.
     fn scalar(&mut self, span: Span, tag: Option<String>, end: Option<u32>) -> Result<(Span, RawKind<'a>)> {
         if !matches!(self.scanner.peek()?.kind, TokenKind::Scalar { .. }) {
             let Some(at) = end else {
@@ -200,7 +200,7 @@ impl<'a> Builder<'a> {
         let TokenKind::Scalar { value, plain } = self.scanner.take()?.kind else {
             return Err(self.unexpected(span, YamlErrorKind::MissingValue));
         };
-        // A lone `!` keeps the text a text but leaves `<<` a merge, as in go-yaml.
+        // A lone `!` makes the scalar a string but keeps `<<` a merge, as in go-yaml.
         let plain = plain && tag.is_none() || tag.as_deref() == Some("!");
         Ok((span, RawKind::Scalar { tag, value, plain }))
     }
@@ -242,8 +242,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// An anchor names its node from its start on, so that a node can hold itself, which
-    /// is refused later.
+    /// An anchor is defined from its node's start on, so a node can contain itself, which is refused later.
     pub(super) fn add(&mut self, span: Span, kind: RawKind<'a>, anchor: Option<String>) -> Result<usize> {
         let id = self.arena.nodes.len();
         if id >= self.context.limits.nodes {

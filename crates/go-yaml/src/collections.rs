@@ -1,4 +1,4 @@
-//! Tokens to maps and lists: the other half of `build`.
+//! Builds maps and lists from tokens: the other half of `build`.
 
 use super::build::{Allowed, Builder};
 use super::error::{Flow, Result, YamlError, YamlErrorKind};
@@ -19,7 +19,7 @@ impl<'a> Builder<'a> {
         Ok(self.close(id, None, RawKind::Seq(items)))
     }
 
-    /// Steps over the `-` of an item and says where it ends, or over the end of the list.
+    /// Consumes the `-` of an item and returns its end, or consumes the end of the list.
     fn block_item(&mut self) -> Result<Option<u32>> {
         let Token { span, kind } = self.scanner.take()?;
         match kind {
@@ -60,7 +60,7 @@ impl<'a> Builder<'a> {
         Ok(self.close(id, None, RawKind::Map(entries)))
     }
 
-    /// Steps over the mark of a key and says where it ends, or over the end of the map.
+    /// Consumes the mark of a key and returns its end, or consumes the end of the map.
     fn block_key(&mut self) -> Result<Option<u32>> {
         let Token { span, kind } = self.scanner.take()?;
         match kind {
@@ -70,7 +70,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Steps over a `:`, if one is next: where it ends, or where it is missing.
+    /// Consumes a `:`, if one is next: returns its end, or where it is missing.
     fn value_start(&mut self) -> Result<std::result::Result<u32, u32>> {
         let token = self.scanner.peek()?;
         let span = token.span;
@@ -81,7 +81,7 @@ impl<'a> Builder<'a> {
         Ok(Ok(span.end))
     }
 
-    /// Steps over a `:`, if one is next. Where the value would stand, if there is none.
+    /// Consumes a `:`, if one is next. Returns the position of the value if there is none.
     fn block_value(&mut self) -> Result<Option<u32>> {
         match self.value_start()? {
             Ok(at) => self.absent_in_block(at),
@@ -89,7 +89,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A key or a value of a block map may be nothing at all, which is null.
+    /// A key or a value of a block map may be absent, which is null.
     fn absent_in_block(&mut self, at: u32) -> Result<Option<u32>> {
         let next = &self.scanner.peek()?.kind;
         let absent = matches!(next, TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd);
@@ -117,7 +117,7 @@ impl<'a> Builder<'a> {
                 Some(at) if marked => self.empty(at)?,
                 _ => self.node(Allowed::Flow, depth)?,
             };
-            // Without the mark of a key no `:` follows: `{a}` is `{a: null}`.
+            // Without a key mark no `:` follows: `{a}` is `{a: null}`.
             let absent = if marked {
                 self.flow_value()?
             } else {
@@ -148,7 +148,7 @@ impl<'a> Builder<'a> {
         Ok(self.close(pair, None, RawKind::Map(vec![(key, value)])))
     }
 
-    /// Steps over the mark of a key, if one is next; where it stands.
+    /// Consumes the mark of a key, if one is next; returns its span.
     fn key_start(&mut self) -> Result<Option<Span>> {
         let token = self.scanner.peek()?;
         let span = token.span;
@@ -159,7 +159,7 @@ impl<'a> Builder<'a> {
         Ok(Some(span))
     }
 
-    /// Steps over the comma between two entries; whether the closing bracket is next.
+    /// Consumes the comma between two entries; returns whether the closing bracket is next.
     fn flow_ends(&mut self, id: usize, closing: &TokenKind<'_>, first: bool) -> Result<bool> {
         if !first && self.scanner.peek()?.kind == TokenKind::FlowEntry {
             self.scanner.take()?;
@@ -201,7 +201,7 @@ impl<'a> Builder<'a> {
             .opened(flow, opened)
     }
 
-    /// Steps over a `:`, if one is next. Where the value would stand, if there is none.
+    /// Consumes a `:`, if one is next. Returns the position of the value if there is none.
     fn flow_value(&mut self) -> Result<Option<u32>> {
         match self.value_start()? {
             Ok(_) => self.absent_in_flow(),
@@ -209,7 +209,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A key or a value in brackets may be nothing at all, which is null.
+    /// A key or a value in brackets may be absent, which is null.
     fn absent_in_flow(&mut self) -> Result<Option<u32>> {
         let Token { span, kind } = self.scanner.peek()?;
         let absent = matches!(
@@ -219,7 +219,7 @@ impl<'a> Builder<'a> {
         Ok(absent.then_some(span.start))
     }
 
-    /// Flow collections end at their bracket, blocks where their last child does.
+    /// Flow collections end at their bracket, blocks at the end of their last child.
     fn close(&mut self, id: usize, bracket: Option<Span>, kind: RawKind<'a>) -> usize {
         let last = match &kind {
             RawKind::Seq(items) => items.last().copied(),

@@ -1,7 +1,7 @@
-//! Reading a text, from its first document to its last: [`parse`] and its like.
+//! Parses a text, from its first document to its last: [`parse`] and its variants.
 //!
-//! A text is cut into tokens (`scan`), those become a tree as written, where aliases are
-//! still names (`build`), and that becomes the tree it means (`expand`).
+//! A text is split into tokens (`scan`), which become a tree as written, where aliases are still names (`build`), which
+//! is then expanded (`expand`).
 
 use std::sync::Arc;
 
@@ -14,25 +14,25 @@ use super::scan::Scanner;
 use solar_diagnostics::diag::Class;
 use solar_diagnostics::source::{Source, Span};
 
-/// One document and what should be known about it.
+/// A document and its duplicate keys.
 #[derive(Debug, Clone)]
 pub struct Document {
     /// The data.
     pub root: Node,
-    /// Keys that stand twice in a map, of which the last won.
+    /// Duplicate keys in a map, of which the last one won.
     pub duplicates: Vec<DuplicateKey>,
 }
 
 /// The first document of a text, as Helm reads it; what follows it is ignored.
-/// A text without any is null.
+/// A text without documents is null.
 ///
 /// # Errors
-/// What is wrong first; as a diagnostic it is of the given class.
+/// The first error; its diagnostic is of the given class.
 pub fn parse(source: &Arc<Source>, class: Class, limits: &Limits) -> Result<Node> {
     parse_document(source, class, limits).map(|document| document.root)
 }
 
-/// As [`parse`], with the keys that stand twice.
+/// As [`parse`], with duplicate keys.
 ///
 /// # Errors
 /// As [`parse`].
@@ -60,7 +60,7 @@ pub fn parse_all(source: &Arc<Source>, class: Class, limits: &Limits) -> Result<
     Ok(documents.into_iter().map(|document| document.root).collect())
 }
 
-/// As [`parse_all`], with the keys that stand twice.
+/// As [`parse_all`], with duplicate keys.
 ///
 /// # Errors
 /// As [`parse`].
@@ -78,7 +78,7 @@ struct Reader<'a> {
     context: ReadContext<'a>,
     builder: Builder<'a>,
     duplicates: Vec<DuplicateKey>,
-    /// Nodes made so far, over all documents.
+    /// The number of nodes so far, over all documents.
     made: usize,
 }
 

@@ -1,6 +1,6 @@
-//! A position in a text, and what stands there in YAML's eyes.
+//! A position in a text, and the classes of its characters in YAML.
 //!
-//! The text holds no NUL (see `forbidden`), so byte 0 stands for its end.
+//! The text has no NUL (see `forbidden`), so byte 0 represents its end.
 
 /// A set of bytes, as a table: every byte of every text is looked up.
 struct Bytes([bool; 256]);
@@ -26,7 +26,7 @@ impl Bytes {
     }
 }
 
-/// What means nothing to YAML inside of a scalar, whatever its kind.
+/// Bytes without a special meaning inside of scalars of any kind.
 static LETTERS: Bytes = Bytes::new(&[
     (b'a', b'z'),
     (b'A', b'Z'),
@@ -37,7 +37,7 @@ static LETTERS: Bytes = Bytes::new(&[
     (b';', b'>'),
 ]);
 
-/// What can begin a character that YAML forbids.
+/// Bytes that can begin a character that YAML forbids.
 static SUSPICIOUS: Bytes = Bytes::new(&[
     (0, 8),
     (0xb, 0xc),
@@ -53,7 +53,7 @@ pub(super) const END: u8 = 0;
 /// The byte order mark. Elsewhere than at the start it is a character like any other.
 const BOM: char = '\u{feff}';
 
-/// A place in the text; columns count characters.
+/// A position in the text; columns count characters.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Mark {
     pub(super) offset: usize,
@@ -98,7 +98,7 @@ impl<'a> Cursor<'a> {
         self.text.get(start..self.at.offset).unwrap_or("")
     }
 
-    /// The length of the line break some bytes ahead; 0 when there is none.
+    /// The length of the line break some bytes ahead; 0 if there is none.
     #[inline]
     pub(super) fn break_length(&self, ahead: usize) -> usize {
         match self.byte(ahead) {
@@ -121,13 +121,13 @@ impl<'a> Cursor<'a> {
         self.break_length(0) > 0
     }
 
-    /// A blank or a tab.
+    /// A space or a tab.
     #[inline]
     pub(super) fn is_blank(&self, ahead: usize) -> bool {
         matches!(self.byte(ahead), b' ' | b'\t')
     }
 
-    /// A blank, a tab, a line break or the end.
+    /// A space, a tab, a line break or the end.
     #[inline]
     pub(super) fn is_blank_or_end(&self, ahead: usize) -> bool {
         matches!(self.byte(ahead), b' ' | b'\t' | END) || self.break_length(ahead) > 0
@@ -146,7 +146,7 @@ impl<'a> Cursor<'a> {
             && self.is_blank_or_end(3)
     }
 
-    /// Steps over one character that is no line break.
+    /// Skips one character that is not a line break.
     #[inline]
     pub(super) fn skip(&mut self) {
         let length = match self.byte(0) {
@@ -160,7 +160,7 @@ impl<'a> Cursor<'a> {
         self.at.column += 1;
     }
 
-    /// Steps over characters that mean nothing to YAML inside of a scalar, if any are here.
+    /// Skips characters without a special meaning inside of a scalar.
     #[inline]
     pub(super) fn skip_letters(&mut self) {
         let bytes = self.text.as_bytes().get(self.at.offset..).unwrap_or(&[]);
@@ -169,7 +169,7 @@ impl<'a> Cursor<'a> {
         self.at.column += count;
     }
 
-    /// Steps over the rest of the line.
+    /// Skips the rest of the line.
     pub(super) fn skip_line(&mut self) {
         let rest = self.rest().as_bytes();
         let length = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
@@ -196,15 +196,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Steps over a comment, if one starts here, up to the end of its line.
+    /// Skips a comment, if one starts here, up to the end of its line.
     pub(super) fn skip_comment(&mut self) {
         if self.byte(0) == b'#' {
             self.skip_line();
         }
     }
 
-    /// Steps over a line break, if one is here; its text as a scalar holds it: LS and PS as
-    /// they are, all others as `\n`.
+    /// Consumes a line break, if one is here; returns its text in a scalar: LS and PS unchanged, all others as `\n`.
     pub(super) fn take_break(&mut self) -> &'a str {
         let length = self.break_length(0);
         let start = self.at.offset;
@@ -218,12 +217,12 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Letters, digits, `_` and `-`: what names of anchors and handles are made of.
+/// Letters, digits, `_` and `-`: the characters of anchors and handles.
 pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// Where the first byte is that may begin a forbidden character.
+/// The position of the first byte that may begin a forbidden character.
 fn suspicious(bytes: &[u8]) -> Option<usize> {
     let clean = |[a, b, c, d, e, f, g, h]: &[u8; 8]| {
         let has = |byte: &u8| SUSPICIOUS.has(*byte);
@@ -241,7 +240,7 @@ fn suspicious(bytes: &[u8]) -> Option<usize> {
 
 /// The first character that YAML forbids anywhere, with its offset.
 pub(super) fn forbidden(text: &str) -> Option<(usize, char)> {
-    // Bytes first: nearly every text has none of those that can begin such a character.
+    // Bytes first: nearly all texts have no byte that can begin such a character.
     let bytes = text.as_bytes();
     let mut from = 0;
     while let Some(found) = suspicious(bytes.get(from..)?) {

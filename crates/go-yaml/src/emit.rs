@@ -4,11 +4,11 @@ use super::dialect::{Dialect, Options};
 use super::style::{self, ScalarPosition, Style};
 use super::style::{needs_brace_escapes, needs_hint};
 
-/// After this column go-yaml breaks a text at the next blank.
+/// After this column go-yaml breaks a text at the next space.
 const WIDTH: usize = 80;
 /// The indentation of one level.
 const INDENT: usize = 2;
-/// The longest key that stands on one line with its value, in bytes.
+/// The maximum length of a key on the same line as its value, in bytes.
 const SIMPLE_KEY: usize = 128;
 
 const BLANKS: &str = "                                                                ";
@@ -17,19 +17,19 @@ pub(super) struct Emitter {
     pub(super) out: String,
     pub(super) dialect: Dialect,
     column: usize,
-    /// The indentation of the block that is being written; none yet at the root.
+    /// The indentation of the current block; `None` at the root.
     indent: Option<usize>,
-    /// The last thing written separates.
+    /// Whether the last output was a separator.
     whitespace: bool,
-    /// Only indentation and indicators stand on the line so far.
+    /// Whether the line only has indentation and indicators so far.
     indention: bool,
     margin: usize,
     template_safe: bool,
-    /// How many block texts were written.
+    /// The number of block scalars written.
     blocks: usize,
-    /// The last thing written is one.
+    /// Whether the last output was a block scalar.
     ends_in_block: bool,
-    /// The one that is written in quotes instead, counted from 1.
+    /// The block scalar that is written in quotes instead, counted from 1.
     quoted: Option<usize>,
 }
 
@@ -113,7 +113,7 @@ impl Emitter {
         }
     }
 
-    /// One level deeper; at the root the first level of blocks is 0 and of scalars 2.
+    /// Increases the indentation; at the root the first level of blocks is 0 and of scalars 2.
     fn deepen(&mut self, indentless: bool, first: usize) {
         self.indent = Some(match self.indent {
             None => first,
@@ -154,7 +154,7 @@ impl Emitter {
         if style != Style::Literal {
             return style;
         }
-        // The hint counts from the parent's indentation, and a margin hides where that is.
+        // The hint is relative to the parent's indentation, which a margin hides.
         if self.indent.is_none() && self.margin > 0 && needs_hint(text) {
             return Style::Double;
         }
@@ -204,7 +204,7 @@ impl Emitter {
         let mut rest = text;
         let mut first = true;
         let mut spaces = false;
-        // Bytes are at least as many as columns, but for quotes, which are doubled.
+        // There are at least as many bytes as columns, except for quotes, which are doubled.
         let widest = if style == Style::Single { 2 } else { 1 };
         while fold && self.column + rest.len() * widest > WIDTH {
             let Some(at) = rest.find(' ') else { break };
@@ -278,7 +278,7 @@ impl Emitter {
 
     /// The inside of a double-quoted scalar.
     fn escaped(&mut self, text: &str, fold: bool) {
-        // go-yaml looks at the first character to see whether any is a byte order mark.
+        // go-yaml only checks the first character for a byte order mark.
         let all = text.starts_with('\u{feff}');
         let braces = self.template_safe && needs_brace_escapes(text);
         let mut spaces = false;
@@ -353,7 +353,7 @@ impl Emitter {
         }
     }
 
-    /// Begins a line at the current indentation, unless that is where it stands.
+    /// Begins a line at the current indentation, unless it is there already.
     fn line(&mut self) {
         let indent = self.indent.unwrap_or(0);
         if !self.indention || self.column > indent || self.column == indent && !self.whitespace {
@@ -380,7 +380,7 @@ impl Emitter {
         }
     }
 
-    /// The margin, where a line begins.
+    /// Writes the margin at the start of a line.
     fn start(&mut self) {
         if self.margin > 0 && self.column == 0 && (self.out.is_empty() || self.out.ends_with(style::is_break))
         {

@@ -1,7 +1,7 @@
-//! What can be wrong with a text: one variant a mistake, its message and its hint.
+//! The errors of a text: one variant for each mistake, with its message and its hint.
 //!
-//! Callers that need to know which mistake it is ask for [`YamlError::kind`]; the English is for people, and nothing
-//! may depend on it.
+//! Callers that need to distinguish errors use [`YamlError::kind`]; the messages are for users, and no code may depend
+//! on them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,25 +10,25 @@ use std::sync::Arc;
 use solar_diagnostics::diag::{Class, Diagnostic, Diagnostics};
 use solar_diagnostics::source::{Location, Source, Span};
 
-/// What to do about `{{` in a text that is no template.
+/// The hint about `{{` in a text that is not a template.
 pub(super) const TEMPLATE_HINT: &str =
     "`{{` belongs to a template: put the value in quotes if it is text, or render the template first";
 
-/// The result of reading.
+/// The result of parsing.
 pub type Result<T> = std::result::Result<T, YamlError>;
 
-/// Where a tab stands that can't be there.
+/// The position of a forbidden tab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tab {
-    /// Where a value or a key could start.
+    /// Before a value or a key.
     BeforeToken,
-    /// In a further line of a plain text.
+    /// In a continuation line of a plain scalar.
     InPlain,
-    /// Before a line of a block of text.
+    /// Before a line of a block scalar.
     InBlock,
 }
 
-/// What of a text has a name.
+/// The kinds of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
     /// `&name`
@@ -64,7 +64,7 @@ impl Flow {
     }
 }
 
-/// What can't be the key of a map.
+/// Invalid keys of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvalidKey {
     /// `? [a]`
@@ -136,13 +136,13 @@ pub enum YamlErrorKind {
     /// `a: b: c`
     #[error("unexpected `:`")]
     UnexpectedColon,
-    /// A line of its own between keys that has no `:`.
+    /// A line between keys without `:`.
     #[error("expected `:` after this key")]
     MissingColon {
-        /// The line, from 1, where it is certain that none comes: that of the next token.
+        /// The line, from 1, where the `:` is known to be missing: that of the next token.
         noticed: usize,
     },
-    /// `&` or `*` without a name, or with one that holds other characters.
+    /// `&` or `*` without a name, or with invalid characters in it.
     #[error("invalid name of an {}", match .0 { Named::Anchor => "anchor", Named::Alias => "alias" })]
     InvalidName(Named),
     /// A tab that could be indentation.
@@ -151,13 +151,13 @@ pub enum YamlErrorKind {
     /// No value starts with this character.
     #[error("unexpected `{0}`: no value starts with it")]
     InvalidStart(char),
-    /// A text in quotes reaches the end of the document.
+    /// A quoted scalar reaches the end of the document.
     #[error("unclosed quote")]
     UnclosedQuote {
         /// The offset where the text ends.
         end: u32,
     },
-    /// `---` or `...` at the start of a line of a text in quotes.
+    /// `---` or `...` at the start of a line of a quoted scalar.
     #[error("unclosed quote at the end of the document")]
     DocumentInQuotes {
         /// The offset where the document ends.
@@ -172,7 +172,7 @@ pub enum YamlErrorKind {
     /// `"\xg0"`
     #[error("expected {digits} hexadecimal digits")]
     InvalidHexadecimal {
-        /// How many the escape takes.
+        /// The number of digits of the escape.
         digits: usize,
     },
     /// `|0`
@@ -229,16 +229,16 @@ pub enum YamlErrorKind {
     /// Directives without a document.
     #[error("expected `---` after the directives")]
     MissingDocumentStart,
-    /// Something behind the root of a document.
+    /// Text after the root of a document.
     #[error("unexpected text after the end of the document")]
     TextAfterDocument,
-    /// Nothing where a value must be: `[,]`.
+    /// A missing value: `[,]`.
     #[error("expected a value")]
     MissingValue,
-    /// Something else between the items of a list.
+    /// Unexpected text between the items of a list.
     #[error("expected an item of the enclosing list")]
     ExpectedItem,
-    /// Something else between the keys of a map.
+    /// Unexpected text between the keys of a map.
     #[error("expected a key of the enclosing map")]
     ExpectedKey,
     /// A bracket that is open at the end of the document.
@@ -249,19 +249,19 @@ pub enum YamlErrorKind {
         /// Whether nothing follows it.
         empty: bool,
     },
-    /// Something else between what is in brackets.
+    /// Unexpected text between entries in brackets.
     #[error("expected `,` or `{}`", .0.closing())]
     ExpectedComma(Flow),
-    /// An alias of nothing.
+    /// An alias of an unknown anchor.
     #[error("unknown anchor `{0}`")]
     UnknownAnchor(String),
-    /// An anchor whose value holds an alias of it.
+    /// An anchor whose value contains an alias of it.
     #[error("the value of anchor `{0}` contains itself")]
     RecursiveAnchor(String),
     /// `<<: 1`
     #[error("`<<` requires a map or a list of maps")]
     InvalidMerge,
-    /// A key that is none in JSON.
+    /// A key that is invalid in JSON.
     #[error("{} cannot be a key of a map", .0.as_str())]
     InvalidKey(InvalidKey),
     /// `.inf` and `.nan`
@@ -284,7 +284,7 @@ pub enum YamlErrorKind {
 }
 
 impl YamlErrorKind {
-    /// What to do, where that does not depend on the text around.
+    /// The hint, if it does not depend on the surrounding text.
     fn hint(&self) -> Option<Cow<'static, str>> {
         let hint = match self {
             Self::ForbiddenCharacter(character) => {
@@ -329,7 +329,7 @@ impl YamlErrorKind {
     }
 }
 
-/// A text that can't be read: why, and where.
+/// A syntax error with its location.
 ///
 /// One pointer wide: it passes through every level of the recursion.
 #[derive(Debug, Clone)]
@@ -340,9 +340,9 @@ struct Inner {
     kind: YamlErrorKind,
     class: Class,
     location: Option<Location>,
-    /// In the place of the kind's own.
+    /// Replaces the kind's own hint.
     hint: Option<String>,
-    /// The bracket that is open there, when that is of interest.
+    /// The open bracket, if it is relevant.
     opened: Option<(Flow, Location)>,
 }
 
@@ -374,7 +374,7 @@ impl YamlError {
         &self.0.kind
     }
 
-    /// The same in a text of which the one that was read is a part that starts at an offset.
+    /// Moves the error into the whole text, in which the parsed part starts at `offset`.
     #[must_use]
     pub fn within(mut self, whole: &Arc<Source>, offset: usize) -> Self {
         let opened = self.0.opened.as_mut().map(|(_, location)| location);
@@ -385,7 +385,7 @@ impl YamlError {
         self
     }
 
-    /// Where, but for internal errors.
+    /// The location, except for internal errors.
     pub fn location(&self) -> Option<&Location> {
         self.0.location.as_ref()
     }
@@ -429,19 +429,19 @@ impl fmt::Display for YamlError {
 
 impl std::error::Error for YamlError {}
 
-/// A key that stands twice in a map, where the last one counts, as in Helm.
+/// A duplicate key in a map, of which the last one wins, as in Helm.
 #[derive(Debug, Clone)]
 pub struct DuplicateKey {
     /// The key.
     pub key: String,
-    /// Where it stands again.
+    /// The location of the duplicate.
     pub location: Location,
-    /// The line of the one before, from 1.
+    /// The line of the previous one, from 1.
     pub previous_line: usize,
 }
 
 impl DuplicateKey {
-    /// The same in a text of which the one that was read is a part that starts at an offset.
+    /// Moves the error into the whole text, in which the parsed part starts at `offset`.
     #[must_use]
     pub fn within(self, whole: &Arc<Source>, offset: usize) -> Self {
         let Span { start, end } = self.location.span;
@@ -453,7 +453,7 @@ impl DuplicateKey {
         }
     }
 
-    /// As a warning.
+    /// The warning.
     pub fn to_diagnostic(&self, class: Class) -> Diagnostic {
         let Self {
             key,

@@ -1,5 +1,5 @@
-//! A tree as written to the tree it means: the second half of reading. Aliases are
-//! followed, scalars get their types, keys become text, `<<` is merged.
+//! Expands the tree as written: the second half of parsing. Aliases are resolved, scalars get their types, keys become
+//! strings, `<<` is merged.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use solar_diagnostics::value::Number;
 pub(super) struct Expander<'a> {
     context: ReadContext<'a>,
     arena: Arena<'a>,
-    /// Anchored nodes that are being expanded by way of an alias.
+    /// Anchored nodes that are being expanded through an alias.
     open: Vec<bool>,
     pub(super) made: usize,
     /// Of those the ones before this document, which counts as one itself.
@@ -31,13 +31,13 @@ pub(super) struct Expander<'a> {
     pub(super) duplicates: Vec<DuplicateKey>,
 }
 
-/// An entry and whether it came in by `<<`, where overriding is meant.
+/// An entry and whether it comes from `<<`, where overriding is intended.
 struct ExpandedEntry {
     entry: Entry,
     merged: bool,
 }
 
-/// Keys and values, by their places in the arena.
+/// Keys and values, by their indexes in the arena.
 type Pairs = Vec<(usize, usize)>;
 
 /// A node before its children are expanded.
@@ -45,7 +45,7 @@ enum Step {
     Whole(Kind),
     Seq(Vec<usize>),
     Map(Pairs),
-    /// Of which the target is open now.
+    /// An alias, whose target is being expanded.
     Alias(usize),
 }
 
@@ -88,8 +88,8 @@ impl<'a> Expander<'a> {
         self.node(root, 0)
     }
 
-    /// A node with all that lies in it. The recursion goes through here, `sequence`,
-    /// `mapping` and `gather`; what needs much of the stack is done in `step`.
+    /// A node with its descendants. The recursion is through here, `sequence`, `mapping` and `gather`; code with large
+    /// stack frames is in `step`.
     fn node(&mut self, id: usize, depth: usize) -> Result<Node> {
         let (span, step) = self.step(id, depth)?;
         match step {
@@ -104,7 +104,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Counts a node and says what it is, as far as that goes without its children.
+    /// Counts a node and resolves it as far as possible without its children.
     fn step(&mut self, id: usize, depth: usize) -> Result<(Span, Step)> {
         let aliased = self.arena.aliased;
         let span = self.span(id);
@@ -178,7 +178,7 @@ impl<'a> Expander<'a> {
         YamlError::new(YamlErrorKind::MissingNode, Class::Internal, None)
     }
 
-    /// Counts one more node, or one more merge, which costs as much.
+    /// Counts a node, or a merge, which costs the same.
     fn count(&mut self, span: Span) -> Result<()> {
         self.made += 1;
         if self.made > self.context.limits.nodes {
@@ -218,8 +218,8 @@ impl<'a> Expander<'a> {
         Ok(Node { span, kind })
     }
 
-    /// Appends the entries of a map and of all it merges, in the order in which go-yaml
-    /// sets them: a `<<` overrides what stands before it and yields to what follows.
+    /// Appends the entries of a map and of all maps it merges, in go-yaml's order: a `<<` overrides entries before it
+    /// and is overridden by those after it.
     fn gather(
         &mut self,
         entries: &[(usize, usize)],
@@ -252,7 +252,7 @@ impl<'a> Expander<'a> {
 
     fn merge(&mut self, id: usize, depth: usize, found: &mut Vec<ExpandedEntry>) -> Result<()> {
         let maps = match self.arena.nodes.get(id).map(|raw| &raw.kind) {
-            // Backwards: of the maps in a list the earlier ones win.
+            // In reverse: of the maps in a list the earlier ones take precedence.
             Some(RawKind::Seq(items)) => items.iter().rev().copied().collect(),
             _ => vec![id],
         };
@@ -267,7 +267,7 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// The entries of a map that is merged, and the node that is open for it when it is an alias.
+    /// The entries of a merged map, and the node being expanded if it is an alias.
     fn merged(&mut self, id: usize, depth: usize) -> Result<(Option<usize>, Pairs)> {
         let span = self.span(id);
         self.count(span)?;
@@ -294,7 +294,7 @@ impl<'a> Expander<'a> {
         self.context.error(span, YamlErrorKind::InvalidMerge)
     }
 
-    /// A key as text, as sigs.k8s.io/yaml makes it.
+    /// A key as a string, as in sigs.k8s.io/yaml.
     fn key(&mut self, id: usize) -> Result<(String, Span)> {
         let place = self.span(id);
         self.count(place)?;
@@ -344,7 +344,7 @@ impl<'a> Expander<'a> {
         error
     }
 
-    /// Keeps the last entry of each key; the others are worth a warning.
+    /// Keeps the last entry of each key; the others are recorded for a warning.
     fn last_of_each(&mut self, found: Vec<ExpandedEntry>) -> Vec<Entry> {
         if are_few_and_distinct(&found) {
             return found.into_iter().map(|one| one.entry).collect();
@@ -412,7 +412,7 @@ impl<'a> Expander<'a> {
 
     fn binary(&self, span: Span, value: &str) -> Result<Kind> {
         match base64::decode(value) {
-            // JSON has no bytes: Go replaces what is not UTF-8.
+            // JSON has no bytes: Go replaces invalid UTF-8.
             Some(bytes) => Ok(Kind::String(go_lossy(&bytes))),
             None => Err(self.context.error(span, YamlErrorKind::InvalidBinary)),
         }
@@ -429,7 +429,7 @@ fn are_few_and_distinct(found: &[ExpandedEntry]) -> bool {
     found.len() <= FEW && !found.iter().enumerate().any(repeats)
 }
 
-/// Nodes of a document without aliases are visited once and can be emptied.
+/// Nodes of a document without aliases are visited once, so their content can be moved.
 fn taken<T: Clone + Default>(part: &mut T, aliased: bool) -> T {
     if aliased {
         part.clone()
@@ -438,7 +438,7 @@ fn taken<T: Clone + Default>(part: &mut T, aliased: bool) -> T {
     }
 }
 
-/// Bytes as text; each that is not UTF-8 becomes one U+FFFD, as Go's `encoding/json` does it.
+/// Bytes as a string; each invalid byte becomes one U+FFFD, as in Go's `encoding/json`.
 fn go_lossy(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {

@@ -4,16 +4,16 @@
 
 use solar_diagnostics::value::{positional, scientific};
 
-/// Exponents that are written as plain digits; Go decides as if for a precision of 6.
+/// The exponents that are written as plain digits; Go decides as for a precision of 6.
 const PLAIN_FROM: i32 = -4;
 const PLAIN_BELOW: i32 = 6;
 
-/// The shortest digits that give the float64 back.
+/// The shortest digits that represent the float64.
 pub(super) fn go_g64(value: f64) -> String {
     from_scientific(&scientific(value))
 }
 
-/// The shortest digits that give the nearest float32 back, which is coarser than `value`.
+/// The shortest digits that represent the nearest float32, which is less precise than `value`.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "sigs.k8s.io/yaml formats float keys with 32 bits"

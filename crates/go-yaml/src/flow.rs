@@ -1,4 +1,4 @@
-//! Data to one line of flow YAML, which is JSON as long as its keys are not very long.
+//! Writes data as one line of flow YAML, which is JSON if its keys are not very long.
 
 use super::dialect::Dialect;
 use super::style::hex;
@@ -7,12 +7,12 @@ use super::write::number;
 use super::{order, style};
 use solar_diagnostics::value::Value;
 
-/// Every reader must find the `:` of a key within 1024 characters; some is left for quotes.
+/// Every parser must find the `:` of a key within 1024 characters; the rest is for quotes.
 const FLOW_KEY: usize = 1000;
 
-/// One line without a break at its end, which YAML readers and (but for keys above
-/// 1000 bytes) JSON readers take: texts in double quotes, everything escaped that
-/// a reader refuses or folds. With `template_safe` neither `{{` nor `}}` appears in it.
+/// One line without a line break, which YAML parsers and (except for keys above 1000 bytes) JSON parsers accept:
+/// strings in double quotes, with all characters escaped that a parser refuses or folds. With `template_safe` neither
+/// `{{` nor `}}` appears in it.
 pub fn write_flow(value: &Value, template_safe: bool) -> String {
     let mut out = String::new();
     flow(value, template_safe, &mut out);

@@ -1,8 +1,8 @@
-//! JSON, strictly (RFC 8259), to the same nodes.
+//! Parses strict JSON (RFC 8259) into the same nodes.
 //!
-//! YAML readers take most JSON, but not all of it, and not all as it is meant: they refuse
-//! U+007F and its kin, which JSON may hold raw, and fold U+0085 in a text. An API server's
-//! JSON holds such characters, so a text that is JSON is read as JSON.
+//! YAML parsers accept most JSON, but not all, and change some: they refuse characters such as U+007F, which JSON
+//! allows unescaped, and fold U+0085 in a string. An API server's JSON may have such characters, so a text that is JSON
+//! is parsed as JSON.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,9 +14,8 @@ use solar_go_json::{Member, Piece};
 
 use super::{Document, DuplicateKey, Entry, Kind, Limits, Node};
 
-/// The document, when the whole text is JSON within the limits; else nothing, and a YAML
-/// reader may say what is wrong. Of equal keys the last wins. A lone surrogate becomes
-/// U+FFFD, as Go has it.
+/// The document, if the whole text is JSON within the limits; otherwise `None`, and the YAML parser reports errors. Of
+/// equal keys the last wins. A lone surrogate becomes U+FFFD, as in Go.
 pub fn parse_json(source: &Source, limits: &Limits) -> Option<Node> {
     let text = source.text();
     if text.len() > limits.bytes {
@@ -25,7 +24,7 @@ pub fn parse_json(source: &Source, limits: &Limits) -> Option<Node> {
     solar_go_json::read(text.as_bytes(), json_limits(limits), node).ok()
 }
 
-/// As [`parse_json`], with the keys that stand twice in a map.
+/// As [`parse_json`], with duplicate keys.
 pub fn parse_json_document(source: &Arc<Source>, limits: &Limits) -> Option<Document> {
     let text = source.text();
     if text.len() > limits.bytes {
@@ -56,8 +55,7 @@ fn note_duplicates(source: &Arc<Source>, members: &[Member<'_, Node>], out: &mut
     }
 }
 
-/// The JSON value that begins at a byte, and the byte behind it; whatever follows is not looked
-/// at. Nothing when there is none within the limits.
+/// The JSON value that begins at a byte, and its end; the rest is ignored. `None` if there is none within the limits.
 pub fn parse_json_prefix(source: &Source, start: usize, limits: &Limits) -> Option<(Node, usize)> {
     let text = source.text();
     if text.len() > limits.bytes || !text.is_char_boundary(start) {
@@ -88,7 +86,7 @@ fn node(piece: Piece<'_, Node>, span: Range<usize>) -> Node {
     }
 }
 
-/// Each key once, at its first place, with its last value.
+/// Each key once, at its first position, with its last value.
 fn entries(members: Vec<Member<'_, Node>>) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::with_capacity(members.len());
     let mut seen = BTreeMap::new();
@@ -107,7 +105,7 @@ fn entries(members: Vec<Member<'_, Node>>) -> Vec<Entry> {
     entries
 }
 
-/// An integer when the text is one and fits; else a float, infinite beyond float64.
+/// An integer if the text is one and fits; else a float, infinite beyond float64.
 fn number(digits: &str) -> Number {
     if let Ok(value) = digits.parse() {
         return Number::Int(value);

@@ -1,22 +1,22 @@
-//! YAML 1.1 as Helm's readers read it and its writers write it.
+//! YAML 1.1 as Helm parses and writes it.
 //!
-//! In: a [`Source`](solar_diagnostics::source::Source). Out: a tree of [`Node`]s that know where they
-//! stand, or diagnostics. And back: a [`Value`](solar_diagnostics::value::Value) to the text that
-//! Helm's `toYaml` prints. Both follow `sigs.k8s.io/yaml` 1.6.0 over go-yaml v2.4, which
-//! is what Helm 4.3.1 uses for values files, Chart.yaml, `toYaml` and `fromYaml`.
+//! In: a [`Source`](solar_diagnostics::source::Source). Out: a tree of [`Node`]s with their spans, or diagnostics. And
+//! back: a [`Value`](solar_diagnostics::value::Value) to the text that Helm's `toYaml` prints. Both follow
+//! `sigs.k8s.io/yaml` 1.6.0 over go-yaml v2.4, which is what Helm 4.3.1 uses for values files, Chart.yaml, `toYaml` and
+//! `fromYaml`.
 //!
-//! Nothing here knows charts or configs, and nothing here reads files.
+//! This crate is independent of charts and configs, and reads no files.
 //!
-//! # Where reading differs from Helm
+//! # Differences from Helm in parsing
 //!
 //! - JSON is read as JSON: `\/` and surrogate pairs such as `\ud83d\ude00` are escapes;
 //!   go-yaml refuses both.
 //! - Limits are [`Limits`]; go-yaml allows a depth of 10000 and a share of aliases.
 //! - A value that a later duplicate replaces must still be valid.
-//! - `{} x: y` at the root is an error; go-yaml takes the `{}` and forgets the rest.
-//! - Of keys that become equal as text (`1` and `"1"`) the last wins; in Go chance decides.
+//! - `{} x: y` at the root is an error; go-yaml parses the `{}` and ignores the rest.
+//! - Of keys that become equal as strings (`1` and `"1"`) the last wins; in Go it is random.
 //!
-//! Where writing differs: see [`write()`].
+//! Differences in writing: see [`write()`].
 
 mod base64;
 mod build;

@@ -1,20 +1,20 @@
-//! What a YAML text holds: [`Node`], a piece of data that knows where it stands.
+//! The content of a YAML text: [`Node`], a value with its span.
 
 use solar_diagnostics::source::Span;
 use solar_diagnostics::value::{Number, Value};
 
-/// A piece of data with its place in the text.
+/// A value with its span in the text.
 ///
-/// What an alias stands for keeps the place of the anchored node.
+/// The value of an alias has the span of the anchored node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Where it stands; quotes and brackets belong to it.
+    /// Its span, including quotes and brackets.
     pub span: Span,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// `null`, `~` or nothing at all.
@@ -27,7 +27,7 @@ pub enum Kind {
     String(String),
     /// A list.
     Seq(Vec<Node>),
-    /// A map: keys are unique, in the order in which the surviving ones stand.
+    /// A map: keys are unique, in the order of the text.
     Map(Vec<Entry>),
 }
 
@@ -36,7 +36,7 @@ pub enum Kind {
 pub struct Entry {
     /// The key; booleans and numbers are turned into text as Helm does.
     pub key: String,
-    /// Where the key stands.
+    /// The span of the key.
     pub key_span: Span,
     /// Its value.
     pub value: Node,
@@ -60,7 +60,7 @@ impl Node {
         }
     }
 
-    /// The data without its places, without copying texts.
+    /// The data without spans, without copying strings.
     pub fn into_value(self) -> Value {
         match self.kind {
             Kind::Null => Value::Null,
@@ -77,13 +77,13 @@ impl Node {
         }
     }
 
-    /// The value of a key, when this is a map that has it.
+    /// The value of a key, if this is a map that has it.
     pub fn get(&self, key: &str) -> Option<&Self> {
         let entry = self.entries().iter().find(|entry| entry.key == key)?;
         Some(&entry.value)
     }
 
-    /// The entries of a map, in source order; none of anything else.
+    /// The entries of a map, in source order; empty for other kinds.
     pub fn entries(&self) -> &[Entry] {
         match &self.kind {
             Kind::Map(entries) => entries,
@@ -91,7 +91,7 @@ impl Node {
         }
     }
 
-    /// The items of a list; none of anything else.
+    /// The items of a list; empty for other kinds.
     pub fn items(&self) -> &[Self] {
         match &self.kind {
             Kind::Seq(items) => items,
@@ -99,7 +99,7 @@ impl Node {
         }
     }
 
-    /// The text, when it is text.
+    /// The string, if it is one.
     pub fn as_str(&self) -> Option<&str> {
         match &self.kind {
             Kind::String(text) => Some(text),
@@ -112,7 +112,7 @@ impl Node {
         matches!(self.kind, Kind::Null)
     }
 
-    /// What it is, in a user's words: `a map`, `a string`, …
+    /// The name of its kind for messages: `a map`, `a string`, …
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
             Kind::Null => "null",

@@ -42,7 +42,7 @@ where
 }
 
 /// Letters sort after everything else and by code point among themselves; runs of digits by
-/// their number, shorter runs first. In go-yaml v3 letters come first behind a digit.
+/// their number, shorter runs first. In go-yaml v3 letters come first after a digit.
 pub(super) fn compare(a: &str, b: &str, dialect: Dialect) -> Ordering {
     // Most keys differ in a letter, and go-yaml compares ASCII letters as bytes.
     let differ = a.bytes().zip(b.bytes()).find(|(a, b)| a != b);
@@ -70,7 +70,7 @@ pub(super) fn compare(a: &str, b: &str, dialect: Dialect) -> Ordering {
         }
         _ => {}
     }
-    // Inside a number that has begun, a zero is a digit like any other and not a leading one.
+    // Inside a number, a zero is a digit like any other and not a leading one.
     let begun = (first_a == '0' || first_b == '0') && ends_in_number(before);
     let (number_a, length_a) = leading_number(rest_a, begun);
     let (number_b, length_b) = leading_number(rest_b, begun);
@@ -106,8 +106,8 @@ fn leading_number(text: &str, begun: bool) -> (i64, usize) {
     })
 }
 
-/// Go's `unicode.IsLetter` as near as the standard library comes: letter-like numbers are
-/// none, but some combining marks are.
+/// An approximation of Go's `unicode.IsLetter` by the standard library: letter-like numbers are excluded, but some
+/// combining marks are included.
 fn is_letter(character: char) -> bool {
     character.is_ascii_alphabetic()
         || !character.is_ascii() && character.is_alphabetic() && !character.is_numeric()

@@ -1,10 +1,9 @@
-//! Which entries the top of a document has, without reading the rest into a tree.
+//! Finds the top-level entries of a document, without parsing the rest into a tree.
 //!
-//! Only the head of a manifest is needed, but invalid YAML must be refused. Most are
-//! plain block style, and that these are YAML can be decided line by line at a tenth of the cost.
-//! This knows a part of YAML in which every text is right: what it does not know it leaves to
-//! the reader proper, mistakes included. It must never take a text that the reader refuses; a
-//! property test holds it to that.
+//! Only the head of a manifest is needed, but invalid YAML must be refused. Most manifests are in plain block style,
+//! which can be validated line by line at a tenth of the cost. This supports a subset of YAML without errors:
+//! everything else, including errors, is left to the parser. It must never accept a text that the parser refuses; a
+//! property test checks that.
 
 use std::ops::Range;
 
@@ -17,21 +16,21 @@ use solar_diagnostics::value::Number;
 const NODES_OF_A_KEY: usize = 3;
 /// A dash may be the first of its list, and it has a value.
 const NODES_OF_A_DASH: usize = 2;
-/// Deeper ones may nest deeper than the reader takes.
+/// Deeper documents may exceed the parser's limit.
 const MAX_DEPTH: usize = 64;
-/// Longer keys are left to the reader: a simple key has at most 1024 characters.
+/// Longer keys are left to the parser: a simple key has at most 1024 characters.
 const MAX_KEY: usize = 256;
 
-/// An entry of the map that a document is.
+/// A top-level entry of a document.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TopEntry<'a> {
-    /// Without quotes.
+    /// The key, without quotes.
     pub key: &'a str,
-    /// Its lines, up to the next entry: a document by itself.
+    /// Its lines, up to the next entry: a valid document.
     pub lines: Range<usize>,
 }
 
-/// The entries of the map at the top of a document, or nothing if this is not simple enough.
+/// The top-level entries of a document, or `None` if it is not simple enough.
 pub fn outline(text: &str) -> Option<Vec<TopEntry<'_>>> {
     if text.len() > Limits::BYTES || !text.is_ascii() && has_other_breaks(text) {
         return None;
@@ -55,8 +54,8 @@ pub fn outline(text: &str) -> Option<Vec<TopEntry<'_>>> {
     fits.then_some(outline.entries)
 }
 
-/// The lines of some entries of the map at the top of a document: a document by itself, which is empty when none of
-/// them is there. Nothing if the text is not simple enough.
+/// The lines of some top-level entries of a document: a valid document, which is empty if none of them exists. `None`
+/// if the text is not simple enough.
 pub fn pick(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<String> {
     let mut lines = String::new();
     for entry in outline(text)?.into_iter().filter(|entry| is_wanted(entry.key)) {
@@ -65,12 +64,12 @@ pub fn pick(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<String> {
     Some(lines)
 }
 
-/// Line breaks beyond ASCII, a byte order mark, and what YAML forbids.
+/// Whether there are line breaks beyond ASCII, a byte order mark, or forbidden characters.
 fn has_other_breaks(text: &str) -> bool {
     text.contains(['\u{85}', '\u{2028}', '\u{2029}', '\u{feff}']) || forbidden(text).is_some()
 }
 
-/// A map or a list that is open.
+/// An open map or list.
 struct Block {
     column: usize,
     list: bool,
@@ -85,14 +84,14 @@ struct Line<'a> {
 
 struct Outline<'a> {
     text: &'a str,
-    /// Where the next line starts.
+    /// The start of the next line.
     next: usize,
     open: Vec<Block>,
-    /// The innermost block waits for a value: a key or a dash has none yet.
+    /// Whether a key or a dash of the innermost block has no value yet.
     wanted: bool,
-    /// The value before is plain text, which goes on in lines that are indented more.
+    /// Whether the previous value is a plain scalar, which continues in lines with more indentation.
     folds: bool,
-    /// How many the reader makes of it, at most.
+    /// An upper bound of the parser's number of nodes.
     nodes: usize,
     entries: Vec<TopEntry<'a>>,
 }
@@ -111,7 +110,7 @@ impl<'a> Outline<'a> {
         self.open.last().map(|block| block.column)
     }
 
-    /// One line outside of blocks of text.
+    /// A line outside of block scalars.
     fn take(&mut self, line: Line<'a>) -> Option<()> {
         let column = blanks(line.text);
         let text = line.text.get(column..)?;
@@ -122,7 +121,7 @@ impl<'a> Outline<'a> {
             return None;
         }
         if text.starts_with('#') {
-            // Text does not go on behind a comment.
+            // A scalar does not continue after a comment.
             self.folds = false;
             return Some(());
         }
@@ -137,7 +136,7 @@ impl<'a> Outline<'a> {
         self.node(line, column, text)
     }
 
-    /// What begins at a column: entries of lists, a key, a value.
+    /// The nodes that begin at a column: items of lists, a key, a value.
     fn node(&mut self, line: Line<'a>, column: usize, text: &'a str) -> Option<()> {
         let (mut column, mut text) = (column, text);
         while let Some(after) = dash(text) {
@@ -171,7 +170,7 @@ impl<'a> Outline<'a> {
         let block = self.open.last()?;
         let here = block.column == column;
         if !(here && block.list) {
-            // A list may stand right below its key.
+            // A list may have the same indentation as its key.
             let opens = self.wanted && (block.column < column || here && !block.list);
             if !opens || self.open.len() >= MAX_DEPTH {
                 return None;
@@ -235,7 +234,7 @@ impl<'a> Outline<'a> {
             return None;
         }
         self.folds = comment.is_none();
-        // Infinities and their like are refused.
+        // Infinities and not-a-number are refused.
         if matches!(first, b'0'..=b'9' | b'.' | b'+' | b'-')
             && let Resolved::Number(Number::Float(number)) = resolve::plain(value)
             && !number.is_finite()
@@ -245,7 +244,7 @@ impl<'a> Outline<'a> {
         Some(())
     }
 
-    /// Text in quotes, which may go on over lines.
+    /// A quoted scalar, which may span lines.
     fn quoted(&mut self, quote: u8, text: &'a str) -> Option<()> {
         let mut text = text;
         loop {
@@ -260,7 +259,7 @@ impl<'a> Outline<'a> {
         }
     }
 
-    /// A block of text: its header, and its lines as far as they are indented.
+    /// A block scalar: its header, and its indented lines.
     fn block(&mut self, header: &str) -> Option<()> {
         let header = header.get(1..)?.trim_end_matches(' ');
         if !matches!(header, "" | "+" | "-") {
@@ -278,7 +277,7 @@ impl<'a> Outline<'a> {
                     widest = widest.max(column);
                     continue;
                 }
-                // Blank lines at the start may not be wider than the text, and tabs never indent.
+                // Leading empty lines must not have more indentation than the text, and tabs are no indentation.
                 if column > parent && widest > column || text.starts_with('\t') {
                     return None;
                 }
@@ -286,7 +285,7 @@ impl<'a> Outline<'a> {
             }
             if column < indent && !text.is_empty() {
                 self.next = before;
-                // A tab would be taken for indentation.
+                // A tab would count as indentation.
                 return (!text.starts_with('\t')).then_some(());
             }
             if has_controls(text) && text.bytes().any(|byte| byte != b'\t' && is_control(byte)) {
@@ -296,7 +295,7 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// How many blanks a line begins with.
+/// The number of leading spaces of a line.
 #[inline]
 fn blanks(line: &str) -> usize {
     line.bytes().take_while(|byte| *byte == b' ').count()
@@ -320,33 +319,33 @@ fn is_control(byte: u8) -> bool {
     byte < b' ' || byte == 0x7f
 }
 
-/// What follows the dash of an item.
+/// The text after the dash of an item.
 #[inline]
 fn dash(text: &str) -> Option<&str> {
     let after = text.strip_prefix('-')?;
     (after.is_empty() || after.starts_with(' ')).then_some(after)
 }
 
-/// Whether there is a `:` that would make a key of what stands before it.
+/// Whether there is a `:` that would make the text before it a key.
 fn holds_key(text: &str) -> bool {
     let ends = |at: usize| matches!(text.as_bytes().get(at + 1), None | Some(b' '));
     memchr::memchr_iter(b':', text.as_bytes()).any(ends)
 }
 
-/// Where a comment starts behind text.
+/// The start of a comment after text.
 fn comment(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let before = |at: &usize| at.checked_sub(1).and_then(|at| bytes.get(at)) == Some(&b' ');
     memchr::memchr_iter(b'#', bytes).find(before)
 }
 
-/// Whether nothing but a comment follows a value.
+/// Whether only a comment follows a value.
 fn is_nothing(text: &str) -> bool {
     let rest = text.trim_start_matches(' ');
     rest.is_empty() || rest.len() < text.len() && rest.starts_with('#')
 }
 
-/// A key that means itself, and what follows its `:`.
+/// A literal key, and the text after its `:`.
 fn key(text: &str) -> Option<(&str, &str)> {
     let bytes = text.as_bytes();
     let (from, to, after) = match *bytes.first()? {
@@ -364,11 +363,11 @@ fn key(text: &str) -> Option<(&str, &str)> {
     let key = text.get(from..to)?;
     let after = text.get(after..)?.strip_prefix(':')?;
     let fits = (after.is_empty() || after.starts_with(' ')) && key.len() <= MAX_KEY;
-    // Null is no key.
+    // Null is not a valid key.
     (fits && !key.eq_ignore_ascii_case("null")).then_some((key, after))
 }
 
-/// Where a quoted text ends in a line, if it does; nothing when an escape needs a second look.
+/// The end of a quoted scalar in a line, if it ends there; `None` if an escape is left to the parser.
 #[allow(clippy::option_option, reason = "the outer one is the door to the reader")]
 fn closing(quote: u8, text: &str) -> Option<Option<usize>> {
     let bytes = text.as_bytes();
@@ -422,7 +421,7 @@ mod tests {
         Some(outline(text)?.into_iter().map(|entry| entry.key).collect())
     }
 
-    /// What is taken is YAML, and its entries one by one are what the whole is.
+    /// An accepted text is YAML, and its entries parsed separately equal the whole.
     fn agrees(text: &str) -> bool {
         let Some(entries) = outline(text) else {
             return false;
@@ -447,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn manifests_as_charts_write_them_are_taken() {
+    fn typical_manifests_are_accepted() {
         let text = "# Source: a\n\napiVersion: v1\nkind: \"List\" # c\nmetadata:\n  name: 'it''s'\n  labels:\n    a/b.c: x y\n      z\n\
                     data:\n  a: |\n\n    { \"x\": [\t1 ]\n     y\n\n  b: >-\n  c: {}\nspec:\n- a: 1\n  b:\n  - -1.5e3\n  - - []\n    -\n\
                     -\n  \"d\": \"e\\n\n  f\\\n g\"\nlast:\n  é: ü\n";
@@ -460,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_wrong_is_left_to_the_reader() {
+    fn possibly_invalid_texts_are_left_to_the_parser() {
         for text in [
             "",
             "a",
@@ -499,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn more_values_than_the_reader_takes_are_left_to_it() {
+    fn texts_beyond_the_limits_are_left_to_the_parser() {
         let list = |items: usize| format!("a:\n{}", "-\n".repeat(items));
         assert!(outline(&list(Limits::NODES / NODES_OF_A_DASH - NODES_OF_A_KEY)).is_some());
         assert!(outline(&list(Limits::NODES)).is_none());
@@ -508,7 +507,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4000))]
         #[test]
-        fn what_is_taken_is_what_the_reader_reads(
+        fn accepted_texts_agree_with_the_parser(
             lines in prop::collection::vec((0_usize..5, 0_usize..PIECES.len(), 0_usize..PIECES.len()), 1..9)
         ) {
             let mut text = String::new();
@@ -521,7 +520,7 @@ mod tests {
                 text.push('\n');
             }
             agrees(&text);
-            // As the first value of a map more is taken.
+            // As the first value of a map, more texts are accepted.
             agrees(&format!("a:\n{text}"));
         }
     }

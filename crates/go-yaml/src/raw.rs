@@ -1,4 +1,4 @@
-//! What the steps of reading share: limits, where the text is from, and the nodes as written ([`Arena`]).
+//! Shared by the steps of parsing: limits, the source, and the nodes as written ([`Arena`]).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use super::error::{YamlError, YamlErrorKind};
 use solar_diagnostics::diag::Class;
 use solar_diagnostics::source::{Location, Source, Span};
 
-/// What a text may cost.
+/// The limits of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest text, in bytes.
+    /// The maximum length of a text, in bytes.
     pub bytes: usize,
-    /// How many maps and lists may lie in each other, aliases followed.
+    /// The maximum nesting of maps and lists, with aliases expanded.
     pub depth: usize,
-    /// How many nodes, aliases replaced by what they stand for.
+    /// The maximum number of nodes, with aliases expanded.
     pub nodes: usize,
 }
 
 impl Limits {
-    /// As large as an index of many thousand charts.
+    /// Enough for an index of many thousand charts.
     pub const BYTES: usize = 64 << 20;
     /// Recursion over a tree this deep fits a thread's stack of 2 MiB many times.
     pub const DEPTH: usize = 1000;
@@ -37,7 +37,7 @@ impl Default for Limits {
     }
 }
 
-/// What every step needs to know, and to make an error.
+/// The context of every step, also for errors.
 #[derive(Clone, Copy)]
 pub(super) struct ReadContext<'a> {
     pub(super) source: &'a Arc<Source>,
@@ -66,7 +66,7 @@ impl ReadContext<'_> {
     }
 }
 
-/// A node as it was written. Indices point into the [`Arena`] it lies in.
+/// A node as written. Indices point into its [`Arena`].
 pub(super) struct Raw<'a> {
     pub(super) span: Span,
     pub(super) kind: RawKind<'a>,
@@ -90,6 +90,6 @@ pub(super) enum RawKind<'a> {
 #[derive(Default)]
 pub(super) struct Arena<'a> {
     pub(super) nodes: Vec<Raw<'a>>,
-    /// Whether any alias stands in it; without one, texts can be moved instead of copied.
+    /// Whether it has any alias; without one, strings can be moved instead of copied.
     pub(super) aliased: bool,
 }

@@ -1,4 +1,4 @@
-//! What a scalar means: YAML 1.1's types as go-yaml v2 knows them.
+//! Resolves scalars: YAML 1.1's types as in go-yaml v2.
 //!
 //! In: the scalar's text and its tag. Out: null, a boolean, a number or text. The
 //! order of the attempts is observable (`08` fails as an octal integer and becomes the
@@ -6,18 +6,18 @@
 
 use solar_diagnostics::value::Number;
 
-/// What a plain scalar turns out to be.
+/// The resolved type of a plain scalar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Resolved {
     Null,
     Bool(bool),
     Number(Number),
-    /// A date; data as text, but never written without quotes.
+    /// A date; a string as data, but always written in quotes.
     Timestamp,
     Text,
 }
 
-/// A tag that does not fit its scalar.
+/// A tag that does not match its scalar.
 #[derive(Debug, PartialEq)]
 pub(super) struct Mismatch;
 
@@ -28,7 +28,7 @@ pub(super) fn core_tag(tag: &str) -> Option<&str> {
     tag.strip_prefix(LONG_PREFIX).or_else(|| tag.strip_prefix("!!"))
 }
 
-/// What a plain scalar without a tag is.
+/// Resolves a plain scalar without a tag.
 pub(super) fn plain(text: &str) -> Resolved {
     let Some(first) = text.bytes().next() else {
         return Resolved::Null;
@@ -52,7 +52,7 @@ pub(super) fn plain(text: &str) -> Resolved {
     }
 }
 
-/// What a scalar with one of YAML's own tags is; `quoted` or not makes no difference.
+/// Resolves a scalar with one of YAML's own tags, quoted or not.
 pub(super) fn tagged(tag: &str, text: &str) -> Result<Resolved, Mismatch> {
     let found = plain(text);
     match (tag, found) {
@@ -119,7 +119,7 @@ fn integer(text: &str) -> Option<Number> {
     from_digits(sign, digits, radix)
 }
 
-/// go-yaml parses binary numbers a second time and then takes a sign after the prefix.
+/// go-yaml parses binary numbers a second time and then accepts a sign after the prefix.
 fn odd_binary(text: &str) -> Option<Number> {
     if let Some(rest) = text.strip_prefix("0b") {
         let (sign, digits) = split_sign(rest);
@@ -146,7 +146,7 @@ fn from_digits(sign: &str, digits: &str, radix: u32) -> Option<Number> {
         ("-", Ok(value)) => Some(Number::Int(-value)),
         ("-", Err(_)) => 0_i64.checked_sub_unsigned(size).map(Number::Int),
         (_, Ok(value)) => Some(Number::Int(value)),
-        // Only the signed reading takes a plus sign.
+        // Only the signed parse accepts a plus sign.
         ("", Err(_)) => Some(Number::Uint(size)),
         (_, Err(_)) => None,
     }
@@ -170,12 +170,11 @@ fn decimal_float(text: &str) -> Option<f64> {
     if !mantissa_fits || !exponent_fits {
         return None;
     }
-    // Rust's parser takes every form let through here; too large a number is text in Go.
+    // Rust's parser accepts every form that passes here; a number that is too large is a string in Go.
     text.parse::<f64>().ok().filter(|value| value.is_finite())
 }
 
-/// A float that starts with its point: here Go's own rule holds, that an underscore stands
-/// between two digits.
+/// A float that starts with its point: here Go's own rule applies, that an underscore is between two digits.
 fn dotted_float(text: &str) -> Option<f64> {
     if !text.contains('_') {
         return decimal_float(text);
@@ -191,8 +190,7 @@ fn dotted_float(text: &str) -> Option<f64> {
     decimal_float(&text.replace('_', ""))
 }
 
-/// Go's four forms: a date, or a date and time with a `T` and a zone, or with a blank
-/// and no zone.
+/// Go's four forms: a date, or a date and time with a `T` and a zone, or with a space and no zone.
 fn is_timestamp(text: &str) -> bool {
     let bytes = text.as_bytes();
     if bytes.len() < 8 || bytes.get(4) != Some(&b'-') || !bytes.iter().take(4).all(u8::is_ascii_digit) {
@@ -213,7 +211,7 @@ fn timestamp(text: &str) -> Option<()> {
     }
     let zoned = rest.starts_with(['T', 't']);
     let rest = rest.strip_prefix(['T', 't', ' '])?;
-    // Go skips any further blanks where its layout has one.
+    // Go skips further spaces where its layout has one.
     let rest = if zoned { rest } else { rest.trim_start_matches(' ') };
     let (hour, rest) = one_or_two_digits(rest)?;
     let (minute, rest) = one_or_two_digits(rest.strip_prefix(':')?)?;

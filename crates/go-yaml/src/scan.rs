@@ -1,9 +1,8 @@
-//! A text to tokens: YAML 1.1 as libyaml and go-yaml v2 cut it.
+//! Splits a text into tokens: YAML 1.1 as in libyaml and go-yaml v2.
 //!
-//! What makes YAML hard to cut is the simple key: that `a` in `a: 1` is a key shows only
-//! at the `:`. So a token that may be a key is remembered, and no token is handed out as
-//! long as a key may have to be put before it. Such a wait ends after 1024 characters or at
-//! the end of the line, which bounds the queue.
+//! The difficulty of YAML is the simple key: that `a` in `a: 1` is a key is only known at the `:`. So a token that may
+//! be a key is remembered, and no token is returned as long as a key may have to be inserted before it. That ends after
+//! 1024 characters or at the end of the line, which bounds the queue.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -13,7 +12,7 @@ use super::error::{Named, Result, TEMPLATE_HINT, Tab, YamlError, YamlErrorKind};
 use super::raw::ReadContext;
 use solar_diagnostics::source::Span;
 
-/// A simple key and its `:` lie within this many characters of a line.
+/// A simple key and its `:` are within this many characters of a line.
 const SIMPLE_KEY: usize = 1024;
 
 #[derive(Debug)]
@@ -49,7 +48,7 @@ pub(super) enum TokenKind<'a> {
         handle: String,
         suffix: String,
     },
-    /// Borrowed from the text where it stands there as it is.
+    /// Borrowed from the text if it is unchanged.
     Scalar {
         value: Cow<'a, str>,
         plain: bool,
@@ -58,9 +57,9 @@ pub(super) enum TokenKind<'a> {
 
 struct SimpleKey {
     possible: bool,
-    /// Nothing but a key can stand here.
+    /// Whether only a key is allowed here.
     required: bool,
-    /// How many flow collections it lies in.
+    /// Its nesting in flow collections.
     level: usize,
     token: usize,
     mark: Mark,
@@ -70,15 +69,15 @@ pub(super) struct Scanner<'a> {
     pub(super) context: ReadContext<'a>,
     pub(super) cursor: Cursor<'a>,
     tokens: VecDeque<Token<'a>>,
-    /// How many tokens have been handed out.
+    /// The number of tokens returned so far.
     taken: usize,
     /// The column of the current block; -1 outside of any.
     pub(super) indent: isize,
     indents: Vec<isize>,
-    /// How many flow collections are open.
+    /// The number of open flow collections.
     pub(super) flow: usize,
     pub(super) key_allowed: bool,
-    /// At most one a level, in the order of levels and so of tokens.
+    /// At most one per level, in the order of levels and so of tokens.
     keys: Vec<SimpleKey>,
 }
 
@@ -102,7 +101,7 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// The next token, which stays.
+    /// Peeks at the next token.
     pub(super) fn peek(&mut self) -> Result<&Token<'a>> {
         while self.needs_more()? {
             self.fetch()?;
@@ -128,7 +127,7 @@ impl<'a> Scanner<'a> {
             return Ok(true);
         }
         let taken = self.taken;
-        // Nearly always only what was cut last can become a key.
+        // Nearly always only the last token can become a key.
         if self.keys.last().is_none_or(|key| key.token < taken) {
             return Ok(false);
         }
@@ -225,7 +224,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Remembers that a key may start here, and says whether one may after this token.
+    /// Remembers that a key may start here; sets whether one may start after this token.
     fn save_key(&mut self, allowed_after: bool) -> Result<()> {
         if self.key_allowed {
             self.drop_key()?;
@@ -283,7 +282,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Opens a block at a column, unless it is open; its token goes before token number `before`.
+    /// Opens a block at a column, unless it is open; its token is inserted before token number `before`.
     fn open_block(&mut self, mark: Mark, before: Option<usize>, kind: TokenKind<'a>) {
         let column = isize::try_from(mark.column).unwrap_or(isize::MAX);
         if self.flow > 0 || self.indent >= column {
@@ -347,7 +346,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn block_entry(&mut self) -> Result<()> {
-        // In flow context the parser complains about it.
+        // In flow context the builder reports it.
         if self.flow == 0 {
             if !self.key_allowed {
                 return Err(self.here(YamlErrorKind::UnexpectedSequence));

@@ -1,4 +1,4 @@
-//! Scalars to tokens: plain, quoted, and blocks.
+//! Scans scalars: plain, quoted, and blocks.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use super::error::{Result, Tab, YamlError, YamlErrorKind};
 use super::scan::{Scanner, Token, TokenKind};
 use solar_diagnostics::source::Span;
 
-/// Blanks and line breaks between two parts of a flow scalar.
+/// White space and line breaks between two parts of a flow scalar.
 #[derive(Default)]
 struct Gap<'a> {
     blanks: &'a str,
@@ -15,7 +15,7 @@ struct Gap<'a> {
 }
 
 impl Gap<'_> {
-    /// One line break is a blank, more are themselves but for the first.
+    /// One line break becomes a space; of several, all but the first are kept.
     fn fold_into(&self, value: &mut String) {
         match self.first_break {
             None => value.push_str(self.blanks),
@@ -29,7 +29,7 @@ impl Gap<'_> {
     }
 }
 
-/// What a block scalar's first line says.
+/// The header of a block scalar.
 struct Header {
     literal: bool,
     /// `+` keeps trailing breaks, `-` drops them.
@@ -37,7 +37,7 @@ struct Header {
     increment: usize,
 }
 
-/// Adds a piece of the text; the first one is not copied.
+/// Appends a part of the text; the first one is not copied.
 fn append<'a>(value: &mut Cow<'a, str>, piece: &'a str) {
     if value.is_empty() {
         *value = Cow::Borrowed(piece);
@@ -47,7 +47,7 @@ fn append<'a>(value: &mut Cow<'a, str>, piece: &'a str) {
 }
 
 impl<'a> Scanner<'a> {
-    /// Text without quotes, possibly over several lines.
+    /// A plain scalar, possibly over several lines.
     pub(super) fn plain(&mut self) -> Result<Token<'a>> {
         let start = self.cursor.at.offset;
         let mut end = start;
@@ -92,7 +92,7 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// Steps over words and the blanks between them, up to what ends the text or the line.
+    /// Skips words and spaces, up to the end of the scalar or the line.
     fn plain_run(&mut self) {
         loop {
             while !self.cursor.is_blank_or_end(0) && !self.ends_plain() {
@@ -118,7 +118,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Steps over blanks and line breaks; `check` sees each blank after a line break.
+    /// Skips white space and line breaks; `check` is called for each white space after a line break.
     fn gap(&mut self, broken: bool, check: impl Fn(&Self) -> Result<()>) -> Result<Gap<'a>> {
         let mut gap = Gap::default();
         let mut broken = broken;
@@ -146,7 +146,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Text in single or double quotes.
+    /// A scalar in single or double quotes.
     pub(super) fn quoted(&mut self) -> Result<Token<'a>> {
         let start = self.cursor.at.offset;
         let quote = self.cursor.byte(0);
@@ -174,8 +174,8 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// Reads up to the blanks at the end of a line, a line break or the closing quote; whether it ended
-    /// with an escaped line break, after which blanks don't count.
+    /// Scans up to trailing white space, a line break or the closing quote; returns whether it ended with an escaped
+    /// line break, after which white space is ignored.
     fn quoted_run(&mut self, quote: u8, value: &mut Cow<'a, str>) -> Result<bool> {
         let mut from = self.cursor.at.offset;
         loop {
@@ -208,7 +208,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Steps over blanks, unless the line ends behind them.
+    /// Skips white space, unless the line ends after it.
     fn skip_blanks_within_line(&mut self) -> bool {
         let before = self.cursor.at;
         self.cursor.skip_blanks();
@@ -288,7 +288,7 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// The digits after `\x`, `\u` or `\U`, all of which are stepped over.
+    /// Consumes the digits after `\x`, `\u` or `\U`.
     fn hex(&mut self, count: usize) -> Result<u32> {
         let digits = self.cursor.rest().get(2..2 + count).unwrap_or("");
         let valid = digits.len() == count && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
@@ -382,8 +382,8 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// Steps over indentation and empty lines. The first line with text says how far the
-    /// block is indented, where its header does not.
+    /// Skips indentation and empty lines. The first line with text determines the indentation of the block, unless its
+    /// header does.
     fn block_breaks(&mut self, indent: &mut usize) -> Result<String> {
         let mut breaks = String::new();
         let mut widest = 0;

@@ -1,4 +1,4 @@
-//! Tags and directives to tokens.
+//! Scans tags and directives.
 
 use super::cursor::is_word;
 use super::error::{Result, YamlErrorKind};
@@ -23,7 +23,7 @@ impl<'a> Scanner<'a> {
                 let suffix = self.uri("")?;
                 (handle, suffix)
             } else {
-                // Not a handle after all: the name is the suffix's beginning.
+                // Not a handle: the name is the beginning of the suffix.
                 let name = handle.get(1..).unwrap_or("").to_owned();
                 let suffix = self.uri_after(&name, true)?;
                 if suffix.is_empty() {
@@ -41,7 +41,7 @@ impl<'a> Scanner<'a> {
         Ok(Token { span, kind })
     }
 
-    /// `!`, `!!`, `!name!` or, which is none, `!name`.
+    /// `!`, `!!`, `!name!` or `!name`, which is not a handle.
     fn handle(&mut self) -> String {
         let start = self.cursor.at.offset;
         self.cursor.skip();

@@ -1,5 +1,4 @@
-//! How a text can be written: which of YAML's scalar styles give it back unchanged,
-//! and which of them go-yaml takes.
+//! Chooses scalar styles: which of YAML's styles represent a text unchanged, and which of them go-yaml uses.
 
 use super::dialect::Dialect;
 use super::resolve::{self, Resolved};
@@ -13,10 +12,10 @@ pub(super) enum Style {
     Literal,
 }
 
-/// Where a scalar goes.
+/// The position of a scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScalarPosition {
-    /// A key on one line with its value.
+    /// A key on the same line as its value.
     SimpleKey,
     /// A key after `? `.
     LongKey,
@@ -24,43 +23,42 @@ pub(super) enum ScalarPosition {
     Value,
 }
 
-/// What a text is like.
+/// The properties of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(
     clippy::struct_excessive_bools,
     reason = "independent findings of one pass over the text"
 )]
 pub(super) struct Traits {
-    /// It has line breaks.
+    /// Whether it has line breaks.
     pub(super) multiline: bool,
     plain: bool,
     single: bool,
     literal: bool,
 }
 
-/// Whether go-yaml writes the character as it is. Characters beyond U+FFFF are not
-/// among them, so that emoji come out as `\U0001F600`.
+/// Whether go-yaml writes the character unescaped. Characters beyond U+FFFF are escaped, so emoji become `\U0001F600`.
 pub(super) fn is_printable(character: char) -> bool {
     matches!(character,
         '\n' | '\u{20}'..='\u{7e}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')
 }
 
-/// Whether YAML 1.1 takes the character for a line break.
+/// Whether the character is a line break in YAML 1.1.
 pub(super) fn is_break(character: char) -> bool {
     matches!(character, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Whether the first line does not show how far a literal block is indented.
+/// Whether the indentation of a literal block can't be derived from its first line.
 pub(super) fn needs_hint(text: &str) -> bool {
     text.starts_with(|first| first == ' ' || is_break(first))
 }
 
-/// Whether a Go template would take a part of the text for an action.
+/// Whether a Go template would treat a part of the text as an action.
 pub(super) fn needs_brace_escapes(text: &str) -> bool {
     text.contains("{{") || text.contains("}}")
 }
 
-/// Bytes that mean nothing to YAML inside a text, whatever is around them.
+/// Bytes without a special meaning inside a scalar, in any context.
 const EASY: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = b'!';
@@ -75,7 +73,7 @@ fn is_easy_byte(byte: u8) -> bool {
     EASY.get(usize::from(byte)).copied().unwrap_or(false)
 }
 
-/// Whether any style can hold the text: most texts are of this kind, and cheap to know.
+/// Whether any style can represent the text: a cheap check for most texts.
 fn is_easy(bytes: &[u8]) -> bool {
     let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
         return false;
@@ -106,13 +104,13 @@ fn is_easy(bytes: &[u8]) -> bool {
     true
 }
 
-/// How many bytes at the start stand for themselves in double quotes, blanks excepted.
+/// The number of leading bytes that need no escape in double quotes, except spaces.
 pub(super) fn plain_run(text: &str) -> usize {
     let ends = |byte: &u8| !matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~');
     text.as_bytes().iter().position(ends).unwrap_or(text.len())
 }
 
-/// Where the first line break stands, or the end.
+/// The position of the first line break, or the end.
 pub(super) fn find_break(text: &str) -> usize {
     let candidate = |byte: u8| matches!(byte, b'\n' | b'\r' | 0xc2 | 0xe2);
     let mut at = 0;
@@ -129,7 +127,7 @@ pub(super) fn find_break(text: &str) -> usize {
     }
 }
 
-/// Looks a text through once.
+/// Examines a text in one pass.
 pub(super) fn examine(text: &str, dialect: Dialect) -> Traits {
     if is_easy(text.as_bytes()) {
         return Traits {
@@ -148,7 +146,7 @@ pub(super) fn examine(text: &str, dialect: Dialect) -> Traits {
     };
     let mut seen = Seen::default();
     let mut indicators = text.starts_with("---") || text.starts_with("...");
-    // At the start nothing counts as a break that a space could follow.
+    // At the start, no preceding line break.
     let mut before = None;
     let mut rest = text.chars();
     while let Some(character) = rest.next() {
@@ -201,7 +199,7 @@ struct Seen {
     break_after_space: bool,
 }
 
-/// The style go-yaml takes for a text.
+/// The style that go-yaml uses for a text.
 pub(super) fn choose(text: &str, traits: Traits, place: ScalarPosition, dialect: Dialect) -> Style {
     let wanted = if traits.multiline && text.contains('\n') {
         Style::Literal
@@ -211,7 +209,7 @@ pub(super) fn choose(text: &str, traits: Traits, place: ScalarPosition, dialect:
         Style::Double
     };
     match wanted {
-        // A departure: go-yaml writes the key `<<` plain, and reads it back as a merge.
+        // A difference: go-yaml writes the key `<<` plain, and parses it as a merge.
         Style::Plain if text == "<<" && place != ScalarPosition::Value && dialect == Dialect::Readable => {
             Style::Double
         }

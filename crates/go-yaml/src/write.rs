@@ -1,15 +1,13 @@
-//! Data to YAML text.
+//! Writes data as YAML.
 //!
-//! [`write()`] gives what Helm 4.3.1's `toYaml` prints: sigs.k8s.io/yaml's `Marshal`, that is
-//! JSON read by go-yaml v2 and written again. Two blanks of indentation, lists not
-//! indented inside maps, keys in natural order, texts quoted where YAML 1.1 would read
-//! something else, folded after column 80, literal blocks for several lines.
+//! [`write()`] returns what Helm 4.3.1's `toYaml` prints: sigs.k8s.io/yaml's `Marshal`, that is JSON parsed by go-yaml
+//! v2 and written again. Two spaces of indentation, lists not indented inside maps, keys in natural order, strings
+//! quoted where YAML 1.1 would parse another type, folded after column 80, literal blocks for several lines.
 //!
-//! What is written can always be read again: `parse(write(v))` is `v`, up to
-//! [`Number::canonical`]. Where Helm's way fails or loses something, and only there, the
-//! text differs: see [`write()`].
+//! The output can always be parsed again: `parse(write(v))` is `v`, up to [`Number::canonical`]. The output only
+//! differs from Helm's where Helm fails or loses data: see [`write()`].
 //!
-//! Any tree can be written that walks itself into a [`Writer`]: see [`Tree`].
+//! Any tree that implements [`Tree`] can be written to a [`Writer`].
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -22,25 +20,25 @@ use solar_diagnostics::value::{Number, Value};
 
 /// Data that can be written.
 pub trait Tree {
-    /// Why it can't.
+    /// The error.
     type Error;
 
-    /// Gives the writer exactly one node.
+    /// Writes exactly one node.
     ///
     /// # Errors
-    /// When a part of it has no form in YAML.
+    /// If a part of it can't be represented in YAML.
     fn write(&self, out: &mut Writer) -> Result<(), Self::Error>;
 }
 
-/// Takes a [`Tree`], node by node.
+/// Writes a [`Tree`], node by node.
 pub struct Writer {
     emitter: Emitter,
     place: WritePosition,
 }
 
-/// What Helm's `toYaml` prints, with the line break at the end that Helm's trims.
+/// The output of Helm's `toYaml`, with the final line break that Helm trims.
 ///
-/// The departures, all where Helm fails or loses data: U+007F–U+009F, U+FFFE and U+FFFF are
+/// The differences, all where Helm fails or loses data: U+007F–U+009F, U+FFFE and U+FFFF are
 /// escaped in double quotes (Helm fails, and makes a space of U+0085); the key `<<` is quoted
 /// (Helm writes a merge); keys above 1024 characters are written (Helm fails);
 /// infinities and not-a-number, which JSON lacks and Helm refuses, become `null`.
@@ -54,7 +52,7 @@ pub fn write_with(value: &Value, options: &Options) -> String {
     text
 }
 
-/// Any tree's text.
+/// Writes any tree.
 ///
 /// # Errors
 /// The tree's own.
@@ -62,7 +60,7 @@ pub fn write_tree<T: Tree>(tree: &T, options: &Options) -> Result<String, T::Err
     let mut writer = Writer::new(options);
     tree.write(&mut writer)?;
     if options.template_safe && writer.emitter.ends_in_block() {
-        // What a template trims behind the place would be cut off the text.
+        // A template's trim marker after the value would remove line breaks of the block.
         let quoted = writer.emitter.blocks();
         writer = Writer::new(options);
         writer.emitter.quote_block(quoted);
@@ -95,7 +93,7 @@ impl Tree for Value {
     }
 }
 
-/// Where the next node stands.
+/// The position of the next node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WritePosition {
     Root,
@@ -122,7 +120,7 @@ impl Writer {
         self.emitter.word(if value { "true" } else { "false" });
     }
 
-    /// A number, by way of its JSON form; what JSON lacks is null.
+    /// A number, in its JSON form; null if JSON can't represent it.
     pub fn number(&mut self, value: Number) {
         self.emitter.begin_word();
         let start = self.emitter.out.len();
@@ -130,12 +128,12 @@ impl Writer {
         self.emitter.end_word(start);
     }
 
-    /// A word that needs no quotes, as it is: a date, a number in a form of its own.
+    /// A word that needs no quotes: a date, a number in a special form.
     pub fn word(&mut self, word: &str) {
         self.emitter.word(word);
     }
 
-    /// Base64 with the tag that says so; a block when it has several lines.
+    /// Base64 with its tag; a block if it has several lines.
     pub fn binary(&mut self, base64: &str) {
         self.emitter.word("!!binary");
         if base64.contains('\n') {
@@ -145,17 +143,17 @@ impl Writer {
         }
     }
 
-    /// A text.
+    /// A string.
     pub fn text(&mut self, text: &str) {
         self.emitter.text(text, ScalarPosition::Value);
     }
 
-    /// How many bytes were written.
+    /// The number of bytes written.
     pub fn len(&self) -> usize {
         self.emitter.out.len()
     }
 
-    /// Whether nothing was.
+    /// Whether nothing was written.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -180,7 +178,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A map, whose keys come in any order and are written in go-yaml's.
+    /// A map, with keys in any order, which are written in go-yaml's order.
     ///
     /// # Errors
     /// A value's.
@@ -195,7 +193,7 @@ impl Writer {
             return Ok(());
         };
         let outer = self.emitter.open_map();
-        // With digits the comparison is not transitive, and neighbours don't tell all.
+        // With digits the comparison is not transitive, so comparing neighbours is not enough.
         let digits = |key: &str| key.bytes().any(|byte| byte.is_ascii_digit());
         let sorted = !digits(before)
             && keys.all(|key| {
@@ -216,7 +214,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A map whose keys come in the order that is written.
+    /// A map whose keys are already in the output order.
     ///
     /// # Errors
     /// A value's.
@@ -270,7 +268,7 @@ fn push_number(number: Number, out: &mut String) {
         let _ = write!(out, "{whole}");
         return;
     }
-    // By way of its JSON form: what looks like an integer there is one afterwards.
+    // Through its JSON form: a number that looks like an integer there becomes one.
     let json = number.to_string();
     let integral = json.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
     if integral && (json.parse::<i64>().is_ok() || json.parse::<u64>().is_ok()) {
@@ -280,7 +278,7 @@ fn push_number(number: Number, out: &mut String) {
     }
 }
 
-/// A float as go-yaml v3 prints it, which does not go by way of JSON.
+/// A float as go-yaml v3 prints it, without JSON.
 pub fn plain_float(value: f64) -> String {
     float::go_g64(value)
 }

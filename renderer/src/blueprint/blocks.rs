@@ -1,9 +1,9 @@
-//! Which delimiters and blocks of a blueprint's template are not closed. minijinja reports them where it notices them,
-//! often at the end of the text; here is where they were opened.
+//! Finds unclosed delimiters and blocks of a blueprint's template. minijinja reports them where it detects them, often
+//! at the end of the text; this finds where they were opened.
 
 use crate::source::Span;
 
-/// Statements that have an end.
+/// Statements that require an end.
 const BLOCKS: [&str; 8] = [
     "for",
     "if",
@@ -16,14 +16,14 @@ const BLOCKS: [&str; 8] = [
 ];
 const OPENINGS: [(&str, &str); 3] = [("<%", "%>"), ("<<", ">>"), ("<#", "#>")];
 
-/// What is wrong with the structure of a template.
+/// A mistake in the structure of a template.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Mistake<'t> {
-    /// A delimiter that is opened, and what would close it.
+    /// An unclosed delimiter, and its closing one.
     Delimiter(Span, &'static str),
     /// A statement without its end.
     Block(Span, &'t str),
-    /// The end of a block where another one is open, or none.
+    /// The end of a block while another one is open, or none.
     End {
         /// The statement.
         at: Span,
@@ -84,7 +84,7 @@ fn next_opening(text: &str, from: usize) -> Option<(usize, &'static str, &'stati
     found.min_by_key(|(start, ..)| *start)
 }
 
-/// Where a delimiter is closed, outside of texts in quotes. Another one that opens before says that it is not.
+/// The position where a delimiter is closed, outside of quoted strings; `None` if another one opens before that.
 fn end_of(text: &str, from: usize, opening: &str, closing: &str) -> Option<usize> {
     let rest = text.get(from..)?;
     if opening == "<#" {
@@ -113,7 +113,7 @@ fn end_of(text: &str, from: usize, opening: &str, closing: &str) -> Option<usize
     None
 }
 
-/// Behind the end of what is not a template.
+/// The position after the end of a raw block.
 fn end_of_raw(text: &str, from: usize) -> Option<usize> {
     let mut at = from;
     while let Some(start) = text.get(at..)?.find("<%").map(|found| at + found) {

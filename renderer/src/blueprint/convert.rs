@@ -1,16 +1,16 @@
-//! Our values to minijinja's and back.
+//! Converts our values to minijinja's and back.
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind};
 
 use crate::value::{Map, Number, Value};
 
-/// How deep a value made in a template may nest.
+/// The maximum nesting of a value that a template creates.
 const MAX_DEPTH: usize = 200;
-/// How many values a value made in a template may hold.
+/// The maximum number of nested values in a value that a template creates.
 const MAX_NODES: usize = 200_000;
 
-/// For the scope of a template.
+/// Converts a value for the scope of a template.
 pub(super) fn to_template(value: &Value) -> minijinja::Value {
     match value {
         Value::Null => minijinja::Value::from(()),
@@ -30,14 +30,14 @@ pub(super) fn to_template(value: &Value) -> minijinja::Value {
     }
 }
 
-/// What a filter is given. What YAML has no form for (undefined, functions) is an error.
+/// Converts the argument of a filter. Values that YAML can't represent (undefined, functions) are an error.
 pub(super) fn from_template(value: &minijinja::Value) -> Result<Value, Error> {
     let mut left = MAX_NODES;
     convert(value, 0, &mut left)
 }
 
 fn convert(value: &minijinja::Value, depth: usize, left: &mut usize) -> Result<Value, Error> {
-    // A value can hold another many times: what is small in memory may be endless in print.
+    // A value can contain another one many times: a value that is small in memory may be huge when printed.
     *left = left.checked_sub(1).ok_or_else(|| {
         Error::new(
             ErrorKind::InvalidOperation,
@@ -74,7 +74,7 @@ fn convert(value: &minijinja::Value, depth: usize, left: &mut usize) -> Result<V
         other => {
             return Err(Error::new(
                 ErrorKind::InvalidOperation,
-                format!("{other} has no form in YAML"),
+                format!("{other} can't be represented in YAML"),
             ));
         }
     })
@@ -93,6 +93,6 @@ fn number(value: &minijinja::Value) -> Result<Number, Error> {
     }
     Err(Error::new(
         ErrorKind::InvalidOperation,
-        "infinity and not-a-number have no form in JSON",
+        "infinity and not-a-number can't be represented in JSON",
     ))
 }

@@ -26,7 +26,7 @@ const STARTER: Embedded = blueprint!(
     "templates/tests/connection.yaml.jinja"
 );
 
-/// What `create` begins with.
+/// The starter chart of `create`.
 pub(super) fn starter() -> Result<CompiledBlueprint> {
     compile(STARTER)
 }

@@ -1,4 +1,4 @@
-//! The filters that blueprints have besides minijinja's own.
+//! The filters of blueprints, in addition to minijinja's own.
 
 use minijinja::value::Kwargs;
 use minijinja::{Environment, Error, ErrorKind, Value};
@@ -7,10 +7,10 @@ use super::convert::from_template;
 use crate::value;
 use crate::yaml;
 
-/// The deepest indentation that a filter makes.
+/// The maximum indentation of a filter.
 const MAX_INDENT: usize = 100;
 
-/// Adds ours.
+/// Registers our filters.
 pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_filter("literal", literal);
     environment.add_filter("indent", indent);
@@ -20,8 +20,8 @@ pub(super) fn add(environment: &mut Environment<'_>) {
 
 /// `literal`: a value as one line of YAML (and JSON) that is safe inside a Helm template.
 ///
-/// With `indent=N` it is what follows a key's colon: a block on lines of its own, indented
-/// by N, or, for what is empty and what is no map or list, a space and the one line.
+/// With `indent=N` the result follows a key's colon: a block on lines of its own, indented by N, or, for scalars and
+/// empty maps and lists, a space and one line.
 #[allow(clippy::needless_pass_by_value, reason = "minijinja's signature")]
 fn literal(value: Value, options: Kwargs) -> Result<String, Error> {
     let indent: Option<usize> = options.get("indent")?;
@@ -45,14 +45,13 @@ fn literal(value: Value, options: Kwargs) -> Result<String, Error> {
                     ..yaml::Options::default()
                 },
             );
-            // One break is the template's own; more may belong to a text.
+            // One line break is the template's own; more may belong to a string.
             Ok(format!("\n{}", text.strip_suffix('\n').unwrap_or(&text)))
         }
     }
 }
 
-/// `indent(N)`: every line but the first, and no empty one, indented by N, as Jinja's;
-/// `indent(N, true)` the first, too.
+/// `indent(N)`: indents every line but the first and empty ones by N, as Jinja's; `indent(N, true)` also the first.
 #[allow(clippy::needless_pass_by_value, reason = "minijinja's signature")]
 fn indent(text: String, width: usize, first: Option<bool>) -> Result<String, Error> {
     check_indent(Some(width))?;
@@ -76,7 +75,7 @@ fn check_indent(indent: Option<usize>) -> Result<(), Error> {
 #[allow(clippy::needless_pass_by_value, reason = "minijinja's signature")]
 fn to_yaml(value: Value) -> Result<String, Error> {
     let text = yaml::write(&from_template(&value)?);
-    // One break is the template's own; more may belong to a text.
+    // One line break is the template's own; more may belong to a string.
     Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
 }
 

@@ -1,4 +1,4 @@
-//! A blueprint's folder: every file, and only names that a chart can have.
+//! Reads a blueprint's folder: every file, and only names that a chart can have.
 
 use std::fs;
 use std::path::Path;
@@ -7,13 +7,13 @@ use super::{Files, SUFFIX};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
 
-/// The largest file of a blueprint, in bytes: what Helm loads of a chart's file.
+/// The maximum size of a blueprint's file, in bytes: Helm's limit for a chart's file.
 const MAX_FILE_BYTES: usize = 5 * 1024 * 1024;
-/// The most bytes of a blueprint in all.
+/// The maximum total size of a blueprint, in bytes.
 const MAX_BLUEPRINT_BYTES: usize = 64 * 1024 * 1024;
-/// The most files of a blueprint.
+/// The maximum number of files of a blueprint.
 const MAX_FILES: usize = 5_000;
-/// How deep a blueprint's folders may nest.
+/// The maximum nesting of a blueprint's folders.
 const MAX_DEPTH: usize = 32;
 
 /// All files of a blueprint's folder, by path. Links are not followed: a blueprint may come from elsewhere.
@@ -67,7 +67,7 @@ pub(super) fn read(folder: &Path) -> Result<Files> {
     Ok(files)
 }
 
-/// What a path becomes must be a path that archives can hold and Helm takes.
+/// Checks that the resulting path is one that archives can hold and Helm accepts.
 fn check_name(path: &str) -> std::result::Result<(), &'static str> {
     if path.contains('\\') || path.chars().any(char::is_control) {
         return Err("has a backslash or a control character in its name, which Helm refuses");
@@ -80,7 +80,7 @@ fn check_name(path: &str) -> std::result::Result<(), &'static str> {
     Ok(())
 }
 
-/// `a.jinja` beside a folder `a` would be a file and a folder of one name.
+/// `a.jinja` and a folder `a` would become a file and a folder with the same name.
 fn check_folders(files: &Files) -> Result<()> {
     let problems = files.iter().filter_map(|(path, _)| {
         let folder = format!("{}/", path.strip_suffix(SUFFIX)?);

@@ -1,10 +1,9 @@
-//! What keeps a user's template from ending the process.
+//! Keeps a user's template from crashing the process.
 //!
-//! minijinja recurses over what a template nests, and so do the values that one builds: a
-//! stack overflow can't be caught. So tags are limited in length and number before they
-//! are parsed, and the work is done on a thread whose stack holds what is left. Steps are
-//! limited by fuel, time here. Memory is not: a blueprint is its user's own code, as
-//! Helm's templates are.
+//! minijinja recurses over a template's nesting, and so do the values that a template builds: a stack overflow can't be
+//! caught. So tags are limited in length and number before they are parsed, and the work is done on a thread whose
+//! stack is large enough for the rest. Steps are limited by fuel, time is limited here. Memory is not: a blueprint is
+//! its user's own code, as Helm's templates are.
 
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -12,18 +11,17 @@ use std::time::Duration;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::source::Span;
 
-/// The longest tag (`<< >>` or `<% %>`), in bytes: it bounds how deep an expression nests.
+/// The maximum length of a tag (`<< >>` or `<% %>`), in bytes: it bounds the nesting of expressions.
 pub const MAX_TAG_BYTES: usize = 8 * 1024;
-/// The most tags in a template: they bound how deep blocks nest.
+/// The maximum number of tags in a template: it bounds the nesting of blocks.
 pub const MAX_TAGS: usize = 10_000;
-/// How long a blueprint may take by default.
+/// The default time limit of a blueprint.
 pub const DEFAULT_TIME: Duration = Duration::from_secs(30);
-/// What the deepest nesting within the limits needs, with room to spare; only what is
-/// touched is ever allocated.
+/// Enough for the deepest nesting within the limits, with a margin; only pages that are used are allocated.
 const STACK_BYTES: usize = 1 << 30;
 
-/// Runs the work where deep recursion has room, and no longer than `time`. A thread that takes too
-/// long is left behind: nothing can stop it but the process's end.
+/// Runs the work on a thread with a large stack, for at most `time`. A thread that takes too long is abandoned: it
+/// can't be stopped before the process ends.
 pub(super) fn run<T: Send + 'static>(
     time: Duration,
     work: impl FnOnce() -> Result<T> + Send + 'static,
@@ -32,7 +30,7 @@ pub(super) fn run<T: Send + 'static>(
     let spawned = std::thread::Builder::new()
         .stack_size(STACK_BYTES)
         .spawn(move || {
-            // The receiver is gone when the time is over.
+            // The receiver is dropped when the time is over.
             let _ = send.send(work());
         });
     if let Err(error) = spawned {
@@ -55,7 +53,7 @@ pub(super) fn run<T: Send + 'static>(
     }
 }
 
-/// The first tag that breaks a limit, and which.
+/// The first tag that exceeds a limit, and the message.
 pub(super) fn check(text: &str) -> std::result::Result<(), (Span, String)> {
     let mut at = 0;
     let mut tags = 0;
@@ -85,7 +83,7 @@ pub(super) fn check(text: &str) -> std::result::Result<(), (Span, String)> {
                 format!("the template has more than {MAX_TAGS} tags"),
             ));
         }
-        // A tag's text may hold what looks like another: looking again errs on the safe side.
+        // A tag's text may contain what seems to be another tag: counting it too is on the safe side.
         at = if close == "#>" {
             end.max(start + 2)
         } else {
@@ -100,10 +98,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_longer_than_it_may_is_left_behind() {
+    fn work_that_exceeds_its_time_limit_is_abandoned() {
         let (end, ended) = sync_channel::<()>(1);
         let endless = run(Duration::from_millis(1), move || {
-            // Ends when this test does.
+            // It ends with this test.
             let _ = ended.recv();
             Ok(())
         });

@@ -2,9 +2,9 @@
 //! templates.
 //!
 //! The suffix is dropped, all other files are copied. Delimiters are `<< >>`, `<% %>` and
-//! `<# #>`, so Helm's `{{ }}` passes through. In scope are `chart` and `input`. Names that
-//! are not defined are errors with their place; trailing newlines stay; nothing is escaped
-//! unless a filter is asked to. `release` and `bootstrap` are blueprints in the binary.
+//! `<# #>`, so Helm's `{{ }}` passes through. In scope are `chart` and `input`. Undefined names are errors with their
+//! location; trailing newlines are kept; nothing is escaped except by filters. `release` and `bootstrap` are blueprints
+//! in the binary.
 
 mod blocks;
 mod convert;
@@ -34,7 +34,7 @@ pub fn render(config: &Config, base: &Path) -> Result<Chart> {
     render_within(config, base, DEFAULT_TIME)
 }
 
-/// As [`render`]; a user's blueprint may take so long.
+/// As [`render`], with a time limit for a user's blueprint.
 pub fn render_within(config: &Config, base: &Path, time: Duration) -> Result<Chart> {
     let input = config.input();
     let files = match config {
@@ -54,10 +54,10 @@ pub fn render_within(config: &Config, base: &Path, time: Duration) -> Result<Cha
     Ok(chart)
 }
 
-/// The chart that `create` begins with, under a name.
+/// The starter chart of `create`, with this name.
 ///
 /// # Errors
-/// None that a valid name can cause.
+/// None for a valid name.
 pub fn starter(name: &str) -> Result<Chart> {
     let info = crate::config::ChartInfo {
         name: name.to_owned(),
@@ -89,7 +89,7 @@ pub fn render_text(text: &str, input: &crate::value::Value) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The config names the chart: a blueprint that says otherwise would be pushed elsewhere.
+/// The config names the chart: a blueprint with another name would be pushed elsewhere.
 fn check_identity(config: &Config, chart: &Chart) -> Result<()> {
     let wanted = config.chart();
     let problems = [

@@ -1,4 +1,4 @@
-//! Templates to texts with minijinja, and its errors to diagnostics with places.
+//! Renders templates with minijinja, and turns its errors into diagnostics with locations.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,23 +15,23 @@ use crate::fsio::text_of;
 use crate::source::{Location, Source, Span};
 use crate::value::Value;
 
-/// The most steps one template may take: an endless loop ends well within a second, and no
-/// value nests deeper than the stack holds.
+/// The maximum number of steps of a template: an endless loop ends well within a second, and no value nests too deeply
+/// for the stack.
 pub const MAX_STEPS: u64 = 1_000_000;
-/// The most bytes the templates of a blueprint may write in all.
+/// The maximum total output of a blueprint's templates, in bytes.
 pub const MAX_OUTPUT_BYTES: usize = 16 * 1024 * 1024;
 
 /// A blueprint whose templates are compiled.
 pub(super) struct CompiledBlueprint {
     environment: Environment<'static>,
-    /// By path in the chart, with the template's name.
+    /// The path in the chart, and the template's name.
     templates: Vec<(String, String)>,
     copies: Files,
     sources: BTreeMap<String, Arc<Source>>,
 }
 
 impl CompiledBlueprint {
-    /// Compiles every template; all that fail are reported together.
+    /// Compiles every template; all errors are reported together.
     pub(super) fn compile(name: &str, files: Files) -> Result<Self> {
         let mut blueprint = Self {
             environment: environment()?,
@@ -74,7 +74,7 @@ impl CompiledBlueprint {
         Diagnostics::or(problems, blueprint)
     }
 
-    /// Renders every template; all that fail are reported together.
+    /// Renders every template; all errors are reported together.
     pub(super) fn render(&self, chart: &ChartInfo, input: &Value) -> Result<Files> {
         let scope: minijinja::Value = BTreeMap::from([
             ("chart", convert::to_template(&chart.to_value())),
@@ -163,8 +163,8 @@ fn environment() -> Result<Environment<'static>> {
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     environment.set_fuel(Some(MAX_STEPS));
     environment.set_debug(true);
-    // A namespace can hold itself, and nothing survives printing or comparing that; the
-    // others make much of little: a width or a count is all it takes to fill the memory.
+    // A namespace can contain itself, which would overflow when printed or compared; the others create large output
+    // from a small width or count, which would fill the memory.
     for name in ["namespace", "debug"] {
         environment.remove_global(name);
     }
@@ -175,7 +175,7 @@ fn environment() -> Result<Environment<'static>> {
     Ok(environment)
 }
 
-/// Where a block or delimiter was opened that is not closed: minijinja says where it noticed that.
+/// Moves the error to where the unclosed block or delimiter was opened: minijinja reports where it detected that.
 fn with_structure(one: Diagnostic, error: &Error, source: &Arc<Source>) -> Diagnostic {
     let noticed = span(error, source).end;
     let line = |span: Span| source.position(span.start).line;
@@ -261,7 +261,7 @@ fn unknown_filter(error: &Error) -> Option<&'static str> {
     )
 }
 
-/// Output up to the limit.
+/// A writer with a size limit.
 struct Bounded {
     bytes: Vec<u8>,
     left: usize,

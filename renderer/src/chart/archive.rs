@@ -1,7 +1,7 @@
-//! What a chart archive says of itself, checked without unpacking it to disk; and unpacking it.
+//! Inspects chart archives without unpacking them to disk, and unpacks them.
 //!
-//! Archives come from others: links are refused, so are paths that leave the chart's
-//! folder, and the unpacked size is limited, whatever the headers claim.
+//! Archives are untrusted: links and paths outside of the chart's folder are refused, and the unpacked size is limited,
+//! whatever the headers claim.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,14 +16,14 @@ use super::{LoadBudget, MAX_CHART_BYTES, check_schema, check_values};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
 
-/// What was found in an archive.
+/// The result of inspecting an archive.
 #[derive(Debug, Clone)]
 pub struct Inspected {
-    /// What its Chart.yaml says.
+    /// The metadata of its Chart.yaml.
     pub metadata: Metadata,
 }
 
-/// Reads a `.tgz` through: every path is checked, and the stream must be complete.
+/// Reads a whole `.tgz`: every path is checked, and the stream must be complete.
 pub fn inspect(path: &Path) -> Result<Inspected> {
     let file = fsio::open(path).map_err(|error| fsio::cannot("read", path, &error, Class::Chart))?;
     inspect_reader(io::BufReader::new(file), &path.display().to_string())
@@ -51,17 +51,17 @@ pub fn inspect_reader(reader: impl Read, name: &str) -> Result<Inspected> {
     walk(reader, name, ChartRole::Root, &mut |_, entry| skip(entry, name))
 }
 
-/// Unpacks an archive into the folder `into`, which must be empty and ours alone: what is in the
-/// archive's top folder comes to lie in it. On an error what is there so far stays.
+/// Unpacks an archive into the folder `into`, which must be empty and private: it gets the content of the archive's top
+/// folder. On an error, files that were unpacked so far are kept.
 pub fn unpack(reader: impl Read, name: &str, into: &Path) -> Result<Inspected> {
     walk(reader, name, ChartRole::Root, &mut |inside, entry| {
         let path = into.join(inside);
         let cannot = |error: io::Error| fsio::cannot("write", &path, &error, Class::Io);
         if let Err(error) = fs::create_dir_all(path.parent().unwrap_or(into)) {
-            // The folder is ours alone: what stands in the way came out of the archive.
+            // The folder is private: a conflicting file came from the archive.
             return Err(match error.kind() {
                 io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-                    refused(name, &format!("{inside} lies in a file, not in a folder"))
+                    refused(name, &format!("{inside} is below a file, not a folder"))
                 }
                 _ => cannot(error),
             });
@@ -75,7 +75,7 @@ pub fn unpack(reader: impl Read, name: &str, into: &Path) -> Result<Inspected> {
         };
         let mut buffer = [0; 16 * 1024];
         loop {
-            // Whose error it is decides the message.
+            // The message depends on whether reading or writing failed.
             let read = entry.read(&mut buffer).map_err(|error| broken(name, &error))?;
             if read == 0 {
                 return Ok(());
@@ -86,10 +86,10 @@ pub fn unpack(reader: impl Read, name: &str, into: &Path) -> Result<Inspected> {
     })
 }
 
-/// What is done with a file: its path in the chart's folder, and its bytes.
+/// A visitor of files: the path in the chart's folder, and the bytes.
 type Visit<'v> = dyn FnMut(&str, &mut dyn Read) -> Result<()> + 'v;
 
-/// Checks every entry, and shows each file to `visit`.
+/// Checks every entry, and passes each file to `visit`.
 fn walk(reader: impl Read, name: &str, role: ChartRole, visit: &mut Visit<'_>) -> Result<Inspected> {
     let mut chart_yaml = None;
     let mut older = None;
@@ -105,7 +105,7 @@ fn walk(reader: impl Read, name: &str, role: ChartRole, visit: &mut Visit<'_>) -
                 "values.yaml" | "values.schema.json" => (MAX_VALUES_BYTES, Class::Values),
                 _ => return visit(inside, entry),
             };
-            // What can't be read here is a broken archive, not a broken disk.
+            // A read error here is a broken archive, not an I/O error.
             let mut bytes = Vec::new();
             let whole = entry.take(limit as u64 + 1).read_to_end(&mut bytes);
             whole.map_err(|error| broken(name, &error))?;
@@ -126,7 +126,7 @@ fn walk(reader: impl Read, name: &str, role: ChartRole, visit: &mut Visit<'_>) -
     })
 }
 
-/// Shows every file of a `.tgz` to `visit`, in the archive's order. Paths are relative to the
+/// Passes every file of a `.tgz` to `visit`, in the archive's order. Paths are relative to the
 /// archive's top folder, whose name does not matter; each is checked, and no two are the same.
 /// Files of more than `limit` bytes in all are refused.
 pub(super) fn each_file(
@@ -136,7 +136,7 @@ pub(super) fn each_file(
     budget: &mut LoadBudget,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
-    // One byte more than the limit, so that a chart of exactly that size still reads whole.
+    // One byte more than the limit, so that a chart of exactly that size is still complete.
     let mut reader = io::BufReader::new(reader);
     if reader.fill_buf().is_ok_and(is_tar) {
         let one = refusal(name, "it is a tar archive that is not compressed");
@@ -164,7 +164,7 @@ pub(super) fn each_file(
             ));
         }
         let inside = inside(name, &path)?;
-        // Which of two would count? Helm takes the last, others the first.
+        // Duplicates are ambiguous: Helm uses the last one, other tools the first.
         if !seen.insert(inside.clone()) {
             return Err(refused(name, &format!("{inside} is in it twice")));
         }
@@ -183,22 +183,22 @@ pub(super) fn each_file(
             .hint(PACKING)
             .into());
     }
-    // The end of the archive is not the end of the stream: its checksum comes last.
+    // The end of the archive is not the end of the stream, which ends with its checksum.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(broken)?;
     Ok(())
 }
 
-/// How archives that charts may be in are made.
+/// A hint on how to create a chart archive.
 const PACKING: &str =
     "an archive holds the chart's folder: `tar -czf CHART.tgz CHART`, or `solar-render package CHART`";
 
-/// Whether a file starts as a tar archive does.
+/// Whether a file starts like a tar archive.
 fn is_tar(start: &[u8]) -> bool {
     start.get(257..262) == Some(b"ustar".as_slice())
 }
 
-/// What gzip's members hold, one after the other. As for Helm and gzip itself what follows the last one and is
-/// none, as the zeros that some stores append, does not matter.
+/// Decompresses all gzip members. As in Helm and gzip itself, trailing garbage, such as the zeros that some stores
+/// append, is ignored.
 struct Members<R> {
     open: Option<GzDecoder<R>>,
 }
@@ -213,7 +213,7 @@ impl<R: BufRead> Members<R> {
 
 impl<R: BufRead> Read for Members<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        /// How a member begins.
+        /// The first byte of a member.
         const MAGIC: u8 = 0x1f;
         while let Some(member) = &mut self.open {
             let count = member.read(buffer)?;
@@ -234,7 +234,7 @@ impl<R: BufRead> Read for Members<R> {
 /// Every file of a `.tgz`, with its path in the chart; `name` is for messages.
 ///
 /// # Errors
-/// Class chart: it is no archive, or one that no chart may be.
+/// Class chart: it is not an archive, or not a valid chart archive.
 pub fn read_files(reader: impl Read, name: &str) -> Result<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
     let mut budget = LoadBudget::default();
@@ -255,7 +255,7 @@ pub fn read_files(reader: impl Read, name: &str) -> Result<Vec<(String, Vec<u8>)
     Ok(files)
 }
 
-/// Whether the entry is a file; fails for what no chart archive may hold.
+/// Whether the entry is a file; an error for entries that no chart archive may hold.
 fn check_entry(name: &str, path: &str, kind: tar::EntryType) -> Result<bool> {
     if kind.is_pax_global_extensions() {
         return Ok(false);
@@ -276,8 +276,8 @@ fn check_entry(name: &str, path: &str, kind: tar::EntryType) -> Result<bool> {
     Ok(true)
 }
 
-/// A path below the archive's top folder, as Helm reads it: where there is a backslash in it (archives
-/// from Windows), that is what separates folders, and the top folder of `./a/b` is `.`.
+/// A path below the archive's top folder, as Helm reads it: if it has a backslash (archives from Windows), backslashes
+/// separate folders, and the top folder of `./a/b` is `.`.
 fn inside(name: &str, path: &str) -> Result<String> {
     let separator = if path.contains('\\') { '\\' } else { '/' };
     let below = path
@@ -305,13 +305,13 @@ fn inside(name: &str, path: &str) -> Result<String> {
     Err(refused(name, &format!("the path {path:?} {problem}")))
 }
 
-/// Whether it begins with a drive of Windows.
+/// Whether it begins with a Windows drive letter.
 fn has_drive(path: &str) -> bool {
     path.starts_with(|first: char| first.is_ascii_alphabetic())
         && matches!(path.get(1..3), Some(":/" | ":\\"))
 }
 
-/// Without elements that say `.`; `None` where one is empty.
+/// The path without `.` elements; `None` if an element is empty.
 fn clean(path: &str) -> Option<String> {
     let path = path.strip_suffix('/').unwrap_or(path);
     let parts: Vec<&str> = path.split('/').filter(|part| *part != ".").collect();

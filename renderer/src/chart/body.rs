@@ -1,6 +1,6 @@
-//! A file's content, which is read from disk when something asks for it, and once.
+//! A file's content, which is read from disk on first use, and once.
 //!
-//! Charts bring megabytes that few renderings read: CRDs, dashboards, documents.
+//! Charts contain megabytes that few renderings read: CRDs, dashboards, documents.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::HELM_CHART_BYTES;
 use crate::diag::{Class, Diagnostics, Result};
 use crate::fsio;
 
-/// The bytes of a chart's file, without a byte order mark. Cheap to clone; the clones share what was read.
+/// The bytes of a chart's file, without a byte order mark. Cheap to clone; clones share the content.
 #[derive(Clone)]
 pub struct Body(Arc<BodyStorage>);
 
@@ -20,19 +20,19 @@ enum BodyStorage {
     Memory(Vec<u8>),
     Disk {
         path: PathBuf,
-        /// In bytes, when the chart was loaded.
+        /// The size in bytes when the chart was loaded.
         size: u64,
         read: OnceLock<Result<Vec<u8>>>,
     },
 }
 
 impl Body {
-    /// What is in memory already.
+    /// Content that is already in memory.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(Arc::new(BodyStorage::Memory(without_mark(bytes))))
     }
 
-    /// A file that had so many bytes.
+    /// A file on disk with this size.
     pub(super) fn on_disk(path: PathBuf, size: u64) -> Self {
         let read = OnceLock::new();
         Self(Arc::new(BodyStorage::Disk { path, size, read }))
@@ -52,7 +52,7 @@ impl Body {
         }
     }
 
-    /// The bytes; of a file that can't be read there are none, and [`Body::problem`] says why.
+    /// The bytes; empty for a file that can't be read, whose error [`Body::problem`] returns.
     pub fn bytes(&self) -> &[u8] {
         self.read().unwrap_or_default()
     }
@@ -62,7 +62,7 @@ impl Body {
         String::from_utf8_lossy(self.bytes())
     }
 
-    /// Why the bytes that were asked for could not be read.
+    /// The error of reading the bytes, if they were requested.
     pub fn problem(&self) -> Option<Diagnostics> {
         match &*self.0 {
             BodyStorage::Memory(_) => None,
@@ -70,7 +70,7 @@ impl Body {
         }
     }
 
-    /// The bytes, to be kept by the caller alone: those of a file are not kept here.
+    /// The bytes, owned by the caller: a file's content is not cached.
     pub(super) fn into_bytes(self) -> Result<Vec<u8>> {
         match Arc::try_unwrap(self.0) {
             Ok(BodyStorage::Memory(bytes)) => Ok(bytes),
@@ -86,8 +86,7 @@ fn from_disk(path: &Path, size: u64) -> Result<Vec<u8>> {
     let cannot = |error: io::Error| fsio::cannot("read", path, &error, Class::Chart);
     let file = fsio::open(path).map_err(cannot)?;
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-    // No more than there was: the end need not be searched for. A file of no size may be one that
-    // the kernel makes up.
+    // At most the known size, so no extra read for the end of the file. A file of size 0 may be virtual, as in /proc.
     let most = if size == 0 { HELM_CHART_BYTES } else { size };
     file.take(most).read_to_end(&mut bytes).map_err(cannot)?;
     Ok(without_mark(bytes))
@@ -101,7 +100,7 @@ fn without_mark(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 impl fmt::Debug for Body {
-    /// Not the bytes: they are many, and may be secret.
+    /// Without the bytes, which may be large and secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Body(..)")
     }
@@ -112,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_read_when_it_is_asked_for_and_once() {
+    fn a_file_is_read_on_first_use_and_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         std::fs::write(&path, "\u{feff}first").unwrap();
@@ -125,9 +124,9 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_gone_is_told_to_whoever_asks() {
+    fn a_missing_file_is_reported_to_each_reader() {
         let body = Body::on_disk("/nonexistent/file".into(), 1);
-        assert!(body.problem().is_none(), "nobody has asked");
+        assert!(body.problem().is_none(), "it was not requested");
         assert_eq!(body.bytes(), b"");
         let problem = body.problem().unwrap().to_string();
         assert!(problem.contains("can't read /nonexistent/file"), "{problem}");

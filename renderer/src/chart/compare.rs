@@ -1,8 +1,8 @@
-//! Whether two charts hold the same files, whoever packed them.
+//! Compares the files of two charts, whichever tool packed them.
 //!
 //! `helm package` writes Chart.yaml and Chart.lock again from what it read (sorted keys, no comments), unpacks the
-//! archives in `charts/`, and leaves out the time; so those two are compared by what they say, and all other files by
-//! their bytes.
+//! archives in `charts/`, and omits the time; so those two are compared by their content, and all other files by their
+//! bytes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::diag::Class;
 use crate::source::Source;
 use crate::yaml;
 
-/// Whether both charts, and all charts in them, hold the same.
+/// Whether both charts, with their subcharts, have the same content.
 pub(crate) fn is_same_content(one: &Loaded, other: &Loaded) -> bool {
     // Destructured so that a new field is not forgotten here.
     let Loaded {
@@ -61,7 +61,7 @@ fn named_files(chart: &Loaded) -> BTreeMap<&str, &[u8]> {
     files.map(|(name, body)| (name.as_str(), body.bytes())).collect()
 }
 
-/// By what they say.
+/// Compares locks by content.
 fn is_same_lock(one: Option<&Arc<Source>>, other: Option<&Arc<Source>>) -> bool {
     let said = |source: &Arc<Source>| {
         let node = yaml::parse(source, Class::Chart, &yaml::Limits::default()).ok()?;
@@ -76,7 +76,7 @@ fn is_same_lock(one: Option<&Arc<Source>>, other: Option<&Arc<Source>>) -> bool 
     }
 }
 
-/// In whatever order: an archive's name and a folder's need not sort alike.
+/// Compares subcharts in any order: names of archives and folders may sort differently.
 fn is_same_set(some: &[Arc<Loaded>], others: &[Arc<Loaded>]) -> bool {
     let sorted = |list: &[Arc<Loaded>]| {
         let mut list = list.to_vec();

@@ -1,7 +1,7 @@
-//! Chart.yaml field by field, as a chart's templates see it.
+//! The fields of Chart.yaml, as in the template scope.
 //!
 //! The fields, their order and their zero values are those of Helm 4.3.1's
-//! `chart.Metadata`: an absent text is an empty one, an absent list has no elements.
+//! `chart.Metadata`: an absent string is empty, an absent list has no elements.
 
 use super::fields::{Struct, text_of, value_of};
 use super::values_file::floats;
@@ -9,10 +9,10 @@ use crate::template::Val;
 use crate::template::print::sprint;
 use crate::value::Value;
 
-/// What Chart.yaml says.
+/// The fields of Chart.yaml.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Details {
-    /// `name`; of a chart used under an alias, the alias.
+    /// `name`; for a chart with an alias, the alias.
     pub name: String,
     /// `home`
     pub home: String,
@@ -28,7 +28,7 @@ pub struct Details {
     pub maintainers: Vec<Maintainer>,
     /// `icon`
     pub icon: String,
-    /// `apiVersion`; `v1` when it is absent.
+    /// `apiVersion`; `v1` if it is absent.
     pub api_version: String,
     /// `condition`
     pub condition: String,
@@ -42,14 +42,14 @@ pub struct Details {
     pub annotations: Vec<(String, String)>,
     /// `kubeVersion`
     pub kube_version: String,
-    /// `dependencies`, of Chart.yaml or of requirements.yaml; `None` when neither has the field.
-    /// An empty list is not the same: with it Helm uses what is in `charts/`.
+    /// `dependencies`, of Chart.yaml or of requirements.yaml; `None` if neither has the field. An empty list differs:
+    /// with it Helm uses the charts in `charts/`.
     pub dependencies: Option<Vec<DependencyDetails>>,
     /// `type`
     pub kind: String,
 }
 
-/// Who maintains a chart.
+/// A maintainer of a chart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Maintainer {
     /// `name`
@@ -60,24 +60,24 @@ pub struct Maintainer {
     pub url: String,
 }
 
-/// A chart that another one wants.
+/// A dependency of a chart.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DependencyDetails {
-    /// `name`; once dependencies are processed, the alias when there is one.
+    /// `name`; once dependencies are processed, the alias if there is one.
     pub name: String,
     /// `version`: a constraint.
     pub version: String,
     /// `repository`
     pub repository: String,
-    /// `condition`: paths, comma between.
+    /// `condition`: paths, separated by commas.
     pub condition: String,
     /// `tags`
     pub tags: Vec<String>,
     /// `enabled`: overwritten when dependencies are processed.
     pub enabled: bool,
-    /// `import-values`: texts, and maps of `child` and `parent`; numbers are float64.
+    /// `import-values`: strings, and maps of `child` and `parent`; numbers are float64.
     pub import_values: Vec<Value>,
-    /// What `import_values` mean; what is neither text nor map means nothing.
+    /// The parsed `import_values`; entries that are neither string nor map are ignored.
     pub imports: Vec<Import>,
     /// `alias`
     pub alias: String,
@@ -88,14 +88,14 @@ pub struct DependencyDetails {
 pub struct Import {
     /// Path in the subchart's values.
     pub child: String,
-    /// Path in the parent's values; `.` is their top.
+    /// Path in the parent's values; `.` is the top level.
     pub parent: String,
     /// Whether it was written as the name of an export.
     pub is_export: bool,
 }
 
 impl Details {
-    /// From the decoded fields.
+    /// Creates it from the decoded fields.
     pub(super) fn new(
         fields: &Struct,
         maintainers: Option<&[Struct]>,
@@ -127,12 +127,12 @@ impl Details {
         }
     }
 
-    /// Whether its templates are only there to be included.
+    /// Whether it is a library chart, whose templates are only included.
     pub fn is_library(&self) -> bool {
         self.kind.eq_ignore_ascii_case("library")
     }
 
-    /// The dependencies, none when the field is absent.
+    /// The dependencies; empty if the field is absent.
     pub fn dependencies(&self) -> &[DependencyDetails] {
         self.dependencies.as_deref().unwrap_or_default()
     }
@@ -191,7 +191,7 @@ impl DependencyDetails {
         }
     }
 
-    /// The name under which its values and templates go.
+    /// The name of its values in the parent, and of its templates' folder.
     pub fn key(&self) -> &str {
         if self.alias.is_empty() {
             &self.name

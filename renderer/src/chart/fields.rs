@@ -2,7 +2,7 @@
 
 use crate::value::Value;
 
-/// Fields in the order of the struct; absent and empty ones left out.
+/// Fields in the order of the struct, without absent and empty ones.
 pub(super) type Struct = Vec<(&'static str, Stored)>;
 
 /// A field's content. A struct's fields keep their order, which a [`Map`] would sort.

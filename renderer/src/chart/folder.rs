@@ -1,8 +1,8 @@
-//! A chart folder as Helm 4.3.1 loads it: Chart.yaml first, then what `.helmignore` leaves.
+//! Loads a chart folder as Helm 4.3.1 does: Chart.yaml first, then the files that `.helmignore` doesn't exclude.
 //!
-//! Links to files inside the chart are followed; those that leave it are refused. The
-//! order in which the disk lists files does not matter. Nothing but Chart.yaml,
-//! `.helmignore`, values.yaml and the metadata of subcharts is read here.
+//! Links to files inside the chart are followed; those that leave it are refused. The order in which the file system
+//! lists files does not matter. Only Chart.yaml, `.helmignore`, values.yaml and the metadata of subcharts are read
+//! here.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
 use crate::source::Location;
 
-/// The largest `.helmignore`, in bytes.
+/// The maximum size of `.helmignore`, in bytes.
 const MAX_IGNORE_BYTES: usize = 1024 * 1024;
 
 /// Loads a chart folder.
@@ -36,8 +36,8 @@ pub fn load(folder: &Path) -> Result<Chart> {
     Ok(chart)
 }
 
-/// The files of a chart folder that `.helmignore` leaves, in no order, and their size in all.
-/// Nothing is read of them. One that leaves out Chart.yaml makes no chart.
+/// The files of a chart folder that `.helmignore` doesn't exclude, in no particular order, and their total size. Their
+/// content is not read. Excluding Chart.yaml is an error.
 pub(super) fn walk(folder: &Path) -> Result<(Vec<File>, u64)> {
     let ignore_path = folder.join(".helmignore");
     let ignore = if ignore_path.is_file() {
@@ -65,7 +65,7 @@ pub(super) fn walk(folder: &Path) -> Result<(Vec<File>, u64)> {
     Ok((walk.files, total))
 }
 
-/// A folder that is not there, is no folder, or has no Chart.yaml is no chart.
+/// Checks that it is a folder with a Chart.yaml.
 pub(super) fn check(folder: &Path) -> Result<()> {
     let path = folder.join("Chart.yaml");
     if !folder.is_dir() {
@@ -125,9 +125,9 @@ fn metadata_of(folder: &Path, role: ChartRole) -> Result<Metadata> {
 }
 
 struct Walk<'a> {
-    /// Canonical.
+    /// The canonical path.
     root: &'a Path,
-    /// As the user named it.
+    /// The path as the user gave it.
     shown: &'a Path,
     ignore: Ignore,
     budget: LoadBudget,
@@ -135,7 +135,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Adds what is below `real`. `above` are the canonical folders on the way here: a link back to one is a cycle.
+    /// Adds the files below `real`. `above` are the canonical parent folders: a link to one of them is a cycle.
     fn folder(&mut self, path: &str, real: &Path, above: &mut Vec<PathBuf>) -> Result<()> {
         if above.len() > MAX_CHART_DEPTH {
             return Err(self.error(path, &format!("nests deeper than {MAX_CHART_DEPTH} folders")));
@@ -163,7 +163,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// `link` is of the entry itself, not of what it may lead to.
+    /// `link` is the metadata of the entry itself, not of a link's target.
     fn entry(&mut self, path: &str, real: &Path, link: fs::Metadata, above: &mut Vec<PathBuf>) -> Result<()> {
         let target = if link.is_symlink() {
             Some(self.follow(path, real)?)
@@ -181,7 +181,7 @@ impl Walk<'_> {
             return Ok(());
         }
         if metadata.is_dir() {
-            // What a link leads to is canonical, and so is what lies in such a folder.
+            // A link's target is canonical, and so are the entries of such a folder.
             if above.iter().any(|one| one == real) {
                 return Err(self.error(path, "is a link to a folder that holds it"));
             }
@@ -212,7 +212,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Where a link leads, which must be inside the chart.
+    /// The target of a link, which must be inside the chart.
     fn follow(&self, path: &str, real: &Path) -> Result<PathBuf> {
         let target = real
             .canonicalize()
@@ -228,7 +228,7 @@ impl Walk<'_> {
             .note(format!("it leads to {}", target.display()))
             .hint("copy the file into the chart, or list it in .helmignore"),
         );
-        // An ignored link is nobody's business.
+        // An ignored link may have any target.
         if self.ignore.ignores(path, target.is_dir()) {
             Ok(target)
         } else {
@@ -246,13 +246,13 @@ impl Walk<'_> {
     }
 }
 
-/// Helm passes over what starts with `_` or `.` right below `charts/`.
+/// Helm skips names that start with `_` or `.` directly below `charts/`.
 fn is_left_out(path: &str) -> bool {
     path.strip_prefix("charts/")
         .is_some_and(|rest| !rest.contains('/') && rest.starts_with(['_', '.']))
 }
 
-/// What Helm reads of a chart while packaging must be readable.
+/// The files that Helm reads while packaging must be valid.
 fn check_texts(folder: &Path, chart: &Chart) -> Result<()> {
     let text = |path: &str| {
         let there = chart.files.iter().any(|file| file.path == path);
@@ -268,7 +268,7 @@ fn check_texts(folder: &Path, chart: &Chart) -> Result<()> {
     Ok(())
 }
 
-/// Everything below `charts/` must be a chart, and every declared dependency be there.
+/// Everything below `charts/` must be a chart, and every declared dependency must exist.
 fn check_subcharts(folder: &Path, chart: &Chart) -> Result<()> {
     let below: BTreeSet<&str> = chart
         .files

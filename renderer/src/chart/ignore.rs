@@ -1,8 +1,8 @@
-//! `.helmignore`, as Helm 4.3.1 reads it (seen by running `helm package`).
+//! `.helmignore`, as Helm 4.3.1 reads it (verified with `helm package`).
 //!
-//! Not gitignore: `**` is refused; a pattern without a slash is held against the last
-//! element of a path, one with a slash against the whole path; the first pattern that
-//! matches decides; and a pattern that starts with `!` ignores everything that does
+//! Not gitignore: `**` is refused; a pattern without a slash is matched with the last element of a path, one with a
+//! slash with the whole path; the first pattern that matches decides; and a pattern that starts with `!` ignores
+//! everything that does
 //! **not** match it. `templates/.?*` is always ignored.
 
 use std::sync::Arc;
@@ -19,23 +19,23 @@ pub struct Ignore {
 #[derive(Debug, Clone)]
 struct IgnoreRule {
     pattern: Pattern,
-    /// Starts with `!`.
+    /// The pattern starts with `!`.
     negated: bool,
-    /// Ends with `/`.
+    /// The pattern ends with `/`.
     folders_only: bool,
-    /// Held against the whole path.
+    /// It is matched with the whole path.
     whole_path: bool,
 }
 
-/// Read once: it is held against every path of a chart.
+/// A parsed pattern, which is matched with every path of a chart.
 #[derive(Debug, Clone)]
 enum Pattern {
     /// Without a wildcard.
     Name(String),
-    /// `*` and a text without wildcards and slashes, for the last element of a path.
+    /// `*` and a literal without slashes, for the last element of a path.
     Suffix(String),
     Glob(Vec<char>),
-    /// Malformed: nothing fits.
+    /// Malformed: it matches nothing.
     Nothing,
 }
 
@@ -48,7 +48,7 @@ impl Default for Ignore {
 }
 
 impl Ignore {
-    /// Reads a file's text; all broken lines are reported together.
+    /// Parses a file's text; all malformed lines are reported together.
     pub fn parse(source: &Arc<Source>) -> Result<Self> {
         let mut rules = Vec::new();
         let mut problems = Vec::new();
@@ -76,8 +76,8 @@ impl Ignore {
         Diagnostics::or(problems, Self { rules })
     }
 
-    /// Whether Helm leaves the path out. `path` is relative to the chart, with `/`.
-    /// What lies below an ignored folder is not asked for.
+    /// Whether Helm ignores the path. `path` is relative to the chart, with `/`. It is not called for paths below an
+    /// ignored folder.
     pub fn ignores(&self, path: &str, is_folder: bool) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         for rule in &self.rules {
@@ -176,7 +176,7 @@ fn matches_from(name: &str, pattern: &[char]) -> bool {
     }
 }
 
-/// Where the pattern goes on, when its element at `at` takes the character.
+/// The next position in the pattern, if its element at `at` matches the character.
 fn one(pattern: &[char], at: usize, character: char) -> Option<usize> {
     match pattern.get(at)? {
         '?' => (character != '/').then_some(at + 1),
@@ -189,7 +189,7 @@ fn one(pattern: &[char], at: usize, character: char) -> Option<usize> {
     }
 }
 
-/// A class after its `[`: whether it takes the character, and where it ends.
+/// A class after its `[`: whether it matches the character, and where it ends.
 fn class(pattern: &[char], mut at: usize, character: char) -> Option<(bool, usize)> {
     let negated = pattern.get(at) == Some(&'^');
     at += usize::from(negated);
@@ -210,7 +210,7 @@ fn class(pattern: &[char], mut at: usize, character: char) -> Option<(bool, usiz
     }
 }
 
-/// A character of a class and what follows it: `-` and `]` want a backslash, and the class must go on.
+/// A character of a class and the position after it: `-` and `]` require a backslash, and the class must continue.
 fn class_character(pattern: &[char], at: usize) -> Option<(char, usize)> {
     let (character, next) = match pattern.get(at)? {
         '-' | ']' => return None,
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As Go: the whole pattern is checked even when the name can't match any more.
+    /// As in Go, the whole pattern is checked even if the name can't match any more.
     fn matches(name: &str, pattern: &str) -> Option<bool> {
         let held = |whole_path| {
             let rule = IgnoreRule {
@@ -262,9 +262,9 @@ mod tests {
         Ignore::parse(&Source::new(".helmignore", text)).unwrap()
     }
 
-    /// What `helm package` of Helm 4.3.1 left out.
+    /// The paths that `helm package` of Helm 4.3.1 ignored.
     #[test]
-    fn paths_are_left_out_as_helm_leaves_them_out() {
+    fn paths_are_ignored_as_in_helm() {
         let rules = ignore("*.txt\n/root.md\ndir/\nsub/*.bak\n #c\n\\#x\ncharts/d\n");
         for (path, is_folder, expected) in [
             ("a.txt", false, true),
@@ -288,12 +288,12 @@ mod tests {
     }
 
     #[test]
-    fn a_negated_rule_leaves_out_all_that_does_not_match() {
+    fn a_negated_rule_ignores_all_that_does_not_match() {
         let rules = ignore("!keep.txt\n");
         assert!(!rules.ignores("keep.txt", false));
         assert!(
             rules.ignores("Chart.yaml", false),
-            "as Helm does; see the module's words"
+            "as Helm does; see the module's documentation"
         );
     }
 

@@ -2,18 +2,17 @@
 //!
 //! In: a folder, a `.tgz`, or files in memory. Out: Chart.yaml, values, templates, other files
 //! and the charts in `charts/`, which may be folders or archives, to any depth up to
-//! [`MAX_SUBCHART_DEPTH`]. Each file is read once, at the latest when something asks for it; what
-//! was read never changes and can be shared between threads. Which subcharts are used is not decided here.
+//! [`MAX_SUBCHART_DEPTH`]. Each file is read once, on first use at the latest; the content never changes and can be
+//! shared between threads. Which subcharts are enabled is not decided here.
 //!
-//! Helm 4.3.1 decides what is what: `.helmignore` of the top folder alone counts, names in
-//! `charts/` that start with `_` or `.` are passed over, `.prov` files there are plain files,
-//! a byte order mark is dropped, requirements.yaml is a plain file too, in a v1 chart. Where
-//! Helm leaves the order of subcharts to chance, it is the order of their names.
+//! Files are classified as in Helm 4.3.1: only `.helmignore` of the top folder is used, names in `charts/` that start
+//! with `_` or `.` are skipped, `.prov` files there are plain files, a byte order mark is dropped, requirements.yaml is
+//! also a plain file in a v1 chart. Where Helm's order of subcharts is random, it is the order of their names.
 //!
-//! # Where it differs from Helm
+//! # Differences from Helm
 //!
 //! - Links that leave the chart's folder, and all links in archives, are refused.
-//! - In a template's actions a U+FFFD stands for what is not UTF-8.
+//! - In a template's actions U+FFFD replaces invalid UTF-8.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -32,28 +31,28 @@ use crate::source::Source;
 use crate::value::Map;
 use crate::yaml;
 
-/// How many charts may lie in each other.
+/// The maximum nesting of charts.
 pub const MAX_SUBCHART_DEPTH: usize = 32;
 
-/// From so many bytes on, a values.yaml is parsed while the chart's other files are read: to start a thread costs
-/// as much as some 10 KiB.
+/// From this size on, a values.yaml is parsed while the chart's other files are read: starting a thread costs as much
+/// as parsing some 10 KiB.
 const SHARED_BYTES: usize = 64 << 10;
 
 /// A chart in memory.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// What Chart.yaml says.
+    /// The fields of Chart.yaml.
     pub details: Arc<Details>,
-    /// The same as Helm stores it.
+    /// The metadata as Helm stores it.
     pub metadata: Arc<Metadata>,
     /// Chart.yaml's text.
     pub chart_yaml: Arc<Source>,
-    /// What is below `templates/`, in Helm's order: by path, element by element; of an archive in
-    /// the archive's order.
+    /// The files below `templates/`, in Helm's order: by path, element by element; for an archive in the archive's
+    /// order.
     pub templates: Vec<Template>,
     /// All other files, in the same order: path in the chart, content without a byte order mark.
     pub files: Vec<(String, Body)>,
-    /// What values.yaml says; every number is a float64.
+    /// The content of values.yaml; every number is a float64.
     pub values: Arc<Map>,
     /// The text of values.yaml.
     pub values_source: Option<Arc<Source>>,
@@ -63,7 +62,7 @@ pub struct Loaded {
     pub lock: Option<Arc<Source>>,
     /// The charts in `charts/`, in the order of their folders' and archives' names.
     pub dependencies: Vec<Arc<Loaded>>,
-    /// What the user should know, of this chart alone.
+    /// The warnings for the user, of this chart alone.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -72,8 +71,8 @@ pub struct Loaded {
 pub struct Template {
     /// Its path in the chart: `templates/a.yaml`.
     pub name: String,
-    /// Its text. Templates of the same path and text, in whatever charts, share one, so its name
-    /// is the place of the first of them.
+    /// Its text. Templates with the same path and text share one, in whichever charts they are, so its name is the
+    /// location of the first.
     pub source: Arc<Source>,
 }
 
@@ -97,7 +96,7 @@ impl Loaded {
             .map(|(name, body)| (name.as_str(), body))
     }
 
-    /// The warnings of this chart and of those in it.
+    /// The warnings of this chart and of its subcharts.
     pub fn all_warnings(&self) -> Vec<&Diagnostic> {
         let below = self.dependencies.iter().flat_map(|chart| chart.all_warnings());
         self.warnings.iter().chain(below).collect()
@@ -107,8 +106,7 @@ impl Loaded {
 /// Loads a chart folder or a `.tgz`.
 ///
 /// # Errors
-/// Class chart or values: what is wrong in the chart, several mistakes together. Class io: a
-/// disk's fault.
+/// Class chart or values: all errors in the chart. Class io: an I/O error.
 pub fn load(path: &Path) -> Result<Arc<Loaded>> {
     if !path.is_file() {
         return load_folder(path);
@@ -151,7 +149,7 @@ fn load_folder(path: &Path) -> Result<Arc<Loaded>> {
             .hint("list what is not part of the chart in .helmignore")
             .into());
     }
-    // By the elements of their paths: as if a slash came before every other character.
+    // Sorted by the elements of their paths: as if a slash sorted before every other character.
     let element = |byte: u8| if byte == b'/' { 0 } else { byte };
     found.sort_by(|a, b| a.path.bytes().map(element).cmp(b.path.bytes().map(element)));
     let files = found.into_iter().map(|file| {
@@ -171,7 +169,7 @@ struct Loader {
     budget: LoadBudget,
 }
 
-/// A chart's files by their kinds.
+/// A chart's files by kind.
 #[derive(Default)]
 struct ChartParts {
     chart_yaml: Option<Vec<u8>>,
@@ -186,10 +184,10 @@ struct ChartParts {
     charts: BTreeMap<String, Vec<(String, Body)>>,
 }
 
-/// A values.yaml and what it says.
+/// A values.yaml and its content.
 type Values = (Option<Arc<Source>>, Arc<Map>);
 
-/// What [`Loader::rest`] reads.
+/// The result of [`Loader::rest`].
 struct Rest {
     lock: Option<Arc<Source>>,
     dependencies: Vec<Arc<Loaded>>,
@@ -218,7 +216,7 @@ impl ChartParts {
         Ok(())
     }
 
-    /// In a v1 chart these are files like others as well.
+    /// In a v1 chart these are also plain files.
     fn keep_older(&mut self) {
         let lock = self.older_lock.as_deref();
         for (name, bytes) in [
@@ -256,7 +254,7 @@ impl Loader {
         self.chart(files, &format!("{name}:"), depth)
     }
 
-    /// `place` is what stands before a file's path in messages.
+    /// `place` is the prefix of a file's path in messages.
     fn chart(&mut self, files: Vec<(String, Body)>, place: &str, depth: usize) -> Result<Arc<Loaded>> {
         if depth > MAX_SUBCHART_DEPTH {
             let message = format!("{place} is a chart in more than {MAX_SUBCHART_DEPTH} nested charts");
@@ -344,7 +342,7 @@ impl Loader {
         source.transpose()
     }
 
-    /// What a values.yaml says, and what `other` does meanwhile.
+    /// Parses a values.yaml while `other` runs.
     fn beside_values<T>(
         &mut self,
         source: Option<Arc<Source>>,
@@ -364,7 +362,7 @@ impl Loader {
         (values.map(|values| (Some(source), values)), other)
     }
 
-    /// What has to be read of a chart beside its values.
+    /// Reads the other parts of a chart.
     fn rest(
         &mut self,
         parts: &mut ChartParts,
@@ -389,7 +387,7 @@ impl Loader {
         }
     }
 
-    /// Helm refuses a chart whose lock file it can't read, and makes nothing more of it here.
+    /// Helm refuses a chart whose lock file it can't parse, and doesn't use it otherwise here.
     fn lock(&mut self, lock: Option<(String, Vec<u8>)>, place: &str) -> Result<Option<Arc<Source>>> {
         let Some((name, bytes)) = lock else {
             return Ok(None);
@@ -451,7 +449,7 @@ impl Loader {
     }
 }
 
-/// How many charts the place lies in.
+/// The nesting depth of a location.
 fn depth_of(place: &str) -> usize {
     place.matches("charts/").count()
 }
@@ -466,7 +464,7 @@ fn keep<T>(result: Result<T>, problems: &mut Vec<Diagnostic>) -> Option<T> {
     }
 }
 
-/// In Helm's words.
+/// Warnings with Helm's messages.
 fn warnings(parts: &ChartParts, details: &Details) -> Vec<Diagnostic> {
     if details.api_version == "v1" {
         return Vec::new();

@@ -1,10 +1,10 @@
-//! Loading for rendering: what is what, and what is refused.
+//! Loading for rendering: how files are classified, and what is refused.
 
 use std::sync::Arc;
 
 use super::*;
 
-/// Files, and the error they lead to.
+/// Files, and the expected error.
 type Refused<'c> = (&'c [(&'c str, &'c [u8])], &'c str);
 
 fn head(name: &str) -> Vec<u8> {
@@ -43,12 +43,12 @@ fn message(result: Result<Arc<Loaded>>) -> String {
 }
 
 #[test]
-fn what_is_loaded_can_be_shared_between_threads() {
+fn a_loaded_chart_can_be_shared_between_threads() {
     fn shareable<T: Send + Sync>() {}
     shareable::<Loaded>();
 }
 
-/// A folder with all that a chart can have.
+/// A folder with every kind of file of a chart.
 fn write_all(folder: &Path) {
     let leaf = tgz(&[("Chart.yaml", &head("leaf")), ("values.yaml", b"a: 1\n")]);
     let inner = tgz(&[("Chart.yaml", &head("inner")), ("charts/leaf-1.0.0.tgz", &leaf)]);
@@ -89,7 +89,7 @@ fn write_all(folder: &Path) {
 }
 
 #[test]
-fn a_folder_is_read_as_helm_reads_it() {
+fn a_folder_is_loaded_as_in_helm() {
     let folder = tempfile::tempdir().unwrap();
     write_all(folder.path());
     let root = load(folder.path()).unwrap();
@@ -130,7 +130,7 @@ fn a_folder_is_read_as_helm_reads_it() {
 }
 
 #[test]
-fn texts_that_many_subcharts_have_are_kept_once() {
+fn texts_that_subcharts_share_are_kept_once() {
     let sub = |name: &str| head(name);
     let loaded = memory(&[
         ("Chart.yaml", &head("root")),
@@ -149,7 +149,7 @@ fn texts_that_many_subcharts_have_are_kept_once() {
 }
 
 #[test]
-fn what_is_no_chart_is_refused_with_its_place() {
+fn invalid_charts_are_refused_with_their_location() {
     let chart = head("root");
     let cases: &[Refused<'_>] = &[
         (
@@ -207,7 +207,7 @@ fn mistakes_of_several_subcharts_are_reported_together() {
 }
 
 #[test]
-fn a_large_values_file_and_what_is_read_beside_it_are_told_of_together() {
+fn errors_of_a_large_values_file_and_of_other_files_are_reported_together() {
     let values = format!("# {}\na: [\n", "x".repeat(SHARED_BYTES));
     let problem = memory(&[
         ("Chart.yaml", &head("root")),

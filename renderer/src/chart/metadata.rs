@@ -1,8 +1,8 @@
-//! Chart.yaml: read and checked as Helm 4.3.1 does, and written as the config blob.
+//! Chart.yaml: parsed and validated as in Helm 4.3.1, and written as the config blob.
 //!
-//! Helm reads Chart.yaml through Go's JSON decoder: unknown fields are ignored, a bare
-//! number or boolean where text belongs becomes its text, and a field's name may differ
-//! in case. Text is sanitized (white space to spaces, what can't be printed dropped).
+//! Helm reads Chart.yaml through Go's JSON decoder: unknown fields are ignored, a bare number or boolean in a text
+//! field becomes its text, and a field's name may differ in case. Text is sanitized (white space to spaces, unprintable
+//! characters dropped).
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::value::{Map, Number, Value, write_json_string};
 use crate::version;
 use crate::yaml::{self, Kind, Node};
 
-/// The largest Chart.yaml, in bytes.
+/// The maximum size of Chart.yaml, in bytes.
 pub const MAX_METADATA_BYTES: usize = 1024 * 1024;
 
-/// What Chart.yaml says, as far as packaging needs it, and all of it as Helm stores it.
+/// Chart.yaml: the fields for packaging, and all fields as Helm stores them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metadata {
     /// The chart's name.
@@ -32,7 +32,7 @@ pub struct Metadata {
     pub config: Vec<u8>,
     /// The manifest's annotations, without `created`.
     pub annotations: Map,
-    /// All of it, field by field.
+    /// All fields.
     pub details: Arc<Details>,
 }
 
@@ -40,7 +40,7 @@ impl Metadata {
     /// Chart.yaml as Helm's struct.
     ///
     /// # Errors
-    /// None that a chart which was read can cause.
+    /// None for a chart that was parsed.
     pub fn value(&self) -> Result<Value> {
         let text = String::from_utf8_lossy(&self.config);
         let source = Source::new("Chart.yaml", text);
@@ -101,22 +101,22 @@ enum Field {
     Any,
 }
 
-/// Whether a chart lies in another one's `charts/`.
+/// Whether a chart is in another one's `charts/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChartRole {
-    /// It does not.
+    /// It is not.
     Root,
-    /// It does: then Helm takes any `apiVersion`.
+    /// It is: then Helm accepts any `apiVersion`.
     Subchart,
 }
 
-/// Reads and checks Chart.yaml. All independent mistakes are reported together.
+/// Parses and validates Chart.yaml. All independent errors are reported together.
 pub fn parse(source: &Arc<Source>) -> Result<Metadata> {
     parse_with(source, None, ChartRole::Root)
 }
 
-/// As [`parse`], with the text of requirements.yaml, where older charts have their
-/// dependencies: they take the place of Chart.yaml's.
+/// As [`parse`], with the text of requirements.yaml, where older charts have their dependencies: they replace those of
+/// Chart.yaml.
 pub fn parse_with(
     source: &Arc<Source>,
     requirements: Option<&Arc<Source>>,
@@ -137,7 +137,7 @@ fn read(source: &Arc<Source>) -> Result<Node> {
     Ok(yaml::parse(source, Class::Chart, &limits)?)
 }
 
-/// The dependencies of a requirements.yaml; none when it does not name the field.
+/// The dependencies of a requirements.yaml; `None` if the field is absent.
 fn required(source: &Arc<Source>) -> Result<Option<Vec<Struct>>> {
     let node = read(source)?;
     if node.is_null() {
@@ -153,8 +153,8 @@ fn required(source: &Arc<Source>) -> Result<Option<Vec<Struct>>> {
     decoder.finish(list)
 }
 
-/// Chart.yaml with one text field set. The rest of the text, comments too, stays as it
-/// is; where the file's form doesn't allow that (flow style, an anchor), it is written anew.
+/// Chart.yaml with one text field set. The rest of the text, including comments, is unchanged; where the file's style
+/// doesn't allow that (flow style, an anchor), it is rewritten.
 pub(super) fn with_field(source: &Arc<Source>, field: &str, text: &str) -> Result<Arc<Source>> {
     let node = read(source)?;
     let mut wanted = match node.to_value() {
@@ -202,7 +202,7 @@ fn decode(
             Field::Dependencies => dependencies.as_deref().and_then(structs),
             kind => field(decoder, &top, name, kind).map(Stored::Value),
         };
-        // Helm 4 takes a missing apiVersion for v1, and stores that.
+        // Helm 4 treats a missing apiVersion as v1, and stores that.
         let value = if name == "apiVersion" {
             value.or_else(|| Some(Stored::Value(Value::from("v1"))))
         } else {
@@ -241,7 +241,7 @@ fn decode(
     })
 }
 
-/// A field's node: its exact name first, else one that differs in case, as Go's decoder takes it.
+/// A field's node: the exact name first, else one that differs in case, as in Go's decoder.
 fn lookup<'n>(object: &ObjectNode<'n>, name: &str) -> Option<&'n Node> {
     object.get(name).or_else(|| {
         let Kind::Map(entries) = &object.node.kind else {
@@ -266,7 +266,7 @@ fn field(decoder: &mut Decoder, object: &ObjectNode<'_>, name: &str, kind: Field
             let items = items(decoder, node, &path)?;
             let texts: Vec<Value> = items
                 .iter()
-                // Go's decoder leaves a null at the zero value: an empty text.
+                // Go's decoder turns null into the zero value: an empty string.
                 .filter_map(|item| {
                     if item.is_null() {
                         Some(String::new())
@@ -316,7 +316,7 @@ fn items<'n>(decoder: &mut Decoder, node: &'n Node, path: &str) -> Option<&'n [N
     None
 }
 
-/// The maps of a list, each as a struct. `None` only when the list is malformed.
+/// The maps of a list, each as a struct. `None` only if the list is malformed.
 fn objects(
     decoder: &mut Decoder,
     top: &ObjectNode<'_>,
@@ -332,7 +332,7 @@ fn objects(
         let object = decoder.object(item, format!("{name}[{index}]"))?;
         let fields = known.iter().filter_map(|&(name, kind)| {
             let value = field(decoder, &object, name, kind);
-            // The one field of Helm's struct that is written even when empty.
+            // The only field of Helm's struct that is written even if empty.
             let value = if name == "repository" {
                 Some(value.unwrap_or(Value::from("")))
             } else {
@@ -345,7 +345,7 @@ fn objects(
     Some(list)
 }
 
-/// Text, or the text that Helm's decoder makes of a number or a boolean.
+/// A string, or a number or boolean as its text, as in Helm's decoder.
 fn as_text(decoder: &mut Decoder, node: &Node, path: &str) -> Option<String> {
     match &node.kind {
         Kind::String(text) => Some(text.clone()),
@@ -366,7 +366,7 @@ fn check_api_version(decoder: &mut Decoder, top: &ObjectNode<'_>, text: &str) {
     if !matches!(text, "v1" | "v2") {
         decoder.report(
             place(top, "apiVersion"),
-            format!("apiVersion `{text}` is none that Helm knows"),
+            format!("apiVersion `{text}` is unknown to Helm"),
             |one| one.note("Helm 4 reads v1 and v2"),
         );
     }
@@ -458,8 +458,8 @@ fn write_struct(fields: &Struct, out: &mut String) {
     out.push('}');
 }
 
-/// `org.opencontainers.image.*` as `helm push` derives them, with the chart's own on top,
-/// of which Helm lets all but title and version win.
+/// `org.opencontainers.image.*` as `helm push` derives them; the chart's own annotations take precedence, except for
+/// title and version.
 fn annotations(fields: &Struct, maintainers: &[Struct]) -> Map {
     const PREFIX: &str = "org.opencontainers.image.";
     let (title, version) = (format!("{PREFIX}title"), format!("{PREFIX}version"));

@@ -1,7 +1,7 @@
-//! A chart: what Chart.yaml says, and its files.
+//! A chart: its Chart.yaml and its files.
 //!
-//! To be packaged: from a folder ([`folder`]), from memory ([`Chart::from_files`]), or what an
-//! archive says of itself ([`archive`]). To be rendered: [`load`]. Rendering is not its business.
+//! For packaging: from a folder ([`folder`]), from memory ([`Chart::from_files`]), or the metadata of an archive
+//! ([`archive`]). For rendering: [`load`]. This module doesn't render.
 
 pub mod archive;
 pub mod body;
@@ -26,27 +26,27 @@ use crate::source::{Location, Source};
 use crate::yaml;
 use metadata::{ChartRole, Metadata};
 
-/// The largest values.yaml and schema, in bytes: Helm's limit for any file.
+/// The maximum size of values.yaml and schema, in bytes: Helm's limit for any file.
 const MAX_VALUES_BYTES: usize = 5 * 1024 * 1024;
-/// The most bytes all files of a chart may have: above it a wrong folder was named.
+/// The maximum total size of a chart's files, in bytes: a larger folder is not a chart's.
 pub const MAX_CHART_BYTES: u64 = 1 << 30;
-/// The most files a chart may have.
+/// The maximum number of files of a chart.
 pub const MAX_CHART_FILES: usize = 50_000;
-/// How deep a chart's folders may nest.
+/// The maximum nesting of a chart's folders.
 pub const MAX_CHART_DEPTH: usize = 64;
-/// The largest file that Helm 4.3.1 loads, in bytes; larger ones are packaged with a warning.
+/// The maximum size of a file that Helm 4.3.1 loads, in bytes; larger ones are packaged with a warning.
 pub const HELM_FILE_BYTES: u64 = 5 * 1024 * 1024;
-/// The most bytes in all that Helm 4.3.1 unpacks; larger charts are packaged with a warning.
+/// The maximum total size that Helm 4.3.1 unpacks, in bytes; larger charts are packaged with a warning.
 pub const HELM_CHART_BYTES: u64 = 100 * 1024 * 1024;
 
 /// A chart ready to be packaged.
 #[derive(Debug, Clone)]
 pub struct Chart {
-    /// What Chart.yaml says.
+    /// The metadata of Chart.yaml.
     pub metadata: Metadata,
-    /// Chart.yaml first, then by path, bytewise.
+    /// Chart.yaml first, then sorted by path, bytewise.
     pub files: Vec<File>,
-    /// What the user should know.
+    /// The warnings for the user.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -62,11 +62,11 @@ pub struct File {
 /// A file's content.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// Made or read already.
+    /// In memory.
     Memory(Vec<u8>),
-    /// Read when it is needed: charts can be larger than memory should be.
+    /// On disk, read when it is needed: charts can be large.
     Disk {
-        /// Where it is.
+        /// The path of the file.
         path: PathBuf,
         /// Its size in bytes when the chart was loaded.
         size: u64,
@@ -144,7 +144,7 @@ impl Chart {
         Ok(())
     }
 
-    /// The text of a file of the chart, when it is there.
+    /// The text of a file of the chart, if it exists.
     fn metadata_text(&self, path: &str) -> Result<Option<Arc<Source>>> {
         let Some(file) = self.files.iter().find(|file| file.path == path) else {
             return Ok(None);
@@ -162,7 +162,7 @@ impl Chart {
     }
 }
 
-/// values.yaml must be YAML, and a map: Helm refuses to package, and to load, what is not.
+/// values.yaml must be YAML, and a map: Helm refuses to package and to load others.
 pub(crate) fn check_values(source: &Arc<Source>) -> Result<()> {
     let node = yaml::parse(source, Class::Values, &yaml::Limits::default())?;
     match node.kind {
@@ -193,7 +193,7 @@ pub(crate) fn check_schema(source: &Arc<Source>) -> Result<()> {
 }
 
 impl Content {
-    /// In bytes.
+    /// The size in bytes.
     pub fn size(&self) -> u64 {
         match self {
             Self::Memory(bytes) => bytes.len() as u64,

@@ -1,4 +1,4 @@
-//! Texts read while charts are loaded, each kept once: umbrella charts hold the same chart many times.
+//! Deduplicates texts while charts are loaded: umbrella charts contain the same chart many times.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::yaml;
 /// Texts with their paths.
 type Texts = Vec<(String, Arc<Source>)>;
 
-/// Texts by path and content, and what was made of them.
+/// Texts by path and content, and their parsed forms.
 #[derive(Default)]
 pub(super) struct ContentPool {
     /// By length and checksum.
@@ -25,8 +25,7 @@ pub(super) struct ContentPool {
 impl ContentPool {
     /// The first text given with the same path and content.
     pub(super) fn share(&mut self, path: &str, source: Arc<Source>) -> Arc<Source> {
-        // A checksum is ten times as fast as a hash, and texts that were made to collide are only
-        // held against each other.
+        // A checksum is ten times as fast as a hash, and colliding texts are only compared with each other.
         let text = source.text();
         if source.not_utf8().is_some() {
             return source;
@@ -43,17 +42,17 @@ impl ContentPool {
         source
     }
 
-    /// The values of a shared text, as far as they are known.
+    /// The values of a shared text, if they are known.
     pub(super) fn values(&self, source: &Arc<Source>) -> Option<Arc<Map>> {
         self.values.get(&address(source)).map(Arc::clone)
     }
 
-    /// What a shared text says.
+    /// Stores the values of a shared text.
     pub(super) fn keep_values(&mut self, source: &Arc<Source>, values: &Arc<Map>) {
         self.values.insert(address(source), Arc::clone(values));
     }
 
-    /// What `read` makes of two shared texts.
+    /// The result of `read` for two shared texts, cached.
     pub(super) fn metadata(
         &mut self,
         source: &Arc<Source>,
@@ -69,7 +68,7 @@ impl ContentPool {
         Ok(metadata)
     }
 
-    /// Whether a shared text is YAML.
+    /// Checks that a shared text is YAML.
     pub(super) fn check_lock(&mut self, source: &Arc<Source>) -> Result<()> {
         if self.locks.insert(address(source), ()).is_none() {
             yaml::parse(source, Class::Chart, &yaml::Limits::default())?;
@@ -78,7 +77,7 @@ impl ContentPool {
     }
 }
 
-/// Shared texts live as long as the pool: their places in memory are their names.
+/// Shared texts live as long as the pool, so their addresses identify them.
 fn address(source: &Arc<Source>) -> usize {
     Arc::as_ptr(source).addr()
 }

@@ -1,7 +1,7 @@
-//! The text of a values file to a map, as Helm 4.3.1 reads values.yaml and `-f`.
+//! Parses a values file into a map, as Helm 4.3.1 reads values.yaml and `-f`.
 //!
 //! In: a text of any number of documents. Out: one map, the documents merged, every number a
-//! float64. Null stays null: what it deletes is decided when charts' values meet.
+//! float64. Null is kept: it deletes keys when charts' values are merged.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,31 +24,31 @@ pub fn merge(base: &mut Map, over: Map) {
     }
 }
 
-/// What is wrong with a values file; as a diagnostic it is of class values.
+/// An error of a values file; its diagnostic is of class values.
 #[derive(Debug)]
 pub enum ValuesFileError {
-    /// Text behind the `---` between two documents.
+    /// Text after the `---` between two documents.
     Separator(Box<Diagnostic>),
-    /// A document is no YAML.
+    /// A document is not YAML.
     Syntax(YamlError),
-    /// A document holds something else than a map.
+    /// A document is not a map.
     NotAMap {
-        /// What it holds; nothing for a number beyond float64.
+        /// The value; `None` for a number beyond float64.
         found: Option<Value>,
-        /// Where.
+        /// Its location.
         location: Location,
     },
 }
 
-/// A values file: its documents merged, the numbers as float64.
+/// Parses a values file: its documents are merged, numbers are float64.
 ///
 /// # Errors
-/// The first mistake, with its location.
+/// The first error, with its location.
 pub fn load(source: &Arc<Source>) -> Result<Map, ValuesFileError> {
     load_noting(source, &mut Vec::new())
 }
 
-/// As [`load`], with the keys that stand twice in a map of one document.
+/// As [`load`], and records duplicate keys in a map of one document.
 ///
 /// # Errors
 /// As [`load`].
@@ -87,7 +87,7 @@ fn map_of(node: Node, source: &Arc<Source>) -> Result<Map, ValuesFileError> {
 }
 
 impl ValuesFileError {
-    /// The same in a file of which a document that starts at an offset was read.
+    /// Moves the error into the whole file, in which the document starts at `offset`.
     fn within(self, whole: &Arc<Source>, offset: usize) -> Self {
         match self {
             Self::Syntax(error) => Self::Syntax(error.within(whole, offset)),
@@ -116,7 +116,7 @@ impl From<ValuesFileError> for Diagnostics {
     }
 }
 
-/// The documents of a file, cut at lines that begin with `---`, as Helm cuts values files.
+/// The documents of a file, split at lines that begin with `---`, as Helm splits values files.
 pub(crate) fn documents(source: &Arc<Source>) -> Result<Vec<Range<usize>>, ValuesFileError> {
     let text = source.text();
     let mut bounds = vec![0];
@@ -145,12 +145,12 @@ pub(crate) fn documents(source: &Arc<Source>) -> Result<Vec<Range<usize>>, Value
     Ok(pairs.collect())
 }
 
-/// JSON's and YAML's numbers are all float64 in Helm; nothing when one does not fit.
+/// Converts all numbers to float64, as in Helm; `None` if one does not fit.
 pub(crate) fn floats(mut value: Value) -> Option<Value> {
     all_floats(&mut value).then_some(value)
 }
 
-/// In place: values nest as deep as the reader allows, and a level must take little of the stack.
+/// In place: values nest as deeply as the reader allows, and each level must use little stack.
 fn all_floats(value: &mut Value) -> bool {
     match value {
         Value::Number(number) => {

@@ -1,4 +1,4 @@
-//! Annotations: the lines that GitHub's runner shows at a file and a line of a change.
+//! Annotations: workflow commands that GitHub shows at a file and line of a change.
 
 use crate::diag::{Diagnostic, Severity};
 
@@ -23,7 +23,7 @@ pub(crate) fn annotation(one: &Diagnostic, title: Option<&str>) -> String {
     format!("::{kind}{gap}{}::{message}\n", properties.join(","))
 }
 
-/// As the runner reads the text of a command.
+/// Escapes text as the runner's workflow commands require.
 fn escaped(text: &str, is_property: bool) -> String {
     let text = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     if is_property {

@@ -18,7 +18,7 @@ use crate::oci::without_credentials;
 use crate::report::Report;
 use crate::world::World;
 
-/// The exit code of a text that is the whole result.
+/// The exit code of a command whose result is only text.
 fn written(result: std::io::Result<()>) -> u8 {
     match result {
         Ok(()) => 0,
@@ -32,7 +32,7 @@ fn written(result: std::io::Result<()>) -> u8 {
     }
 }
 
-/// Help and version are no errors; everything else is a usage error, and a result too.
+/// Help and version are not errors; everything else is a usage error, which is also reported as a result.
 pub(crate) fn usage(
     error: &clap::Error,
     arguments: &[OsString],
@@ -61,13 +61,13 @@ pub(crate) fn usage(
     problem.class().exit_code()
 }
 
-/// Clap's message in our own form: what is wrong, how the command is used, and what may have been meant.
+/// Clap's message as a diagnostic: the error, the usage, and suggestions.
 fn diagnosed(text: &str) -> Diagnostic {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let (mut message, mut hints, mut usage) = (Vec::new(), Vec::new(), Vec::new());
     for line in lines {
         if let Some(tip) = line.strip_prefix("tip: ") {
-            // Nobody means an unknown flag as an argument.
+            // An unknown flag is never meant as an argument.
             if !tip.contains("as a value, use '-- ") {
                 hints.push(tip);
             }
@@ -87,7 +87,7 @@ fn diagnosed(text: &str) -> Diagnostic {
     hints.into_iter().fold(one, Diagnostic::hint)
 }
 
-/// A printer for a command line that could not be understood.
+/// A printer for a command line that can't be parsed.
 pub(crate) fn early_printer(arguments: &[OsString], world: &dyn World) -> Printer {
     let global = GlobalFlags {
         output: wanted_output(arguments),
@@ -97,8 +97,8 @@ pub(crate) fn early_printer(arguments: &[OsString], world: &dyn World) -> Printe
     Printer::new(&global, world)
 }
 
-/// A first word that can only have been meant as a command: a bare word that is no command
-/// and no file.
+/// The error for a first argument that can only be a mistyped command: a bare word that is neither a command nor a
+/// file.
 pub(crate) fn mistyped_command(definition: &clap::Command, arguments: &[OsString]) -> Option<Diagnostics> {
     let word = arguments.get(1)?.to_str()?;
     let commands = || {
@@ -121,7 +121,7 @@ pub(crate) fn mistyped_command(definition: &clap::Command, arguments: &[OsString
     })
 }
 
-/// `-o json` counts even when the rest of the line is wrong.
+/// The output format, also if the rest of the command line is invalid.
 fn wanted_output(arguments: &[OsString]) -> OutputFormat {
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     let asks_for = |format: &str| {
@@ -140,7 +140,7 @@ fn wanted_output(arguments: &[OsString]) -> OutputFormat {
     }
 }
 
-/// `--result-file FILE` too.
+/// The result file, also if the rest of the command line is invalid.
 fn wanted_file(arguments: &[OsString]) -> Option<PathBuf> {
     let mut words = arguments.iter().map(|word| word.to_string_lossy());
     let apart = words
@@ -172,7 +172,7 @@ fn takes_value(definition: &clap::Command, word: &str) -> bool {
     definition.get_arguments().any(names)
 }
 
-/// Where the first word is that is no global flag, ours or Helm's, and no value of one.
+/// The position of the first argument that is neither a global flag, ours or Helm's, nor the value of one.
 pub(crate) fn first_word(definition: &clap::Command, arguments: &[OsString]) -> Option<usize> {
     next_word(definition, arguments, 1)
 }
@@ -193,7 +193,7 @@ pub(crate) fn next_word(definition: &clap::Command, arguments: &[OsString], from
     }
 }
 
-/// Helm takes its global flags in front of the command, too: they go behind it.
+/// Helm accepts its global flags before the command too: moves them after it.
 pub(crate) fn with_leading_flags(definition: &clap::Command, arguments: Vec<OsString>) -> Vec<OsString> {
     let (mut front, mut moved) = (Vec::new(), Vec::new());
     let mut words = arguments.iter();
@@ -220,7 +220,7 @@ pub(crate) fn with_leading_flags(definition: &clap::Command, arguments: Vec<OsSt
         return arguments;
     };
     front.push(command);
-    // The commands below a command take the flags, not the one above.
+    // The subcommands take the flags, not their parent.
     if BELOW.contains(&known.get_name()) {
         while let Some(word) = words.next() {
             let flag = word.to_str().and_then(helm::global_flag);
@@ -236,7 +236,7 @@ pub(crate) fn with_leading_flags(definition: &clap::Command, arguments: Vec<OsSt
     front.into_iter().chain(moved).chain(words).cloned().collect()
 }
 
-/// The commands with commands below them.
+/// The commands with subcommands.
 const BELOW: &[&str] = &[
     "cache",
     "dependency",
@@ -247,8 +247,8 @@ const BELOW: &[&str] = &[
     "show",
 ];
 
-/// `solar-render CONFIG` means `solar-render render CONFIG`: the first word that is no
-/// option and no option's value decides.
+/// `solar-render CONFIG` means `solar-render render CONFIG`: the first argument that is neither an option nor an
+/// option's value decides.
 pub(crate) fn with_default_command(
     definition: &clap::Command,
     mut arguments: Vec<OsString>,
@@ -263,7 +263,7 @@ pub(crate) fn with_default_command(
                 let long = word
                     .strip_prefix("--")
                     .is_some_and(|name| arg.get_long() == Some(name));
-                // The last of joined short options may take the next word: -qo json.
+                // The last of joined short options may take the next argument: -qo json.
                 let short = word
                     .strip_prefix('-')
                     .is_some_and(|names| !names.starts_with('-') && names.chars().last() == arg.get_short());

@@ -1,5 +1,5 @@
-//! Called as `helm`: Helm's commands alone, its exit code 1 for every failure, and what needs a cluster or plugins
-//! refused, or handed to the Helm that SOLAR_HELM names.
+//! Called as `helm`: only Helm's commands, exit code 1 for every failure; commands that need a cluster or plugins are
+//! refused, or delegated to the Helm that SOLAR_HELM names.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -14,10 +14,10 @@ use crate::diag::{Class, Diagnostic, Diagnostics, did_you_mean};
 use crate::fsio;
 use crate::world::World;
 
-/// Names the Helm that gets what is not supported here.
+/// The variable with the Helm binary for unsupported commands.
 pub(crate) const VARIABLE: &str = "SOLAR_HELM";
 
-/// Helm's commands that are here under the same names.
+/// Helm's commands that are supported under the same names.
 const COMMANDS: &[&str] = &[
     "completion",
     "create",
@@ -37,7 +37,7 @@ const COMMANDS: &[&str] = &[
     "version",
 ];
 
-/// The commands below Helm's that are not here.
+/// The subcommands of Helm's commands that are not supported.
 const BELOW: &[(&str, &[&str])] = &[
     (
         "plugin",
@@ -56,18 +56,18 @@ const BELOW: &[(&str, &[&str])] = &[
     ("search", &["hub"]),
 ];
 
-/// What a command line of Helm's asks for.
+/// The kind of a Helm command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// Something that is here.
+    /// A supported command.
     Known,
-    /// Something of Helm's that is not.
+    /// An unsupported command of Helm.
     Elsewhere(String),
-    /// Nothing that Helm knows.
+    /// Not a command of Helm.
     Unknown(String),
 }
 
-/// The command line as `helm` has it: our own commands are not offered.
+/// The command line of `helm`: without our own commands.
 pub(crate) fn definition(command: clap::Command) -> clap::Command {
     let own: Vec<String> = command
         .get_subcommands()
@@ -86,7 +86,7 @@ pub(crate) fn definition(command: clap::Command) -> clap::Command {
     })
 }
 
-/// What is asked for; flags may stand in front.
+/// Classifies a command line; flags may precede the command.
 pub(crate) fn asked(definition: &clap::Command, arguments: &[OsString]) -> Asked {
     let Some(at) = first_word(definition, arguments) else {
         return Asked::Known;
@@ -112,7 +112,7 @@ pub(crate) fn asked(definition: &clap::Command, arguments: &[OsString]) -> Asked
     }
 }
 
-/// Refuses what is not here, unless SOLAR_HELM names who takes it: then this process becomes that one.
+/// Refuses an unsupported command, unless SOLAR_HELM is set: then this process executes that Helm.
 pub(crate) fn refuse_or_hand_over(
     asked: &Asked,
     arguments: &[OsString],
@@ -139,7 +139,7 @@ pub(crate) fn refuse_or_hand_over(
                     Diagnostic::error(Class::Usage, format!("there is no command `{name}`"))
                 });
                 Some(
-                    one.hint(format!("{VARIABLE}=/path/to/helm hands it to that Helm"))
+                    one.hint(format!("{VARIABLE}=/path/to/helm delegates it to that Helm"))
                         .into(),
                 )
             }
@@ -152,7 +152,7 @@ pub(crate) fn real_helm(world: &dyn World) -> Option<PathBuf> {
     world.env(VARIABLE).map(PathBuf::from)
 }
 
-/// Becomes the other program. It returns only when that fails.
+/// Executes the other program. It only returns if that fails.
 pub(crate) fn hand_over(helm: &Path, arguments: &[OsString]) -> Result<Infallible, Diagnostics> {
     let usage = |message: String| Diagnostics::from(Diagnostic::error(Class::Usage, message));
     let real = |path: &Path| path.canonicalize().ok();
@@ -171,7 +171,7 @@ pub(crate) fn hand_over(helm: &Path, arguments: &[OsString]) -> Result<Infallibl
     )))
 }
 
-/// Helm's exit code for one of ours: 1 for every failure; what ends by a signal keeps its code.
+/// Helm's exit code for one of ours: 1 for every failure; codes of signals are kept.
 pub(crate) fn exit_code(code: u8) -> u8 {
     match code {
         0 | 130 | 143 => code,
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_found_behind_global_flags() {
+    fn commands_are_found_after_global_flags() {
         let definition = definition(super::super::args::definition::definition());
         let asked = |line: &str| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
@@ -213,7 +213,7 @@ mod tests {
         ] {
             assert_eq!(asked(line), Asked::Elsewhere(name.to_owned()), "{line}");
         }
-        // A command of our own: with Helm's name it would be another one.
+        // A command of our own, which Helm doesn't have.
         assert_eq!(asked("helm publish x"), Asked::Unknown("publish".to_owned()));
     }
 

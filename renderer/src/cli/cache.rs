@@ -1,4 +1,4 @@
-//! `cache`: what is kept of earlier downloads.
+//! `cache`: the cache of earlier downloads.
 
 use std::path::Path;
 use std::time::Duration;

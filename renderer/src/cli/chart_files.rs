@@ -1,4 +1,4 @@
-//! A rendered chart's files, kept in a folder.
+//! Writes a rendered chart's files to a folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use crate::fsio;
 
 /// Writes a rendered chart's files into a folder.
 ///
-/// A folder that holds other files already would become another chart than the digest
-/// says: it is refused. Files of the same names are replaced, so that a second run works.
+/// A folder with other files is refused, since it would be a chart with another digest. Files with the same names are
+/// replaced, so that a second run succeeds.
 pub(crate) fn write_chart(chart: &Chart, folder: &Path) -> Result<()> {
-    if let Some(stranger) = find_stranger(chart, folder)? {
+    if let Some(foreign) = find_stranger(chart, folder)? {
         let message = format!(
-            "{} holds {stranger}, which is not part of the chart",
+            "{} holds {foreign}, which is not part of the chart",
             folder.display()
         );
         return Err(Diagnostic::error(Class::Usage, message)
@@ -40,14 +40,14 @@ fn find_stranger(chart: &Chart, folder: &Path) -> Result<Option<String>> {
         let folder = folder.join(&below);
         let cannot = |error: std::io::Error| fsio::cannot("read", &folder, &error, Class::Io);
         let entries = match fs::read_dir(&folder) {
-            // A folder that is made later holds no strangers.
+            // A folder that doesn't exist has no foreign files.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             entries => entries.map_err(cannot)?,
         };
         for entry in entries {
             let entry = entry.map_err(cannot)?;
             let path = below.join(entry.file_name());
-            // Left by a run that was killed: it is removed an hour later, and part of no chart.
+            // Left over from a killed run: it is removed an hour later, and is not part of the chart.
             if fsio::is_unfinished(&path) {
                 continue;
             }
@@ -65,9 +65,9 @@ fn find_stranger(chart: &Chart, folder: &Path) -> Result<Option<String>> {
 mod tests {
     use super::*;
 
-    /// It made every further run fail.
+    /// Such a file once made every further run fail.
     #[test]
-    fn what_a_killed_run_left_is_no_stranger() {
+    fn leftovers_of_a_killed_run_are_ignored() {
         let chart = Chart::from_files(vec![(
             "Chart.yaml".to_owned(),
             b"{apiVersion: v2, name: a, version: 1.0.0}".to_vec(),

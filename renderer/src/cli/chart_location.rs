@@ -1,5 +1,4 @@
-//! Where the chart is that a command names: on disk, in a registry or a layout, or on a web server; and how it
-//! is fetched.
+//! Locates the chart that a command names: on disk, in a registry or a layout, or on a web server; and fetches it.
 
 use std::path::Path;
 
@@ -17,10 +16,10 @@ use crate::repositories::web::{VersionRequest, Web};
 use crate::semver::Constraint;
 use crate::version;
 
-/// The most versions that a message lists.
+/// The maximum number of versions in a message.
 const MAX_SHOWN: usize = 10;
 
-/// Where a chart is.
+/// The location of a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ChartLocation {
     /// A folder or an archive.
@@ -29,14 +28,14 @@ pub(crate) enum ChartLocation {
     Place(Locator),
     /// An archive on a web server.
     Archive(Url),
-    /// A chart in the repository that is named by a URL.
+    /// A chart in a repository with this URL.
     InRepository(String, String),
-    /// A chart in the repository that Helm knows by this name.
+    /// A chart in the repository with this name in Helm's list.
     InKnown(String, String),
 }
 
 impl ChartLocation {
-    /// What the words on the command line mean; as in Helm what is there on disk is meant first.
+    /// Parses the chart argument; as in Helm, an existing path takes precedence.
     pub(crate) fn of(chart: &str, repositories: &RepositoryFlags) -> Result<Self> {
         let usage = |message: String| Diagnostic::error(Class::Usage, message);
         let has = |schemes: &[&str]| schemes.iter().any(|scheme| chart.starts_with(scheme));
@@ -71,13 +70,13 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('.') && !text.contains('/')
 }
 
-/// What of a command line decides over a fetched chart's version.
+/// The flags that select a fetched chart's version.
 pub(crate) struct VersionChoice<'c> {
     pub(crate) version: Option<&'c str>,
     pub(crate) repositories: &'c RepositoryFlags,
 }
 
-/// Gets a chart that is not on disk, as the options say.
+/// Fetches a chart that is not on disk, with these options.
 pub(crate) fn pull(
     source: &ChartLocation,
     choice: &VersionChoice<'_>,
@@ -99,7 +98,7 @@ pub(crate) fn pull(
     pulled
 }
 
-/// The tag may be given as a version, too, but only one of them; a range chooses among all tags.
+/// The tag may also be given as a version, but only one of them; a range selects among all tags.
 fn locate(chart: &Locator, version: Option<&str>) -> Result<(Locator, Option<Constraint>)> {
     let mut locator = chart.clone();
     let Some(version) = version else {
@@ -135,7 +134,7 @@ fn locate(chart: &Locator, version: Option<&str>) -> Result<(Locator, Option<Con
     }
 }
 
-/// Of a tag that is not there: which ones are.
+/// The error that a tag doesn't exist, with the existing ones.
 fn no_such_version(
     problem: Diagnostics,
     locator: &Locator,
@@ -146,7 +145,7 @@ fn no_such_version(
     let (Class::Refused, Some(tag)) = (problem.class(), &locator.tag) else {
         return problem;
     };
-    // Where there is no list either, the registry's own answer says most.
+    // If the tags can't be listed either, the registry's own error is more useful.
     let Ok(tags) = oci::tags(&locator.place, client, context.world, progress) else {
         return problem;
     };
@@ -224,7 +223,7 @@ fn from_web(
 }
 
 fn unknown(repository: &str, name: &str) -> Diagnostic {
-    let message = format!("{repository}/{name} is neither there nor in a repository that Helm knows");
+    let message = format!("{repository}/{name} is neither a path nor a chart of a repository in Helm's list");
     Diagnostic::error(Class::Usage, message).hint(format!(
         "`helm repo add {repository} URL`, or `--repo URL {name}`"
     ))

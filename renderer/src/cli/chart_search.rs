@@ -9,13 +9,13 @@ use crate::chart::MAX_CHART_DEPTH;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
 
-/// The most charts of one run.
+/// The maximum number of charts of a run.
 const MAX_CHARTS: usize = 100_000;
 
-/// What makes a folder a chart.
+/// The file that identifies a chart folder.
 const CHART_FILE: &str = "Chart.yaml";
 
-/// Patterns that no shell has expanded become what they match, sorted.
+/// Expands glob patterns that the shell did not expand; results are sorted.
 pub(crate) fn expanded(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     let mut problems = Vec::new();
@@ -29,7 +29,7 @@ pub(crate) fn expanded(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
         };
         let before = all.len();
         match glob::glob(pattern) {
-            // What can't be read counts as absent.
+            // Unreadable paths count as absent.
             Ok(found) => all.extend(found.flatten().take(MAX_CHARTS)),
             Err(error) => problems.push(Diagnostic::error(Class::Usage, format!("{pattern:?}: {error}"))),
         }
@@ -43,7 +43,7 @@ pub(crate) fn expanded(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Diagnostics::or(problems, all)
 }
 
-/// Folders become the charts below them, sorted; files stay.
+/// Replaces folders by the charts below them, sorted; files are kept.
 pub(crate) fn find_all(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     let mut problems = Vec::new();
@@ -60,7 +60,7 @@ pub(crate) fn find_all(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
                 Err(problem) => problems.extend(problem.into_vec()),
             }
         } else if input.file_name() == Some(CHART_FILE.as_ref()) && input.exists() {
-            // What a pattern over many charts finds stands for the chart.
+            // A Chart.yaml that a pattern matches means its chart.
             let folder = input.parent().filter(|folder| !folder.as_os_str().is_empty());
             all.push(folder.unwrap_or(Path::new(".")).to_owned());
         } else if input.exists() {
@@ -79,7 +79,7 @@ pub(crate) fn find_all(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Diagnostics::or(problems, all)
 }
 
-/// A chart's own subcharts are part of it, and hidden folders are nobody's charts.
+/// A chart's subcharts are part of it, and hidden folders are skipped.
 fn find(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) -> Result<()> {
     if folder.join(CHART_FILE).is_file() {
         all.push(folder.to_owned());
@@ -94,7 +94,7 @@ fn find(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(cannot)? {
         let entry = entry.map_err(cannot)?;
         let hidden = entry.file_name().to_string_lossy().starts_with('.');
-        // Not through links: they may lead around in a circle.
+        // Links are not followed: they may be cyclic.
         if !hidden && entry.file_type().map_err(cannot)?.is_dir() {
             below.push(entry.path());
         }

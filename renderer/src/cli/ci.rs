@@ -1,4 +1,4 @@
-//! The output for many charts: a table for people, and what GitHub and GitLab read.
+//! The output for many charts: a table, and files for GitHub and GitLab.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use crate::fsio;
 use crate::report::{Report, list_to_json};
 use crate::world::World;
 
-/// One chart, for people.
+/// The row of one chart.
 pub(crate) struct ChartRow {
     pub(crate) chart: String,
     pub(crate) version: String,
@@ -21,7 +21,7 @@ pub(crate) struct ChartRow {
 }
 
 impl ChartRow {
-    /// Whether there is something new in the registry, or would be.
+    /// Whether the registry has, or would have, a new version.
     fn is_changed(&self) -> bool {
         self.outcome.ends_with("created") || self.outcome.ends_with("replaced")
     }
@@ -38,7 +38,7 @@ fn counts(cells: &[ChartRow]) -> (usize, usize, usize) {
     (changed, cells.len() - failed - changed, failed)
 }
 
-/// A head line, and a line for each chart.
+/// The table with a header, and a line for each chart.
 pub(crate) fn table(cells: &[ChartRow]) -> String {
     let head = ["CHART", "VERSION", "OUTCOME", "DIGEST"];
     let rows: Vec<[&str; 4]> = std::iter::once(head)
@@ -65,12 +65,12 @@ pub(crate) fn table(cells: &[ChartRow]) -> String {
     text
 }
 
-/// The most bytes of the output `results`: what a step can hand on in an environment variable. Above it there is
-/// `results-file` alone.
+/// The maximum size of the output `results`, in bytes: what fits into a step's environment variable. Above it there is
+/// only `results-file`.
 const MAX_RESULTS: usize = 100_000;
 
-/// GITHUB_OUTPUT and GITHUB_STEP_SUMMARY, where they are set; `given` is the result file. What can't be written
-/// is worth a warning: the charts are published.
+/// GITHUB_OUTPUT and GITHUB_STEP_SUMMARY, where they are set; `given` is the result file. A failure is only a warning,
+/// since the charts are published.
 pub(crate) fn write_github_files(
     cells: &[ChartRow],
     reports: &[Report],
@@ -106,7 +106,7 @@ pub(crate) fn write_github_files(
     problems
 }
 
-/// The file that has the results: that of `--result-file`, else one that lasts as long as the job.
+/// The file with the results: that of `--result-file`, else a temporary file of the job.
 fn results_file(
     given: Option<&Path>,
     results: &str,
@@ -139,14 +139,14 @@ fn results_file(
     })
 }
 
-/// Adds lines to a file, and an end to the line that an earlier step may have left open there.
+/// Appends lines to a file, after ending an incomplete last line of an earlier step.
 fn append(path: &Path, lines: &str) -> io::Result<()> {
     let end = if is_open(path) { "\n" } else { "" };
     let mut file = OpenOptions::new().append(true).create(true).open(path)?;
     file.write_all(format!("{end}{lines}").as_bytes())
 }
 
-/// Whether a file's last line has no end. What is no file, or can't be read, is taken as it is.
+/// Whether a file's last line has no line break. Other kinds of files, or unreadable ones, count as complete.
 fn is_open(path: &Path) -> bool {
     let last = || {
         let mut last = [0];
@@ -179,12 +179,12 @@ fn summary(cells: &[ChartRow]) -> String {
     text
 }
 
-/// The most bytes that GitLab takes of a dotenv report.
+/// GitLab's maximum size of a dotenv report, in bytes.
 const MAX_DOTENV: usize = 5 * 1024;
 
 /// GitLab's dotenv report: counts, and `DIGEST_<CHART>` for each chart that has one, changed ones first.
-/// GitLab refuses a report that is too long as a whole, so what does not fit is counted in
-/// `CHARTS_OMITTED` instead; how many that are comes second.
+/// GitLab refuses a report that is too long, so charts that don't fit are counted in `CHARTS_OMITTED` instead; returns
+/// also their number.
 pub(crate) fn dotenv(cells: &[ChartRow], variables: usize) -> (String, usize) {
     let (changed, unchanged, failed) = counts(cells);
     let mut text =
@@ -206,7 +206,7 @@ pub(crate) fn dotenv(cells: &[ChartRow], variables: usize) -> (String, usize) {
     (text, omitted)
 }
 
-/// Charts whose digests would be in one variable, of which GitLab keeps the last.
+/// Warnings about charts with the same variable, of which GitLab keeps the last.
 pub(crate) fn ambiguous(cells: &[ChartRow]) -> Vec<Diagnostic> {
     let mut names: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for one in cells.iter().filter(|one| one.error.is_none()) {
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_another_step_left_open_is_ended() {
+    fn an_incomplete_line_of_another_step_is_ended() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("output");
         for (before, after) in [("", "a=1\n"), ("x=2\n", "x=2\na=1\n"), ("x=2", "x=2\na=1\n")] {

@@ -6,10 +6,10 @@ use super::args::registry::{RegistryFlags, RetryFlags};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::oci::{ClientOptions, Credentials, RetryPolicy, Secret, TlsOptions};
 
-/// The longest password that is read from standard input, in bytes.
+/// The maximum length of a password from standard input, in bytes.
 const MAX_PASSWORD: u64 = 64 * 1024;
 
-/// What the command line says about registries. Reads the password if it is on standard input.
+/// The client options from the registry flags. Reads the password if it is on standard input.
 pub(crate) fn client_options(registry: &RegistryFlags) -> Result<ClientOptions> {
     let RegistryFlags {
         plain_http,
@@ -54,7 +54,7 @@ pub(crate) fn client_options(registry: &RegistryFlags) -> Result<ClientOptions> 
     })
 }
 
-/// What the command line says about time alone.
+/// The client options from the flags for timeouts and retries alone.
 pub(crate) fn retry_options(retry: &RetryFlags) -> ClientOptions {
     let RetryFlags {
         timeout,

@@ -8,52 +8,52 @@ use crate::diag::Diagnostics;
 use crate::report::Report;
 use crate::world::World;
 
-/// What a command did for one chart.
+/// The outcome of a command for one chart.
 pub(crate) struct CommandOutcome {
-    /// For machines.
+    /// The machine-readable result.
     pub(crate) report: Report,
-    /// For people: what standard output says.
+    /// The text on standard output.
     pub(crate) text: String,
-    /// What went wrong, if it did.
+    /// The errors, if any.
     pub(crate) problem: Option<Diagnostics>,
 }
 
-/// What a command did.
+/// The result of a command.
 pub(crate) enum CommandResult {
     /// One result.
     One(Box<CommandOutcome>),
-    /// A list of results, also when it has one element.
+    /// A list of results, even if it has one element.
     Many(Vec<CommandOutcome>),
     /// A result of another form.
     Document {
-        /// For machines: one line.
+        /// The JSON document, one line.
         json: String,
-        /// For people.
+        /// The text on standard output.
         text: String,
     },
-    /// A result of another form that may be a failure all the same.
+    /// A result of another form that may also be a failure.
     Findings {
-        /// For machines: one line.
+        /// The JSON document, one line.
         json: String,
-        /// For people.
+        /// The text on standard output.
         text: String,
-        /// What makes it a failure.
+        /// The errors that make it a failure.
         problem: Option<Diagnostics>,
     },
 }
 
-/// What a command works with.
+/// The context of a command.
 pub(crate) struct Context<'a> {
     pub(crate) world: &'a dyn World,
     pub(crate) printer: &'a Printer,
     pub(crate) signals: &'a Signals,
-    /// The name that it was called by.
+    /// The kind of name that the program was called by.
     pub(crate) called_as: CalledAs,
-    /// That name as it was written.
+    /// The program's name as given.
     pub(crate) program: &'a str,
 }
 
-/// What the program is called as: another name is another command line.
+/// The name of the program, which selects its command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CalledAs {
     /// Its own name.
@@ -65,7 +65,7 @@ pub(crate) enum CalledAs {
 }
 
 impl CalledAs {
-    /// By the first argument.
+    /// Derives it from the first argument.
     pub(crate) fn of(program: &str) -> Self {
         match Path::new(program).file_stem().and_then(|stem| stem.to_str()) {
             Some("solar-renderer") => Self::SolarRenderer,
@@ -84,7 +84,7 @@ impl CalledAs {
 }
 
 impl CommandOutcome {
-    /// A failure of which nothing more is known.
+    /// A failure without further details.
     pub(crate) fn failed(problem: Diagnostics) -> Self {
         Self {
             report: Report::failure(&problem),

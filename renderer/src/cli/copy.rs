@@ -66,7 +66,7 @@ pub(crate) fn copy(args: &CopyArgs, context: &Context<'_>) -> CommandOutcome {
     }
 }
 
-/// One password for two registries would show it to the wrong one.
+/// Refuses one password for two registries: the wrong one would receive it.
 fn check_credentials(args: &CopyArgs, client: &ClientOptions, context: &Context<'_>) -> Result<()> {
     let (ArtifactStore::Registry(source), Target::Registry { base, .. }) = (&args.source.place, &args.target)
     else {

@@ -12,9 +12,9 @@ use crate::report::{self, Report};
 use crate::repositories::helm_paths;
 use crate::world::World;
 
-/// What a starter has where the chart's name goes, as in Helm.
+/// The placeholder for the chart's name in a starter, as in Helm.
 const PLACEHOLDER: &str = "<CHARTNAME>";
-/// The longest name of a chart, in bytes, as in Helm.
+/// The maximum length of a chart's name, in bytes, as in Helm.
 const MAX_NAME: usize = 250;
 
 /// `create`
@@ -33,7 +33,7 @@ fn run(args: &CreateArgs, context: &Context<'_>) -> Result<CommandOutcome> {
     for (path, bytes) in files {
         write(&args.path.join(path), &bytes, context)?;
     }
-    // Helm's starter has it, and people look for it.
+    // Helm's starter has it, and users expect it.
     let charts = args.path.join("charts");
     fs::create_dir_all(&charts).map_err(|error| fsio::cannot("make", &charts, &error, Class::Usage))?;
     let shown = args.path.display().to_string();
@@ -73,7 +73,7 @@ fn from_starter(starter: &Path, name: &str, world: &dyn World) -> Result<Vec<(St
     chart.set_name(name)?;
     let mut files = chart.into_files()?;
     for (path, bytes) in &mut files {
-        // What is no text is copied as it is, and archives of subcharts are.
+        // Binary files and subcharts are copied unchanged.
         if let (false, Ok(text)) = (path.starts_with("charts/"), std::str::from_utf8(bytes)) {
             *bytes = text.replace(PLACEHOLDER, name).into_bytes();
         }
@@ -95,7 +95,7 @@ fn find_starter(starter: &Path, world: &dyn World) -> Result<PathBuf> {
     Ok(home.join("starters").join(starter))
 }
 
-/// As in Helm a file that is there is replaced, with a warning.
+/// As in Helm, an existing file is replaced, with a warning.
 fn write(path: &Path, bytes: &[u8], context: &Context<'_>) -> Result<()> {
     if path.exists() {
         let message = format!("File \"{}\" already exists. Overwriting.", path.display());

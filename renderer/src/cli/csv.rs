@@ -1,9 +1,9 @@
-//! Flags that take a list in one word: fields of CSV, as Helm's command line reads them.
+//! Parses flags with a list in one argument: CSV fields, as in Helm's command line.
 
 use crate::diag::{Class, Diagnostic, Result};
 use crate::source::{Location, Source, Span};
 
-/// All that stands behind a flag that may be repeated.
+/// All values of a flag that may be repeated.
 pub(crate) fn fields(flag: &str, given: &[String]) -> Result<Vec<String>> {
     let mut out = Vec::new();
     for text in given.iter().filter(|text| !text.is_empty()) {

@@ -1,4 +1,4 @@
-//! `dependency build` and `dependency update`; `dependency list` is next door.
+//! `dependency build` and `dependency update`; `dependency list` is in `dependency_list`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub(crate) fn dependency(command: &DependencyCommand, context: &Context<'_>) -> 
     }
 }
 
-/// From where dependencies come.
+/// The options for fetching dependencies.
 #[derive(Clone, Copy)]
 pub(crate) struct DependencyInputs<'w> {
     pub(crate) known: &'w RepositoryFileFlags,
@@ -56,7 +56,7 @@ fn failed(problem: Diagnostics) -> Vec<CommandOutcome> {
     vec![CommandOutcome::failed(problem)]
 }
 
-/// One result for each chart; among several, failures name theirs.
+/// One result for each chart; with several charts, failures name theirs.
 fn run(
     charts: &[PathBuf],
     wanted: DependencyInputs<'_>,
@@ -119,7 +119,7 @@ fn outcomes(done: Vec<dependencies::BuiltDependencies>, context: &Context<'_>) -
     outcomes
 }
 
-/// What `dependency update` does, before something else is done with the chart: it reports what it did with -v only.
+/// Runs `dependency update` before another command: it only reports with -v.
 pub(crate) fn update_first(
     chart: &Path,
     wanted: DependencyInputs<'_>,
@@ -185,7 +185,7 @@ fn outcome(placed: Placed) -> CommandOutcome {
     }
 }
 
-/// What can be pulled again: a tag has `_` where the version has `+`. A folder has no reference.
+/// The reference of an archive; tags have `_` for `+`. `None` for a folder.
 fn reference(repository: &str, name: &str, version: &str) -> Option<String> {
     let place = repository.trim_end_matches('/');
     match place.split_once("://")?.0 {
@@ -195,7 +195,7 @@ fn reference(repository: &str, name: &str, version: &str) -> Option<String> {
     }
 }
 
-/// One password for several registries would show it to the wrong ones.
+/// Refuses one password for several registries: the wrong ones would receive it.
 fn check_credentials(charts: &[PathBuf], client: &ClientOptions) -> Result<()> {
     if client.credentials.is_none() {
         return Ok(());

@@ -1,5 +1,5 @@
-//! `dependency list`: what a chart declares and what is there, as `helm dependency list` prints it, but without the
-//! passwords that a repository's URL may hold.
+//! `dependency list`: a chart's declared dependencies and their status, as `helm dependency list` prints them, but
+//! without passwords in repository URLs.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -66,7 +66,7 @@ fn run(args: &DependencyListArgs, context: &Context<'_>) -> Result<CommandResult
 
 struct DependencyRow<'c> {
     dependency: &'c DependencyDetails,
-    /// For people and logs.
+    /// The repository without credentials.
     repository: String,
     status: &'static str,
 }
@@ -88,7 +88,7 @@ fn done(rows: &[DependencyRow<'_>], warnings: &[String], text: &str) -> CommandR
     }
 }
 
-/// Go's `filepath.Clean`: by the text alone.
+/// Go's `filepath.Clean`, without file system access.
 fn cleaned(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -107,7 +107,7 @@ fn cleaned(path: &Path) -> PathBuf {
     out
 }
 
-/// What lies in `charts/`, in the order of names; a chart that is an archive has nothing there.
+/// The entries of `charts/`, sorted by name; empty for an archive.
 fn archives_and_folders(charts: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(charts) else {
         return Vec::new();
@@ -126,8 +126,8 @@ fn is_archive(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "tgz")
 }
 
-/// Whether a declared dependency is there, in Helm's words. Archives are checked first, by
-/// their names, then whatever was loaded.
+/// The status of a declared dependency, with Helm's text. Archives are checked first, by their names, then loaded
+/// charts.
 fn status(wanted: &DependencyDetails, found: &[PathBuf], chart: &Loaded) -> &'static str {
     let prefix = format!("{}-", wanted.name);
     let version = |path: &PathBuf| {
@@ -168,7 +168,7 @@ fn mismatch(wanted: &DependencyDetails, found: &Loaded) -> Option<&'static str> 
     }
 }
 
-/// Whether SemVer itself takes the version: three numbers, no `v`, no leading zeros.
+/// Whether it is strict SemVer: three numbers, no `v`, no leading zeros.
 fn is_strict(text: &str) -> bool {
     let core = text.split(['-', '+']).next().unwrap_or(text);
     let number = |part: &str| part == "0" || !part.starts_with('0');
@@ -178,7 +178,7 @@ fn is_strict(text: &str) -> bool {
         && core.split('.').all(number)
 }
 
-/// What is to be said of something in `charts/`.
+/// The warning about an entry of `charts/`.
 fn unwanted(path: &Path, declared: &[DependencyDetails]) -> Option<String> {
     let shown = quote(&path.display().to_string());
     match load(path) {

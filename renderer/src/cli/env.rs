@@ -6,7 +6,7 @@ use super::namespace::namespace;
 use crate::report::documents::{Document as _, EnvDocument};
 use crate::repositories::helm_paths;
 
-/// Helm's default for the requests of its client.
+/// Helm's default burst limit of its Kubernetes client.
 const BURST_LIMIT: &str = "100";
 /// Helm's default for the revisions of a release.
 const MAX_HISTORY: &str = "10";
@@ -44,7 +44,7 @@ fn settings(args: &EnvArgs, context: &Context<'_>) -> Vec<(&'static str, String)
     all
 }
 
-/// Where Helm has its files.
+/// The locations of Helm's files.
 fn files(context: &Context<'_>) -> Vec<(&'static str, String)> {
     let env = |name: &str| context.world.env(name);
     let shown = |path: Option<std::path::PathBuf>| path.unwrap_or_default().display().to_string();
@@ -84,7 +84,7 @@ fn files(context: &Context<'_>) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// How Helm speaks to a cluster.
+/// Helm's settings for the cluster.
 fn requests(args: &EnvArgs, context: &Context<'_>) -> Vec<(&'static str, String)> {
     let env = |name: &str| context.world.env(name);
     let or = |name: &str, default: &str| env(name).unwrap_or_else(|| default.to_owned());
@@ -96,7 +96,7 @@ fn requests(args: &EnvArgs, context: &Context<'_>) -> Vec<(&'static str, String)
     let qps: f64 = env("HELM_QPS")
         .and_then(|text| text.parse().ok())
         .unwrap_or_default();
-    // Unlike Helm's, which is a secret in a log.
+    // Unlike Helm, which prints the secret.
     let token = env("HELM_KUBETOKEN").map(|_| "***".to_owned());
     vec![
         ("HELM_BURST_LIMIT", or("HELM_BURST_LIMIT", BURST_LIMIT)),

@@ -1,11 +1,11 @@
-//! How a run ends: its result in the form asked for, and its exit code.
+//! Ends a run: prints its result in the requested form, and returns its exit code.
 
 use super::context::CommandResult;
 use super::printer::{Finish, Printer};
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::report::{MAX_DOCUMENT, Report, list_to_bounded_json, list_to_json};
 
-/// Prints the result; the exit code is that of the failure that [`Class::weight`] puts first.
+/// Prints the result; the exit code is that of the failure with the highest [`Class::weight`].
 pub(crate) fn conclude(printer: &Printer, done: CommandResult) -> u8 {
     let (outcomes, list) = match done {
         CommandResult::One(outcome) => (vec![*outcome], false),
@@ -35,7 +35,7 @@ pub(crate) fn conclude(printer: &Printer, done: CommandResult) -> u8 {
     finish(printer, &json, &short, &text, &problems)
 }
 
-/// `short` is for where the result's length is limited.
+/// `short` is used where the result's length is limited.
 fn finish(printer: &Printer, json: &str, short: &str, text: &str, problems: &[&Diagnostics]) -> u8 {
     let classes = problems.iter().map(|problem| problem.class());
     let code = classes
@@ -46,7 +46,7 @@ fn finish(printer: &Printer, json: &str, short: &str, text: &str, problems: &[&D
         Finish::Lost if code == 0 => Class::Io.exit_code(),
         Finish::Lost => code,
         Finish::Before => loop {
-            // A signal's handler is ending the process with its own code.
+            // A signal handler is ending the process with its own code.
             std::thread::park();
         },
     }
@@ -57,8 +57,8 @@ pub(crate) fn internal(panic: &(dyn std::any::Any + Send)) -> Diagnostics {
         .downcast_ref::<String>()
         .map(String::as_str)
         .or(panic.downcast_ref::<&str>().copied());
-    let message = format!("internal error (a bug): {}", text.unwrap_or("no reason is known"));
+    let message = format!("internal error (a bug): {}", text.unwrap_or("unknown reason"));
     Diagnostic::error(Class::Internal, message)
-        .hint("please report it with the input that led here")
+        .hint("please report it with the input that caused it")
         .into()
 }

@@ -14,7 +14,7 @@ use crate::fsio;
 use crate::oci::{ClientOptions, PullOptions};
 
 impl FetchFlags {
-    /// How it is fetched; reads the password if it is on standard input.
+    /// The client options; reads the password if it is on standard input.
     pub(crate) fn client(&self, context: &Context<'_>) -> Result<ClientOptions> {
         Ok(ClientOptions {
             cache: self.cache.find(context),
@@ -23,21 +23,21 @@ impl FetchFlags {
     }
 }
 
-/// The chart that a config becomes, as if it had been packaged.
+/// Loads the chart of a config, as if it had been packaged.
 fn load_config(config: &Path) -> Result<Arc<Loaded>> {
     load::load_files(chart_of_config(config)?.into_files()?)
 }
 
-/// A chart that is named by a path, a reference, a URL or a repository's name for it.
+/// Loads a chart that is named by a path, a reference, a URL or its name in a repository.
 pub(crate) fn load(chart: &Path, fetch: &FetchFlags, context: &Context<'_>) -> Result<Arc<Loaded>> {
     let keyring = fetch.provenance.keyring(context)?;
-    // A path that is not UTF-8 can only be one on disk.
+    // A path that is not UTF-8 can only be a local one.
     let source = match chart.to_str() {
         Some(name) => ChartLocation::of(name, &fetch.repositories)?,
         None => ChartLocation::Disk,
     };
     if source == ChartLocation::Disk {
-        // As in Helm, --version says nothing about a folder or an archive.
+        // As in Helm, --version is ignored for a folder or an archive.
         if let Some(keyring) = keyring {
             super::provenance::check_file(chart, &keyring, context)?;
         }

@@ -1,4 +1,4 @@
-//! `functions`: what templates can call, from the tables that the engine itself uses.
+//! `functions`: lists the template functions, from the engine's own tables.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The inputs of commands that make an artifact: a config, a chart folder or an archive.
+//! The inputs of commands that build an artifact: a config, a chart folder or an archive.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use crate::diag::{Class, Diagnostic, Result};
 use crate::package::{Packer, Stamp};
 use crate::pipeline::{self, Input, PreparedArtifact, VersionOverrides};
 
-/// An input, by what is at its path.
+/// An input, by the kind of file at its path.
 pub(crate) enum ArtifactSource {
-    /// A config that was read, and the folder it is in.
+    /// A parsed config, and the folder it is in.
     Config { config: Box<Config>, base: PathBuf },
     /// A chart folder.
     Folder { path: PathBuf, stamp: Stamp },
@@ -23,12 +23,12 @@ pub(crate) enum ArtifactSource {
 }
 
 impl ArtifactSource {
-    /// Of a path; `-` is a config on standard input.
+    /// The input at a path; `-` is a config on standard input.
     pub(crate) fn of(path: &Path, context: &Context<'_>) -> Result<Self> {
         Self::with_stamp(path, io::stdin(), || pipeline::stamp(context.world))
     }
 
-    /// As [`Self::of`], with the time for folders, and what `-` means.
+    /// As [`Self::of`], with the time for folders, and how `-` is handled.
     pub(crate) fn with_stamp(
         path: &Path,
         stdin: impl Read,
@@ -51,7 +51,7 @@ impl ArtifactSource {
         })
     }
 
-    /// A config, whatever its path.
+    /// A config, whatever its file name.
     pub(crate) fn config(path: &Path, context: &Context<'_>) -> Result<Self> {
         let text = read_config_text(path, io::stdin())?;
         pipeline::check_expected_config(&text, context.world)?;
@@ -69,7 +69,7 @@ impl ArtifactSource {
         })
     }
 
-    /// For the pipeline; only a folder takes versions.
+    /// The input for the pipeline; only a folder accepts versions.
     pub(crate) fn input<'a>(&'a self, versions: VersionOverrides<'a>) -> Result<Input<'a>> {
         let given = versions.version.is_some() || versions.app_version.is_some();
         match self {
@@ -88,12 +88,12 @@ impl ArtifactSource {
     }
 }
 
-/// Whether a command that takes charts was given a config: a file that is no archive.
+/// Whether a command for charts was given a config: a file that is not an archive.
 pub(crate) fn is_config(path: &Path) -> bool {
     path.is_file() && !is_archive(path)
 }
 
-/// The chart that a config becomes.
+/// Renders the chart of a config.
 pub(crate) fn chart_of_config(path: &Path) -> Result<Chart> {
     let config = config::parse(&read_config_text(path, io::empty())?)?;
     blueprint::render(&config, folder_of(path))
@@ -114,7 +114,7 @@ pub(crate) fn warn(prepared: &PreparedArtifact, context: &Context<'_>) {
     }
 }
 
-/// Among many charts a diagnostic names its own.
+/// With several charts, adds the chart's path to the diagnostic.
 pub(crate) fn name_input(one: Diagnostic, input: &Path) -> Diagnostic {
     let shown = input.display().to_string();
     if one.location.is_some() || one.message.contains(&shown) {

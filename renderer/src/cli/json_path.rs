@@ -1,17 +1,17 @@
 //! JSONPath templates as `kubectl -o jsonpath` and `helm show values --jsonpath` read them: text, and in braces paths,
-//! quoted texts, and `range` … `end`.
+//! quoted strings, and `range` … `end`.
 //!
-//! In: a template and a value. Out: a text. What a path does not find is nothing, and no error.
+//! In: a template and a value. Out: text. A path without matches prints nothing, and is not an error.
 
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::source::{Location, Source, Span};
 use crate::value::{Number, Value};
 
-/// The longest template, in bytes.
+/// The maximum length of a template, in bytes.
 const MAX_TEMPLATE: usize = 64 << 10;
-/// The deepest nesting of `range`.
+/// The maximum nesting of `range`.
 const MAX_DEPTH: usize = 32;
-/// The most values that a template may visit.
+/// The maximum number of values that a template may visit.
 const MAX_VISITED: usize = 1_000_000;
 
 /// A piece of a template.
@@ -57,10 +57,10 @@ enum Comparison {
     GreaterOrEqual,
 }
 
-/// What the template gives for the value.
+/// Evaluates the template for the value.
 ///
 /// # Errors
-/// Class usage: a template that can't be read, with its place; one that visits too much.
+/// Class usage: an invalid template, with the position; one that visits too many values.
 pub(crate) fn print(template: &str, value: &Value) -> Result<String> {
     let mut parser = Parser {
         text: template,
@@ -170,7 +170,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Paths and texts up to the closing brace.
+    /// Paths and strings up to the closing brace.
     fn action(&mut self, nodes: &mut Vec<Node>) -> Result<()> {
         loop {
             self.skip_spaces();
@@ -183,7 +183,7 @@ impl Parser<'_> {
         }
     }
 
-    /// With Go's common escapes.
+    /// A quoted string, with Go's common escapes.
     fn quoted(&mut self) -> Result<String> {
         let quote = self.rest().chars().next().unwrap_or('"');
         let mut out = String::new();
@@ -266,7 +266,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind `[`.
+    /// The rest of a step after `[`.
     fn bracket(&mut self) -> Result<Step> {
         if self.eat("?(") {
             return self.filter();
@@ -381,7 +381,7 @@ struct Run<'v> {
     out: String,
 }
 
-/// `None` from any method: too much was visited.
+/// `None` from any method: too many values were visited.
 impl<'v> Run<'v> {
     fn print(&mut self, nodes: &[Node], current: &'v Value) -> Option<()> {
         for node in nodes {
@@ -509,7 +509,7 @@ fn compare(left: &Value, right: &Value, comparison: Comparison) -> bool {
     })
 }
 
-/// Texts as they are, everything else as JSON; null is nothing.
+/// Strings as they are, everything else as JSON; null is empty.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_templates_are_refused_with_their_place() {
+    fn invalid_templates_are_refused_with_the_position() {
         let deep = "{range .list[*]}".repeat(MAX_DEPTH + 1);
         let long = "x".repeat(MAX_TEMPLATE + 1);
         for bad in [

@@ -12,12 +12,12 @@ use crate::fsio;
 use crate::oci::{CosignSigner, KeyError, MAX_KEY_FILE, Secret, SignatureFormat, SigningKey, VerifyingKey};
 use crate::world::World;
 
-/// Where cosign reads a key's password.
+/// The variable in which cosign reads a key's password.
 pub(crate) const PASSWORD: &str = "COSIGN_PASSWORD";
-/// The longest password that is read, in bytes.
+/// The maximum length of a password, in bytes.
 const MAX_PASSWORD: usize = 64 << 10;
 
-/// The signer that `--sign-by` names, if it does.
+/// The signer of `--sign-by`, if it is given.
 pub(crate) fn signer(
     signing: &SigningFlags,
     from_stdin: bool,
@@ -38,7 +38,7 @@ pub(crate) fn load_signer(
     let text = read_key(place, context.world)?;
     let given = given_password(keys.key_password_file.as_deref(), from_stdin, context.world)?;
     let is_given = given.is_some();
-    // Without one it may have been made with an empty one, as some CI does.
+    // Without a password, tries an empty one, which some CI systems use.
     let first = SigningKey::load(&text, &given.unwrap_or_default());
     let key = match first {
         Err(KeyError::Password) if !is_given => match ask(&format!("Password for {place}: "))? {
@@ -62,7 +62,7 @@ pub(crate) fn load_public(place: &str, world: &dyn World) -> Result<VerifyingKey
     VerifyingKey::load(&text).map_err(|error| error.diagnostic(place).into())
 }
 
-/// Where else cosign finds keys.
+/// The key services of cosign, which are not supported.
 const KEY_SERVICES: [&str; 8] = [
     "awskms://",
     "azurekms://",
@@ -74,7 +74,7 @@ const KEY_SERVICES: [&str; 8] = [
     "github://",
 ];
 
-/// A file, or as cosign has it `env://NAME`.
+/// Reads a key from a file, or as in cosign from `env://NAME`.
 fn read_key(place: &str, world: &dyn World) -> Result<Vec<u8>> {
     if let Some(service) = KEY_SERVICES.iter().find(|service| place.starts_with(**service)) {
         let message = format!("{place:?} names a key in a key management service ({service}…)");
@@ -104,7 +104,7 @@ pub(crate) fn given_password(
     Ok(Some(Secret::new(text.expose().trim_end_matches(['\r', '\n']))))
 }
 
-/// A file with a password, or standard input for `-`.
+/// Reads a password from a file, or from standard input for `-`.
 pub(crate) fn read_password(path: &Path, from_stdin: bool) -> Result<Secret> {
     let text = if path == Path::new("-") {
         if from_stdin {
@@ -123,7 +123,7 @@ pub(crate) fn read_password(path: &Path, from_stdin: bool) -> Result<Secret> {
     Ok(Secret::new(text))
 }
 
-/// Asks a person, if there is one.
+/// Prompts on the terminal, if there is one.
 pub(crate) fn ask(prompt: &str) -> Result<Option<Secret>> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Ok(None);
@@ -134,7 +134,7 @@ pub(crate) fn ask(prompt: &str) -> Result<Option<Secret>> {
     Ok(Some(Secret::new(answer)))
 }
 
-/// As [`ask`], for what need not be hidden.
+/// As [`ask`], with echo.
 pub(crate) fn ask_openly(prompt: &str) -> Result<Option<String>> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Ok(None);

@@ -1,8 +1,7 @@
 //! `lint`: Helm's lines on standard output, everything with excerpts on standard error.
 //!
-//! Helm's findings decide over the exit code: 1 when a chart fails, with `--strict` on
-//! warnings. Our own, undefined values among them, are reported on standard error and with
-//! `-o json`; they fail nothing that Helm lets pass.
+//! Helm's findings decide the exit code: 1 if a chart fails, with `--strict` also on warnings. Our own, such as
+//! undefined values, are reported on standard error and with `-o json`; they never fail a chart that Helm accepts.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -82,7 +81,7 @@ fn lint_all(paths: &[PathBuf], options: &LintOptions, context: &Context<'_>) -> 
     reports
 }
 
-/// With the paths of the files that are meant.
+/// Replaces template names by file paths.
 fn located(mut report: LintReport, root: &Path) -> LintReport {
     for one in &mut report.findings {
         one.location = one.location.take().map(|place| with_real_location(place, root));
@@ -91,7 +90,7 @@ fn located(mut report: LintReport, root: &Path) -> LintReport {
     report
 }
 
-/// Lints the chart that a config becomes.
+/// Lints the chart of a config.
 fn lint_config(config: &Path, shown: &str, options: &LintOptions) -> LintReport {
     let linted = chart_of_config(config).and_then(|chart| {
         let folder = tempfile::tempdir()
@@ -118,7 +117,7 @@ fn unreadable(problem: &Diagnostic) -> Finding {
     }
 }
 
-/// What is found, with excerpts; of several charts below the chart's path.
+/// Prints the findings with excerpts; with several charts, below the chart's path.
 fn print_findings(reports: &[LintReport], context: &Context<'_>) {
     let mut known = BTreeSet::new();
     for report in reports {
@@ -131,7 +130,7 @@ fn print_findings(reports: &[LintReport], context: &Context<'_>) {
                 }
                 continue;
             }
-            // Helm says of several files what is wrong with one.
+            // Helm reports the error of one file for several files.
             if let Some(place) = &drawn.location
                 && !known.insert((place.to_string(), drawn.message.clone()))
             {
@@ -178,7 +177,7 @@ fn rule_table() -> CommandResult {
     }
 }
 
-/// What Helm's line does not say already.
+/// Whether the diagnostic adds to Helm's line.
 fn is_drawn(one: &Finding) -> bool {
     !one.is_helms
         || one

@@ -1,6 +1,6 @@
-//! The lint gate of `publish`: a chart folder that `lint` fails is not sent.
+//! The lint gate of `publish`: a chart folder that fails `lint` is not pushed.
 //!
-//! As `lint` without flags: the chart's own values, and only what Helm reports as an error fails a chart.
+//! As `lint` without flags: the chart's own values, and only errors of Helm fail a chart.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::value::Map;
 use crate::values::ValueOrigins;
 use crate::values::schema_documents::SchemaStore;
 
-/// The namespace of charts that are rendered for nobody.
+/// The namespace for rendering.
 const NAMESPACE: &str = "default";
 
-/// What charts are linted with.
+/// The options for linting.
 pub(crate) struct LintGate(LintOptions);
 
 impl LintGate {
@@ -34,7 +34,7 @@ impl LintGate {
         }))
     }
 
-    /// Refuses a chart folder that `lint` fails.
+    /// Refuses a chart folder that fails `lint`.
     pub(crate) fn check(&self, folder: &Path) -> Result<()> {
         let report = lint::lint(folder, &folder.display().to_string(), &self.0);
         if !report.fails(false) {
@@ -50,7 +50,7 @@ impl LintGate {
             .filter(|one| one.severity == lint::Severity::Error)
         {
             let drawn = with_real_path(one.to_diagnostic(), folder);
-            // Helm says of several files what is wrong with one.
+            // Helm reports the error of one file for several files.
             let is_known = |other: &Diagnostic| {
                 let same_location = match (&other.location, &drawn.location) {
                     (Some(other), Some(one)) => other.to_string() == one.to_string(),
@@ -64,7 +64,7 @@ impl LintGate {
             }
         }
         if let Some(last) = problems.pop() {
-            problems.push(last.hint("--no-lint publishes the chart all the same"));
+            problems.push(last.hint("--no-lint publishes the chart anyway"));
         }
         Diagnostics::or(problems, ())
     }

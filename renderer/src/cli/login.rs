@@ -26,7 +26,7 @@ pub(crate) fn login(args: &LoginArgs, context: &Context<'_>) -> CommandOutcome {
     match oci::login(&args.host, &given, &client, context.world, &progress) {
         Ok(kept) => {
             if !kept.known {
-                let message = format!("{} did not ask for credentials: they were not tried", args.host);
+                let message = format!("{} did not request credentials: they were not checked", args.host);
                 context.printer.warn(&Diagnostic::warning(Class::Auth, message));
             }
             let text = "Login Succeeded\n".to_owned();
@@ -36,7 +36,7 @@ pub(crate) fn login(args: &LoginArgs, context: &Context<'_>) -> CommandOutcome {
     }
 }
 
-/// The flags, with the password that a person was asked for when only the user is given.
+/// The flags; prompts for the password if only the user is given.
 fn registry(args: &LoginArgs) -> Result<RegistryFlags> {
     let mut registry = args.registry.clone();
     if registry.username.is_some() && registry.password.is_none() && !registry.password_stdin {
@@ -69,7 +69,7 @@ pub(crate) fn logout(args: &LogoutArgs, context: &Context<'_>) -> CommandOutcome
     }
 }
 
-/// From the command line, or from the environment as every other command takes them.
+/// The credentials from the command line, or from the environment as in other commands.
 fn given(client: &ClientOptions, context: &Context<'_>) -> Result<Credentials> {
     if let Some(given) = &client.credentials {
         return Ok(given.clone());
@@ -89,7 +89,7 @@ fn given(client: &ClientOptions, context: &Context<'_>) -> Result<Credentials> {
     }
 }
 
-/// Asks a person, if there is one.
+/// Prompts for both on the terminal, if there is one.
 fn ask_both() -> Result<Option<Credentials>> {
     let Some(username) = ask_openly("Username: ")? else {
         return Ok(None);
@@ -99,7 +99,7 @@ fn ask_both() -> Result<Option<Credentials>> {
 }
 
 fn done(outcome: report::Outcome, host: &str, kept: Kept, text: String) -> CommandOutcome {
-    // A helper keeps them where only it knows.
+    // A helper's storage location is unknown.
     let file = kept.helper.is_none().then(|| kept.file.display().to_string());
     CommandOutcome {
         report: Report {

@@ -1,4 +1,4 @@
-//! `completion` and `man`: what is generated from the command line's definition.
+//! `completion` and `man`, generated from the command line's definition.
 
 use std::fs;
 use std::path::Path;
@@ -28,8 +28,8 @@ fn completion_script(shell: clap_complete::Shell, called_as: CalledAs) -> String
     clap_complete::generate(shell, &mut definition, name, &mut bytes);
     let script = String::from_utf8_lossy(&bytes).into_owned();
     match shell {
-        // clap_complete's bash script names the states of a command whose name has a dash in two ways: those it
-        // sets differ from those it matches, and nothing is completed after a subcommand.
+        // clap_complete's bash script uses different state names for setting and matching a command whose name has a
+        // dash, so nothing would be completed after a subcommand.
         clap_complete::Shell::Bash => script.replace("solar__subcmd__render", "solar__render"),
         _ => script,
     }
@@ -57,7 +57,7 @@ fn write_pages(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// clap_mangen's synopses name options without their values.
+/// Replaces clap_mangen's synopses, which omit the values of options.
 fn with_synopses(mut command: Command) -> Command {
     command.build();
     with_synopsis(command)
@@ -86,7 +86,7 @@ fn option(arg: &Arg) -> String {
     let short = arg.get_short().map(|short| format!("-{short}"));
     let long = arg.get_long().map(|long| format!("--{long}"));
     let mut text: String = [short, long].into_iter().flatten().collect::<Vec<_>>().join("|");
-    // A flag of Helm's takes `=false` too; its value is not worth a line.
+    // Helm's boolean flags also accept `=false`, which the synopsis omits.
     if arg.get_action().takes_values() && !arg.is_require_equals_set() {
         text = format!("{text} {}", value(arg));
     }
@@ -108,7 +108,7 @@ fn positional(arg: &Arg) -> String {
     } else {
         format!("[{value}]")
     };
-    // `[NAME] CHART` counts its own values.
+    // `[NAME] CHART` already shows several values.
     if repeats && !value.contains(' ') {
         format!("{value}...")
     } else {

@@ -3,8 +3,8 @@
 //! [`run`] parses, watches for signals, runs one command and prints its result. A panic
 //! is caught and reported like any other failure, without a backtrace.
 //!
-//! `args` is the command line as data, a file for each command; the file of the same name here
-//! is what the command does. Imports lead from the commands to what they share, and never back.
+//! `args` is the command line as data, a file for each command; the file with the same name here implements the
+//! command. Commands import shared modules, never the other way round.
 
 mod annotation;
 mod args;
@@ -137,7 +137,7 @@ fn run_as(called_as: CalledAs, program: &str, arguments: Vec<OsString>) -> u8 {
     run_understood(called_as, program, definition, (&arguments, &given))
 }
 
-/// The command that the arguments name, as they were read and as they were given.
+/// Runs the command, given its parsed and raw arguments.
 fn run_understood(
     called_as: CalledAs,
     program: &str,
@@ -174,7 +174,7 @@ fn run_understood(
         return conclude(&printer.without_result_file(), failed);
     }
     let signals = signals::watch(printer.clone());
-    // The hook would print the panic's place; the report says what a user can use.
+    // The default hook would print the panic's location; the report has what a user needs.
     std::panic::set_hook(Box::new(|_| {}));
     let context = Context {
         world: &world,
@@ -188,13 +188,13 @@ fn run_understood(
         CommandResult::One(Box::new(CommandOutcome::failed(internal(panic.as_ref()))))
     });
     while signals.is_ending() {
-        // A helper that the handler has ended once made a refusal of it. The process ends with the handler's code.
+        // A helper killed by the handler once caused a refusal. The process ends with the handler's exit code.
         std::thread::park();
     }
     conclude(&printer, done)
 }
 
-/// Whether a flag of Helm's is given that is refused here.
+/// Whether a refused flag of Helm is given.
 fn has_refused_flags(matches: &ArgMatches) -> bool {
     let (name, matches) = matches.subcommand().unzip();
     name.zip(matches)

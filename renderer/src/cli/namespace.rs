@@ -1,6 +1,6 @@
-//! The release's namespace, as Helm finds it: `--namespace`, HELM_NAMESPACE, the kubeconfig's context.
+//! The release's namespace, as Helm determines it: `--namespace`, HELM_NAMESPACE, the kubeconfig's context.
 //!
-//! The kubeconfig is read for the namespace alone; no cluster is contacted.
+//! The kubeconfig is only read for the namespace; no cluster is contacted.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use crate::value::Value;
 use crate::world::World;
 use crate::yaml;
 
-/// The namespace without any other.
+/// The default namespace.
 const DEFAULT: &str = "default";
-/// The largest kubeconfig, in bytes.
+/// The maximum size of a kubeconfig, in bytes.
 const MAX_KUBECONFIG: usize = 4 << 20;
-/// The most files that KUBECONFIG may name.
+/// The maximum number of files in KUBECONFIG.
 const MAX_KUBECONFIGS: usize = 100;
 
 /// The namespace of a release. An empty flag or variable counts as absent: `-n "$UNSET"`.
@@ -30,8 +30,8 @@ pub(crate) fn namespace(flags: &NamespaceFlags, context: &Context<'_>) -> String
         .unwrap_or_else(|| DEFAULT.to_owned())
 }
 
-/// The namespace of the kubeconfig's context. As with Helm a kubeconfig that can't be read ends nothing; unlike with
-/// Helm it is reported.
+/// The namespace of the kubeconfig's context. As in Helm, an unreadable kubeconfig is not an error; unlike in Helm, it
+/// is reported.
 fn of_context(flags: &NamespaceFlags, context: &Context<'_>) -> Option<String> {
     match read_all(flags, context.world) {
         Ok(files) => chosen(&files, flags, context.world),
@@ -46,7 +46,7 @@ fn of_context(flags: &NamespaceFlags, context: &Context<'_>) -> Option<String> {
     }
 }
 
-/// All files that exist, the first of which counts first.
+/// All existing files, in descending precedence.
 fn read_all(flags: &NamespaceFlags, world: &dyn World) -> Result<Vec<Value>> {
     let explicit = flags
         .kubeconfig
@@ -72,7 +72,7 @@ fn read(path: &Path) -> Result<Value> {
     check_contexts(&source, path)
 }
 
-/// What kubectl would refuse says nothing: another kind, or two contexts of one name.
+/// Checks what kubectl would refuse: another kind, or two contexts with the same name.
 fn check_contexts(source: &std::sync::Arc<Source>, path: &Path) -> Result<Value> {
     let config = yaml::parse(source, Class::Values, &yaml::Limits::default())?.into_value();
     let is = |key: &str, expected: &str| text(&config, key).is_none_or(|found| found == expected);
@@ -104,7 +104,7 @@ fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
     Some(found).filter(|text| !text.is_empty())
 }
 
-/// The first file that has the context decides, also when its context has no namespace.
+/// The first file that has the context decides, even if its context has no namespace.
 fn chosen(files: &[Value], flags: &NamespaceFlags, world: &dyn World) -> Option<String> {
     let name = flags.kube_context.clone().filter(|name| !name.is_empty());
     let current = || files.iter().find_map(|file| text(file, "current-context"));
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::world::Fixed;
 
-    /// As `helm template` 4.3.1 answers.
+    /// Recorded from `helm template` 4.3.1.
     #[test]
     fn the_first_file_with_the_context_decides() {
         let folder = tempfile::tempdir().unwrap();

@@ -57,10 +57,10 @@ pub(crate) fn package(args: &PackageArgs, context: &Context<'_>) -> CommandResul
     }
 }
 
-/// What all charts of a run share.
+/// The options that all charts of a run share.
 struct Packing<'a> {
     args: &'a PackageArgs,
-    /// For dependencies.
+    /// The client options for dependencies.
     client: Option<&'a ClientOptions>,
     /// Signs the archives.
     key: Option<Arc<ArchiveKey>>,
@@ -88,7 +88,7 @@ impl Packing<'_> {
         outcome
     }
 
-    /// Helm takes the folder that it is called in by its whole path.
+    /// Helm prints the absolute path of the current folder.
     fn as_helm(&self, path: &str) -> String {
         let whole = std::path::absolute(path).ok();
         let whole = whole.filter(|_| self.args.destination == Path::new("."));
@@ -106,7 +106,7 @@ impl Packing<'_> {
         update_first(chart, wanted, client, self.context)
     }
 
-    /// As with Helm, a package that is there is replaced: it is what the folder makes.
+    /// As in Helm, an existing package is replaced, since it is derived from the folder.
     fn save(&self, chart: &Path, packer: &mut Packer) -> Result<CommandOutcome> {
         let source = match is_config(chart) {
             true => ArtifactSource::config(chart, self.context)?,
@@ -124,7 +124,7 @@ impl Packing<'_> {
         let mut request = Request::new(input).to(target).push(options);
         request.provenance = self.key.clone();
         let mut outcome = deliver(&request, None, packer, self.context);
-        // What was there before is of no interest.
+        // The replaced digest is not reported.
         outcome.report.existing_digest = None;
         Ok(outcome)
     }

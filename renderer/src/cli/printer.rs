@@ -1,5 +1,5 @@
-//! What leaves the process: one document on standard output, diagnostics on standard
-//! error, the result file and the termination message.
+//! The output of the process: one document on standard output, diagnostics on standard error, the result file and the
+//! termination message.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::yaml;
 /// Where Kubernetes reads a container's termination message.
 const TERMINATION_LOG: &str = "/dev/termination-log";
 
-/// Prints. Cheap to clone; the copies share that the result is printed once.
+/// The printer. Cheap to clone; the clones make sure that the result is printed once.
 #[derive(Clone)]
 pub(crate) struct Printer {
     output: OutputFormat,
@@ -29,26 +29,26 @@ pub(crate) struct Printer {
     progress: bool,
     result_file: Option<PathBuf>,
     in_a_pod: bool,
-    /// In a step of GitHub Actions.
+    /// Whether it runs in a step of GitHub Actions.
     in_github: bool,
     annotated: Arc<AtomicBool>,
     finished: Arc<AtomicBool>,
     waiting: Arc<Mutex<Option<String>>>,
 }
 
-/// How the end went.
+/// The result of printing the final result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finish {
     /// The result was written everywhere it was requested.
     Done,
-    /// It could not be written somewhere.
+    /// It could not be written to some output.
     Lost,
-    /// The end had been before.
+    /// It was printed before.
     Before,
 }
 
 impl Printer {
-    /// From what the user asked for and where the output goes.
+    /// Creates it from the user's flags and the kind of output.
     pub(crate) fn new(global: &GlobalFlags, world: &dyn World) -> Self {
         let terminal = io::stderr().is_terminal();
         let color = match global.color {
@@ -72,7 +72,7 @@ impl Printer {
         }
     }
 
-    /// Whether the result can be written where it was asked for: better found out before anything is done.
+    /// Checks that the result file can be written, before anything else is done.
     pub(crate) fn check_result_file(&self) -> Result<(), Diagnostics> {
         let Some(path) = &self.result_file else {
             return Ok(());
@@ -85,7 +85,7 @@ impl Printer {
             .map_err(|error| fsio::cannot("write the result to", path, &error, Class::Io))
     }
 
-    /// The same without the termination message of the pod that it runs in, which is not its own.
+    /// The printer without the termination message, if the pod is not its own.
     pub(crate) fn without_termination_message(self) -> Self {
         Self {
             in_a_pod: false,
@@ -93,7 +93,7 @@ impl Printer {
         }
     }
 
-    /// The same without a file for the result.
+    /// The printer without a result file.
     pub(crate) fn without_result_file(self) -> Self {
         Self {
             result_file: None,
@@ -101,7 +101,7 @@ impl Printer {
         }
     }
 
-    /// Whether progress may be drawn.
+    /// Whether progress may be displayed.
     pub(crate) fn shows_progress(&self) -> bool {
         self.progress
     }
@@ -116,7 +116,7 @@ impl Printer {
         self.output != OutputFormat::Text || self.result_file.is_some()
     }
 
-    /// The file that gets the result, too.
+    /// The result file.
     pub(crate) fn result_file(&self) -> Option<&Path> {
         self.result_file.as_deref()
     }
@@ -126,17 +126,17 @@ impl Printer {
         self.quiet
     }
 
-    /// Says what is waited for, unless nothing but errors is wanted; it is known then if the run is interrupted.
+    /// Reports the pending request, unless `--quiet` is given, and records it for the report of an interrupted run.
     pub(crate) fn wait(&self, line: &str) {
         *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(line.to_owned());
         if !self.quiet {
-            // A line of progress may be drawn.
+            // A progress line may be displayed.
             let clear = if self.progress { "\r\x1b[K" } else { "" };
             to_stderr(&format!("{clear}waiting: {line}\n"));
         }
     }
 
-    /// What was waited for last.
+    /// The last pending request.
     pub(crate) fn waiting(&self) -> Option<String> {
         self.waiting
             .lock()
@@ -152,27 +152,25 @@ impl Printer {
         }
     }
 
-    /// An error that is reported before the end; the result says so again, in short.
+    /// Prints an error before the end; the result repeats it in short.
     pub(crate) fn error(&self, error: &Diagnostic) {
         to_stderr(&render_diagnostic(error, self.color));
         self.annotate(error, None);
     }
 
-    /// An annotation at the file and line, where GitHub's runner shows one. It reads both streams; standard output is
-    /// the result's.
+    /// Prints an annotation for GitHub's runner. It reads both streams; standard output is for the result.
     pub(crate) fn annotate(&self, one: &Diagnostic, title: Option<&str>) {
         if self.in_github {
             to_stderr(&annotation::annotation(one, title));
         }
     }
 
-    /// The errors of the result have their annotations already.
+    /// Records that the errors of the result have been annotated.
     pub(crate) fn errors_are_annotated(&self) {
         self.annotated.store(true, Ordering::SeqCst);
     }
 
-    /// The end: errors, then the result in its form, wherever it is wanted; `short` where its
-    /// length is limited.
+    /// Prints errors, then the result in its form to every requested output; `short` where its length is limited.
     pub(crate) fn finish(&self, json: &str, short: &str, text: &str, problems: &[&Diagnostics]) -> Finish {
         if self.finished.swap(true, Ordering::SeqCst) {
             return Finish::Before;
@@ -192,12 +190,12 @@ impl Printer {
             );
         }
         if self.in_a_pod {
-            // A mount can't be replaced, only written into.
+            // A mounted file can't be replaced, only written into.
             let path = Path::new(TERMINATION_LOG);
             lost |= self.complain("write the result to", path, std::fs::write(path, short));
         }
         let written = match self.output {
-            // Whoever reads only this must not take it for a success that the exit code denies.
+            // A consumer of only this output must not take it for a success, which the exit code contradicts.
             OutputFormat::Json | OutputFormat::Yaml if lost && problems.is_empty() => {
                 let message = "the result could not be written to every requested output";
                 to_stdout(&self.document(&report::with_loss(json, message)))
@@ -209,7 +207,7 @@ impl Printer {
         if lost { Finish::Lost } else { Finish::Done }
     }
 
-    /// A line of JSON in the form asked for.
+    /// A line of JSON in the requested form.
     fn document(&self, json: &str) -> String {
         let value = match self.output {
             OutputFormat::Yaml => yaml::parse_json(&Source::new("result", json), &yaml::Limits::default()),
@@ -218,14 +216,14 @@ impl Printer {
         value.map_or_else(|| format!("{json}\n"), |node| yaml::write(&node.into_value()))
     }
 
-    /// A line that is no diagnostic, unless only errors are printed.
+    /// Prints a line that is not a diagnostic, unless only errors are printed.
     pub(crate) fn notice(&self, line: &str) {
         if !self.quiet {
             to_stderr(&format!("{line}\n"));
         }
     }
 
-    /// Says what could not be written; whether there was anything to say.
+    /// Reports a failed write; returns whether it failed.
     fn complain(&self, verb: &str, path: &Path, written: io::Result<()>) -> bool {
         let Err(error) = written else { return false };
         for one in fsio::cannot(verb, path, &error, Class::Io).iter() {
@@ -235,7 +233,7 @@ impl Printer {
     }
 }
 
-/// A reader that has gone away is not an error; a full disk is.
+/// Writes to standard output. A closed pipe is not an error; a full disk is.
 pub(crate) fn to_stdout(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -244,12 +242,12 @@ pub(crate) fn to_stdout(text: &str) -> io::Result<()> {
     }
 }
 
-/// A reader that has gone away is not an error.
+/// Writes to standard error. A closed pipe is not an error.
 pub(crate) fn to_stderr(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Whether help and usage errors are colored, before the command line is understood.
+/// Whether help and usage errors are colored, before the command line is parsed.
 pub(crate) fn is_colored(world: &dyn World) -> bool {
     has_colors(io::stderr().is_terminal() && io::stdout().is_terminal(), world)
 }

@@ -1,4 +1,4 @@
-//! What is seen of a transfer while it runs: a line on a terminal, and `-v`'s trace.
+//! The display of a running transfer: a line on a terminal, and `-v`'s trace.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -9,15 +9,15 @@ use crate::fsio;
 use crate::oci;
 use crate::reference::Digest;
 
-/// Blobs below this size, in bytes, are gone before anyone could read a line about them.
+/// Blobs below this size, in bytes, are sent too fast for a progress line.
 const SHOWN_FROM: u64 = 1024 * 1024;
-/// Between two drawings at least this much has been sent, in bytes.
+/// The minimum number of bytes between two updates.
 const STEP: u64 = 256 * 1024;
 
 /// Takes the line away.
 pub(crate) const CLEARED: &str = "\r\x1b[K";
 
-/// How many of many are done.
+/// A progress bar for a count.
 pub(crate) fn bar(count: usize, all: usize) -> String {
     const WIDTH: usize = 30;
     let full = WIDTH * count / all.max(1);
@@ -28,7 +28,7 @@ pub(crate) fn bar(count: usize, all: usize) -> String {
     )
 }
 
-/// Draws for one transfer.
+/// The progress of one transfer.
 pub(crate) struct TerminalProgress {
     draws: bool,
     verb: &'static str,
@@ -39,7 +39,7 @@ pub(crate) struct TerminalProgress {
 }
 
 impl TerminalProgress {
-    /// As the printer allows; `verb` as in `pushing`.
+    /// Creates it as the printer allows; `verb` as in `pushing`.
     pub(crate) fn new(printer: &Printer, verb: &'static str) -> Self {
         Self {
             draws: printer.shows_progress(),

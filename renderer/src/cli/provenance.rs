@@ -1,4 +1,4 @@
-//! Helm's provenance files: whose key signed an archive.
+//! Helm's provenance files: signing and verifying archives.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use crate::reference::Digest;
 use crate::report;
 
 impl ProvenanceFlags {
-    /// The keyring, when it is needed.
+    /// The keyring, if it is needed.
     pub(crate) fn keyring(&self, context: &Context<'_>) -> Result<Option<Arc<Keyring>>> {
         self.verify.then(|| self.keys.load(context)).transpose()
     }
 }
 
 impl KeyringFlag {
-    /// Reads it.
+    /// Loads the keyring.
     pub(crate) fn load(&self, context: &Context<'_>) -> Result<Arc<Keyring>> {
         provenance::load_keyring(&keyring_path(self.keyring.as_deref(), context)?).map(Arc::new)
     }
 }
 
-/// The keyring that is named, or GnuPG's.
+/// The path of the given keyring, or of GnuPG's.
 fn keyring_path(named: Option<&Path>, context: &Context<'_>) -> Result<PathBuf> {
     let path = named.map(Path::to_owned);
     let path = path.or_else(|| provenance::default_keyring(context.world));
@@ -40,7 +40,7 @@ fn keyring_path(named: Option<&Path>, context: &Context<'_>) -> Result<PathBuf> 
 }
 
 impl ArchiveSigningFlags {
-    /// The key that signs, when it shall. Asks for its passphrase, where it has one and no file names it.
+    /// The signing key, if signing is requested. Prompts for its passphrase, if it has one and no file contains it.
     pub(crate) fn key(&self, from_stdin: bool, context: &Context<'_>) -> Result<Option<Arc<ArchiveKey>>> {
         if !self.sign {
             return Ok(None);
@@ -83,7 +83,7 @@ fn no_signature(error: &SignError, keyring: &Path) -> Diagnostic {
     }
 }
 
-/// Fails unless the file beside it says that a key of the keyring signed the archive; who, and the archive's
+/// Fails unless the archive's provenance file is signed by a key of the keyring; returns the signer, and the archive's
 /// digest and size.
 pub(crate) fn check_file(
     path: &Path,

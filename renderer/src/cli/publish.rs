@@ -1,4 +1,4 @@
-//! `publish`: many charts, of which only those that changed are pushed.
+//! `publish`: pushes those of many charts that changed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -44,7 +44,7 @@ fn run(args: &PublishArgs, context: &Context<'_>) -> Result<Vec<PublishRow>> {
     }
     let inputs = find_all(&expanded(&args.inputs)?)?;
     if let Some(path) = &args.dotenv {
-        // Nothing is pushed whose digest could not be told; and no older report is taken for this one.
+        // Checks before pushing that the report can be written; and clears an older one.
         fsio::write_over(path, b"").map_err(|error| fsio::cannot("write", path, &error, Class::Usage))?;
     }
     let client = client_options(&args.registry)?;
@@ -130,11 +130,11 @@ fn update_dependencies(
     Ok(numbers.into_iter().zip(updated).filter_map(failed).collect())
 }
 
-/// How a chart is made.
+/// The options for building a chart.
 struct Making<'m> {
     target: &'m Target,
     stamp: Stamp,
-    /// What chart folders must pass.
+    /// The lint gate for chart folders.
     gate: Option<LintGate>,
 }
 
@@ -155,7 +155,7 @@ impl Making<'_> {
     }
 }
 
-/// The table, and what CI wants to know.
+/// Writes the table, and the files for CI.
 fn done(mut rows: Vec<PublishRow>, args: &PublishArgs, context: &Context<'_>) -> CommandResult {
     let cells: Vec<ci::ChartRow> = rows.iter().map(PublishRow::cells).collect();
     let reports: Vec<Report> = rows.iter().map(|row| row.outcome.report.clone()).collect();

@@ -1,4 +1,4 @@
-//! What became of each chart of `publish`, in the order of the charts.
+//! The results of `publish`, in the order of the charts.
 
 use std::path::{Path, PathBuf};
 
@@ -14,12 +14,12 @@ use crate::report::{self, Report};
 
 /// One row of the table.
 pub(super) struct PublishRow {
-    /// Where it comes from.
+    /// The path of the input.
     input: PathBuf,
     /// The chart's name and version, once they are known.
     chart: Option<(String, String)>,
     pub(super) outcome: CommandOutcome,
-    /// The row of the very same chart, which was sent instead.
+    /// The row of an identical chart, which was sent instead.
     twin: Option<usize>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> PublishRows<'a> {
         }
     }
 
-    /// What became of one.
+    /// Records the result of a chart.
     pub(super) fn tell(&mut self, number: usize, finished: Finished) {
         let Some(input) = self.inputs.get(number) else {
             return;
@@ -53,7 +53,7 @@ impl<'a> PublishRows<'a> {
         }
     }
 
-    /// All of them, when nothing more becomes of any.
+    /// Returns all rows when the run has ended.
     pub(super) fn finish(self) -> Vec<PublishRow> {
         let mut rows: Vec<PublishRow> = self.rows.into_iter().flatten().collect();
         for number in 0..rows.len() {
@@ -127,7 +127,7 @@ impl<'a> PublishRows<'a> {
             .into()
     }
 
-    /// The reason is reported once for all: see [`say_stopped`].
+    /// The reason is reported once for all charts: see [`say_stopped`].
     fn stopped(&self, going: Option<&Going>) -> CommandOutcome {
         let class = self.context.signals.caught().unwrap_or(Class::Terminated);
         let verb = signals::verb(class);
@@ -200,7 +200,7 @@ pub(super) fn annotate(rows: &[PublishRow], printer: &Printer) {
     printer.errors_are_annotated();
 }
 
-/// The report of a chart that is the same as the one that this became of: there is nothing left to do for it.
+/// The report of a chart that is identical to the one with the report `became`: it is unchanged.
 fn like(became: Report, input: Option<String>) -> Report {
     let unchanged = |done: report::Outcome| match done {
         report::Outcome::Created | report::Outcome::Replaced => report::Outcome::Unchanged,
@@ -214,7 +214,7 @@ fn like(became: Report, input: Option<String>) -> Report {
     }
 }
 
-/// Once, with the first chart that is not done.
+/// Reports the signal once, with the first chart that is not done.
 fn say_stopped(rows: &mut [PublishRow], class: Class) {
     let all = rows.len();
     let done = rows
@@ -229,7 +229,7 @@ fn say_stopped(rows: &mut [PublishRow], class: Class) {
         signals::verb(class)
     );
     let mut problem = Diagnostics::from(
-        Diagnostic::error(class, message).hint("run it again: what is done by then is only compared"),
+        Diagnostic::error(class, message).hint("run it again: charts that are done are only compared"),
     );
     if let Some(own) = first.outcome.problem.take() {
         problem.extend(own);
@@ -237,7 +237,7 @@ fn say_stopped(rows: &mut [PublishRow], class: Class) {
     first.outcome.problem = Some(problem);
 }
 
-/// A failure with what is known of the chart.
+/// A failure with the chart's details.
 fn failed_with(report: Report, problem: Diagnostics) -> CommandOutcome {
     outcome(Delivered::failed(report, problem), CalledAs::SolarRender)
 }

@@ -41,7 +41,7 @@ fn prepare(args: &PullArgs, context: &Context<'_>) -> Result<(ClientOptions, Pul
     let verify_by = verify_by.map(|key| load_public(key, context.world));
     let options = PullOptions {
         destination: args.destination.clone(),
-        // Without `.` inside: nothing can be made by that name.
+        // Without `.` elements, which can't be created.
         untar: args
             .untar
             .then(|| args.destination.join(&args.untardir).components().collect()),
@@ -99,7 +99,7 @@ fn done(pulled: Pulled, called_as: CalledAs) -> CommandOutcome {
         signer,
     } = pulled;
     let path = path.display().to_string();
-    // Helm's lines first.
+    // Helm's lines come first.
     let digest = manifest
         .as_ref()
         .map_or(String::new(), |(digest, _)| format!("Digest: {digest}\n"));
@@ -107,7 +107,7 @@ fn done(pulled: Pulled, called_as: CalledAs) -> CommandOutcome {
         .as_ref()
         .map_or(String::new(), |signer| signed_text(signer, &layer.0));
     let text = match called_as {
-        // Helm says nothing of charts of web servers.
+        // Helm prints nothing for charts from web servers.
         CalledAs::Helm if digest.is_empty() => signed,
         CalledAs::Helm => format!("Pulled: {reference}\n{digest}{signed}"),
         _ => format!("Pulled: {reference}\n{digest}{signed}Saved: {path}\n"),

@@ -1,4 +1,4 @@
-//! `push`, and how the commands that make an artifact run the pipeline.
+//! `push`, and how the commands that build an artifact run the pipeline.
 
 use std::path::Path;
 
@@ -41,8 +41,8 @@ fn run(args: &PushArgs, context: &Context<'_>) -> Result<CommandOutcome> {
     Ok(deliver(&request, None, &mut packer(), context))
 }
 
-/// What the command line says about the target. Reads the password if it is on standard input, and the key that
-/// signs.
+/// Adds the target and policy from the command line. Reads the password if it is on standard input, and the signing
+/// key.
 pub(crate) fn with_policy<'a>(
     mut request: Request<'a>,
     policy: &PolicyFlags,
@@ -50,7 +50,7 @@ pub(crate) fn with_policy<'a>(
     context: &Context<'_>,
 ) -> Result<Request<'a>> {
     let default = if context.called_as.is_helm() {
-        // Helm asks nobody.
+        // Helm overwrites tags without asking.
         IfExistsChoice::Replace
     } else if context.called_as.is_solar() {
         IfExistsChoice::Skip
@@ -72,7 +72,7 @@ pub(crate) fn with_policy<'a>(
     Ok(request)
 }
 
-/// Runs the pipeline, and says what became of it.
+/// Runs the pipeline, and returns its outcome.
 pub(crate) fn deliver(
     request: &Request<'_>,
     keep: Option<&Path>,
@@ -89,7 +89,7 @@ pub(crate) fn deliver(
     outcome(delivered, context.called_as)
 }
 
-/// For people and machines.
+/// The outcome as text and as a report.
 pub(crate) fn outcome(delivered: Delivered, called_as: CalledAs) -> CommandOutcome {
     let Delivered { report, problem } = delivered;
     let text = match problem {
@@ -103,7 +103,7 @@ pub(crate) fn outcome(delivered: Delivered, called_as: CalledAs) -> CommandOutco
     }
 }
 
-/// What a run of the pipeline reports to the command line.
+/// The observer of a pipeline run.
 struct ObservedPush<'a> {
     progress: TerminalProgress,
     keep: Option<&'a Path>,

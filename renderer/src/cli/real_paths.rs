@@ -1,11 +1,11 @@
-//! Templates are named as Helm names them, `<chart>/templates/a.yaml`; editors and annotations need the file.
+//! Maps Helm's template names, `<chart>/templates/a.yaml`, to files, for editors and annotations.
 
 use std::path::{Path, PathBuf};
 
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::source::Location;
 
-/// The same diagnostics, with the paths of the files that their texts are in.
+/// The diagnostics, with the paths of the files.
 pub(crate) fn with_real_paths(problem: Diagnostics, root: &Path) -> Diagnostics {
     let list = problem.into_vec().into_iter();
     list.map(|one| with_real_path(one, root)).collect()
@@ -33,7 +33,7 @@ pub(crate) fn with_real_location(place: Location, root: &Path) -> Location {
     }
 }
 
-/// The file in the chart folder that holds the very text: the first part of the name is the chart's.
+/// The file in the chart folder with this text: the first part of the name is the chart's.
 fn file(place: &Location, root: &Path) -> Option<PathBuf> {
     let (_, below) = place.source.name().split_once('/')?;
     let path = root.join(below);

@@ -39,10 +39,10 @@ fn command(command_: &Command, path: &str, out: &mut String) {
     }
 }
 
-/// By heading, in the order of the help; the global options once, with the root.
+/// The arguments by heading, in the order of the help; global options only for the root.
 fn arguments(command: &Command, is_root: bool, out: &mut String) {
     let shown = |arg: &&Arg| !arg.is_hide_set() && (is_root || !arg.is_global_set());
-    // Those that clap adds to every command.
+    // The arguments that clap adds to every command.
     let is_own = |arg: &&Arg| {
         use clap::ArgAction::{Help, HelpLong, HelpShort, Version};
         !matches!(arg.get_action(), Help | HelpLong | HelpShort | Version)

@@ -1,4 +1,4 @@
-//! Values from URLs: `-f https://HOST/values.yaml`, by the same rules as everything else that is fetched.
+//! Values from URLs: `-f https://HOST/values.yaml`, with the same rules as other downloads.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::oci::{ClientOptions, Secret, TlsOptions};
 use crate::source::Source;
 use crate::values::options::MAX_FILE;
 
-/// How servers other than the command's registry are reached: with its TLS flags, and without its credentials.
+/// The client options for servers other than the command's registry: with its TLS flags, without its credentials.
 pub(crate) fn web_options(registry: &RegistryFlags) -> ClientOptions {
     ClientOptions {
         tls: TlsOptions {
@@ -28,10 +28,11 @@ pub(crate) fn web_options(registry: &RegistryFlags) -> ClientOptions {
     }
 }
 
-/// The values at a URL; a user and a password in it are sent there, and shown nowhere.
+/// Fetches the values at a URL; a user and password in it are sent to the server, and never shown.
 ///
 /// # Errors
-/// No URL, a server that is not reached or refuses, and a text that is larger than a values file may be.
+/// An invalid URL, a server that is unreachable or refuses the request, a text that is larger than a values file may
+/// be.
 pub(crate) fn remote_values(url: &str, client: &ClientOptions, context: &Context<'_>) -> Result<Arc<Source>> {
     let mut url = Url::parse(url).map_err(|error| {
         Diagnostic::error(Class::Values, format!("the URL of values can't be read: {error}"))
@@ -40,7 +41,7 @@ pub(crate) fn remote_values(url: &str, client: &ClientOptions, context: &Context
         username: url.username().to_owned(),
         password: Secret::new(url.password().unwrap_or_default()),
     });
-    // A URL of http or https takes both.
+    // URLs of http and https support both.
     let _ = (url.set_username(""), url.set_password(None));
     let progress = TerminalProgress::new(context.printer, "reading");
     let text = Fetcher::new(client, context.world, &progress)?.text(&url, user.as_ref(), MAX_FILE);

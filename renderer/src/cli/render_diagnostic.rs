@@ -1,4 +1,4 @@
-//! Diagnostics drawn for a terminal: excerpt, notes, hints, trace.
+//! Renders diagnostics for a terminal: excerpt, notes, hints, trace.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
@@ -8,13 +8,13 @@ use crate::source::{Location, Source};
 /// Lines longer than this many bytes, as in generated files, are not quoted.
 const LONGEST_LINE: usize = 500;
 
-/// Draws one, with a line break at its end.
+/// Renders a diagnostic, with a final line break.
 pub(crate) fn render_diagnostic(one: &Diagnostic, color: bool) -> String {
     let level = match one.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    // Helm's own text of some warnings has the word, too.
+    // Some of Helm's messages already have the prefix.
     let message = one.message.strip_prefix("warning: ").unwrap_or(&one.message);
     let message = printable(message);
     let mut group = Group::with_title(level.primary_title(message.as_str()));
@@ -51,7 +51,7 @@ pub(crate) fn render_diagnostic(one: &Diagnostic, color: bool) -> String {
     format!("{}\n", renderer.render(&[group]))
 }
 
-/// The lines around a place; a whole file would be scanned for nothing.
+/// The lines around a location; scanning the whole file would be a waste.
 struct Excerpt {
     name: String,
     text: String,
@@ -72,7 +72,7 @@ impl Excerpt {
         let last = range.start + rest.find('\n').unwrap_or(rest.len());
         let line = source.position(location.span.start).line;
         let name = source.name().to_owned();
-        // One line, and of a span over several its first: the place is what counts.
+        // One line, or the first of a span over several.
         match text.get(first..last) {
             Some(quoted) if quoted.len() <= LONGEST_LINE => {
                 let (start, end) = (range.start - first, range.end.min(last).max(range.start) - first);

@@ -20,7 +20,7 @@ use crate::repositories::index::{self, MadeIndex};
 use crate::repositories::list::{self, RepositoryEntry, RepositoryList};
 use crate::repositories::web::Web;
 
-/// Repositories that are gone, and where their charts are.
+/// Discontinued repositories, and their replacements.
 const GONE: &[(&str, &str)] = &[
     (
         "//kubernetes-charts.storage.googleapis.com",
@@ -64,7 +64,7 @@ impl ListFlags {
     /// The repositories.
     ///
     /// # Errors
-    /// In Helm's words, when there are none.
+    /// Helm's message, if there are none.
     pub(crate) fn read(&self, context: &Context<'_>, none: &str) -> Result<Vec<RepositoryEntry>> {
         let list = RepositoryList::read(&self.list(context)?)?.unwrap_or_default();
         if list.repositories.is_empty() {
@@ -104,7 +104,7 @@ fn add(args: &RepoAddArgs, context: &Context<'_>) -> Result<CommandResult> {
     check_names(args)?;
     let mut client = client_options(&args.registry_with_password()?)?;
     let entry = entry_of(args, &client);
-    // Helm's own cache of archives has nothing to do with indexes, and neither has ours.
+    // Neither Helm's cache of archives nor ours holds indexes.
     client.cache = None;
     let path = args.files.list(context)?;
     let _held = list::lock(&path, context.world)?;
@@ -169,7 +169,7 @@ fn check_names(args: &RepoAddArgs) -> Result<()> {
 }
 
 impl RepoAddArgs {
-    /// The flags, with the password that a person was asked for when only the user is given.
+    /// The flags; prompts for the password if only the user is given.
     fn registry_with_password(&self) -> Result<super::args::registry::RegistryFlags> {
         let mut registry = self.registry.clone();
         if registry.username.is_some() && registry.password.is_none() && !registry.password_stdin {
@@ -184,7 +184,7 @@ fn entry_of(args: &RepoAddArgs, client: &ClientOptions) -> RepositoryEntry {
         Some(Credentials::Basic { username, password }) => (username.clone(), password.clone()),
         _ => (String::new(), Secret::default()),
     };
-    // Helm writes whole paths: the list is read from elsewhere.
+    // Helm writes absolute paths, since the list is used from any folder.
     let whole = |path: &Option<PathBuf>| {
         let path = path.clone().unwrap_or_default();
         std::path::absolute(&path).unwrap_or(path)
@@ -229,7 +229,7 @@ fn list(args: &RepoListArgs, context: &Context<'_>) -> Result<CommandResult> {
     rows.extend(names.iter().map(|one| [one.name.as_str(), one.url.as_str()]));
     let text = match names.is_empty() {
         true => {
-            // Where Helm says it, so that a pipe gets nothing.
+            // On standard error as in Helm, so that a pipe gets nothing.
             context.printer.notice("no repositories to show");
             String::new()
         }
@@ -307,7 +307,7 @@ fn remove(args: &RepoRemoveArgs, context: &Context<'_>) -> Result<CommandResult>
         if !list.remove(name) {
             let one = Diagnostic::error(Class::Usage, format!("no repo named \"{name}\" found"));
             outcomes.push(CommandOutcome::failed(one.into()));
-            // As in Helm: what was named before is gone.
+            // As in Helm: repositories that were named before are removed.
             break;
         }
         list.write(&path)?;

@@ -1,4 +1,4 @@
-//! A rendering's request, from the flags that `template`, `images` and `lint` share.
+//! Builds the request of a rendering from the flags that `template`, `images` and `lint` share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -114,7 +114,7 @@ pub(crate) fn merged_silently(
     options.merge_fetching(&mut std::io::stdin(), &fetch)
 }
 
-/// The name is given, made by a template, or Helm's.
+/// The name is given, rendered by a template, or Helm's default.
 fn name_and_chart<'a>(
     words: &'a [String],
     release: &ReleaseFlags,

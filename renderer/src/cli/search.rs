@@ -1,6 +1,6 @@
-//! `search repo`: charts of the repositories that Helm knows, from the indexes that are kept.
+//! `search repo`: charts of the repositories in Helm's list, from the cached indexes.
 //!
-//! What matches, how matches are ordered, and the table are Helm's.
+//! Matching, order and the table are as in Helm.
 
 use super::args::search::{SearchCommand, SearchRepoArgs};
 use super::context::{CommandOutcome, CommandResult, Context};
@@ -13,14 +13,14 @@ use crate::repositories::MAX_INDEX;
 use crate::repositories::index::{self, ListedVersion};
 use crate::semver::{Constraint, Version};
 
-/// Between the parts of a chart in which a keyword is searched: a match before the first counts most.
+/// The separator between the searched fields of a chart: a match in the first field scores best.
 const SEPARATOR: char = '\u{b}';
-/// The longest regular expression, in bytes.
+/// The maximum length of a regular expression, in bytes.
 const MAX_PATTERN: usize = 4096;
-/// The largest program that one may become, in bytes.
+/// The maximum size of a compiled regular expression, in bytes.
 const MAX_PATTERN_PROGRAM: usize = 1 << 20;
 
-/// A chart of a repository that was found.
+/// A matching chart of a repository.
 struct Match {
     name: String,
     score: usize,
@@ -123,7 +123,7 @@ fn all_matches(args: &SearchRepoArgs, pattern: &Pattern, context: &Context<'_>) 
     Ok(found)
 }
 
-/// What is searched.
+/// The search pattern.
 enum Pattern {
     Everything,
     Text(String),
@@ -149,7 +149,7 @@ impl Pattern {
         Ok(Self::Expression(built.map_err(|error| wrong(error.to_string()))?))
     }
 
-    /// In which part of the chart it is found, if it is.
+    /// The index of the field with the match, if any.
     fn score(&self, repository: &str, name: &str, chart: &ListedVersion) -> Option<usize> {
         let parts = [
             name,
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_match_in_the_name_counts_most() {
+    fn a_match_in_the_name_scores_best() {
         let chart = ListedVersion {
             version: "1.0.0".to_owned(),
             app_version: String::new(),

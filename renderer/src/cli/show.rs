@@ -1,4 +1,4 @@
-//! `show`: what is in a chart, as `helm show` prints it.
+//! `show`: the content of a chart, as `helm show` prints it.
 
 use super::args::show::{ShowArgs, ShowPart};
 use super::context::{CommandOutcome, CommandResult, Context};
@@ -11,7 +11,7 @@ use crate::report::documents::{AnyValue, CrdEntry, Document as _, ShowDocument};
 use crate::value::Value;
 use crate::yaml;
 
-/// The names of a README, whatever their case.
+/// The names of a README, in any case.
 const READMES: [&str; 3] = ["readme.md", "readme.txt", "readme"];
 
 /// `show`
@@ -85,7 +85,7 @@ fn readme(chart: &Loaded) -> Result<Option<String>> {
     Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
 }
 
-/// Path and content of the chart's and all its subcharts', used or not.
+/// Path and content of the CRDs of the chart and all its subcharts, enabled or not.
 fn crds(chart: &Loaded, path: &str) -> Result<Vec<(String, String)>> {
     let mut all = Vec::new();
     for (name, body) in chart.crds() {

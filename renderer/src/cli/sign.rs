@@ -35,7 +35,7 @@ pub(crate) fn sign(args: &SignArgs, context: &Context<'_>) -> CommandOutcome {
     }
 }
 
-/// What was signed or verified.
+/// The outcome of signing or verifying.
 pub(crate) fn done(subjected: Subjected, verb: &str) -> CommandOutcome {
     let Subjected {
         reference,
@@ -78,7 +78,7 @@ pub(crate) fn generate_key_pair(args: &GenerateKeyPairArgs, context: &Context<'_
     }
 }
 
-/// The private key comes first: a public one alone would be trusted for nothing.
+/// The private key is committed first: a public key without it would be useless.
 fn write_pair(prefix: &str, args: &GenerateKeyPairArgs, context: &Context<'_>) -> Result<()> {
     let (private, public) = (format!("{prefix}.key"), format!("{prefix}.pub"));
     for path in [&private, &public] {
@@ -101,8 +101,8 @@ fn write_pair(prefix: &str, args: &GenerateKeyPairArgs, context: &Context<'_>) -
     };
     let pair = SigningKey::generate(&password).map_err(|error| error.diagnostic(&private))?;
     let (private, public) = (Path::new(&private), Path::new(&public));
-    // Both are written whole before either has its name, and a private key alone does not stay: it would be in the
-    // way of the next attempt.
+    // Both are written completely before either is committed, and a private key alone is removed: it would block the
+    // next attempt.
     let secret = draft(private, pair.private.expose(), AtomicFile::create_private)?;
     let open = draft(public, pair.public.as_str(), AtomicFile::create)?;
     place_pair((private, secret), (public, open))
@@ -115,7 +115,7 @@ fn place_pair(private: (&Path, AtomicFile), public: (&Path, AtomicFile)) -> Resu
     })
 }
 
-/// Writes a key, which has no name yet.
+/// Writes a key to a temporary file.
 fn draft(path: &Path, text: &str, create: fn(&Path) -> std::io::Result<AtomicFile>) -> Result<AtomicFile> {
     use std::io::Write as _;
     let written = create(path).and_then(|mut file| {
@@ -126,7 +126,7 @@ fn draft(path: &Path, text: &str, create: fn(&Path) -> std::io::Result<AtomicFil
     written.map_err(|error| fsio::cannot("write", path, &error, Class::Usage))
 }
 
-/// Gives a key its name, unless something has it by now.
+/// Commits a key's file, unless the name exists by now.
 fn place(path: &Path, file: AtomicFile) -> Result<()> {
     match file.commit_new() {
         Ok(true) => Ok(()),
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_its_public_key_a_private_one_does_not_stay() {
+    fn a_private_key_without_its_public_key_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let (private, public) = (folder.path().join("a.key"), folder.path().join("a.pub"));
         let drafts = || {

@@ -1,8 +1,7 @@
-//! SIGINT, SIGTERM and SIGHUP: a result, no half-written file, and the exit code that says so.
+//! SIGINT, SIGTERM and SIGHUP: prints a result, leaves no incomplete file, and exits with the signal's code.
 //!
-//! As PID 1 of a container a process without a handler would not end at all. Most commands are ended where they
-//! are; one that has a result by then takes its end over ([`Signals::take_over`]), and is ended only when it
-//! takes too long.
+//! As PID 1 of a container, a process without a handler would ignore SIGTERM. Most commands are ended at once; one that
+//! has partial results handles its own shutdown ([`Signals::take_over`]), and is only ended if that takes too long.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,13 +15,13 @@ use crate::fsio;
 use crate::oci::{self, Cancellation};
 use crate::report::Report;
 
-/// How long a result that is being printed may still take when a signal comes.
+/// How long a result that is being printed may still take after a signal.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long a command that took its end over may take for it: GitHub kills 7.5 seconds after it interrupts, and
+/// How long a command that handles its own shutdown may take: GitHub sends SIGKILL 7.5 seconds after SIGINT, and
 /// container engines ten seconds after SIGTERM.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
 
-/// What is known of signals.
+/// The state of signal handling.
 #[derive(Debug, Default)]
 pub(crate) struct Signals {
     state: Mutex<SignalState>,
@@ -37,24 +36,24 @@ struct SignalState {
 }
 
 impl Signals {
-    /// From here on the command ends by itself, and soon, when this says so.
+    /// From here on the command ends itself soon after this is cancelled.
     pub(crate) fn take_over(&self) -> &Cancellation {
         self.lock().taken_over = true;
         &self.stop
     }
 
-    /// The class of the failure that a signal is, when one has come.
+    /// The error class of the received signal, if any.
     pub(crate) fn caught(&self) -> Option<Class> {
         self.lock().caught
     }
 
-    /// Whether a signal's handler is ending the process: what fails from here on fails because of it.
+    /// Whether a signal handler is ending the process: later failures are caused by that.
     pub(crate) fn is_ending(&self) -> bool {
         let state = self.lock();
         state.caught.is_some() && !state.taken_over
     }
 
-    /// From here on a chart may arrive, whatever ends the command: what is known of it.
+    /// Records the chart that the target may get from here on, even if the command is killed.
     pub(crate) fn goes_out(&self, report: &Report) {
         self.lock().on_its_way = Some(report.clone());
     }
@@ -63,7 +62,7 @@ impl Signals {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the command ends by itself.
+    /// Records a signal; returns whether the command ends itself.
     fn note(&self, class: Class) -> bool {
         let mut state = self.lock();
         state.caught = Some(class);
@@ -71,7 +70,7 @@ impl Signals {
     }
 }
 
-/// What a signal did, in words.
+/// The verb for a signal in messages.
 pub(crate) fn verb(class: Class) -> &'static str {
     if class == Class::Interrupted {
         "interrupted"
@@ -80,12 +79,12 @@ pub(crate) fn verb(class: Class) -> &'static str {
     }
 }
 
-/// Ends the process when a signal comes.
+/// Starts the signal handler.
 pub(crate) fn watch(printer: Printer) -> Arc<Signals> {
     let signals = Arc::new(Signals::default());
     let known = Arc::clone(&signals);
     let hangup = Some(SIGHUP).filter(|_| !ignores_hangups());
-    // Without a handler the default holds, which is not worth failing for.
+    // Without a handler the default action applies, which is no reason to fail.
     let Ok(mut incoming) = Incoming::new([SIGINT, SIGTERM].into_iter().chain(hangup)) else {
         return signals;
     };
@@ -99,18 +98,18 @@ pub(crate) fn watch(printer: Printer) -> Arc<Signals> {
             Class::Terminated
         };
         let taken_over = known.note(class);
-        // Nobody waits for what they say any more.
+        // Their output is no longer needed.
         oci::end_helpers();
         if taken_over {
             known.stop.cancel();
-            std::thread::sleep(LAST_WORDS);
+            std::thread::sleep(SHUTDOWN_LIMIT);
         }
         end(&printer, class, known.lock().on_its_way.take());
     });
     signals
 }
 
-/// What has gone out and may have arrived.
+/// The note about a chart that may have been pushed.
 pub(crate) const UNKNOWN: &str = "its status is unknown: check the registry for the digest";
 
 fn end(printer: &Printer, class: Class, on_its_way: Option<Report>) -> ! {
@@ -131,15 +130,15 @@ fn end(printer: &Printer, class: Class, on_its_way: Option<Report>) -> ! {
     };
     let json = report.to_json();
     if printer.finish(&json, &json, "", &[&problem]) == Finish::Before {
-        // The result is being printed: either the end is near, or nobody reads it.
+        // The result is being printed: it either ends soon, or the reader is blocked.
         std::thread::sleep(GRACE);
     }
     fsio::remove_unfinished();
     std::process::exit(i32::from(class.exit_code()));
 }
 
-/// Whether whoever started the process wants it to outlive its terminal, as `nohup` does. Where the system does
-/// not say, nobody does.
+/// Whether SIGHUP is ignored, as `nohup` does, so that the process outlives its terminal; false where the system
+/// doesn't tell.
 fn ignores_hangups() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,6 +1,6 @@
-//! Tables as Helm prints them: columns padded to their widest cell, tabs between.
+//! Tables as Helm prints them: columns padded to their widest cell, separated by tabs.
 
-/// The rows, each of as many cells as the first; a cell of more than `most` characters ends in `...`, 0 for any number.
+/// Formats the rows; a cell of more than `most` characters ends in `...`, 0 for any number.
 pub(crate) fn table<const N: usize>(rows: &[[&str; N]], most: usize) -> String {
     let width = |column: usize| {
         let widest = rows
@@ -22,7 +22,7 @@ pub(crate) fn table<const N: usize>(rows: &[[&str; N]], most: usize) -> String {
     out
 }
 
-/// Padded, or cut to end in `...`; one character stays however narrow the column is.
+/// A cell that is padded, or truncated with `...`; at least one character is kept.
 fn fitted(cell: &str, width: usize) -> String {
     let count = cell.chars().count();
     if count <= width {

@@ -1,4 +1,4 @@
-//! `template`: what a chart renders to, as `helm template` prints it.
+//! `template`: the rendered manifests of a chart, as `helm template` prints them.
 
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn failed(problem: Diagnostics, text: String) -> CommandResult {
 
 fn run(args: &TemplateArgs, context: &Context<'_>) -> Result<CommandResult> {
     let (chart, request) = request(args, context)?;
-    // The process ends soon: to take a large chart apart piece by piece would only cost time.
+    // Leaked on purpose: the process ends soon, and dropping a large chart costs time.
     let loaded = load(&chart, args, context)?;
     let located = |problem| with_real_paths(problem, &chart);
     let sources = ManuallyDrop::new(ParsedChart::new(Arc::clone(&loaded)));
@@ -88,7 +88,7 @@ fn run(args: &TemplateArgs, context: &Context<'_>) -> Result<CommandResult> {
         true => printed,
         false => show_only(&printed, &args.shown.show_only)?,
     };
-    // The output of a large chart is not copied for nothing.
+    // Avoids copying the output of a large chart.
     let text = match before.is_empty() {
         true => shown,
         false => before + &shown,
@@ -121,7 +121,7 @@ fn load(chart: &Path, args: &TemplateArgs, context: &Context<'_>) -> Result<Arc<
     fetch::load(chart, fetch, context)
 }
 
-/// What is to be rendered, from the command line.
+/// The chart and the request, from the command line.
 fn request(args: &TemplateArgs, context: &Context<'_>) -> Result<(PathBuf, RenderRequest)> {
     refuse_a_cluster(args)?;
     request_of(&args.rendering, &args.fetch.registry, context)
@@ -149,7 +149,7 @@ fn explained(problem: Diagnostics, debug: bool) -> Diagnostics {
     list.into_iter().collect()
 }
 
-/// Which functions give other results in every run, and which secrets `--frozen` gives to everybody.
+/// Warns about functions with different results in every run, and about secrets that `--frozen` makes public.
 fn warn_of_impure(rendered: &RenderedChart, context: &Context<'_>) {
     let warn = |message: String, hints: &[&str]| {
         let one = Diagnostic::warning(Class::Template, message);
@@ -173,14 +173,14 @@ fn warn_of_impure(rendered: &RenderedChart, context: &Context<'_>) {
                 "with --frozen, keys, passwords and other secrets from these functions are public: {names}"
             ),
             &[
-                "everybody who runs --frozen gets the same ones: compare such output, never install it",
+                "anyone who runs --frozen gets the same ones: compare such output, never install it",
                 "render without --frozen, or give secrets as values",
             ],
         );
     }
 }
 
-/// For machines: the objects in the order in which they are printed.
+/// The machine-readable result: the objects in the order in which they are printed.
 fn document(
     release: &Release,
     all: &Manifests,
@@ -210,7 +210,7 @@ fn document(
     document.to_json()
 }
 
-/// An object with where it comes from; nothing for comments alone.
+/// An object with its source; `None` if there are only comments.
 fn entry(manifest: &Manifest) -> Option<ObjectEntry> {
     let object = manifest.object();
     if object == Value::Null {

@@ -10,10 +10,10 @@ use crate::diag::{Class, Diagnostic, Result};
 use crate::engine::manifest::{Crd, ManifestFilter, Manifests};
 use crate::fsio;
 
-/// Writes the files; what Helm prints about them.
+/// Writes the files; returns Helm's messages about them.
 ///
-/// CRDs go to the folder itself, all else below the release's name, when one is given. Documents of
-/// one template share a file. A hook is appended to a file that is there, also to one of a former run.
+/// CRDs are written to the folder itself, everything else below the release's name, if one is given. Documents of one
+/// template share a file. A hook is appended to an existing file, even of an earlier run.
 pub(crate) fn write_files(
     manifests: &Manifests,
     crds: &[Crd],
@@ -23,7 +23,7 @@ pub(crate) fn write_files(
 ) -> Result<String> {
     let root = folder.display().to_string();
     let below = match release {
-        // Go cleans a path that it joins.
+        // Go cleans joined paths.
         Some(release) => folder
             .join(release)
             .components()
@@ -33,7 +33,7 @@ pub(crate) fn write_files(
     };
     let below = below.display().to_string();
     let mut folder = OutputFolder {
-        told: String::new(),
+        messages: String::new(),
         written: BTreeSet::new(),
     };
     for crd in crds {
@@ -49,11 +49,11 @@ pub(crate) fn write_files(
         let there = Path::new(&below).join(&*hook.source).exists();
         folder.write(&below, &hook.source, hook.text(), there)?;
     }
-    Ok(folder.told)
+    Ok(folder.messages)
 }
 
 struct OutputFolder {
-    told: String,
+    messages: String,
     written: BTreeSet<String>,
 }
 
@@ -81,7 +81,7 @@ impl OutputFolder {
             .map_err(cannot)?;
         self.written.insert(name.to_owned());
         // Writing to a String can't fail.
-        let _ = writeln!(self.told, "wrote {shown}");
+        let _ = writeln!(self.messages, "wrote {shown}");
         Ok(())
     }
 }

@@ -39,7 +39,7 @@ fn by_cosign(args: &VerifyArgs, key: &str, context: &Context<'_>) -> Result<Comm
     Ok(done(verified, "Verified"))
 }
 
-/// The provenance file that a registry or a layout has beside the chart's archive.
+/// Verifies the provenance file of a chart in a registry or a layout.
 fn there(args: &VerifyArgs, context: &Context<'_>) -> Result<CommandOutcome> {
     let chart = locator(&args.chart)?;
     let keyring = args.keyring.load(context)?;
@@ -61,7 +61,7 @@ fn locator(chart: &str) -> Result<Locator> {
         .map_err(|error| Diagnostic::error(Class::Usage, format!("{chart}: {error}")).into())
 }
 
-/// What `helm verify` does, and its lines.
+/// Verifies an archive like `helm verify`, with its output.
 fn on_disk(args: &VerifyArgs, context: &Context<'_>) -> Result<CommandOutcome> {
     if args.expect_digest.is_some() {
         let one = Diagnostic::error(Class::Usage, "--expect-digest requires oci:// or oci-layout:");

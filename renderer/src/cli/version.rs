@@ -1,4 +1,4 @@
-//! `version`, and `plugin list`: what there is of the program itself.
+//! `version`, and `plugin list`.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::report::documents::{Document as _, PluginsDocument, VersionDocument};
 use crate::template::Val;
 use crate::world::System;
 
-/// The package's.
+/// The package's version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The commit it was built from.
 const COMMIT: &str = env!("SOLAR_COMMIT");
@@ -64,7 +64,7 @@ fn templated(template: &str, is_helm: bool) -> Result<String> {
     )
 }
 
-/// What a template sees.
+/// The data of a template.
 fn own() -> Val {
     let fields = [
         ("Version", format!("v{VERSION}")),
@@ -74,7 +74,7 @@ fn own() -> Val {
     Val::from_entries(fields.map(|(name, value)| (name.to_owned(), Val::str(value.as_str()))))
 }
 
-/// `plugin list`: output is piped instead.
+/// `plugin list`: there are none; output can be piped instead.
 pub(crate) fn no_plugins(context: &Context<'_>) -> CommandResult {
     let heads = ["NAME", "VERSION", "TYPE", "APIVERSION", "PROVENANCE", "SOURCE"];
     let text = match context.called_as.is_helm() {

@@ -1,4 +1,4 @@
-//! Recognizes files that were given as a config and are something else, and names the command for them.
+//! Recognises files that were given as a config but are something else, and suggests the command for them.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -12,10 +12,10 @@ use crate::source::Source;
 use crate::value::Map;
 use crate::yaml;
 
-/// The keys that only a config has at the top.
+/// The top-level keys that only a config has.
 const CONFIG_KEYS: [&str; 4] = ["type", "release", "bootstrap", "blueprint"];
 
-/// The text of a config; what is plainly something else is refused by its own name.
+/// Reads a config; a file of another recognised kind is refused with a hint.
 pub(crate) fn read_config_text(path: &Path, stdin: impl std::io::Read) -> Result<Arc<Source>> {
     if path == Path::new("-") {
         return fsio::read_text_from(stdin, "<stdin>", MAX_CONFIG_BYTES, Class::Config);
@@ -58,7 +58,7 @@ fn folder_or_archive(path: &Path) -> Option<Diagnostic> {
     })
 }
 
-/// YAML that reads well and has nothing of a config.
+/// Valid YAML without any key of a config.
 fn other_yaml(path: &Path, source: &Arc<Source>) -> Option<Diagnostic> {
     let value = yaml::parse(source, Class::Config, &yaml::Limits::default())
         .ok()?
@@ -90,7 +90,7 @@ fn other_yaml(path: &Path, source: &Arc<Source>) -> Option<Diagnostic> {
     })
 }
 
-/// One key may be a slip in a config's; several can't.
+/// One unknown key may be a typo in a config; several can't.
 fn looks_like_values(map: &Map) -> bool {
     let near = |key: &str| crate::diag::did_you_mean(key, CONFIG_KEYS).is_some();
     !map.iter().any(|(key, _)| near(key))
@@ -102,7 +102,7 @@ pub(crate) fn is_archive(path: &Path) -> bool {
         return path.exists();
     }
     let mut magic = [0; 2];
-    // What is read of a pipe is gone.
+    // Reading from a pipe would consume it.
     path.is_file()
         && File::open(path)
             .and_then(|mut file| file.read_exact(&mut magic))

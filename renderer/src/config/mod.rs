@@ -1,9 +1,8 @@
-//! The input: a config, decoded with places, checked, and canonical.
+//! The input: a config, decoded with locations, checked, and canonical.
 //!
-//! YAML or JSON; unknown fields are mistakes; independent mistakes come together.
-//! Canonical means: keys sorted, numbers as JSON numbers, defaults filled in, so the file
-//! on a laptop and the same config that went through a Kubernetes API server are equal.
-//! Nothing here renders or reads files.
+//! YAML or JSON; unknown fields are errors; independent errors are reported together.
+//! Canonical means: keys sorted, numbers as JSON numbers, defaults filled in, so a file and the same config after a
+//! round trip through a Kubernetes API server are equal. Nothing here renders or reads files.
 
 pub mod names;
 mod parse;
@@ -29,14 +28,14 @@ pub enum Config {
     Blueprint(BlueprintConfig),
 }
 
-/// What Chart.yaml says.
+/// The fields of Chart.yaml.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChartInfo {
-    /// The name; Helm takes it.
+    /// The name, valid for Helm.
     pub name: String,
-    /// One line for people; may be empty.
+    /// A one-line description; may be empty.
     pub description: String,
-    /// The version; Helm takes it.
+    /// The version, valid for Helm.
     pub version: String,
     /// The version of what the chart installs; may be empty.
     pub app_version: String,
@@ -45,15 +44,15 @@ pub struct ChartInfo {
 /// `type: release`
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReleaseConfig {
-    /// What Chart.yaml says.
+    /// The fields of Chart.yaml.
     pub chart: ChartInfo,
-    /// The component's name; fits Kubernetes object names.
+    /// The component's name, valid in Kubernetes object names.
     pub component: String,
-    /// By name.
+    /// The resources, by name.
     pub resources: BTreeMap<String, Resource>,
     /// The resource that is installed.
     pub entrypoint: Entrypoint,
-    /// Where the component goes; empty: where the release is.
+    /// The namespace of the component; empty: that of the release.
     pub target_namespace: String,
     /// The component's Helm values, a map.
     pub values: Map,
@@ -62,33 +61,33 @@ pub struct ReleaseConfig {
 /// `type: bootstrap`
 #[derive(Debug, Clone, PartialEq)]
 pub struct BootstrapConfig {
-    /// What Chart.yaml says.
+    /// The fields of Chart.yaml.
     pub chart: ChartInfo,
-    /// By key; keys fit Kubernetes object names.
+    /// The releases, by key; keys are valid in Kubernetes object names.
     pub releases: BTreeMap<String, Resource>,
-    /// What each release gets as `userdata`, a map.
+    /// The `userdata` of each release, a map.
     pub userdata: Map,
-    /// The public keys that the chart brings along.
+    /// The public keys in the chart.
     pub verification_keys: Option<VerificationKeys>,
 }
 
-/// Public keys that a chart brings along as a Secret, for Flux to verify other charts with.
+/// Public keys that a chart installs as a Secret, for Flux to verify other charts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerificationKeys {
     /// The Secret's name.
     pub secret_name: String,
-    /// Public keys in PEM by file name, which ends in `.pub`. Flux takes a chart that one of them has signed.
+    /// Public keys in PEM by file name, which ends in `.pub`. Flux accepts a chart that one of them has signed.
     pub keys: BTreeMap<String, String>,
 }
 
 /// `type: blueprint`
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlueprintConfig {
-    /// What Chart.yaml says.
+    /// The fields of Chart.yaml.
     pub chart: ChartInfo,
     /// The folder of templates, relative to the config file.
     pub path: String,
-    /// What the templates see as `input`.
+    /// The templates' `input`.
     pub input: Value,
 }
 
@@ -105,7 +104,7 @@ pub struct Resource {
     pub values_template: Option<String>,
     /// The Secret to pull with.
     pub pull_secret_name: Option<String>,
-    /// The Secret with the public keys of cosign's, one of which must have signed the chart.
+    /// The Secret with cosign public keys, one of which must have signed the chart.
     pub verify_secret_name: Option<String>,
 }
 
@@ -118,11 +117,11 @@ pub struct Entrypoint {
     pub kind: String,
 }
 
-/// How Flux verifies signatures: the one way that charts are signed here.
+/// Flux's provider for signatures: the only one that charts are signed with here.
 const VERIFY_PROVIDER: &str = "cosign";
 
 impl Config {
-    /// What Chart.yaml says.
+    /// The fields of Chart.yaml.
     pub fn chart(&self) -> &ChartInfo {
         match self {
             Self::Release(release) => &release.chart,
@@ -140,7 +139,7 @@ impl Config {
         }
     }
 
-    /// What a blueprint sees as `input`.
+    /// A blueprint's `input`.
     pub fn input(&self) -> Value {
         match self {
             Self::Release(release) => release.input(),
@@ -151,7 +150,7 @@ impl Config {
 }
 
 impl ChartInfo {
-    /// What a blueprint sees as `chart`.
+    /// A blueprint's `chart`.
     pub fn to_value(&self) -> Value {
         let Self {
             name,
@@ -175,7 +174,7 @@ impl ChartInfo {
 }
 
 impl ReleaseConfig {
-    /// `defaults`: what goes to values.yaml; the rest is for the template alone.
+    /// `defaults` is written to values.yaml; the rest is only for the templates.
     fn input(&self) -> Value {
         let Self {
             chart: _,
@@ -248,7 +247,7 @@ impl VerificationKeys {
     }
 }
 
-/// Whether any is verified: the template of a chart that verifies nothing is what it was before there was such a field.
+/// Whether any resource is verified: a chart without verification renders as before this field existed.
 fn verifies(resources: &BTreeMap<String, Resource>) -> Value {
     let mut all = resources.values();
     Value::Bool(all.any(|resource| resource.verify_secret_name.is_some()))
@@ -299,8 +298,8 @@ fn resources_value(resources: &BTreeMap<String, Resource>) -> Value {
     )
 }
 
-/// The maps of `map` that lead to a null, and the nulls. Helm drops null keys of a
-/// chart's values.yaml (seen with 4.3.1), so the bootstrap's template puts them back.
+/// The nulls in `map`, with the maps on their paths. Helm drops null keys of a chart's values.yaml (verified with
+/// 4.3.1), so the bootstrap's template restores them.
 fn null_skeleton(map: &Map) -> Option<Map> {
     let kept: Map = map
         .iter()

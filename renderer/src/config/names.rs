@@ -1,18 +1,18 @@
-//! Which names are fine, and why not: Kubernetes' and Helm's rules as pure functions.
+//! Validates names: Kubernetes' and Helm's rules as pure functions.
 //!
-//! Each returns the reason for a refusal, in words that follow the field's name.
+//! Each returns the reason for a refusal, as a phrase that follows the field's name.
 
 use crate::reference::{Digest, Repository, Tag};
 use crate::version;
 
-/// The longest Kubernetes object name, in bytes (RFC 1123 subdomain).
+/// The maximum length of a Kubernetes object name, in bytes (RFC 1123 subdomain).
 pub(super) const MAX_OBJECT_NAME: usize = 253;
-/// The longest Kubernetes namespace, in bytes (RFC 1123 label).
+/// The maximum length of a Kubernetes namespace, in bytes (RFC 1123 label).
 pub(super) const MAX_LABEL: usize = 63;
-/// The longest chart name: with a version it must fit a file name of 255 bytes.
+/// The maximum length of a chart name: with a version it must fit into a file name of 255 bytes.
 pub(super) const MAX_CHART_NAME: usize = 200;
 
-/// Letters, digits, `-` and `.`, as Kubernetes wants object names.
+/// Letters, digits, `-` and `.`, as Kubernetes requires for object names.
 pub fn object_name(name: &str) -> Result<(), String> {
     if name.len() > MAX_OBJECT_NAME {
         return Err(format!(
@@ -40,8 +40,8 @@ pub fn namespace(name: &str) -> Result<(), String> {
     Err("does not fit a Kubernetes namespace: lower-case letters, digits and `-`, with a letter or digit at both ends".into())
 }
 
-/// What a chart's repository in a registry can be named, and upper-case letters: those pass as they do in Helm, and only a
-/// registry refuses them. Helm takes other characters too, and finds out when it pushes.
+/// The characters of a repository in a registry, and upper-case letters: those are accepted as in Helm, and only a
+/// registry refuses them. Helm accepts other characters too, and only fails when it pushes.
 pub(super) fn chart_name(name: &str) -> Result<(), String> {
     if name.len() > MAX_CHART_NAME {
         return Err(format!(
@@ -55,7 +55,7 @@ pub(super) fn chart_name(name: &str) -> Result<(), String> {
     if name.chars().any(char::is_control) {
         return Err("holds a control character".into());
     }
-    // The host says nothing here, and is one.
+    // The host is only a placeholder.
     if format!("host/{}", name.to_ascii_lowercase())
         .parse::<Repository>()
         .is_err()
@@ -67,7 +67,7 @@ pub(super) fn chart_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What Helm 4.3.1 takes as a chart's version.
+/// A chart version that Helm 4.3.1 accepts.
 pub(super) fn chart_version(text: &str) -> Result<(), String> {
     if version::is_valid(text) {
         return Ok(());
@@ -105,7 +105,7 @@ pub(super) fn repository(text: &str) -> Result<(), String> {
             "{text:?} has a tag: expected `{before}{name}`, and `{tag}` as the tag"
         ));
     }
-    // The host says nothing here, and is one.
+    // The host is only a placeholder.
     let whole = if rest.contains('/') {
         rest.to_owned()
     } else {
@@ -143,7 +143,7 @@ pub(super) fn release_tag(text: &str) -> Result<(), String> {
     checked.map_err(|error| error.to_string())
 }
 
-/// What Flux takes as `ref.semver`: a version or a range of versions.
+/// A value for Flux's `ref.semver`: a version or a range of versions.
 pub(super) fn version_range(text: &str) -> Result<(), String> {
     let fits = |character: char| character.is_ascii_alphanumeric() || ".+-_*^~<>=!,| ".contains(character);
     if text.chars().all(fits)

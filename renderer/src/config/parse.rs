@@ -1,4 +1,4 @@
-//! Text to [`Config`].
+//! Parses text into a [`Config`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,20 +12,21 @@ use crate::source::{Location, Source, Span};
 use crate::value::{Map, Number, Value, write_json_string};
 use crate::yaml::{self, Document, DuplicateKey, Entry, Kind, Node};
 
-/// The largest config, in bytes: a Secret in Kubernetes holds 1 MiB, a laptop's file may be a little larger.
+/// The maximum size of a config, in bytes: more than a Secret in Kubernetes holds (1 MiB).
 pub const MAX_CONFIG_BYTES: usize = 8 * 1024 * 1024;
-/// How deep a config may nest. Each level is indentation when values are written: with
-/// [`MAX_CONFIG_NODES`] it bounds what a small text can become.
+/// The maximum nesting of a config. Each level is indentation when values are written: with [`MAX_CONFIG_NODES`] it
+/// bounds the output of a small text.
 pub const MAX_CONFIG_DEPTH: usize = 100;
-/// How many nodes a config may have once its anchors are expanded.
+/// The maximum number of nodes of a config after its aliases are expanded.
 pub const MAX_CONFIG_NODES: usize = 200_000;
 
-/// The longest key of a bootstrap's userdata, in characters of its JSON text: Helm reads no longer one in a flow map.
+/// The maximum length of a key in a bootstrap's userdata, in characters of its JSON text: Helm can't parse a longer one
+/// in a flow map.
 pub const MAX_USERDATA_KEY: usize = 1024;
 
 const TYPES: [&str; 3] = ["release", "bootstrap", "blueprint"];
 
-/// Reads a config. All independent mistakes are reported together, in the order of the text.
+/// Parses a config. All independent errors are reported together, sorted by position.
 pub fn parse(source: &Arc<Source>) -> Result<Config> {
     let limits = yaml::Limits {
         bytes: MAX_CONFIG_BYTES,
@@ -53,7 +54,7 @@ pub fn parse(source: &Arc<Source>) -> Result<Config> {
             .into());
     }
     let mut decoder = Decoder::new(source, Class::Config);
-    // `yes` and `on` are one key in YAML 1.1, and no typing mistake: the last one counts, as in an API server.
+    // `yes` and `on` are the same key in YAML 1.1, which is no typo: the last one wins, as in an API server.
     let is_as_written = |one: &&DuplicateKey| {
         let Span { start, end } = one.location.span;
         let written = source.text().get(start as usize..end as usize);
@@ -189,7 +190,7 @@ fn entrypoint(
     block.only(decoder, &["resourceName", "type"]);
     let kind = entrypoint_type(decoder, &block);
     let resource_name = block.required_string(decoder, "resourceName")?;
-    // Resources that failed to decode have been reported; a second complaint would mislead.
+    // Resources that failed to decode have been reported; a second error would be misleading.
     if let (Some(resources), Some(node)) = (resources, block.get("resourceName"))
         && !resources.contains_key(&resource_name)
     {
@@ -361,7 +362,7 @@ fn resource(
 ) -> Option<Resource> {
     block.only(decoder, known);
     let repository = required_name(decoder, block, "repository", rules.repository)
-        // SolAr's older files carry the scheme, which the chart adds again.
+        // SolAr's older files have the scheme, which the chart adds itself.
         .map(|text| text.strip_prefix("oci://").map_or(text.clone(), str::to_owned));
     let tag = required_name(decoder, block, "tag", rules.tag);
     let insecure = match block.get("insecure") {
@@ -390,7 +391,7 @@ fn resource(
         repository: repository?,
         insecure: insecure?,
         tag: tag?,
-        // An empty template is none: there is nothing to put into a ConfigMap.
+        // An empty template counts as none: no ConfigMap is needed.
         values_template: values_template?.filter(|text| !text.is_empty()),
         pull_secret_name: pull_secret_name?,
         verify_secret_name: verify_secret_name?,
@@ -433,7 +434,7 @@ pub(super) fn checked(
     }
 }
 
-/// What the data passes through on its way to the cluster.
+/// How numbers of the data are transferred to the cluster.
 #[derive(Clone, Copy, PartialEq)]
 enum Precision {
     /// Text: an int64 keeps its digits.
@@ -453,7 +454,7 @@ fn data_map(decoder: &mut Decoder, block: &ObjectNode<'_>, field: &str, precisio
     }
 }
 
-/// Any data, canonical. Numbers that would not come out as they went in are refused.
+/// Arbitrary data, canonical. Numbers that would lose precision are refused.
 fn data(decoder: &mut Decoder, node: &Node, path: &str, precision: Precision) -> Option<Value> {
     Some(match &node.kind {
         Kind::Null => Value::Null,
@@ -535,7 +536,7 @@ fn data_number(
     let literal = decoder.source().slice(span);
     let digits = literal.strip_prefix(['-', '+']).unwrap_or(literal);
     let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    // An integer beyond int64 is a float64 by now, for Helm and for an API server alike.
+    // An integer beyond int64 is already a float64, for both Helm and an API server.
     let loses = match canonical {
         Number::Float(value) if is_integer => digits != Number::Float(value.abs()).to_string(),
         Number::Int(_) if precision == Precision::Float64 => !canonical.survives_float64(),

@@ -1,8 +1,7 @@
-//! The config as a file or an API server holds it, for those who embed it in a schema.
+//! The config as it is in a file or an API server, for embedding it in a schema.
 //!
-//! [`parse`](super::parse) is the judge of what is right and says what is wrong with it;
-//! these types only have its form, field by field, and a test holds the two together.
-//! `blueprint` is left out: its templates are a folder, which no API server has.
+//! [`parse`](super::parse) validates configs and reports errors; these types only have the same fields, which a test
+//! checks. `blueprint` is omitted: its templates are a folder, which no API server has.
 
 use std::collections::BTreeMap;
 
@@ -212,9 +211,9 @@ pub struct ChartDocument {
     pub app_version: String,
 }
 
-/// Kubernetes' structural schemas know no `true`: any map has values that keep what isn't known of them. A map that
-/// itself keeps what it doesn't know looks the same to an API server, but its rules then take it for the map that
-/// has another key instead.
+/// Kubernetes' structural schemas don't support `true`, so unknown fields of a map's values are preserved. Preserving
+/// unknown fields of the map itself would accept the same objects, but then rules treat maps with different keys as
+/// equal.
 fn any_map(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({
         "type": "object",
@@ -228,7 +227,7 @@ mod tests {
     use crate::source::Source;
     use serde_json::json;
 
-    /// Every field of the form, filled in; a new field makes this fail to compile or the schema differ.
+    /// A document with every field set; a new field makes this fail to compile or the schema differ.
     fn full() -> serde_json::Value {
         let chart = json!({"name": "shop", "description": "d", "version": "1.0.0", "appVersion": "2"});
         json!({
@@ -283,7 +282,7 @@ mod tests {
         }
     }
 
-    /// The same of a document, cut where anything may stand.
+    /// The fields of a document, down to arbitrary data.
     fn used(document: &serde_json::Value, path: &str, found: &mut Vec<String>) {
         for (name, inner) in document.as_object().into_iter().flatten() {
             let in_map = path.ends_with("resources.") || path.ends_with("releases.");
@@ -302,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_is_what_the_parser_reads() {
+    fn the_schema_type_is_what_the_parser_reads() {
         let document: ConfigDocument = serde_json::from_value(full()).expect("the form");
         assert_eq!(
             serde_json::to_value(&document).expect("JSON"),

@@ -9,9 +9,9 @@ use super::{VERIFY_PROVIDER, VerificationKeys, names};
 use crate::decode::{Decoder, ObjectNode};
 use crate::yaml::Kind;
 
-/// The most public keys of one chart: those of a rotation, and some.
+/// The maximum number of public keys of a chart: more than a rotation needs.
 pub const MAX_VERIFICATION_KEYS: usize = 16;
-/// The longest public key, in bytes of PEM: RSA with 16,384 bits takes 3 KiB.
+/// The maximum size of a public key, in bytes of PEM: RSA with 16,384 bits takes 3 KiB.
 pub const MAX_PUBLIC_KEY: usize = 8 << 10;
 
 const BEGIN: &str = "-----BEGIN PUBLIC KEY-----";
@@ -98,7 +98,7 @@ fn is_known_provider(provider: &str) -> Result<(), String> {
     Err(format!("{provider:?} is not known: expected `{VERIFY_PROVIDER}`"))
 }
 
-/// Flux tries the keys of a Secret whose names end in `.pub`, and passes over all others.
+/// Flux only uses keys of a Secret whose names end in `.pub`.
 fn is_key_file(name: &str) -> Result<(), String> {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     let is_fit = name.len() <= names::MAX_OBJECT_NAME && name.chars().all(fits);
@@ -110,10 +110,10 @@ fn is_key_file(name: &str) -> Result<(), String> {
     }
 }
 
-/// What is refused is not shown: it may be a private key.
+/// The refused text is not shown: it may be a private key.
 fn is_public_key(text: &str) -> Result<(), String> {
     if text.contains("PRIVATE KEY") {
-        return Err("holds a private key, and everybody who can pull the chart could read it".into());
+        return Err("holds a private key, which anyone who can pull the chart could read".into());
     }
     if text.len() > MAX_PUBLIC_KEY {
         return Err(format!(

@@ -1,4 +1,4 @@
-//! Archives to their names in `charts/`, and what is no dependency any more out of it.
+//! Installs archives in `charts/`, and removes those that are no dependencies any more.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio::{self, AtomicDir};
 use crate::world::World;
 
-/// Everything is staged and good by now: what fails from here on is the disk.
+/// Everything is staged and checked by now: only I/O errors can occur from here on.
 pub(super) fn place(chart: &Path, draft: AtomicDir, staged: &[Staged]) -> Result<BuiltDependencies> {
     let folder = chart.join("charts");
     let cannot = |path: &Path, error: &io::Error| fsio::cannot("write", path, error, Class::Chart);
@@ -39,7 +39,7 @@ pub(super) fn place(chart: &Path, draft: AtomicDir, staged: &[Staged]) -> Result
         let dependency = &one.locked;
         if folder.join(&dependency.name).is_dir() {
             let message = format!(
-                "{} is a folder beside {file}: Helm renders both",
+                "{} is a folder next to {file}: Helm renders both",
                 folder.join(&dependency.name).display()
             );
             done.warnings.push(Diagnostic::warning(Class::Chart, message));
@@ -65,7 +65,7 @@ pub(super) fn place(chart: &Path, draft: AtomicDir, staged: &[Staged]) -> Result
     Ok(done)
 }
 
-/// As Helm: archives of charts that are not dependencies; what is no chart's archive stays.
+/// As in Helm: removes archives of charts that are not dependencies, and keeps other files.
 fn remove_outdated(
     folder: &Path,
     taken: &BTreeSet<String>,
@@ -110,7 +110,7 @@ fn remove_outdated(
     Ok(())
 }
 
-/// Now, or SOURCE_DATE_EPOCH, as Go writes times.
+/// The current time, or SOURCE_DATE_EPOCH, in Go's format.
 pub(crate) fn timestamp(world: &dyn World) -> Result<String> {
     let wrong =
         |error: jiff::Error| Diagnostic::error(Class::Usage, format!("the clock can't be read: {error}"));

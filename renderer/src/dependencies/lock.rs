@@ -1,7 +1,7 @@
 //! Chart.lock as Helm 4.3.1 writes it, with the archives' digests beside the versions. Pure.
 //!
-//! Helm holds a lock for current when its `digest` is that of the declared and the locked
-//! dependencies; fields it doesn't know, as our `contentDigest`, it leaves out of account.
+//! Helm considers a lock current if its `digest` is that of the declared and the locked dependencies; it ignores
+//! unknown fields such as our `contentDigest`.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use sha2::Digest as _;
@@ -13,10 +13,10 @@ use crate::source::Source;
 use crate::value::{Map, Value};
 use crate::yaml;
 
-/// The largest lock that is read, in bytes.
+/// The maximum size of a lock, in bytes.
 pub(super) const MAX_LOCK: usize = 1 << 20;
 
-/// A dependency as Helm's struct has it, in its order: the hash depends on it.
+/// A dependency with the fields of Helm's struct, in its order: the hash depends on it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Dependency {
@@ -26,7 +26,7 @@ pub struct Dependency {
     /// A version or a range; in a lock a version.
     #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// Where it is: `oci://…`, `file://…`, `https://…`, `@name`; empty for one that lies in `charts/`.
+    /// Its location: `oci://…`, `file://…`, `https://…`, `@name`; empty for one in `charts/` itself.
     #[serde(deserialize_with = "text")]
     pub repository: String,
     #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
@@ -44,7 +44,7 @@ pub struct Dependency {
     content_digest: String,
 }
 
-/// Which versions were chosen.
+/// The chosen versions.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub struct Lock {
@@ -57,7 +57,7 @@ pub struct Lock {
 }
 
 impl Dependency {
-    /// The same with a version, as a lock has it.
+    /// The dependency with an exact version, as in a lock.
     pub(super) fn locked(&self, version: &str, content: Option<&Digest>) -> Self {
         Self {
             name: self.name.clone(),
@@ -68,7 +68,7 @@ impl Dependency {
         }
     }
 
-    /// What the lock holds the archive to; `Err` is a text that is no digest.
+    /// The archive's digest in the lock; `Err` is a text that is not a digest.
     pub(super) fn content(&self) -> std::result::Result<Option<Digest>, String> {
         if self.content_digest.is_empty() {
             return Ok(None);
@@ -80,19 +80,19 @@ impl Dependency {
     }
 }
 
-/// What a chart depends on.
+/// The dependencies of a chart.
 pub fn wanted(metadata: &Metadata) -> Vec<Dependency> {
     #[derive(Deserialize)]
     struct DeclaredDependencies {
         #[serde(default, deserialize_with = "or_default")]
         dependencies: Vec<Dependency>,
     }
-    // The config blob is Helm's struct; it was checked when it was made.
+    // The config blob is Helm's struct; it was checked when it was created.
     serde_json::from_slice(&metadata.config)
         .map_or_else(|_| Vec::new(), |config: DeclaredDependencies| config.dependencies)
 }
 
-/// The hash by which Helm knows that a lock belongs to these dependencies.
+/// The hash by which Helm recognises that a lock belongs to these dependencies.
 pub(super) fn hash(wanted: &[Dependency], locked: &[Dependency]) -> String {
     sha256(&[wanted, locked])
 }
@@ -103,7 +103,7 @@ pub(super) fn hash_v2(wanted: &[Dependency]) -> String {
 }
 
 fn sha256(data: &impl Serialize) -> String {
-    // Strings and lists always encode. Go's encoder writes HTML's characters as escapes.
+    // Strings and lists always serialise. Go's encoder escapes HTML characters.
     let text = serde_json::to_string(data).unwrap_or_default();
     let text = text
         .replace('<', "\\u003c")
@@ -115,7 +115,7 @@ fn sha256(data: &impl Serialize) -> String {
 }
 
 impl Lock {
-    /// Reads a lock; an empty file is none.
+    /// Parses a lock; an empty file is `None`.
     pub(super) fn parse(source: &std::sync::Arc<Source>) -> Result<Option<Self>> {
         let limits = yaml::Limits {
             bytes: MAX_LOCK,
@@ -134,7 +134,7 @@ impl Lock {
             })
     }
 
-    /// As Helm writes it.
+    /// The lock as Helm writes it.
     pub(super) fn to_yaml(&self) -> String {
         let map = |pairs: Vec<(&str, Value)>| {
             let mut map = Map::default();

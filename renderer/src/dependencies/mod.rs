@@ -1,11 +1,9 @@
-//! What goes into a chart's `charts/`: dependencies found, fetched and locked, as `helm dependency`
-//! does it.
+//! Resolves, fetches and locks the dependencies in a chart's `charts/`, as `helm dependency` does.
 //!
-//! In: a chart folder and how to reach registries and repositories. Out: archives in `charts/`, and
-//! Chart.lock. All archives are fetched and inspected before the first is installed, so a
-//! failure leaves `charts/` as it was; each is then put there whole. A lock holds the digests of the
-//! archives: what has changed since is refused. Charts named by `file://` get their own dependencies
-//! first.
+//! In: a chart folder and the options for registries and repositories. Out: archives in `charts/`, and Chart.lock. All
+//! archives are fetched and inspected before the first is installed, so a failure leaves `charts/` unchanged; each is
+//! then installed atomically. A lock has the digests of the archives: a changed archive is refused. Charts named by
+//! `file://` get their own dependencies first.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -26,36 +24,36 @@ mod install;
 mod lock;
 mod stage;
 
-/// What is to be done.
+/// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// What the lock says; without a lock as [`Mode::Update`].
+    /// Install the locked versions; without a lock as [`Mode::Update`].
     Build,
-    /// The newest versions that fit, and a new lock.
+    /// Install the newest matching versions, and write a new lock.
     Update,
 }
 
-/// How to reach what a chart depends on.
+/// The access to the dependencies of a chart.
 #[derive(Clone, Copy)]
 pub struct Reach<'a> {
     /// Registries and web servers.
     pub client: &'a ClientOptions,
-    /// Helm's repositories.yaml, when it is not where Helm has it.
+    /// The path of repositories.yaml, if it differs from Helm's default.
     pub repositories: Option<&'a Path>,
-    /// Take only archives that a key of this keyring signed; not those of `file://`, which are made here.
+    /// Only accept archives that a key of this keyring signed; except those of `file://`, which are packed here.
     pub keyring: Option<&'a Keyring>,
     /// The environment.
     pub world: &'a dyn World,
-    /// Hears how it goes.
+    /// Receives the progress.
     pub progress: &'a dyn Progress,
 }
 
-/// What became of one archive.
+/// The result for one archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
-    /// What is, or was, in `charts/`.
+    /// The path in `charts/`.
     pub path: PathBuf,
-    /// `name version`, and where it is from.
+    /// Its name, its version, and its source.
     pub chart: (String, String, String),
     /// The archive's digest.
     pub digest: Digest,
@@ -65,48 +63,48 @@ pub struct Placed {
     pub change: Change,
 }
 
-/// What was done with an archive.
+/// The change of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It was put there.
+    /// It was installed.
     Added,
-    /// The same bytes were there.
+    /// It existed with the same bytes.
     Kept,
-    /// It is none of the dependencies any more.
+    /// It was removed, since it is no dependency any more.
     Removed,
 }
 
-/// A chart whose dependencies are in place.
+/// A chart whose dependencies are installed.
 #[derive(Debug, Clone)]
 pub struct BuiltDependencies {
     /// The chart's folder.
     pub chart: PathBuf,
-    /// Its archives; those of charts it names by `file://` are in results of their own, before.
+    /// Its archives; those of charts that it names by `file://` are in earlier results of their own.
     pub archives: Vec<Placed>,
-    /// The lock, when it was written.
+    /// The lock, if it was written.
     pub lock: Option<PathBuf>,
-    /// What the user should know.
+    /// The warnings for the user.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Puts a chart's dependencies in place. Blocks until it is done.
+/// Installs a chart's dependencies. Blocks until it is done.
 ///
-/// The environment's credentials go to no registry that the chart names, unless [`AmbientHost::Only`] or REGISTRY_HOST
-/// says so: whoever may change a Chart.yaml would get them otherwise.
+/// The environment's credentials are not sent to registries that the chart names, unless [`AmbientHost::Only`] or
+/// REGISTRY_HOST allows it: otherwise anyone who may change a Chart.yaml could obtain them.
 ///
 /// # Errors
-/// A chart or a lock that is wrong; a dependency that is not found, not reached or not what the lock
-/// holds it to. `charts/` and the lock are as they were then.
+/// An invalid chart or lock; a dependency that is not found, unreachable, or differs from the lock. `charts/` and the
+/// lock are then unchanged.
 pub fn run(chart: &Path, mode: Mode, reach: Reach<'_>) -> Result<Vec<BuiltDependencies>> {
     let mut all = run_each(&[chart.to_owned()], mode, reach, &|_| ())?;
     all.pop().unwrap_or(Ok(Vec::new()))
 }
 
-/// As [`run`], for several charts, which share indexes of repositories; one that fails stops no other. `begins` is
-/// called with each chart's number before it. What two charts name by `file://` is in the first one's result.
+/// As [`run`], for several charts, which share indexes of repositories; a failed one does not stop the others. `begins`
+/// is called with each chart's index before it. A chart that two others name by `file://` is in the first one's result.
 ///
 /// # Errors
-/// Only when nothing at all can be done; else each chart has a result of its own, in their order.
+/// Only if nothing can be done at all; otherwise each chart has a result of its own, in their order.
 pub fn run_each(
     charts: &[PathBuf],
     mode: Mode,
@@ -147,19 +145,19 @@ struct Manager<'a> {
     done: RefCell<Vec<BuiltDependencies>>,
 }
 
-/// An archive that waits to be put in place.
+/// An archive that is ready to be installed.
 struct Staged {
-    /// Of the archive that is staged, `<name>-<version>.tgz`; `None` for what lies in `charts/` itself.
+    /// The file name of the staged archive, `<name>-<version>.tgz`; `None` for a folder in `charts/`.
     file: Option<String>,
     locked: Dependency,
     digest: Option<Digest>,
 }
 
-/// What a dependency asks for.
+/// The requested version of a dependency.
 enum Pick {
-    /// The newest that fits.
+    /// The newest matching version.
     Newest(Constraint),
-    /// This one, and only these bytes.
+    /// This version, with this digest if there is one.
     Locked(String, Option<Digest>),
 }
 
@@ -200,7 +198,7 @@ impl Manager<'_> {
         let lock_path = chart.join(if is_v1 { "requirements.lock" } else { "Chart.lock" });
         let old = match mode {
             Mode::Build => read_lock(&lock_path)?,
-            // It is written anew, whatever is wrong with it.
+            // It is rewritten, even if it is invalid.
             Mode::Update => read_lock(&lock_path).unwrap_or_default(),
         };
         if wanted.is_empty() {
@@ -253,7 +251,7 @@ impl Manager<'_> {
             match self.web.named(name) {
                 Some(known) => one.repository = known.url.clone(),
                 None => {
-                    let message = format!("the repository {text:?} of {} is not known", one.name);
+                    let message = format!("the repository {text:?} of {} is unknown", one.name);
                     problems.push(
                         Diagnostic::error(Class::Chart, message)
                             .hint(format!("`helm repo add {name} URL`, or write its URL")),
@@ -264,7 +262,7 @@ impl Manager<'_> {
         Diagnostics::or(problems, ())
     }
 
-    /// A lock that says the same stays as it is.
+    /// An equal lock is not rewritten.
     fn write_lock(
         &self,
         path: &Path,

@@ -16,15 +16,15 @@ use crate::repositories::web::{Order, VersionRequest};
 use crate::repositories::{check_listed, is_version, newest};
 use crate::semver::{Constraint, Version};
 
-/// An archive from elsewhere.
+/// A fetched archive.
 struct Fetched {
     digest: Digest,
-    /// Its file name there, which is what a provenance file speaks of.
+    /// Its original file name, which the provenance file names.
     file: String,
     provenance: Option<Vec<u8>>,
-    /// Where it is from, for people.
+    /// Its source, for messages.
     place: String,
-    /// The name and version that it has there.
+    /// Its name and version in the registry or index.
     listed: (String, String),
 }
 
@@ -71,7 +71,7 @@ impl Manager<'_> {
         })
     }
 
-    /// A chart folder beside this one, with its own dependencies in place.
+    /// Packs a local chart folder, after installing its own dependencies.
     fn pack(
         &self,
         chart: &Path,
@@ -118,7 +118,7 @@ impl Manager<'_> {
         let fetcher = self.web.fetcher();
         let (version, expected) = match pick {
             Pick::Locked(version, expected) => (version.clone(), expected.as_ref()),
-            // As in Helm, one exact version is not searched for.
+            // As in Helm, an exact version is used without listing versions.
             Pick::Newest(_) if Version::parse(&dependency.version).is_ok() => {
                 (dependency.version.clone(), None)
             }
@@ -134,7 +134,7 @@ impl Manager<'_> {
         let tag = Tag::from_version(&version).map_err(wrong)?;
         let place = format!("oci://{repository}:{tag}");
         let listed = (dependency.name.clone(), version);
-        // What signed it is only in the registry.
+        // The provenance file is only in the registry.
         let signed = self.reach.keyring.is_some();
         if let Some(digest) = expected.filter(|_| !signed)
             && fetcher.cached(digest, to)?
@@ -216,7 +216,7 @@ impl Manager<'_> {
     }
 }
 
-/// One without a repository lies in `charts/` as a folder.
+/// A dependency without a repository is a folder in `charts/`.
 fn local(chart: &Path, dependency: &Dependency, pick: &Pick) -> Result<Staged> {
     let found = folder::chart_yaml(&chart.join("charts").join(&dependency.name))?;
     let constraint = match pick {
@@ -234,13 +234,13 @@ fn local(chart: &Path, dependency: &Dependency, pick: &Pick) -> Result<Staged> {
     }
     Ok(Staged {
         file: None,
-        // As Helm has it: the range, not the version found.
+        // As in Helm: the range, not the version found.
         locked: dependency.locked(&dependency.version, None),
         digest: None,
     })
 }
 
-/// Whether the archive is the chart that was asked for.
+/// Checks that the archive is the requested chart.
 fn check_found(dependency: &Dependency, pick: &Pick, found: &Metadata, place: &str) -> Result<()> {
     let Metadata { name, version, .. } = found;
     if *name != dependency.name {

@@ -1,6 +1,6 @@
-//! `.Capabilities`: what a template may believe of a cluster and of Helm.
+//! `.Capabilities`: the versions of Kubernetes and Helm that templates see.
 //!
-//! The defaults are those of Helm 4.3.1 without a cluster, seen by asking it.
+//! The defaults are those of Helm 4.3.1 without a cluster, recorded from it.
 
 use std::any::Any;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use crate::source::{Location, Source, Span};
 use crate::template::print::quote;
 use crate::template::{FuncError, Kind, Method, Object, Type, Val};
 
-/// What Helm 4.3.1 knows, in its order.
+/// The API versions of Helm 4.3.1, in its order.
 const API_VERSIONS: &[&str] = &[
     "v1",
     "admissionregistration.k8s.io/v1",
@@ -71,7 +71,7 @@ const API_VERSIONS: &[&str] = &[
     "apiextensions.k8s.io/v1",
 ];
 
-/// What Helm 4.3.1 says of itself.
+/// The build information of Helm 4.3.1.
 const HELM: [(&str, &str, &str); 5] = [
     ("Version", "version", "v4.3"),
     ("GitCommit", "git_commit", ""),
@@ -80,33 +80,33 @@ const HELM: [(&str, &str, &str); 5] = [
     ("KubeClientVersion", "kube_client_version", "v1.37"),
 ];
 
-/// What Helm 4.3.1 says of itself, field by field.
+/// The build information of Helm 4.3.1, field by field.
 #[must_use]
 pub fn helm_version() -> [(&'static str, &'static str); 5] {
     HELM.map(|(field, _, text)| (field, text))
 }
 
-/// The same as templates have it: `.Capabilities.HelmVersion`.
+/// The build information for templates: `.Capabilities.HelmVersion`.
 #[must_use]
 pub fn helm_version_object() -> Val {
     Val::Object(Rc::new(BuildInfo))
 }
 
-/// The cluster's version and what it serves.
+/// The cluster's version and its API versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
     /// Its version.
     pub kube_version: KubeVersion,
-    /// The group versions it serves, in order; some may stand twice.
+    /// The group versions it serves, in order; there may be duplicates.
     pub api_versions: Vec<String>,
 }
 
-/// A version of Kubernetes as Helm keeps it.
+/// A version of Kubernetes as in Helm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KubeVersion {
-    /// As it was given, with a `v` before it.
+    /// The given version, with a leading `v`.
     pub version: String,
-    /// Its numbers alone, with a `v`: what constraints are held against, and what it prints as.
+    /// Only the numbers, with a leading `v`: used for constraints and when printed.
     pub normalized: String,
     /// The first number.
     pub major: String,
@@ -129,10 +129,10 @@ impl Default for Capabilities {
 }
 
 impl Capabilities {
-    /// Helm's defaults with what `--kube-version` and `--api-versions` say.
+    /// Helm's defaults, with the values of `--kube-version` and `--api-versions`.
     ///
     /// # Errors
-    /// Class usage, in Helm's words, with the place in the flag's text.
+    /// Class usage, with Helm's message and the position in the flag's value.
     pub fn with(kube_version: Option<&str>, api_versions: &[String]) -> Result<Self> {
         let mut all = Self::default();
         if let Some(text) = kube_version.filter(|text| !text.is_empty()) {
@@ -149,7 +149,7 @@ impl Capabilities {
         Ok(all)
     }
 
-    /// What templates see: Go's pointer to the struct.
+    /// The value for templates: Go's pointer to the struct.
     pub fn to_val(&self) -> Val {
         Val::Object(Rc::new(Shown {
             kube_version: Val::Object(Rc::new(self.kube_version.clone())),
@@ -160,10 +160,10 @@ impl Capabilities {
 }
 
 impl KubeVersion {
-    /// As Helm's `ParseKubeVersion`: at least two numbers, then whatever there is.
+    /// As Helm's `ParseKubeVersion`: at least two numbers, then any text.
     ///
     /// # Errors
-    /// Helm's words.
+    /// Helm's message.
     pub fn parse(text: &str) -> std::result::Result<Self, String> {
         let blank = |one: char| matches!(one, ' ' | '\t' | '\n' | '\u{c}' | '\r');
         let trimmed = text.trim_start_matches(blank);
@@ -183,7 +183,7 @@ impl KubeVersion {
                 _ => break,
             }
         }
-        // Go's `.` takes no line break.
+        // Go's `.` doesn't match line breaks.
         if numbers.is_empty() || rest.contains('\n') {
             return Err(format!("could not parse {} as version", quote(text)));
         }
@@ -270,7 +270,7 @@ impl Object for Shown {
 }
 
 impl KubeVersion {
-    /// The fields that JSON has.
+    /// The fields in JSON.
     fn seen(&self) -> impl Iterator<Item = (String, Val)> {
         self.fields()
             .into_iter()
@@ -292,7 +292,7 @@ impl Object for KubeVersion {
         }
     }
 
-    /// As `%v` prints it: with the field that templates and JSON don't see.
+    /// The fields as `%v` prints them: with the one that templates and JSON don't have.
     fn fields(&self) -> Vec<(String, Val)> {
         let Self {
             version,
@@ -417,7 +417,7 @@ impl Object for BuildInfo {
             .into()
     }
 
-    /// Empty ones are left out.
+    /// Omits empty fields.
     fn json(&self) -> Val {
         Val::from_entries(self.json_fields().unwrap_or_default())
     }
@@ -440,7 +440,7 @@ mod tests {
     use super::*;
     use crate::template::print::sprint;
 
-    /// Seen with `helm template --kube-version`.
+    /// Recorded with `helm template --kube-version`.
     #[test]
     fn versions_are_read_as_helm_reads_them() {
         let cases = [
@@ -501,7 +501,7 @@ mod tests {
         assert!(has("x/v1") && has("apps/v1") && !has("apps/v9"));
     }
 
-    /// Seen with `helm template`.
+    /// Recorded with `helm template`.
     #[test]
     fn it_prints_as_gos_structs() {
         let Val::Object(shown) = Capabilities::default().to_val() else {

@@ -1,4 +1,4 @@
-//! `.Files`: what a chart holds beside its templates.
+//! `.Files`: the files of a chart other than its templates.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub(super) struct Files(Rc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     bodies: BTreeMap<Arc<str>, Body>,
-    /// The lines that were asked for last, and of which file: loops ask for the same again and again.
+    /// The lines of the last requested file: loops request the same file repeatedly.
     lines: RefCell<Option<(String, Val)>>,
 }
 
@@ -40,7 +40,7 @@ const METHODS: &[Method] = &[
 ];
 
 impl Files {
-    /// From paths and contents.
+    /// Creates it from paths and contents.
     pub(super) fn new(files: impl IntoIterator<Item = (Arc<str>, Body)>) -> Self {
         Self(Rc::new(Inner {
             bodies: files.into_iter().collect(),
@@ -58,8 +58,8 @@ impl Files {
         Self::new(found.map(|(path, body)| (Arc::clone(path), body.clone())))
     }
 
-    /// A YAML map by file name; of two files of one name in different folders Go's chance
-    /// decides, here the last path.
+    /// A YAML map by file name; of two files with the same name in different folders Go's choice is random, here it is
+    /// the last path.
     fn flattened(&self, content: fn(&[u8]) -> Str) -> String {
         let entries = self.0.bodies.iter().map(|(path, body)| {
             let name = path.rsplit('/').next().unwrap_or(path);
@@ -102,7 +102,7 @@ impl Object for Files {
     }
 
     fn field(&self, name: &str) -> Option<Val> {
-        // Of a name that is missing Go gives the zero of bytes, which prints as a list.
+        // For a missing name Go returns the zero value of bytes, which prints as a list.
         Some(Val::Bytes(self.bytes(name).into()))
     }
 

@@ -9,11 +9,11 @@ use crate::template::{
     Call, EngineFunc, Failure, Func, FuncError, Functions, ParseError, Run, Signature, Str, Type, Val, print,
 };
 
-/// How often templates may include one name within itself, as in Helm.
+/// The maximum nesting of includes of the same name, as in Helm.
 pub const MAX_INCLUDES: usize = 1_000;
-/// The name that Helm's root template has, and every text that `tpl` runs.
+/// The name of Helm's root template, and of every text that `tpl` runs.
 pub(super) const ROOT: &str = "gotpl";
-/// What Go prints for no value, and Helm takes out of every output.
+/// What Go prints for a missing value, and Helm removes from every output.
 const NO_VALUE: &[u8] = b"<no value>";
 
 /// `include` and `tpl`.
@@ -103,7 +103,7 @@ fn tpl(run: &mut Run<'_, Context>, args: &[Val]) -> Result<Val, Failure> {
     let [Val::Str(text), dot] = args else {
         return Ok(Val::default());
     };
-    // Most values that charts pass through `tpl` are plain.
+    // Most values that charts pass to `tpl` have no actions.
     if memchr::memmem::find(text.as_bytes(), b"{{").is_none() {
         return Ok(Val::Str(cleaned(text.as_bytes().to_vec())));
     }
@@ -134,7 +134,7 @@ fn cleaned(bytes: Vec<u8>) -> Str {
     Str::from_bytes(without_no_value(bytes))
 }
 
-/// A rendered text as Helm hands it on.
+/// Removes Go's text for a missing value, as Helm does.
 pub(super) fn without_no_value(bytes: Vec<u8>) -> Vec<u8> {
     let Some(first) = find(&bytes, 0) else {
         return bytes;
@@ -164,14 +164,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_counted_of_functions_that_are_there() {
+    fn every_function_with_a_work_entry_exists() {
         for (name, _) in WORK {
             assert!(functions().signature(name).is_some(), "{name}");
         }
     }
 
     #[test]
-    fn no_value_is_taken_out_wherever_it_stands() {
+    fn no_value_is_removed_everywhere() {
         let cases = [
             ("", ""),
             ("a<no value>b", "ab"),

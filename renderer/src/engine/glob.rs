@@ -4,9 +4,9 @@
 //! ignored. Where a pattern has a fixed length, gobwas cuts characters beyond ASCII at the ends of its pieces:
 //! `?.txt` does not match `é.txt`.
 
-/// How many steps one match may take: nested `*` and `{}` can try very many ways.
+/// The maximum number of steps of a match: nested `*` and `{}` can backtrack excessively.
 const MAX_MATCH_STEPS: usize = 1_000_000;
-/// How deep `{}` may nest.
+/// The maximum nesting of `{}`.
 const MAX_PATTERN_DEPTH: usize = 32;
 
 /// A pattern that can be matched.
@@ -30,7 +30,7 @@ enum GlobPart {
 }
 
 impl Glob {
-    /// `None` when it is no pattern; Helm then matches everything.
+    /// Parses a pattern; `None` if it is invalid: Helm then matches everything.
     pub(super) fn parse(pattern: &str) -> Option<Self> {
         let characters: Vec<char> = pattern.chars().collect();
         let mut position = 0;
@@ -56,7 +56,7 @@ impl Glob {
     }
 }
 
-/// A pattern of a fixed length, in the pieces that gobwas makes of it: `None` for others, and for a single piece.
+/// The pieces of a pattern of fixed length, as gobwas splits it; `None` for other patterns, and for a single piece.
 fn row(parts: &[GlobPart]) -> Option<Vec<Vec<&GlobPart>>> {
     let mut pieces: Vec<Vec<&GlobPart>> = Vec::new();
     for part in parts {
@@ -71,7 +71,7 @@ fn row(parts: &[GlobPart]) -> Option<Vec<Vec<&GlobPart>>> {
     (pieces.len() > 1).then_some(pieces)
 }
 
-/// As gobwas does: of the last character of a piece only the first byte counts.
+/// As in gobwas, only the first byte of a piece's last character is compared.
 fn matches_row(pieces: &[Vec<&GlobPart>], name: &str) -> bool {
     let length: usize = pieces.iter().map(Vec::len).sum();
     if name.chars().count() != length {
@@ -94,7 +94,7 @@ fn matches_row(pieces: &[Vec<&GlobPart>], name: &str) -> bool {
             char::REPLACEMENT_CHARACTER
         };
         let fits = |part: &GlobPart, found: char| match part {
-            // Texts are compared by their bytes.
+            // Literals are compared by bytes.
             GlobPart::Char(wanted) => found == *wanted && found != char::REPLACEMENT_CHARACTER,
             GlobPart::One => found != '/',
             GlobPart::Set { negated, ranges } => {
@@ -110,7 +110,7 @@ fn matches_row(pieces: &[Vec<&GlobPart>], name: &str) -> bool {
     })
 }
 
-/// Characters with their widths; a byte that is none is U+FFFD.
+/// Characters with their lengths; an invalid byte is U+FFFD.
 fn go_runes(bytes: &[u8]) -> impl Iterator<Item = (char, usize)> + '_ {
     bytes.utf8_chunks().flat_map(|chunk| {
         let invalid = chunk.invalid().iter().map(|_| (char::REPLACEMENT_CHARACTER, 1));
@@ -119,7 +119,7 @@ fn go_runes(bytes: &[u8]) -> impl Iterator<Item = (char, usize)> + '_ {
     })
 }
 
-/// Parts up to the end, or to what ends an alternative.
+/// Parts up to the end, or the end of an alternative.
 fn sequence(pattern: &[char], position: &mut usize, depth: usize) -> Option<Vec<GlobPart>> {
     if depth > MAX_PATTERN_DEPTH {
         return None;
@@ -186,7 +186,7 @@ fn alternatives(pattern: &[char], position: &mut usize, depth: usize) -> Option<
     let mut list = Vec::new();
     loop {
         list.push(sequence(pattern, position, depth + 1)?);
-        // An open one ends with the pattern.
+        // An unclosed one ends with the pattern.
         let end = pattern.get(*position).copied().unwrap_or('}');
         *position += 1;
         if end == '}' {
@@ -230,7 +230,7 @@ fn matches(parts: &[&GlobPart], name: &[char], steps: &mut usize) -> bool {
 mod tests {
     use super::*;
 
-    /// What `.Files.Glob` of Helm 4.3.1 finds among these names.
+    /// Recorded from `.Files.Glob` of Helm 4.3.1 with these names.
     #[test]
     fn patterns_match_as_in_helm() {
         let names = ["a.txt", "b.txt", "dir/a.txt", "dir/sub/c.yaml", "x[1].md"];

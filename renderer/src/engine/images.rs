@@ -1,30 +1,30 @@
 //! The container images that objects use.
 //!
-//! In: rendered objects. Out: [`ImageReference`]s, each once, in order, with the fields that name it.
+//! In: rendered objects. Out: [`ImageReference`]s without duplicates, in order, with the fields that name them.
 //!
 //! # Where images are searched
 //!
 //! - Exactly, in the pod specs of Kubernetes' own workloads (Pod, PodTemplate, Deployment,
 //!   StatefulSet, DaemonSet, ReplicaSet, ReplicationController, Job, CronJob): `image` of
 //!   `containers`, `initContainers` and `ephemeralContainers`, and `image.reference` of `volumes`.
-//! - By guess, in the objects of other API groups (custom resources): every text in a field
-//!   `image` or `imageName` that could be a reference; in lists of containers a plain name is one, too, and so is
-//!   `image.reference` of `volumes`. [`Use::is_exact`] distinguishes the two.
-//! - Nowhere in other objects: a ConfigMap's data and a CRD's schema name no images.
-//! - Lists (`kind: List`) are searched, too.
+//! - By heuristics, in the objects of other API groups (custom resources): every string in a field `image` or
+//!   `imageName` that could be a reference; in lists of containers also a plain name, and `image.reference` of
+//!   `volumes`. [`Use::is_exact`] distinguishes the two.
+//! - Not in other objects: a ConfigMap's data and a CRD's schema name no images.
+//! - The items of lists (`kind: List`) are searched too.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::value::{Map, Value};
 
-/// How deep objects are searched.
+/// The maximum depth at which objects are searched.
 const MAX_DEPTH: usize = 100;
 
-/// An image, and what uses it.
+/// An image, and the fields that use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageReference {
-    /// As it is written: `registry/repository:tag`.
+    /// The reference as written: `registry/repository:tag`.
     pub name: String,
     /// Every field that names it.
     pub uses: Vec<Use>,
@@ -41,7 +41,7 @@ pub struct Use {
     pub kind: String,
     /// The object's name.
     pub name: String,
-    /// The object's namespace; empty when it does not say.
+    /// The object's namespace; empty if it is not set.
     pub namespace: String,
     /// `spec.template.spec.containers[0].image`
     pub field: String,
@@ -49,7 +49,7 @@ pub struct Use {
     pub is_exact: bool,
 }
 
-/// The images of objects, given with the templates they come from.
+/// The images of objects, which are given with the templates they come from.
 pub fn images<'o>(objects: impl IntoIterator<Item = (&'o str, &'o Value)>) -> Vec<ImageReference> {
     let mut found: BTreeMap<String, Vec<Use>> = BTreeMap::new();
     for (source, object) in objects {
@@ -105,7 +105,7 @@ fn look(source: &str, object: &Value, depth: usize, found: &mut BTreeMap<String,
     }
 }
 
-/// An item of a typed list, which need not say what it is.
+/// An item of a typed list, which may omit its kind.
 fn typed<'v>(item: &'v Value, list: &str, api_version: &str) -> Cow<'v, Value> {
     match (item, list.strip_suffix("List")) {
         (Value::Map(map), Some(kind)) if !kind.is_empty() && !map.contains_key("kind") => {
@@ -118,7 +118,7 @@ fn typed<'v>(item: &'v Value, list: &str, api_version: &str) -> Cow<'v, Value> {
     }
 }
 
-/// Where a workload's pod spec is.
+/// The path of a workload's pod spec.
 fn pod_spec(kind: &str) -> Option<&'static [&'static str]> {
     Some(match kind {
         "Pod" => &["spec"],
@@ -177,7 +177,7 @@ fn in_pod(spec: &Map, path: &str, out: &mut Vec<(String, String)>) {
     }
 }
 
-/// `keys` lead to the value, from the object on; a list's items have their list's.
+/// `keys` is the path to the value; a list's items have the keys of their list.
 fn anywhere(value: &Value, path: &str, keys: &[&str], out: &mut Vec<(String, String)>) {
     if keys.len() > MAX_DEPTH {
         return;
@@ -198,7 +198,7 @@ fn anywhere(value: &Value, path: &str, keys: &[&str], out: &mut Vec<(String, Str
         }
         Value::List(list) => {
             for (at, inner) in list.iter().enumerate() {
-                // A list in a list is as deep as a map in it.
+                // A list in a list counts as a level, like a map in it.
                 let keys = if matches!(inner, Value::List(_)) {
                     [keys, &[""]].concat()
                 } else {
@@ -211,7 +211,7 @@ fn anywhere(value: &Value, path: &str, keys: &[&str], out: &mut Vec<(String, Str
     }
 }
 
-/// Whether a custom resource's text names an image: by its field and its form.
+/// Whether a custom resource's string names an image: by its field and its format.
 fn is_image(text: &str, key: &str, keys: &[&str]) -> bool {
     match (keys, key) {
         ([.., "containers" | "initContainers" | "ephemeralContainers"], "image")
@@ -221,7 +221,7 @@ fn is_image(text: &str, key: &str, keys: &[&str]) -> bool {
     }
 }
 
-/// Whether it is made of a reference's characters.
+/// Whether it only has the characters of references.
 fn is_reference(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@+".contains(&byte);
     text.starts_with(|first: char| first.is_ascii_alphanumeric())
@@ -339,7 +339,7 @@ spec: {image: a/b:2}
     }
 
     #[test]
-    fn images_of_custom_resources_are_guessed() {
+    fn images_of_custom_resources_are_found_by_heuristics() {
         let text = "
 apiVersion: monitoring.coreos.com/v1
 kind: Prometheus

@@ -1,4 +1,4 @@
-//! How much one rendering may take: [`Limits`].
+//! Resource limits of a rendering: [`Limits`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,22 +8,22 @@ use crate::template::memory::{self, Limited};
 use crate::template::{MAX_STEPS, Run};
 use crate::world::{Deadline, System, World};
 
-/// How much memory the values of one rendering may take by default, in bytes.
+/// The default memory limit for the values of a rendering, in bytes.
 pub const DEFAULT_MEMORY: usize = 1 << 30;
-/// How long one rendering may take by default.
+/// The default time limit of a rendering.
 pub const DEFAULT_TIME: Duration = Duration::from_secs(30);
 
-/// How much one rendering may take. What takes more ends as a diagnostic of class template.
+/// The resource limits of a rendering. Exceeding one is a diagnostic of class template.
 #[derive(Clone)]
 pub struct Limits {
-    /// How many steps: at most [`MAX_STEPS`]. A step is a node, a call, an item of a list, or 64 bytes of a
-    /// function's texts.
+    /// The maximum number of steps, at most [`MAX_STEPS`]. A step is a node, a call, an item of a list, or 64 bytes of
+    /// a function's strings.
     pub steps: u64,
-    /// How many bytes its texts, lists and maps may take, as [`memory`] counts them.
+    /// The maximum size of its strings, lists and maps in bytes, as [`memory`] counts them.
     pub memory: usize,
-    /// How long.
+    /// The time limit.
     pub time: Duration,
-    /// What is asked how long it has taken, some hundred times a second.
+    /// The clock, which is read some hundred times a second.
     pub clock: Arc<dyn World>,
 }
 
@@ -51,12 +51,12 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Holds this thread's values to them.
+    /// Applies the memory limit to this thread's values.
     pub(super) fn hold(&self) -> Limited {
         memory::limit(self.memory)
     }
 
-    /// Holds a run to them: its time begins.
+    /// Applies the limits to a run, and starts its timer.
     pub(super) fn on<'s>(&self, mut run: Run<'s, Context>) -> Run<'s, Context> {
         run.context.deadline = Some(Deadline::after(self.time, &self.clock));
         run.with_steps(self.steps).with_watch(Context::is_late)

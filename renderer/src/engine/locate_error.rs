@@ -7,7 +7,7 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::source::{Location, Span};
 use crate::template::Origins;
 
-/// Which nodes printed what, by the templates' full names.
+/// The nodes that printed each part of the output, by the templates' full names.
 pub type Traced = BTreeMap<Arc<str>, Origins>;
 
 /// Moves the location of an error from the rendered text to the template that printed it. The
@@ -50,10 +50,10 @@ fn printed_by(at: Location, origins: &Traced) -> Location {
     found.map_or(at, |origin| origin.location)
 }
 
-/// What diagnostics say whose places are in rendered texts.
+/// The note of diagnostics with locations in rendered texts.
 pub(crate) const RENDERED_LINES: &str = "the lines are those of the rendered text";
 
-/// A place without length is drawn from there to the end of its line.
+/// An empty location is extended to the end of its line.
 fn word_at(location: Location) -> Location {
     if location.span.start < location.span.end {
         return location;
@@ -61,7 +61,7 @@ fn word_at(location: Location) -> Location {
     let start = location.span.start as usize;
     let rest = location.source.text().get(start..).unwrap_or("");
     let rest = rest.lines().next().unwrap_or("");
-    // An action is a value's place: the text before it is what is meant.
+    // An action prints a value: the location ends before it.
     let rest = rest.split("{{").next().unwrap_or("").trim_end();
     Location::new(&location.source, Span::new(start, start + rest.len()))
 }

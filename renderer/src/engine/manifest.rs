@@ -1,7 +1,7 @@
-//! Rendered texts to manifests: cut, read, sorted and printed as `helm template` 4.3.1 does.
+//! Turns rendered texts into manifests: split, parsed, sorted and printed as `helm template` 4.3.1 does.
 //!
 //! In: the text of each template by its full name. Out: [`Manifests`], the documents in
-//! the order in which Helm installs them and the hooks behind them.
+//! the order in which Helm installs them, followed by the hooks.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::source::{Location, Source, Span};
 use crate::value::Value;
 use crate::yaml;
 
-/// The kinds in the order in which Helm installs them; others follow by name.
+/// The kinds in Helm's install order; others follow by name.
 const INSTALL_ORDER: &[&str] = &[
     "PriorityClass",
     "Namespace",
@@ -57,7 +57,7 @@ const INSTALL_ORDER: &[&str] = &[
     "ValidatingWebhookConfiguration",
 ];
 
-/// The hooks there are, and what Helm makes of their names.
+/// The hook events, and Helm's names for them.
 const EVENTS: &[(&str, &str)] = &[
     ("pre-install", "pre-install"),
     ("post-install", "post-install"),
@@ -84,19 +84,19 @@ pub struct Manifest {
     pub kind: String,
     /// `metadata.name`
     pub name: String,
-    /// What makes it a hook.
+    /// Its hook annotations, if it is a hook.
     pub hook: Option<Hook>,
     text: Arc<Source>,
     /// Where it begins in the template's text.
     start: usize,
 }
 
-/// What the annotations say of a hook.
+/// The annotations of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
     /// When it runs.
     pub events: Vec<&'static str>,
-    /// Its place among others.
+    /// Its weight.
     pub weight: i64,
     /// When it is deleted.
     pub delete_policies: Vec<String>,
@@ -104,14 +104,14 @@ pub struct Hook {
     pub output_log_policies: Vec<String>,
 }
 
-/// What a chart renders to.
+/// The manifests of a chart.
 #[derive(Debug, Clone, Default)]
 pub struct Manifests {
-    /// Everything that is no hook, in install order.
+    /// All manifests that are not hooks, in install order.
     pub manifests: Vec<Manifest>,
     /// The hooks, in install order.
     pub hooks: Vec<Manifest>,
-    /// The notes that were asked for, when there are any.
+    /// The requested notes, if there are any.
     pub notes: Option<String>,
 }
 
@@ -120,11 +120,11 @@ pub struct Manifests {
 pub struct Crd {
     /// Its full name, as in `# Source:`.
     pub name: String,
-    /// The file's text; what is not UTF-8 is shown with U+FFFD.
+    /// The file's text; invalid UTF-8 is replaced by U+FFFD.
     pub body: Body,
 }
 
-/// What of it is printed.
+/// Which manifests are printed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ManifestFilter {
     /// `--no-hooks`
@@ -134,7 +134,7 @@ pub struct ManifestFilter {
 }
 
 impl Manifest {
-    /// Its text, without the blanks before it.
+    /// Its text, without leading white space.
     pub fn text(&self) -> &str {
         self.text.text()
     }
@@ -149,7 +149,7 @@ impl Manifest {
         self.hook.as_ref().is_some_and(|hook| hook.events.contains(&TEST))
     }
 
-    /// Its data; null when there are comments only.
+    /// Its data; null if there are only comments.
     pub fn object(&self) -> Value {
         let node = yaml::parse(&self.text, Class::Template, &yaml::Limits::default());
         node.map(yaml::Node::into_value).unwrap_or_default()
@@ -159,19 +159,19 @@ impl Manifest {
         print(&self.source, self.text(), out);
     }
 
-    /// At least as many bytes as are printed of it.
+    /// An upper bound of its printed size in bytes.
     fn room(&self) -> usize {
         self.source.len() + self.text().len() + 16
     }
 }
 
 impl Manifests {
-    /// From the texts of the templates, by full name, in any order. `chart` is the root chart's name; its
-    /// notes are kept, and with `all_notes` those of its subcharts too.
+    /// Parses the texts of the templates, by full name, in any order. `chart` is the root chart's name; its notes are
+    /// kept, and with `all_notes` those of its subcharts too.
     ///
     /// # Errors
-    /// Class template: every document that is no YAML, or whose head has fields of wrong types,
-    /// with the place in the rendered text. Helm names the first one only.
+    /// Class template: every document that is not YAML, or whose head has fields of wrong types, with the location in
+    /// the rendered text. Helm only reports the first.
     pub fn new(chart: &str, texts: Vec<(Arc<str>, String)>, all_notes: bool) -> Result<Self> {
         let mut texts = texts;
         texts.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -223,7 +223,7 @@ impl Manifests {
             self.manifests.push(manifest);
             return Ok(());
         };
-        // Helm leaves out what has a hook that it does not know.
+        // Helm drops manifests with an unknown hook.
         let Some(events) = events.split(',').map(event).collect::<Option<Vec<_>>>() else {
             return Ok(());
         };
@@ -243,17 +243,17 @@ impl Manifests {
         Ok(())
     }
 
-    /// The hooks that a choice leaves.
+    /// The hooks that a filter selects.
     pub fn chosen_hooks(&self, choice: ManifestFilter) -> impl Iterator<Item = &Manifest> {
         let hooks = self.hooks.iter();
         hooks.filter(move |hook| !(choice.no_hooks || choice.skip_tests && hook.is_test()))
     }
 
-    /// What `helm template` prints: CRDs, manifests, hooks.
+    /// The output of `helm template`: CRDs, manifests, hooks.
     pub fn print(&self, crds: &[Crd], choice: ManifestFilter) -> String {
         let hooks = self.chosen_hooks(choice);
         let printed = self.manifests.iter().chain(hooks).map(Manifest::room);
-        // Large outputs would be copied as they grow.
+        // Avoids copying large outputs as they grow.
         let mut out = String::with_capacity(printed.sum());
         for crd in crds {
             print(&crd.name, &crd.body.text(), &mut out);
@@ -270,7 +270,7 @@ impl Manifests {
     }
 }
 
-/// What `helm template --debug` prints of texts that are no manifests.
+/// The output of `helm template --debug` for texts that are not manifests.
 pub fn print_texts(texts: &[(Arc<str>, String)]) -> String {
     let mut out = String::new();
     let shown = texts.iter().filter(|(_, text)| !text.trim().is_empty());
@@ -287,7 +287,7 @@ fn print(name: &str, text: &str, out: &mut String) {
     let _ = writeln!(out, "---\n# Source: {name}\n{text}");
 }
 
-/// Without a copy unless something stands before it: outputs are large.
+/// Trims the text; it only copies if there is leading white space, since outputs are large.
 fn trimmed(mut text: String) -> String {
     text.truncate(text.trim_end().len());
     if text.starts_with(char::is_whitespace) {
@@ -296,9 +296,8 @@ fn trimmed(mut text: String) -> String {
     text
 }
 
-/// Where the documents of a text stand: between lines that begin with `---`, without the blanks
-/// before them, and only those that are not blank. Helm examines nothing else, so a `---`
-/// in a block of text cuts as well.
+/// The ranges of a text's documents: between lines that begin with `---`, without leading white space and without empty
+/// documents. As in Helm, a `---` in a block scalar splits as well.
 pub fn split(text: &str) -> Vec<Range<usize>> {
     let mut out = Vec::new();
     let mut start = text.len() - text.trim_start().len();
@@ -325,7 +324,7 @@ fn document(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     (!piece.is_empty()).then(|| range.end - piece.len()..range.end)
 }
 
-/// Where a kind stands among all.
+/// The sort key of a kind.
 fn place(kind: &str) -> (usize, &str) {
     match INSTALL_ORDER.iter().position(|known| *known == kind) {
         Some(index) => (index, ""),
@@ -339,7 +338,7 @@ fn event(name: &str) -> Option<&'static str> {
     known.map(|(_, event)| *event)
 }
 
-/// In Helm's words, with places in the whole text instead of a document of it.
+/// Adds Helm's message, and moves locations from the document to the whole text.
 fn explain(problem: Diagnostics, name: &str, whole: &Arc<Source>, by: usize) -> Diagnostics {
     let list = problem.into_vec().into_iter().map(|mut one| {
         one.message = format!("YAML parse error on {name}: {}", one.message);
@@ -353,7 +352,7 @@ fn explain(problem: Diagnostics, name: &str, whole: &Arc<Source>, by: usize) -> 
     list.collect()
 }
 
-/// A text that could not be found among what is printed.
+/// The error that no printed template matches.
 pub(super) fn not_found(pattern: &str, known: &[&str]) -> Diagnostics {
     let one = Diagnostic::error(
         Class::Usage,

@@ -1,4 +1,4 @@
-//! The head of a manifest: the few fields that Helm reads of any.
+//! The head of a manifest: the few fields that Helm reads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::diag::{Class, Diagnostic, Result};
 use crate::source::{Location, Source};
 use crate::yaml::{self, Entry, Kind, Node};
 
-/// What Helm reads.
+/// The fields that Helm reads.
 #[derive(Debug, Default)]
 pub(super) struct Head {
     pub(super) api_version: String,
@@ -16,14 +16,14 @@ pub(super) struct Head {
     pub(super) annotations: BTreeMap<String, String>,
 }
 
-/// The keys of a manifest that count here, in lower case.
+/// The keys of the head, in lower case.
 const KEYS: [&str; 3] = ["apiversion", "kind", "metadata"];
 
 impl Head {
     /// The head of a document.
     ///
     /// # Errors
-    /// The document is no YAML, or its head has fields of wrong types.
+    /// The document is not YAML, or its head has fields of wrong types.
     pub(super) fn read(text: &Arc<Source>) -> Result<Self> {
         if let Some(head) = Self::read_alone(text) {
             return Ok(head);
@@ -32,7 +32,7 @@ impl Head {
         Self::of(&node, text)
     }
 
-    /// As [`Head::read`], without reading what is not the head of a document that is simple enough.
+    /// As [`Head::read`], but only parses the head if the document is simple enough.
     fn read_alone(text: &Arc<Source>) -> Option<Self> {
         let is_wanted = |key: &str| KEYS.iter().any(|known| key.eq_ignore_ascii_case(known));
         let lines = yaml::pick(text.text(), is_wanted)?;
@@ -41,8 +41,8 @@ impl Head {
         Self::of(&node, &head).ok()
     }
 
-    /// As Go's decoder fills its struct: names in any case, null leaves what was there, and numbers and
-    /// booleans become texts.
+    /// Decodes like Go's decoder: names in any case, null keeps the previous value, and numbers and booleans become
+    /// strings.
     pub(super) fn of(node: &Node, source: &Arc<Source>) -> Result<Self> {
         let mut head = Self::default();
         let reader = HeadReader { source };
@@ -61,7 +61,7 @@ impl Head {
     }
 }
 
-/// Go sees the keys of a map in order, and of those that differ in case only the last counts.
+/// Go decodes the keys of a map in sorted order, and of those that differ only in case the last wins.
 fn sorted(node: &Node) -> Vec<&Entry> {
     let mut entries: Vec<&Entry> = node.entries().iter().collect();
     entries.sort_by(|a, b| a.key.cmp(&b.key));

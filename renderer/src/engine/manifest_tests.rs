@@ -1,4 +1,4 @@
-//! Manifests, as seen with `helm template` 4.3.1.
+//! Manifests, recorded from `helm template` 4.3.1.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn pieces(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn texts_are_cut_where_helm_cuts_them() {
+fn texts_are_split_as_in_helm() {
     let cases: &[(&str, &[&str])] = &[
         ("a: 1\n---\nb: 2\n", &["a: 1\n", "b: 2\n"]),
         ("\n\n---\n---  \n\na: 1\n---", &["a: 1\n"]),
@@ -108,7 +108,7 @@ fn crds_come_first_and_nothing_is_a_line_break() {
 }
 
 #[test]
-fn what_is_no_manifest_is_an_error_in_the_rendered_text() {
+fn an_invalid_manifest_is_an_error_in_the_rendered_text() {
     let cases = [
         ("a: 1\n---\nb: [\n", 3, "YAML parse error on c/templates/a.yaml: "),
         (
@@ -137,7 +137,7 @@ fn what_is_no_manifest_is_an_error_in_the_rendered_text() {
 }
 
 #[test]
-fn a_head_is_read_as_go_reads_it() {
+fn a_head_is_decoded_as_in_go() {
     let text = "Kind: Upper\nkind: lower\nmetadata:\n  name: 1\n  annotations: {helm.sh/hook: test, a: true, b: 1.5, c: null}\n";
     let all = Manifests::new("c", texts(&[("c/templates/a.yaml", text)]), false).unwrap();
     let hook = &all.hooks[0];

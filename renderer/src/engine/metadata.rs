@@ -1,7 +1,7 @@
-//! `.Chart`: what Chart.yaml says, under Go's field names.
+//! `.Chart`: Chart.yaml with Go's field names.
 //!
-//! Helm 4.3.1 makes a map of its struct: every field is there, absent ones as the zero of
-//! their type, and a name that is no field is nil like any missing key.
+//! Helm 4.3.1 turns its struct into a map: it has every field, absent ones with the zero value of their type, and an
+//! unknown name is nil like any missing key.
 
 use crate::chart::details::{DependencyDetails, Details, Maintainer};
 use crate::value::{Map, Value};
@@ -72,7 +72,7 @@ fn dependency(one: &DependencyDetails) -> Value {
         tags,
         enabled,
         import_values,
-        // The same once more, understood.
+        // The parsed form of a field above.
         imports: _,
         alias,
     } = one;
@@ -89,7 +89,7 @@ fn dependency(one: &DependencyDetails) -> Value {
     Value::Map(fields.into_iter().collect())
 }
 
-/// Absent ones are no map at all: Go has nil there.
+/// An absent map is nil in Go.
 fn strings(list: &[(String, String)]) -> Value {
     if list.is_empty() {
         return Value::Null;

@@ -42,7 +42,7 @@ use crate::values::dependencies::prepare_located;
 use crate::values::schema::{self, Level};
 use crate::values::{Defaults, Enabled, PreparedValues};
 
-/// A chart, and its templates as far as they have been parsed. Shared between threads.
+/// A chart, and its templates that have been parsed so far. Shared between threads.
 #[derive(Debug)]
 pub struct ParsedChart {
     loaded: Arc<Loaded>,
@@ -53,7 +53,7 @@ impl ParsedChart {
     /// Loads a folder or an archive.
     ///
     /// # Errors
-    /// Class chart or values: what is wrong in the chart. Class io: a disk's fault.
+    /// Class chart or values: errors in the chart. Class io: an I/O error.
     pub fn load(path: &Path) -> Result<Self> {
         Ok(Self::new(load::load(path)?))
     }
@@ -66,7 +66,7 @@ impl ParsedChart {
         Ok(Self::new(load::load_files(files)?))
     }
 
-    /// A chart that was loaded.
+    /// Wraps a loaded chart.
     pub fn new(loaded: Arc<Loaded>) -> Self {
         Self {
             loaded,
@@ -74,28 +74,27 @@ impl ParsedChart {
         }
     }
 
-    /// What was loaded.
+    /// The loaded chart.
     pub fn loaded(&self) -> &Arc<Loaded> {
         &self.loaded
     }
 
-    /// Runs the templates: dependencies decided, values put together and held against the schemas.
-    /// The first failure of a template ends it, as in Helm; texts that are no templates are told
-    /// of together.
+    /// Renders the chart: processes dependencies, merges values, validates them against the schemas, and runs the
+    /// templates. The first failure of a template ends it, as in Helm; parse errors are reported together.
     ///
     /// # Errors
-    /// Whatever is wrong with the chart, the values or a template.
+    /// Errors of the chart, the values or a template.
     pub fn render(&self, request: &RenderRequest) -> Result<RenderedChart> {
         self.check_installable(request)?;
         let (rendered, problems) = self.run(request, true)?;
         Diagnostics::or(problems.iter().map(TemplateError::diagnostic).collect(), rendered)
     }
 
-    /// As [`ParsedChart::render`], going on after a template's failure: what could be rendered, and every
-    /// failure. What Helm refuses to install is run too.
+    /// As [`ParsedChart::render`], but continues after a template's failure: returns the output that could be rendered,
+    /// and every failure. Charts that Helm refuses to install are rendered too.
     ///
     /// # Errors
-    /// Whatever is wrong with the chart or the values; a text that is no template is a failure.
+    /// Errors of the chart or the values; a parse error of a template is a failure.
     pub fn run(
         &self,
         request: &RenderRequest,
@@ -105,8 +104,8 @@ impl ParsedChart {
         Ok((rendered, problems))
     }
 
-    /// What is wrong in rendered texts, pointed at the templates that printed them: they are
-    /// run once more for that. What can't be found that way stays as it is.
+    /// Moves errors in rendered texts to the templates that printed them, which are run once more for that. Errors that
+    /// can't be located that way are unchanged.
     pub fn blame(&self, request: &RenderRequest, problem: Diagnostics) -> Diagnostics {
         let names = problem.iter().filter_map(|one| one.location.as_ref());
         let names = names.map(|place| Arc::from(place.source.name())).collect();
@@ -181,7 +180,7 @@ impl ParsedChart {
         }
     }
 
-    /// Libraries are no charts to install, and a chart may ask for a version of Kubernetes.
+    /// Library charts can't be installed, and a chart may require a version of Kubernetes.
     fn check_installable(&self, request: &RenderRequest) -> Result<()> {
         let details = &self.loaded.details;
         if !matches!(details.kind.as_str(), "" | "application") {
@@ -205,7 +204,7 @@ impl ParsedChart {
         );
         let one = Diagnostic::error(Class::Chart, message);
         Err(Diagnostics::from(
-            one.hint("--kube-version says which version to render for"),
+            one.hint("--kube-version sets the version to render for"),
         ))
     }
 }
@@ -218,7 +217,7 @@ fn level(one: &Enabled) -> Level<'_> {
     }
 }
 
-/// The values.yaml of the charts that a path leads through, what counts least first.
+/// The values.yaml files of the charts along a path, in ascending precedence.
 pub(crate) fn defaults<'a>(root: &'a Enabled, path: &[String]) -> Vec<Defaults<'a>> {
     let mut out: Vec<Defaults<'a>> = Vec::new();
     let mut chart = Some(root);
@@ -233,7 +232,7 @@ pub(crate) fn defaults<'a>(root: &'a Enabled, path: &[String]) -> Vec<Defaults<'
     out
 }
 
-/// What the engine needs of a chart and those below it; they nest no deeper than the loader allows.
+/// The engine's view of a chart and its subcharts; the loader limits their nesting.
 pub fn unit(one: &Enabled) -> ProgramUnit {
     let templates = one.chart.templates.iter();
     let files = one.chart.files.iter();

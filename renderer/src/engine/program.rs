@@ -1,4 +1,4 @@
-//! A chart's templates, parsed once ([`Program`]), and run any number of times.
+//! A chart's templates, parsed once ([`Program`]) and run any number of times.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,19 +16,19 @@ use crate::template::{ParseBuffers, Set, StackGuard, Tree};
 
 /// How much of its caller's stack parsing may use, in bytes: threads have 2 MiB.
 const OWN_STACK: usize = 512 << 10;
-/// From so many bytes of templates on, two threads parse them: to start one costs as much as some 20 KiB.
+/// From this size on, two threads parse the templates: starting a thread costs as much as parsing some 20 KiB.
 const SHARED_BYTES: usize = 128 << 10;
 
-/// One chart of a release, by itself or within others: what the engine needs of it.
+/// A chart of a release, at the top or as a subchart: the engine's view of it.
 #[derive(Debug, Clone)]
 pub struct ProgramUnit {
-    /// Its name, or the alias under which its parent uses it: where its values are.
+    /// Its name, or the alias in its parent: the key of its values.
     pub name: String,
     /// Its path from the root chart, as `parent/charts/child`.
     pub path: String,
     /// `.Chart`, with Go's field names.
     pub metadata: crate::value::Map,
-    /// Whether only its partials count.
+    /// Whether it is a library chart: only its partials are used.
     pub library: bool,
     /// Its templates: paths within the chart, and texts.
     pub templates: Vec<(String, Arc<Source>)>,
@@ -43,7 +43,7 @@ pub struct ProgramUnit {
 pub(super) struct RunnableTemplate {
     /// Its full name, as in `# Source:`.
     pub(super) name: Arc<str>,
-    /// Which unit it belongs to: the place in a walk, parents first.
+    /// The index of its unit in a walk, parents first.
     pub(super) unit: usize,
 }
 
@@ -56,8 +56,8 @@ pub struct Program {
     pub(super) entries: Vec<RunnableTemplate>,
 }
 
-/// Texts that have been parsed, by the place of their source in memory: charts that hold
-/// the same text share it. Whoever keeps this keeps the sources.
+/// Parsed texts, by the address of their source: charts with the same text share it. The owner of this must keep the
+/// sources alive.
 #[derive(Debug, Default)]
 pub(super) struct Parsed(Mutex<BTreeMap<usize, Known>>);
 
@@ -88,12 +88,12 @@ impl Program {
         Self::try_new(root)?.map_err(|problems| problems.iter().map(TemplateError::diagnostic).collect())
     }
 
-    /// As [`Program::new`]; the inner errors have Go's words too, and Helm names the first.
+    /// As [`Program::new`]; the inner errors also have Go's messages, and Helm reports the first.
     pub fn try_new(root: ProgramUnit) -> Result<std::result::Result<Self, Vec<TemplateError>>> {
         Self::with(root, &Parsed::default())
     }
 
-    /// As [`Program::try_new`], without parsing again what is known.
+    /// As [`Program::try_new`], but reuses parsed texts.
     pub(super) fn with(
         root: ProgramUnit,
         known: &Parsed,
@@ -119,7 +119,7 @@ impl Program {
 /// Full name, unit, text.
 type TextFile = (Arc<str>, usize, Arc<Source>);
 
-/// Every text that is no template is a problem.
+/// Parses all texts, and returns all parse errors.
 fn parse(files: &[TextFile], known: &Parsed) -> Result<std::result::Result<Set, Vec<TemplateError>>> {
     let mut parses = match parse_each(files, known) {
         Some(parses) => parses,
@@ -142,16 +142,16 @@ fn parse(files: &[TextFile], known: &Parsed) -> Result<std::result::Result<Set, 
     })
 }
 
-/// Of all texts.
+/// The total size of all texts.
 fn bytes(files: &[TextFile]) -> usize {
     files.iter().map(|(.., source)| source.text().len()).sum()
 }
 
-/// A text's place, and what it defines or what is wrong with it.
+/// A text's index, and its definitions or its error.
 type Parse = (usize, std::result::Result<Vec<Arc<Tree>>, TemplateError>);
 
-/// In any order. None when a text nests too deep for the stack that there is: threads of their own are for
-/// these rare texts, as trees that are made on this thread lie where its memory is.
+/// Parses the texts, in any order. `None` if one nests too deeply for this stack: only such rare texts use threads of
+/// their own, since trees that are parsed on this thread are allocated in its arena.
 fn parse_each(files: &[TextFile], known: &Parsed) -> Option<Vec<Parse>> {
     let next = AtomicUsize::new(0);
     let some = || rest(files, &next, known, &StackGuard::of(OWN_STACK));
@@ -163,7 +163,7 @@ fn parse_each(files: &[TextFile], known: &Parsed) -> Option<Vec<Parse>> {
     parses
 }
 
-/// Those that nobody else takes. None when the stack was exhausted.
+/// Parses the texts that the other thread doesn't take. `None` if the stack was exhausted.
 fn rest(files: &[TextFile], next: &AtomicUsize, known: &Parsed, stack: &StackGuard) -> Option<Vec<Parse>> {
     let (mut parses, buffers) = (Vec::new(), ParseBuffers::default());
     loop {
@@ -178,7 +178,7 @@ fn rest(files: &[TextFile], next: &AtomicUsize, known: &Parsed, stack: &StackGua
     }
 }
 
-/// What a text defines; the text itself is named as Helm names it in its errors.
+/// The definitions of a text; the text itself has the name that Helm uses in its errors.
 fn trees(
     name: &Arc<str>,
     source: &Arc<Source>,
@@ -200,7 +200,7 @@ fn trees(
 }
 
 impl Program {
-    /// The template of a name: of a file its full name, as in `# Source:`.
+    /// The template with a name; for a file its full name, as in `# Source:`.
     pub fn template(&self, name: &str) -> Option<&Arc<Tree>> {
         self.set.get(name)
     }

@@ -1,4 +1,4 @@
-//! `.Release`: its name and where it goes.
+//! `.Release`: its name and namespace.
 
 use std::sync::Arc;
 
@@ -13,22 +13,22 @@ use crate::template::{Run, Set, Val};
 use crate::value::{Map, Value};
 use crate::world::World;
 
-/// The most bytes of a name.
+/// The maximum length of a name, in bytes.
 pub const MAX_NAME: usize = 53;
 
-/// What Helm names a release that has no name.
+/// Helm's default release name.
 pub const DEFAULT_NAME: &str = "release-name";
 
-/// What templates know of the release.
+/// The release that templates see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Release {
     /// Its name, checked by [`check_name`].
     pub name: String,
     /// Its namespace.
     pub namespace: String,
-    /// Whether it is being upgraded; else it is being installed.
+    /// Whether it is an upgrade; otherwise it is an installation.
     pub is_upgrade: bool,
-    /// Counts from 1.
+    /// The revision, from 1.
     pub revision: i64,
 }
 
@@ -50,7 +50,7 @@ impl Release {
 /// A release's name must fit names of Kubernetes objects.
 ///
 /// # Errors
-/// Class usage, in Helm's words, with the place in the name.
+/// Class usage, with Helm's message and the position in the name.
 pub fn check_name(name: &str) -> Result<()> {
     if name.is_empty() {
         let message = "release name check failed: release name \"\": no name provided";
@@ -74,7 +74,7 @@ pub fn check_name(name: &str) -> Result<()> {
     Err(Diagnostic::error(Class::Usage, message).into())
 }
 
-/// What the template of `--name-template` gives.
+/// The name that the template of `--name-template` renders.
 ///
 /// # Errors
 /// Class template.
@@ -87,7 +87,7 @@ pub fn name_from_template(
     text_from_template("--name-template", text, || Val::Nil, world, seed, limits)
 }
 
-/// What a flag's template gives for some data.
+/// The text that a flag's template renders for some data.
 ///
 /// # Errors
 /// Class template.

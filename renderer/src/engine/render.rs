@@ -1,4 +1,4 @@
-//! Running a [`Program`] with values: every template's text.
+//! Runs a [`Program`] with values: every template's text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -20,7 +20,7 @@ use crate::template::{Error, Map, MapType, Run, Val};
 use crate::value as data;
 use crate::world::World;
 
-/// The inputs of a rendering besides the chart.
+/// The inputs of a rendering, in addition to the chart.
 pub struct RenderInput<'a> {
     /// The root chart's values, with those of its dependencies in them.
     pub values: &'a data::Map,
@@ -32,9 +32,9 @@ pub struct RenderInput<'a> {
     pub world: Arc<dyn World>,
     /// A fixed seed instead of the system's randomness.
     pub seed: Option<u64>,
-    /// Whether `fail` and `required` let the rendering go on.
+    /// Whether rendering continues after `fail` and `required`.
     pub lint: bool,
-    /// How much it may take.
+    /// The resource limits.
     pub limits: Limits,
     /// The templates, by full name, whose output is traced to their nodes.
     pub traced: BTreeSet<Arc<str>>,
@@ -61,18 +61,18 @@ impl Program {
         Diagnostics::or(problems, output)
     }
 
-    /// What could be rendered, and every failure, or the first alone.
+    /// Renders what can be rendered; returns every failure, or only the first.
     pub fn run(
         &self,
         input: &RenderInput<'_>,
         first_ends: bool,
     ) -> Result<(RenderOutput, Vec<TemplateError>)> {
         let ran = on_large_stack(|| self.run_here(input, first_ends))?;
-        // Templates see nothing of a file that can't be read, so this counts more than their words.
+        // Templates see an unreadable file as empty, so this error takes precedence over theirs.
         Diagnostics::or(unread(&self.root), ran)
     }
 
-    /// What is not UTF-8 in a template's text, or else in that of another, which it may include.
+    /// The location of invalid UTF-8 in a template's text, or in another one that it may include.
     fn not_utf8(&self, name: &str) -> Option<Location> {
         let others = self.entries.iter().map(|entry| &*entry.name);
         std::iter::once(name).chain(others).find_map(|name| {
@@ -82,7 +82,7 @@ impl Program {
     }
 
     fn run_here(&self, input: &RenderInput<'_>, first_ends: bool) -> (RenderOutput, Vec<TemplateError>) {
-        // First, so that it ends when all values are gone.
+        // Declared first, so that it is dropped after all values.
         let _limited = input.limits.hold();
         let values = Map::with(MapType::Named(VALUES), entries(input.values));
         let mut scopes = Vec::new();
@@ -124,7 +124,7 @@ impl Program {
         }
         output.impure = run.context.impure.iter().copied().collect();
         output.predictable = run.context.predictable.iter().copied().collect();
-        // A chart can make maps that hold themselves; what is left of them would stay for ever.
+        // A chart can create cyclic maps, which would never be freed.
         for TemplateScope { dot, .. } in scopes {
             for (key, _) in dot.entries() {
                 dot.remove(&key);
@@ -134,7 +134,7 @@ impl Program {
     }
 }
 
-/// Why files could not be read that templates asked for.
+/// The errors of files that templates requested.
 fn unread(unit: &ProgramUnit) -> Vec<Diagnostic> {
     let own = unit.files.iter().filter_map(|(_, body)| body.problem());
     let own = own.flat_map(Diagnostics::into_vec);
@@ -166,7 +166,7 @@ fn run_one(
     Ok(without_no_value(bytes))
 }
 
-/// What a chart's templates see.
+/// The scope of a chart's templates.
 struct TemplateScope {
     path: String,
     dot: Map,
@@ -177,7 +177,7 @@ struct SharedScope {
     capabilities: Val,
 }
 
-/// The scopes of a chart and those it uses, parents first; the chart's own.
+/// The scopes of a chart and its subcharts, parents first; returns the chart's own.
 fn scope(
     unit: &ProgramUnit,
     root: bool,
@@ -221,7 +221,7 @@ fn release(data: &data::Map) -> Val {
     Val::Map(map)
 }
 
-/// `.Chart`. Helm makes a map of its struct; only the annotations keep their type.
+/// `.Chart`. Helm turns its struct into a map; only the annotations keep their type.
 fn chart(metadata: &data::Map, root: bool) -> Val {
     let map = Map::from_data(metadata);
     let annotations = match map.get("Annotations") {

@@ -1,4 +1,4 @@
-//! What a rendering is asked for, and what it gives.
+//! The request and the result of a rendering.
 
 use std::sync::Arc;
 
@@ -12,32 +12,32 @@ use crate::values::ValueOrigins;
 use crate::values::schema_documents::{NoSchemas, SchemaStore};
 use crate::world::{System, World};
 
-/// What is to be rendered.
+/// The inputs and options of a rendering.
 pub struct RenderRequest {
-    /// What the user's flags say.
+    /// The values of the user's flags.
     pub values: Map,
-    /// Where they stand, as far as that is known: for errors about them.
+    /// The locations of the values, as far as they are known: for errors about them.
     pub places: ValueOrigins,
     /// `.Release`
     pub release: Release,
     /// `.Capabilities`
     pub capabilities: Capabilities,
-    /// Whether schemas are left alone.
+    /// Whether schemas are not checked.
     pub skip_schema: bool,
-    /// Where schemas are kept that others refer to by URL.
+    /// The store of schemas that others refer to by URL.
     pub schemas: Arc<dyn SchemaStore>,
     /// The clock and entropy.
     pub world: Arc<dyn World>,
-    /// Where randomness grows from, when it must be the same in every run.
+    /// The seed, if random results must be the same in every run.
     pub seed: Option<u64>,
-    /// Whether `fail` and `required` let the rendering go on, as in `helm lint`.
+    /// Whether rendering continues after `fail` and `required`, as in `helm lint`.
     pub lint: bool,
-    /// How much the rendering may take.
+    /// The resource limits.
     pub limits: Limits,
 }
 
 impl RenderRequest {
-    /// Helm's defaults: namespace `default`, no values, an installation, this machine's clock.
+    /// A request with Helm's defaults: namespace `default`, no values, an installation, this machine's clock.
     pub fn new(name: &str) -> Self {
         Self {
             values: Map::default(),
@@ -59,7 +59,7 @@ impl RenderRequest {
     }
 }
 
-/// What came out.
+/// A rendered chart.
 pub struct RenderedChart {
     /// The root chart's name.
     pub chart: String,
@@ -69,9 +69,9 @@ pub struct RenderedChart {
     pub crds: Vec<Crd>,
     /// The functions called whose result differs from run to run.
     pub impure: Vec<&'static str>,
-    /// The functions called whose random results come from [`RenderRequest::seed`]: whoever knows the seed has the
-    /// same keys and passwords.
+    /// The functions called whose random results come from [`RenderRequest::seed`]: anyone who knows the seed can
+    /// reproduce the keys and passwords.
     pub predictable: Vec<&'static str>,
-    /// What the user should know of the chart.
+    /// The warnings about the chart.
     pub warnings: Vec<Diagnostic>,
 }

@@ -1,13 +1,13 @@
-//! `--show-only`: the manifests whose template fits a pattern.
+//! `--show-only`: the manifests whose template matches a pattern.
 
 use super::manifest::{not_found, split};
 use crate::diag::Result;
 
-/// Of what is printed the documents whose `# Source:` fits a pattern, in the patterns' order. Paths are
-/// those within the chart, as `templates/x.yaml`, and patterns those of Go's `filepath.Match`.
+/// The printed documents whose `# Source:` matches a pattern, in the patterns' order. Paths are relative to the chart,
+/// as `templates/x.yaml`, and patterns are those of Go's `filepath.Match`.
 ///
 /// # Errors
-/// Class usage: a pattern that fits nothing.
+/// Class usage: a pattern that matches nothing.
 pub fn show_only(printed: &str, patterns: &[String]) -> Result<String> {
     let documents: Vec<(&str, &str)> = split(printed)
         .into_iter()
@@ -30,7 +30,7 @@ pub fn show_only(printed: &str, patterns: &[String]) -> Result<String> {
     Ok(out)
 }
 
-/// What follows the chart's name in the first `# Source:`.
+/// The path after the chart's name in the first `# Source:`.
 fn path_of(text: &str) -> Option<&str> {
     const MARK: &str = "# Source: ";
     text.match_indices(MARK).find_map(|(at, _)| {
@@ -41,12 +41,12 @@ fn path_of(text: &str) -> Option<&str> {
     })
 }
 
-/// Go's `filepath.Match`; a pattern that is none fits nothing.
+/// Go's `filepath.Match`; an invalid pattern matches nothing.
 fn matches(pattern: &str, path: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let path: Vec<char> = path.chars().collect();
     let (mut at, mut here) = (0, 0);
-    // Where the last star stands, and how far it reaches.
+    // The position of the last star, and how far it matches.
     let mut star: Option<(usize, usize)> = None;
     loop {
         let step = match pattern.get(at) {
@@ -64,7 +64,7 @@ fn matches(pattern: &str, path: &str) -> bool {
                 at = next;
                 here += 1;
             }
-            // A star takes one more character, but no slash.
+            // A star matches one more character, but no slash.
             (None, Some((after, reach))) => {
                 if path.get(reach).is_none_or(|&one| one == '/') {
                     return false;
@@ -78,7 +78,7 @@ fn matches(pattern: &str, path: &str) -> bool {
     }
 }
 
-/// Whether a character fits what stands in a pattern: where the pattern goes on.
+/// The next position in the pattern, if the character matches at `at`.
 fn single(pattern: &[char], at: usize, one: char) -> Option<usize> {
     match pattern.get(at)? {
         '?' => (one != '/').then_some(at + 1),

@@ -3,7 +3,7 @@
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::template::STACK_BYTES;
 
-/// Templates may nest deeper than the stack of a thread that a caller happens to have.
+/// Runs `work` on a thread with a large stack: templates may nest too deeply for the caller's.
 pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(STACK_BYTES);

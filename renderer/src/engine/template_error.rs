@@ -1,5 +1,4 @@
-//! Errors of templates as diagnostics: the reason and its location, the trace, what
-//! may have been meant.
+//! Diagnostics of template errors: the reason and its location, the trace, and suggestions.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -9,32 +8,32 @@ use crate::diag::{Class, Diagnostic, Diagnostics, did_you_mean};
 use crate::source::Location;
 use crate::template::{Detail, Error, ParseError, Related, Unknown, print};
 
-/// How many templates on the way to a mistake are shown from either end.
+/// How many frames of a trace are shown from either end.
 const SHOWN_FRAMES: usize = 8;
 
 /// Why a chart can't be rendered.
 #[derive(Debug, Clone)]
 pub enum TemplateError {
-    /// A text is no template.
+    /// A text can't be parsed.
     Parse(Box<ParseError>),
-    /// A template could not be run to its end.
+    /// A template failed.
     Run {
-        /// Where and why.
+        /// The error with its location.
         error: Box<Error>,
-        /// Every name that could be included.
+        /// The names of all templates.
         names: Vec<String>,
     },
     /// A template's output is not UTF-8.
     NotText {
         /// The template's name.
         name: Arc<str>,
-        /// What is not UTF-8 in its text.
+        /// The location of invalid UTF-8 in its text.
         place: Option<Location>,
     },
 }
 
 impl TemplateError {
-    /// For people.
+    /// The diagnostic.
     pub fn diagnostic(&self) -> Diagnostic {
         match self {
             Self::Parse(error) => of_parse(error),
@@ -43,7 +42,7 @@ impl TemplateError {
         }
     }
 
-    /// Whether a template is missing that one includes.
+    /// Whether an included template is missing.
     pub fn is_missing_template(&self) -> bool {
         match self {
             Self::Run { error, .. } => matches!(error.root().detail, Detail::NoTemplate(_)),
@@ -51,7 +50,7 @@ impl TemplateError {
         }
     }
 
-    /// What Helm 4.3.1 says, to the byte; what it has no words for is in ours.
+    /// Helm 4.3.1's message, byte for byte; our message where Helm has none.
     pub fn helm_text(&self) -> String {
         match self {
             Self::Parse(error) => {
@@ -71,10 +70,10 @@ impl From<TemplateError> for Diagnostics {
     }
 }
 
-/// Helm's form of Go's error: a line for the place, the template and the reason each. Where a
-/// function's own words are in the chain, Helm leaves Go's text as it is.
+/// Helm's format of Go's error: a line each for the location, the template and the reason. If a function's own message
+/// is in the chain, Helm keeps Go's text.
 fn helm_text(error: &Error) -> String {
-    // The words of `fail` and `required` stand alone, with the outermost place.
+    // The messages of `fail` and `required` are shown alone, with the outermost location.
     if let Detail::Words(words) = &error.root().detail {
         return format!("execution error at ({}): {words}", error.go_location());
     }
@@ -102,7 +101,7 @@ fn helm_text(error: &Error) -> String {
     out.trim().to_owned()
 }
 
-/// A text that is no template.
+/// The diagnostic of a parse error.
 fn of_parse(error: &ParseError) -> Diagnostic {
     let mut one = Diagnostic::error(Class::Template, error.message.clone()).at(error.location.clone());
     if let Some(related) = &error.related {
@@ -129,7 +128,7 @@ fn of_parse(error: &ParseError) -> Diagnostic {
     }
 }
 
-/// Which other place of a text explains what is wrong with its blocks.
+/// Adds the related location that explains an error in the block structure.
 fn of_structure(mut one: Diagnostic, related: &Related) -> Diagnostic {
     let shown = |at: &Location| first_line(at.source.slice(at.span)).to_owned();
     let (what, at) = match related {
@@ -157,12 +156,12 @@ fn of_structure(mut one: Diagnostic, related: &Related) -> Diagnostic {
     one
 }
 
-/// A template that could not be run to its end; `names` are all that can be included.
+/// The diagnostic of a failed template; `names` are those of all templates.
 fn of_run(error: &Error, names: &[String]) -> Diagnostic {
     let root = error.root();
     let message = match &root.detail {
         Detail::Words(words) if words.is_empty() => {
-            "the chart asks for an error, with an empty text".to_owned()
+            "the chart raises an error with an empty message".to_owned()
         }
         Detail::Words(words) => words.clone(),
         _ => root.message.clone(),
@@ -202,8 +201,8 @@ fn frame_note(frame: &Error) -> (String, Option<Location>) {
     (words, Some(frame.location.clone()))
 }
 
-/// The way to a mistake where templates include each other in a circle: once round, how deep that went, and how it
-/// came to that. The frames begin with the innermost.
+/// The trace of an error in templates that include each other recursively: one cycle, its depth, and how it was
+/// entered. The frames begin with the innermost.
 fn cycle(frames: &[&Error]) -> Option<Vec<(String, Option<Location>)>> {
     if frames.len() <= 2 * SHOWN_FRAMES {
         return None;
@@ -218,7 +217,7 @@ fn cycle(frames: &[&Error]) -> Option<Vec<(String, Option<Location>)>> {
         (same >= length && deep + SHOWN_FRAMES >= frames.len()).then_some((length, deep))
     })?;
     let round = frames.get(..length)?;
-    // As they were entered first.
+    // In the order in which they were entered.
     let entered = frames.get(deep - length..deep)?;
     let mut names: Vec<&str> = entered.iter().rev().map(|frame| &*frame.template).collect();
     names.extend(names.first().copied());
@@ -262,7 +261,7 @@ fn explain(one: Diagnostic, root: &Error, names: &[String]) -> Diagnostic {
                 one.note(format!("`{nil}` is nil; the nearest that exists is `{exists}`"))
             };
             let beside = beside.iter().flatten().map(|name| &**name);
-            // What is there and null is no slip of the pen.
+            // An existing null is no typo.
             let near = path
                 .get(*known)
                 .and_then(|missing| did_you_mean(missing, beside).filter(|near| *near != &**missing));
@@ -274,7 +273,7 @@ fn explain(one: Diagnostic, root: &Error, names: &[String]) -> Diagnostic {
                 }
                 None => one,
             };
-            one.hint("set the value, or write `(…).field` in parentheses, which gives nothing for nil")
+            one.hint("set the value, or write `(…).field` in parentheses, which is empty for nil")
         }
         Detail::NoTemplate(wanted) => match did_you_mean(wanted, names.iter().map(String::as_str)) {
             Some(near) => one.hint(format!("did you mean {near:?}?")),
@@ -293,7 +292,7 @@ fn explain(one: Diagnostic, root: &Error, names: &[String]) -> Diagnostic {
         Detail::Time => one
             .note("this limit keeps a template from running for ever")
             .hint("--render-timeout allows more"),
-        Detail::Words(_) => one.note("the chart's own words: its author asks for this"),
+        Detail::Words(_) => one.note("this is the chart author's own message"),
         Detail::None => one,
     }
 }
@@ -307,7 +306,7 @@ fn variable(expression: &str) -> &str {
     expression.get(..name).unwrap_or("")
 }
 
-/// A template whose output is not UTF-8, which YAML must be.
+/// The diagnostic of a template whose output is not UTF-8, which YAML requires.
 fn not_text(name: &str, place: Option<&Location>) -> Diagnostic {
     let one = Diagnostic::error(Class::Template, format!("the output of {name} is not UTF-8"))
         .note("Helm's YAML reader refuses such a manifest");

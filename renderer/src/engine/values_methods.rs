@@ -1,4 +1,4 @@
-//! The methods of `.Values` (Helm's `common.Values`), which keys of the same names hide behind.
+//! The methods of `.Values` (Helm's `common.Values`), which shadow keys of the same names.
 
 use crate::template::{FuncError, Map, MapMethod, MapType, Type, Val, print};
 use crate::yaml;
@@ -34,7 +34,7 @@ fn path(args: &[Val]) -> String {
     path.map(|path| path.to_text().into_owned()).unwrap_or_default()
 }
 
-/// The table at a path of keys with dots between.
+/// The table at a dotted path.
 fn table(map: &Map, path: &str) -> Result<Map, FuncError> {
     path.split('.')
         .try_fold(map.as_type(MapType::Named(VALUES)), |table, key| {
@@ -45,7 +45,7 @@ fn table(map: &Map, path: &str) -> Result<Map, FuncError> {
         })
 }
 
-/// What is at a path of keys and is no table.
+/// The value at a dotted path that is not a table.
 fn value(map: &Map, path: &str) -> Result<Val, FuncError> {
     if path.is_empty() {
         return Err("YAML path cannot be empty".into());

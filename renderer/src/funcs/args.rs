@@ -1,5 +1,4 @@
-//! What the families share: arguments as Go's functions see them, the texts of Go's panics,
-//! and limits.
+//! Shared by the families: arguments as Go's functions see them, messages of Go's panics, and limits.
 
 use std::borrow::Cow;
 
@@ -7,12 +6,12 @@ use super::Context;
 use crate::template::print::sprint;
 use crate::template::{Call, Func, FuncError, Kind, Str, Type, Val, memory};
 
-/// The longest text a function may make, in bytes.
+/// The maximum length of a function's text, in bytes.
 pub const MAX_TEXT: usize = 64 << 20;
-/// The longest list a function may make.
+/// The maximum length of a function's list.
 pub const MAX_ITEMS: usize = 1_000_000;
 
-/// What Go says of a nil where a value is needed.
+/// Go's message for a nil pointer.
 pub(super) const NIL_POINTER: &str = "runtime error: invalid memory address or nil pointer dereference";
 
 /// The body of a function.
@@ -52,7 +51,7 @@ pub(super) const fn variadic(
     }
 }
 
-/// sprig's `strval`: texts as they are, all else as Go prints it.
+/// sprig's `strval`: strings unchanged, everything else as Go prints it.
 pub(super) fn strval(value: &Val) -> Str {
     match value {
         Val::Str(text) => text.clone(),
@@ -65,7 +64,7 @@ pub(super) fn strval(value: &Val) -> Str {
     }
 }
 
-/// The items, when it is a slice of any type.
+/// The items, if it is a slice of any type.
 pub(super) fn items(value: &Val) -> Option<Cow<'_, [Val]>> {
     match value {
         Val::List(list) => Some(Cow::Borrowed(list)),
@@ -82,7 +81,7 @@ pub(super) fn items(value: &Val) -> Option<Cow<'_, [Val]>> {
     }
 }
 
-/// The items, or the words of sprig's error, which end in the kind.
+/// The items, or sprig's error message, which ends with the kind.
 pub(super) fn items_or<'a>(value: &'a Val, error: &str) -> Result<Cow<'a, [Val]>, FuncError> {
     match items(value) {
         Some(items) => Ok(items),
@@ -91,7 +90,7 @@ pub(super) fn items_or<'a>(value: &'a Val, error: &str) -> Result<Cow<'a, [Val]>
     }
 }
 
-/// Refuses a text too long to be meant.
+/// Refuses a text that exceeds the limit.
 pub(super) fn check_text(length: usize) -> Result<(), FuncError> {
     if length > MAX_TEXT {
         return Err(format!("the result would be longer than {MAX_TEXT} bytes").into());
@@ -99,7 +98,7 @@ pub(super) fn check_text(length: usize) -> Result<(), FuncError> {
     check_memory(length)
 }
 
-/// Refuses a list too long to be meant.
+/// Refuses a list that exceeds the limit.
 pub(super) fn check_items(length: usize) -> Result<(), FuncError> {
     if length > MAX_ITEMS {
         return Err(format!("the result would have more than {MAX_ITEMS} items").into());
@@ -107,7 +106,7 @@ pub(super) fn check_items(length: usize) -> Result<(), FuncError> {
     Ok(())
 }
 
-/// Refuses what would take more memory than the rendering may; the run ends with its own words.
+/// Refuses a result that would exceed the rendering's memory; the run then ends with its own message.
 fn check_memory(bytes: usize) -> Result<(), FuncError> {
     if memory::fits(bytes) {
         return Ok(());
@@ -115,7 +114,7 @@ fn check_memory(bytes: usize) -> Result<(), FuncError> {
     Err("the result would take too much memory".into())
 }
 
-/// The bytes as a text, shared when it is the whole one.
+/// The bytes as a text, shared if it is the whole text.
 pub(super) fn part(text: &Str, part: &[u8]) -> Str {
     if part.len() == text.len() {
         text.clone()

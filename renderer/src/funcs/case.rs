@@ -1,5 +1,5 @@
-//! Upper, lower, title, camel, snake and kebab case, and other functions over single
-//! characters: as Go's `strings`, goutils 1.1.1 and xstrings 1.5.0 do it.
+//! Upper, lower, title, camel, snake and kebab case, and other functions on single characters: as in Go's `strings`,
+//! goutils 1.1.1 and xstrings 1.5.0.
 
 use super::Context;
 use crate::gotext::runes::{
@@ -7,8 +7,8 @@ use crate::gotext::runes::{
 };
 use crate::template::{Call, FuncError, Str, Val};
 
-/// The characters with their bytes; each byte that is not UTF-8 is a U+FFFD. One by one: all of a long text take many
-/// times its memory.
+/// The characters with their bytes; each invalid byte is a U+FFFD. An iterator, since collecting them takes many times
+/// the text's memory.
 pub(super) fn runes(text: &Str) -> impl Iterator<Item = (char, &[u8])> {
     text.as_bytes().utf8_chunks().flat_map(|chunk| {
         let valid = chunk.valid();
@@ -96,7 +96,7 @@ pub(super) fn swapcase(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::str(text.to_text().chars().map(swap).collect::<String>()))
 }
 
-/// goutils takes each byte for a character of Latin-1, and so spoils other characters.
+/// goutils treats each byte as a Latin-1 character, and so corrupts other characters.
 pub(super) fn nospace(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = call.str(0);
     if !text.as_bytes().iter().any(|byte| is_space(char::from(*byte))) {
@@ -106,7 +106,7 @@ pub(super) fn nospace(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::str(kept.collect::<String>()))
 }
 
-/// goutils takes each byte for a character of Latin-1 here too.
+/// goutils treats each byte as a Latin-1 character here too.
 pub(super) fn initials(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = call.str(0);
     let mut gap = true;
@@ -125,7 +125,7 @@ fn is_connector(c: char) -> bool {
     c == '-' || c == '_' || is_space(c)
 }
 
-/// Leading connectors stay, and of several in a row all but the last.
+/// Leading connectors are kept, and of several consecutive ones all but the last.
 pub(super) fn camelcase(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let text = call.str(0);
     let text = text.to_text();
@@ -141,7 +141,7 @@ pub(super) fn camelcase(call: &mut Call<'_, Context>) -> Result<Val, FuncError> 
     let Some(first) = chars.next() else {
         return Ok(Val::str(out));
     };
-    // Whether the word so far is all upper case: then what follows is lowered.
+    // Whether the word so far is all upper case: then the rest is lowered.
     let mut shouting = is_upper(first);
     let mut pending = to_upper(first);
     for c in chars {
@@ -172,10 +172,10 @@ pub(super) fn kebabcase(call: &mut Call<'_, Context>) -> Result<Val, FuncError> 
     Ok(Val::Str(Words::new(&call.str(0), b'-').joined()))
 }
 
-/// What a word is made of.
+/// The kind of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Word {
-    /// There is none.
+    /// No word.
     None,
     Number,
     /// Upper case, then lower case, or all upper case.
@@ -186,10 +186,10 @@ enum Word {
     Other,
 }
 
-/// A word and where it is.
+/// A word and its range.
 struct LocatedWord(Word, std::ops::Range<usize>);
 
-/// A text taken apart into words and put together again in lower case.
+/// Splits a text into words and joins them in lower case.
 struct Words<'a> {
     chars: Vec<(char, &'a [u8])>,
     place: usize,
@@ -198,7 +198,7 @@ struct Words<'a> {
     out: Vec<u8>,
 }
 
-/// Letters to xstrings: all but the ideographs of CJK.
+/// Letters according to xstrings: all except CJK ideographs.
 fn is_letter(c: char) -> bool {
     is_name(c)
         && c != '_'
@@ -236,7 +236,7 @@ impl<'a> Words<'a> {
         Str::from_bytes(self.out)
     }
 
-    /// A number takes the lower case letters behind it: `2xx` is one word.
+    /// A number includes the lower case letters after it: `2xx` is one word.
     fn behind_number(&mut self, mut word: LocatedWord) -> LocatedWord {
         while matches!(word.0, Word::Letters | Word::Number) {
             self.push(&word);
@@ -355,7 +355,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The next character that is not U+FFFD, else the one before; and how many that takes.
+    /// The next character that is not U+FFFD, else the previous one; and the length.
     fn peek(&self, before: char) -> (char, usize) {
         let rest = self.chars.get(self.place..).unwrap_or_default();
         match rest.iter().position(|(c, _)| *c != '\u{fffd}') {

@@ -1,4 +1,4 @@
-//! Conversion between numbers and texts, by spf13/cast 1.7: what can't be converted is 0.
+//! Conversion between numbers and strings, as in spf13/cast 1.7: values that can't be converted are 0.
 
 use super::Context;
 use super::args::func;
@@ -10,7 +10,7 @@ use crate::template::{Call, Func, FuncError, IntType, Type, Val};
 pub(super) fn to_int64(value: &Val) -> i64 {
     match value {
         Val::Bool(value) => i64::from(*value),
-        // A duration is none of the types that cast knows.
+        // cast doesn't support durations.
         Val::Int(_, IntType::Duration) => 0,
         Val::Int(value, _) => *value,
         Val::Uint(value, _) => value.cast_signed(),
@@ -37,7 +37,7 @@ pub(super) fn to_float64(value: &Val) -> f64 {
     }
 }
 
-/// Go's conversion on amd64: what does not fit is the least int64.
+/// Go's conversion on amd64: values out of range become the minimum int64.
 #[allow(clippy::cast_possible_truncation, reason = "checked before")]
 fn truncated(value: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;

@@ -12,11 +12,11 @@ use super::Context;
 use super::encode::{Illegal, decode64};
 use crate::template::{Call, Func, FuncError, Str, Type, Val};
 
-/// How much work bcrypt does, as a power of two: Go's default.
+/// bcrypt's cost, as a power of two: Go's default.
 const BCRYPT_COST: u32 = 10;
-/// The longest password Go's bcrypt takes, in bytes.
+/// The maximum length of a password in Go's bcrypt, in bytes.
 const BCRYPT_BYTES: usize = 72;
-/// AES's block.
+/// The block size of AES.
 const BLOCK: usize = 16;
 
 type Answer = Result<Val, FuncError>;
@@ -38,7 +38,7 @@ fn sum(call: &Call<'_, Context>, algorithm: &'static digest::Algorithm) -> Answe
 fn adler32(bytes: &[u8]) -> u32 {
     const MODULUS: u32 = 65_521;
     let (mut low, mut high) = (1_u32, 0_u32);
-    // As many sums as fit 32 bits.
+    // As many bytes as the sums fit into 32 bits.
     for chunk in bytes.chunks(5_552) {
         for byte in chunk {
             low += u32::from(*byte);
@@ -50,7 +50,7 @@ fn adler32(bytes: &[u8]) -> u32 {
     high << 16 | low
 }
 
-/// The hash of a password, or the words of the error.
+/// The hash of a password, or the error message.
 fn bcrypt(context: &mut Context, password: &[u8]) -> Result<String, FuncError> {
     if password.len() > BCRYPT_BYTES {
         return Ok(
@@ -59,7 +59,7 @@ fn bcrypt(context: &mut Context, password: &[u8]) -> Result<String, FuncError> {
     }
     let mut salt = [0; 16];
     context.random_bytes(&mut salt)?;
-    // A byte of zero ends the password, as in C.
+    // A zero byte ends the password, as in C.
     let mut key = password.to_vec();
     key.push(0);
     key.truncate(BCRYPT_BYTES);
@@ -119,7 +119,7 @@ const PASSWORDS: [(&str, &[&str]); 6] = [
     ("pin", &["nnnn"]),
 ];
 
-/// The characters that a letter of a template stands for.
+/// The characters for a letter of a template.
 fn characters(letter: u8) -> &'static [u8] {
     match letter {
         b'V' => b"AEIOU",
@@ -134,7 +134,7 @@ fn characters(letter: u8) -> &'static [u8] {
     }
 }
 
-/// A length as it stands in the seeds: 32 bits.
+/// A length as encoded in the seeds: 32 bits.
 #[allow(clippy::cast_possible_truncation, reason = "as in Go")]
 fn length(text: &Str) -> [u8; 4] {
     (text.len() as u32).to_be_bytes()
@@ -179,7 +179,7 @@ fn derive_password(call: &mut Call<'_, Context>) -> Answer {
     ))
 }
 
-/// A password as AES's key: cut, or filled up with zeros.
+/// A password as AES key: truncated, or padded with zeros.
 fn aes_key(password: &Str) -> Result<UnboundCipherKey, FuncError> {
     let mut key = [0; 32];
     for (to, from) in key.iter_mut().zip(password.as_bytes()) {

@@ -1,5 +1,4 @@
-//! Decimal arithmetic, as shopspring/decimal 1.4 does it for sprig: float64 in, exact
-//! decimals between, float64 out.
+//! Decimal arithmetic, as in shopspring/decimal 1.4, which sprig uses: float64 in, exact decimals between, float64 out.
 
 use num_bigint::{BigInt, Sign};
 
@@ -7,7 +6,7 @@ use super::Context;
 use super::convert::to_float64;
 use crate::template::{Call, FuncError, Val};
 
-/// Places a quotient has.
+/// The number of decimal places of a quotient.
 const DIVISION_PLACES: i64 = 16;
 
 /// `digits * 10^exponent`
@@ -17,7 +16,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// By the shortest digits that give the float back.
+    /// From the shortest digits that represent the float.
     fn from_float(value: f64) -> Result<Self, FuncError> {
         if !value.is_finite() {
             let name = match value {
@@ -98,7 +97,7 @@ fn over(start: f64, rest: &[Val], op: Op) -> Result<Val, FuncError> {
     let mut sum = Decimal::from_float(start)?;
     for value in rest {
         sum = op(&sum, &Decimal::from_float(to_float64(value))?)?;
-        // Products grow with each factor; no float is that far from zero.
+        // Products grow with each factor; no float has such an exponent.
         if sum.exponent.unsigned_abs() > MAX_EXPONENT {
             return Err(format!("a decimal beyond 10 to the {MAX_EXPONENT}").into());
         }
@@ -106,7 +105,7 @@ fn over(start: f64, rest: &[Val], op: Op) -> Result<Val, FuncError> {
     Ok(Val::Float(sum.to_float()))
 }
 
-/// The largest exponent between two steps.
+/// The maximum exponent of an intermediate result.
 const MAX_EXPONENT: u64 = 20_000;
 
 fn plus(a: &Decimal, b: &Decimal) -> Result<Decimal, FuncError> {

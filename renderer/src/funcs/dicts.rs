@@ -102,7 +102,7 @@ fn copied(value: &Val, walk: &mut Walk, depth: usize) -> Result<Val, TooDeep> {
     }
 }
 
-// Loops, not iterators, here: they take less of the stack for each level.
+// Loops instead of iterators: they use less stack per level.
 fn copied_list(list: &List, walk: &mut Walk, depth: usize) -> Result<Val, TooDeep> {
     let mut items = Vec::with_capacity(list.len());
     for item in list.iter() {
@@ -119,7 +119,7 @@ fn copied_map(map: &Map, walk: &mut Walk, depth: usize) -> Result<Val, TooDeep> 
     Ok(Val::Map(copy))
 }
 
-/// `dig KEY … DEFAULT MAP`: Go asserts the types, and what fails is its panic.
+/// `dig KEY … DEFAULT MAP`: a failed type assertion panics in Go.
 fn dig(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let [keys @ .., default, value] = call.args else {
         return Err("dig needs at least three arguments".into());
@@ -155,7 +155,7 @@ fn plain_map(value: &Val) -> Result<Map, FuncError> {
     }
 }
 
-/// What Go says of a failed assertion on an interface{}.
+/// Go's message for a failed type assertion on an interface{}.
 fn conversion(value: &Val, wanted: &str) -> FuncError {
     let what = if value.is_nil() { "nil" } else { value.type_name() };
     format!("interface conversion: interface {{}} is {what}, not {wanted}").into()

@@ -1,5 +1,4 @@
-//! Base64 and base32, as sprig 3.3 has them: of a text that is not in the encoding, the
-//! words of Go's error are the result.
+//! Base64 and base32, as in sprig 3.3: for invalid input, the result is Go's error message.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::Context;
 use crate::template::{Func, FuncError, Str, Type, Val};
 
-/// Where a text stops to be in an encoding.
+/// The position of the first illegal byte.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Illegal(pub(super) usize);
 
@@ -51,7 +50,7 @@ pub(super) fn decode64(text: &[u8]) -> Result<Vec<u8>, Illegal> {
     }
     match count {
         0 => Ok(out),
-        // Line breaks between don't count, as if nothing were there.
+        // Line breaks don't count.
         count => Err(Illegal(at - count)),
     }
 }
@@ -121,13 +120,13 @@ fn decode32(text: &[u8]) -> Result<Vec<u8>, Illegal> {
     Ok(out)
 }
 
-/// Whether a chunk with fewer letters than eight ends the text as it must.
+/// Checks that a chunk of fewer than eight letters is a valid end of the text.
 fn check_end(chunk: &[u8], start: usize, letters: usize, left: usize) -> Result<(), Illegal> {
     let end = start + left;
     let Some(byte) = chunk.get(letters) else {
         return Err(Illegal(start));
     };
-    // How much is behind this byte, which Go takes for padding only near the end.
+    // The number of bytes after this one, which Go only accepts as padding near the end.
     let behind = left - letters - 1;
     if *byte != b'=' || letters < 2 || behind >= 8 {
         return Err(Illegal(start + letters));

@@ -1,4 +1,4 @@
-//! URLs by Go 1.26's `net/url`: read, and written again.
+//! URLs as in Go 1.26's `net/url`: parsing and formatting.
 
 use crate::gotext::quote::quote;
 
@@ -14,14 +14,14 @@ pub(super) struct Url {
     pub(super) fragment: Vec<u8>,
 }
 
-/// What stands before the `@`.
+/// The user information before the `@`.
 #[derive(Debug)]
 pub(super) struct UserInfo {
     name: Vec<u8>,
     password: Option<Vec<u8>>,
 }
 
-/// Where a text stands, which decides what must be escaped in it.
+/// The component of a URL, which decides which bytes must be escaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UrlComponent {
     Path,
@@ -32,7 +32,7 @@ enum UrlComponent {
 }
 
 impl UrlComponent {
-    /// Whether the byte stands there as it is.
+    /// Whether the byte is kept unescaped.
     fn keeps(self, byte: u8) -> bool {
         let marks: &[u8] = match self {
             Self::Path => b"$&+,/:;=@",
@@ -43,7 +43,7 @@ impl UrlComponent {
         byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || marks.contains(&byte)
     }
 
-    /// Hosts escape only what is not ASCII; zones what a host may not hold besides.
+    /// Hosts only escape bytes that are not ASCII; zones also those that a host may not contain.
     fn takes_escape(self, escape: &[u8], byte: u8) -> bool {
         match self {
             Self::Host => byte >= 0x80 || escape == b"%25",
@@ -107,7 +107,7 @@ fn rsplit_once(text: &[u8], mark: u8) -> Option<(&[u8], &[u8])> {
 }
 
 impl UserInfo {
-    /// Escaped, as Go's `String` gives it.
+    /// Escaped, as in Go's `String`.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         escape(&self.name, UrlComponent::User, &mut out);
@@ -137,7 +137,7 @@ impl UserInfo {
 }
 
 impl Url {
-    /// Reads a URL; the error is in Go's words.
+    /// Parses a URL; the error is Go's message.
     pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
         let (front, fragment) = split_once(text, b'#').unwrap_or((text, b""));
         let failed = |text: &[u8], error: String| format!("parse {}: {error}", quote(text));
@@ -205,7 +205,7 @@ impl Url {
         inner.unwrap_or(host)
     }
 
-    /// Written out, as Go's `String` gives it.
+    /// Written out, as in Go's `String`.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         if !self.scheme.is_empty() {

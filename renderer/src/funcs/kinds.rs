@@ -34,11 +34,11 @@ fn equal(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Bool(deep_equal(&call.arg(0), &call.arg(1))?))
 }
 
-/// How deep values are compared before cycles are searched for.
+/// The depth from which the comparison detects cycles.
 const PLAIN_DEPTH: usize = 32;
 
-/// Go's `reflect.DeepEqual`: types count, not-a-number is equal to nothing, a nil slice is
-/// no empty one. Maps that hold themselves are equal when nothing else differs.
+/// Go's `reflect.DeepEqual`: types must match, not-a-number equals nothing, a nil slice differs from an empty one.
+/// Cyclic maps are equal if nothing else differs.
 pub(super) fn deep_equal(a: &Val, b: &Val) -> Result<bool, TooDeep> {
     let Some(pairs) = compare(a, b) else {
         return Ok(false);
@@ -64,7 +64,7 @@ pub(super) fn deep_equal(a: &Val, b: &Val) -> Result<bool, TooDeep> {
     Ok(true)
 }
 
-/// `None` when they differ, else the parts that must still be compared.
+/// `None` if they differ, else the parts that must still be compared.
 #[allow(clippy::float_cmp, reason = "as Go compares floats")]
 fn compare(a: &Val, b: &Val) -> Option<Vec<(Val, Val)>> {
     let same = match (a, b) {
@@ -123,7 +123,7 @@ fn compare_objects(a: &Rc<dyn Object>, b: &Rc<dyn Object>) -> Option<Vec<(Val, V
     parts(a.iter().map(|(_, a)| a).zip(b.iter().map(|(_, b)| b)))
 }
 
-/// The pairs that have parts themselves; `None` when two others differ.
+/// The pairs that have parts themselves; `None` if two scalars differ.
 fn parts<'a>(pairs: impl Iterator<Item = (&'a Val, &'a Val)>) -> Option<Vec<(Val, Val)>> {
     let mut out = Vec::new();
     for (a, b) in pairs {

@@ -79,7 +79,7 @@ fn compact(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     ))
 }
 
-/// After so many comparisons a function asks for the time.
+/// The number of comparisons after which a function checks the time limit.
 const COMPARED: usize = 100_000;
 
 fn uniq(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
@@ -240,7 +240,7 @@ fn ints(numbers: Vec<i64>) -> Result<Val, FuncError> {
     Ok(Val::List(List::typed(ListType::Ints, numbers)))
 }
 
-/// From the start on, up to but without the end.
+/// The numbers from start to end, exclusive.
 fn steps(start: i64, end: i64, step: i64) -> Result<Vec<i64>, FuncError> {
     let mut out = Vec::new();
     let mut next = Some(start);

@@ -12,7 +12,7 @@ fn fold(call: &Call<'_, Context>, start: i64, step: impl Fn(i64, i64) -> i64) ->
     Val::int64(call.args.iter().map(to_int64).fold(start, step))
 }
 
-/// Over the arguments; the first one is the start.
+/// Folds the arguments; the first one is the initial value.
 fn reduce(call: &Call<'_, Context>, step: impl Fn(i64, i64) -> i64) -> Val {
     Val::int64(call.args.iter().map(to_int64).reduce(step).unwrap_or(0))
 }
@@ -67,7 +67,7 @@ fn minf(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     }))
 }
 
-/// Go's `math.Max` and `Min`: the infinity wins over not-a-number, that over all else.
+/// Go's `math.Max` and `Min`: the infinity takes precedence over not-a-number, which takes precedence over all else.
 #[allow(clippy::float_cmp, reason = "infinities are themselves")]
 fn extreme(call: &Call<'_, Context>, infinity: f64, first_wins: impl Fn(f64, f64) -> bool) -> Val {
     let pick = |a: f64, b: f64| {
@@ -92,8 +92,8 @@ fn floor(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Float(to_float64(&call.arg(0)).floor()))
 }
 
-/// sprig's: the fraction of the shifted number decides, and that of a negative one is
-/// negative, so those are rounded down.
+/// As in sprig, the fraction of the shifted number decides; that of a negative number is negative, so it is rounded
+/// down.
 fn round(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let limit = if call.args.len() > 2 { call.float(2) } else { 0.5 };
     let power = power_of_ten(call.int(1));
@@ -111,8 +111,8 @@ fn round(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Float(rounded / power))
 }
 
-/// Go's `math.Pow(10, places)`, whose last bits are not those of the C library: squares of
-/// the mantissa, beside the exponent.
+/// Go's `math.Pow(10, places)`, whose last bits differ from the C library's: squares of the mantissa, with a separate
+/// exponent.
 fn power_of_ten(places: i64) -> f64 {
     let (mut result, mut exponent) = (1.0_f64, 0_i64);
     let (mut square, mut square_exponent) = (0.625_f64, 4_i64);

@@ -1,18 +1,18 @@
-//! `merge` and `mergeOverwrite`: maps merged in place as mergo 1.0.1 merges them.
+//! `merge` and `mergeOverwrite`: merge maps in place as mergo 1.0.1 does.
 
 use std::sync::Arc;
 
 use super::Context;
 use crate::template::{Call, FuncError, Kind, Map, MapType, Val, Walk};
 
-/// Which side wins where both have something.
+/// Which side wins if both have a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Winner {
     Target,
     Source,
 }
 
-/// mergo's error when a pointer meets another type.
+/// mergo's error for a pointer and another type.
 const TYPES_DIFFER: &str = "src and dst must be of same type";
 
 pub(super) fn must_merge(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
@@ -31,7 +31,7 @@ pub(super) fn merge_overwrite(call: &mut Call<'_, Context>) -> Result<Val, FuncE
     swallowed(merged(call, Winner::Source))
 }
 
-/// sprig hides mergo's errors behind an empty text.
+/// sprig replaces mergo's errors by an empty string.
 fn swallowed(result: Result<Val, FuncError>) -> Result<Val, FuncError> {
     match result {
         Err(fault) if fault.message == TYPES_DIFFER => Ok(Val::str("")),
@@ -47,7 +47,7 @@ fn merged(call: &Call<'_, Context>, winner: Winner) -> Result<Val, FuncError> {
     Ok(Val::Map(target))
 }
 
-/// Maps within maps are merged from a list of what is open: a map can hold itself.
+/// Nested maps are merged with a work list, since a map can contain itself.
 fn merge_into(target: &Map, source: &Map, winner: Winner) -> Result<(), FuncError> {
     let mut open = vec![(target.clone(), source.clone(), 0)];
     let mut walk = Walk::default();
@@ -62,7 +62,7 @@ fn merge_into(target: &Map, source: &Map, winner: Winner) -> Result<(), FuncErro
     Ok(())
 }
 
-/// Merges one entry; what is returned is still to be merged.
+/// Merges one entry; returns the maps that must still be merged.
 fn merge_entry(
     target: &Map,
     from: MapType,

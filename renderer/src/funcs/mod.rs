@@ -1,10 +1,9 @@
-//! The functions Helm 4.3.1 offers to templates beside Go's own: sprig 3.3 (without `env`
-//! and `expandenv`) and Helm's.
+//! The template functions of Helm 4.3.1 other than Go's own: sprig 3.3 (without `env` and `expandenv`) and Helm's.
 //!
-//! One file a family; each ends in a table that declares name, parameter types and a line
-//! of documentation, so that the evaluator, `solar-render functions` and the tests read
-//! one list. What lint knows of each function is in the table of `traits`, which a new function has to be added to. What depends on more than the arguments (clock, randomness) goes through
-//! [`Context`], which also notes that it was asked.
+//! One file per family; each ends with a table of names, parameter types and documentation, which the evaluator,
+//! `solar-render functions` and the tests share. What lint knows about each function is in the table of `traits`, to
+//! which a new function must be added. Functions that depend on more than the arguments (clock, randomness) use
+//! [`Context`], which also records that use.
 //!
 //! `include`, `tpl` and `lookup` need the engine and are not here.
 
@@ -68,7 +67,7 @@ pub const FAMILIES: &[(&str, &[Func<Context>])] = &[
     ("YAML, JSON and TOML", data::TABLE),
 ];
 
-/// How many steps a call counts whose cost does not come from long texts: a step is some 100 ns.
+/// The number of steps of expensive calls whose cost doesn't depend on the length of texts: a step is some 100 ns.
 pub const WORK: &[(&str, u32)] = &[
     ("bcrypt", 600_000),
     ("htpasswd", 600_000),
@@ -82,32 +81,32 @@ pub const WORK: &[(&str, u32)] = &[
     ("genSignedCertWithKey", 10_000),
 ];
 
-/// What functions need beside their arguments. One for each rendering.
+/// The state of functions in addition to their arguments. One for each rendering.
 pub struct Context {
     /// The clock and entropy.
     pub world: Arc<dyn World>,
     /// A fixed seed instead of the system's randomness: the same bytes in every run.
     pub seed: Option<u64>,
-    /// Whether `fail` and `required` let the rendering go on, as in `helm lint`.
+    /// Whether rendering continues after `fail` and `required`, as in `helm lint`.
     pub lint: bool,
-    /// How often each name is being included right now.
+    /// The current nesting of includes of each name.
     pub includes: BTreeMap<Arc<str>, usize>,
     /// The functions called whose result differs from run to run.
     pub impure: BTreeSet<&'static str>,
-    /// Those among them that drew from the seed: everybody who renders the chart gets the same secrets.
+    /// Those among them that used the seed: anyone who renders the chart gets the same secrets.
     pub predictable: BTreeSet<&'static str>,
     /// Regular expressions compiled so far; empty at first.
     pub regexes: RegexCache,
-    /// When the rendering must be done; `None` at first.
+    /// The deadline of the rendering; `None` at first.
     pub deadline: Option<Deadline>,
-    /// How far the seed's randomness is used.
+    /// The position in the seed's random stream.
     pub stream: random::RandomStream,
-    /// Keys made ahead; none at first.
+    /// Keys generated ahead of time; none at first.
     key_pool: certs::KeyPool,
 }
 
 impl Context {
-    /// For one rendering.
+    /// A context for one rendering.
     pub fn new(world: Arc<dyn World>, seed: Option<u64>, lint: bool) -> Self {
         Self {
             world,
@@ -122,7 +121,7 @@ impl Context {
             key_pool: certs::KeyPool::default(),
         }
     }
-    /// Notes that a function gives random results, which are predictable with a seed.
+    /// Records that a function returned random results, which are predictable with a seed.
     pub(crate) fn note_random(&mut self, name: &'static str) {
         self.impure.insert(name);
         if self.seed.is_some() {
@@ -130,13 +129,13 @@ impl Context {
         }
     }
 
-    /// What ends the rendering, when its time is over.
+    /// The error message, if the deadline has passed.
     pub fn is_late(&self) -> Option<String> {
         let over = self.deadline.as_ref().filter(|deadline| deadline.is_over())?;
         Some(format!("the rendering takes longer than {:?}", over.time))
     }
 
-    /// For functions that compare or search for long: between its pieces, each of some thousand steps.
+    /// Checks the deadline; for long-running functions, after every few thousand steps.
     pub(crate) fn check_time(&self) -> Result<(), FuncError> {
         self.is_late().map_or(Ok(()), |words| Err(words.into()))
     }

@@ -1,4 +1,4 @@
-//! Slash-separated paths, as Go's `path` and, on Linux, `path/filepath` have them.
+//! Slash-separated paths, as in Go's `path` and, on Linux, `path/filepath`.
 
 use super::Context;
 use super::args::func;
@@ -14,7 +14,7 @@ fn base(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Str(text.slice(start, last + 1)))
 }
 
-/// Behind the last slash before a place.
+/// The position after the last slash before `end`.
 fn slash_before(path: &[u8], end: usize) -> usize {
     let before = path.get(..end).unwrap_or(path);
     before
@@ -47,7 +47,7 @@ fn is_abs(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Bool(call.str(0).as_bytes().starts_with(b"/")))
 }
 
-/// The shortest path that means the same, by its text alone.
+/// The shortest equivalent path, without file system access.
 fn cleaned(path: &Str) -> Str {
     let rooted = path.as_bytes().starts_with(b"/");
     let mut parts: Vec<&[u8]> = Vec::new();

@@ -8,16 +8,16 @@ use sha2::{Digest as _, Sha256};
 use super::Context;
 use crate::template::{Call, Func, FuncError, Str, Type, Val};
 
-/// The longest random text.
+/// The maximum length of a random text.
 const MAX_COUNT: usize = 16 << 20;
-/// The greatest text that can be shuffled, in characters, is the greatest text there is.
+/// The domain separator of the seed's stream.
 const DOMAIN: &[u8] = b"solar-render random stream";
 
-/// How much of a seed's stream was used.
+/// The position in a seed's stream.
 #[derive(Debug, Clone, Default)]
 pub struct RandomStream {
     counter: u64,
-    /// What is left of the last block.
+    /// The rest of the last block.
     left: Vec<u8>,
 }
 
@@ -41,7 +41,7 @@ impl Context {
     /// Fills a buffer with random bytes: good enough for keys, unless there is a seed.
     ///
     /// # Errors
-    /// When the system has no randomness.
+    /// If the system has no randomness.
     pub fn random_bytes(&mut self, out: &mut [u8]) -> Result<(), FuncError> {
         match self.seed {
             Some(seed) => self.stream.fill(seed, out),
@@ -50,12 +50,12 @@ impl Context {
         Ok(())
     }
 
-    /// A number below a limit, each equally likely. A limit of 0 gives 0.
+    /// A number below a limit, each equally likely. A limit of 0 returns 0.
     pub(super) fn random_below(&mut self, limit: u64) -> Result<u64, FuncError> {
         if limit < 2 {
             return Ok(0);
         }
-        // What is beyond the last whole multiple would make small numbers more likely.
+        // Numbers beyond the last whole multiple are rejected: they would make small results more likely.
         let fair = u64::MAX - u64::MAX % limit;
         loop {
             let mut bytes = [0; 8];

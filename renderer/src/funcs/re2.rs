@@ -1,8 +1,7 @@
 //! Go's regular expressions (RE2's syntax, Perl's flags) for the `regex` crate.
 //!
-//! The expression is read by Go's rules, with Go's errors, and written anew: perl classes
-//! and word boundaries are ASCII, groups have numbers only, and what the crate would read
-//! otherwise is spelled out.
+//! The expression is parsed by Go's rules, with Go's errors, and rewritten: perl classes and word boundaries are ASCII,
+//! groups only have numbers, and syntax that the crate would read differently is written explicitly.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -12,36 +11,34 @@ use ::regex::{Regex, bytes};
 use super::re2_class::{self as class, error};
 use crate::template::Str;
 
-/// How deep groups may nest, as in Go.
+/// The maximum nesting of groups, as in Go.
 const MAX_DEPTH: usize = 1_000;
-/// The most repetitions of the innermost item, as in Go.
+/// The maximum number of repetitions of the innermost item, as in Go.
 const MAX_REPEAT: i64 = 1_000;
-/// The largest compiled expression, in bytes.
+/// The maximum size of a compiled expression, in bytes.
 const MAX_COMPILED: usize = 64 << 20;
-/// As deep as the reader lets groups nest, in the crate's way of counting.
+/// The nesting limit in the crate's way of counting.
 #[allow(clippy::cast_possible_truncation, reason = "a small constant")]
 const NEST_LIMIT: u32 = MAX_DEPTH as u32 * 4;
 
 /// A compiled expression.
 #[derive(Debug)]
 pub(crate) struct Expression {
-    /// As Go's users write it.
+    /// The expression as written by the user.
     text: String,
-    /// As the crate reads it.
+    /// The expression for the crate.
     written: String,
-    /// For texts of ASCII, which most are, if it means the same to them without Unicode: compiling it so
-    /// takes a tenth of the time.
+    /// For ASCII texts, which most are, if it is equivalent without Unicode: compiling it takes a tenth of the time.
     ascii: Option<bytes::Regex>,
-    /// For all texts, compiled when the first of them comes.
+    /// For other texts, compiled on first use.
     unicode: OnceLock<Result<Regex, String>>,
     /// The names of the groups, by number.
     pub(super) names: Vec<Option<String>>,
-    /// How large it may be once it is compiled, in bytes.
+    /// The maximum size of the compiled expression, in bytes.
     most_bytes: usize,
 }
 
-/// An expression and the text it is searched in: which engine fits the text is decided once, as that reads
-/// the whole text.
+/// An expression and the text to search: the engine is chosen once, since that reads the whole text.
 pub(crate) struct RegexSearch<'e, 't> {
     engine: Engine<'e>,
     text: &'t str,
@@ -52,14 +49,14 @@ enum Engine<'e> {
     Unicode(&'e Regex),
 }
 
-/// Where the groups of a match are.
+/// The positions of the groups of a match.
 pub(super) enum Groups {
     Ascii(bytes::CaptureLocations),
     Unicode(::regex::CaptureLocations),
 }
 
 impl Groups {
-    /// Start and end of a group, if it is in the match; the whole is 0.
+    /// Start and end of a group, if it is in the match; group 0 is the whole match.
     pub(super) fn get(&self, number: usize) -> Option<(usize, usize)> {
         match self {
             Self::Ascii(groups) => groups.get(number),
@@ -69,7 +66,7 @@ impl Groups {
 }
 
 impl Expression {
-    /// As its author wrote it.
+    /// The expression as written by the user.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -102,7 +99,7 @@ impl RegexSearch<'_, '_> {
         }
     }
 
-    /// Start and end of the first match at or behind an offset; what is in front of it counts for borders.
+    /// Start and end of the first match at or after an offset; the text before it counts for boundaries.
     pub(super) fn find_at(&self, offset: usize) -> Option<(usize, usize)> {
         match self.engine {
             Engine::Ascii(regex) => regex
@@ -114,7 +111,7 @@ impl RegexSearch<'_, '_> {
         }
     }
 
-    /// Room for the groups of one match after the other.
+    /// A buffer for the groups of successive matches.
     pub(super) fn groups(&self) -> Groups {
         match self.engine {
             Engine::Ascii(regex) => Groups::Ascii(regex.capture_locations()),
@@ -136,7 +133,7 @@ impl RegexSearch<'_, '_> {
     }
 }
 
-/// Compiles it; the error is in Go's words.
+/// Compiles an expression; the error is Go's message.
 pub(super) fn compile(text: &Str) -> Result<Expression, String> {
     let Some(plain) = text.as_str() else {
         let valid = text
@@ -169,14 +166,14 @@ pub(crate) fn compile_within(plain: &str, most_bytes: usize) -> Result<Expressio
             .nest_limit(NEST_LIMIT);
         expression.ascii = builder.build().ok();
     }
-    // Errors of an expression are reported before it is used.
+    // Errors of an expression are reported before its first use.
     if expression.ascii.is_none() {
         expression.unicode().map_err(str::to_owned)?;
     }
     Ok(expression)
 }
 
-/// How the `regex` crate reads it; the error is in Go's words.
+/// The expression for the `regex` crate; the error is Go's message.
 pub(crate) fn written(plain: &str) -> Result<String, String> {
     read(plain).map(|(written, _)| written)
 }
@@ -195,7 +192,8 @@ fn read(plain: &str) -> Result<(String, Vec<Option<String>>), String> {
     Ok((reader.out, reader.names))
 }
 
-/// Whether no character beyond ASCII is named: `(?i)` makes some of them match letters.
+/// Whether the expression is equivalent for ASCII texts: it has no other characters, some of which match ASCII letters
+/// with `(?i)`.
 fn means_the_same_to_ascii(written: &str) -> bool {
     let in_ascii = |code: &str| {
         let digits = code.strip_prefix('{').and_then(|rest| rest.split('}').next());
@@ -215,13 +213,13 @@ fn refused(refusal: &::regex::Error, text: &str) -> String {
     }
 }
 
-/// What a repetition can follow.
+/// An item that a repetition can follow.
 #[derive(Clone, Copy)]
 struct Atom {
-    /// Where it is in the output.
+    /// Its position in the output.
     start: usize,
     end: usize,
-    /// The most repetitions in it.
+    /// The number of repetitions in it.
     repeats: i64,
     repeated: bool,
 }
@@ -240,7 +238,7 @@ struct PatternReader<'a> {
     out: String,
     groups: Vec<Group>,
     names: Vec<Option<String>>,
-    /// Where the repetition just read starts.
+    /// The position of the last repetition.
     repeat_from: Option<usize>,
 }
 
@@ -351,8 +349,7 @@ impl<'a> PatternReader<'a> {
         Ok(())
     }
 
-    /// Behind `(?`: a named group, flags for a group, or flags for what follows. Whether a
-    /// group was opened.
+    /// Parses after `(?`: a named group, flags for a group, or flags for the rest. Returns whether a group was opened.
     fn flags(&mut self) -> Result<bool, String> {
         let rest = self.rest();
         let named = rest
@@ -437,7 +434,7 @@ impl<'a> PatternReader<'a> {
         self.repeat(repeat_from, length, factor)
     }
 
-    /// A repetition of so many bytes, and at most so many times what is repeated.
+    /// A repetition operator of this length, and its maximum count.
     fn repeat(&mut self, repeat_from: Option<usize>, length: usize, factor: i64) -> Result<(), String> {
         let start = self.place;
         let lazy = self
@@ -457,7 +454,7 @@ impl<'a> PatternReader<'a> {
         if factor > 1 && atom.repeats > MAX_REPEAT {
             return Err(error("invalid repeat count", op));
         }
-        // Flags may have been written behind it, and they don't count.
+        // Flags may follow it, which don't count.
         if atom.repeated {
             self.out.insert_str(atom.start, "(?:");
             atom.end += "(?:".len();

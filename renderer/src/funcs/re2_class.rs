@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-/// What no character is in.
+/// A class that matches no character.
 const NOTHING: &str = r"[^\x{0}-\x{10FFFF}]";
-/// What every character is in.
+/// A class that matches every character.
 const ANYTHING: &str = r"[\x{0}-\x{10FFFF}]";
 
 const POSIX: &[&str] = &[
@@ -12,12 +12,12 @@ const POSIX: &[&str] = &[
     "upper", "word", "xdigit",
 ];
 
-/// Go's scripts with names as short as the aliases of scripts, which Go does not know.
+/// Go's scripts whose names are as short as script aliases, which Go does not support.
 const SHORT_SCRIPTS: &[&str] = &[
     "cham", "han", "kawi", "lao", "lisu", "mro", "newa", "nko", "thai", "toto", "vai", "yi",
 ];
 
-/// Writes a character so that it means itself; a surrogate means nothing.
+/// Writes a literal character; a surrogate matches nothing.
 pub(super) fn push_literal(out: &mut String, code: u32) {
     match char::from_u32(code) {
         None => out.push_str(NOTHING),
@@ -34,7 +34,7 @@ fn push_char(out: &mut String, c: char) {
     }
 }
 
-/// `[…]` at the start of a text: how to write it, and how long it is.
+/// `[…]` at the start of a text: its rewritten form, and its length.
 pub(super) fn class(text: &str) -> Result<(String, usize), String> {
     let rest = |place: usize| text.get(place..).unwrap_or_default();
     let mut place = 1;
@@ -80,7 +80,7 @@ pub(super) fn class(text: &str) -> Result<(String, usize), String> {
     Ok((written, place + 1))
 }
 
-/// Without the surrogates, which are no characters here.
+/// Writes a range without surrogates, which are not characters here.
 fn push_range(items: &mut String, low: u32, high: u32) {
     let low = char::from_u32(low).unwrap_or('\u{e000}');
     let high = char::from_u32(high).unwrap_or('\u{d7ff}');
@@ -115,8 +115,8 @@ fn posix_class(text: &str) -> Result<Option<(String, usize)>, String> {
     Ok(Some((whole.to_owned(), length)))
 }
 
-/// `\d`, `\pN`, `\P{Greek}`, … at the start of a text: how to write it, in or out of
-/// brackets, and how long it is.
+/// `\d`, `\pN`, `\P{Greek}`, … at the start of a text: its rewritten form, valid in and out of brackets, and its
+/// length.
 pub(super) fn named_class(text: &str) -> Result<Option<(String, usize)>, String> {
     let Some(behind) = text.strip_prefix('\\') else {
         return Ok(None);
@@ -138,7 +138,7 @@ fn unicode_class(text: &str, negated: bool) -> Result<Option<(String, usize)>, S
     let invalid = |part: &str| error("invalid character class range", part);
     let behind = text.get(2..).unwrap_or_default();
     let (name, length) = match behind.chars().next() {
-        // Go takes it for an escape of `p`, which is none.
+        // Go treats it as an escape of `p`, which is invalid.
         None => return Ok(None),
         Some('{') => {
             let end = behind.find('}').ok_or_else(|| invalid(text))?;
@@ -187,7 +187,7 @@ fn written_class(name: &str, negated: bool) -> Option<String> {
     })
 }
 
-/// An escaped character at the start of a text, and how long the escape is.
+/// An escaped character at the start of a text, and the length of the escape.
 pub(super) fn escaped(text: &str) -> Result<(u32, usize), String> {
     let mut chars = text.char_indices().skip(1);
     let Some((_, c)) = chars.next() else {
@@ -237,7 +237,7 @@ fn hexadecimal(text: &str) -> Result<(u32, usize), String> {
         match c.to_digit(16) {
             Some(digit) => code = code * 16 + digit,
             None if braced || digits == 2 => return invalid(end),
-            // Go looks at the second digit too before it refuses the first.
+            // Go reads the second digit before it refuses the first.
             None => code = u32::MAX / 32,
         }
         if braced && code > u32::from(char::MAX) {
@@ -254,8 +254,7 @@ fn hexadecimal(text: &str) -> Result<(u32, usize), String> {
     invalid(text.len())
 }
 
-/// `{2}`, `{2,}` or `{2,3}` at the start of a text: the counts, and the length. Counts too
-/// large for anything are cut.
+/// `{2}`, `{2,}` or `{2,3}` at the start of a text: the counts, and the length. Counts that are too large are clamped.
 pub(super) fn counts(text: &str) -> Option<(i64, Option<i64>, usize)> {
     let inner = text.strip_prefix('{')?;
     let end = inner.find('}')?;

@@ -10,7 +10,7 @@ use crate::gotext::quote::backquote;
 use crate::gotext::runes::is_name;
 use crate::template::{Call, Func, FuncError, List, ListType, Str, Type, Val};
 
-/// How many expressions are kept compiled.
+/// The maximum number of cached expressions.
 const MAX_CACHED: usize = 256;
 
 /// Compiled expressions by their text.
@@ -33,12 +33,12 @@ impl RegexCache {
     }
 }
 
-/// A text to search in. Bytes that are not UTF-8 are characters to Go: they are searched as
-/// U+FFFD, and found places led back to them.
+/// A text to search in. Go treats invalid bytes as characters: they are searched as U+FFFD, and positions are mapped
+/// back to them.
 struct Haystack<'a> {
     text: &'a Str,
     decoded: std::borrow::Cow<'a, str>,
-    /// Where the decoded text's bytes stand in the text, when it is not UTF-8.
+    /// The positions of the decoded text's bytes in the original, if it is not UTF-8.
     places: Option<Vec<usize>>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Haystack<'a> {
         self.decoded.len()
     }
 
-    /// The text's bytes between two places of the decoded one.
+    /// The original bytes between two positions of the decoded text.
     fn part(&self, start: usize, end: usize) -> Str {
         match &self.places {
             None => self.text.slice(start, end),
@@ -88,14 +88,14 @@ impl<'a> Haystack<'a> {
         }
     }
 
-    /// How wide the character at a place is; 0 at the end.
+    /// The length of the character at a position; 0 at the end.
     fn width(&self, place: usize) -> usize {
         let rest = self.decoded.get(place..).unwrap_or_default();
         rest.chars().next().map_or(0, char::len_utf8)
     }
 }
 
-/// Go's matches one after the other: an empty one right behind another does not count.
+/// Successive matches as in Go: an empty match directly after another one does not count.
 fn matches(pattern: &Expression, text: &Haystack<'_>, most: usize) -> Result<Vec<(usize, usize)>, FuncError> {
     let mut found = Vec::new();
     let search = pattern.search(&text.decoded)?;
@@ -120,7 +120,7 @@ fn matches(pattern: &Expression, text: &Haystack<'_>, most: usize) -> Result<Vec
     Ok(found)
 }
 
-/// With each match replaced by what `write` makes of it.
+/// Replaces each match by the output of `write`.
 fn replaced(
     pattern: &Expression,
     text: &Str,
@@ -150,8 +150,7 @@ fn replaced(
     Ok(Val::Str(Str::from_bytes(out)))
 }
 
-/// Go's `Expand`: `$1`, `$name`, `${name}`, `$$`; the longest name counts, and an unknown
-/// one is empty.
+/// Go's `Expand`: `$1`, `$name`, `${name}`, `$$`; the longest name is used, and an unknown one is empty.
 fn expand(template: &[u8], names: &[Option<String>], hay: &Haystack<'_>, groups: &Groups, out: &mut Vec<u8>) {
     let mut rest = template;
     while let Some(place) = rest.iter().position(|byte| *byte == b'$') {
@@ -178,13 +177,13 @@ fn expand(template: &[u8], names: &[Option<String>], hay: &Haystack<'_>, groups:
     out.extend_from_slice(rest);
 }
 
-/// The numbers of the groups of a name: Go lets several have the same.
+/// The numbers of the groups with a name, which Go allows several to share.
 fn named<'a>(names: &'a [Option<String>], name: &'a str) -> impl Iterator<Item = usize> + 'a {
     let numbered = names.iter().enumerate();
     numbered.filter_map(move |(number, other)| (other.as_deref() == Some(name)).then_some(number))
 }
 
-/// The name behind a `$`, and what follows it.
+/// The name after a `$`, and the rest.
 fn reference(text: &[u8]) -> Option<(&str, &[u8])> {
     let braced = text.strip_prefix(b"{");
     let inner = braced.unwrap_or(text);

@@ -13,7 +13,7 @@ impl From<SemverError> for FuncError {
     }
 }
 
-/// Go's `*semver.Version`, or `semver.Version` where a method gave it.
+/// Go's `*semver.Version`, or `semver.Version` if a method returned it.
 #[derive(Debug)]
 struct VersionObject {
     version: Version,
@@ -42,7 +42,7 @@ const fn method(name: &'static str, params: &'static [Type]) -> Method {
 
 const POINTER: &[Type] = &[Type::Named("*semver.Version")];
 
-/// Those of the value first, then those that only the pointer has.
+/// The methods of the value first, then those that only the pointer has.
 const METHODS: &[Method] = &[
     method("IncMajor", &[]),
     method("IncMinor", &[]),
@@ -66,7 +66,7 @@ const METHODS: &[Method] = &[
     method("LessThanEqual", POINTER),
     method("Original", &[]),
 ];
-/// How many of [`METHODS`] a value has.
+/// The number of [`METHODS`] of a value.
 const OF_VALUES: usize = 14;
 
 impl Object for VersionObject {

@@ -67,7 +67,7 @@ fn abbrevboth(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Str(abbreviated(&text, left, right)))
 }
 
-/// At most `width` bytes around `offset`, with dots where something is left out.
+/// At most `width` bytes around `offset`, with dots where text is omitted.
 fn abbreviated(text: &Str, offset: i64, width: i64) -> Str {
     let (Ok(width), Ok(length)) = (usize::try_from(width), i64::try_from(text.len())) else {
         return Str::default();
@@ -75,7 +75,7 @@ fn abbreviated(text: &Str, offset: i64, width: i64) -> Str {
     if text.len() <= width {
         return text.clone();
     }
-    // What is left beside three dots; the text is longer than it.
+    // The width without the three dots; the text is longer.
     let room = width.saturating_sub(3);
     let last = length.saturating_sub_unsigned(room as u64);
     let offset = offset.min(last);
@@ -113,7 +113,7 @@ fn trim_all(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Str(trimmed(&text, |c| set.contains(c))))
 }
 
-/// Without the characters at both ends; a byte that is not UTF-8 counts as U+FFFD.
+/// Trims characters at both ends; an invalid byte counts as U+FFFD.
 fn trimmed(text: &Str, drop: impl Fn(char) -> bool) -> Str {
     let runes: Vec<_> = case::runes(text).collect();
     let kept = |(c, _): &&(char, &[u8])| !drop(*c);
@@ -157,7 +157,7 @@ fn contains(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     }))
 }
 
-/// Where the bytes occur first.
+/// The first position of the bytes.
 fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
     if needle.is_empty() {
         return Some(0);
@@ -224,7 +224,7 @@ fn replace(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let growth = new.len().saturating_sub(old.len());
     if growth > 0 {
         let most = text.len() / old.len().max(1) + 1;
-        // The number of matches is counted only where it could matter.
+        // Matches are only counted if the limit could be exceeded.
         if most.saturating_mul(growth) > super::args::MAX_TEXT {
             let pieces = split_bytes(&text, &old, -1)?.len();
             check_text(pieces.saturating_mul(growth).saturating_add(text.len()))?;
@@ -332,7 +332,7 @@ fn squote_all(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     })?))
 }
 
-/// The arguments that are not nil, with spaces between.
+/// The arguments that are not nil, separated by spaces.
 fn joined(call: &Call<'_, Context>, show: impl Fn(&Val) -> Vec<u8>) -> Result<Str, FuncError> {
     let mut out = Vec::new();
     for (index, value) in call.args.iter().filter(|value| !value.is_nil()).enumerate() {
@@ -370,12 +370,12 @@ fn join_texts(texts: &[Str], separator: &Str) -> Result<Str, FuncError> {
     })
 }
 
-/// sprig's `strslice`: the items that are not nil as texts; a single value is a list of one.
+/// sprig's `strslice`: the items that are not nil as strings; a single value counts as a list.
 pub(super) fn texts(value: &Val) -> Vec<Str> {
     match items(value) {
         Some(items) => {
             let items = items.iter().filter(|item| !item.is_nil());
-            // Each may be long: the run ends when they take too much memory.
+            // Each may be long: the run ends if they exceed the memory limit.
             items.map(strval).take_while(|_| memory::fits(0)).collect()
         }
         None if value.is_nil() => Vec::new(),

@@ -1,4 +1,4 @@
-//! A few cases of each family, as Helm 4.3.1 answers them; the goldens have them all.
+//! A few cases of each family, with the results of Helm 4.3.1; the goldens have all.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn n(number: i64) -> Val {
 }
 
 #[test]
-fn every_name_is_there_once() {
+fn every_name_exists_once() {
     let names: Vec<&str> = FAMILIES
         .iter()
         .flat_map(|(_, table)| *table)
@@ -64,7 +64,7 @@ fn strings_are_cut_by_bytes() {
 }
 
 #[test]
-fn words_change_their_case_as_xstrings_does_it() {
+fn case_functions_follow_xstrings() {
     let cases = [
         ("camelcase", "http_server-x", "HttpServerX"),
         ("camelcase", "__", "___"),
@@ -102,7 +102,7 @@ fn numbers_convert_by_the_rules_of_cast() {
 }
 
 #[test]
-fn lists_too_long_to_be_meant_are_refused() {
+fn lists_beyond_the_limit_are_refused() {
     let most = i64::try_from(MAX_ITEMS).expect("it fits");
     assert!(call("until", &[n(most)]).is_ok());
     assert!(text("until", &[n(most + 1)]).starts_with("error: the result would have"));
@@ -169,7 +169,7 @@ fn a_merge_is_in_place_and_shares_what_was_missing() {
 }
 
 #[test]
-fn maps_that_hold_themselves_end_in_an_error() {
+fn cyclic_maps_are_an_error() {
     let (a, b) = (Map::default(), Map::default());
     for map in [&a, &b] {
         map.set("self", Val::Map(map.clone()));
@@ -185,7 +185,7 @@ fn maps_that_hold_themselves_end_in_an_error() {
 }
 
 #[test]
-fn regular_expressions_are_res_twos() {
+fn regular_expressions_follow_re2() {
     let cases = [
         ("a(x*)b", "-ab-axxb-", "${1}W", "-W-xxW-"),
         ("a(x*)b", "-ab-axxb-", "$1W", "---"),
@@ -240,7 +240,7 @@ fn urls_go_round() {
     );
 }
 
-/// Each match once read the whole text: this took minutes.
+/// Each match once scanned the whole text, which took minutes.
 #[test]
 fn two_million_matches_take_one_pass_over_the_text() {
     const MATCHES: usize = 2_000_000;

@@ -1,5 +1,5 @@
-//! Data, encodings, dates, randomness, ciphers and certificates: what Helm 4.3.1 answered,
-//! and what is the same in every run with a seed.
+//! Data, encodings, dates, randomness, ciphers and certificates: results of Helm 4.3.1, and results that a seed makes
+//! reproducible.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -42,7 +42,7 @@ fn date(layout: &str, value: &str) -> Val {
 }
 
 #[test]
-fn yaml_is_written_as_by_to_yaml_and_its_kin() {
+fn yaml_is_written_as_by_helms_functions() {
     let value = map(&[
         ("a10", Val::Float(1e6)),
         ("a9", Val::Nil),
@@ -59,7 +59,7 @@ fn yaml_is_written_as_by_to_yaml_and_its_kin() {
 }
 
 #[test]
-fn what_go_yaml_refuses_is_empty_or_a_failure() {
+fn values_that_go_yaml_refuses_are_empty_or_a_failure() {
     let value = map(&[("a", s("x\u{7f}"))]);
     assert_eq!(text("toYaml", std::slice::from_ref(&value)), "");
     let refused = "error: yaml: control characters are not allowed";
@@ -73,7 +73,7 @@ fn what_go_yaml_refuses_is_empty_or_a_failure() {
 
 /// On a stack as large as renderings have.
 #[test]
-fn a_map_that_holds_itself_has_no_text() {
+fn a_cyclic_map_is_an_error() {
     let check = || {
         let map = crate::template::Map::default();
         map.set("a", Val::Map(map.clone()));
@@ -100,7 +100,7 @@ fn json_is_written_as_go_writes_it() {
 }
 
 #[test]
-fn json_that_is_none_gets_gos_words() {
+fn invalid_json_has_gos_messages() {
     let cases = [
         ("", "unexpected end of JSON input"),
         (
@@ -121,7 +121,7 @@ fn json_that_is_none_gets_gos_words() {
 }
 
 #[test]
-fn yaml_that_is_none_gets_gos_words() {
+fn invalid_yaml_has_gos_messages() {
     let cases = [
         ("a: b: c", "mapping values are not allowed in this context"),
         ("a: [1", "line 1: did not find expected ',' or ']'"),
@@ -148,7 +148,7 @@ fn toml_has_plain_values_before_tables() {
 }
 
 #[test]
-fn encodings_say_where_they_end() {
+fn encoding_errors_have_the_position() {
     for (base64, expected) in [
         ("Zm9v\nZg==", "foof"),
         ("Zg", "illegal base64 data at input byte 0"),
@@ -191,7 +191,7 @@ fn durations_are_read_and_rounded_as_in_go() {
 }
 
 #[test]
-fn ciphers_undo_themselves_and_passwords_derive() {
+fn ciphers_round_trip_and_passwords_are_derived() {
     let secret = text("encryptAES", &[s("key"), s("plain é")]);
     assert_eq!(text("decryptAES", &[s("key"), Val::str(secret)]), "plain é");
     let args = [Val::Uint(1, crate::template::UintType::Uint32)]

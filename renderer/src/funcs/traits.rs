@@ -1,36 +1,36 @@
-//! What is known of each function beside its signature: what lint has to know to follow values through a call.
+//! Properties of each function that lint needs to follow values through a call.
 //!
-//! One row a function, Go's own and the engine's among them, in the order of bytes; a test says which row is
-//! missing or left over.
+//! One row per function, including Go's own and the engine's, sorted bytewise; a test reports missing and superfluous
+//! rows.
 
-/// What a function does with its arguments, as far as values that no values file sets are concerned.
+/// How a function uses arguments that may be undefined values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NilUsage {
-    /// Anything else: nil is taken to be expected.
+    /// Anything else: nil counts as expected.
     TakesNil,
-    /// Makes text or an error of nil: what it is given is used, and should be set.
+    /// Formats nil or fails: its argument is used, and should be set.
     Uses,
-    /// Fails with a message of the chart's own when its last argument is nil.
+    /// Fails with the chart's own message if its last argument is nil.
     Requires,
     /// Writes into its first argument.
     Writes,
     /// Calls the named template with its second argument.
     Includes,
-    /// Makes a map of keys and values.
+    /// Creates a map of keys and values.
     MakesDict,
-    /// Gives a copy of its argument.
+    /// Returns a copy of its argument.
     Copies,
     /// Ends the rendering.
     Fails,
-    /// Gives what is below its first argument by the keys after it; an error below nil.
+    /// Returns the value at a path of keys below its first argument; an error below nil.
     Indexes,
-    /// Gives the entry of a map, or an empty text.
+    /// Returns the entry of a map, or an empty string.
     Gets,
-    /// Asks whether a map has a key.
+    /// Checks whether a map has a key.
     AsksForKey,
-    /// Gives what is below its last argument by the keys before it, or a default.
+    /// Returns the value at a path of keys below its last argument, or a default.
     Digs,
-    /// Stops at the first argument that decides: what comes first guards what follows.
+    /// Short-circuits: earlier arguments guard later ones.
     ShortCircuits,
 }
 
@@ -39,7 +39,7 @@ use NilUsage::{
     Uses, Writes,
 };
 
-/// What a function does with its arguments; nothing for a name that is no function.
+/// How a function uses its arguments; `None` for an unknown function.
 pub(crate) fn usage(function: &str) -> Option<NilUsage> {
     let index = TABLE.binary_search_by_key(&function, |(name, _)| name).ok()?;
     TABLE.get(index).map(|(_, usage)| *usage)

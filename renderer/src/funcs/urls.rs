@@ -43,7 +43,7 @@ fn url_join(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     Ok(Val::Str(crate::template::Str::from_bytes(url.to_bytes())))
 }
 
-/// A key's text; none is empty.
+/// A key's string; empty if it is missing.
 fn entry(map: &Map, key: &str) -> Result<Vec<u8>, FuncError> {
     match map.get(key) {
         None => Ok(Vec::new()),

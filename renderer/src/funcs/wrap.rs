@@ -1,15 +1,15 @@
-//! `wrap` and `wrapWith`: lines broken to a width in bytes, as goutils 1.1.1 breaks them.
+//! `wrap` and `wrapWith`: break lines at a width in bytes, as goutils 1.1.1 does.
 
 use super::Context;
 use super::args::check_text;
 use crate::template::{Call, FuncError, Str, Val};
 
-/// `wrap WIDTH TEXT`: words longer than the width stay whole.
+/// `wrap WIDTH TEXT`: words longer than the width are kept.
 pub(super) fn wrap(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     wrapped(&call.str(1), call.int(0), b"\n", false).map(Val::Str)
 }
 
-/// `wrapWith WIDTH BREAK TEXT`: words longer than the width are cut.
+/// `wrapWith WIDTH BREAK TEXT`: words longer than the width are split.
 pub(super) fn wrap_with(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
     let line_break = call.str(1);
     let line_break = match line_break.as_bytes() {
@@ -46,7 +46,7 @@ fn wrapped(text: &Str, width: i64, line_break: &[u8], cut_words: bool) -> Result
     Ok(Str::from_bytes(out))
 }
 
-/// The next line of a text longer than the width, and what follows its break.
+/// The next line of a text longer than the width, and the rest after its break.
 fn line_of(text: &[u8], width: usize, cut_words: bool) -> (&[u8], Option<&[u8]>) {
     let at_space = |place: usize| (text.get(..place).unwrap_or_default(), text.get(place + 1..));
     let window = text.get(..=width).unwrap_or(text);

@@ -70,7 +70,7 @@ struct ReadChartYaml {
     source: Arc<Source>,
     root: Node,
     decoded: Decoded,
-    /// What the strict reader minds.
+    /// The strict parser's error.
     strict: Option<String>,
 }
 
@@ -111,10 +111,10 @@ pub(super) fn check(place: &LintedChart, linter: &mut Linter) {
     }
 }
 
-/// The rule, the field it is about, and what is wrong with that.
+/// The rule, its field, and the problem.
 type Checked = (&'static Rule, &'static str, Option<String>);
 
-/// What the chart is called.
+/// Checks of name, versions and type.
 fn identity(read: &ReadChartYaml) -> Vec<Checked> {
     let fields = &read.decoded.fields;
     let strict = read.strict.as_ref();
@@ -137,7 +137,7 @@ fn identity(read: &ReadChartYaml) -> Vec<Checked> {
     ]
 }
 
-/// Whom and what it names, and what belongs to its API version.
+/// Checks of maintainers and URLs, and of fields that depend on the API version.
 fn links(read: &ReadChartYaml) -> Vec<Checked> {
     let fields = &read.decoded.fields;
     let people = maintainers(list_of(fields, "maintainers"));
@@ -170,7 +170,7 @@ fn links(read: &ReadChartYaml) -> Vec<Checked> {
     ]
 }
 
-/// Why Helm's loader refuses the chart, in its words; nothing when Chart.yaml is fine.
+/// Helm's message if its loader refuses the chart; `None` if Chart.yaml is valid.
 pub(super) fn validate(place: &LintedChart) -> Option<String> {
     let read = match read(place) {
         Ok(read) => read,
@@ -225,7 +225,7 @@ fn dependencies(list: &[Value]) -> Option<String> {
     None
 }
 
-/// The error is in go-yaml's and Go's words, and in ours.
+/// The error has go-yaml's and Go's messages, and ours.
 fn read(place: &LintedChart) -> Result<ReadChartYaml, (String, Option<Box<Diagnostic>>)> {
     let converting = |error: YamlError| {
         let message = format!("error converting YAML to JSON: {}", go_yaml_message(&error));
@@ -260,7 +260,7 @@ fn unmarshaling(words: &str) -> String {
     format!("error unmarshaling JSON: while decoding JSON: {words}")
 }
 
-/// What the strict YAML reader says of keys that stand twice.
+/// The strict YAML parser's message about duplicate keys.
 fn duplicates(document: &Document) -> Option<String> {
     let twice: Vec<String> = document
         .duplicates
@@ -310,12 +310,12 @@ fn check_version(given: &str) -> Option<String> {
     let Some(parsed) = version::ChartVersion::parse(given) else {
         return Some(format!("version '{given}' is not a valid SemVer"));
     };
-    // Helm wants more than the least version there is.
+    // Helm requires more than the lowest version.
     let least = version::ChartVersion::parse("0.0.0-0")?;
     (parsed <= least).then(|| format!("version {} is less than or equal to \"0.0.0-0\"", quote(given)))
 }
 
-/// Three numbers without leading zeros, as SemVer 2.0 wants them.
+/// Three numbers without leading zeros, as SemVer 2.0 requires.
 fn is_strict(given: &str) -> bool {
     let core = given.split(['-', '+']).next().unwrap_or("");
     let numbers: Vec<&str> = core.split('.').collect();

@@ -1,4 +1,4 @@
-//! The checks of the manifests in `crds/`, those of subcharts among them.
+//! The checks of the manifests in `crds/`, including those of subcharts.
 
 use super::linted_chart::{EntryKind, LintedChart};
 use super::{Linter, chartfile, objects, rules};
@@ -55,6 +55,6 @@ fn of_chart(chart: &Loaded, linter: &mut Linter) -> bool {
             return false;
         }
     }
-    // Charts nest no deeper than the loader allows.
+    // The loader limits the nesting of charts.
     chart.dependencies.iter().all(|one| of_chart(one, linter))
 }

@@ -1,13 +1,13 @@
-//! YAML to fields the way Go's JSON decoder does it, with its words when it can't.
+//! Decodes YAML to fields like Go's JSON decoder, with its error messages.
 //!
-//! Helm reads Chart.yaml and manifests through `sigs.k8s.io/yaml`: YAML becomes JSON, where a
-//! number or boolean that a text field gets becomes text, and JSON is decoded into structs.
-//! The first mistake in the order of the sorted keys is the one that is reported.
+//! Helm reads Chart.yaml and manifests through `sigs.k8s.io/yaml`: YAML becomes JSON, where a number or boolean in a
+//! string field becomes a string, and JSON is decoded into structs. The first error in the order of sorted keys is
+//! reported.
 
 use crate::value::{Map, Number, Value};
 use crate::yaml::{Kind, Node};
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy)]
 pub(super) enum FieldType {
     Text,
@@ -26,24 +26,24 @@ pub(super) enum FieldType {
 pub(super) struct StructType {
     /// Its name within its package.
     pub(super) name: &'static str,
-    /// With the package's name.
+    /// Its name with the package.
     pub(super) full_name: &'static str,
-    /// Names as in JSON, and what they hold.
+    /// The fields' names in JSON, and their types.
     pub(super) fields: &'static [(&'static str, FieldType)],
 }
 
-/// What came of decoding.
+/// The result of decoding.
 #[derive(Default)]
 pub(super) struct Decoded {
-    /// The fields that are there, under their names.
+    /// The decoded fields, by name.
     pub(super) fields: Map,
-    /// The first value of a wrong type, in Go's words.
+    /// Go's message for the first value of a wrong type.
     pub(super) problem: Option<String>,
     /// The first field that the struct does not have.
     pub(super) unknown: Option<String>,
 }
 
-/// Decodes a document; null and nothing give an empty struct.
+/// Decodes a document; null and an empty document give an empty struct.
 pub(super) fn decode(node: &Node, fields: &'static StructType) -> Decoded {
     let mut state = StructDecoder::default();
     let mut decoded = Decoded::default();
@@ -164,7 +164,7 @@ impl StructDecoder {
     }
 }
 
-/// As [`text`]; null is the zero text.
+/// As [`text`]; null is the empty string.
 fn zero_text(node: &Node) -> Option<Value> {
     let text = if node.is_null() {
         Some(String::new())
@@ -174,7 +174,7 @@ fn zero_text(node: &Node) -> Option<Value> {
     text.map(Value::from)
 }
 
-/// Text, or the text that a number or boolean becomes.
+/// A string, or a number or boolean as its text.
 fn text(node: &Node) -> Option<String> {
     match &node.kind {
         Kind::String(text) => Some(text.clone()),
@@ -196,12 +196,12 @@ fn json_kind(node: &Node) -> &'static str {
     }
 }
 
-/// The text of a field; empty when it is absent.
+/// The string in a field; empty if it is absent.
 pub(super) fn text_of<'m>(map: &'m Map, name: &str) -> &'m str {
     map.get(name).and_then(Value::as_str).unwrap_or("")
 }
 
-/// The items of a field; none when it is absent.
+/// The items of a field; empty if it is absent.
 pub(super) fn list_of<'m>(map: &'m Map, name: &str) -> &'m [Value] {
     match map.get(name) {
         Some(Value::List(items)) => items,

@@ -1,4 +1,4 @@
-//! The checks of what Chart.yaml says about `charts/`, and of what is there.
+//! The checks of the dependencies in Chart.yaml, and of `charts/`.
 
 use super::linted_chart::LintedChart;
 use super::{Linter, chartfile, rules};

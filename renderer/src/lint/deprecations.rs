@@ -1,10 +1,10 @@
-//! API versions that Kubernetes has deprecated, as k8s.io/client-go 0.37.1 knows them.
+//! API versions that Kubernetes has deprecated, from k8s.io/client-go 0.37.1.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// One a line, tabs between: API version, kind, introduced, deprecated, removed, and the API
-/// version and kind that take its place; `-` for none. Lines with `#` are comments.
+/// One per line, separated by tabs: API version, kind, introduced, deprecated, removed, and the API version and kind
+/// that replace it; `-` for none. Lines with `#` are comments.
 const TABLE: &str = include_str!("deprecations.tsv");
 
 struct Deprecated {
@@ -12,7 +12,7 @@ struct Deprecated {
     message: String,
 }
 
-/// What to say of an object's API version for a Kubernetes version, if there is anything.
+/// The message about an object's API version for a Kubernetes version, if it is deprecated.
 pub(super) fn message(api_version: &str, kind: &str, kubernetes: (u64, u64)) -> Option<&'static str> {
     let one = table().get(api_version)?.get(kind)?;
     (one.since <= kubernetes).then_some(one.message.as_str())
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deprecations_are_told_from_their_version_on() {
+    fn deprecations_are_reported_from_their_version_on() {
         let cases = [
             (
                 "extensions/v1beta1",
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_the_table_is_understood() {
+    fn every_line_of_the_table_is_valid() {
         let lines = TABLE.lines().filter(|line| !line.starts_with('#')).count();
         let known: usize = table().values().map(BTreeMap::len).sum();
         assert!(lines > 150 && known == lines);

@@ -1,8 +1,7 @@
-//! The documents of a manifest, cut and read as Helm's linter does (k8s.io/apimachinery's
+//! The documents of a manifest, split and parsed as Helm's linter does (k8s.io/apimachinery's
 //! `YAMLOrJSONDecoder`).
 //!
-//! Of a document that is simple enough only the fields that somebody asks for become a tree: rendered CRDs have
-//! megabytes of others.
+//! If a document is simple enough, only the requested fields are parsed: rendered CRDs have megabytes of others.
 
 use std::sync::Arc;
 
@@ -12,15 +11,15 @@ use crate::go_yaml_errors::go_yaml_message;
 use crate::source::{Source, Span};
 use crate::yaml::{self, Kind, Node};
 
-/// Why there is nothing more to read.
+/// The error that ends parsing.
 pub(super) struct UnreadableDocument {
-    /// In Go's words.
+    /// Go's message.
     pub(super) words: String,
-    /// In ours, with the place in what was rendered.
+    /// Our diagnostic, with the location in the rendered text.
     pub(super) diagnostic: Option<Box<Diagnostic>>,
 }
 
-/// The documents, the last of which may be broken; of each at least the entries that `wanted` names.
+/// The documents, the last of which may be invalid; each with at least the entries that `wanted` names.
 pub(super) fn read(name: &str, text: &str, wanted: &StructType) -> Vec<Result<Node, UnreadableDocument>> {
     let mut out = Vec::new();
     let is_json = text.trim_start().starts_with('{');
@@ -47,7 +46,7 @@ pub(super) fn read(name: &str, text: &str, wanted: &StructType) -> Vec<Result<No
     out
 }
 
-/// The entries of a map that `wanted` names, in whatever case; nothing when all of it has to be read.
+/// The entries of a map that `wanted` names, in any case; `None` if the whole document must be parsed.
 fn some(text: &str, wanted: &StructType) -> Option<Node> {
     let lines = yaml::pick(text, |key| {
         wanted
@@ -81,7 +80,7 @@ fn parse(name: &str, text: &str, piece: std::ops::Range<usize>) -> Result<Node, 
     })
 }
 
-/// Ranges between lines that begin with `---`; what may not follow that is an error.
+/// Ranges between lines that begin with `---`; invalid text after `---` is an error.
 fn pieces(text: &str) -> Vec<Result<std::ops::Range<usize>, String>> {
     let mut out = Vec::new();
     let (mut start, mut at) = (0, 0);
@@ -105,8 +104,8 @@ fn pieces(text: &str) -> Vec<Result<std::ops::Range<usize>, String>> {
     out
 }
 
-/// What Go's JSON decoder says of a text that begins like JSON, for the mistake that
-/// templates make: braces that were never an action.
+/// The message of Go's JSON decoder for a text that begins like JSON, for the typical mistake in templates: braces that
+/// were not evaluated as an action.
 fn json_words(text: &str) -> Option<String> {
     let open = text.find('{')?;
     let rest = text.get(open + 1..)?;
@@ -115,7 +114,7 @@ fn json_words(text: &str) -> Option<String> {
     if matches!(character, '"' | '}') {
         return None;
     }
-    // Go counts the bytes it has read, the wrong one among them.
+    // Go counts the bytes it has read, including the wrong one.
     let offset = open + 1 + next + 1;
     Some(format!(
         "json: offset {offset}: invalid character '{character}' looking for beginning of object key string"

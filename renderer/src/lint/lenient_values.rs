@@ -7,8 +7,7 @@ use crate::diag::Result;
 use crate::value::Map;
 use crate::values::dependencies::{PreparedValues, prepare};
 
-/// Values put together as for rendering, but a dependency that is declared and not there is no
-/// mistake here: another check reports it.
+/// Prepares values as for rendering, but a missing declared dependency is not an error here: another check reports it.
 pub(super) fn prepare_as_found(chart: &Arc<Loaded>, user: &Map) -> Result<PreparedValues> {
     let is_there = |name: &str| chart.dependencies.iter().any(|found| found.name() == name);
     if chart.details.dependencies().iter().all(|one| is_there(&one.name)) {

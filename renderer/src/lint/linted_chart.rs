@@ -1,4 +1,4 @@
-//! Where a linted chart is: a folder, or the files of an archive.
+//! The source of a linted chart: a folder, or the files of an archive.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,9 @@ use crate::yaml;
 /// A chart to be linted.
 pub(super) struct LintedChart {
     files: ChartFiles,
-    /// The chart as the engine sees it, or why it does not.
+    /// The loaded chart, or why it can't be loaded.
     pub(super) loaded: Result<Arc<Loaded>>,
-    /// What Helm names the chart's folder.
+    /// The chart's folder in Helm's messages.
     pub(super) shown: String,
 }
 
@@ -25,7 +25,7 @@ enum ChartFiles {
     Memory(BTreeMap<String, Vec<u8>>),
 }
 
-/// What is at a path of the chart.
+/// The kind of a path in the chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryKind {
     Nothing,
@@ -34,7 +34,7 @@ pub(super) enum EntryKind {
 }
 
 impl LintedChart {
-    /// The error is in Helm's words.
+    /// Opens a chart; the error is Helm's message.
     pub(super) fn open(path: &Path) -> std::result::Result<Self, String> {
         let name = path.to_string_lossy();
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -68,7 +68,7 @@ impl LintedChart {
         })
     }
 
-    /// What is there; links that leave the chart lead to nothing.
+    /// The kind of a path; links that leave the chart count as missing.
     pub(super) fn find(&self, path: &str) -> EntryKind {
         match &self.files {
             ChartFiles::Folder(root) => match inside(root, path).map(|path| path.is_dir()) {
@@ -89,7 +89,7 @@ impl LintedChart {
         }
     }
 
-    /// A file's text; nothing when there is no such file.
+    /// A file's text; `None` if there is no such file.
     pub(super) fn text(&self, path: &str, class: Class) -> Option<Result<Arc<Source>>> {
         match &self.files {
             ChartFiles::Folder(root) => {
@@ -106,7 +106,7 @@ impl LintedChart {
     }
 }
 
-/// Of a file that can't be read as text: as go-yaml's message would be embedded in Helm's.
+/// The message about a file that is not text, embedded in Helm's message like go-yaml's.
 pub(super) fn unreadable(problem: &Diagnostics) -> String {
     let message = problem.iter().next().map_or("", |one| one.message.as_str());
     format!("error converting YAML to JSON: yaml: {message}")
@@ -118,7 +118,7 @@ fn inside(root: &Path, path: &str) -> Option<PathBuf> {
     found.starts_with(&root).then_some(found)
 }
 
-/// A path as Go's `filepath.Join` gives it.
+/// A path normalised like Go's `filepath.Join`.
 fn clean(path: &Path) -> String {
     path.components().collect::<PathBuf>().display().to_string()
 }

@@ -1,15 +1,15 @@
-//! What is wrong with a chart: Helm 4.3.1's checks in Helm's words, and more.
+//! Lints charts: Helm 4.3.1's checks with Helm's messages, and more.
 //!
 //! In: a chart's folder or archive, and values ([`LintOptions`]). Out: [`Finding`]s, Helm's in
-//! Helm's order ([`Finding::is_helms`]), and with them our own: every template's failure
-//! where Helm stops at the first, and values that no values.yaml knows
-//! (rule [`rules::UNDEFINED_VALUE`]). [`print()`] gives the lines of `helm lint`.
+//! Helm's order ([`Finding::is_helms`]), and with them our own: every template's failure where Helm stops at the first,
+//! and values that no values.yaml defines (rule [`rules::UNDEFINED_VALUE`]). [`print()`] returns the lines of `helm
+//! lint`.
 //!
-//! # Where it differs from Helm
+//! # Differences from Helm
 //!
-//! - What go-yaml and the chart loader report of invalid files is repeated where their messages
-//!   are known, else in ours.
-//! - An archive has no folder of its own: what Helm says of its temporary one names the archive.
+//! - For invalid files, the messages of go-yaml and of the chart loader are repeated where they are known, otherwise
+//!   the messages are ours.
+//! - An archive has no folder: where Helm's messages name its temporary folder, ours name the archive.
 
 mod chartfile;
 mod crds;
@@ -43,19 +43,19 @@ use linted_chart::LintedChart;
 
 pub use rules::{Check, Rule};
 
-/// How grave a finding is, in Helm's grades.
+/// The severity of a finding, as in Helm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Good to know.
+    /// Information.
     Info,
-    /// Against convention.
+    /// A violation of conventions.
     Warning,
-    /// Will not work.
+    /// An error.
     Error,
 }
 
 impl Severity {
-    /// As in JSON.
+    /// The name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -76,59 +76,59 @@ impl Severity {
 /// A finding about a chart.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// How grave.
+    /// Its severity.
     pub severity: Severity,
     /// The file it is about, as Helm names it: `Chart.yaml`, `templates/`, `templates/a.yaml`.
     pub path: String,
-    /// What.
+    /// The message.
     pub message: String,
-    /// Which rule it breaks.
+    /// The rule it violates.
     pub rule: &'static Rule,
-    /// Where in a text, if that is known.
+    /// Its location, if known.
     pub location: Option<Location>,
-    /// Whether Helm says it too; else it is ours.
+    /// Whether Helm reports it too; otherwise it is ours.
     pub is_helms: bool,
-    /// For people, with an excerpt: what is more than Helm's line.
+    /// The diagnostic with an excerpt, in addition to Helm's line.
     pub diagnostic: Option<Diagnostic>,
 }
 
-/// What charts are held against.
+/// The options of linting.
 #[derive(Debug, Clone)]
 pub struct LintOptions {
-    /// What the user gives.
+    /// The user's values.
     pub values: Map,
-    /// Where they stand, as far as that is known.
+    /// The locations of the values, as far as they are known.
     pub places: ValueOrigins,
     /// `.Release.Namespace`
     pub namespace: String,
     /// `.Capabilities`; its version decides what is deprecated.
     pub capabilities: Capabilities,
-    /// Whether schemas are left alone.
+    /// Whether schemas are not checked.
     pub skip_schema: bool,
-    /// Where schemas are kept that others refer to by URL.
+    /// The store of schemas that others refer to by URL.
     pub schemas: Arc<dyn SchemaStore>,
-    /// How much a rendering may take.
+    /// The resource limits of a rendering.
     pub limits: Limits,
 }
 
-/// What was found in one chart.
+/// The findings in one chart.
 #[derive(Debug, Clone)]
 pub struct LintReport {
     /// The chart, as the user named it.
     pub chart: String,
-    /// Everything, in order.
+    /// All findings, in order.
     pub findings: Vec<Finding>,
-    /// Why it could not be linted: Helm's message.
+    /// Helm's message if it could not be linted.
     pub refused: Option<String>,
 }
 
 impl LintReport {
-    /// Whether there is a warning or worse; our own don't count.
+    /// Whether there is a warning or error of Helm; our own don't count.
     pub fn has_warnings(&self) -> bool {
         self.refused.is_some() || self.helms().any(|one| one.severity > Severity::Info)
     }
 
-    /// Whether the chart fails; with `strict` on Helm's warnings, too.
+    /// Whether the chart fails; with `strict` also because of Helm's warnings.
     pub fn fails(&self, strict: bool) -> bool {
         let bar = if strict {
             Severity::Warning
@@ -157,7 +157,7 @@ const CHECKS: &[(Check, fn(&LintedChart, &LintOptions, &mut Linter))] = &[
     (Check::Crds, |place, _, linter| crds::check(place, linter)),
 ];
 
-/// Checks one chart; `shown` is its name for people.
+/// Lints one chart; `shown` is its name in messages.
 pub fn lint(path: &Path, shown: &str, options: &LintOptions) -> LintReport {
     let mut report = LintReport {
         chart: shown.to_owned(),
@@ -179,7 +179,7 @@ pub fn lint(path: &Path, shown: &str, options: &LintOptions) -> LintReport {
     report
 }
 
-/// What `helm lint` prints on standard output, and what it says in the end.
+/// The output of `helm lint` on standard output, and its final message.
 pub fn print(reports: &[LintReport], strict: bool, quiet: bool) -> (String, String) {
     let mut out = String::new();
     for report in reports {
@@ -214,7 +214,7 @@ struct Linter {
 }
 
 impl Linter {
-    /// Notes what Helm says, if it says anything; whether it does not.
+    /// Records Helm's finding, if there is a problem; returns whether there is none.
     fn report(&mut self, path: &str, rule: &'static Rule, problem: Option<String>) -> bool {
         let Some(message) = problem else { return true };
         self.findings.push(Finding {
@@ -229,7 +229,7 @@ impl Linter {
         false
     }
 
-    /// Says more about the finding noted last.
+    /// Adds a diagnostic to the last finding.
     fn explain(&mut self, diagnostic: Diagnostic) {
         if let Some(last) = self.findings.last_mut() {
             last.location.clone_from(&diagnostic.location);
@@ -237,7 +237,7 @@ impl Linter {
         }
     }
 
-    /// Notes what only we say.
+    /// Records a finding of our own.
     fn own(&mut self, path: &str, rule: &'static Rule, diagnostic: Diagnostic) {
         self.findings.push(Finding {
             severity: match diagnostic.severity {
@@ -255,7 +255,7 @@ impl Linter {
 }
 
 impl Finding {
-    /// For people: drawn with an excerpt on standard error.
+    /// The diagnostic that is printed with an excerpt on standard error.
     pub fn to_diagnostic(&self) -> Diagnostic {
         self.diagnostic.clone().unwrap_or_else(|| {
             let message = format!("{}: {}", self.path, self.message);

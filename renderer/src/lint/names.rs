@@ -1,4 +1,4 @@
-//! Names of objects, as the API server's validation takes them (k8s.io/apimachinery 0.37).
+//! Names of objects, as the API server validates them (k8s.io/apimachinery 0.37).
 
 use crate::template::print::quote;
 
@@ -6,7 +6,7 @@ const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const LABEL_1035: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
 
-/// What Helm says of an object's name; nothing when it is fine.
+/// Helm's message about an object's name; `None` if it is valid.
 pub(super) fn check(kind: &str, name: &str) -> Option<String> {
     let problems = match kind.to_lowercase().as_str() {
         "service" => label_1035(name),
@@ -23,7 +23,7 @@ pub(super) fn check(kind: &str, name: &str) -> Option<String> {
     let all = match problems.as_slice() {
         [] => return None,
         [one] => one.clone(),
-        // An aggregate has each message once.
+        // An aggregate error has each message once.
         many => {
             let mut once: Vec<&str> = Vec::new();
             for one in many {

@@ -29,7 +29,7 @@ pub(super) struct ObjectHeader {
     pub(super) name: String,
 }
 
-/// A document as an object; nothing for an empty one. The error is in Go's words.
+/// A document as an object; `None` if it is empty. The error is Go's message.
 pub(super) fn object(node: &Node) -> Result<Option<ObjectHeader>, String> {
     if node.is_null() {
         return Ok(None);
@@ -54,7 +54,7 @@ pub(super) fn is_yaml(path: &str) -> bool {
     lower.ends_with(".yaml") || lower.ends_with(".yml")
 }
 
-/// Notes that a file is no YAML when Helm does not come to it.
+/// Records that a file is not YAML if Helm doesn't get to it.
 pub(super) fn unreadable(linter: &mut Linter, path: &str, name: &str, text: &str) {
     if !is_yaml(path) || text.trim().is_empty() {
         return;
@@ -66,8 +66,7 @@ pub(super) fn unreadable(linter: &mut Linter, path: &str, name: &str, text: &str
     }
 }
 
-/// Reads the documents of a file; whether all of them could be read. `name` is the file's in
-/// diagnostics.
+/// Parses the documents of a file; returns whether all of them are valid. `name` is the file's name in diagnostics.
 pub(super) fn each(
     linter: &mut Linter,
     path: &str,
@@ -126,7 +125,7 @@ fn selector(object: &ObjectHeader, text: &str) -> Option<String> {
     })
 }
 
-/// Helm checks the first document of the file, whichever holds the list.
+/// Helm checks the first document of the file, whichever one has the list.
 fn annotations(object: &ObjectHeader, path: &str, text: &str) -> Option<String> {
     if object.kind != "List" {
         return None;

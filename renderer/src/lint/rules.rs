@@ -1,6 +1,6 @@
-//! Every rule of `lint`, in one table: its id, how grave it is, who has it, which check finds it, and what it is about.
+//! The table of all rules of `lint`: id, severity, origin, check and description.
 //!
-//! A finding refers to its rule here; no id stands anywhere else. The page `docs/reference/lint-rules.md` is
+//! Findings refer to their rules here; ids are written nowhere else. The page `docs/reference/lint-rules.md` is
 //! [`to_markdown`].
 
 use super::Severity;
@@ -14,14 +14,14 @@ pub enum Check {
     Values,
     /// The files in `templates/`, and what they render to.
     Templates,
-    /// What `charts/` holds, and what Chart.yaml declares.
+    /// `charts/`, and the dependencies in Chart.yaml.
     Dependencies,
     /// The files in `crds/`.
     Crds,
 }
 
 impl Check {
-    /// As a heading.
+    /// The heading in the docs.
     pub fn title(self) -> &'static str {
         match self {
             Self::ChartYaml => "Chart.yaml",
@@ -32,7 +32,7 @@ impl Check {
         }
     }
 
-    /// As in JSON.
+    /// The name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ChartYaml => "chart-yaml",
@@ -47,16 +47,16 @@ impl Check {
 /// Who reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuleOrigin {
-    /// `helm lint` 4.3.1, and so do we, with the same message.
+    /// `helm lint` 4.3.1 reports it, and so do we, with the same message.
     Helm,
-    /// Helm, up to the first finding that ends its run; we report the others, too.
+    /// Helm reports it up to the first finding that ends its run; we report all.
     HelmAndOurs,
-    /// Only we.
+    /// Only we report it.
     Ours,
 }
 
 impl RuleOrigin {
-    /// As in JSON.
+    /// The name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Helm => "helm",
@@ -66,18 +66,18 @@ impl RuleOrigin {
     }
 }
 
-/// What lint can find.
+/// A rule of lint.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Its name: in JSON, in reports, in the docs.
+    /// Its id in JSON, in reports and in the docs.
     pub id: &'static str,
-    /// How grave a finding is.
+    /// The severity of its findings.
     pub severity: Severity,
     /// Who reports it.
     pub origin: RuleOrigin,
     /// The check that finds it.
     pub check: Check,
-    /// What is wrong when it is reported, in a sentence.
+    /// The description of its findings, one sentence.
     pub doc: &'static str,
 }
 
@@ -203,7 +203,7 @@ mod tests {
         );
     }
 
-    /// An id anywhere else would be a rule that the table does not have.
+    /// An id elsewhere could be one that the table does not have.
     #[test]
     fn no_other_file_of_lint_spells_an_id() {
         fn files(folder: &std::path::Path, out: &mut Vec<std::path::PathBuf>) {

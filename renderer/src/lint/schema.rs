@@ -1,15 +1,15 @@
-//! What Helm says of values that don't fit a schema.
+//! Helm's messages about values that violate a schema.
 
 use crate::values::schema::SchemaViolations;
 
-/// Whether a chart alone was checked, or all in its tree.
+/// Whether only the chart was checked, or its subcharts too.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Checked {
     Alone,
     Tree,
 }
 
-/// A line for each violation, causes below it; in a tree each chart's name before its own.
+/// A line for each violation, followed by its causes; with subcharts, each chart's name precedes its violations.
 pub(super) fn helm_message(found: &SchemaViolations, checked: Checked) -> String {
     let mut out = String::new();
     if checked == Checked::Tree {

@@ -1,4 +1,4 @@
-//! The checks of templates: that they run, and of what they give.
+//! The checks of templates: that they run, and of their output.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::values::schema::{self, Level};
 use crate::world::System;
 
 const FOLDER: &str = "templates/";
-/// The release's name in everything that is linted.
+/// The release's name while linting.
 const RELEASE: &str = "test-release";
 
 /// All checks, in Helm's order, and our own.
@@ -50,7 +50,7 @@ pub(super) fn check(place: &LintedChart, options: &LintOptions, linter: &mut Lin
             return;
         }
     };
-    // As in Helm, what goes wrong here is left to `template`.
+    // As in Helm, errors here are left to `template`.
     let Ok(prepared) = prepare_as_found(chart, &options.values) else {
         return;
     };
@@ -68,7 +68,7 @@ pub(super) fn check(place: &LintedChart, options: &LintOptions, linter: &mut Lin
         linter.report(FOLDER, &rules::VALUES_SCHEMA, Some(message));
         let placed = found.listed.into_iter().filter(|one| one.location.is_some());
         placed.for_each(|one| linter.own(FOLDER, &rules::VALUES_SCHEMA, one.into_diagnostic()));
-        // Helm ends here, and users would come back for what the templates have.
+        // Helm ends here; we continue, so that users see errors in templates in the same run.
         helms = false;
     }
     unread::check(chart, options, linter);
@@ -97,32 +97,32 @@ fn level(prepared: &PreparedValues) -> Level<'_> {
         Level {
             chart: one.name(),
             schema: one.chart.schema.as_ref(),
-            // Charts nest no deeper than the loader allows.
+            // The loader limits the nesting of charts.
             children: one.children.iter().map(of).collect(),
         }
     }
     of(&prepared.root)
 }
 
-/// What came of running the templates, as far as they could be run.
+/// The result of running the templates, as far as possible.
 struct Ran {
     program: Program,
     output: RenderOutput,
-    /// Whether all could be run.
+    /// Whether all templates could be run.
     is_whole: bool,
-    /// Where the failures are that were reported.
-    told: Vec<Location>,
+    /// The locations of the reported failures.
+    reported: Vec<Location>,
 }
 
-/// Runs every template, but for those that are none: a diagnostic for each failure, and Helm's words for the first
-/// where it comes to them.
+/// Runs every template that can be parsed: a diagnostic for each failure, and Helm's message for the first if Helm gets
+/// to it.
 fn run(prepared: &PreparedValues, options: &LintOptions, linter: &mut Linter, helms: bool) -> Option<Ran> {
-    let (mut told, mut is_whole) = (Vec::new(), true);
+    let (mut reported, mut is_whole) = (Vec::new(), true);
     let mut root = unit(&prepared.root);
     let program = match Program::try_new(root.clone()) {
         Ok(Ok(program)) => program,
         Ok(Err(problems)) => {
-            tell(linter, &rules::TEMPLATE_SYNTAX, &problems, helms, &mut told);
+            tell(linter, &rules::TEMPLATE_SYNTAX, &problems, helms, &mut reported);
             is_whole = false;
             leave_out(&mut root, &problems);
             Program::try_new(root).ok()?.ok()?
@@ -134,20 +134,20 @@ fn run(prepared: &PreparedValues, options: &LintOptions, linter: &mut Linter, he
     };
     match run_program(&program, prepared, options, BTreeSet::new()) {
         Ok((output, mut problems)) => {
-            // What is missing may be defined where it can't be read.
+            // A missing template may be defined in a file that can't be parsed.
             problems.retain(|one| is_whole || !one.is_missing_template());
             tell(
                 linter,
                 &rules::TEMPLATE_RENDER,
                 &problems,
                 helms && is_whole,
-                &mut told,
+                &mut reported,
             );
             Some(Ran {
                 program,
                 output,
                 is_whole: is_whole && problems.is_empty(),
-                told,
+                reported,
             })
         }
         Err(problem) if helms && is_whole => {
@@ -158,7 +158,7 @@ fn run(prepared: &PreparedValues, options: &LintOptions, linter: &mut Linter, he
     }
 }
 
-/// Takes the texts that are no templates out of a chart and those in it.
+/// Removes the texts that can't be parsed from a chart and its subcharts.
 fn leave_out(unit: &mut ProgramUnit, problems: &[TemplateError]) {
     let path = unit.path.clone();
     unit.templates.retain(|(name, _)| {
@@ -184,7 +184,7 @@ fn run_program(
         is_upgrade: false,
         revision: 0,
     };
-    // Helm leaves out what kind of operation it is: neither installing nor upgrading.
+    // Helm sets neither IsInstall nor IsUpgrade.
     let mut release = release.to_map();
     release.insert("IsInstall", false.into());
     let capabilities = || options.capabilities.to_val();
@@ -201,7 +201,7 @@ fn run_program(
     program.run(&input, false)
 }
 
-/// Points what stands in rendered texts at the templates that printed it.
+/// Moves locations in rendered texts to the templates that printed them.
 fn blame_templates(
     chart: &Loaded,
     prepared: &PreparedValues,
@@ -238,11 +238,11 @@ fn tell(
     rule: &'static Rule,
     problems: &[TemplateError],
     helms: bool,
-    told: &mut Vec<Location>,
+    reported: &mut Vec<Location>,
 ) {
     for (index, problem) in problems.iter().enumerate() {
         let diagnostic = problem.diagnostic();
-        told.extend(diagnostic.location.clone());
+        reported.extend(diagnostic.location.clone());
         if helms && index == 0 {
             linter.report(FOLDER, rule, Some(problem.helm_text()));
             linter.explain(diagnostic);
@@ -252,7 +252,7 @@ fn tell(
     }
 }
 
-/// Each template of the chart itself: its path, its full name, and what it printed.
+/// Each template of the chart itself: its path, its full name, and its output.
 fn texts<'c>(
     chart: &'c Loaded,
     output: &'c RenderOutput,
@@ -265,7 +265,7 @@ fn texts<'c>(
     })
 }
 
-/// The checks of each template of the chart itself; the first file that is no YAML ends Helm's.
+/// The checks of each template of the chart itself; Helm's end at the first file that is not YAML.
 fn each_template(chart: &Loaded, output: &RenderOutput, options: &LintOptions, linter: &mut Linter) {
     let kubernetes = &options.capabilities.kube_version;
     let number = |text: &str| text.parse().unwrap_or(0);
@@ -296,7 +296,7 @@ fn extension(path: &str) -> Option<String> {
     })
 }
 
-/// Go's reader of lines gives up on one that is so long, in bytes.
+/// The maximum length of a line in Go's scanner, in bytes.
 const LONG_LINE: usize = 64 << 10;
 
 fn top_indent(text: &str) -> Option<String> {
@@ -317,10 +317,10 @@ fn top_indent(text: &str) -> Option<String> {
 fn undefined(ran: &Ran, chart: &Loaded, values: &Map, linter: &mut Linter) {
     for one in undefined::find(&ran.program, chart, values) {
         let line = one.location.position().line;
-        let is_told = |told: &Location| {
-            told.source.name() == one.location.source.name() && told.position().line == line
+        let is_told = |reported: &Location| {
+            reported.source.name() == one.location.source.name() && reported.position().line == line
         };
-        if ran.told.iter().any(is_told) {
+        if ran.reported.iter().any(is_told) {
             continue;
         }
         let path = one.path.join(".");

@@ -1,8 +1,8 @@
-//! Values that are given and that nothing in the chart reads, as far as that is certain enough to be a slip of the pen:
-//! the name stands nowhere in the chart, and values.yaml has a similar one beside it that the templates do name.
+//! Finds given values that nothing in the chart reads, if they are likely typos: the chart doesn't contain the name,
+//! and values.yaml has a similar one at the same level that the templates use.
 //!
-//! So names of a map that templates walk through (environment variables, annotations) are never reported, and neither
-//! is what is below `global` or a subchart's name.
+//! So keys of a map that templates iterate over (environment variables, annotations) are never reported, and neither
+//! are values below `global` or a subchart's name.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::chart::load::Loaded;
 use crate::diag::{Class, Diagnostic, did_you_mean};
 use crate::value::{Map, Value};
 
-/// How deep given values are compared with the chart's.
+/// The maximum depth at which given values are compared with the chart's.
 const MAX_DEPTH: usize = 100;
 const FOLDER: &str = "templates/";
 
@@ -42,11 +42,11 @@ pub(super) fn check(chart: &Loaded, options: &LintOptions, linter: &mut Linter) 
 /// The words of a chart and its subcharts.
 #[derive(Default)]
 struct Names<'c> {
-    /// Those of the templates.
+    /// The words of the templates.
     in_templates: BTreeSet<&'c str>,
-    /// Those of values.yaml with its comments, and of the schema.
+    /// The words of values.yaml with its comments, and of the schema.
     documented: BTreeSet<&'c str>,
-    /// What leads to the values of another chart.
+    /// The keys of the values of other charts.
     charts: BTreeSet<&'c str>,
 }
 
@@ -72,7 +72,7 @@ impl<'c> Names<'c> {
     }
 }
 
-/// What may be the name of a value.
+/// The words that may be names of values.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |char: char| char.is_alphanumeric() || char == '_' || char == '-';
     let dashed = text.split(move |char| !is_part(char));

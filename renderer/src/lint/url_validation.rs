@@ -4,13 +4,13 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
-/// The longest URL of a person, in characters.
+/// URLs must be shorter than this, in characters.
 const MAX_URL: usize = 2083;
-/// The shortest that is none, in bytes.
+/// URLs must be longer than this, in bytes.
 const MIN_URL: usize = 3;
 
 const WIDE: &str = r"\x{00A0}-\x{D7FF}\x{F900}-\x{FDCF}\x{FDF0}-\x{FFEF}";
-/// As govalidator has it.
+/// govalidator's pattern.
 const EMAIL_PATTERN: &str = r"^(((([a-zA-Z]|[0-9]|[!#\$%&'\*\+\-\/=\?\^_`{\|}~]|[WIDE])+(\.([a-zA-Z]|[0-9]|[!#\$%&'\*\+\-\/=\?\^_`{\|}~]|[WIDE])+)*)|((\x22)((((\x20|\x09)*(\x0d\x0a))?(\x20|\x09)+)?(([\x01-\x08\x0b\x0c\x0e-\x1f\x7f]|\x21|[\x23-\x5b]|[\x5d-\x7e]|[WIDE])|(\([\x01-\x09\x0b\x0c\x0d-\x7f]|[WIDE]))))*(((\x20|\x09)*(\x0d\x0a))?(\x20|\x09)+)?(\x22)))@((([a-zA-Z]|[0-9]|[WIDE])|(([a-zA-Z]|[0-9]|[WIDE])([a-zA-Z]|[0-9]|-|\.|_|~|[WIDE])*([a-zA-Z]|[0-9]|[WIDE])))\.)+(([a-zA-Z]|[WIDE])|(([a-zA-Z]|[WIDE])([a-zA-Z]|[0-9]|-|_|~|[WIDE])*([a-zA-Z]|[WIDE])))\.?$";
 const SCHEMA: &str = r"((ftp|tcp|udp|wss?|https?):\/\/)";
 const USER: &str = r"([^\t\n\f\r ]+(:[^\t\n\f\r ]*)?@)";
@@ -20,7 +20,7 @@ const IPV4: &str = r"([1-9][0-9]?|1[0-9][0-9]|2[01][0-9]|22[0-3]|24[0-9]|25[0-5]
 const IPV6: &str = r"(([0-9a-fA-F]{1,4}:){7,7}[0-9a-fA-F]{1,4}|([0-9a-fA-F]{1,4}:){1,7}:|([0-9a-fA-F]{1,4}:){1,6}:[0-9a-fA-F]{1,4}|([0-9a-fA-F]{1,4}:){1,5}(:[0-9a-fA-F]{1,4}){1,2}|([0-9a-fA-F]{1,4}:){1,4}(:[0-9a-fA-F]{1,4}){1,3}|([0-9a-fA-F]{1,4}:){1,3}(:[0-9a-fA-F]{1,4}){1,4}|([0-9a-fA-F]{1,4}:){1,2}(:[0-9a-fA-F]{1,4}){1,5}|[0-9a-fA-F]{1,4}:((:[0-9a-fA-F]{1,4}){1,6})|:((:[0-9a-fA-F]{1,4}){1,7}|:)|fe80:(:[0-9a-fA-F]{0,4}){0,4}%[0-9a-zA-Z]{1,}|::(ffff(:0{1,4}){0,1}:){0,1}((25[0-5]|(2[0-4]|1{0,1}[0-9]){0,1}[0-9])\.){3,3}(25[0-5]|(2[0-4]|1{0,1}[0-9]){0,1}[0-9])|([0-9a-fA-F]{1,4}:){1,4}:((25[0-5]|(2[0-4]|1{0,1}[0-9]){0,1}[0-9])\.){3,3}(25[0-5]|(2[0-4]|1{0,1}[0-9]){0,1}[0-9]))";
 const SUBDOMAIN: &str = r"((www\.)|([a-zA-Z0-9]+([-_\.]?[a-zA-Z0-9])*[a-zA-Z0-9]\.[a-zA-Z0-9]+))";
 
-/// Whether it is an address for mail.
+/// Whether it is an email address.
 pub(super) fn is_email(text: &str) -> bool {
     static EMAIL: OnceLock<Option<Regex>> = OnceLock::new();
     matches(&EMAIL, text, || EMAIL_PATTERN.replace("WIDE", WIDE))
@@ -56,7 +56,7 @@ pub(super) fn is_url(text: &str) -> bool {
     })
 }
 
-/// Whether it is a URL that can be asked for: it has a scheme.
+/// Whether it is a request URL: it has a scheme.
 pub(super) fn is_request_url(text: &str) -> bool {
     parse(text, true).is_some_and(|parts| parts.has_scheme)
 }
@@ -73,7 +73,7 @@ struct UrlParts<'t> {
     path: &'t str,
 }
 
-/// What Go's `url.Parse` and `url.ParseRequestURI` take.
+/// Parses what Go's `url.Parse` and `url.ParseRequestURI` accept.
 fn parse(text: &str, request: bool) -> Option<UrlParts<'_>> {
     if text.bytes().any(|byte| byte < b' ' || byte == 0x7f) || (text.is_empty() && request) {
         return None;
@@ -122,7 +122,7 @@ fn parse(text: &str, request: bool) -> Option<UrlParts<'_>> {
     })
 }
 
-/// Whether there is one, and what follows; nothing when it is missing before its colon.
+/// Whether there is a scheme, and the rest; `None` if it is empty before the colon.
 fn scheme(text: &str) -> Option<(bool, &str)> {
     for (at, byte) in text.bytes().enumerate() {
         match byte {
@@ -174,7 +174,7 @@ mod tests {
 
     /// Recorded from govalidator, as the others are.
     #[test]
-    fn addresses_of_people_are_told_apart() {
+    fn email_addresses_are_validated_as_in_govalidator() {
         for good in ["a@b.co", "a.b+c@x-y.example.com", "é@x.org", "a@b.co."] {
             assert!(is_email(good), "{good}");
         }
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_to_ask_for_have_a_scheme() {
+    fn request_urls_have_a_scheme() {
         for good in [
             "https://example.com",
             "ftp://x/y",

@@ -1,4 +1,4 @@
-//! The checks of values.yaml: that it is there, that it is YAML, and that it fits its schema.
+//! The checks of values.yaml: that it exists, that it is YAML, and that it matches its schema.
 
 use super::linted_chart::unreadable;
 use super::linted_chart::{EntryKind, LintedChart};
@@ -67,7 +67,7 @@ pub(super) fn check(place: &LintedChart, options: &LintOptions, linter: &mut Lin
     }
 }
 
-/// go-yaml's message, or that of Go's JSON decoder for a document that is no map.
+/// go-yaml's message, or that of Go's JSON decoder for a document that is not a map.
 fn helm_syntax(error: &ValuesFileError) -> String {
     let message = match error {
         ValuesFileError::Syntax(error) => go_yaml_message(error),
@@ -88,7 +88,7 @@ fn helm_syntax(error: &ValuesFileError) -> String {
     format!("error converting YAML to JSON: {message}")
 }
 
-/// Helm's `CoalesceTables`: what is there stays, and nulls over the chart's values delete them.
+/// Helm's `CoalesceTables`: existing values are kept, and nulls delete the chart's values.
 fn coalesce(over: &mut Map, base: Map) {
     for (key, below) in base {
         match (over.get_mut(&key), below) {

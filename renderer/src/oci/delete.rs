@@ -1,15 +1,15 @@
 //! Deletes tags and their manifests in registries.
 //!
-//! Most registries take every tag of a manifest away with it. So a manifest is deleted, by its digest, only when no
-//! other tag names it; else the tag alone is, where the registry does that (distribution 3 does, 2.8 does not). Blobs
-//! are left to the registry's garbage collection, signatures and other referrers stay.
+//! Most registries delete every tag of a manifest with it. So a manifest is only deleted, by its digest, if no other
+//! tag names it; otherwise only the tag is deleted, if the registry supports that (distribution 3 does, 2.8 does not).
+//! Blobs are left to the registry's garbage collection; signatures and other referrers are kept.
 //!
 //! # Guarantees
-//! - What a tag names that is not deleted in the same run stays.
-//! - What is not there is a success.
+//! - A manifest with a tag that is not deleted in the same run is kept.
+//! - A missing tag or manifest is a success.
 //!
 //! # Caveats
-//! Registries have no compare-and-swap: a tag that is given to the manifest while this runs may go with it.
+//! Registries have no compare-and-swap: a tag that is pushed for the manifest meanwhile may be deleted with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -25,42 +25,42 @@ use crate::oci::{ClientOptions, Progress};
 use crate::reference::{ArtifactStore, At, Digest, Locator, Repository, Tag};
 use crate::world::World;
 
-/// The most tags of a repository that are compared with a digest.
+/// The maximum number of tags of a repository that are compared with a digest.
 const MAX_COMPARED: usize = 20_000;
-/// How many of them are asked for at once.
+/// How many of them are requested concurrently.
 const CONCURRENT: usize = 8;
-/// The most tags that a message lists.
+/// The maximum number of tags in a message.
 const MAX_SHOWN: usize = 10;
 
-/// What may be deleted, and whether it is.
+/// The options of a deletion.
 #[derive(Debug, Clone, Default)]
 pub struct DeleteOptions {
     /// Refuse to delete another digest than this one.
     pub expect_digest: Option<Digest>,
-    /// Delete nothing, and say what would be.
+    /// Only report what would be deleted.
     pub check: bool,
-    /// Of a repository with more tags than these, a tag is deleted alone where the registry does that: its manifest is
-    /// not compared with the others, which takes a request for each. `None`: as many as are compared at all.
+    /// In a repository with more tags than this, only the tag is deleted, if the registry supports that: comparing its
+    /// manifest with the others takes a request for each. `None`: the built-in maximum.
     pub max_compared_tags: Option<usize>,
 }
 
-/// What became of one reference.
+/// The result for one reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deleted {
-    /// The digest it named; `None` when it was not there.
+    /// The digest it named; `None` if it did not exist.
     pub digest: Option<Digest>,
-    /// Why the manifest stays without this tag, where it does.
+    /// Why the manifest is kept without this tag, if it is.
     pub kept: Option<String>,
 }
 
-/// Deletes what the references name; each has a result of its own, in their order. `going` is called before the first
-/// request that deletes something of a reference. Blocks until it is done.
+/// Deletes the references; each has a result of its own, in their order. `going` is called before the first deleting
+/// request for a reference. Blocks until it is done.
 ///
-/// A tag is deleted, and its manifest unless another tag names it; beside a tag the reference's digest is an expected
-/// one. A digest alone is deleted when no tag names it.
+/// A tag is deleted, and its manifest unless another tag names it; if the reference also has a digest, the tag must
+/// have that one. A digest alone is deleted if no tag names it.
 ///
 /// # Errors
-/// Only when nothing at all can be done.
+/// Only if nothing can be done at all.
 pub fn delete(
     references: &[Locator],
     options: &DeleteOptions,
@@ -99,24 +99,24 @@ pub fn delete(
         }
         results
     });
-    // A name that is still being resolved must not keep us.
+    // A pending name resolution must not delay the exit.
     runtime.shutdown_background();
     Ok(results)
 }
 
-/// Which tags name which digests, asked for once in each repository.
+/// The digests of all tags, requested once for each repository.
 struct KnownTags {
     /// The tags that this run deletes.
     doomed: BTreeSet<(String, Tag)>,
     known: BTreeMap<String, Others>,
 }
 
-/// What is known of a repository's tags.
+/// The tags of a repository.
 enum Others {
     Tags(BTreeMap<Tag, Digest>),
-    /// They can't be listed, and why.
+    /// They can't be listed, for this reason.
     Unknown(String),
-    /// There are more than should be compared.
+    /// There are more than the limit.
     Many,
 }
 
@@ -132,8 +132,8 @@ impl KnownTags {
         }
     }
 
-    /// Why a manifest has to stay without one of its tags; `None` when it does not. With a limit it may be so because
-    /// nobody has compared.
+    /// Why a manifest is kept without one of its tags; `None` if it isn't. With a limit, the reason may be that the
+    /// tags were not compared.
     async fn why_kept(
         &mut self,
         client: &Client<'_>,
@@ -181,8 +181,8 @@ fn named_by(tags: &[&str]) -> String {
     }
 }
 
-/// All tags with their digests, unless there are more than a limit. A registry that does not list them, for good,
-/// makes them unknown.
+/// All tags with their digests, unless there are more than a limit. If the registry does not support listing them, they
+/// are unknown.
 async fn tags_of(client: &Client<'_>, limit: Option<usize>) -> Result<Others, ClientError> {
     let tags = match client.tags().await {
         Ok(tags) if tags.len() > MAX_COMPARED => {
@@ -249,7 +249,7 @@ impl Deletion<'_> {
         })
     }
 
-    /// A manifest that no tag may name.
+    /// Deletes a manifest, unless a tag names it.
     async fn untagged(
         &self,
         tagged: &mut KnownTags,
@@ -269,7 +269,7 @@ impl Deletion<'_> {
         Ok(None)
     }
 
-    /// A tag, with its manifest where no other tag names that. Gives back why the manifest stays.
+    /// Deletes a tag, with its manifest if no other tag names it. Returns why the manifest is kept.
     async fn tagged(
         &self,
         tagged: &mut KnownTags,
@@ -285,7 +285,7 @@ impl Deletion<'_> {
         let kept = match kept {
             Some(reason) if limit.is_some() => match self.delete_tag(tag, digest).await {
                 Ok(()) => return Ok(Some(reason)),
-                // It deletes nothing but manifests: then all tags have to be compared.
+                // It only deletes manifests, so all tags must be compared.
                 Err(error) if is_unsupported(&error) => self.why_kept(tagged, digest, None).await?,
                 Err(error) => return Err(error.into()),
             },
@@ -308,7 +308,7 @@ impl Deletion<'_> {
             .await
     }
 
-    /// The digest at a tag, or one that is there.
+    /// The digest of a tag, or the given one if it exists.
     async fn find(&self, at: &At) -> Result<Option<Digest>, ClientError> {
         match at {
             At::Tag(tag) => self.client.digest_at(tag).await,
@@ -319,11 +319,11 @@ impl Deletion<'_> {
         }
     }
 
-    /// The manifest has other tags.
+    /// Deletes the tag of a manifest that has other tags.
     async fn tag_alone(&self, tag: &Tag, digest: &Digest, reason: String) -> Result<Option<String>, Failure> {
         match self.delete_tag(tag, digest).await {
             Ok(()) => Ok(Some(reason)),
-            // A 405 is said of registries that delete nothing, too, and comes with the way to change that.
+            // Registries with deletion disabled answer 405 too, and the hint says how to enable it.
             Err(error)
                 if is_unsupported(&error) && !matches!(error, ClientError::Status { status: 405, .. }) =>
             {
@@ -336,12 +336,12 @@ impl Deletion<'_> {
         }
     }
 
-    /// The manifest has no other tag.
+    /// Deletes a tag with its manifest, which has no other tag.
     async fn with_manifest(&self, tag: &Tag, digest: &Digest) -> Result<Option<String>, Failure> {
         let manifest = At::Digest(digest.clone());
         let refused = match self.client.delete_manifest(&manifest).await {
             Ok(()) => {
-                // Some registries leave tags that name nothing.
+                // Some registries keep tags of deleted manifests.
                 if self.is_there(tag, digest).await? {
                     self.delete_tag(tag, digest).await?;
                 }
@@ -350,7 +350,7 @@ impl Deletion<'_> {
             Err(error) if is_unsupported(&error) => error,
             Err(error) => return Err(error.into()),
         };
-        // Google's registry deletes no manifest that has a tag.
+        // Google's registry doesn't delete a manifest that has a tag.
         if let Err(error) = self.delete_tag(tag, digest).await {
             return Err(if is_unsupported(&error) { refused } else { error }.into());
         }
@@ -361,7 +361,7 @@ impl Deletion<'_> {
         })
     }
 
-    /// Registries that know no such request answer 200 or 404 to it, too.
+    /// Registries that don't support this request may answer it with 200 or 404.
     async fn delete_tag(&self, tag: &Tag, digest: &Digest) -> Result<(), ClientError> {
         let at = At::Tag(tag.clone());
         self.client.delete_manifest(&at).await?;
@@ -383,7 +383,7 @@ impl Deletion<'_> {
     }
 }
 
-/// Whether a registry does not delete in this way.
+/// Whether the registry doesn't support this deletion.
 fn is_unsupported(error: &ClientError) -> bool {
     matches!(
         error,

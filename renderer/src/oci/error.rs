@@ -1,4 +1,4 @@
-//! What can go wrong between us and a registry: [`ClientError`], and how it is reported.
+//! Errors of the registry client: [`ClientError`], and its diagnostics.
 
 use std::io;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use crate::reference::Digest;
 /// How a connection failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
-    /// It could not be made.
+    /// It could not be established.
     Connect,
     /// The server's name could not be resolved.
     Resolve,
-    /// A proxy does not let it through.
+    /// A proxy refused it.
     Proxy,
-    /// Nothing came, or moved, in time.
+    /// No response or progress within the timeout.
     Timeout,
-    /// It ended too early.
+    /// It was closed too early.
     Cut,
     /// The server's certificate is not trusted.
     Untrusted,
@@ -28,23 +28,23 @@ pub enum Link {
     WrongName,
     /// A certificate is of X.509 version 1.
     Version1,
-    /// The server speaks plain HTTP where TLS was begun.
+    /// The server answered a TLS handshake in plain HTTP.
     PlainHttp,
-    /// The server does not speak HTTP here: probably TLS.
+    /// The server does not use plain HTTP on this port, but probably TLS.
     NotHttp,
-    /// The server asked for a client certificate, got none, and hung up.
+    /// The server requested a client certificate, got none, and closed the connection.
     NoIdentity,
-    /// TLS failed otherwise.
+    /// Another TLS error.
     Tls,
 }
 
-/// Why a registry could not be used.
+/// Why a request to a registry failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// No answer.
+    /// No response.
     #[error("{action}: {reason}{}", tries(*.attempts))]
     Link {
-        /// What was tried: method and URL.
+        /// The request: method and URL.
         action: String,
         /// How it failed.
         link: Link,
@@ -53,54 +53,54 @@ pub enum ClientError {
         /// Attempts made.
         attempts: u32,
     },
-    /// A proxy that does not let us through.
+    /// A proxy that refused the request.
     #[error("{action}: the proxy {proxy} answered {status}{}{}", shown(.detail), tries(*.attempts))]
     Proxy {
-        /// What was tried: method and URL.
+        /// The request: method and URL.
         action: String,
         /// Its address, and the variable that names it.
         proxy: String,
         /// The HTTP status.
         status: u16,
-        /// What the proxy says about it, one line.
+        /// The proxy's message, one line.
         detail: Option<String>,
         /// Attempts made.
         attempts: u32,
     },
-    /// An answer that says no.
+    /// A response with an error status.
     #[error("{action}: the {} answered {status}{}{}", if *.redirected { "server" } else { "registry" }, shown(.detail), tries(*.attempts))]
     Status {
-        /// What was tried: method and URL.
+        /// The request: method and URL.
         action: String,
         /// The HTTP status.
         status: u16,
-        /// What the registry says about it, one line.
+        /// The registry's message, one line.
         detail: Option<String>,
-        /// With 401 and no credentials: the places that were searched. Else where they came from.
+        /// With 401 and no credentials: the locations that were searched. Otherwise where they came from.
         searched: Vec<String>,
         /// Whether credentials were sent.
         authenticated: bool,
-        /// Whether the registry knows who we are, and that we may not (`insufficient_scope`).
+        /// Whether the registry authenticated us but the token lacks a scope (`insufficient_scope`).
         lacks_scope: bool,
-        /// Whether it is the answer of a server that the registry redirects to.
+        /// Whether it is the response of a server that the registry redirected to.
         redirected: bool,
         /// Attempts made.
         attempts: u32,
     },
-    /// An answer that can't be true, or that the specification forbids.
+    /// A response that is inconsistent, or that the specification forbids.
     #[error("{action}: {message}")]
     Protocol {
-        /// What was tried: method and URL.
+        /// The request: method and URL.
         action: String,
-        /// What is wrong with the answer.
+        /// What is wrong with the response.
         message: String,
     },
-    /// The time that was given for all of it is over.
+    /// The deadline has passed.
     #[error("the deadline of {} s has passed{}", .limit.as_secs_f32(), last.as_ref().map(|error| format!("; until then: {error}")).unwrap_or_default())]
     Deadline {
-        /// What was given.
+        /// The deadline's duration.
         limit: Duration,
-        /// What was wrong until then.
+        /// The last error until then.
         last: Option<String>,
     },
     /// A credentials file is broken.
@@ -109,7 +109,7 @@ pub enum ClientError {
     /// TLS can't be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// Our own blob can't be read.
+    /// The local blob can't be read.
     #[error("the blob {digest} can't be read: {source}")]
     Source {
         /// The blob.
@@ -117,10 +117,10 @@ pub enum ClientError {
         /// Why.
         source: io::Error,
     },
-    /// What comes can't be kept.
+    /// Received data can't be written.
     #[error("{what} can't be written: {}", crate::fsio::reason(.source))]
     Sink {
-        /// `the blob sha256:…`, or where it comes from.
+        /// `the blob sha256:…`, or the URL it comes from.
         what: String,
         /// Why.
         source: io::Error,
@@ -128,7 +128,7 @@ pub enum ClientError {
     /// The client can't be set up with these options.
     #[error("{0}")]
     Setup(String),
-    /// The system refuses what any network program needs.
+    /// The async runtime can't be started.
     #[error("no network client can be started: {0}")]
     Runtime(io::Error),
 }
@@ -154,7 +154,7 @@ impl ClientError {
         match self {
             Self::Link { link, .. } => match link {
                 Link::Connect | Link::Resolve | Link::Timeout | Link::Cut => Class::Network,
-                // Trying again does not help: a person has to change something.
+                // Retrying does not help: the user must change something.
                 Link::Untrusted
                 | Link::WrongName
                 | Link::Version1
@@ -181,12 +181,12 @@ impl ClientError {
         }
     }
 
-    /// Whether the registry gives this code as a reason.
+    /// Whether the registry's message has this error code.
     pub(in crate::oci) fn says(&self, code: &str) -> bool {
         matches!(self, Self::Status { detail: Some(detail), .. } if detail.contains(code))
     }
 
-    /// Takes what must not be shown out of what the other side says.
+    /// Redacts the other side's messages.
     pub(in crate::oci) fn hiding(mut self, hide: &dyn Fn(&str) -> String) -> Self {
         if let Self::Protocol {
             action: one,
@@ -204,7 +204,7 @@ impl ClientError {
         self
     }
 
-    /// It is not the registry's answer, but of a server that it redirects to.
+    /// Marks it as the response of a server that the registry redirected to.
     pub(in crate::oci) fn redirected(mut self) -> Self {
         if let Self::Status { redirected, .. } = &mut self {
             *redirected = true;
@@ -212,7 +212,7 @@ impl ClientError {
         self
     }
 
-    /// Says how many attempts it took.
+    /// Sets the number of attempts.
     pub(in crate::oci) fn after(mut self, made: u32) -> Self {
         if let Self::Link { attempts, .. } | Self::Status { attempts, .. } | Self::Proxy { attempts, .. } =
             &mut self
@@ -222,7 +222,7 @@ impl ClientError {
         self
     }
 
-    /// With the reason and the way out.
+    /// The diagnostic, with reason and hint.
     pub fn diagnostic(&self) -> Diagnostic {
         let plain = Diagnostic::error(self.class(), self.to_string());
         match self {
@@ -262,7 +262,7 @@ impl ClientError {
                     }
                     _ => plain,
                 };
-                // A HEAD's answer has no body that could say so.
+                // The response to HEAD has no body with that text.
                 let tls_only = detail.as_deref().is_none_or(is_tls_only) && action.contains(" http://");
                 if *status == 400 && tls_only {
                     plain.hint("if the registry speaks TLS, leave out `--plain-http`")
@@ -275,7 +275,7 @@ impl ClientError {
     }
 }
 
-/// What Go's and nginx's servers say to plain HTTP on a TLS port.
+/// The messages of Go's and nginx's servers for plain HTTP on a TLS port.
 fn is_tls_only(detail: &str) -> bool {
     let detail = detail.to_ascii_lowercase();
     detail.contains("http request to an https server") || detail.contains("plain http request was sent")
@@ -325,8 +325,8 @@ fn status_hint(
     plain.hint("log in with `solar-render login`, or set REGISTRY_USERNAME and REGISTRY_PASSWORD")
 }
 
-/// What a registry's error body says, in one line: `{"errors":[{"code","message"}]}`, or the
-/// first line of plain text. Pages of HTML say nothing. `hide` takes out what must not be shown.
+/// The message of a registry's error body, in one line: `{"errors":[{"code","message"}]}`, or the first line of plain
+/// text. HTML pages are ignored. `hide` redacts secrets.
 pub(in crate::oci) fn summary(
     content_type: &str,
     body: &[u8],
@@ -363,7 +363,8 @@ pub(in crate::oci) fn summary(
     one_line(&hide(text.trim().lines().next().unwrap_or("")))
 }
 
-/// What S3 and its like say, to whom registries redirect: `<Error><Code>…</Code><Message>…</Message></Error>`.
+/// The message of S3-compatible storage, to which registries redirect:
+/// `<Error><Code>…</Code><Message>…</Message></Error>`.
 fn of_storage(text: &str) -> Option<String> {
     let inside = |name: &str| {
         let rest = text.split_once(&format!("<{name}>"))?.1;

@@ -1,4 +1,4 @@
-//! Why charts could not be pushed, pulled, copied or signed: [`Failure`], its class and its hints.
+//! Errors of pushes, pulls, copies and signatures: [`Failure`], its class and its hints.
 
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::oci::error::ClientError;
@@ -10,32 +10,32 @@ use crate::reference::Digest;
 /// Why a chart could not be pushed, pulled, copied or signed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// Another digest is there. Nothing was moved.
+    /// The tag has another digest, and was not moved.
     #[error("{reference} already holds {}, and this chart is {ours}", existing_or(.existing.as_ref()))]
     Conflict {
-        /// Where.
+        /// The reference.
         reference: String,
         /// The chart's.
         ours: Digest,
-        /// The one found, where there is a manifest.
+        /// The existing one, if it is a manifest.
         existing: Option<Digest>,
-        /// Whether it is the tag of the chart's version, and not one that may move.
+        /// Whether it is the tag of the chart's version, not a movable one.
         is_version: bool,
     },
-    /// Someone pushed at the same time, and won: registries have no compare-and-swap.
+    /// Another client pushed at the same time and overwrote the tag: registries have no compare-and-swap.
     #[error("{reference} holds {winner}: another push put it there right after ours, which is {ours}")]
     Overtaken {
-        /// Where.
+        /// The reference.
         reference: String,
         /// The chart's.
         ours: Digest,
-        /// The one found afterwards.
+        /// The one that the tag has afterwards.
         winner: Digest,
     },
     /// The chart is not the expected one. Nothing was sent.
     #[error("the chart's digest is {ours}, expected was {expected}")]
     Expected {
-        /// The one asked for.
+        /// The expected digest.
         expected: Digest,
         /// The chart's.
         ours: Digest,
@@ -43,17 +43,17 @@ pub enum Failure {
     /// The chart that was found is not the expected one. Nothing was written.
     #[error("{reference} is {found}, expected was {expected}")]
     Unexpected {
-        /// Where.
+        /// The reference.
         reference: String,
-        /// The one asked for.
+        /// The expected digest.
         expected: Digest,
-        /// The one there.
+        /// The existing digest.
         found: Digest,
     },
-    /// What is there is no chart.
+    /// The artifact is not a chart.
     #[error("{reference} is not a chart: {reason}")]
     NotAChart {
-        /// Where.
+        /// The reference.
         reference: String,
         /// Why not.
         reason: String,
@@ -61,45 +61,45 @@ pub enum Failure {
     /// Neither tag nor digest was given, and no tag is a version.
     #[error("{place} has no matching version among its {tags} tags")]
     NoVersion {
-        /// Where.
+        /// The reference.
         place: String,
         /// How many tags there are.
         tags: usize,
     },
-    /// No signature there is good.
+    /// No signature is valid.
     #[error("{reference} is not signed by this key: {}", unsigned(.reasons))]
     Unsigned {
-        /// Where.
+        /// The reference.
         reference: String,
-        /// What would have to be signed.
+        /// The digest that must be signed.
         digest: Digest,
-        /// Why the signatures that are there are not good.
+        /// Why the existing signatures are not valid.
         reasons: Vec<String>,
     },
-    /// A signature can't be made.
+    /// The chart can't be signed.
     #[error("the chart can't be signed: {0}")]
     Key(KeyError),
-    /// Signatures are made in registries.
+    /// Only charts in registries can be signed.
     #[error("{0}: only charts in registries can be signed")]
     NoSignatures(String),
-    /// What would go with it has other names.
+    /// The manifest has other tags, which would be deleted with it.
     #[error("{reference} is not deleted: {reason}")]
     NotDeleted {
-        /// What was to be deleted.
+        /// The reference.
         reference: String,
-        /// What stands against it.
+        /// Why it is not deleted.
         reason: String,
     },
-    /// This can't be deleted anywhere.
+    /// This kind of reference can't be deleted.
     #[error("{0}")]
     NotDeletable(String),
-    /// The registry.
+    /// An error of the registry client.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The layout on disk.
+    /// An error of an image layout.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// The archive.
+    /// An error of an archive.
     #[error(transparent)]
     File(#[from] FileError),
 }
@@ -133,7 +133,7 @@ impl Failure {
         }
     }
 
-    /// Whether what was asked for is not there.
+    /// Whether the requested artifact doesn't exist.
     pub fn is_missing(&self) -> bool {
         matches!(
             self,
@@ -172,7 +172,7 @@ impl Failure {
         }
     }
 
-    /// With reasons and hints.
+    /// The diagnostic, with reasons and hints.
     pub fn diagnostic(&self) -> Diagnostic {
         match self {
             Self::Client(error) => error.diagnostic(),

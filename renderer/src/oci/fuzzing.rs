@@ -1,4 +1,4 @@
-//! What the targets in `fuzz/` call: readers of strangers' files that are not public. Built by `cargo fuzz` alone.
+//! Entry points of the targets in `fuzz/`: parsers of untrusted files that are not public. Only built by `cargo fuzz`.
 
 use std::path::Path;
 

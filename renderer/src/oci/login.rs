@@ -1,8 +1,8 @@
-//! `login` and `logout`: credentials tried at a registry, then kept in the file that Docker and
-//! Helm read, or by the helper that this file names.
+//! `login` and `logout`: credentials are checked with the registry, then stored in the file that Docker and Helm read,
+//! or by the helper that this file names.
 //!
-//! The file is replaced whole (mode 0600), under a lock on its folder; all that is not about the
-//! host stays in it byte for byte. Nothing is written before the registry has let us in.
+//! The file is replaced atomically (mode 0600), under a lock on its folder; all entries of other hosts are kept byte
+//! for byte. Nothing is written before the registry has accepted the credentials.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -21,16 +21,16 @@ use crate::oci::{ClientOptions, Progress};
 use crate::reference::Host;
 use crate::world::World;
 
-/// Why someone could not be logged in or out.
+/// Errors of `login` and `logout`.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
     /// The registry.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// No file is named, and there is no home to search for one.
+    /// No file is configured, and there is no home folder.
     #[error("there is no file to keep credentials in: neither DOCKER_CONFIG nor HOME is set")]
     NoFile,
-    /// The disk.
+    /// An I/O error.
     #[error("the credentials file {} can't be {action}: {}", .path.display(), reason(.source))]
     Io {
         /// The file or its folder.
@@ -40,7 +40,7 @@ pub enum LoginError {
         /// Why.
         source: io::Error,
     },
-    /// It is not of the known form, and was left as it is. The content is not shown.
+    /// It is not of the expected form, and was not changed. The content is not shown.
     #[error("the credentials file {} is not valid: {what}", .path.display())]
     Form {
         /// The file.
@@ -48,7 +48,7 @@ pub enum LoginError {
         /// What is wrong.
         what: String,
     },
-    /// The helper that the file names.
+    /// An error of the helper that the file names.
     #[error("docker-credential-{name}, which {} names for {host}: {reason}", .path.display())]
     Helper {
         /// The file.
@@ -57,19 +57,19 @@ pub enum LoginError {
         host: String,
         /// The helper.
         name: String,
-        /// Why it was of no use.
+        /// Why it failed.
         reason: String,
     },
 }
 
-/// Where credentials are kept, or were.
+/// Where credentials are stored, or were.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     /// The file.
     pub file: PathBuf,
-    /// The helper that has them instead.
+    /// The helper that stores them instead.
     pub helper: Option<String>,
-    /// Login: whether the registry asked for them. Logout: whether there were any.
+    /// Login: whether the registry requested them. Logout: whether there were any.
     pub known: bool,
 }
 
@@ -85,7 +85,7 @@ impl LoginError {
         }
     }
 
-    /// With reasons and hints.
+    /// The diagnostic, with reasons and hints.
     pub fn diagnostic(&self) -> Diagnostic {
         match self {
             Self::Client(error) => error.diagnostic().note("nothing was written"),
@@ -104,11 +104,10 @@ impl LoginError {
     }
 }
 
-/// Tries the credentials in `options` at `host`, and keeps them.
+/// Checks the credentials in `options` with `host`, and stores them.
 ///
 /// # Errors
-/// Those the registry refuses are not kept. A file that is there and is not of the known form is
-/// left as it is.
+/// Refused credentials are not stored. An existing file that is not of the expected form is not changed.
 pub fn login(
     host: &Host,
     given: &Credentials,
@@ -117,7 +116,7 @@ pub fn login(
     progress: &dyn Progress,
 ) -> Result<Kept, LoginError> {
     let path = file(options, world)?;
-    // What can't be written is not asked for either.
+    // A file that can't be read is reported before any request.
     Store::read(&path)?;
     let runtime = crate::oci::runtime()?;
     let options = ClientOptions {
@@ -154,10 +153,10 @@ pub fn login(
     })
 }
 
-/// Forgets what is kept for `host`.
+/// Removes the stored credentials of `host`.
 ///
 /// # Errors
-/// As [`login`]; that there is nothing to forget is none.
+/// As [`login`]; missing credentials are not an error.
 pub fn logout(host: &Host, options: &ClientOptions, world: &dyn World) -> Result<Kept, LoginError> {
     let path = file(options, world)?;
     if !path.exists() {
@@ -202,7 +201,7 @@ fn entry(given: &Credentials) -> String {
     object.to_string()
 }
 
-/// The file to change; where it is a link, what it leads to, be it there or not.
+/// The file to change; for a symlink its target, whether or not that exists.
 fn file(options: &ClientOptions, world: &dyn World) -> Result<PathBuf, LoginError> {
     let named = options.registry_config.clone();
     let path = named
@@ -211,7 +210,7 @@ fn file(options: &ClientOptions, world: &dyn World) -> Result<PathBuf, LoginErro
     fsio::followed(&path).map_err(LoginError::io(&path, "read"))
 }
 
-/// Held until it is dropped: of two logins at once both must stay.
+/// Held until it is dropped, so that concurrent logins don't lose entries.
 fn lock(path: &Path) -> Result<fs::File, LoginError> {
     use std::os::unix::fs::DirBuilderExt as _;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -262,7 +261,7 @@ impl<'p> Store<'p> {
             Entries::parse(&text).map_err(form)?
         };
         let store = Self { path, entries };
-        // Both are read only when they are needed, and should not fail then.
+        // Both are only read when they are needed, and should not fail then.
         store.auths()?;
         Ok(store)
     }
@@ -281,7 +280,7 @@ impl<'p> Store<'p> {
         self.part("auths")
     }
 
-    /// The helper that has this host's credentials.
+    /// The helper that stores this host's credentials.
     fn helper(&self, host: &Host) -> Result<Option<String>, LoginError> {
         let text = |json: &str| serde_json::from_str::<String>(json).ok();
         let wanted = credentials::normal(host.as_str());
@@ -310,7 +309,7 @@ impl<'p> Store<'p> {
         Ok(())
     }
 
-    /// Whether there was something to remove: other spellings of the host count, too.
+    /// Removes the host's entries, also under other spellings; returns whether there were any.
     fn remove(&mut self, host: &Host) -> Result<bool, LoginError> {
         let wanted = credentials::normal(host.as_str());
         let mut auths = self.auths()?;

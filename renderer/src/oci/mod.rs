@@ -1,13 +1,13 @@
-//! Places for charts: registries, OCI image layouts on disk, folders.
+//! Destinations and sources of charts: registries, OCI image layouts on disk, folders.
 //!
 //! In: a finished [`Artifact`] and a [`Target`]. [`resolve`] turns the target into a
-//! [`Destination`] by Helm's rules; [`push`] takes the artifact there under the push policy,
-//! the same for all three. Nothing here makes or changes a manifest.
+//! [`Destination`] by Helm's rules; [`push`] writes the artifact there under the push policy, the same for all three.
+//! Nothing here makes or changes a manifest.
 //!
 //! # Guarantees
 //! - The same digest at the destination: `unchanged`, and nothing is written.
-//! - Another digest there: nothing is moved, unless [`IfExists`] says so.
-//! - Blobs come before what refers to them; no half-written file has its final name.
+//! - Another digest at the destination: the tag is not moved, unless [`IfExists`] allows it.
+//! - Blobs are written before the manifests that refer to them; no incomplete file has its final name.
 //! - Secrets appear in no error, no trace line and no `Debug`.
 
 use std::fmt;
@@ -62,7 +62,7 @@ mod pull;
 mod push;
 mod sign;
 
-/// Exactly where a chart goes.
+/// The exact destination of a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
     /// A tag in a registry.
@@ -81,12 +81,12 @@ pub enum Destination {
     },
 }
 
-/// How to talk to registries.
+/// The options of the registry client.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
     /// `http://` instead of `https://`.
     pub plain_http: bool,
-    /// Trust and identity.
+    /// Trusted roots and the client certificate.
     pub tls: TlsOptions,
     /// Credentials from the command line.
     pub credentials: Option<Credentials>,
@@ -94,17 +94,17 @@ pub struct ClientOptions {
     pub ambient_host: AmbientHost,
     /// A credentials file to read before all others (`--registry-config`).
     pub registry_config: Option<PathBuf>,
-    /// The idle timeout of a request: no answer, and no byte of its body moved.
+    /// The idle timeout of a request: no response, and no byte of its body transferred.
     pub timeout: Duration,
-    /// How long all that is asked over one set of connections may take, with all retries.
+    /// How long all requests over one set of connections may take, including retries.
     pub deadline: Option<Duration>,
-    /// After how long without an answer [`Progress::waiting`] hears of it.
+    /// After how long without a response [`Progress::waiting`] is called.
     pub notice_after: Duration,
-    /// How often, and after which waits, a request is sent again.
+    /// The retry policy.
     pub retry: RetryPolicy,
-    /// Where blobs that are read are kept, and searched for.
+    /// The cache of blobs that are read.
     pub cache: Option<BlobCache>,
-    /// As it goes into the header.
+    /// The User-Agent header.
     pub user_agent: String,
 }
 
@@ -127,26 +127,26 @@ impl Default for ClientOptions {
     }
 }
 
-/// Hears how a push goes. Every method may be left out.
+/// Receives the progress of a push. Every method has an empty default.
 pub trait Progress {
-    /// A blob that was not there is about to be sent; `size` in bytes.
+    /// A missing blob is about to be sent; `size` in bytes.
     fn blob_started(&self, _digest: &Digest, _size: u64) {}
-    /// So many bytes of it are sent; after a retry it begins at 0 again.
+    /// `sent` bytes of it were sent; a retry starts at 0 again.
     fn blob_progress(&self, _digest: &Digest, _sent: u64) {}
-    /// It is there; `sent` is false when it already was.
+    /// The destination has the blob; `sent` is false if it already had it.
     fn blob_done(&self, _digest: &Digest, _sent: bool) {}
-    /// Nothing has come for a while ([`ClientOptions::notice_after`]): what is waited for, in one line without secrets.
-    /// Called once for all that shares connections.
+    /// No response has come for a while ([`ClientOptions::notice_after`]): the pending request, in one line without
+    /// secrets. Called once for all clients that share connections.
     fn waiting(&self, _line: &str) {}
-    /// What `-v` shows: one line, without secrets.
+    /// A line for `-v`, without secrets.
     fn trace(&self, _line: &str) {}
-    /// Whether anyone reads those lines; they cost time to write.
+    /// Whether trace lines are used; formatting them costs time.
     fn traces(&self) -> bool {
         true
     }
 }
 
-/// Hears nothing.
+/// Ignores all progress.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Silent;
 
@@ -156,9 +156,9 @@ impl Progress for Silent {
     }
 }
 
-/// Applies the tag rules: without a tag Helm's `/<chart name>:<version>` is appended, `+`
-/// becomes `_`. With one the reference is exact, and must name this chart and version unless
-/// `allow_mismatch`: Helm and Flux rely on it. Needs no network and no disk.
+/// Applies the tag rules: without a tag, `/<chart name>:<version>` is appended as in Helm, with `+` as `_`. With one
+/// the reference is exact, and must name this chart and version unless `allow_mismatch`: Helm and Flux rely on it. Uses
+/// neither network nor disk.
 ///
 /// # Errors
 /// Class `Config`: a mismatch, or a chart whose name or version can't be in a reference.
@@ -222,7 +222,7 @@ fn check(artifact: &Artifact, tag: &Tag, last: Option<&str>) -> Result<(), Diagn
     Diagnostics::or(list, ())
 }
 
-/// A name that stays in the folder it is joined to.
+/// A file name that can't leave the folder it is joined to.
 fn file_name<'n>(artifact: &Artifact, name: &'n str) -> Result<&'n Path, Diagnostics> {
     let path = Path::new(name);
     if path.file_name() == Some(path.as_os_str()) && !name.contains('\\') {
@@ -233,12 +233,10 @@ fn file_name<'n>(artifact: &Artifact, name: &'n str) -> Result<&'n Path, Diagnos
     Err(Diagnostic::error(Class::Config, message).into())
 }
 
-/// Takes `artifact` to `destination`. Blocks until it is done; a registry is spoken to from
-/// this thread.
+/// Pushes `artifact` to `destination`. Blocks until it is done; requests are sent from this thread.
 ///
 /// # Errors
-/// [`Failure`], with the digest that was found there when it is another one. When
-/// [`PushOptions::expect_digest`] is another, nothing is sent or even asked.
+/// [`Failure`], with the existing digest if it differs. If [`PushOptions::expect_digest`] differs, no request is sent.
 pub fn push(
     artifact: &Artifact,
     destination: &Destination,
@@ -265,7 +263,7 @@ pub fn push(
     }
 }
 
-/// What all that talks to registries runs on: this thread.
+/// The runtime of the registry client, on this thread.
 fn runtime() -> Result<tokio::runtime::Runtime, ClientError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -275,7 +273,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, ClientError> {
 }
 
 impl fmt::Display for Destination {
-    /// As in the report: `host/repo/name:1.0.0`, `oci-layout:DIR:tag`, `file:PATH`.
+    /// The form in reports: `host/repo/name:1.0.0`, `oci-layout:DIR:tag`, `file:PATH`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Registry(reference) => write!(f, "{reference}"),
@@ -317,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_or_a_name_that_is_not_the_charts_is_refused_with_both() {
+    fn a_tag_or_name_that_differs_from_the_charts_is_refused_with_both() {
         let table = [
             ("oci://h/a/app:2.0.0", 1, "\"2.0.0\"", "\"1.0.0\""),
             ("oci://h/a/other:1.0.0", 1, "\"other\"", "\"app\""),

@@ -1,4 +1,4 @@
-//! A chart ready to be shipped: its manifest and its blobs, every digest known.
+//! A packaged chart: its manifest and its blobs, with all digests.
 
 use std::fmt;
 use std::fs::File;
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::reference::Digest;
 
-/// A chart as a registry stores it. Complete and immutable: shipping it changes nothing.
+/// A chart as a registry stores it. Complete and immutable: pushing it changes nothing.
 #[derive(Debug, Clone)]
 pub struct Artifact {
     /// The chart's name.
@@ -21,35 +21,36 @@ pub struct Artifact {
     pub manifest: Vec<u8>,
     /// The manifest's digest: the digest of the chart.
     pub digest: Digest,
-    /// Config first, then layer and, where there is one, provenance, in the manifest's order: by digest, as Helm has them.
+    /// Config first, then layer and, if there is one, provenance, in the manifest's order: sorted by digest, as in
+    /// Helm.
     pub blobs: Vec<ArtifactBlob>,
 }
 
 /// One blob of an artifact.
 #[derive(Debug, Clone)]
 pub struct ArtifactBlob {
-    /// As in the manifest.
+    /// The media type in the manifest.
     pub media_type: &'static str,
-    /// Of the bytes.
+    /// The digest of the bytes.
     pub digest: Digest,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// The bytes, or where to get them.
+    /// The bytes, or their source.
     pub content: BlobContent,
 }
 
 /// The bytes of a blob.
 #[derive(Clone)]
 pub enum BlobContent {
-    /// Small enough to hold.
+    /// Held in memory.
     Memory(Arc<[u8]>),
-    /// Made again for each reader.
+    /// Produced again for each reader.
     Stream(Arc<dyn BlobSource>),
 }
 
-/// Makes the same bytes each time, in pieces.
+/// Produces the same bytes each time, in chunks.
 pub trait BlobSource: Send + Sync {
-    /// Writes all bytes. Fails when the files behind them changed since the digest was made.
+    /// Writes all bytes. Fails if the underlying files have changed since the digest was computed.
     fn write_to(&self, out: &mut dyn Write) -> io::Result<()>;
 }
 
@@ -68,7 +69,7 @@ impl Artifact {
         self.manifest.len() as u64
     }
 
-    /// What the archive's file is called.
+    /// The file name of the archive.
     pub fn archive_name(&self) -> String {
         format!("{}-{}.tgz", self.name, self.version)
     }
@@ -88,7 +89,7 @@ impl fmt::Debug for BlobContent {
     }
 }
 
-/// A blob that lies in a file.
+/// A blob in a file.
 pub(crate) struct FileSource {
     pub(crate) path: PathBuf,
 }
@@ -99,7 +100,7 @@ impl BlobSource for FileSource {
     }
 }
 
-/// Writes to another writer, and hashes what was written.
+/// Writes to another writer, and hashes the written bytes.
 pub(crate) struct HashingWriter<'o> {
     pub(crate) out: &'o mut dyn Write,
     pub(crate) hash: Sha256,

@@ -1,13 +1,12 @@
 //! Gzip whose bytes are a function of the input alone.
 //!
-//! The input is cut into blocks of [`BLOCK`] bytes. Each is deflated on its own at
+//! The input is split into blocks of [`BLOCK`] bytes. Each is deflated on its own at
 //! level [`LEVEL`], primed with the [`WINDOW`] bytes before it, and ended by a sync
-//! flush (the last one by the end of the stream). So the output depends neither on how
-//! the input arrives in writes nor on how many threads deflate, and blocks can be
-//! deflated at the same time. The header carries no time and no name (RFC 1952).
+//! flush (the last one by the end of the stream). So the output depends neither on how the input is split into writes
+//! nor on the number of threads, and blocks can be deflated in parallel. The header has no time and no name (RFC 1952).
 //!
-//! The bytes are part of every digest we promise: `flate2` and `zlib-rs` are pinned,
-//! and a golden test holds them.
+//! The bytes are part of every digest, which must stay stable: `flate2` and `zlib-rs` are pinned, and a golden test
+//! checks the bytes.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -17,20 +16,20 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 
 /// Bytes of input in a block.
 pub const BLOCK: usize = 256 * 1024;
-/// Bytes before a block that it may refer to: deflate's window.
+/// The number of bytes before a block that it may refer to: deflate's window.
 pub const WINDOW: usize = 32 * 1024;
 /// Deflate's level: on kube-prometheus-stack 7 is 0.2 % smaller than Helm's 6 and still three times as fast.
 pub const LEVEL: u32 = 7;
-/// The most threads that deflate; more gain little, since one thread reads and hashes.
+/// The maximum number of threads that deflate; more gain little, since one thread reads and hashes.
 pub const MAX_THREADS: usize = 4;
 
 /// No flags, no time, no extra flags, system unknown.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 
-/// Deflates blocks; keeps its tables between charts, which cost more than a small chart.
+/// Deflates blocks; reuses its tables between charts, since allocating them costs more than a small chart.
 pub struct Deflater {
     state: Compress,
-    /// Whether `state` has been used since it was made.
+    /// Whether `state` has been used.
     used: bool,
 }
 
@@ -76,13 +75,13 @@ impl Deflater {
     }
 }
 
-/// Compresses what is written to it. [`GzipWriter::finish`] must be called; a writer
-/// that is dropped before leaves a truncated stream, which every reader refuses.
+/// Compresses what is written to it. [`GzipWriter::finish`] must be called; otherwise the stream is truncated, which
+/// every reader refuses.
 pub struct GzipWriter<W: Write> {
     out: W,
     /// The block being filled, after the window that precedes it.
     buffer: Vec<u8>,
-    /// How many bytes of `buffer` are window.
+    /// How many bytes of `buffer` are the window.
     window: usize,
     checksum: crc32fast::Hasher,
     length: u64,
@@ -97,8 +96,7 @@ enum Backend {
 }
 
 impl<W: Write> GzipWriter<W> {
-    /// Starts a stream. With `threads` above 1, further threads start when the input
-    /// outgrows one block.
+    /// Starts a stream. With `threads` above 1, more threads are started when the input exceeds one block.
     pub fn new(mut out: W, threads: usize, deflater: Box<Deflater>) -> io::Result<Self> {
         out.write_all(&HEADER)?;
         Ok(Self {
@@ -113,7 +111,7 @@ impl<W: Write> GzipWriter<W> {
         })
     }
 
-    /// Ends the stream; the writer below and, where no thread took it, the deflater for the next chart.
+    /// Ends the stream; returns the underlying writer and the deflater for the next chart.
     pub fn finish(mut self) -> io::Result<(W, Box<Deflater>)> {
         self.end_block(true)?;
         let deflater = match self.backend {
@@ -166,7 +164,7 @@ impl<W: Write> Write for GzipWriter<W> {
         self.length += data.len() as u64;
         let mut rest = data;
         while !rest.is_empty() {
-            // A full block is deflated only when more follows: the last one ends the stream.
+            // A full block is only deflated when more input follows: the last one ends the stream.
             if self.buffer.len() - self.window == BLOCK {
                 self.end_block(false)?;
             }
@@ -196,9 +194,8 @@ struct Worker {
     thread: JoinHandle<()>,
 }
 
-/// Threads that deflate in turn; block `n` is thread `n % threads`'s, so the order is
-/// kept without sorting. At most [`WorkerPool::IN_FLIGHT`] blocks a thread are under way,
-/// which bounds memory.
+/// Threads that deflate in turn; thread `n % threads` deflates block `n`, so the order is kept without sorting. At most
+/// [`WorkerPool::IN_FLIGHT`] blocks per thread are in flight, which bounds memory.
 struct WorkerPool {
     workers: Vec<Worker>,
     submitted: usize,
@@ -234,7 +231,7 @@ impl WorkerPool {
         }
     }
 
-    /// Hands over a block; a finished one in return once enough are under way.
+    /// Submits a block; returns a finished one once enough are in flight.
     fn submit(&mut self, job: Job) -> io::Result<Option<Vec<u8>>> {
         let full = self.submitted - self.collected >= self.workers.len() * Self::IN_FLIGHT;
         let ready = if full { self.next()? } else { None };
@@ -250,7 +247,7 @@ impl WorkerPool {
         Ok(ready)
     }
 
-    /// The next block in order, when one is outstanding.
+    /// The next block in order, if one is in flight.
     fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         if self.collected == self.submitted {
             return Ok(None);
@@ -304,7 +301,7 @@ mod tests {
         out
     }
 
-    /// Text that compresses, with a few rare words, from a tiny generator.
+    /// Compressible text with a few rare words, from a small generator.
     fn text(length: usize) -> Vec<u8> {
         let mut state = 0x2545_f491_u32;
         let mut out = Vec::with_capacity(length + 16);
@@ -352,9 +349,9 @@ mod tests {
         assert!(writer.finish().unwrap().0 == compress(&data, 1, &[100_000]));
     }
 
-    /// If this fails, every digest this tool ever printed has changed: don't accept it lightly.
+    /// If this fails, the digests of all charts have changed: don't accept it lightly.
     #[test]
-    fn the_compressed_bytes_are_the_ones_we_promised() {
+    fn the_compressed_bytes_are_stable() {
         use sha2::Digest as _;
         let hash = |length| {
             let hash = sha2::Sha256::digest(compress(&text(length), 2, &[65_537]));

@@ -11,7 +11,7 @@ use crate::diag::{Class, Diagnostic, Result};
 use crate::reference::Digest;
 use crate::value::{Value, write_json_string};
 
-/// Metadata and archive to an artifact. `created` is in seconds since 1970.
+/// Creates an artifact from metadata and archive. `created` is in seconds since 1970.
 pub(super) fn artifact(
     metadata: &Metadata,
     layer: ArtifactBlob,
@@ -24,7 +24,7 @@ pub(super) fn artifact(
             .ok()
             .and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
         let time = time.ok_or_else(|| Diagnostic::error(Class::Usage, "the time is beyond the year 9999"))?;
-        // Helm lets a chart's own annotation win.
+        // In Helm, a chart's own annotation takes precedence.
         let key = "org.opencontainers.image.created";
         if !annotations.contains_key(key) {
             annotations.insert(key, Value::String(time.to_string()));

@@ -1,8 +1,8 @@
-//! A chart to a deterministic archive, and archive and metadata to an [`Artifact`].
+//! Packs a chart into a deterministic archive, and archive and metadata into an [`Artifact`].
 //!
 //! The archive is a pure function of the chart's files and one time: `<name>/` before
 //! every path, Chart.yaml first, then bytewise; regular files of mode 0644 owned by 0.
-//! The manifest is the one `helm push` writes, less its clock.
+//! The manifest is the one `helm push` writes, without the current time.
 
 pub mod artifact;
 pub mod gzip;
@@ -25,26 +25,26 @@ use artifact::{Artifact, ArtifactBlob, BlobSource, FileSource, HashingWriter};
 use gzip::{Deflater, GzipWriter};
 use spool::{Spool, SpoolBytes, SpooledArchive};
 
-/// The time of every file in an archive: 1980-01-01T00:00:00Z, the earliest that zip tools can show.
+/// The time of every file in an archive: 1980-01-01T00:00:00Z, the earliest that zip tools can represent.
 pub const DEFAULT_MTIME: u64 = 315_532_800;
-/// The largest archive that is held in memory, in bytes. Larger ones are kept in a temporary file, or compressed twice
-/// where there is no room for one: once for the digest, once into the upload.
+/// The maximum size of an archive in memory, in bytes. Larger ones are kept in a temporary file, or, without disk
+/// space, compressed twice: once for the digest, once for the upload.
 pub const MEMORY_LIMIT: u64 = 16 * 1024 * 1024;
-/// The largest provenance file, in bytes.
+/// The maximum size of a provenance file, in bytes.
 const MAX_PROVENANCE_BYTES: u64 = 1024 * 1024;
 
-/// Packs charts; keeps what can be used again between them.
+/// Packs charts; reuses its buffers between them.
 pub struct Packer {
     deflater: Option<Box<Deflater>>,
     threads: usize,
 }
 
-/// What an archive depends on besides the chart's files.
+/// The inputs of an archive in addition to the chart's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// Seconds since 1970: every file's time.
+    /// The modification time of every file, in seconds since 1970.
     pub mtime: u64,
-    /// Whether the manifest says when: only where the user gave the time.
+    /// Whether the manifest has a creation time: only if the user gave the time.
     pub created: bool,
 }
 
@@ -66,7 +66,7 @@ impl Packer {
         }
     }
 
-    /// Packs a chart and works out every digest.
+    /// Packs a chart and computes every digest.
     pub fn pack(&mut self, chart: Arc<Chart>, stamp: Stamp) -> Result<Artifact> {
         let mut spool = Spool::new(true);
         let deflater = self.deflater.take().unwrap_or_default();
@@ -93,13 +93,13 @@ impl Packer {
         manifest::artifact(&chart.metadata, layer, None, stamp.created.then_some(stamp.mtime))
     }
 
-    /// An existing archive as it is, with the `.prov` file beside it when there is one.
+    /// Wraps an existing archive unchanged, with its `.prov` file if there is one.
     pub fn wrap(&mut self, path: &Path) -> Result<Artifact> {
         let inspected = archive::inspect(path)?;
         let source = Arc::new(FileSource {
             path: path.to_owned(),
         });
-        // It is in a file already.
+        // It is already in a file.
         let mut spool = Spool::new(false);
         source.write_to(&mut spool).map_err(unreadable)?;
         let SpooledArchive { digest, size, bytes } = spool.finish();
@@ -117,7 +117,7 @@ impl Packer {
     }
 }
 
-/// The same artifact with a provenance file: it is a layer, and so the digest is another one.
+/// The artifact with a provenance file, which is a layer and so changes the digest.
 ///
 /// # Errors
 /// The artifact has no archive.
@@ -161,7 +161,7 @@ fn provenance(archive: &Path) -> Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// Writes the whole archive; gives the deflater back.
+/// Writes the whole archive; returns the deflater.
 fn write_archive(
     chart: &Chart,
     mtime: u64,
@@ -184,7 +184,7 @@ fn write_archive(
     gzip.finish().map(|(_, deflater)| deflater)
 }
 
-/// A file that grew or shrank since it was counted would break the archive.
+/// A file whose size has changed would break the archive.
 fn copy_exactly(path: &Path, size: u64, out: &mut dyn Write) -> io::Result<()> {
     let named = |error: io::Error| {
         io::Error::new(
@@ -211,7 +211,7 @@ fn unreadable(error: io::Error) -> Diagnostics {
     .into()
 }
 
-/// Makes a large archive again for each reader.
+/// Packs a large archive again for each reader.
 struct Repack {
     chart: Arc<Chart>,
     mtime: u64,
@@ -237,7 +237,7 @@ impl BlobSource for Repack {
             return Ok(());
         }
         Err(io::Error::other(
-            "the chart's files changed after its digest was made",
+            "the chart's files changed after its digest was computed",
         ))
     }
 }

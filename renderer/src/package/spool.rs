@@ -1,5 +1,5 @@
-//! What a packed archive is kept in: memory as long as it is small, then a temporary file that has no name, so that it
-//! is gone with the process whatever ends it. Where there is no room for one, the archive is made again when it is sent.
+//! Stores a packed archive: in memory while it is small, then in an unnamed temporary file, which the system removes
+//! with the process. Without disk space, the archive is packed again when it is sent.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,33 +11,33 @@ use super::MEMORY_LIMIT;
 use super::artifact::BlobSource;
 use crate::reference::Digest;
 
-/// How much is read from the file at once, in bytes.
+/// The chunk size for reading the file, in bytes.
 const PIECE: usize = 128 << 10;
 
-/// Hashes what is written to it, and keeps it.
+/// Hashes and stores the bytes that are written to it.
 pub(super) struct Spool {
     hash: Sha256,
     size: u64,
     kept: Holding,
-    /// Makes the file.
+    /// Creates the file.
     make: fn() -> io::Result<File>,
 }
 
 enum Holding {
     Memory(Vec<u8>),
     Disk(File),
-    /// It was too large for the one, and there was no room for the other.
+    /// Too large for memory, and no disk space for a file.
     Nothing,
 }
 
-/// What was written to a [`Spool`].
+/// The bytes that were written to a [`Spool`].
 pub(super) struct SpooledArchive {
     pub(super) digest: Digest,
     pub(super) size: u64,
     pub(super) bytes: SpoolBytes,
 }
 
-/// Where the bytes are.
+/// The location of the bytes.
 pub(super) enum SpoolBytes {
     Memory(Vec<u8>),
     Disk(SpoolFile),
@@ -51,7 +51,7 @@ pub(super) struct SpoolFile {
 }
 
 impl Spool {
-    /// `may_spill`: whether what is large is kept in a file.
+    /// `may_spill`: whether a large archive is kept in a file.
     pub(super) fn new(may_spill: bool) -> Self {
         Self {
             hash: Sha256::new(),
@@ -92,7 +92,7 @@ impl Spool {
         if let Holding::Disk(file) = &mut self.kept
             && file.write_all(data).is_err()
         {
-            // A full disk: what is there is given back at once.
+            // The disk is full: the space is freed at once.
             self.kept = Holding::Nothing;
         }
     }
@@ -112,7 +112,7 @@ impl Write for Spool {
 }
 
 impl BlobSource for SpoolFile {
-    /// From its beginning, however many read it.
+    /// Reads from the beginning, independent of other readers.
     fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut piece = vec![0; PIECE];
         let mut at = 0;
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_large_goes_to_a_file_and_comes_back_as_often_as_it_is_read() {
+    fn a_large_archive_is_spooled_to_a_file_that_can_be_read_repeatedly() {
         let (small, data) = spooled(MEMORY_LIMIT, || panic!("no file is needed"));
         assert!(matches!(small.bytes, SpoolBytes::Memory(bytes) if bytes == data));
         let (large, data) = spooled(MEMORY_LIMIT + 1, tempfile::tempfile);
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn without_room_for_a_file_only_the_digest_is_kept() {
         let none = || Err(io::Error::from(io::ErrorKind::ReadOnlyFilesystem));
-        // What can be opened and not written is a full disk.
+        // A file that can be opened but not written acts as a full disk.
         let full = || File::open("/dev/null");
         for make in [none as fn() -> io::Result<File>, full] {
             let (large, data) = spooled(MEMORY_LIMIT + 1, make);

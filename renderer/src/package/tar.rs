@@ -1,11 +1,11 @@
-//! POSIX ustar, writing only: regular files with fixed owner, mode and time.
+//! Writes POSIX ustar: regular files with fixed owner, mode and time.
 //!
 //! Every header field but name, size and time is constant. A name that ustar can't hold
-//! (over 100 bytes and not splittable at a `/` into 155 + 100, or not ASCII) gets a pax
-//! `path` record, as POSIX.1-2001 has it and Go's, Helm's and GNU's readers read it.
+//! (over 100 bytes and not splittable at a `/` into 155 + 100, or not ASCII) gets a pax `path` record (POSIX.1-2001),
+//! which Go's, Helm's and GNU's readers support.
 //!
-//! The `tar` crate, which reads archives here, writes the checksum field in another form than Go does: with its
-//! headers every digest would be another one.
+//! The `tar` crate, which reads archives here, formats the checksum field differently from Go: its headers would change
+//! every digest.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ pub const RECORD: usize = 512;
 const NAME: usize = 100;
 const PREFIX: usize = 155;
 
-/// One header, as many records as it takes.
+/// Writes a header, with as many records as it needs.
 ///
 /// `mtime` is in seconds since 1970, `size` in bytes (ustar's limit of 8 GiB is far above ours).
 pub fn write_header(out: &mut dyn Write, path: &str, size: u64, mtime: u64) -> io::Result<()> {
@@ -23,7 +23,7 @@ pub fn write_header(out: &mut dyn Write, path: &str, size: u64, mtime: u64) -> i
         return out.write_all(&header(prefix, name, size, mtime, b'0')?);
     }
     let record = pax_record("path", path);
-    // The fallback name is seen only by readers that don't know pax.
+    // Only readers without pax support use the fallback name.
     out.write_all(&header(
         "",
         "PaxHeaders.0/path",
@@ -38,7 +38,7 @@ pub fn write_header(out: &mut dyn Write, path: &str, size: u64, mtime: u64) -> i
     out.write_all(&header("", cut, size, mtime, b'0')?)
 }
 
-/// Zeros up to the next record.
+/// Writes zeros up to the next record.
 pub fn write_padding(out: &mut dyn Write, size: u64) -> io::Result<()> {
     let over = usize::try_from(size % RECORD as u64).map_err(io::Error::other)?;
     if over == 0 {
@@ -48,12 +48,12 @@ pub fn write_padding(out: &mut dyn Write, size: u64) -> io::Result<()> {
     }
 }
 
-/// The end of an archive: two empty records.
+/// Writes the end of an archive: two empty records.
 pub fn write_end(out: &mut dyn Write) -> io::Result<()> {
     out.write_all(&[0; 2 * RECORD])
 }
 
-/// Prefix and name, when ustar can hold the path.
+/// Prefix and name, if ustar can hold the path.
 fn split(path: &str) -> Option<(&str, &str)> {
     if !path.is_ascii() {
         return None;
@@ -151,7 +151,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_real_reader_reads_every_name_back(
+        fn the_tar_crate_reads_every_name_back(
             paths in proptest::collection::btree_set("[a-zé./ _-]{0,20}[a-z]/[a-zA-Z0-9é_.-]{1,160}[a-z]", 1..6),
         ) {
             let mut bytes = Vec::new();

@@ -1,8 +1,7 @@
-//! Input to artifact: config, folder or archive, rendered and packed, every digest known.
+//! Turns an input into an artifact: a config, folder or archive, rendered and packed, with all digests.
 //!
-//! What the functions here return is a function of the files named and of the [`Stamp`]; nothing is
-//! written and no network is used. [`run`] goes the whole way, to a pushed chart and its result: how bytes get
-//! to a registry is the `oci` module's.
+//! The results are functions of the named files and of the [`Stamp`]; nothing is written and no network is used.
+//! [`run`] also pushes the chart and returns the result; the `oci` module does the transfer.
 
 #[cfg(feature = "oci")]
 mod run;
@@ -33,21 +32,21 @@ pub const MAX_EPOCH: u64 = 0o77_777_777_777;
 /// A chart with its artifact.
 #[derive(Debug)]
 pub struct PreparedArtifact {
-    /// The chart; an archive's is not unpacked.
+    /// The chart; `None` for an archive, which is not unpacked.
     pub chart: Option<Arc<Chart>>,
     /// The chart as a registry stores it.
     pub artifact: Artifact,
 }
 
-/// Names the SHA-256, in hex, that the config of a Job must have.
+/// The variable with the SHA-256, in hex, that the config of a Job must have.
 const CONFIG_SHA256: &str = "SOLAR_CONFIG_SHA256";
 
 /// Versions given on the command line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct VersionOverrides<'a> {
-    /// In place of Chart.yaml's version.
+    /// Replaces Chart.yaml's version.
     pub version: Option<&'a str>,
-    /// In place of Chart.yaml's appVersion.
+    /// Replaces Chart.yaml's appVersion.
     pub app_version: Option<&'a str>,
 }
 
@@ -56,8 +55,8 @@ pub fn read_config(path: &Path, stdin: impl Read) -> Result<Config> {
     config::parse(&read_source(path, stdin)?)
 }
 
-/// Refuses another config than the environment asks for: in a Job, a node may hold what a namesake that is gone
-/// has left. That passes, so the class is one that is retried.
+/// Refuses a config other than the one that the environment names: in a Job, a node may have cached the Secret of a
+/// deleted task with the same name. That is temporary, so the class is a retried one.
 pub fn check_expected_config(source: &Source, world: &dyn World) -> Result<()> {
     let Some(expected) = world.env(CONFIG_SHA256) else {
         return Ok(());
@@ -69,7 +68,7 @@ pub fn check_expected_config(source: &Source, world: &dyn World) -> Result<()> {
     let message = format!("{} is not the config that {CONFIG_SHA256} names", source.name());
     Err(Diagnostic::error(Class::Io, message)
         .note(format!("expected sha256:{expected}, found {digest}"))
-        .hint("the mounted Secret may still hold an older content: try again")
+        .hint("the mounted Secret may still have older content: try again")
         .into())
 }
 
@@ -84,12 +83,12 @@ pub fn read_source(path: &Path, stdin: impl Read) -> Result<Arc<Source>> {
 
 /// Renders and packs a config. `base` is the config's folder.
 ///
-/// The archive's times are fixed: a Job and a laptop must agree whatever their environment.
+/// The archive's times are fixed: the result must not depend on the environment.
 pub fn from_config(config: &Config, base: &Path, packer: &mut Packer) -> Result<PreparedArtifact> {
     from_config_within(config, base, blueprint::DEFAULT_TIME, packer)
 }
 
-/// As [`from_config`]; a user's blueprint may take so long.
+/// As [`from_config`], with a time limit for a user's blueprint.
 pub fn from_config_within(
     config: &Config,
     base: &Path,
@@ -128,7 +127,7 @@ pub fn from_folder(
     })
 }
 
-/// Takes an archive as it is.
+/// Wraps an archive unchanged.
 pub fn from_archive(path: &Path, packer: &mut Packer) -> Result<PreparedArtifact> {
     Ok(PreparedArtifact {
         chart: None,
@@ -136,7 +135,7 @@ pub fn from_archive(path: &Path, packer: &mut Packer) -> Result<PreparedArtifact
     })
 }
 
-/// The time for a chart folder's archive: SOURCE_DATE_EPOCH, when it is set.
+/// The time for a chart folder's archive: SOURCE_DATE_EPOCH, if it is set.
 pub fn stamp(world: &dyn World) -> Result<Stamp> {
     let Some(text) = world.env("SOURCE_DATE_EPOCH") else {
         return Ok(Stamp::default());

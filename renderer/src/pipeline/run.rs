@@ -1,7 +1,7 @@
-//! The whole way in one call: an input becomes an artifact, and the artifact gets to its target.
+//! The whole pipeline in one call: builds an artifact from an input, and pushes it to its target.
 //!
-//! [`run`] is what the commands `render`, `package`, `digest` and `push` do, as values: a [`Request`] in, a
-//! [`Delivered`] out, whose report is what `-o json` prints. What happens on the way is for an [`Observer`].
+//! [`run`] implements the commands `render`, `package`, `digest` and `push`: a [`Request`] in, a [`Delivered`] out,
+//! whose report is what `-o json` prints. An [`Observer`] receives the progress.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::reference::{Digest, Target};
 use crate::report::{self, Report};
 use crate::world::World;
 
-/// What a chart is made from.
+/// The input of a chart.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
     /// A config; paths in it are relative to `base`.
@@ -33,34 +33,34 @@ pub enum Input<'a> {
     Folder {
         /// The folder that holds Chart.yaml.
         path: &'a Path,
-        /// In place of what Chart.yaml says.
+        /// Versions that replace those of Chart.yaml.
         versions: VersionOverrides<'a>,
         /// The time of the archive's files: [`super::stamp`] takes it from SOURCE_DATE_EPOCH.
         stamp: Stamp,
     },
-    /// An archive, which is taken as it is.
+    /// An archive, which is not changed.
     Archive(&'a Path),
 }
 
-/// What is to be made, and where it goes.
+/// The input, the target and the options.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Request<'a> {
-    /// What the chart is made from.
+    /// The input of the chart.
     pub input: Input<'a>,
-    /// Where it goes; nothing is sent without one.
+    /// The target; nothing is sent without one.
     pub target: Option<Target>,
     /// Check the target, but send nothing there.
     pub skip_push: bool,
-    /// Take a tag or a repository that does not name the chart.
+    /// Allow a tag or a repository that does not match the chart.
     pub allow_mismatch: bool,
-    /// How long a user's blueprint may take.
+    /// The time limit of a user's blueprint.
     pub render_timeout: Duration,
-    /// Signs the archive: a provenance file goes with it. Only what is packed here is signed.
+    /// The key that signs the archive with a provenance file. Only archives that are packed here are signed.
     pub provenance: Option<Arc<ArchiveKey>>,
-    /// The policy: what may be replaced, the expected digest, further tags, the signer.
+    /// The push options: the policy for existing tags, the expected digest, further tags, the signer.
     pub push: PushOptions,
-    /// How to talk to the registry.
+    /// The options of the registry client.
     pub client: ClientOptions,
 }
 
@@ -79,21 +79,21 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Says where the chart goes.
+    /// Sets the target.
     #[must_use]
     pub fn to(mut self, target: Target) -> Self {
         self.target = Some(target);
         self
     }
 
-    /// The policy.
+    /// Sets the push options.
     #[must_use]
     pub fn push(mut self, options: PushOptions) -> Self {
         self.push = options;
         self
     }
 
-    /// How to talk to the registry.
+    /// The options of the registry client.
     #[must_use]
     pub fn client(mut self, options: ClientOptions) -> Self {
         self.client = options;
@@ -101,7 +101,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Hears how a run goes. Every method may be left out.
+/// Receives the progress of a run. Every method has a default.
 pub trait Observer {
     /// The chart and its digest are known, and the digest is the expected one; nothing was sent.
     ///
@@ -111,10 +111,10 @@ pub trait Observer {
         Ok(())
     }
 
-    /// From here on the chart may arrive at its target, whatever ends the process.
+    /// From here on the target may get the chart, even if the process is killed.
     fn sending(&self, _report: &Report) {}
 
-    /// Hears how the push goes.
+    /// Receives the progress of the push.
     fn progress(&self) -> &dyn oci::Progress {
         &oci::Silent
     }
@@ -122,12 +122,12 @@ pub trait Observer {
 
 impl Observer for oci::Silent {}
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Debug)]
 pub struct Delivered {
-    /// The result: also on failure, with all that was known by then.
+    /// The report; on failure with all that was known by then.
     pub report: Report,
-    /// What went wrong, if anything did.
+    /// The errors, if any.
     pub problem: Option<Diagnostics>,
 }
 
@@ -147,7 +147,7 @@ impl Delivered {
     /// The report of a success.
     ///
     /// # Errors
-    /// What went wrong.
+    /// The errors.
     pub fn into_result(self) -> Result<Report> {
         match self.problem {
             Some(problem) => Err(problem),
@@ -230,10 +230,10 @@ pub fn run(
     }
 }
 
-/// Makes the artifact of an input: rendered, packed, every digest known.
+/// Builds the artifact of an input: rendered and packed, with all digests.
 ///
 /// # Errors
-/// What is wrong with the input.
+/// The errors of the input.
 pub fn prepare(input: Input<'_>, packer: &mut Packer) -> Result<PreparedArtifact> {
     prepare_within(input, blueprint::DEFAULT_TIME, packer)
 }
@@ -250,7 +250,7 @@ fn prepare_within(input: Input<'_>, time: Duration, packer: &mut Packer) -> Resu
     }
 }
 
-/// With a provenance file, where one was asked for.
+/// Adds a provenance file, if one was requested.
 fn signed(prepared: PreparedArtifact, request: &Request<'_>, world: &dyn World) -> Result<PreparedArtifact> {
     let Some(key) = &request.provenance else {
         return Ok(prepared);
@@ -288,7 +288,7 @@ fn signed(prepared: PreparedArtifact, request: &Request<'_>, world: &dyn World) 
     })
 }
 
-/// Everything that can be wrong with a target before the network is used.
+/// Resolves the target, and reports all errors that can be found without the network.
 fn destination(request: &Request<'_>, artifact: &Artifact) -> Result<Option<Destination>> {
     let Some(target) = &request.target else {
         return Ok(None);
@@ -340,12 +340,12 @@ fn archive_digest(destination: &Destination) -> Option<String> {
     let Destination::File { path } = destination else {
         return None;
     };
-    // What can't be read as a chart has no digest to report; the push says what is wrong.
+    // A file that is not a chart has no digest to report; the push reports the error.
     let existing = from_archive(path, &mut Packer::new(1)).ok()?;
     Some(existing.artifact.digest.to_string())
 }
 
-/// A report of what is known of an artifact before it is sent.
+/// A report about an artifact before it is sent.
 pub fn describe(artifact: &Artifact) -> Report {
     let layer = artifact.layer().map(|blob| report::BlobReport {
         digest: blob.digest.to_string(),
@@ -360,7 +360,7 @@ pub fn describe(artifact: &Artifact) -> Report {
     .with_digest(&artifact.digest, artifact.size())
 }
 
-/// What a push came to, with what was known before.
+/// Adds the result of a push to the report.
 pub fn delivered(mut report: Report, pushed: std::result::Result<oci::Pushed, oci::Failure>) -> Delivered {
     match pushed {
         Ok(pushed) => {
@@ -379,7 +379,7 @@ pub fn delivered(mut report: Report, pushed: std::result::Result<oci::Pushed, oc
         }
         Err(failure) => {
             report.existing_digest = failure.existing_digest().map(ToString::to_string);
-            // Of several tags the one that the digest was found at.
+            // The tag with the existing digest, if there are several.
             if let Some(reference) = failure.reference() {
                 report.reference = Some(reference.to_owned());
             }
@@ -388,7 +388,7 @@ pub fn delivered(mut report: Report, pushed: std::result::Result<oci::Pushed, oc
     }
 }
 
-/// What is at the tag is the chart's digest from now on, though not the one made here.
+/// Reports the tag's existing digest as the chart's, instead of the one computed here.
 fn keep_equivalent(report: Report, equivalent: &oci::Equivalent) -> Report {
     let (layer, size) = &equivalent.layer;
     Report {

@@ -1,5 +1,5 @@
-//! OpenPGP's texts: ASCII armor and the clear-signed message (RFC 9580, sections 6.2 and 7). Pure. The `pgp` crate
-//! reads them; here is only where they begin and end in a file.
+//! OpenPGP's text formats: ASCII armor and the clear-signed message (RFC 9580, sections 6.2 and 7). Pure. The `pgp`
+//! crate parses them; this module only finds where they begin and end in a file.
 
 use std::io::Read as _;
 
@@ -10,8 +10,8 @@ const MESSAGE: &str = "-----BEGIN PGP SIGNED MESSAGE-----";
 const SIGNATURE: &str = "-----BEGIN PGP SIGNATURE-----";
 const END: &str = "-----END PGP SIGNATURE-----";
 
-/// Reads a clear-signed message: what is outside of it is not signed, and is left out. `Err` says what is
-/// wrong with it.
+/// Parses a clear-signed message: text outside of it is not signed, and is ignored. `Err` is the reason why it is
+/// invalid.
 pub(super) fn clear_signed(text: &str) -> Result<CleartextSignedMessage, String> {
     let start = line(text, MESSAGE).ok_or_else(|| format!("it has no line {MESSAGE:?}"))?;
     let (_, text) = text
@@ -24,9 +24,9 @@ pub(super) fn clear_signed(text: &str) -> Result<CleartextSignedMessage, String>
         body = rest;
         match header.trim_end() {
             "" => break,
-            // It says what the signatures say themselves.
+            // It repeats what the signatures contain.
             header if header.starts_with("Hash: ") => {}
-            // Any other header could pass for a part of the text.
+            // Any other header could be mistaken for a part of the text.
             header => {
                 return Err(format!(
                     "its message begins with {header:?}; only `Hash` is a header there"
@@ -49,7 +49,7 @@ pub(super) fn clear_signed(text: &str) -> Result<CleartextSignedMessage, String>
     }
 }
 
-/// The content of all armored blocks of keys, or `None` when there are none that can be read.
+/// The content of all armored blocks of keys, or `None` if there are no valid ones.
 pub(super) fn keys(text: &str) -> Option<Vec<u8>> {
     let mut all = Vec::new();
     let mut rest = text;
@@ -63,7 +63,7 @@ pub(super) fn keys(text: &str) -> Option<Vec<u8>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// Where the first block of keys begins, and of what kind it is.
+/// The position and kind of the first block of keys.
 fn first_block(text: &str) -> Option<(usize, &'static str)> {
     let begin = |kind| {
         Some((
@@ -74,7 +74,7 @@ fn first_block(text: &str) -> Option<(usize, &'static str)> {
     ["PUBLIC", "PRIVATE"].into_iter().filter_map(begin).min()
 }
 
-/// Where a line begins that holds this, and at most white space behind it.
+/// The position of a line with this content, and at most trailing white space.
 fn line(text: &str, content: &str) -> Option<usize> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {

@@ -1,4 +1,4 @@
-//! A key with what belongs to it, as a keyring has it, and which of its keys may sign today. Pure: the time is given.
+//! An OpenPGP certificate of a keyring, and which of its keys may sign at a given time. Pure: the time is a parameter.
 
 use pgp::packet::{Packet, PublicKey, Signature, SignatureType, UserAttribute, UserId};
 use pgp::types::{KeyDetails as _, KeyVersion, Tag};
@@ -6,11 +6,11 @@ use pgp::types::{KeyDetails as _, KeyVersion, Tag};
 use super::packets::{Packets, RawPacket, SecretHalf};
 use super::signature::{created, date, fits, is_by, key_end, may_sign};
 
-/// A key with what belongs to it.
+/// A primary key with its user IDs, subkeys and signatures.
 pub(super) struct Certificate {
     primary: CertificateKey,
     is_revoked: bool,
-    /// About the primary key.
+    /// The signatures on the primary key.
     direct: Vec<Signature>,
     users: Vec<User>,
     subkeys: Vec<Subkey>,
@@ -27,20 +27,20 @@ struct User {
     signatures: Vec<Signature>,
 }
 
-/// Who it is: a name, or a picture.
+/// A user ID or user attribute.
 enum Identity {
     Name(UserId),
     Attribute(UserAttribute),
 }
 
 struct Subkey {
-    /// `None`: one that is not known here.
+    /// `None`: an unsupported one.
     key: Option<CertificateKey>,
     signatures: Vec<Signature>,
 }
 
 impl CertificateKey {
-    /// Only those of version 4 are known.
+    /// Only version 4 is supported.
     fn read(packet: RawPacket<'_>) -> Option<Self> {
         let (public, secret) = packet.key()?;
         (public.version() == KeyVersion::V4).then_some(Self { public, secret })
@@ -48,7 +48,7 @@ impl CertificateKey {
 }
 
 impl Certificate {
-    /// Signatures belong to what comes before them; those that can't be read count for nothing.
+    /// Signatures belong to the packet before them; malformed ones are ignored.
     pub(super) fn read(group: &[u8]) -> Option<Self> {
         let mut packets = Packets(group).flatten();
         let first = packets.next().filter(RawPacket::is_primary)?;
@@ -59,7 +59,7 @@ impl Certificate {
             users: Vec::new(),
             subkeys: Vec::new(),
         };
-        // Signatures of what can't be read would else count for what is before it.
+        // Otherwise signatures on an unreadable packet would count for the one before it.
         let mut is_skipped = false;
         for packet in packets {
             if packet.is_subkey() {
@@ -87,7 +87,7 @@ impl Certificate {
         Some(all)
     }
 
-    /// The signatures of what was read last.
+    /// The signatures of the last packet.
     fn last(&mut self) -> &mut Vec<Signature> {
         match (self.subkeys.last_mut(), self.users.last_mut()) {
             (Some(subkey), _) => &mut subkey.signatures,
@@ -101,12 +101,12 @@ impl Certificate {
         self
     }
 
-    /// The key that stands for all.
+    /// The primary key.
     pub(super) fn primary(&self) -> &PublicKey {
         &self.primary.public
     }
 
-    /// The names on it that it has not taken back.
+    /// Its user IDs that are not revoked.
     pub(super) fn names(&self, now: u64) -> Vec<String> {
         let good = self.users.iter().filter_map(|user| match &user.id {
             Identity::Name(name) => self.self_signature(user, now).map(|_| name),
@@ -116,7 +116,7 @@ impl Certificate {
             .collect()
     }
 
-    /// The first name on it, whoever signed it.
+    /// Its first user ID, whether or not it is signed.
     pub(super) fn first_name(&self) -> Option<String> {
         self.users.iter().find_map(|user| match &user.id {
             Identity::Name(name) => Some(String::from_utf8_lossy(name.id()).into_owned()),
@@ -130,7 +130,7 @@ impl Certificate {
         std::iter::once(&self.primary).chain(subkeys)
     }
 
-    /// Whether this key of it may sign data now. `Err` says why not.
+    /// Whether this key of the certificate may sign data now. `Err` is the reason why not.
     pub(super) fn may_sign(&self, key: &PublicKey, now: u64) -> Result<(), String> {
         let primary = self.primary();
         let is_revocation =
@@ -159,7 +159,7 @@ impl Certificate {
         subkeys
             .map(|subkey| self.subkey_may_sign(key, subkey, now))
             .reduce(Result::or)
-            .unwrap_or_else(|| Err("its key is not there".to_owned()))
+            .unwrap_or_else(|| Err("its key is missing".to_owned()))
     }
 
     fn subkey_may_sign(&self, key: &PublicKey, subkey: &Subkey, now: u64) -> Result<(), String> {
@@ -179,7 +179,7 @@ impl Certificate {
         let newest = newest.ok_or("its subkey is not signed by its primary key")?;
         not_expired(key, newest, now)?;
         allowed(may_sign(newest, false))?;
-        // Else a key could claim another one's subkey.
+        // Otherwise a key could claim another one's subkey.
         let back = newest.embedded_signature().filter(|back| {
             fits(back, key, now, |back| {
                 back.verify_primary_key_binding(key, primary)
@@ -191,7 +191,7 @@ impl Certificate {
         }
     }
 
-    /// The newest by which the key calls this name its own, unless it took that back.
+    /// The newest self-signature of this user ID, unless it is revoked.
     fn self_signature<'c>(&self, user: &'c User, now: u64) -> Option<&'c Signature> {
         let primary = self.primary();
         let good = user.signatures.iter().filter(|one| {

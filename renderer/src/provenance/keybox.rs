@@ -1,22 +1,22 @@
-//! GnuPG's keyboxes: what GnuPG 2.1 and later keep as pubring.kbx. Pure.
+//! GnuPG's keyboxes: the format of pubring.kbx since GnuPG 2.1. Pure.
 //!
 //! Source: GnuPG's `kbx/keybox-blob.c`.
 
-/// What a keybox's first blob has at its eighth byte.
+/// The magic of a keybox's first blob, at its eighth byte.
 const MAGIC: &[u8] = b"KBXf";
 /// A blob that holds OpenPGP packets.
 const OPENPGP: u8 = 2;
 
-/// Whether the file says that it is a keybox.
+/// Whether the file has the magic of a keybox.
 pub(super) fn is_keybox(bytes: &[u8]) -> bool {
     bytes.get(8..12) == Some(MAGIC)
 }
 
-/// The OpenPGP packets in a keybox, `None` when it is damaged.
+/// The OpenPGP packets in a keybox, `None` if it is damaged.
 pub(super) fn packets(mut bytes: &[u8]) -> Option<Vec<u8>> {
     let mut all = Vec::new();
     while !bytes.is_empty() {
-        // Its own length counts.
+        // The length includes its own field.
         let (blob, rest) = bytes.split_at_checked(number(bytes, 0)?)?;
         if *blob.get(4)? == OPENPGP {
             let (start, length) = (number(blob, 8)?, number(blob, 12)?);

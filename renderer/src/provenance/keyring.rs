@@ -1,4 +1,4 @@
-//! A keyring: whose keys there are.
+//! A keyring: the trusted keys.
 
 use pgp::packet::{PublicKey, SignatureType};
 use pgp::types::{KeyDetails as _, Tag};
@@ -8,11 +8,11 @@ use super::packets::{Packets, RawPacket};
 use super::signature::is_by;
 use super::{armor, keybox};
 
-/// The largest keyring that is read, in bytes.
+/// The maximum size of a keyring, in bytes.
 pub const MAX_KEYRING: usize = 64 << 20;
-/// The most packets that belong to one key. Key servers were once flooded with signatures of strangers.
+/// The maximum number of packets of one key. Keys on key servers were once flooded with third-party signatures.
 const MAX_PACKETS: usize = 65_536;
-/// What a packet of a signature begins with that revokes a key: version and type.
+/// The first bytes of a key revocation signature: version and type.
 const KEY_REVOCATION: [u8; 2] = [4, 0x20];
 
 /// Why a file is no keyring.
@@ -39,7 +39,7 @@ pub struct Keyring {
 
 impl std::fmt::Debug for Keyring {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // It may be a ring of secret keys.
+        // It may contain secret keys.
         write!(f, "Keyring({} bytes)", self.packets.len())
     }
 }
@@ -49,7 +49,7 @@ impl Keyring {
     /// pubring.kbx.
     ///
     /// # Errors
-    /// Another file, or one without keys.
+    /// Not a keyring, or one without keys.
     pub fn read(bytes: Vec<u8>) -> Result<Self, KeyringError> {
         let text = std::str::from_utf8(&bytes).ok();
         let packets = if keybox::is_keybox(&bytes) {
@@ -74,7 +74,7 @@ impl Keyring {
         }
     }
 
-    /// Everyone who has a key of this fingerprint, or end of one.
+    /// The certificates that have a key with this fingerprint, or suffix of one.
     pub(super) fn with(&self, issuer: &[u8]) -> Vec<Certificate> {
         let has = |packet: RawPacket<'_>| {
             let is_key = packet.is_primary() || packet.is_subkey();
@@ -85,7 +85,7 @@ impl Keyring {
         groups.filter_map(|group| self.certificate(group)).collect()
     }
 
-    /// Everyone of whose names one is of this kind.
+    /// The certificates that have a user ID matching the predicate.
     pub(super) fn named(&self, is_meant: impl Fn(&str) -> bool) -> Vec<Certificate> {
         let is_meant = |packet: RawPacket<'_>| {
             packet.tag() == Tag::UserId && is_meant(&String::from_utf8_lossy(packet.body))
@@ -102,7 +102,7 @@ impl Keyring {
         Some(certificate.revoked_if(is_revoked))
     }
 
-    /// What belongs together: a primary key and all behind it up to the next one.
+    /// Groups of packets: a primary key and all packets up to the next one.
     fn groups(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = self.packets.as_slice();
         std::iter::from_fn(move || {
@@ -122,8 +122,8 @@ impl Keyring {
         })
     }
 
-    /// Whether a key is revoked anywhere: GnuPG writes a revocation to a file of its own, which is then appended to
-    /// the keyring, behind whatever key is the last there.
+    /// Whether any packet revokes a key: GnuPG writes a revocation to a separate file, which is then appended to the
+    /// keyring, after its last key.
     fn revokes(&self, key: &PublicKey) -> bool {
         let signatures = Packets(&self.packets)
             .flatten()

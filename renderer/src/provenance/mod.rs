@@ -1,12 +1,12 @@
 //! Helm's provenance files: a clear-signed OpenPGP message that holds Chart.yaml and the SHA-256 of the
 //! chart's archive.
 //!
-//! In: the file, the archive's name and digest, a keyring, the time. Out: who signed, or why it does not
-//! count. Nothing here reads an archive or a network. Taken are RSA from 2,048 bits, ECDSA on P-256, P-384 and
-//! P-521, and Ed25519, over SHA-256, SHA-384 or SHA-512, by keys of version 4 that are neither expired nor
-//! revoked; not SHA-1 or DSA, which Helm takes. Keys are trusted because they are in the keyring.
+//! In: the file, the archive's name and digest, a keyring, the time. Out: the signer, or why the signature is not
+//! valid. Nothing here reads an archive or uses the network. Accepted are RSA from 2,048 bits, ECDSA on P-256, P-384
+//! and P-521, and Ed25519, with SHA-256, SHA-384 or SHA-512, by keys of version 4 that are neither expired nor revoked;
+//! not SHA-1 or DSA, which Helm accepts. Keys are trusted because they are in the keyring.
 //!
-//! Source: RFC 9580, and what Helm 4.3.1 does with what GnuPG writes (`testdata/signing/provenance`).
+//! Source: RFC 9580, and Helm 4.3.1's results for GnuPG's files (`testdata/signing/provenance`).
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -32,19 +32,19 @@ mod packets;
 mod sign;
 mod signature;
 
-/// The largest provenance file that is read, in bytes.
+/// The maximum size of a provenance file, in bytes.
 pub const MAX_PROVENANCE: usize = 4 << 20;
-/// The most signatures of one that are verified.
+/// The maximum number of its signatures that are verified.
 const MAX_SIGNATURES: usize = 16;
-/// What comes between Chart.yaml and the sums.
+/// The separator between Chart.yaml and the sums.
 const SEPARATOR: &str = "\n...\n";
 
-/// Who signed.
+/// The signer of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signer {
-    /// The names on the key.
+    /// The user IDs of the key.
     pub names: Vec<String>,
-    /// The primary key's, in hexadecimal.
+    /// The fingerprint of the primary key, in hexadecimal.
     pub fingerprint: String,
 }
 
@@ -58,19 +58,19 @@ impl From<&Signer> for report::Provenance {
     }
 }
 
-/// What an archive is held to.
+/// The archive and its provenance file.
 pub struct Claim<'c> {
-    /// The archive's file name: a provenance file speaks of names.
+    /// The archive's file name, which a provenance file lists.
     pub file: &'c str,
-    /// Of the archive.
+    /// The digest of the archive.
     pub digest: &'c Digest,
-    /// Where the provenance file is from, for messages.
+    /// The source of the provenance file, for messages.
     pub place: &'c str,
     /// The provenance file.
     pub provenance: &'c [u8],
 }
 
-/// Where Helm looks for a keyring: GnuPG's folder.
+/// Helm's default keyring, in GnuPG's folder.
 pub fn default_keyring(world: &dyn World) -> Option<PathBuf> {
     let folder = world.env("GNUPGHOME").map(PathBuf::from);
     folder
@@ -81,7 +81,7 @@ pub fn default_keyring(world: &dyn World) -> Option<PathBuf> {
 /// Reads a keyring's file.
 ///
 /// # Errors
-/// Class config: it can't be read, or is something else.
+/// Class config: it can't be read, or is not a keyring.
 pub fn load_keyring(path: &Path) -> Result<Keyring> {
     let hint = "`gpg --export > FILE` writes one";
     let named = |problem: crate::diag::Diagnostics| {
@@ -96,13 +96,13 @@ pub fn load_keyring(path: &Path) -> Result<Keyring> {
     })
 }
 
-/// There is no provenance file where one is required.
+/// The error that a required provenance file is missing.
 pub fn missing(place: &str) -> Diagnostic {
     Diagnostic::error(Class::Signature, format!("{place} has no provenance file"))
         .note("without it nobody has signed the archive")
 }
 
-/// Fails unless a key of the keyring signed that the archive has this digest.
+/// Fails unless a key of the keyring signed the archive's digest.
 ///
 /// # Errors
 /// Class signature.
@@ -116,7 +116,7 @@ pub fn verify(claim: &Claim<'_>, keyring: &Keyring, now: SystemTime) -> Result<S
     };
     let text = std::str::from_utf8(claim.provenance).map_err(|_| not_one("it is not UTF-8".to_owned()))?;
     let message = armor::clear_signed(text).map_err(not_one)?;
-    // What is read is what was hashed.
+    // Only the signed text is parsed.
     let text = message.signed_text();
     let signer = signer(message.signatures(), &text, place, keyring, now)?;
     let sums = sums(&text.replace("\r\n", "\n"), place)?;
@@ -143,7 +143,7 @@ pub fn verify(claim: &Claim<'_>, keyring: &Keyring, now: SystemTime) -> Result<S
     Ok(signer)
 }
 
-/// Of several signatures one is enough.
+/// One valid signature of several is enough.
 fn signer(
     signatures: &[Signature],
     text: &str,
@@ -153,7 +153,7 @@ fn signer(
 ) -> Result<Signer> {
     let now = seconds(now);
     let mut reasons = Vec::new();
-    let mut strangers = Vec::new();
+    let mut unknown_keys = Vec::new();
     for signature in signatures.iter().take(MAX_SIGNATURES) {
         let Some(issuer) = signature::issuer(signature) else {
             reasons.push("it does not say whose it is".to_owned());
@@ -161,7 +161,7 @@ fn signer(
         };
         let holders = keyring.with(issuer);
         if holders.is_empty() {
-            strangers.push(hexadecimal(issuer));
+            unknown_keys.push(hexadecimal(issuer));
         }
         for holder in &holders {
             match check(signature, issuer, holder, text, now) {
@@ -175,7 +175,7 @@ fn signer(
             }
         }
     }
-    Err(unsigned(place, reasons, &strangers).into())
+    Err(unsigned(place, reasons, &unknown_keys).into())
 }
 
 fn check(
@@ -191,7 +191,7 @@ fn check(
             signature::check_message(signature, key, text, now).and_then(|()| holder.may_sign(key, now))
         })
         .reduce(std::result::Result::or)
-        .unwrap_or_else(|| Err("its key is not there".to_owned()))
+        .unwrap_or_else(|| Err("its key is missing".to_owned()))
 }
 
 /// Seconds of Unix time.
@@ -199,11 +199,11 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-fn unsigned(place: &str, reasons: Vec<String>, strangers: &[String]) -> Diagnostic {
-    if reasons.is_empty() && !strangers.is_empty() {
+fn unsigned(place: &str, reasons: Vec<String>, unknown_keys: &[String]) -> Diagnostic {
+    if reasons.is_empty() && !unknown_keys.is_empty() {
         let message = format!("{place} is signed by no key of the keyring");
         return Diagnostic::error(Class::Signature, message)
-            .note(format!("it is signed by {}", strangers.join(" and ")))
+            .note(format!("it is signed by {}", unknown_keys.join(" and ")))
             .hint("when you trust that key, add it to the keyring");
     }
     let plain = Diagnostic::error(Class::Signature, format!("the signature of {place} is not valid"));
@@ -213,7 +213,7 @@ fn unsigned(place: &str, reasons: Vec<String>, strangers: &[String]) -> Diagnost
     reasons.into_iter().fold(plain, Diagnostic::note)
 }
 
-/// File names and what was signed for each.
+/// The file names and their signed digests.
 fn sums(text: &str, place: &str) -> Result<Vec<(String, String)>> {
     let wrong = |reason: &str| {
         let message = format!("{place} is not a provenance file: {reason}");

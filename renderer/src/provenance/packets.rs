@@ -1,5 +1,5 @@
-//! OpenPGP packets one after the other (RFC 9580, section 4), each parsed only when asked for: a keyring may hold
-//! many thousands of keys, and one is needed. Pure; what is in a packet is the `pgp` crate's business.
+//! Iterates over OpenPGP packets (RFC 9580, section 4), which are parsed on demand: a keyring may have many thousands
+//! of keys, of which one is needed. Pure; the `pgp` crate parses the content of packets.
 
 use pgp::packet::{Packet, PacketHeader, PublicKey, PublicSubkey, SecretKey, SecretSubkey, Signature};
 use pgp::types::{PacketLength, Tag};
@@ -11,12 +11,11 @@ pub(super) struct RawPacket<'b> {
     pub(super) body: &'b [u8],
 }
 
-/// The bytes are no packets, or cut short.
+/// The bytes are malformed or truncated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Damaged;
 
-/// The packets of a text of bytes. Of partial or unknown length are only packets that hold messages, which no
-/// keyring has.
+/// The packets in a byte string. Partial and indeterminate lengths only occur in message packets, which no keyring has.
 #[derive(Clone, Copy)]
 pub(super) struct Packets<'b>(pub(super) &'b [u8]);
 
@@ -53,7 +52,7 @@ impl RawPacket<'_> {
         self.header.tag()
     }
 
-    /// A primary key, which begins what belongs to it.
+    /// Whether it is a primary key, which starts a new group.
     pub(super) fn is_primary(&self) -> bool {
         matches!(self.tag(), Tag::PublicKey | Tag::SecretKey)
     }
@@ -62,12 +61,12 @@ impl RawPacket<'_> {
         matches!(self.tag(), Tag::PublicSubkey | Tag::SecretSubkey)
     }
 
-    /// `None` for what is damaged or unknown.
+    /// Parses it; `None` if it is damaged or unknown.
     pub(super) fn parse(&self) -> Option<Packet> {
         Packet::from_reader(self.header, self.body).ok()
     }
 
-    /// The key in a packet of one, with its secret half where there is one.
+    /// The key in a key packet, with its secret part if it has one.
     pub(super) fn key(&self) -> Option<(PublicKey, Option<SecretHalf>)> {
         match self.parse()? {
             Packet::PublicKey(key) => Some((key, None)),
@@ -78,7 +77,7 @@ impl RawPacket<'_> {
         }
     }
 
-    /// The signature in a packet of one.
+    /// The signature in a signature packet.
     pub(super) fn signature(&self) -> Option<Signature> {
         match self.parse()? {
             Packet::Signature(signature) => Some(signature),
@@ -87,14 +86,14 @@ impl RawPacket<'_> {
     }
 }
 
-/// What signs.
+/// The secret part of a key.
 #[derive(Clone)]
 pub(super) enum SecretHalf {
     Primary(SecretKey),
     Subkey(SecretSubkey),
 }
 
-/// Subkeys are hashed and used as primary keys are: one type does for both.
+/// Subkeys are hashed and used like primary keys, so one type is enough for both.
 fn as_primary(key: &PublicSubkey) -> Option<PublicKey> {
     use pgp::packet::PubKeyInner;
     use pgp::types::KeyDetails as _;

@@ -1,7 +1,7 @@
 //! Signs archives: a provenance file as `helm package --sign` writes it.
 //!
-//! In: a keyring with a secret key, the passphrase, Chart.yaml as Helm keeps it, the archive's name and digest, the
-//! time. Out: the file. RSA's signatures are AWS-LC's, in constant time; the others are the `pgp` crate's.
+//! In: a keyring with a secret key, the passphrase, Chart.yaml as Helm stores it, the archive's name and digest, the
+//! time. Out: the file. AWS-LC makes RSA signatures, in constant time; the `pgp` crate makes the others.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -30,43 +30,43 @@ use crate::yaml;
 
 /// The hash function: Helm's choice.
 const HASH: HashAlgorithm = HashAlgorithm::Sha512;
-/// The most names of a keyring that a message lists.
+/// The maximum number of names in a message.
 const MAX_NAMES: usize = 5;
 
-/// Why nothing can be signed with a keyring.
+/// Errors of signing with a keyring.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignError {
-    /// No name on a key contains the text.
+    /// No user ID of a key contains the text.
     #[error("it has no key whose name contains {0:?}")]
     NoKey(String),
-    /// Several do.
+    /// The user IDs of several keys contain the text.
     #[error("more than one key has a name that contains {name:?}: {}", found.join(", "))]
     Ambiguous {
         /// The text.
         name: String,
-        /// Whose they are.
+        /// The user IDs of those keys.
         found: Vec<String>,
     },
-    /// Only the public half is there.
+    /// Only the public key is in the keyring.
     #[error("the secret half of the key of {0} is not in it")]
     Public(String),
     /// The key can't sign.
     #[error("the key of {name} can't sign: {reason}")]
     Unusable {
-        /// Whose it is.
+        /// The user ID of the key.
         name: String,
         /// Why.
         reason: String,
     },
-    /// It does not open the key.
+    /// The passphrase doesn't decrypt the key.
     #[error("the passphrase of {0} is wrong")]
     Passphrase(String),
-    /// What OpenPGP can't express.
+    /// OpenPGP can't represent the signature.
     #[error("the signature could not be made: {0}")]
     Failed(String),
 }
 
-/// A secret key, perhaps behind a passphrase. It shows nothing of itself.
+/// A secret key, possibly encrypted with a passphrase. `Debug` doesn't print it.
 pub struct LockedKey {
     name: String,
     signer: Signer,
@@ -74,14 +74,14 @@ pub struct LockedKey {
     secret: SecretHalf,
 }
 
-/// A secret key that is ready to sign. It shows nothing of itself.
+/// A decrypted secret key. `Debug` doesn't print it.
 pub struct ArchiveKey {
     signer: Signer,
     public: PublicKey,
     maker: Maker,
 }
 
-/// What makes the signature of a hash.
+/// The implementation that signs a hash.
 enum Maker {
     Rsa(Box<KeyPair>),
     Other(Box<SecretHalf>, Password),
@@ -100,8 +100,8 @@ impl fmt::Debug for ArchiveKey {
 }
 
 impl LockedKey {
-    /// Finds the key by Helm's rule: the one with exactly this name, else the only one whose name contains it.
-    /// What signs is the primary key or, where that may not, a subkey.
+    /// Finds the key by Helm's rule: the one with exactly this user ID, else the only one whose user ID contains it.
+    /// The signing key is the primary key or, if that may not sign, a subkey.
     ///
     /// # Errors
     /// There is no such key, there are several, or it can't sign.
@@ -158,7 +158,7 @@ impl LockedKey {
         })
     }
 
-    /// Whose it is.
+    /// The user ID of the key.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -168,10 +168,10 @@ impl LockedKey {
         self.secret.params().is_encrypted()
     }
 
-    /// Opens it; a key without a passphrase takes any.
+    /// Decrypts it; a key without a passphrase accepts any.
     ///
     /// # Errors
-    /// The passphrase is wrong, or the key's form is not known.
+    /// The passphrase is wrong, or the key's format is unsupported.
     pub fn unlock(self, passphrase: &str) -> Result<ArchiveKey, SignError> {
         let Self {
             name,
@@ -206,12 +206,12 @@ impl LockedKey {
 }
 
 impl ArchiveKey {
-    /// Whose it is.
+    /// The user ID of the key.
     pub fn signer(&self) -> &Signer {
         &self.signer
     }
 
-    /// The provenance file of an archive. `metadata` is Chart.yaml as Helm keeps it, in JSON.
+    /// The provenance file of an archive. `metadata` is Chart.yaml as Helm stores it, in JSON.
     ///
     /// # Errors
     /// The signature can't be made.
@@ -260,7 +260,7 @@ impl ArchiveKey {
 }
 
 impl SecretHalf {
-    /// GnuPG leaves a stub for a secret that is elsewhere, such as on a smartcard.
+    /// GnuPG writes a stub for a secret that is stored elsewhere, such as on a smartcard.
     fn is_there(&self) -> bool {
         let SecretParams::Encrypted(params) = self.params() else {
             return true;
@@ -299,7 +299,7 @@ impl SecretHalf {
     }
 }
 
-/// White space at the ends of lines is not signed: whoever reads the file drops it.
+/// Trailing white space of lines is not signed: readers of the file drop it.
 fn without_trailing_space(text: &str) -> String {
     let lines: Vec<&str> = text
         .split("\r\n")
@@ -308,7 +308,7 @@ fn without_trailing_space(text: &str) -> String {
     lines.join("\r\n")
 }
 
-/// What a message calls a key: its first name.
+/// The name of a key in messages: its first user ID.
 fn shown(certificate: &Certificate) -> String {
     let fingerprint = || hexadecimal(certificate.primary().fingerprint().as_bytes());
     certificate
@@ -316,7 +316,7 @@ fn shown(certificate: &Certificate) -> String {
         .map_or_else(fingerprint, |name| format!("{name:?}"))
 }
 
-/// AWS-LC's form of a key: `numbers` are d, p, q and u of OpenPGP.
+/// A key pair for AWS-LC: `numbers` are d, p, q and u of OpenPGP.
 fn rsa_pair(public: &PublicKey, numbers: &(Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>)) -> Option<KeyPair> {
     let PublicParams::RSA(params) = public.public_params() else {
         return None;

@@ -1,4 +1,4 @@
-//! Every kind of key that GnuPG makes signs, or says why it does not; what it signed is read back.
+//! Every kind of key that GnuPG generates signs, or reports why not; signatures are verified.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -49,7 +49,7 @@ fn check(provenance: &[u8], digest: &Digest) -> crate::diag::Result<Signer> {
 }
 
 #[test]
-fn what_keys_of_every_kind_sign_is_valid_for_the_archive_alone() {
+fn signatures_of_every_kind_of_key_are_valid_for_the_archive_alone() {
     let ring = keyring("secrets.gpg");
     for name in ["locked", "p521", "certifier", "subkey"] {
         let key = LockedKey::find(&ring, &format!("{name}@example.com"), now()).unwrap();
@@ -67,7 +67,7 @@ fn what_keys_of_every_kind_sign_is_valid_for_the_archive_alone() {
 }
 
 #[test]
-fn lines_that_end_in_spaces_or_begin_with_dashes_are_signed_as_they_are_read() {
+fn lines_with_trailing_spaces_or_leading_dashes_are_signed_as_they_are_verified() {
     let ring = keyring("secrets.gpg");
     let key = LockedKey::find(&ring, "p521", now()).unwrap().unlock("").unwrap();
     for description in [
@@ -87,7 +87,7 @@ fn lines_that_end_in_spaces_or_begin_with_dashes_are_signed_as_they_are_read() {
 }
 
 #[test]
-fn keys_that_do_not_sign_say_why() {
+fn keys_that_cannot_sign_report_why() {
     let secrets = keyring("secrets.gpg");
     let public = keyring("secrets-public.gpg");
     let mut text = String::new();
@@ -102,7 +102,7 @@ fn keys_that_do_not_sign_say_why() {
         let error = LockedKey::find(ring, name, now()).unwrap_err();
         text.push_str(&format!("{name}: {error}\n"));
     }
-    // The exact name wins over those that contain it.
+    // The exact user ID takes precedence over those that contain it.
     assert!(LockedKey::find(&secrets, "p521 <p521@example.com>", now()).is_ok());
     let key = LockedKey::find(&secrets, "locked", now()).unwrap();
     text.push_str(&format!("locked: {}\n", key.unlock("open sesam").unwrap_err()));
@@ -110,7 +110,7 @@ fn keys_that_do_not_sign_say_why() {
 }
 
 #[test]
-fn keys_show_nothing_of_themselves() {
+fn keys_are_not_printed() {
     let ring = keyring("secrets.gpg");
     for name in ["locked", "p521"] {
         let key = LockedKey::find(&ring, name, now()).unwrap();
@@ -126,7 +126,7 @@ fn keys_show_nothing_of_themselves() {
     }
 }
 
-/// Each byte of a secret keyring turned over: it signs as before, or not at all, and nothing panics.
+/// With each byte of a secret keyring inverted, it signs as before, or not at all, and nothing panics.
 #[test]
 fn damaged_secret_keys_never_panic() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/signing/provenance");

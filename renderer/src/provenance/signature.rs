@@ -1,5 +1,5 @@
-//! Which of OpenPGP's signatures count (RFC 9580, section 5.2): of version 4, over strong hash functions, at the
-//! right time, with nothing in them that must be understood and is not. Pure: the time is given.
+//! Validates OpenPGP signatures (RFC 9580, section 5.2): version 4, strong hash functions, a valid time, no unknown
+//! critical subpackets. Pure: the time is a parameter.
 
 use pgp::crypto::hash::HashAlgorithm;
 use pgp::errors::Result as Verified;
@@ -9,21 +9,21 @@ use pgp::packet::{
 use pgp::ser::Serialize as _;
 use pgp::types::{EcdsaPublicParams, EddsaLegacyPublicParams, KeyDetails as _, PublicParams};
 
-/// How far ahead a signer's clock may be, in seconds.
+/// The tolerated clock skew of a signer, in seconds.
 const MAX_SKEW: u64 = 300;
-/// The smallest modulus of RSA that is taken, in bits.
+/// The minimum size of an RSA modulus, in bits.
 const MIN_RSA: u16 = 2048;
 
 /// Which hash functions are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hashes {
-    /// For messages.
+    /// Strong hash functions only, for messages.
     Strong,
-    /// SHA-1 too, for what a keyring says of its own keys: whoever can write there needs no forgery.
+    /// SHA-1 too, for self-signatures in a keyring: anyone who can write there needs no forgery.
     WithSha1,
 }
 
-/// Who made it: a fingerprint, or the end of one. Of less than a key ID there are many.
+/// The issuer: a fingerprint, or a suffix of one. Anything shorter than a key ID is ambiguous.
 pub(super) fn issuer(signature: &Signature) -> Option<&[u8]> {
     let fingerprint = signature.issuer_fingerprint().first().copied();
     let id = || signature.issuer_key_id().first().copied().map(AsRef::as_ref);
@@ -33,12 +33,12 @@ pub(super) fn issuer(signature: &Signature) -> Option<&[u8]> {
         .filter(|issuer| issuer.len() >= 8)
 }
 
-/// Whether the key may have made it. One without an issuer may be of any key.
+/// Whether the key may be its issuer. Without an issuer it may be any key.
 pub(super) fn is_by(signature: &Signature, key: &PublicKey) -> bool {
     issuer(signature).is_none_or(|issuer| key.fingerprint().as_bytes().ends_with(issuer))
 }
 
-/// Whether it says that its key may sign data; `by_default` where it says nothing.
+/// Whether its key flags allow signing data; `by_default` if it has none.
 pub(super) fn may_sign(signature: &Signature, by_default: bool) -> bool {
     let flags = hashed(signature).find_map(|one| match &one.data {
         SubpacketData::KeyFlags(flags) => Some(flags.sign()),
@@ -47,18 +47,18 @@ pub(super) fn may_sign(signature: &Signature, by_default: bool) -> bool {
     flags.unwrap_or(by_default)
 }
 
-/// When it was made, in seconds of Unix time.
+/// Its creation time, in seconds of Unix time.
 pub(super) fn created(signature: &Signature) -> u32 {
     signature.created().map_or(0, |time| time.as_secs())
 }
 
-/// When the key ends by what the signature says, in seconds of Unix time.
+/// The key's expiry according to the signature, in seconds of Unix time.
 pub(super) fn key_end(signature: &Signature, key: &PublicKey) -> Option<u64> {
     let seconds = signature.key_expiration_time()?.as_secs();
     (seconds > 0).then(|| u64::from(key.created_at().as_secs()) + u64::from(seconds))
 }
 
-/// Checks a signature of a keyring's key about a key or a name.
+/// Checks a keyring key's signature on a key or user ID.
 pub(super) fn fits(
     signature: &Signature,
     key: &PublicKey,
@@ -68,7 +68,7 @@ pub(super) fn fits(
     is_by(signature, key) && check(signature, key, now, Hashes::WithSha1, verify).is_ok()
 }
 
-/// Checks a signature of a message. `Err` says why it does not count.
+/// Checks a signature of a message. `Err` is the reason why it is not valid.
 pub(super) fn check_message(
     signature: &Signature,
     key: &PublicKey,
@@ -95,7 +95,7 @@ fn check(
 ) -> Result<(), String> {
     if signature.version() != SignatureVersion::V4 {
         let version = u8::from(signature.version());
-        return Err(format!("it is of version {version}, and only 4 is known"));
+        return Err(format!("it is of version {version}, and only 4 is supported"));
     }
     if let Some(name) = refused_hash(signature.hash_alg(), hashes) {
         return Err(format!(
@@ -105,7 +105,7 @@ fn check(
     if let Some(kind) = hashed(signature).find(|one| one.is_critical && !is_understood(one)) {
         let kind = kind.typ().as_u8(false);
         return Err(format!(
-            "it holds subpacket {kind}, which is critical and not known"
+            "it holds subpacket {kind}, which is critical and unknown"
         ));
     }
     if verify(signature).is_err() {
@@ -140,7 +140,7 @@ fn hashed(signature: &Signature) -> impl Iterator<Item = &Subpacket> {
         .flat_map(|config| config.hashed_subpackets())
 }
 
-/// Those that are read, and those that change nothing about whether a signature counts.
+/// Whether a subpacket is handled, or doesn't affect validity.
 fn is_understood(one: &Subpacket) -> bool {
     !matches!(
         one.typ(),
@@ -148,7 +148,7 @@ fn is_understood(one: &Subpacket) -> bool {
     )
 }
 
-/// Its name, if it is not accepted.
+/// The name of the hash function, if it is not accepted.
 fn refused_hash(hash: Option<HashAlgorithm>, accepted: Hashes) -> Option<String> {
     match hash {
         Some(HashAlgorithm::Sha256 | HashAlgorithm::Sha384 | HashAlgorithm::Sha512) => None,
@@ -183,13 +183,13 @@ pub(super) fn unusable(key: &PublicKey) -> Option<&'static str> {
     }
 }
 
-/// The length of the modulus: the number comes first, with its length in bits before it.
+/// The length of the modulus, which is the first number, prefixed by its length in bits.
 fn rsa_bits(key: &PublicKey) -> u16 {
     let bytes = key.public_params().to_bytes().unwrap_or_default();
     bytes.first_chunk().map_or(0, |bits| u16::from_be_bytes(*bits))
 }
 
-/// A day, for people.
+/// A date, for messages.
 pub(super) fn date(seconds: u64) -> String {
     let time = i64::try_from(seconds)
         .ok()

@@ -1,11 +1,11 @@
-//! Against Helm's results for the same files, and against files that no program writes.
+//! Compares results with Helm's for the same files, and tests malformed files.
 
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::*;
 
-/// Where Helm takes what is refused here: weak algorithms, and a signature older than its key.
+/// Cases that Helm accepts and we refuse: weak algorithms, and a signature older than its key.
 const STRICTER: [&str; 5] = ["rsa-sha1", "rsa-sha224", "dsa", "small", "before-its-key"];
 /// 2026-01-01
 const NOW: u64 = 1_767_225_600;
@@ -41,7 +41,7 @@ fn shown(problem: &crate::diag::Diagnostics) -> String {
 }
 
 #[test]
-fn verdicts_are_helms_but_for_what_is_too_weak() {
+fn verdicts_are_helms_except_for_weak_signatures() {
     let verdicts = String::from_utf8(read("verdicts.txt")).unwrap();
     let mut words = String::new();
     for line in verdicts.lines().filter(|line| line.contains(": ")) {
@@ -66,7 +66,7 @@ fn verdicts_are_helms_but_for_what_is_too_weak() {
     insta::assert_snapshot!(words);
 }
 
-/// It was passed over behind a user ID, and so everywhere but right behind its key.
+/// A revocation was once ignored after a user ID, and so everywhere except directly after its key.
 #[test]
 fn a_revocation_appended_to_a_keyring_counts_for_its_key_alone() {
     let revocation = read("rsa-revocation.asc");
@@ -96,14 +96,14 @@ fn the_time_decides_over_keys_and_signatures() {
         let text = read(&format!("{name}.prov"));
         assert!(check(&text, &keyring, signed + 60).is_ok(), "{name}");
         assert!(check(&text, &keyring, NOW).is_err(), "{name}");
-        // A clock that is five minutes slow is no reason, one that is a day slow is.
+        // A clock that is five minutes slow is tolerated, one that is a day slow is not.
         assert!(check(&text, &keyring, signed - 299).is_ok(), "{name}");
         assert!(check(&text, &keyring, signed - 86_000).is_err(), "{name}");
     }
 }
 
-/// Each single byte of keyring and file turned over, and many cuts: none passes that changes anything that is
-/// signed, and nothing panics.
+/// With each single byte of keyring and file inverted, and with truncated files: no change of signed content is
+/// accepted, and nothing panics.
 #[test]
 fn damaged_bytes_never_pass_for_another_signer_and_never_panic() {
     let keyring = read("keyring.gpg");
@@ -142,7 +142,7 @@ fn damaged_bytes_never_pass_for_another_signer_and_never_panic() {
 }
 
 #[test]
-fn what_is_no_keyring_is_refused() {
+fn files_that_are_no_keyring_are_refused() {
     for (bytes, expected) in [
         (&b"hello"[..], KeyringError::Form),
         (b"", KeyringError::Empty),

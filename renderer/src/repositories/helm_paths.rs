@@ -1,10 +1,10 @@
-//! Where Helm keeps its files: HELM_*_HOME, the XDG variables, then the folders of the operating system.
+//! The locations of Helm's files: HELM_*_HOME, the XDG variables, then the folders of the operating system.
 
 use std::path::PathBuf;
 
 use crate::world::World;
 
-/// One of Helm's three folders: Helm's variable, XDG's, and where it is below the home folder.
+/// One of Helm's three folders: Helm's variable, XDG's, and the default below the home folder.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HelmFolder {
     helm: &'static str,
@@ -53,13 +53,13 @@ impl HelmFolder {
     }
 }
 
-/// The list of repositories: HELM_REPOSITORY_CONFIG, else among the settings.
+/// The list of repositories: HELM_REPOSITORY_CONFIG, else in the settings folder.
 pub(crate) fn repository_config(world: &dyn World) -> Option<PathBuf> {
     let named = world.env("HELM_REPOSITORY_CONFIG").map(PathBuf::from);
     named.or_else(|| Some(CONFIG.path(world)?.join("repositories.yaml")))
 }
 
-/// The folder of indexes: HELM_REPOSITORY_CACHE, else among the caches.
+/// The folder of indexes: HELM_REPOSITORY_CACHE, else in the cache folder.
 pub(crate) fn repository_cache(world: &dyn World) -> Option<PathBuf> {
     let named = world.env("HELM_REPOSITORY_CACHE").map(PathBuf::from);
     named.or_else(|| Some(CACHE.path(world)?.join("repository")))

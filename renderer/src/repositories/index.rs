@@ -1,4 +1,4 @@
-//! A repository's whole index.yaml: read for `search repo`, kept where Helm keeps it, and made from a folder of
+//! A repository's index.yaml: parsed for `search repo`, cached where Helm caches it, and generated from a folder of
 //! archives for `repo index`.
 
 use std::collections::BTreeMap;
@@ -18,10 +18,10 @@ use crate::source::Source;
 use crate::value::{Map, Value, write_json_string};
 use crate::yaml;
 
-/// The most archives that an index is made of.
+/// The maximum number of archives of a generated index.
 pub(crate) const MAX_ARCHIVES: usize = 100_000;
 
-/// A version of a chart, as far as a search reads it.
+/// A version of a chart, with the fields that a search reads.
 #[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ListedVersion {
@@ -38,10 +38,10 @@ pub(crate) struct ListedVersion {
 /// The charts of an index in the order of their names, each with its versions, newest first.
 pub(crate) type ListedCharts = Vec<(String, Vec<ListedVersion>)>;
 
-/// Parses an index; entries that are no chart versions are left out, as in Helm.
+/// Parses an index; invalid entries are skipped, as in Helm.
 ///
 /// # Errors
-/// Class protocol: not YAML, or no index.
+/// Class protocol: not YAML, or not an index.
 pub(crate) fn parse(source: &Arc<Source>) -> Result<ListedCharts> {
     let node = yaml::parse(source, Class::Protocol, &yaml::Limits::default())?;
     let none = || {
@@ -76,7 +76,7 @@ pub(crate) fn parse(source: &Arc<Source>) -> Result<ListedCharts> {
     Ok(charts.filter(|(_, versions)| !versions.is_empty()).collect())
 }
 
-/// The file in which a repository's index is kept.
+/// The cache file of a repository's index.
 pub(crate) fn cached_file(cache: &Path, repository: &str) -> PathBuf {
     cache.join(file_name(repository, "index.yaml"))
 }
@@ -85,15 +85,15 @@ fn names_file(cache: &Path, repository: &str) -> PathBuf {
     cache.join(file_name(repository, "charts.txt"))
 }
 
-/// `repo add` takes no name with a slash; a list that was written by hand may have one, and must not lead out of the cache.
+/// `repo add` refuses names with a slash; a hand-written list may have one, which must not escape the cache folder.
 fn file_name(repository: &str, what: &str) -> String {
     format!("{}-{what}", repository.replace(['/', '\\'], "-"))
 }
 
-/// Keeps an index, and the names of its charts, which Helm's completion reads.
+/// Caches an index, and the names of its charts, which Helm's completion reads.
 ///
 /// # Errors
-/// What is no index is not kept; the disk.
+/// Not an index; an I/O error.
 pub(crate) fn keep(cache: &Path, repository: &str, url: &str, text: Vec<u8>) -> Result<()> {
     let source = fsio::text_of(&format!("{url}'s index.yaml"), text, Class::Protocol)?;
     let names: String = parse(&source)?
@@ -114,7 +114,7 @@ pub(crate) fn keep(cache: &Path, repository: &str, url: &str, text: Vec<u8>) -> 
     Ok(())
 }
 
-/// Forgets a repository's index.
+/// Removes a repository's index from the cache.
 pub(crate) fn forget(cache: &Path, repository: &str) -> Result<()> {
     for path in [cached_file(cache, repository), names_file(cache, repository)] {
         match fs::remove_file(&path) {
@@ -127,16 +127,16 @@ pub(crate) fn forget(cache: &Path, repository: &str) -> Result<()> {
     Ok(())
 }
 
-/// An entry of an index that is made.
+/// An entry of a generated index.
 struct MadeEntry {
     version: String,
-    /// With all its fields.
+    /// The entry with all its fields.
     value: Value,
-    /// The same as JSON, in the order of Helm's struct where that is known.
+    /// The entry as JSON, in the order of Helm's struct for known fields.
     json: String,
 }
 
-/// An index that is made.
+/// A generated index.
 #[derive(Default)]
 pub(crate) struct MadeIndex {
     generated: String,
@@ -144,10 +144,10 @@ pub(crate) struct MadeIndex {
 }
 
 impl MadeIndex {
-    /// Of the archives in a folder and in the folders below it; `url` is what their paths are appended to.
+    /// Creates an index of the archives in a folder and its subfolders; `url` is the prefix of their paths.
     ///
     /// # Errors
-    /// An archive that is no chart; the disk.
+    /// An archive that is not a chart; an I/O error.
     pub(crate) fn of_folder(folder: &Path, url: &str, now: &str) -> Result<Self> {
         let mut index = Self {
             generated: now.to_owned(),
@@ -163,7 +163,7 @@ impl MadeIndex {
             let (digest, _) =
                 fsio::digest_of(&path).map_err(|error| fsio::cannot("read", &path, &error, Class::Io))?;
             let mut json = String::from_utf8_lossy(&metadata.config).trim_end().to_owned();
-            // What follows is appended to the object.
+            // More fields are appended to the object.
             json.truncate(json.strip_suffix('}').map_or(json.len(), str::len));
             let mut quoted = String::new();
             write_json_string(&address, &mut quoted);
@@ -193,10 +193,10 @@ impl MadeIndex {
         self.entries.entry(name.to_owned()).or_default().push(entry);
     }
 
-    /// Takes over what another index has and this one has not.
+    /// Adds the entries of another index that this one lacks.
     ///
     /// # Errors
-    /// A file that is no index.
+    /// A file that is not an index.
     pub(crate) fn merge(&mut self, path: &Path) -> Result<()> {
         let source = fsio::read_text(path, MAX_INDEX, Class::Chart)?;
         let value = yaml::parse(&source, Class::Chart, &yaml::Limits::default())?.into_value();
@@ -227,7 +227,7 @@ impl MadeIndex {
         Ok(())
     }
 
-    /// Newest first, what has no version last.
+    /// Newest first, entries without a version last.
     fn sorted(&self) -> impl Iterator<Item = (&String, Vec<&MadeEntry>)> {
         self.entries.iter().map(|(name, list)| {
             let mut list: Vec<&MadeEntry> = list.iter().collect();
@@ -240,7 +240,7 @@ impl MadeIndex {
         })
     }
 
-    /// As Helm writes it.
+    /// The index as Helm writes it.
     pub(crate) fn to_yaml(&self) -> String {
         let entries = self.sorted().map(|(name, list)| {
             let list = list.into_iter().map(|one| one.value.clone());
@@ -254,7 +254,7 @@ impl MadeIndex {
         yaml::write(&Value::Map(top.into_iter().collect::<Map>()))
     }
 
-    /// As Helm writes it with `--json`.
+    /// The index as Helm writes it with `--json`.
     pub(crate) fn to_json(&self) -> String {
         let mut out = String::new();
         let _ = write_entries(self, &mut out);
@@ -279,7 +279,7 @@ fn write_entries(index: &MadeIndex, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// JSON with a line for each value, two spaces a level.
+/// JSON with a line for each value, indented by two spaces.
 fn indented(compact: &str) -> String {
     let mut out = String::with_capacity(compact.len() * 2);
     let (mut depth, mut in_text, mut escaped) = (0usize, false, false);
@@ -324,7 +324,7 @@ fn indented(compact: &str) -> String {
     out
 }
 
-/// The archives in a folder, then those in the folders in it, as Helm finds them.
+/// The archives in a folder, then those in its subfolders, in Helm's order.
 fn archives(folder: &Path) -> Result<Vec<PathBuf>> {
     let cannot = |error: io::Error| fsio::cannot("read", folder, &error, Class::Chart);
     let list = |folder: &Path| -> io::Result<Vec<PathBuf>> {
@@ -352,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_from_a_list_never_leads_out_of_the_cache() {
+    fn a_name_from_a_list_never_escapes_the_cache() {
         let cache = Path::new("/cache");
         for name in ["../../x", "/x", "a\\b", ".."] {
             for path in [cached_file(cache, name), names_file(cache, name)] {
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_is_read_newest_first_and_odd_entries_are_left_out() {
+    fn an_index_is_sorted_newest_first_and_invalid_entries_are_skipped() {
         let text = "apiVersion: v1\nentries:\n  b: [{version: 1.0.0}, {version: 1.10.0, appVersion: x, keywords: [k]}, {version: no}, 7]\n  a: []\n  c: 7\n";
         let charts = parse(&Source::new("i", text)).unwrap();
         let (name, versions) = charts.first().unwrap();
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_indented_outside_of_texts_alone() {
+    fn json_is_indented_only_outside_of_strings() {
         let compact = r#"{"a":[1,{"b":"x,{:\"}"}],"c":{},"d":[]}"#;
         let expected = "{\n  \"a\": [\n    1,\n    {\n      \"b\": \"x,{:\\\"}\"\n    }\n  ],\n  \"c\": {},\n  \"d\": []\n}";
         assert_eq!(indented(compact), expected);

@@ -17,16 +17,16 @@ use crate::value::{Map, Value};
 use crate::world::World;
 use crate::yaml;
 
-/// The largest repositories.yaml that is read, in bytes.
+/// The maximum size of repositories.yaml, in bytes.
 pub(crate) const MAX_FILE: usize = 4 << 20;
-/// How long another process may hold the lock: Helm waits as long.
+/// How long to wait for the lock, as in Helm.
 const LOCK_TIME: Duration = Duration::from_secs(30);
-/// Between two attempts to get it.
+/// The delay between two attempts to get the lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
-/// What Helm writes for the time of a list that never had one.
+/// The time that Helm writes for a list without one.
 const NO_TIME: &str = "0001-01-01T00:00:00Z";
 
-/// One of the repositories that `repo add` keeps.
+/// An entry that `repo add` stores.
 #[derive(Clone, Deserialize, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RepositoryEntry {
@@ -44,7 +44,7 @@ pub(crate) struct RepositoryEntry {
     pub(crate) key_file: PathBuf,
     #[serde(default, rename = "insecure_skip_tls_verify")]
     pub(crate) insecure_skip_tls_verify: bool,
-    /// Kept for Helm: here credentials go to no other host.
+    /// Kept for Helm: credentials are never sent to another host here.
     #[serde(default, rename = "pass_credentials_all")]
     pub(crate) pass_credentials_all: bool,
 }
@@ -61,7 +61,7 @@ pub(crate) struct RepositoryList {
     pub(crate) repositories: Vec<RepositoryEntry>,
 }
 
-/// The list is changed by whoever holds it, until it is dropped.
+/// The lock for changing the list, held until it is dropped.
 pub(crate) struct ListLock {
     _file: File,
 }
@@ -88,7 +88,7 @@ impl RepositoryEntry {
         })
     }
 
-    /// Whether it needs TLS of its own.
+    /// Whether it has its own TLS options.
     pub(crate) fn has_tls(&self) -> bool {
         let set = |path: &Path| !path.as_os_str().is_empty();
         set(&self.ca_file) || set(&self.cert_file) || self.insecure_skip_tls_verify
@@ -134,7 +134,7 @@ impl Default for RepositoryList {
 }
 
 impl RepositoryList {
-    /// `None` when there is no such file.
+    /// Reads the list; `None` if there is no such file.
     pub(crate) fn read(path: &Path) -> Result<Option<Self>> {
         if !path.exists() {
             return Ok(None);
@@ -160,7 +160,7 @@ impl RepositoryList {
         self.repositories.iter().find(|one| one.name == name)
     }
 
-    /// Adds an entry, or replaces that of its name.
+    /// Adds an entry, or replaces the one with the same name.
     pub(crate) fn put(&mut self, entry: RepositoryEntry) {
         match self.repositories.iter_mut().find(|one| one.name == entry.name) {
             Some(old) => *old = entry,
@@ -168,14 +168,14 @@ impl RepositoryList {
         }
     }
 
-    /// Whether there was one of that name.
+    /// Removes an entry; returns whether it existed.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         let before = self.repositories.len();
         self.repositories.retain(|one| one.name != name);
         self.repositories.len() < before
     }
 
-    /// Writes the whole list at once, readable by its owner alone.
+    /// Writes the list atomically, readable by its owner alone.
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let mut top = Map::default();
         top.insert("apiVersion", Value::from(self.api_version.as_str()));
@@ -194,7 +194,7 @@ impl RepositoryList {
     }
 }
 
-/// Takes Helm's lock of a list: the file beside it that ends in `.lock`. Its folder is made when it is missing.
+/// Takes Helm's lock of a list: the file next to it with the suffix `.lock`. A missing folder is created.
 pub(crate) fn lock(list: &Path, world: &dyn World) -> Result<ListLock> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let path = list.with_extension("lock");
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_none_is_refused_without_its_secrets() {
+    fn an_invalid_list_is_refused_without_quoting_its_secrets() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("repositories.yaml");
         fs::write(&path, "repositories: [{name: [hunter2], password: hunter2}]\n").unwrap();

@@ -1,5 +1,5 @@
-//! Chart repositories on web servers: Helm's list of them ([`list`]), their indexes ([`index`]), and in [`web`] and
-//! [`pull`](mod@pull) the archives that are fetched from there.
+//! Chart repositories on web servers: Helm's list of them ([`list`]), their indexes ([`index`]), and archives that are
+//! fetched from them ([`web`] and [`pull`](mod@pull)).
 
 use std::path::Path;
 
@@ -34,9 +34,9 @@ pub(crate) mod web;
 
 pub(crate) use list::{RepositoryEntry, RepositoryList};
 
-/// The largest index.yaml that is read, in bytes.
+/// The maximum size of index.yaml, in bytes.
 pub(crate) const MAX_INDEX: usize = yaml::Limits::BYTES;
-/// How much is shown of what is no digest, in characters.
+/// The maximum length of an invalid digest in messages, in characters.
 const MAX_SHOWN_DIGEST: usize = 80;
 
 /// A version in an index.
@@ -44,20 +44,20 @@ const MAX_SHOWN_DIGEST: usize = 80;
 pub(crate) struct IndexEntry {
     pub(crate) version: String,
     pub(crate) url: Url,
-    /// As it is written: see [`IndexEntry::digest`].
+    /// The digest as written: see [`IndexEntry::digest`].
     digest: Option<String>,
 }
 
-/// What an index has of a chart.
+/// The versions of a chart in an index.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChartVersions {
     /// Newest first.
     pub(crate) entries: Vec<IndexEntry>,
-    /// What is wrong with those that can't be used, of each in a few words.
+    /// The reasons why other entries can't be used.
     pub(crate) unusable: Vec<String>,
 }
 
-/// An entry as it is written.
+/// An entry as written.
 #[derive(Deserialize)]
 struct RawIndexEntry {
     version: String,
@@ -68,7 +68,7 @@ struct RawIndexEntry {
 }
 
 impl RawIndexEntry {
-    /// `None` when nothing can be fetched from there.
+    /// Resolves the entry's URL; `None` if it can't be fetched.
     fn resolved(self, base: &Url, query: Option<&str>) -> Option<IndexEntry> {
         let reference = self.urls?.into_iter().next()?;
         let url = Url::parse(&reference).ok().or_else(|| {
@@ -85,8 +85,8 @@ impl RawIndexEntry {
 }
 
 impl IndexEntry {
-    /// The archive's digest, where the index has one: 64 hexadecimal digits of either case, with or without
-    /// `sha256:`. Helm takes no others.
+    /// The archive's digest, if the index has one: 64 hexadecimal digits of either case, with or without `sha256:`.
+    /// Helm accepts no others.
     pub(crate) fn digest(&self) -> Result<Option<Digest>> {
         let Some(text) = self
             .digest
@@ -111,7 +111,7 @@ impl IndexEntry {
     }
 }
 
-/// Helm's repositories: `given`, else HELM_REPOSITORY_CONFIG, else where Helm has its config.
+/// Helm's repositories: from `given`, else HELM_REPOSITORY_CONFIG, else from Helm's config folder.
 pub(crate) fn known(given: Option<&Path>, world: &dyn World) -> Result<Vec<RepositoryEntry>> {
     let path = given
         .map(Path::to_owned)
@@ -129,13 +129,13 @@ pub(crate) fn known(given: Option<&Path>, world: &dyn World) -> Result<Vec<Repos
     }
 }
 
-/// As Helm compares the URLs of repositories: a slash at the end does not count.
+/// Compares URLs of repositories as Helm does: a trailing slash is ignored.
 pub(crate) fn same(one: &str, other: &str) -> bool {
     let plain = |text: &str| text.trim_end_matches('/').to_owned();
     plain(one) == plain(other)
 }
 
-/// Where a repository has its index.
+/// The URL of a repository's index.
 pub(crate) fn index_url(repository: &str) -> Result<Url> {
     let mut url = base(repository)?;
     url.path_segments_mut()
@@ -197,7 +197,7 @@ pub(crate) fn versions(index: Vec<u8>, repository: &str, chart: &str) -> Result<
     })
 }
 
-/// An entry, or why it is none.
+/// Parses an entry, or returns why it is invalid.
 fn usable(
     entry: serde_json::Value,
     base: &Url,
@@ -212,14 +212,14 @@ fn usable(
     Ok((version, entry))
 }
 
-/// Whether both are one version, however they are written.
+/// Whether both are the same version, in different spellings.
 pub(crate) fn is_version(one: &str, other: &str) -> bool {
     let parsed = Version::parse(one).ok().zip(Version::parse(other).ok());
     one == other || parsed.is_some_and(|(one, other)| one.precedence(&other).is_eq())
 }
 
-/// Whether an archive is the chart that an index, or a tag, has there: one of another version could be locked, and
-/// not be found again.
+/// Checks that an archive is the chart that an index or tag lists: one of another version could be locked, and not be
+/// found again.
 pub(crate) fn check_listed(place: &str, listed: &(String, String), found: &Metadata) -> Result<()> {
     let (name, version) = listed;
     if *name == found.name && is_version(&found.version, version) {
@@ -232,7 +232,7 @@ pub(crate) fn check_listed(place: &str, listed: &(String, String), found: &Metad
     Err(Diagnostic::error(Class::Protocol, message).into())
 }
 
-/// The newest of these versions that fits; they need no order.
+/// The newest of these versions that matches; in any order.
 pub(crate) fn newest<'v>(
     versions: impl Iterator<Item = &'v str>,
     constraint: &Constraint,
@@ -285,7 +285,7 @@ mod tests {
         assert!(index_url("https://u:hunter2@h.example.com").is_err());
     }
 
-    /// They were once taken for none at all, and what came was not checked.
+    /// Invalid digests once counted as missing, and the archive was not checked.
     #[test]
     fn a_digest_is_64_hexadecimal_digits_or_the_entry_is_refused() {
         let hex = "0123456789abcdefABCDEF0123456789abcdef0123456789abcdef0123456789";

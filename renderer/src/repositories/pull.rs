@@ -1,5 +1,5 @@
-//! A chart of a web server to a folder: the archive as it is, or unpacked, as
-//! [`oci::pull`](crate::oci::pull) has it for registries.
+//! Pulls a chart from a web server to a folder: the archive as it is, or unpacked, as [`oci::pull`](crate::oci::pull)
+//! does for registries.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use crate::diag::{Class, Result};
 use crate::fsio::{self, AtomicDir};
 use crate::oci::{PullOptions, Pulled, check_provenance, provenance_of, taken};
 
-/// Which chart.
+/// The requested chart.
 #[derive(Debug, Clone)]
 pub(crate) enum RemoteChart<'s> {
     /// The archive at a URL.
@@ -30,10 +30,10 @@ pub(crate) enum RemoteChart<'s> {
     },
 }
 
-/// Fetches a chart, verifies it, and puts it in place. Blocks until it is done.
+/// Fetches a chart, verifies it, and saves it. Blocks until it is done.
 ///
 /// # Errors
-/// Nothing is at its final name then, except the provenance file when the disk failed after it.
+/// No file has its final name then, except the provenance file if an I/O error occurred after it.
 pub(crate) fn pull(
     source: &RemoteChart<'_>,
     options: &PullOptions,
@@ -84,7 +84,7 @@ pub(crate) fn pull(
     Ok(pulled)
 }
 
-/// The server's name for it, unless that is none for a chart's archive.
+/// Saves it under the server's file name, unless that is not a name for a chart's archive.
 fn save(
     packed: &Path,
     file: &str,
@@ -103,7 +103,7 @@ fn save(
     };
     let cannot = |path: &Path, error: &io::Error| fsio::cannot("write", path, error, Class::Io);
     if let Some(text) = got.provenance.as_deref().filter(|_| options.keeps_provenance()) {
-        // Before the archive: whoever sees that one finds both.
+        // Before the archive, so that a reader who finds the archive finds both.
         let beside = provenance_of(&path);
         fsio::write_atomically(&beside, text).map_err(|error| cannot(&beside, &error))?;
     }

@@ -1,8 +1,7 @@
 //! Charts from web servers: found in a repository's index.yaml, or named by a URL.
 //!
-//! In: how to reach servers, and Helm's list of repositories. Out: an archive in a file, its digest, and the
-//! provenance file beside it where that is asked for. Credentials go to the server they are for, and to no
-//! other one.
+//! In: the client options, and Helm's list of repositories. Out: an archive in a file, its digest, and the provenance
+//! file if requested. Credentials are only sent to the server they are for.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -30,7 +29,7 @@ pub(crate) struct Web<'a> {
     world: &'a dyn World,
     progress: &'a dyn Progress,
     known: Vec<RepositoryEntry>,
-    /// Of the one server that is named.
+    /// The credentials of the one server that is named.
     user: Option<WebUser>,
     fetcher: Fetcher<'a>,
     indexes: RefCell<Indexes>,
@@ -39,39 +38,39 @@ pub(crate) struct Web<'a> {
 /// The versions of charts, by repository and chart.
 type Indexes = BTreeMap<(String, String), Rc<ChartVersions>>;
 
-/// Which of a chart's versions is meant.
+/// The requested version of a chart.
 #[derive(Debug, Clone)]
 pub(crate) enum VersionRequest<'w> {
-    /// The newest that fits, and what the range is in words.
+    /// The newest matching version, and the range as text.
     Newest(&'w Constraint, &'w str),
-    /// This one.
+    /// This version.
     Exact(&'w str),
 }
 
-/// What is fetched, and to where.
+/// What to fetch, and where to save it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Order<'o> {
-    /// The file that gets the archive.
+    /// The file for the archive.
     pub(crate) to: &'o Path,
-    /// The only archive that is taken.
+    /// The expected digest of the archive.
     pub(crate) expected: Option<&'o Digest>,
-    /// The provenance file, too, where there is one.
+    /// Whether to fetch the provenance file, if there is one.
     pub(crate) provenance: bool,
 }
 
-/// What was fetched.
+/// A fetched archive.
 pub(crate) struct FetchedArchive {
-    /// The archive's.
+    /// The archive's URL.
     pub(crate) url: Url,
     pub(crate) digest: Digest,
     pub(crate) provenance: Option<Vec<u8>>,
-    /// Name and version of the chart that an index has there.
+    /// Name and version of the chart in the index.
     pub(crate) listed: Option<(String, String)>,
 }
 
 impl<'a> Web<'a> {
-    /// Reads Helm's list of repositories; nothing is connected to yet. `user` is for the one server that is
-    /// named: where there may be several, those in Helm's list are.
+    /// Reads Helm's list of repositories; makes no connections. `user` is for the one server that is named; if there
+    /// may be several, the credentials in Helm's list are used.
     pub(crate) fn new(
         client: &'a ClientOptions,
         repositories: Option<&Path>,
@@ -90,21 +89,21 @@ impl<'a> Web<'a> {
         })
     }
 
-    /// For registries, too.
+    /// The fetcher, which also accesses registries.
     pub(crate) fn fetcher(&self) -> &Fetcher<'a> {
         &self.fetcher
     }
 
-    /// The repository that Helm knows by this name.
+    /// The repository with this name in Helm's list.
     pub(crate) fn named(&self, name: &str) -> Option<&RepositoryEntry> {
         self.known.iter().find(|known| known.name == name)
     }
 
-    /// The archive of a chart that a repository has.
+    /// Fetches the archive of a chart from a repository.
     ///
     /// # Errors
-    /// No such chart or version; a server that is not reached, or refuses; another archive than the expected
-    /// one or the index's; the disk.
+    /// No such chart or version; a server that is unreachable, or refuses the request; an archive that differs from the
+    /// expected or listed digest; an I/O error.
     pub(crate) fn chart(
         &self,
         repository: &str,
@@ -136,7 +135,7 @@ impl<'a> Web<'a> {
                 );
                 return Err(Diagnostic::error(Class::Refused, message).into());
             }
-            // Credentials stay with the server that they are for.
+            // Credentials are only sent to the server that they are for.
             let user = user.filter(|_| entry.url.origin() == home.origin());
             let digest = entry.digest().map_err(|problem| in_index(problem, repository))?;
             let by_index = order.expected.is_none();
@@ -145,7 +144,7 @@ impl<'a> Web<'a> {
                 ..order
             };
             let got = get(fetcher, &entry.url, user.as_ref(), order).map_err(|problem| match by_index {
-                true => noted(problem, "so says the repository's index.yaml"),
+                true => noted(problem, "according to the repository's index.yaml"),
                 false => problem,
             })?;
             Ok(FetchedArchive {
@@ -155,10 +154,10 @@ impl<'a> Web<'a> {
         })
     }
 
-    /// The text of a repository's index.yaml.
+    /// Fetches the text of a repository's index.yaml.
     ///
     /// # Errors
-    /// A server that is not reached, or refuses.
+    /// A server that is unreachable, or refuses the request.
     #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the commands keep indexes"))]
     pub(crate) fn index_text(&self, repository: &RepositoryEntry) -> Result<Vec<u8>> {
         let url = super::index_url(&repository.url)?;
@@ -196,7 +195,7 @@ impl<'a> Web<'a> {
             .or_else(|| known.and_then(RepositoryEntry::user))
     }
 
-    /// Some repositories have certificates of their own.
+    /// Uses the repository's own certificates, if it has any.
     fn with_server<T>(
         &self,
         known: Option<&RepositoryEntry>,
@@ -224,9 +223,8 @@ impl<'a> Web<'a> {
         let text = fetcher.text(url, user, super::MAX_INDEX)?;
         let versions = Rc::new(super::versions(text, repository, chart)?);
         for reason in &versions.unusable {
-            self.progress.trace(&format!(
-                "{repository}'s index.yaml: {chart}: {reason}: passed over"
-            ));
+            self.progress
+                .trace(&format!("{repository}'s index.yaml: {chart}: {reason}: skipped"));
         }
         self.indexes.borrow_mut().insert(key, Rc::clone(&versions));
         Ok(versions)
@@ -234,14 +232,14 @@ impl<'a> Web<'a> {
 }
 
 impl FetchedArchive {
-    /// The URL for people: without a user and the query, where secrets may be.
+    /// The URL for messages: without the user and the query, which may contain secrets.
     pub(crate) fn shown(&self) -> String {
         let query = if self.url.query().is_some() { "?…" } else { "" };
         let origin = self.url.origin().ascii_serialization();
         format!("{origin}{}{query}", self.url.path())
     }
 
-    /// Whether the archive is the chart that an index has there.
+    /// Checks that the archive is the chart that the index lists.
     #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the commands pull"))]
     pub(crate) fn check(&self, found: &Metadata) -> Result<()> {
         match &self.listed {
@@ -250,7 +248,7 @@ impl FetchedArchive {
         }
     }
 
-    /// The archive's name on the server: what a provenance file speaks of.
+    /// The archive's file name on the server, which a provenance file lists.
     pub(crate) fn file_name(&self) -> String {
         let last = self.url.path_segments().and_then(|mut all| all.next_back());
         last.unwrap_or_default().replace("%2B", "+").replace("%2b", "+")
@@ -258,7 +256,7 @@ impl FetchedArchive {
 }
 
 fn get(fetcher: &Fetcher<'_>, url: &Url, user: Option<&WebUser>, order: Order<'_>) -> Result<FetchedArchive> {
-    // Before the archive: what is not signed need not be fetched.
+    // Before the archive: an unsigned one need not be fetched.
     let provenance = if order.provenance {
         beside(fetcher, url, user)?
     } else {
@@ -276,7 +274,7 @@ fn get(fetcher: &Fetcher<'_>, url: &Url, user: Option<&WebUser>, order: Order<'_
     })
 }
 
-/// The provenance file of an archive; `None` when the server has none.
+/// Fetches the provenance file of an archive; `None` if the server has none.
 fn beside(fetcher: &Fetcher<'_>, url: &Url, user: Option<&WebUser>) -> Result<Option<Vec<u8>>> {
     let mut url = url.clone();
     url.set_path(&format!("{}.prov", url.path()));
@@ -294,7 +292,7 @@ fn check_scheme(url: &Url) -> Result<()> {
     let message = format!("{:?} is not the URL of a web server", url.as_str());
     let one = Diagnostic::error(Class::Chart, message);
     Err(one
-        .hint("oci://, https://, http://, file:// and @NAME are known")
+        .hint("supported are oci://, https://, http://, file:// and @NAME")
         .into())
 }
 
@@ -367,7 +365,7 @@ fn noted(problem: Diagnostics, note: &str) -> Diagnostics {
     .collect()
 }
 
-/// How a repository is spoken to for which Helm keeps certificates.
+/// The client options with the certificates that Helm's list has for a repository.
 fn with_tls(client: &ClientOptions, known: &RepositoryEntry) -> ClientOptions {
     let path = |path: &Path| (!path.as_os_str().is_empty()).then(|| path.to_owned());
     ClientOptions {
@@ -386,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_url_hides_is_not_shown() {
+    fn secrets_in_a_url_are_not_shown() {
         let got = FetchedArchive {
             url: Url::parse("https://me:s3cret@h.example/a-1.0.0.tgz?token=s3cret").unwrap(),
             digest: Digest::from_sha256(&[0; 32]),

@@ -2,7 +2,7 @@
 
 use super::{MAX_CONSTRAINT, MAX_GROUPS, Scan, SemverError, Version, VersionParts, compare_prereleases};
 
-/// How one range compares.
+/// The comparison operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Op {
     Equal,
@@ -15,7 +15,7 @@ enum Op {
     Caret,
 }
 
-/// Longer ones first.
+/// Longer operators first.
 const OPS: &[(&str, Op)] = &[
     ("!=", Op::NotEqual),
     (">=", Op::GreaterEqual),
@@ -30,7 +30,7 @@ const OPS: &[(&str, Op)] = &[
     ("^", Op::Caret),
 ];
 
-/// Which numbers a range leaves open.
+/// Which numbers of a range are wildcards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Open {
     /// None: `1.2.3`.
@@ -50,14 +50,14 @@ struct Range {
     open: Open,
 }
 
-/// What versions must satisfy.
+/// A constraint on versions.
 #[derive(Debug, Clone)]
 pub struct Constraint {
     groups: Vec<Vec<Range>>,
 }
 
 impl Constraint {
-    /// Reads a constraint: `^1.2`, `>= 1.2, < 3 || ~4.1`, `1.2 - 2.0`, `1.x`.
+    /// Parses a constraint: `^1.2`, `>= 1.2, < 3 || ~4.1`, `1.2 - 2.0`, `1.x`.
     pub fn parse(text: &str) -> Result<Self, SemverError> {
         if text.len() > MAX_CONSTRAINT {
             return Err(SemverError::ConstraintTooLong);
@@ -71,8 +71,7 @@ impl Constraint {
         Ok(Self { groups: groups? })
     }
 
-    /// Whether the version satisfies it. A pre-release does only where the alternative names
-    /// one itself.
+    /// Whether the version satisfies it. A pre-release only satisfies alternatives that name one themselves.
     pub fn check(&self, version: &Version) -> bool {
         self.groups.iter().any(|group| {
             let named = group.iter().any(|range| !range.version.prerelease.is_empty());
@@ -111,7 +110,7 @@ fn hyphen_range(text: &str, place: usize) -> Option<(&str, &str, &str)> {
     Some((text.get(place..scan.place)?, low, high))
 }
 
-/// What Masterminds takes for a range's number at first; it refuses `|` only later.
+/// The characters that Masterminds first accepts as a range's number; it only refuses `|` later.
 fn is_range_digit(byte: u8) -> bool {
     byte.is_ascii_digit() || matches!(byte, b'x' | b'X' | b'*' | b'|')
 }

@@ -11,14 +11,14 @@ use std::fmt;
 pub use self::constraint::Constraint;
 use crate::gotext::quote::quote;
 
-/// The longest version, in bytes.
+/// The maximum length of a version, in bytes.
 pub const MAX_VERSION: usize = 256;
-/// The longest constraint, in bytes.
+/// The maximum length of a constraint, in bytes.
 pub const MAX_CONSTRAINT: usize = 512;
-/// The most alternatives of a constraint.
+/// The maximum number of alternatives of a constraint.
 pub const MAX_GROUPS: usize = 32;
 
-/// Why a text is no version or constraint, in Masterminds' words.
+/// Errors of versions and constraints, with Masterminds' messages.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SemverError {
     /// Not a version.
@@ -30,13 +30,13 @@ pub enum SemverError {
     /// A number that does not fit 64 bits.
     #[error("error parsing version segment: strconv.ParseUint: parsing \"{0}\": value out of range")]
     Segment(String),
-    /// A number with a leading zero among a pre-release's parts.
+    /// A numeric identifier with a leading zero in a pre-release.
     #[error("version segment starts with 0")]
     LeadingZero,
-    /// A pre-release that is none.
+    /// An invalid pre-release.
     #[error("invalid prerelease string")]
     Prerelease,
-    /// Metadata that is none.
+    /// Invalid metadata.
     #[error("invalid metadata string")]
     Metadata,
     /// Longer than [`MAX_CONSTRAINT`].
@@ -45,10 +45,10 @@ pub enum SemverError {
     /// More than [`MAX_GROUPS`].
     #[error("too many constraint groups (max {MAX_GROUPS})")]
     TooManyGroups,
-    /// Not a constraint; the alternative that is none.
+    /// Not a constraint; the invalid alternative.
     #[error("improper constraint: {}", quote(.0.as_bytes()))]
     Improper(String),
-    /// A constraint on something that is no version.
+    /// A constraint with an invalid version.
     #[error("constraint parser error")]
     Constraint,
 }
@@ -62,16 +62,16 @@ pub struct Version {
     pub minor: u64,
     /// The third number.
     pub patch: u64,
-    /// What is behind `-`, or nothing.
+    /// The part after `-`; may be empty.
     pub prerelease: String,
-    /// What is behind `+`, or nothing.
+    /// The part after `+`; may be empty.
     pub metadata: String,
-    /// As it was written.
+    /// The original text.
     pub original: String,
 }
 
 impl Version {
-    /// Reads a version as leniently as Masterminds does.
+    /// Parses a version as leniently as Masterminds does.
     pub fn parse(text: &str) -> Result<Self, SemverError> {
         if text.len() > MAX_VERSION {
             return Err(SemverError::VersionTooLong);
@@ -124,13 +124,13 @@ impl Version {
         Some(self.changed(self.major.checked_add(1)?, 0, 0, "", ""))
     }
 
-    /// With another pre-release.
+    /// The version with another pre-release.
     pub fn with_prerelease(&self, prerelease: &str) -> Result<Self, SemverError> {
         check_prerelease(prerelease)?;
         Ok(self.changed(self.major, self.minor, self.patch, prerelease, &self.metadata))
     }
 
-    /// With other metadata.
+    /// The version with other metadata.
     pub fn with_metadata(&self, metadata: &str) -> Result<Self, SemverError> {
         if !metadata.is_empty() && !metadata.split('.').all(is_identifier) {
             return Err(SemverError::Metadata);
@@ -152,7 +152,7 @@ impl Version {
         version
     }
 
-    /// SemVer's order; metadata does not count.
+    /// SemVer's precedence; metadata is ignored.
     pub fn precedence(&self, other: &Self) -> Ordering {
         let numbers = |version: &Self| (version.major, version.minor, version.patch);
         let pre = || match (self.prerelease.is_empty(), other.prerelease.is_empty()) {
@@ -200,8 +200,8 @@ fn check_prerelease(text: &str) -> Result<(), SemverError> {
     Ok(())
 }
 
-/// Part by part; a missing part is the lowest, a number lower than a word. A number beyond
-/// 64 bits counts as a word.
+/// Compares identifier by identifier; a missing one is the lowest, numeric ones are lower than others. A number beyond
+/// 64 bits counts as non-numeric.
 fn compare_prereleases(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a.split('.'), b.split('.'));
     loop {
@@ -222,7 +222,7 @@ fn compare_prereleases(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// A version's parts as they stand in a text.
+/// A version's parts as written in a text.
 struct VersionParts<'a> {
     whole: &'a str,
     numbers: [&'a str; 3],
@@ -230,7 +230,7 @@ struct VersionParts<'a> {
     metadata: &'a str,
 }
 
-/// Reads a text from left to right. What it stops at is ASCII, so places are characters'.
+/// Scans a text from left to right. It only stops at ASCII, so positions are character boundaries.
 struct Scan<'a> {
     text: &'a str,
     place: usize,
@@ -269,7 +269,7 @@ impl<'a> Scan<'a> {
             .len()
     }
 
-    /// Numbers of the bytes given, then a pre-release and metadata; as much as fits.
+    /// Numbers of the given bytes, then a pre-release and metadata; as much as matches.
     fn version(&mut self, digit: fn(u8) -> bool) -> Option<VersionParts<'a>> {
         let start = self.place;
         self.skip("v");
@@ -299,7 +299,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Identifiers with dots between, behind a mark.
+    /// Dot-separated identifiers after a mark.
     fn identifiers(&mut self, mark: &str) -> &'a str {
         let before = self.place;
         if !self.skip(mark) {

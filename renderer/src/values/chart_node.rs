@@ -1,4 +1,4 @@
-//! A chart of the tree while values are merged and dependencies decided: [`ChartNode`].
+//! A chart of the tree while values are merged and dependencies processed: [`ChartNode`].
 
 use std::sync::Arc;
 
@@ -6,26 +6,26 @@ use super::tree::Node;
 use crate::chart::details::DependencyDetails;
 use crate::chart::load::Loaded;
 
-/// How many charts one chart may consist of, each counted as often as it is used: charts that use the next one
-/// four times under four names are 4ⁿ.
+/// The maximum number of charts in a tree, each counted as often as it is used: n charts that each use the next one
+/// under four aliases are 4ⁿ.
 pub const MAX_INSTANCES: usize = 10_000;
 
-/// A chart of the tree while it is decided.
+/// A chart of the tree during processing.
 #[derive(Clone)]
 pub(super) struct ChartNode<'a> {
     pub(super) chart: &'a Arc<Loaded>,
     pub(super) name: &'a str,
-    /// `None` is not the same as none: see [`Details::dependencies`].
+    /// `None` differs from an empty list: see [`Details::dependencies`].
     pub(super) declared: Option<Vec<Declared<'a>>>,
     pub(super) children: Vec<ChartNode<'a>>,
-    /// Frozen.
+    /// The frozen values.
     pub(super) values: Node<'a>,
 }
 
 #[derive(Clone)]
 pub(super) struct Declared<'a> {
     pub(super) dependency: &'a DependencyDetails,
-    /// The alias, once it was given.
+    /// The name, or the alias once it was applied.
     pub(super) name: &'a str,
     pub(super) enabled: bool,
     /// Whether `import-values` was processed: templates then see its normal form.

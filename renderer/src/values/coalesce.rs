@@ -1,9 +1,9 @@
-//! A chart's values and those given to it become one tree: what Helm 4.3.1 calls coalescing,
-//! and, with nulls kept, merging.
+//! Merges a chart's values and those given to it into one tree: what Helm 4.3.1 calls coalescing, and, with nulls kept,
+//! merging.
 //!
-//! What stands higher wins: a user's values, then a parent's, then a chart's own. Maps are
-//! merged, everything else is replaced. Null deletes when coalescing: a user's null the chart's
-//! default, a chart's own null nothing but itself. Globals go from a chart to the charts in it.
+//! In descending precedence: a user's values, then a parent's, then a chart's own. Maps are
+//! merged, everything else is replaced. Null deletes when coalescing: a user's null deletes the chart's default, a
+//! chart's own null only itself. Globals are passed from a chart to its subcharts.
 
 use std::collections::BTreeSet;
 
@@ -18,21 +18,21 @@ use crate::value::Value;
 /// The key of the values that all charts of a tree see.
 const GLOBAL: &str = "global";
 
-/// Whether nulls delete, or are kept for when they meet what they delete.
+/// Whether nulls delete values now, or are kept for a later merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Nulls {
     Delete,
     Keep,
 }
 
-/// Why values can't be put together.
+/// Errors of merging values.
 #[derive(Debug, Clone)]
 pub(super) enum CoalesceError {
     /// See [`TooDeep`].
     TooDeep,
     /// More than [`MAX_INSTANCES`].
     TooManyCharts,
-    /// The values of a subchart are not a table: the keys that lead there, and what they are.
+    /// The values of a subchart are not a table: their path, and their type.
     Mismatch(Vec<String>, &'static str),
 }
 
@@ -43,7 +43,7 @@ impl From<TooDeep> for CoalesceError {
 }
 
 impl CoalesceError {
-    /// With the location where the values at a path were set, where that is known.
+    /// The diagnostic, with the location where the values at a path were set, if known.
     pub(super) fn into_diagnostic(self, locate: &Locate<'_>) -> Diagnostic {
         match self {
             CoalesceError::TooDeep => {
@@ -78,7 +78,7 @@ impl CoalesceError {
     }
 }
 
-/// Puts values together, and notes what Helm warns about. Each warning is kept once.
+/// Merges values, and records Helm's warnings, each once.
 #[derive(Default)]
 pub(super) struct Coalescer {
     seen: BTreeSet<String>,
@@ -87,7 +87,7 @@ pub(super) struct Coalescer {
 
 impl Coalescer {
     pub(super) fn warn(&mut self, message: String) {
-        // Some of Helm's say so themselves; a diagnostic has its severity.
+        // Removes the prefix of some of Helm's messages, since a diagnostic has a severity.
         let message = message
             .strip_prefix("warning: ")
             .map_or(message.clone(), str::to_owned);
@@ -100,7 +100,7 @@ impl Coalescer {
         self.warnings
     }
 
-    /// The values of a chart and of all charts in it, under `given`, which wins and must be frozen.
+    /// The values of a chart and all its subcharts, merged under `given`, which takes precedence and must be frozen.
     pub(super) fn chart<'a>(
         &mut self,
         part: &ChartNode<'a>,
@@ -143,7 +143,7 @@ impl Coalescer {
         Ok(())
     }
 
-    /// The chart's own values under those that are there.
+    /// Merges the chart's own values under the given ones.
     fn defaults<'a>(
         &mut self,
         part: &ChartNode<'a>,
@@ -181,7 +181,7 @@ impl Coalescer {
         Ok(())
     }
 
-    /// What a chart's globals are to a chart in it. Both may have their own; the parent's win.
+    /// Merges a chart's globals into those of a subchart. Both may have their own; the parent's take precedence.
     fn globals<'a>(&mut self, to: &Table<'a>, from: &Table<'a>, prefix: &str) -> Result<(), CoalesceError> {
         let not_a_table =
             |which| format!("warning: skipping globals because {which} {GLOBAL} is not a table.");
@@ -208,8 +208,8 @@ impl Coalescer {
         for (key, value) in Node::Live(given).entries() {
             let before = own.get(key);
             if let Node::Live(table) = &value {
-                // The tables in it stay shared with the parent, as in Helm: what a subchart adds
-                // further down shows there, and in the charts beside it.
+                // Nested tables are shared with the parent, as in Helm: values that a subchart adds there are visible
+                // to the parent and its other subcharts.
                 let copy = table.shallow_copy();
                 match before {
                     Some(node) if !node.is_table() => {
@@ -233,7 +233,7 @@ impl Coalescer {
         Ok(())
     }
 
-    /// Merges a table under another one, which wins.
+    /// Merges a table under another one, which takes precedence.
     pub(super) fn merge<'a>(&mut self, over: &Table<'a>, under: &Node<'a>) -> Result<(), CoalesceError> {
         self.tables(over, under, "", Nulls::Keep, 0)
     }
@@ -271,7 +271,7 @@ impl Coalescer {
         }
         let entries = under.entries();
         if let Node::Live(table) = under {
-            // Helm writes them there, where others may see them.
+            // Helm writes them into the shared table.
             for key in over.nulls() {
                 table.set(key, Node::NULL);
             }
@@ -309,7 +309,7 @@ impl Coalescer {
     }
 }
 
-/// What a value is, that is no map.
+/// The type of a value that is not a map.
 fn kind_of(node: &Node<'_>) -> &'static str {
     match node {
         Node::Leaf(Value::Null) => "null",
@@ -320,7 +320,7 @@ fn kind_of(node: &Node<'_>) -> &'static str {
     }
 }
 
-/// What Go's `fmt` makes of a value.
+/// A value as Go's `fmt` prints it.
 pub(super) fn go_text(verb: &str, node: &Node<'_>) -> Result<String, TooDeep> {
     let value = Val::from_data(&node.to_value()?);
     let text = match verb {

@@ -1,12 +1,11 @@
-//! Whether a declared dependency is used: its tags, its conditions, its version.
+//! Whether a declared dependency is enabled: its tags, its conditions, its version.
 
 use super::coalesce::Coalescer;
 use super::tree::Node;
 use crate::semver::{Constraint, Version};
 use crate::value::Value;
 
-/// By the `tags` at the top of the values: one that is true is enough; with false ones alone
-/// the chart is disabled.
+/// By the top-level `tags` of the values: one true tag is enough; with only false ones the chart is disabled.
 pub(super) fn by_tags(tags: &[String], chart: &str, values: &Node<'_>, coalescer: &mut Coalescer) -> bool {
     let Some(known) = values.get("tags").filter(Node::is_table) else {
         return true;
@@ -23,8 +22,7 @@ pub(super) fn by_tags(tags: &[String], chart: &str, values: &Node<'_>, coalescer
     any_true || !any_false
 }
 
-/// By the first of the paths, separated by commas, that leads to a boolean. `path` leads to the
-/// parent's values.
+/// By the first of the comma-separated paths that has a boolean value. `path` is that of the parent's values.
 pub(super) fn by_condition(
     condition: &str,
     chart: &str,
@@ -44,7 +42,7 @@ pub(super) fn by_condition(
     None
 }
 
-/// Whether a version satisfies a constraint, in Masterminds' grammar; what is none of them does not.
+/// Whether a version satisfies a constraint, in Masterminds' grammar; an invalid one does not.
 pub(super) fn is_compatible(constraint: &str, version: &str) -> bool {
     match (Constraint::parse(constraint), Version::parse(version)) {
         (Ok(constraint), Ok(version)) => constraint.check(&version),

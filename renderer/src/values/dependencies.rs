@@ -1,20 +1,17 @@
-//! Which charts of a tree are used, under which names, and with which values: what Helm 4.3.1
-//! does between loading a chart and rendering it.
+//! Decides which charts of a tree are enabled, with which names and values, as Helm 4.3.1 does between loading and
+//! rendering a chart.
 //!
-//! In: a chart as it was loaded, and the user's values. Out: [`PreparedValues`]: the tree of charts
-//! that are used, and the values of the whole tree, in which those of a subchart lie under its
-//! name.
+//! In: a chart as it was loaded, and the user's values. Out: [`PreparedValues`]: the tree of enabled charts, and the
+//! values of the whole tree, with those of a subchart under its name.
 //!
-//! Conditions and tags decide over the charts that Chart.yaml declares; what lies in `charts/`
-//! undeclared is used always. A chart without any declared dependency decides nothing about
-//! those in it: Helm leaves them as they are.
+//! Conditions and tags apply to the charts that Chart.yaml declares; undeclared charts in `charts/` are always enabled.
+//! A chart without any declared dependency doesn't process its subcharts: Helm leaves them unchanged.
 //!
-//! # Where it differs from Helm
+//! # Differences from Helm
 //!
-//! - The order of undeclared subcharts is that of their names; in Helm chance decides.
+//! - The order of undeclared subcharts is that of their names; in Helm it is random.
 //! - A subchart that is used under several aliases, and has undeclared charts in it whose own
-//!   dependencies are declared, gets those anew each time. In Helm the first use changes them
-//!   for the next.
+//!   dependencies are declared, processes those for each alias. In Helm the first use changes them for the next.
 
 use std::sync::Arc;
 
@@ -35,40 +32,40 @@ use crate::value::{Map, Value};
 /// A chart ready to be rendered.
 #[derive(Debug, Clone)]
 pub struct PreparedValues {
-    /// The chart, and below it the subcharts that are used.
+    /// The chart, with its enabled subcharts.
     pub root: Enabled,
     /// The root's `.Values`; those of a subchart are the map under its name.
     pub values: Map,
-    /// What Helm warns about, each once, in its words.
+    /// Helm's warnings, each once.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// A chart that is used.
+/// An enabled chart.
 #[derive(Debug, Clone)]
 pub struct Enabled {
-    /// As it was loaded. A chart that is used twice is there twice.
+    /// The loaded chart. A chart that is used twice occurs twice.
     pub chart: Arc<Loaded>,
-    /// What `.Chart` holds: the name is the alias, if there is one, and so are the names of
-    /// the dependencies, of which the disabled ones are gone.
+    /// The content of `.Chart`: the name is the alias, if there is one, also for the dependencies, of which disabled
+    /// ones are removed.
     pub details: Arc<Details>,
-    /// Where its templates are: `parent/charts/sub`, of names, not of folders.
+    /// The path of its templates: `parent/charts/sub`, by names, not folders.
     pub path: String,
-    /// The subcharts that are used: the undeclared ones first, then those of Chart.yaml in its order.
+    /// The enabled subcharts: the undeclared ones first, then those of Chart.yaml in its order.
     pub children: Vec<Enabled>,
 }
 
 impl Enabled {
-    /// Its name: the alias, when it has one.
+    /// Its name, or its alias if it has one.
     pub fn name(&self) -> &str {
         &self.details.name
     }
 
-    /// Whether no other chart holds it.
+    /// Whether it is the root chart.
     pub fn is_root(&self) -> bool {
         self.path == self.details.name
     }
 
-    /// It and all charts below it, each before those in it.
+    /// The chart and all charts below it, parents first.
     pub fn all(&self) -> Vec<&Self> {
         let mut all = vec![self];
         let mut next = 0;
@@ -80,7 +77,7 @@ impl Enabled {
         all
     }
 
-    /// The manifests in `crds/` of the whole tree, in Helm's order: path with the chart's, content.
+    /// The manifests in `crds/` of the whole tree, in Helm's order: the path including the chart's, and the content.
     pub fn crds(&self) -> Vec<(String, Body)> {
         let all = self.all();
         let crds = all.into_iter().flat_map(|one| {
@@ -91,15 +88,15 @@ impl Enabled {
     }
 }
 
-/// Decides which subcharts are used, and puts the values together.
+/// Decides which subcharts are enabled, and merges the values.
 ///
 /// # Errors
-/// Class chart: a declared dependency is not there. Class values: the values can't be put together.
+/// Class chart: a declared dependency is missing. Class values: the values can't be merged.
 pub fn prepare(chart: &Arc<Loaded>, user: &Map) -> diag::Result<PreparedValues> {
     prepare_located(chart, user, &|_| None)
 }
 
-/// As [`prepare`]; errors have the location of the values they are about, where `locate` knows it.
+/// As [`prepare`]; errors have the location of the values, if `locate` knows it.
 ///
 /// # Errors
 /// As [`prepare`].
@@ -126,7 +123,7 @@ pub fn prepare_located(chart: &Arc<Loaded>, user: &Map, locate: &Locate<'_>) -> 
     })
 }
 
-/// The declared dependencies that do not lie in `charts/`.
+/// The declared dependencies that are missing in `charts/`.
 pub fn missing_charts(chart: &Loaded) -> Vec<&str> {
     let declared = chart.details.dependencies().iter();
     declared
@@ -135,7 +132,7 @@ pub fn missing_charts(chart: &Loaded) -> Vec<&str> {
         .collect()
 }
 
-/// Every declared dependency must lie in `charts/`.
+/// Every declared dependency must be in `charts/`.
 fn check(chart: &Loaded) -> diag::Result<()> {
     let missing = missing_charts(chart);
     if missing.is_empty() {
@@ -161,8 +158,8 @@ fn declared(chart: &Loaded, name: &str) -> Option<Location> {
 }
 
 impl<'a> ChartNode<'a> {
-    /// Gives aliases, and drops what conditions and tags disable. `values` are frozen; `path`
-    /// leads to the chart's own in them; `instances` counts the whole tree.
+    /// Applies aliases, and removes charts that conditions and tags disable. `values` are frozen; `path` is that of the
+    /// chart's own values; `instances` counts the whole tree.
     fn choose(
         &mut self,
         values: &Node<'a>,
@@ -211,12 +208,12 @@ impl<'a> ChartNode<'a> {
         Ok(())
     }
 
-    /// It and all charts below it.
+    /// The number of charts in this tree.
     fn instances(&self) -> usize {
         1 + self.children.iter().map(Self::instances).sum::<usize>()
     }
 
-    /// The undeclared charts, then a chart for each declared dependency that one fits, by their names.
+    /// The undeclared charts, then a chart for each declared dependency that has one, with their names.
     fn named(&self, declared: &[Declared<'a>]) -> Vec<(&'a str, &Self)> {
         let fits = |child: &Self, wanted: &DependencyDetails| {
             child.name == wanted.name && is_compatible(&wanted.version, &child.chart.details.version)
@@ -232,8 +229,7 @@ impl<'a> ChartNode<'a> {
         undeclared.map(|child| (child.name, child)).chain(named).collect()
     }
 
-    /// Imports values from subcharts, the innermost first; the chart's values become those of its
-    /// tree.
+    /// Imports values from subcharts, the innermost first; the chart's values then include its tree's.
     fn import(&mut self, coalescer: &mut Coalescer) -> Result<(), CoalesceError> {
         for child in &mut self.children {
             child.import(coalescer)?;
@@ -249,7 +245,7 @@ impl<'a> ChartNode<'a> {
             }
             one.imported = true;
         }
-        // A deep copy first: tables of `values` may stand in `imported`, and must not change now.
+        // A deep copy first: tables of `values` may be shared with `imported`, and must not change now.
         let values = Table::of(&Node::Live(values).frozen()?);
         coalescer.merge(&values, &Node::Live(imported))?;
         self.values = Node::Live(values).frozen()?;
@@ -316,7 +312,7 @@ impl Declared<'_> {
     }
 }
 
-/// Puts the table that a subchart's import names into those imported so far, which win.
+/// Merges the table that a subchart's import names under those imported so far.
 fn apply<'a>(
     import: &'a Import,
     chart: &str,
@@ -326,7 +322,7 @@ fn apply<'a>(
 ) -> Result<(), CoalesceError> {
     let path = format!("{chart}.{}", import.child);
     let table = match values.table_at(path.split('.')) {
-        // Helm takes a new one for an empty one.
+        // Helm replaces an empty one by a new one.
         Some(table) if table.is_empty() => Table::default(),
         Some(table) => table,
         None => {
@@ -353,7 +349,7 @@ fn apply<'a>(
     coalescer.merge(imported, &node)
 }
 
-/// The first key of a path that leads to no table.
+/// The first key of a path that is not a table.
 fn missing<'p>(values: &Table<'_>, path: &'p str) -> &'p str {
     let mut node = Node::Live(values.clone());
     for key in path.split('.') {

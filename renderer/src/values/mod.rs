@@ -1,4 +1,4 @@
-//! Values: what a user gives, and what a chart makes of them.
+//! Values: the user's flags and files, merging with charts' values, and schemas.
 
 mod chart_node;
 mod coalesce;

@@ -1,8 +1,8 @@
 //! The flags with values: `-f` and the `--set` family.
 //!
-//! In: what stands behind the flags. Out: one map, merged in Helm's order: files, then
+//! In: the values of the flags. Out: one map, merged in Helm's order: files, then
 //! `--set-json`, `--set`, `--set-string`, `--set-file`, `--set-literal`, each in the order
-//! given. Null stays null: what it deletes is decided when a chart's values are known.
+//! given. Null is kept: it deletes keys when a chart's values are merged.
 
 use std::io::Read;
 use std::path::Path;
@@ -18,10 +18,10 @@ use crate::source::{Location, Source, Span};
 use crate::value::{Map, Value};
 use crate::yaml;
 
-/// The largest file that is read.
+/// The maximum size of a file.
 pub const MAX_FILE: usize = yaml::Limits::BYTES;
 
-/// What the flags say.
+/// The values of the flags.
 #[derive(Debug, Clone, Default)]
 pub struct ValuesOptions {
     /// `-f`, `--values`: paths, or `-`.
@@ -39,16 +39,16 @@ pub struct ValuesOptions {
 }
 
 impl ValuesOptions {
-    /// All of them in one map, and where they stand. Numbers of files and of JSON are float64,
-    /// those of `--set` int64.
+    /// Merges all of them into one map, with their locations. Numbers of files and of JSON are float64, those of
+    /// `--set` int64.
     ///
     /// # Errors
-    /// Class values: what is wrong in a file or in a flag's text, with its place. Class io: a disk's fault.
+    /// Class values: an error in a file or in a flag's value, with its location. Class io: an I/O error.
     pub fn merge(&self, stdin: &mut dyn Read) -> Result<(Map, ValueOrigins)> {
         self.merge_fetching(stdin, &refuse)
     }
 
-    /// As [`merge`](Self::merge); `fetch` gets the text at an `http://` or `https://` URL.
+    /// As [`merge`](Self::merge); `fetch` fetches the text at an `http://` or `https://` URL.
     ///
     /// # Errors
     /// As [`merge`](Self::merge), and those of `fetch`.
@@ -106,7 +106,7 @@ impl ValuesOptions {
     }
 }
 
-/// A map in braces is merged; anything else is read as `key=JSON`.
+/// A JSON object is merged; anything else is parsed as `key=JSON`.
 fn set_json(given: &str, values: &mut Map, budget: &mut PaddingBudget) -> Result<()> {
     let trimmed = given.trim();
     if !trimmed.starts_with('{') {
@@ -123,9 +123,9 @@ fn set_json(given: &str, values: &mut Map, budget: &mut PaddingBudget) -> Result
     Err(Diagnostic::error(Class::Values, message).at(place).into())
 }
 
-/// What to do with a file that is no text. Its bytes are not shown: such files are keys, more often than not.
+/// The error for a file that is not text. Its bytes are not shown: such files are often keys.
 fn of_bytes(problem: Diagnostic) -> Diagnostic {
-    // Only what was read has a location.
+    // Only errors of a file's content have a location.
     if problem.location.is_none() {
         return problem;
     }
@@ -137,10 +137,10 @@ fn of_bytes(problem: Diagnostic) -> Diagnostic {
         .hint("encode it, as `base64 -w0 FILE` does, and let the chart use the value without `b64enc`")
 }
 
-/// Gets the text at a URL.
+/// Fetches the text at a URL.
 pub type FetchValues<'f> = &'f dyn Fn(&str) -> Result<Arc<Source>>;
 
-/// Without a network.
+/// Refuses to fetch.
 fn refuse(url: &str) -> Result<Arc<Source>> {
     let one = Diagnostic::error(Class::Values, format!("values are not fetched: {url}"));
     Err(one
@@ -149,7 +149,7 @@ fn refuse(url: &str) -> Result<Arc<Source>> {
         .into())
 }
 
-/// A file, standard input as `-`, or what is at a URL.
+/// Reads a file, standard input for `-`, or a URL.
 fn read(path: &str, stdin: &mut dyn Read, fetch: FetchValues<'_>) -> Result<Arc<Source>> {
     if path.trim() == "-" {
         return fsio::read_text_from(stdin, "<stdin>", MAX_FILE, Class::Values);
@@ -190,9 +190,9 @@ mod tests {
         assert_eq!(json(map), expected);
     }
 
-    /// They were shown, as noise.
+    /// Its bytes were once shown, as noise.
     #[test]
-    fn bytes_of_a_file_that_is_no_text_are_not_shown() {
+    fn bytes_of_a_binary_file_are_not_shown() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keystore.p12");
         std::fs::write(&path, b"0\x82\xff\xfe\x00abc").unwrap();

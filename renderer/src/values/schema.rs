@@ -1,17 +1,16 @@
-//! `values.schema.json`: the values of a chart and its subcharts held against their schemas.
+//! `values.schema.json`: validates the values of a chart and its subcharts against their schemas.
 //!
-//! In: a tree of charts with their schemas, and the merged values. Out: nothing, or every
-//! violation in the words of Helm 4.3.1. Drafts 4, 6, 7, 2019-09 and 2020-12; formats are
-//! asserted up to draft 7, as in Helm.
+//! In: a tree of charts with their schemas, and the merged values. Out: nothing, or every violation with the message of
+//! Helm 4.3.1. Drafts 4, 6, 7, 2019-09 and 2020-12; formats are asserted up to draft 7, as in Helm.
 //!
-//! # Where it differs from Helm
+//! # Differences from Helm
 //!
-//! - What a schema refers to must be in it, or in a [`SchemaStore`]: nothing is fetched, and `file:` is never read.
+//! - Referenced schemas must be in the schema, or in a [`SchemaStore`]: nothing is fetched, and `file:` is never read.
 //!   An unknown `$schema` is such a reference.
-//! - A `urn:` that is not in the schema takes anything, without Helm's warning.
+//! - A `urn:` that is not in the schema accepts anything, without Helm's warning.
 //! - The format `period` is not checked.
 //! - The steps of a check and the size of patterns are bounded.
-//! - Of a schema that refers to itself without end Helm gives the two places.
+//! - For a schema with endless recursion Helm reports the two locations.
 
 use std::sync::Arc;
 
@@ -36,7 +35,7 @@ use crate::value::{Map, Number, Value};
 /// A chart with its subcharts.
 #[derive(Debug, Clone)]
 pub struct Level<'c> {
-    /// The chart's name; a subchart's alias, when it has one.
+    /// The chart's name, or a subchart's alias.
     pub chart: &'c str,
     /// Its values.schema.json.
     pub schema: Option<&'c Arc<Source>>,
@@ -44,18 +43,18 @@ pub struct Level<'c> {
     pub children: Vec<Level<'c>>,
 }
 
-/// Where the value at a path of keys and indices stands, when that is known.
+/// Returns the location of the value at a path of keys and indices, if known.
 pub type Locate<'l> = dyn Fn(&[String]) -> Option<Location> + 'l;
 
-/// How deep charts may nest in each other.
+/// The maximum nesting of charts.
 const MAX_DEPTH: usize = 100;
 
-/// What is wrong with the values of a chart and its subcharts.
+/// The violations in the values of a chart and its subcharts.
 #[derive(Debug)]
 pub struct SchemaViolations {
-    /// The charts whose values are wrong, in the order of the tree.
+    /// The charts whose values are invalid, in the order of the tree.
     pub charts: Vec<String>,
-    /// The first [`MAX_LISTED`].
+    /// The first [`MAX_LISTED`] violations.
     pub listed: Vec<SchemaViolation>,
     /// How many more there are.
     pub omitted: usize,
@@ -66,16 +65,16 @@ pub struct SchemaViolations {
 pub struct SchemaViolation {
     /// The chart's name.
     pub chart: String,
-    /// What is wrong, as Helm says it.
+    /// Helm's message.
     pub message: String,
-    /// What lies behind it (the alternatives of an `anyOf`), a line each.
+    /// The causes (the alternatives of an `anyOf`), one line each.
     pub causes: Vec<String>,
     /// Where the value stands, or the mistake in the schema, when that is known.
     pub location: Option<Location>,
 }
 
 impl SchemaViolation {
-    /// As an error of class values.
+    /// The diagnostic, of class values.
     pub fn into_diagnostic(self) -> Diagnostic {
         let Self {
             chart,
@@ -92,7 +91,7 @@ impl SchemaViolation {
 }
 
 impl SchemaViolations {
-    /// What Helm says before it lists the charts.
+    /// Helm's message before the list of charts.
     pub const HEADLINE: &str =
         "values don't meet the specifications of the schema(s) in the following chart(s):";
 
@@ -112,10 +111,10 @@ impl From<SchemaViolations> for Diagnostics {
     }
 }
 
-/// Holds the values against the schema of each chart; a chart without one costs nothing.
+/// Validates the values against the schema of each chart; a chart without one costs nothing.
 ///
 /// # Errors
-/// Each violation, with its location where `locate` knows it.
+/// Each violation, with its location if `locate` knows it.
 pub fn validate(chart: &Level<'_>, values: &Map, locate: &Locate<'_>) -> Result<(), SchemaViolations> {
     validate_with(chart, values, locate, &NoSchemas)
 }
@@ -214,7 +213,7 @@ impl SchemaCheck<'_> {
         });
     }
 
-    /// Takes the chart into the headline.
+    /// Adds the chart to the headline.
     fn name(&mut self, chart: &str) {
         let charts = &mut self.found.charts;
         if charts.last().is_none_or(|last| last != chart) {
@@ -286,9 +285,9 @@ fn one_too_many(error: &ValidationError<'_>, values: &Json) -> String {
     })
 }
 
-/// Runs what recurses as deep as values nest.
+/// Runs work that recurses as deeply as values nest, on a large stack.
 fn with_room(work: impl FnOnce() -> Violations + Send) -> Violations {
-    // Reserved, not used: what is not reached takes no memory.
+    // Only reserved: pages that are not used take no memory.
     const STACK: usize = 256 << 20;
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK);
@@ -303,7 +302,7 @@ fn with_room(work: impl FnOnce() -> Violations + Send) -> Violations {
     })
 }
 
-/// What is wrong in one chart's values: the first, and how many more.
+/// The violations in one chart's values: the first ones, and the number of others.
 #[derive(Default)]
 struct Violations {
     listed: Vec<Violation>,
@@ -323,7 +322,7 @@ impl Violations {
         found
     }
 
-    /// Lists one while there is room; its text is only made then.
+    /// Adds a violation while there is room; its text is only built then.
     fn add(&mut self, room: usize, violation: impl FnOnce() -> Violation) {
         if self.listed.len() < room {
             self.listed.push(violation());
@@ -358,7 +357,7 @@ fn violations_of(validator: &Validator, values: &Map, room: usize) -> Violations
     let mut found = Violations::default();
     let mut missing: Option<(String, Vec<String>)> = None;
     for error in validator.iter_errors(&instance) {
-        // One for each property that is missing; Helm lists those of a map together.
+        // The library reports each missing property; Helm lists those of a map together.
         if let Kind::Required { property } = error.kind() {
             let pointer = error.instance_path().to_string();
             let property = property.as_str().unwrap_or_default().to_owned();
@@ -426,8 +425,7 @@ fn drop_fragment(schema: &mut Json) {
     }
 }
 
-/// Helm takes a draft's URL with and without `#`, by http and https, and one that means the
-/// latest draft.
+/// Helm accepts a draft's URL with and without `#`, with http and https, and one for the latest draft.
 fn name_draft(schema: &mut Json) {
     drop_fragment(schema);
     let Some(name) = schema.get_mut("$schema") else {
@@ -456,11 +454,11 @@ fn compile(
     let steps = Steps::default();
     let keyword = PatternKeyword::new(pattern_bytes);
     let options = jsonschema::options()
-        // RE2's family, as Go's patterns are.
+        // A linear-time engine, as for Go's patterns.
         .with_pattern_options(PatternOptions::regex().size_limit(pattern_bytes))
         .with_base_uri(HOME)
         .with_retriever(Kept(documents))
-        // Helm asserts no contents.
+        // Helm doesn't check content encodings.
         .without_content_encoding_support("base64")
         .without_content_media_type_support("application/json")
         // See `schema_bounds`.
@@ -473,7 +471,7 @@ fn compile(
             Ok(matches)
         })
         .with_format("regex", |text: &str| re2::written(text).is_ok())
-        // Known to Helm in every draft that asserts formats, or in none.
+        // Helm supports it in every draft that asserts formats.
         .with_format("semver", is_semver)
         .with_format("uuid", is_uuid)
         .with_format("duration", is_duration)
@@ -482,7 +480,7 @@ fn compile(
     options.build(schema).map_err(Box::new)
 }
 
-/// What was read before; nothing else is found.
+/// Serves documents that were read before, and nothing else.
 struct Kept(Documents);
 
 impl Retrieve for Kept {
@@ -515,7 +513,7 @@ fn json(value: &Value) -> Json {
     }
 }
 
-/// A float without a fraction is an integer to Helm, also in draft 4.
+/// A float without a fraction is an integer in Helm, also in draft 4.
 #[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
 fn number_json(number: Number) -> Json {
     const EXACT: f64 = 9_007_199_254_740_992.0;

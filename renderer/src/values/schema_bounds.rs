@@ -1,9 +1,9 @@
-//! Prepares schemas for the validator: bounds on how many steps it takes to hold values against one ([`Steps`]) and
-//! how large its patterns may be once they are compiled ([`pattern_bytes`]), and Go's expressions ([`Patterns`]).
+//! Prepares schemas for the validator: limits for the number of validation steps ([`Steps`]) and for the compiled size
+//! of patterns ([`pattern_bytes`]), and Go's expressions ([`Patterns`]).
 //!
-//! A few lines of schema can ask for more work than any machine does: six alternatives that hold six others, twenty
-//! levels deep. So each schema that has others in it gets a keyword of ours that counts, and the thread that checks
-//! unwinds when there have been too many.
+//! A short schema can require unbounded work: six alternatives that contain six others, twenty levels deep. So each
+//! schema with subschemas gets a keyword of ours that counts, and the validating thread unwinds when the limit is
+//! exceeded.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use serde_json::{Map, Value as Json};
 
 use super::schema_patterns::Patterns;
 
-/// How often schemas that hold others may be compiled and looked up in the values of one chart.
+/// The maximum number of compilations and evaluations of schemas with subschemas for the values of one chart.
 pub(super) const MAX_STEPS: usize = 2_000_000;
-/// How many schemas the keywords may look into that ask what others have left: that is compiled for each of them.
+/// The maximum number of schemas that `unevaluated…` keywords may visit, which are compiled for each of them.
 pub(super) const MAX_LOOKED_INTO: usize = 100_000;
-/// The most bytes of all patterns of a schema, compiled.
+/// The maximum compiled size of all patterns of a schema, in bytes.
 pub(super) const MAX_PATTERN_BYTES: usize = 64 << 20;
-/// The most bytes of one of them.
+/// The maximum compiled size of one pattern, in bytes.
 const MAX_ONE_PATTERN: usize = 10 << 20;
 
 /// The name of the keyword that counts.
@@ -52,20 +52,20 @@ const NAMED: &[&str] = &[
     "patternProperties",
     "properties",
 ];
-/// Keywords that go on when a schema of theirs fails.
+/// Keywords that continue after a subschema fails.
 const BRANCHES: &[&str] = &["anyOf", "if", "not", "oneOf"];
 /// Keywords that name a schema elsewhere.
 pub(super) const REFERENCES: &[&str] = &["$dynamicRef", "$recursiveRef", "$ref"];
 
-/// What unwinds when there are too many steps.
+/// The panic payload when there are too many steps.
 pub(super) struct TooManySteps;
 
-/// Counts.
+/// The step counter.
 #[derive(Default, Clone)]
 pub(super) struct Steps(Arc<AtomicUsize>);
 
 impl Steps {
-    /// One more; unwinds, without the panic's message, when it is one too many.
+    /// Counts a step; unwinds, without a panic message, when the limit is exceeded.
     pub(super) fn step(&self) {
         if self.0.fetch_add(1, Ordering::Relaxed) >= MAX_STEPS {
             std::panic::resume_unwind(Box::new(TooManySteps));
@@ -85,8 +85,8 @@ impl<'i> Keyword<'i> for Steps {
     }
 }
 
-/// Puts the keyword into each schema that holds or names others, with the locations that other texts name in it, and
-/// writes their patterns for the validator.
+/// Adds the keyword to each schema that contains or refers to others, including locations that other documents refer
+/// to, and rewrites patterns for the validator.
 pub(super) fn prepare<'s>(documents: impl Iterator<Item = (&'s mut Json, Vec<String>)>) -> Patterns {
     let mut patterns = Patterns::default();
     let mut roots = Vec::new();
@@ -97,7 +97,7 @@ pub(super) fn prepare<'s>(documents: impl Iterator<Item = (&'s mut Json, Vec<Str
         if roots.is_empty() {
             patterns.is_draft_7 = draft.contains("/draft-07/");
         }
-        // Also what only references lead to.
+        // Including schemas that are only referenced.
         let targets = references(root).into_iter().chain(named);
         for target in targets {
             if let Some(schema) = root.pointer_mut(&target) {
@@ -113,12 +113,12 @@ pub(super) fn prepare<'s>(documents: impl Iterator<Item = (&'s mut Json, Vec<Str
     patterns
 }
 
-/// How large each of so many patterns may be.
+/// The maximum size of each of `count` patterns.
 pub(super) fn pattern_bytes(count: usize) -> usize {
     (MAX_PATTERN_BYTES / count.max(1)).min(MAX_ONE_PATTERN)
 }
 
-/// The places in the text that its references name.
+/// The locations that the references in the document name.
 fn references(root: &Json) -> Vec<String> {
     let (mut found, mut left) = (BTreeSet::new(), vec![root]);
     while let Some(next) = left.pop() {
@@ -168,12 +168,12 @@ fn mark(schema: &mut Json, is_old: bool, patterns: &mut Patterns) {
     }
 }
 
-/// Lets the step count before the alternatives are tried. Keywords of ours come last, and where all alternatives fail
-/// it never comes to that.
+/// Makes the step count before the alternatives are tried. Custom keywords are evaluated last, which is never reached
+/// if all alternatives fail.
 fn mark_first(entries: &mut Map<String, Json>) {
     let all = entries.entry("allOf").or_insert_with(|| Json::Array(Vec::new()));
     if let Json::Array(all) = all {
-        // Behind those that are there, which references may name by their number.
+        // After the existing ones, which references may name by index.
         all.push(Json::Object(
             [(KEYWORD.to_owned(), Json::Bool(true))].into_iter().collect(),
         ));
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_schemas_are_marked_and_only_those_that_hold_others() {
+    fn only_schemas_with_subschemas_are_marked() {
         let mut schema: Json = serde_json::from_str(
             r##"{"properties":{"properties":{"type":"object"},"b":{"not":{"pattern":"a"}},"c":{"$ref":"#/odd/x"}},
                 "enum":[{"not":1}],"const":{"if":{}},"odd":{"x":{"patternProperties":{"^b":{}}}}}"##,

@@ -1,17 +1,16 @@
-//! Schemas whose references lead back to themselves without going into the values: to check
-//! anything against one would not end.
+//! Detects schemas whose references are cyclic without descending into the values: validation would not end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-/// Keywords whose schemas hold for the same value.
+/// Keywords whose subschemas apply to the same value.
 const ONE: &[&str] = &["not", "if", "then", "else"];
 const MANY: &[&str] = &["allOf", "anyOf", "oneOf"];
 const NAMED: &[&str] = &["dependentSchemas", "dependencies"];
 const REFERENCES: &[&str] = &["$ref", "$recursiveRef", "$dynamicRef"];
 
-/// Whether some schema in it comes to itself by references alone.
+/// Whether a schema in it refers to itself for the same value.
 pub(super) fn refers_to_itself(root: &Json) -> bool {
     let mut search = CycleSearch {
         root,
@@ -35,11 +34,11 @@ pub(super) fn refers_to_itself(root: &Json) -> bool {
     false
 }
 
-/// Keywords that examine all schemas that hold for the same value.
+/// Keywords that examine all schemas that apply to the same value.
 const UNEVALUATED: &[&str] = &["unevaluatedItems", "unevaluatedProperties"];
 
-/// How many schemas all keywords look into together that ask what others have left: each as often as a way leads to
-/// it. No schema may come to itself by references alone.
+/// The number of schemas that all `unevaluated…` keywords visit: each as often as a path leads to it. References must
+/// not be cyclic.
 pub(super) fn looked_into(root: &Json) -> usize {
     let search = CycleSearch {
         root,
@@ -65,14 +64,14 @@ pub(super) fn looked_into(root: &Json) -> usize {
 
 struct CycleSearch<'s> {
     root: &'s Json,
-    /// The schemas on the way, by address: one schema is one place in the tree.
+    /// The schemas on the current path, by address.
     open: BTreeSet<usize>,
     closed: BTreeSet<usize>,
 }
 
 impl<'s> CycleSearch<'s> {
     fn cycles(&mut self, start: &'s Json) -> bool {
-        // What is still to be visited, and with `true` what is left behind again.
+        // The schemas to visit; `true` marks leaving one.
         let mut left = vec![(start, false)];
         while let Some((schema, leaving)) = left.pop() {
             let address = std::ptr::from_ref(schema).addr();
@@ -94,7 +93,7 @@ impl<'s> CycleSearch<'s> {
         false
     }
 
-    /// It, and all schemas below it that hold for the same value.
+    /// The number of paths from a schema to those that apply to the same value, itself included.
     fn ways(&self, start: &'s Json, known: &mut BTreeMap<usize, usize>) -> usize {
         let address = |schema: &'s Json| std::ptr::from_ref(schema).addr();
         let mut left = vec![(start, false)];
@@ -115,7 +114,7 @@ impl<'s> CycleSearch<'s> {
         known.get(&address(start)).copied().unwrap_or(1)
     }
 
-    /// The schemas that hold for the same value.
+    /// The subschemas that apply to the same value.
     fn next(&self, schema: &'s Json) -> Vec<&'s Json> {
         let Json::Object(entries) = schema else {
             return Vec::new();
@@ -143,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_in_a_circle_are_found_and_recursive_schemas_are_not() {
+    fn cyclic_references_are_found_and_recursive_schemas_are_not() {
         let cases = [
             (r##"{"$ref":"#"}"##, true),
             (r##"{"allOf":[{"$ref":"#"}]}"##, true),

@@ -1,5 +1,5 @@
-//! Schemas that a chart's schema refers to by URL: read, all of them, before anything is checked, from where the user
-//! keeps them. So the bounds on schemas hold for all of them together.
+//! Schemas that a chart's schema refers to by URL: all are read before validation, from the user's store, so that the
+//! limits on schemas apply to all of them together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,27 +11,27 @@ use url::Url;
 use crate::diag::Class;
 use crate::fsio;
 
-/// The most schemas that one may refer to, directly and through others.
+/// The maximum number of schemas that one may refer to, directly and indirectly.
 pub const MAX_DOCUMENTS: usize = 100;
-/// The largest of them, in bytes.
+/// The maximum size of such a schema, in bytes.
 pub const MAX_DOCUMENT: usize = 4 << 20;
 
 /// The URL of a chart's own schema, as in Helm.
 pub(super) const HOME: &str = "file:///values.schema.json";
 const REFERENCES: [&str; 3] = ["$dynamicRef", "$recursiveRef", "$ref"];
-/// Where the others are in the text that is checked for bounds.
+/// The keyword with the other documents in the bundle that is checked for limits.
 const BUNDLED: &str = "x-solar-render-documents";
 
-/// Where schemas are kept that others refer to.
+/// A store of schemas that others refer to.
 pub trait SchemaStore: fmt::Debug + Send + Sync {
-    /// The text of the schema at a URL, which has no fragment; `None` when it is not there.
+    /// The text of the schema at a URL, which has no fragment; `None` if it doesn't exist.
     ///
     /// # Errors
     /// Why it can't be read.
     fn read(&self, url: &Url) -> Result<Option<Vec<u8>>, String>;
 }
 
-/// Nothing is kept: a schema holds all it refers to.
+/// An empty store: a schema must contain all it refers to.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoSchemas;
 
@@ -41,7 +41,7 @@ impl SchemaStore for NoSchemas {
     }
 }
 
-/// A folder with a file `HOST/PATH` for each URL, as `wget -x` makes it; the scheme and the query say nothing.
+/// A folder with a file `HOST/PATH` for each URL, as `wget -x` creates it; scheme and query are ignored.
 #[derive(Debug, Clone)]
 pub struct SchemaFolder(pub PathBuf);
 
@@ -54,7 +54,7 @@ impl SchemaStore for SchemaFolder {
             return Ok(None);
         };
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-        // A URL's path has no `.` and `..`, also not in percent signs.
+        // A URL's path has no `.` and `..`, not even percent-encoded.
         let path = self.0.join(format!("{host}{port}{}", url.path()));
         if !path.is_file() {
             return Ok(None);
@@ -69,12 +69,12 @@ impl SchemaStore for SchemaFolder {
 #[derive(Debug, Default)]
 pub(super) struct Documents {
     by_url: BTreeMap<String, Json>,
-    /// The locations in them that other documents name.
+    /// The locations in them that other documents refer to.
     targets: BTreeSet<(String, String)>,
 }
 
 impl Documents {
-    /// All that a schema refers to, also through others. What is not there is left to those who look for it.
+    /// Reads all documents that a schema refers to, also indirectly. Missing ones are reported when they are resolved.
     pub(super) fn collect(
         root: &Json,
         store: &dyn SchemaStore,
@@ -110,7 +110,7 @@ impl Documents {
         self.by_url.get(url.as_str())
     }
 
-    /// Each with the locations that other documents name in it.
+    /// Each document, with the locations that other documents refer to.
     pub(super) fn each_mut(&mut self) -> impl Iterator<Item = (&mut Json, Vec<String>)> {
         let targets = &self.targets;
         self.by_url.iter_mut().map(|(url, schema)| {
@@ -119,7 +119,8 @@ impl Documents {
         })
     }
 
-    /// One text with all of them, for checks that follow references within a text. `None` when there is only the root.
+    /// A bundle of all documents, for checks that follow references within a document. `None` if there is only the
+    /// root.
     pub(super) fn bundle(&self, root: &Json) -> Option<Json> {
         if self.by_url.is_empty() {
             return None;
@@ -138,7 +139,7 @@ impl Documents {
         Some(whole)
     }
 
-    /// Notes the locations in other documents that a schema names; those documents.
+    /// Records the locations in other documents that a schema refers to; returns those documents.
     fn note(&mut self, schema: &Json, url: &Url) -> BTreeSet<Url> {
         let mut known = BTreeSet::from([url.clone()]);
         let mut references = Vec::new();
@@ -159,7 +160,7 @@ impl Documents {
         for one in references {
             let pointer = one.fragment().unwrap_or_default().to_owned();
             let document = without_fragment(one);
-            // The drafts themselves are known to those who check.
+            // The validator has the meta-schemas of the drafts.
             let is_draft = document.host_str() == Some("json-schema.org");
             if is_draft || known.contains(&document) || !matches!(document.scheme(), "http" | "https") {
                 continue;
@@ -170,7 +171,7 @@ impl Documents {
         others
     }
 
-    /// A copy whose references lead to where the documents are in the bundle.
+    /// A copy whose references point into the bundle.
     fn localized(&self, schema: &Json, document: &Url, base: &Url, own: &str) -> Json {
         match schema {
             Json::Array(items) => {

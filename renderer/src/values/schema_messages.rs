@@ -1,4 +1,4 @@
-//! Helm's messages for violations of a schema, and the formats it knows.
+//! Helm's messages for violations of a schema, and its formats.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
@@ -6,15 +6,15 @@ use serde_json::Value as Json;
 
 use crate::template::print::quote;
 
-/// The most violations that are listed; the others are counted.
+/// The maximum number of listed violations; the others are counted.
 pub const MAX_LISTED: usize = 100;
 
-/// How many items a list omits.
+/// The line about omitted items of a list.
 pub(super) fn not_listed(count: usize, what: &str) -> String {
     format!("{count} more {what} are not listed")
 }
 
-/// What is wrong with values, and what lies behind it (the alternatives of an `anyOf`), a line each.
+/// The message of a violation, and its causes (the alternatives of an `anyOf`), one line each.
 pub(super) fn words(error: &ValidationError<'_>, values: &Json) -> (String, Vec<String>) {
     let instance = error.instance();
     let mut causes = Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn words(error: &ValidationError<'_>, values: &Json) -> (String, Vec<
         Kind::Pattern { pattern } => {
             format!("{} does not match pattern {}", display(instance), quoted(pattern))
         }
-        // Of our keyword for patterns.
+        // From our keyword for patterns.
         Kind::Custom { message, .. } => message.clone(),
         Kind::Format { format } => format!("{} is not valid {format}", display(instance)),
         other => bounds(other, instance).unwrap_or_else(|| error.to_string()),
@@ -73,7 +73,7 @@ pub(super) fn words(error: &ValidationError<'_>, values: &Json) -> (String, Vec<
 pub(super) fn additional(error: &ValidationError<'_>, values: &Json) -> Vec<String> {
     match error.kind() {
         Kind::AdditionalProperties { unexpected } => unexpected.clone(),
-        // So the library names additional properties where a schema has no others.
+        // The library reports additional properties this way if a schema has no others.
         Kind::FalseSchema if error.schema_path().as_str().ends_with("/additionalProperties") => {
             let map = values.pointer(error.instance_path().as_str());
             let map = map.and_then(Json::as_object);
@@ -83,7 +83,7 @@ pub(super) fn additional(error: &ValidationError<'_>, values: &Json) -> Vec<Stri
     }
 }
 
-/// The limits of sizes and numbers: what there is, and what may be.
+/// Messages about limits of sizes and numbers: the actual value, and the limit.
 fn bounds(kind: &Kind, instance: &Json) -> Option<String> {
     let size = match instance {
         Json::Array(items) => items.len(),
@@ -205,7 +205,7 @@ fn number(value: &Json) -> String {
     grouped(text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// A number with commas between thousands, as the English printer of Go has it.
+/// A number with commas between thousands, as Go's English printer formats it.
 fn grouped(text: &str) -> String {
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
     let (whole, rest) = digits.find('.').map_or((digits, ""), |at| digits.split_at(at));

@@ -1,12 +1,12 @@
 //! The regular expressions of schemas, which are Go's, as in templates.
 //!
-//! The validator reads another dialect. So `pattern` becomes a keyword of ours, and the keys of `patternProperties`,
-//! which other keywords ask for too, are written so that the validator takes them literally.
+//! The validator supports another dialect. So `pattern` is replaced by a keyword of ours, and the keys of
+//! `patternProperties`, which other keywords use too, are rewritten for the validator.
 //!
-//! # Where it differs from Helm
+//! # Differences from Helm
 //!
-//! - `\b` in `patternProperties` of draft 7 takes all letters for letters, not only those of ASCII.
-//! - Draft 4 may have a wrong key there, as long as nothing refers to it.
+//! - `\b` in `patternProperties` of draft 7 treats all letters as word characters, not only ASCII.
+//! - In draft 4, an invalid key is not an error as long as nothing refers to it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,16 +23,16 @@ use crate::funcs::re2::{self, Expression};
 
 /// The keyword that replaces `pattern`.
 pub(super) const KEYWORD: &str = "x-solar-render-pattern";
-/// How deep groups may nest in a key, once it is written for the validator.
+/// The maximum nesting of groups in a rewritten key.
 const NEST_LIMIT: u32 = 200;
 
 /// The expressions of a schema and those it refers to.
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
-    /// The root is of draft 7, which demands expressions of its own dialect for keys.
+    /// Whether the root is of draft 7, which requires its own dialect for keys.
     pub(super) is_draft_7: bool,
     all: BTreeSet<String>,
-    /// Keys as the validator reads them.
+    /// The rewritten keys.
     written: BTreeMap<String, String>,
     taken: BTreeSet<String>,
     /// Those that are not expressions of Go's, and why.
@@ -49,7 +49,7 @@ impl Patterns {
         &self.refused
     }
 
-    /// The key as the schema has it.
+    /// The original key of the schema.
     pub(super) fn original<'p>(&'p self, written: &'p str) -> &'p str {
         let mut pairs = self.written.iter();
         pairs
@@ -57,7 +57,7 @@ impl Patterns {
             .map_or(written, |(original, _)| original)
     }
 
-    /// Writes those of one schema for the validator.
+    /// Rewrites the expressions of one schema for the validator.
     pub(super) fn replace(&mut self, schema: &mut Map<String, Json>) {
         if let Some(Json::String(pattern)) = schema.get("pattern") {
             self.all.insert(pattern.clone());
@@ -87,7 +87,7 @@ impl Patterns {
         } else {
             self.rewritten(&key)
         };
-        // Two that mean the same are still two.
+        // Equivalent keys must remain distinct.
         while let Some(text) = written.as_mut().filter(|text| self.taken.contains(*text)) {
             text.insert_str(0, "(?:)");
         }
@@ -118,7 +118,7 @@ impl Patterns {
         }
     }
 
-    /// As the `regex` crate reads it.
+    /// The expression for the `regex` crate.
     fn check(&mut self, pattern: &str) -> Option<String> {
         match re2::written(pattern) {
             Ok(written) => Some(written),
@@ -129,7 +129,7 @@ impl Patterns {
         }
     }
 
-    /// Leads references into `patternProperties` to the keys as they are written now.
+    /// Updates references into `patternProperties` to the rewritten keys.
     pub(super) fn redirect(&self, root: &mut Json, keywords: &[&str]) {
         if self.written.iter().all(|(key, written)| key == written) {
             return;
@@ -171,7 +171,7 @@ impl Patterns {
     }
 }
 
-/// Whether both dialects read the same in it: letters, digits and `-_/`, between `^` and `$`.
+/// Whether both dialects agree: only letters, digits and `-_/`, between `^` and `$`.
 fn is_plain(pattern: &str) -> bool {
     let inner = pattern.strip_prefix('^').unwrap_or(pattern);
     let inner = inner.strip_suffix('$').unwrap_or(inner);
@@ -180,7 +180,7 @@ fn is_plain(pattern: &str) -> bool {
         .all(|byte| byte.is_ascii_alphanumeric() || b"-_/".contains(&byte))
 }
 
-/// Writes an expression so that JavaScript takes it and the `regex` crate reads it as it was.
+/// Writes an expression that is valid JavaScript and has the original meaning in the `regex` crate.
 fn write_hir(hir: &Hir, is_draft_7: bool, out: &mut String) {
     match hir.kind() {
         HirKind::Empty => out.push_str("(?:)"),
@@ -260,7 +260,7 @@ fn write_char(c: char, out: &mut String) {
     }
 }
 
-/// The keyword, each expression compiled once.
+/// The keyword, which compiles each expression once.
 #[derive(Clone, Default)]
 pub(super) struct PatternKeyword {
     compiled: Arc<Mutex<BTreeMap<String, Arc<Expression>>>>,

@@ -1,4 +1,4 @@
-//! Schemas of charts: what Helm 4.3.1 says of the same, recorded by `testdata/values/schema.py`.
+//! Schemas of charts: compared with Helm 4.3.1's messages, recorded by `testdata/values/schema.py`.
 
 use super::options::load;
 use super::schema::{Level, validate};
@@ -29,14 +29,14 @@ fn check(schema: &str, values: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_case_ends_as_in_helm_and_in_its_words() {
+fn each_case_has_helms_result_and_message() {
     let cases = yaml::parse_json(&Source::new("t", CASES), &yaml::Limits::default()).expect("JSON");
     let mut wrong = Vec::new();
     for case in cases.items() {
         let field = |name| case.get(name).and_then(yaml::Node::as_str).unwrap_or_default();
         let (schema, values, helm) = (field("schema"), field("values"), field("helm"));
         let found = check(schema, values);
-        // `regex` and references are explained in other words.
+        // `regex` and references have messages of our own.
         let same = match field("words") {
             "own" => helm.is_empty() == found.is_empty(),
             _ => {
@@ -122,7 +122,7 @@ fn deep_values_and_schemas_end() {
     assert!(validate(&level, &Map::default(), &|_| None).is_ok());
 }
 
-/// 50,000 once took more than 3 GiB.
+/// 50,000 violations once took more than 3 GiB.
 #[test]
 fn many_violations_are_counted_and_the_first_are_listed() {
     let numbers: String = (0..50_000)
@@ -149,9 +149,9 @@ fn many_violations_are_counted_and_the_first_are_listed() {
     );
 }
 
-/// It did not end.
+/// Such a schema was once validated endlessly.
 #[test]
-fn a_schema_that_asks_for_too_many_steps_is_refused() {
+fn a_schema_that_takes_too_many_steps_is_refused() {
     let level = |level: usize| {
         let next = format!(r##"{{"$ref":"#/$defs/l{}"}}"##, level + 1);
         format!(r#""l{level}":{{"anyOf":[{}]}}"#, [next.as_str(); 6].join(","))
@@ -170,7 +170,7 @@ fn a_schema_that_asks_for_too_many_steps_is_refused() {
     }
 }
 
-/// They took 709 MiB.
+/// Such patterns once took 709 MiB.
 #[test]
 fn many_patterns_that_repeat_share_a_bound() {
     let patterns = |count: usize| {
@@ -183,9 +183,9 @@ fn many_patterns_that_repeat_share_a_bound() {
     assert!(found.iter().any(|line| line.contains("too large")), "{found:?}");
 }
 
-/// These once ended in the schema library's own text: "not present in a registry and retrieving it failed".
+/// These once had the schema library's own message: "not present in a registry and retrieving it failed".
 #[test]
-fn a_reference_that_leads_nowhere_is_explained() {
+fn an_unresolved_reference_is_explained() {
     let cases = [
         (
             r#"{"$ref":"https://example.com/x.json"}"#,

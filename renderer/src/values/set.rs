@@ -1,8 +1,7 @@
-//! The grammar of `--set` and its kin, as Helm 4.3.1's `strvals` reads it.
+//! The grammar of the `--set` flags, as in Helm 4.3.1's `strvals`.
 //!
-//! In: the text of one flag. It is written into the values there are; what is wrong with it
-//! has Helm's message, with the position in the flag's text. Helm's oddities are kept:
-//! a text that ends where a name or an index could go on is no error.
+//! In: the value of one flag, which is merged into existing values; errors have Helm's message, with the position in
+//! the flag's value. Helm's quirks are kept: a text that ends where a name or an index could continue is not an error.
 
 pub(crate) use crate::chart::values_file::floats;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
@@ -13,18 +12,18 @@ use crate::yaml;
 
 /// The highest index of a list that may be set (Helm's `MaxIndex`).
 pub const MAX_INDEX: i64 = 65_536;
-/// How deep names may nest by dots (Helm's `MaxNestedNameLevel`).
+/// The maximum nesting of dotted names (Helm's `MaxNestedNameLevel`).
 pub const MAX_NAME_LEVEL: usize = 30;
-/// How deep names and indices may nest together; Helm has no such limit.
+/// The maximum nesting of names and indices together; Helm has no such limit.
 pub const MAX_NESTING: usize = 500;
-/// How many items of lists may be made by indices alone, over all flags; Helm has no such
-/// limit, and `a[65536][65536]…` takes a megabyte for each index there.
+/// The maximum number of list items that indices may add, over all flags; Helm has no such limit, and
+/// `a[65536][65536]…` takes a megabyte for each index there.
 pub const MAX_PADDING: usize = 2_000_000;
 
-/// What reads a file for `--set-file`.
+/// Reads a file for `--set-file`.
 pub type ReadFile<'r> = dyn FnMut(&str) -> Result<String> + 'r;
 
-/// How values are meant.
+/// How values are interpreted.
 pub enum Meaning<'r> {
     /// `--set`: numbers, booleans and null are recognized.
     Typed,
@@ -34,7 +33,7 @@ pub enum Meaning<'r> {
     Json,
     /// `--set-file`: a value is a path.
     File(&'r mut ReadFile<'r>),
-    /// `--set-literal`: no escapes, and everything behind `=` is the value.
+    /// `--set-literal`: no escapes, and everything after `=` is the value.
     Literal,
 }
 
@@ -51,7 +50,7 @@ impl Meaning<'_> {
     }
 }
 
-/// What is left of [`MAX_PADDING`].
+/// The remaining part of [`MAX_PADDING`].
 #[derive(Debug)]
 pub struct PaddingBudget(usize);
 
@@ -61,10 +60,10 @@ impl Default for PaddingBudget {
     }
 }
 
-/// Writes what `text` says into `values`.
+/// Merges the flag's value `text` into `values`.
 ///
 /// # Errors
-/// One diagnostic of class values with a place in the text. `values` may then hold a part of it.
+/// One diagnostic of class values with a position in the text. `values` may then have a part of it.
 pub fn set(text: &str, meaning: Meaning<'_>, values: &mut Map, budget: &mut PaddingBudget) -> Result<()> {
     let mut parser = Parser {
         text,
@@ -82,13 +81,13 @@ pub fn set(text: &str, meaning: Meaning<'_>, values: &mut Map, budget: &mut Padd
     }
 }
 
-/// Why reading stops.
+/// Why parsing stops.
 enum Stop {
-    /// The text ends. Helm takes that for success wherever it happens.
+    /// The end of the text. In Helm, that is a success anywhere.
     End,
     /// Something is wrong with the text from an offset on.
     Wrong { message: String, from: usize },
-    /// As [`Stop::Wrong`], in words that Go's users know; the note is for all others.
+    /// As [`Stop::Wrong`], with Go's message; the note explains it.
     Conversion {
         message: String,
         note: String,
@@ -128,7 +127,7 @@ impl Parser<'_, '_, '_> {
         matches!(self.meaning, Meaning::Literal)
     }
 
-    /// The characters up to one of `stops`, which is taken; `None` at the end of the text.
+    /// The characters up to one of `stops`, which is consumed; `None` at the end of the text.
     fn until(&mut self, stops: &[char]) -> (String, Option<char>) {
         let mut out = String::new();
         while let Some(found) = self.next() {
@@ -147,7 +146,7 @@ impl Parser<'_, '_, '_> {
         (out, None)
     }
 
-    /// A name and all that belongs to it.
+    /// A name with its nested names, indices and value.
     fn key(&mut self, data: &mut Map, level: usize) -> Step<()> {
         let from = self.at;
         let stops: &[char] = if self.literal() {
@@ -185,7 +184,7 @@ impl Parser<'_, '_, '_> {
         result
     }
 
-    /// What follows `name.`
+    /// The part after `name.`
     fn map(&mut self, data: &mut Map, name: String, level: usize, from: usize) -> Step<()> {
         if level > MAX_NAME_LEVEL {
             let message = format!(
@@ -216,7 +215,7 @@ impl Parser<'_, '_, '_> {
         }
     }
 
-    /// What follows `name[`
+    /// The part after `name[`
     fn list(&mut self, data: &mut Map, name: String, level: usize, from: usize) -> Step<()> {
         let index = self.index()?;
         match data.get_mut(&name) {
@@ -253,7 +252,7 @@ impl Parser<'_, '_, '_> {
         })
     }
 
-    /// What follows `]`.
+    /// The part after `]`.
     fn item(&mut self, list: &mut Vec<Value>, index: i64, level: usize) -> Step<()> {
         let from = self.at;
         let Ok(place) = usize::try_from(index) else {
@@ -273,7 +272,7 @@ impl Parser<'_, '_, '_> {
             }
             Some('[') => self.nested(from, |parser| parser.inner_list(list, index, level, from)),
             Some(_) => {
-                // Indices may come out of order: what is no map yet becomes one.
+                // Indices may be out of order: an item that is not a map yet becomes one.
                 if let Some(found) = list.get_mut(place) {
                     if !matches!(found, Value::Map(_)) {
                         *found = Value::empty_map();
@@ -290,7 +289,7 @@ impl Parser<'_, '_, '_> {
         }
     }
 
-    /// What follows `][`.
+    /// The part after `][`.
     fn inner_list(&mut self, list: &mut Vec<Value>, index: i64, level: usize, from: usize) -> Step<()> {
         let next = self.index()?;
         let place = usize::try_from(index).unwrap_or(usize::MAX);
@@ -316,7 +315,7 @@ impl Parser<'_, '_, '_> {
         Ok(())
     }
 
-    /// Sets an item; the list grows as far as it must.
+    /// Sets an item; the list grows if needed.
     fn put_item(&mut self, list: &mut Vec<Value>, index: i64, value: Value, from: usize) -> Step<()> {
         self.check_index(index, from)?;
         let place = usize::try_from(index).unwrap_or(0);
@@ -335,7 +334,7 @@ impl Parser<'_, '_, '_> {
         Ok(())
     }
 
-    /// What follows `=`; nothing when the text ends there.
+    /// The part after `=`; nothing when the text ends there.
     fn value(&mut self) -> Step<Option<Value>> {
         match self.meaning {
             Meaning::Json => self.json().map(Some),
@@ -391,7 +390,7 @@ impl Parser<'_, '_, '_> {
         }
     }
 
-    /// One JSON value, and the comma and blanks behind it.
+    /// One JSON value, and the comma and white space after it.
     fn json(&mut self) -> Step<Value> {
         if self.no_more() {
             return Ok(Value::Null);
@@ -408,7 +407,7 @@ impl Parser<'_, '_, '_> {
         Ok(value)
     }
 
-    /// Takes blanks, and a comma behind them; whether the value ends here.
+    /// Consumes white space, and a comma after it; returns whether the value ends here.
     fn no_more(&mut self) -> bool {
         loop {
             match self.rest().chars().next() {
@@ -436,7 +435,7 @@ impl Parser<'_, '_, '_> {
         let place = Location::new(&source, Span::new(from.min(end), end));
         let json = matches!(self.meaning, Meaning::Json);
         let headline = if json {
-            // Helm says no more here.
+            // Helm's message has no details here.
             format!("failed parsing {flag} data {}", self.text)
         } else {
             format!("failed parsing {flag} data: {message}")
@@ -447,14 +446,14 @@ impl Parser<'_, '_, '_> {
     }
 }
 
-/// A name that is empty is not set.
+/// Sets a value; an empty name is ignored.
 fn put(data: &mut Map, name: String, value: Value) {
     if !name.is_empty() {
         data.insert(name, value);
     }
 }
 
-/// What `--set` takes a text for.
+/// Converts a text as `--set` does.
 fn typed(text: String) -> Value {
     if is_word(&text, "true") {
         return Value::Bool(true);
@@ -481,7 +480,7 @@ fn is_word(text: &str, word: &str) -> bool {
     text.len() <= 2 * word.len() && text.replace('\u{17f}', "s").eq_ignore_ascii_case(word)
 }
 
-/// The panic that Helm catches when a name goes through what is no map or list.
+/// The panic that Helm catches if a name leads through a value that is not a map or list.
 fn conversion(found: &Value, wanted: &str, from: usize) -> Stop {
     let (found, ours) = match found {
         Value::Null => ("nil", "null"),

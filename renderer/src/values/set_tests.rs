@@ -1,5 +1,5 @@
-//! The grammar of `--set` against what Helm 4.3.1 makes of the same texts, recorded by
-//! `testdata/values/oracle`; and against any text.
+//! The grammar of `--set`, compared with Helm 4.3.1's results, recorded by `testdata/values/oracle`; and with arbitrary
+//! texts.
 
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ fn field<'v>(case: &'v Value, name: &str) -> &'v str {
     map.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// JSON in which integers and floats can be told apart: `int(1)`, `float(1)`.
+/// JSON that distinguishes integers and floats: `int(1)`, `float(1)`.
 fn typed(value: &Value) -> Value {
     match value {
         Value::Number(Number::Float(value)) => Value::from(format!("float({value})")),
@@ -53,7 +53,7 @@ fn apply(flag: &str, text: &str, values: &mut Map) -> Result<()> {
 }
 
 #[test]
-fn each_text_gives_what_it_gives_in_helm() {
+fn each_text_has_the_result_of_helm() {
     let (cases, recorded) = (read(CASES), read(RECORDED));
     assert_eq!(list(&cases).len(), list(&recorded).len());
     let mut wrong = Vec::new();
@@ -89,7 +89,7 @@ fn each_text_gives_what_it_gives_in_helm() {
 }
 
 #[test]
-fn mistakes_have_a_place_in_the_text() {
+fn errors_have_a_position_in_the_text() {
     let mut values = Map::default();
     let problem = apply("--set", "a=1,b.c[x]=2", &mut values).unwrap_err();
     let one = problem.iter().next().expect("an error");
@@ -115,7 +115,7 @@ fn nesting_and_padding_have_limits() {
 
 proptest! {
     #[test]
-    fn any_text_gives_values_or_a_mistake_with_a_place(
+    fn any_text_gives_values_or_an_error_with_a_position(
         text in "([ab01.,=\\[\\]{}\\\\\" -]|true|null|\\PC){0,24}",
         flag in prop::sample::select(vec!["--set", "--set-string", "--set-json", "--set-file", "--set-literal"]),
         filled in any::<bool>(),

@@ -1,10 +1,9 @@
-//! Values while charts are put together: maps that are shared, and copied for nothing.
+//! Values during merging: maps that are shared, and copied lazily.
 //!
-//! Go's maps are references: what is merged into a map shows wherever that map stands, and
-//! Helm's results depend on it (subcharts that write into their parent's globals, imports that
-//! meet). So a table that has been written to is [`Node::Live`], shared by reference; and what
-//! Helm copies deeply becomes frozen, which takes no time where it is frozen already. A frozen
-//! table in two places is two tables.
+//! Go's maps are references: a change is visible wherever the map is used, and Helm's results depend on it (subcharts
+//! that write into their parent's globals, overlapping imports). So a table that has been written to is [`Node::Live`],
+//! shared by reference; and a deep copy in Helm is a frozen table here, which is free if it is frozen already. A frozen
+//! table that is used twice counts as two tables.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,28 +11,27 @@ use std::rc::Rc;
 
 use crate::value::{Map, Value};
 
-/// How deep values may nest: as deep as a YAML text may, below the charts that lie in each
-/// other and the paths that values are imported to.
+/// The maximum nesting of values: that of YAML, plus nested charts and the paths that values are imported to.
 pub(super) const MAX_NESTING: usize = 1_100;
 
-/// The values nest deeper than [`MAX_NESTING`], or hold themselves.
+/// The values nest deeper than [`MAX_NESTING`], or are cyclic.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TooDeep;
 
 type Entries<'a> = BTreeMap<&'a str, Node<'a>>;
 
-/// A table that can be written to. Clones are the same table.
+/// A mutable table. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct Table<'a>(Rc<RefCell<Entries<'a>>>);
 
-/// A piece of data.
+/// A value of the tree.
 #[derive(Clone)]
 pub(super) enum Node<'a> {
-    /// No table.
+    /// Not a table.
     Leaf(&'a Value),
-    /// Frozen: a map as it was given.
+    /// Frozen: a given map.
     Given(&'a Map),
-    /// Frozen: a table as it was when it was copied. No table in it is live.
+    /// Frozen: a snapshot of a table. No table in it is live.
     Frozen(Rc<Entries<'a>>),
     /// A table that may change.
     Live(Table<'a>),
@@ -77,8 +75,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The entries of a table, in key order. Those of a live table are made live first: what
-    /// takes them shares them.
+    /// The entries of a table, in key order. Those of a live table are made live first, since the caller shares them.
     pub(super) fn entries(&self) -> Vec<(&'a str, Self)> {
         match self {
             Self::Leaf(_) => Vec::new(),
@@ -108,7 +105,7 @@ impl<'a> Node<'a> {
         if depth > MAX_NESTING {
             return Err(TooDeep);
         }
-        // Plain loops, here and below: their frames are small, and there are many of them.
+        // Plain loops, here and below: their stack frames are small, and recursion is deep.
         let mut entries = Entries::new();
         for (key, node) in table.0.borrow().iter() {
             entries.insert(key, node.frozen_at(depth + 1)?);
@@ -116,8 +113,7 @@ impl<'a> Node<'a> {
         Ok(Self::Frozen(Rc::new(entries)))
     }
 
-    /// Without the nulls in its tables, as deep as tables reach; lists are left alone.
-    /// Itself when there are none.
+    /// Removes nulls from nested tables; lists are unchanged. Returns itself if there are none.
     pub(super) fn without_nulls(self) -> Result<Self, TooDeep> {
         Ok(self.cleaned(0)?.unwrap_or(self))
     }
@@ -126,7 +122,7 @@ impl<'a> Node<'a> {
         if depth > MAX_NESTING {
             return Err(TooDeep);
         }
-        // Only what changes is taken up.
+        // Only changes are recorded.
         let mut changes = Vec::new();
         match self {
             Self::Leaf(_) => {}
@@ -159,7 +155,7 @@ impl<'a> Node<'a> {
         Ok(Some(Self::Frozen(Rc::new(entries))))
     }
 
-    /// Notes what becomes of the value of a key: none for a null.
+    /// Records the change of a key's value: `None` for a null.
     fn clean_at(
         &self,
         key: &'a str,
@@ -176,7 +172,7 @@ impl<'a> Node<'a> {
         Ok(())
     }
 
-    /// The entries of a table to write to.
+    /// The entries of a mutable copy.
     fn thawed(&self) -> Entries<'a> {
         match self {
             Self::Leaf(_) => Entries::new(),
@@ -189,7 +185,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// As plain data.
+    /// Converts it to plain data.
     pub(super) fn to_value(&self) -> Result<Value, TooDeep> {
         self.value_at(0)
     }
@@ -216,8 +212,7 @@ impl<'a> Node<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// A new table with the entries of a table that no one else has: a deep copy of it, where
-    /// `node` is frozen.
+    /// A new unshared table with the entries of `node`: a deep copy if `node` is frozen.
     pub(super) fn of(node: &Node<'a>) -> Self {
         Self(Rc::new(RefCell::new(node.thawed())))
     }
@@ -257,7 +252,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The table at a path of keys, made live all the way.
+    /// The table at a path of keys, with all tables on it made live.
     pub(super) fn table_at<'k>(&self, path: impl IntoIterator<Item = &'k str>) -> Option<Self> {
         path.into_iter()
             .try_fold(self.clone(), |table, key| table.table(key))
@@ -270,7 +265,7 @@ impl<'a> Table<'a> {
         nulls.map(|(key, _)| *key).collect()
     }
 
-    /// A table of its own with the same values: the tables in it are shared.
+    /// A new table with the same values; nested tables are shared.
     pub(super) fn shallow_copy(&self) -> Self {
         Self(Rc::new(RefCell::new(self.shared_entries().into_iter().collect())))
     }

@@ -1,7 +1,7 @@
-//! Where values come from: for errors about them.
+//! The origins of values, for errors about them.
 //!
-//! Nothing is kept while values are merged but the texts they were read from; those are read
-//! again, once, when the first location is asked for.
+//! While values are merged, only their source texts are kept; those are parsed again, once, when the first location is
+//! requested.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::source::{Location, Source, Span};
 use crate::value::{Map, Value};
 use crate::yaml::{self, DuplicateKey, Kind, Node};
 
-/// What values are made of, what counts least first.
+/// The sources of values, in ascending precedence.
 #[derive(Debug, Clone, Default)]
 pub struct ValueOrigins {
     given: Vec<Given>,
@@ -29,7 +29,7 @@ enum Given {
 }
 
 impl std::fmt::Debug for Given {
-    /// Values may be secret: the name of the file or flag alone.
+    /// Values may be secret: only the names of files and flags.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File(source) => f.write_str(source.name()),
@@ -38,7 +38,7 @@ impl std::fmt::Debug for Given {
     }
 }
 
-/// A chart's values.yaml: how many keys lead to the chart, and the text.
+/// A chart's values.yaml: the number of keys in the chart's path, and the text.
 pub type Defaults<'a> = (usize, &'a Arc<Source>);
 
 impl ValueOrigins {
@@ -50,7 +50,7 @@ impl ValueOrigins {
         self.duplicates.extend(found);
     }
 
-    /// What the user should know: keys that stand twice in a file, of which the last one counts, as in Helm.
+    /// Warnings about duplicate keys in a file, of which the last one wins, as in Helm.
     pub fn warnings(&self) -> impl Iterator<Item = Diagnostic> {
         self.duplicates.iter().map(|one| one.to_diagnostic(Class::Values))
     }
@@ -60,7 +60,7 @@ impl ValueOrigins {
         self.given.push(Given::Flag { flag, text });
     }
 
-    /// For one question after the other: each text is read once.
+    /// A search that parses each text only once.
     pub fn search(&self) -> OriginSearch<'_> {
         let read = RefCell::default();
         OriginSearch {
@@ -70,10 +70,10 @@ impl ValueOrigins {
     }
 }
 
-/// Finds where values were set, among what was given.
+/// Finds where values were set.
 pub struct OriginSearch<'p> {
     given: &'p [Given],
-    /// The texts read so far, by their address; a search ends before they do.
+    /// The texts parsed so far, by their address; they outlive the search.
     read: RefCell<BTreeMap<usize, Rc<[Document]>>>,
 }
 
@@ -127,7 +127,7 @@ impl OriginSearch<'_> {
         })
     }
 
-    /// The last document that sets the value counts.
+    /// The last document that sets the value wins.
     fn in_file(&self, source: &Arc<Source>, path: &[String]) -> Option<Location> {
         if path.is_empty() {
             return None;
@@ -140,7 +140,7 @@ impl OriginSearch<'_> {
     }
 }
 
-/// What can't be read has no documents.
+/// An invalid text has no documents.
 fn read(source: &Arc<Source>) -> Rc<[Document]> {
     let ranges = documents(source).unwrap_or_default();
     let read = ranges.into_iter().filter_map(|range| {
@@ -152,7 +152,7 @@ fn read(source: &Arc<Source>) -> Rc<[Document]> {
     read.collect()
 }
 
-/// What a flag alone sets; its values don't matter.
+/// The map that a flag alone sets; only its keys matter.
 fn of_flag(flag: &str, text: &str) -> Option<Map> {
     let trimmed = text.trim();
     if flag == Meaning::Json.flag() && trimmed.starts_with('{') {
@@ -196,7 +196,7 @@ pub(super) fn span_of(root: &Node, pointer: &str) -> Option<Span> {
     }
 }
 
-/// A value's place; of a map or a list that of its key, which says more than all that is in it.
+/// A value's location; for a map or a list that of its key, which is more useful than the whole block.
 fn in_node(node: &Node, path: &[String]) -> Option<Span> {
     let (first, rest) = path.split_first()?;
     let (key, value) = match &node.kind {
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_that_sets_a_value_is_its_place() {
+    fn the_last_source_that_sets_a_value_is_its_location() {
         let mut places = ValueOrigins::default();
         places.file(&Source::new("a.yaml", "image:\n  tag: 1\n  name: x\n"));
         places.file(&Source::new(
@@ -264,7 +264,7 @@ mod tests {
             ("lit", "--set-literal:1:1 lit"),
             ("image.other", "values.yaml:2:24 1"),
             ("sub.port", "charts/sub/values.yaml:1:7 80"),
-            // What is missing is shown by the nearest that is there.
+            // A missing value is located by its closest existing parent.
             ("own.deep.more", "values.yaml:1:13 true"),
             ("own.missing", "values.yaml:1:1 own"),
             ("none.at.all", "nowhere"),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_read_again_has_no_place() {
+    fn an_unreadable_source_has_no_location() {
         let mut places = ValueOrigins::default();
         places.file(&Source::new("a.yaml", "a: [\n"));
         places.flag("--set", "a[");
@@ -284,9 +284,9 @@ mod tests {
         assert!(format!("{places:?}").contains("--set"));
     }
 
-    /// Each question once read the whole text anew.
+    /// Each search once parsed the whole text again.
     #[test]
-    fn a_text_is_read_once_however_many_values_are_looked_up() {
+    fn a_text_is_parsed_once_however_many_values_are_searched() {
         let mut places = ValueOrigins::default();
         places.file(&Source::new("a.yaml", "a: 1\nb: [2]\n"));
         let root = Source::new("values.yaml", "c: 3\n");

@@ -371,7 +371,9 @@ fn an_index_that_lies_about_a_digest_is_refused_and_credentials_stay_at_home() {
     };
     let lie = attempt(&"a".repeat(64));
     assert_eq!(lie.code, 3, "{}", lie.stderr);
-    assert!(lie.stderr.contains("so says the repository's index.yaml") && !lie.stderr.contains("hunter2"));
+    assert!(
+        lie.stderr.contains("according to the repository's index.yaml") && !lie.stderr.contains("hunter2")
+    );
     assert!(!top.join("charts").exists());
     use sha2::Digest as _;
     let hex: String = sha2::Sha256::digest(&archive)

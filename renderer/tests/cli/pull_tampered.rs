@@ -290,7 +290,7 @@ fn names_and_archives_that_would_leave_the_folder_are_refused_and_nothing_is_lef
         (
             CONFIG,
             vec![chart, ("demo/Chart.yaml/x", file, "1")],
-            "lies in a file",
+            "is below a file",
         ),
         (CONFIG, vec![("demo/values.yaml", file, "a: 1")], "no Chart.yaml"),
         (CONFIG, vec![other], "its archive other"),

@@ -1,15 +1,15 @@
-//! Go's `strconv`: texts to numbers.
+//! Go's `strconv`: parses numbers.
 
-/// Why a text is no number.
+/// Why a text is not a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NumberError {
-    /// It is not written as one.
+    /// Its syntax is invalid.
     Syntax,
-    /// It does not fit; the nearest that does.
+    /// It is out of range; with the nearest value.
     Range(i64),
 }
 
-/// `strconv.ParseInt(text, base, 64)`; with base 0 as Go's integer literals are written.
+/// `strconv.ParseInt(text, base, 64)`; with base 0 as for Go's integer literals.
 pub fn parse_int(text: &str, base: u32) -> Result<i64, NumberError> {
     let (negative, digits) = match text.as_bytes().first() {
         Some(b'-') => (true, text.get(1..).unwrap_or_default()),
@@ -43,7 +43,7 @@ pub fn parse_int(text: &str, base: u32) -> Result<i64, NumberError> {
     }
 }
 
-/// The digits behind a literal's prefix, and its base.
+/// The digits after a literal's prefix, and its base.
 fn literal(text: &str) -> (&str, u32) {
     let behind = |length| text.get(length..).unwrap_or_default();
     match text.as_bytes() {
@@ -55,7 +55,7 @@ fn literal(text: &str) -> (&str, u32) {
     }
 }
 
-/// `strconv.ParseFloat(text, 64)`; `None` for what is no number or does not fit.
+/// `strconv.ParseFloat(text, 64)`; `None` for an invalid number or one out of range.
 pub fn parse_float(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     if unsigned.starts_with(['+', '-']) {
@@ -144,7 +144,7 @@ fn scaled(mantissa: u64, exponent: i64) -> f64 {
     value * 2_f64.powi(first) * 2_f64.powi((exponent - first).clamp(-1_074, 1_000))
 }
 
-/// Whether underscores stand only between digits, or behind a base's prefix.
+/// Whether underscores are only between digits, or after a base's prefix.
 fn underscores_fit(text: &str) -> bool {
     if !text.contains('_') {
         return true;

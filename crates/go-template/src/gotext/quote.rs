@@ -22,7 +22,7 @@ pub fn quote_char(character: char, ascii: bool) -> String {
     out
 }
 
-/// The text as Go's `regexp` quotes it: between back quotes where that says it all.
+/// The text as Go's `regexp` quotes it: in back quotes if possible.
 pub fn backquote(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) if can_backquote(bytes) => format!("`{text}`"),
@@ -30,7 +30,7 @@ pub fn backquote(bytes: &[u8]) -> String {
     }
 }
 
-/// Whether the bytes can stand between back quotes: `strconv.CanBackquote`.
+/// Whether the bytes can be written in back quotes: `strconv.CanBackquote`.
 pub fn can_backquote(bytes: &[u8]) -> bool {
     let plain = |c: char| c != '`' && c != '\u{feff}' && c != '\u{7f}' && (c >= ' ' || c == '\t');
     std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(plain))

@@ -45,7 +45,7 @@ pub fn is_number(c: char) -> bool {
     }
 }
 
-/// Categories L and Nd, and the underscore: what names are made of.
+/// Categories L and Nd, and the underscore: the characters of names.
 pub fn is_name(c: char) -> bool {
     if c.is_ascii() {
         c.is_ascii_alphanumeric() || c == '_'
@@ -54,7 +54,7 @@ pub fn is_name(c: char) -> bool {
     }
 }
 
-/// Letters, marks, numbers, punctuation, symbols, and the space: what quoting leaves alone.
+/// Letters, marks, numbers, punctuation, symbols, and the space: the characters that quoting doesn't escape.
 pub fn is_print(c: char) -> bool {
     if c.is_ascii() {
         matches!(c, ' '..='~')
@@ -68,7 +68,7 @@ pub fn is_space(c: char) -> bool {
     c.is_whitespace()
 }
 
-/// The one character in upper case.
+/// The character in upper case.
 pub fn to_upper(c: char) -> char {
     if c.is_ascii() {
         c.to_ascii_uppercase()
@@ -77,7 +77,7 @@ pub fn to_upper(c: char) -> char {
     }
 }
 
-/// The one character in lower case.
+/// The character in lower case.
 pub fn to_lower(c: char) -> char {
     if c.is_ascii() {
         c.to_ascii_lowercase()
@@ -86,7 +86,7 @@ pub fn to_lower(c: char) -> char {
     }
 }
 
-/// The one character in title case.
+/// The character in title case.
 pub fn to_title(c: char) -> char {
     if c.is_ascii() {
         c.to_ascii_uppercase()
@@ -95,7 +95,7 @@ pub fn to_title(c: char) -> char {
     }
 }
 
-/// In the table's runs of first, last and step.
+/// Whether the table's ranges of first, last and step contain it.
 fn within(table: &[u32], c: char) -> bool {
     let code = u32::from(c);
     let (mut low, mut high) = (0, table.len() / 3);
@@ -115,7 +115,7 @@ fn within(table: &[u32], c: char) -> bool {
     false
 }
 
-/// `column`: that of the table's rows.
+/// Maps a character; `column` selects the mapping in the table's rows.
 fn mapped(c: char, column: usize) -> char {
     let Ok(code) = i32::try_from(u32::from(c)) else {
         return c;

@@ -1,4 +1,4 @@
-//! Unicode 15.0's classes and case, as Go 1.26 has them: made from its package unicode.
+//! Unicode 15.0's classes and case mappings, generated from Go 1.26's package unicode.
 
 /// Category Lu.
 #[rustfmt::skip]
@@ -291,7 +291,7 @@ pub(super) const NAME: &[u32] = &[
     0x2ceb0, 0x2ebe0, 1, 0x2f800, 0x2fa1d, 1, 0x30000, 0x3134a, 1, 0x31350, 0x323af, 1,
 ];
 
-/// What Go's quoting prints as it is.
+/// The characters that Go's quoting doesn't escape.
 #[rustfmt::skip]
 pub(super) const PRINT: &[u32] = &[
     0xa1, 0xac, 1, 0xae, 0x377, 1, 0x37a, 0x37f, 1, 0x384, 0x38a, 1, 0x38c, 0x38c, 1, 0x38e, 0x3a1, 1,

@@ -1,4 +1,4 @@
-//! What bytes and words mean inside an action.
+//! Classes of bytes and words inside an action.
 
 use std::fmt::Write as _;
 
@@ -26,16 +26,16 @@ pub(super) fn is_alphanumeric(character: char) -> bool {
     character == '_' || character.is_alphanumeric()
 }
 
-/// What a name may begin with.
+/// Bytes that a name may begin with.
 pub(super) const LETTER: u8 = 1;
-/// What a name may go on with.
+/// Bytes that a name may continue with.
 pub(super) const WORD: u8 = 2;
 /// White space.
 pub(super) const BLANK: u8 = 4;
-/// What may follow a name.
+/// Bytes that may follow a name.
 pub(super) const ENDS: u8 = 8;
 
-/// What each byte is: most of a template's bytes are asked one after the other.
+/// The class of each byte: it is looked up for most bytes of a template.
 static CLASSES: [u8; 256] = classes();
 
 const fn classes() -> [u8; 256] {
@@ -64,7 +64,7 @@ pub(super) fn is_space(byte: u8) -> bool {
     is(byte, BLANK)
 }
 
-/// How many blanks a text begins with.
+/// The number of leading white space bytes.
 pub(super) fn spaces(text: &[u8]) -> usize {
     text.iter().take_while(|byte| is_space(**byte)).count()
 }

@@ -1,12 +1,11 @@
-//! Text to tokens, as Go's `text/template/parse` cuts them.
+//! Splits text into tokens, as Go's `text/template/parse` does.
 //!
-//! Text outside actions is one token; trim markers and comments are gone when a token
-//! comes out. Inside an action a token knows whether white space is in front of it, because
-//! `.a .b` and `.a.b` differ, and fields behind one another are one token.
-//! An error is the last token.
+//! Text outside actions is one token; trim markers and comments produce no tokens. Inside an action a token records
+//! whether white space precedes it, because `.a .b` and `.a.b` differ, and consecutive fields are one token. An error
+//! is the last token.
 //!
-//! Charts bring megabytes of text, so it is read as bytes: whatever has a meaning here is ASCII,
-//! and only names may hold other letters.
+//! Charts have megabytes of text, so it is scanned as bytes: all syntax is ASCII, and only names may have other
+//! letters.
 
 mod bytes;
 mod number;
@@ -23,10 +22,10 @@ use self::bytes::{
 
 const LEFT: &str = "{{";
 const RIGHT: &str = "}}";
-/// A trim marker: a dash with a blank on its inner side.
+/// The length of a trim marker: a dash with a space on its inner side.
 const MARKER: usize = 2;
 
-/// Cuts a text into tokens, one for each call of [`Lexer::token`].
+/// Splits a text into tokens, one for each call of [`Lexer::token`].
 pub(super) struct Lexer<'a> {
     text: &'a str,
     position: usize,
@@ -35,7 +34,7 @@ pub(super) struct Lexer<'a> {
     spaced: bool,
     parens: usize,
     left: memmem::Finder<'static>,
-    /// What the error token is about.
+    /// The message of the error token.
     problem: String,
 }
 
@@ -53,7 +52,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next token; after an error or the end, the end again.
+    /// The next token; after an error or the end, always the end.
     pub(super) fn token(&mut self) -> Token {
         if self.inside {
             self.inside_action()
@@ -63,7 +62,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// What is wrong, once there was an error.
+    /// The message of the error, if there was one.
     pub(super) fn problem(&self) -> &str {
         &self.problem
     }
@@ -86,7 +85,7 @@ impl<'a> Lexer<'a> {
         self.text.get(self.start..self.position).unwrap_or("")
     }
 
-    /// Moves on without making a token of what was passed.
+    /// Advances without producing a token.
     fn skip_to(&mut self, position: usize) {
         self.position = position;
         self.start = position;
@@ -147,7 +146,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The start of an action, or `None` behind a comment.
+    /// The start of an action, or `None` after a comment.
     fn left_delimiter(&mut self) -> Option<Token> {
         let inner = self.rest().get(LEFT.len()..).unwrap_or_default();
         let marker = if has_left_marker(inner) { MARKER } else { 0 };
@@ -249,7 +248,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// What begins with a character that is not ASCII: a name, or nothing.
+    /// A token that begins with a non-ASCII character: a name, or an error.
     fn letter(&mut self) -> Token {
         let character = self.peek_char().unwrap_or(char::REPLACEMENT_CHARACTER);
         self.position += character.len_utf8();
@@ -267,8 +266,7 @@ impl<'a> Lexer<'a> {
         ))
     }
 
-    /// Steps over white space, but not over the blank that belongs to the trim marker of the
-    /// closing delimiter.
+    /// Skips white space, but not the space of the closing delimiter's trim marker.
     #[inline]
     fn skip_space(&mut self) {
         let rest = self.rest();
@@ -309,7 +307,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// What may follow a name.
+    /// Whether the current byte may follow a name.
     #[inline]
     fn at_terminator(&self) -> bool {
         match self.peek() {
@@ -342,8 +340,7 @@ impl<'a> Lexer<'a> {
         self.emit(kind)
     }
 
-    /// Steps over the fields that follow one, as far as they are well formed: what is not is
-    /// found by the next token.
+    /// Skips the fields after one, as far as they are well formed: errors are found by the next token.
     fn more_fields(&mut self) {
         while let [b'.', next, ..] = self.rest()
             && is(*next, LETTER)
@@ -371,7 +368,7 @@ impl<'a> Lexer<'a> {
         self.emit(kind)
     }
 
-    /// Steps over what a name may hold.
+    /// Skips the characters of a name.
     #[inline]
     fn skip_word(&mut self) {
         loop {
@@ -392,7 +389,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Texts have far less than 4 GiB: their limits are elsewhere.
+/// Texts are far smaller than 4 GiB by other limits.
 fn offset(position: usize) -> u32 {
     u32::try_from(position).unwrap_or(u32::MAX)
 }
@@ -433,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_the_last_token() {
+    fn an_error_is_the_last_token() {
         let cases = [
             ("{{", "unclosed action"),
             ("{{/* x", "unclosed comment"),

@@ -1,4 +1,4 @@
-//! Numbers, as generously as Go's lexer takes them.
+//! Numbers, as leniently as Go's lexer scans them.
 
 use super::super::print;
 use super::bytes::is_alphanumeric;
@@ -23,7 +23,7 @@ impl Lexer<'_> {
         self.error(message)
     }
 
-    /// Generous: what is no number after all is found when it is read.
+    /// Lenient: invalid numbers are detected when they are parsed.
     fn scan_number(&mut self) -> bool {
         self.accept(b"+-");
         let mut digits: &[u8] = b"0123456789_";

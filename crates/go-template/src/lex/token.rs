@@ -1,12 +1,12 @@
-//! What the lexer gives: [`Token`].
+//! The lexer's result: [`Token`].
 
 use solar_diagnostics::source::Span;
 
-/// A piece of a template. What it is wrong with an error, `Lexer::problem` says.
+/// A token of a template. `Lexer::problem` has the message of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Token {
     pub(in super::super) kind: TokenKind,
-    /// Whether there is white space in front of it.
+    /// Whether white space precedes it.
     pub(in super::super) spaced: bool,
     /// Offsets in the text.
     pub(in super::super) start: u32,
@@ -24,7 +24,7 @@ impl Token {
 pub(in super::super) enum TokenKind {
     Error,
     Bool,
-    /// A printable ASCII character with no meaning of its own.
+    /// A printable ASCII character without a special meaning.
     Char,
     CharConstant,
     Complex,

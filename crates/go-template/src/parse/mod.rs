@@ -1,7 +1,7 @@
-//! Tokens to trees, by the grammar of Go's `text/template/parse`.
+//! Parses tokens into trees, by the grammar of Go's `text/template/parse`.
 //!
-//! Functions and variables are looked up while parsing, as Go does: a template that names
-//! an unknown one is no template. The first mistake ends the parse.
+//! Functions and variables are looked up while parsing, as Go does: a template with an unknown one is invalid. Parsing
+//! ends at the first error.
 
 mod pipeline;
 mod tokens;
@@ -21,29 +21,29 @@ use solar_diagnostics::source::{Location, Source, Span};
 
 const BLOCK: &str = "block clause";
 
-/// Why a text is no template.
+/// A parse error.
 #[derive(Debug, Clone)]
 pub struct ParseError {
-    /// Go's words, without the place.
+    /// Go's message, without the location.
     pub message: String,
-    /// The line that Go names, from 1.
+    /// The line that Go reports, from 1.
     pub line: usize,
     /// The token that is wrong.
     pub location: Location,
-    /// The name that is not known, when that is the reason.
+    /// The unknown name, if that is the reason.
     pub unknown: Option<Unknown>,
-    /// Where else in the text the reason is, when it is about its structure.
+    /// The related location, if the error is about the structure of the text.
     pub related: Option<Related>,
 }
 
-/// Another location that explains what is wrong with the structure of a text.
+/// Another location that explains an error in the structure of a text.
 #[derive(Debug, Clone)]
 pub enum Related {
     /// The action whose block has no end.
     Unclosed(Location),
-    /// No block is open. The last one that was: its action and its end.
+    /// No block is open. With the action and the end of the last block.
     NoneOpen(Option<(Location, Location)>),
-    /// The `else` that the block has already.
+    /// The first `else` of the block.
     FirstElse(Location),
     /// The definition or block that can't have an `else`.
     NoElse(Location),
@@ -56,7 +56,7 @@ pub enum Related {
 pub enum Unknown {
     /// A function.
     Function(String),
-    /// A variable, with those that are there.
+    /// A variable, with the existing ones.
     Variable(String, Vec<String>),
 }
 
@@ -105,10 +105,10 @@ pub(super) fn parse(
     Ok(roots.into_iter().map(tree).collect())
 }
 
-/// What a step of the parser gives.
+/// The result of a parser step.
 type Parsed<T> = Result<T, Box<ParseError>>;
 
-/// Tables that have grown while one text was parsed, and are used again for the next.
+/// Buffers that are reused for the next text.
 #[derive(Default)]
 pub struct ParseBuffers(Cell<Tables>);
 
@@ -121,8 +121,8 @@ impl fmt::Debug for ParseBuffers {
 /// Empty before and after a text was parsed.
 #[derive(Default)]
 struct Tables {
-    /// Parts of what is being read, those of inner lists behind those of outer ones: when a list
-    /// is complete, its own are moved to the code.
+    /// The nodes being parsed, those of inner lists after those of outer ones: when a list is complete, its nodes are
+    /// moved to the code.
     nodes: Vec<Node>,
     words: Vec<Expr>,
     code: Code,
@@ -133,26 +133,26 @@ struct Parser<'a> {
     source: &'a Arc<Source>,
     lookup: Lookup<'a>,
     stack: &'a StackGuard,
-    /// Tokens that were peeked at and not consumed, the next one last.
+    /// Peeked tokens, the next one last.
     ahead: Vec<Token>,
-    /// Where the token begins that was last read from the lexer: Go names its line in errors.
+    /// The start of the last token from the lexer: Go reports its line in errors.
     last: u32,
     variables: Vec<Arc<str>>,
-    /// How many `range`s are open.
+    /// The number of open `range`s.
     ranges: usize,
     depth: usize,
-    /// Where the actions begin whose blocks are open, the innermost last.
+    /// The starts of the actions of open blocks, the innermost last.
     blocks: Vec<u32>,
-    /// Where the last block begins and ends that was in no other.
+    /// The start and end of the last top-level block.
     last_block: Option<(u32, u32)>,
-    /// Where the action that is being read began.
+    /// The start of the current action.
     action: Option<u32>,
     tables: Tables,
-    /// The templates that are complete.
+    /// The completed templates.
     roots: Vec<(Arc<str>, NodeList<Node>)>,
-    /// Where each of them begins.
+    /// The start of each of them.
     starts: Vec<u32>,
-    /// Which of them has a name.
+    /// The index of each name.
     names: BTreeMap<Arc<str>, usize>,
 }
 
@@ -162,7 +162,7 @@ enum Ended {
     Else,
 }
 
-/// What one item of a list is.
+/// The kind of a list item.
 enum Item {
     Node(Node),
     Ended(Ended, Token),
@@ -211,7 +211,7 @@ impl Parser<'_> {
         error
     }
 
-    /// The action that begins at an offset.
+    /// The location of the action that begins at an offset.
     fn action_at(&self, start: u32) -> Location {
         let start = start as usize;
         let rest = self.source.text().get(start..).unwrap_or("");
@@ -219,7 +219,7 @@ impl Parser<'_> {
         Location::new(self.source, Span::new(start, start + length))
     }
 
-    /// The action that an offset is in.
+    /// The location of the action that contains an offset.
     fn action_before(&self, offset: u32) -> Location {
         let before = self.source.text().get(..offset as usize).unwrap_or("");
         let start = before.rfind("{{").unwrap_or(offset as usize);
@@ -235,7 +235,7 @@ impl Parser<'_> {
         self.add(&name, root, start)
     }
 
-    /// What a `define` or a `block` holds: variables and ranges outside don't count in it.
+    /// The body of a `define` or `block`: outer variables and ranges are not in scope.
     fn inner_template(&mut self, context: &str) -> Parsed<NodeList<Node>> {
         let variables = std::mem::replace(&mut self.variables, vec![Arc::from("$")]);
         let ranges = std::mem::take(&mut self.ranges);
@@ -247,7 +247,7 @@ impl Parser<'_> {
             let start = self.blocks.last();
             error.related = start.map(|start| Related::NoElse(self.action_at(*start)));
             if context == BLOCK {
-                // Go asks the outer tree, which has read no further than the block's start.
+                // Go uses the outer tree, which has parsed up to the block's start.
                 error.line = self.line(before);
             }
             return Err(error);
@@ -281,7 +281,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The list whose nodes have been read since `mark`.
+    /// The list of the nodes parsed since `mark`.
     fn gathered(&mut self, mark: usize) -> NodeList<Node> {
         NodeList::moved(&mut self.tables.nodes, mark, &mut self.tables.code.nodes)
     }
@@ -308,7 +308,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The text ends where a block is open; an `else if` is part of the first one's.
+    /// The error that the text ends with an open block; an `else if` belongs to the first `if`.
     fn unclosed(&self) -> Box<ParseError> {
         let mut error = self.error("unexpected EOF");
         let start = self.blocks.last();
@@ -335,11 +335,11 @@ impl Parser<'_> {
         }
     }
 
-    /// An action that is nothing but a text in backquotes, by which charts write braces that are
-    /// not Helm's: some files hold thousands of them. It prints what stands there.
+    /// An action that is only a raw string, which charts use for braces that are not Helm's: some files have thousands
+    /// of them. It prints the string.
     fn raw_text(&mut self) -> Option<Node> {
         let first = self.front();
-        // A blank text is something where a blank template would be nothing.
+        // A blank string is output, but a blank template would be empty.
         let plain = |written: &str| !written.contains('\r') && !written.trim_matches('`').trim().is_empty();
         if first.kind != TokenKind::RawString || !plain(self.written(&first)) {
             return None;
@@ -433,7 +433,7 @@ impl Parser<'_> {
         Ok(Id::of(branch, &mut self.tables.code.branches))
     }
 
-    /// What follows `else`; `else if` in an if, and `else with` in a with, share its end.
+    /// The part after `else`; `else if` in an if, and `else with` in a with, share its end.
     fn otherwise(&mut self, keyword: &str) -> Parsed<NodeList<Node>> {
         let first = self.last;
         self.depth += 1;
@@ -509,7 +509,7 @@ impl Parser<'_> {
     }
 }
 
-/// Where the second of `.a.b.c` begins; 0 if there is but one.
+/// The offset of the second field of `.a.b.c`; 0 if there is only one.
 fn offset_of_second(fields: &str) -> u32 {
     let rest = fields.as_bytes().get(1..).unwrap_or_default();
     let dot = rest.iter().position(|byte| *byte == b'.');
@@ -521,7 +521,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_counted_through_everything_that_is_left_out() {
+    fn lines_are_counted_through_skipped_text() {
         let text = "a\n{{- /* \n\n */ -}}\n\n{{ `x\ny` \n}}\n{{ 1 + }}";
         let source = Source::new("t", text);
         let error = parse(

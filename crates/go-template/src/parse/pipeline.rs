@@ -1,4 +1,4 @@
-//! Pipelines: declarations, commands, and their words.
+//! Parses pipelines: declarations, commands, and their words.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `$x :=`, `$x =`, and in a range `$i, $x :=`: the variables, and whether they are there already.
+    /// `$x :=`, `$x =`, and in a range `$i, $x :=`: the variables, and whether they exist already.
     fn declarations(&mut self, context: &str) -> Parsed<(NodeList<Arc<str>>, bool)> {
         let mut declared = Vec::new();
         loop {
@@ -88,7 +88,7 @@ impl Parser<'_> {
         NodeList::moved(&mut names, 0, &mut self.tables.code.names)
     }
 
-    /// Checks the commands that have been read since `mark`.
+    /// Checks the commands parsed since `mark`.
     fn check(&mut self, mark: usize, context: &str) -> Parsed<()> {
         let words = self.tables.words.get(mark..).unwrap_or_default();
         if words.is_empty() {
@@ -163,7 +163,7 @@ impl Parser<'_> {
             | ExprKind::Dot => {
                 let term = self.text_of(term.pos, first.start);
                 let message = format!("unexpected . after term {}", quote(term));
-                // Go has read no further than the fields.
+                // Go has parsed up to the fields.
                 self.last = fields.end;
                 return Err(self.error_in(Span::new(fields.end as usize, fields.end as usize), message));
             }
@@ -175,7 +175,7 @@ impl Parser<'_> {
         Ok(Some(word(first.start, kind)))
     }
 
-    /// `.a.b.c`, which stands where its second field does, as in Go.
+    /// `.a.b.c`, whose position is that of its second field, as in Go.
     fn fields(&mut self) -> Expr {
         let first = self.next();
         let span = self.all_fields(first);
@@ -183,13 +183,13 @@ impl Parser<'_> {
         word(span.start + second, ExprKind::Field(span))
     }
 
-    /// Whether fields stand right behind what was read last.
+    /// Whether fields follow the last token directly.
     fn at_more_fields(&mut self) -> bool {
         let token = self.front();
         token.kind == TokenKind::Field && !token.spaced
     }
 
-    /// Those of a token and of what follows it, with nothing between them.
+    /// The fields of a token and of directly following ones.
     fn all_fields(&mut self, first: Token) -> Span {
         let mut span = first.span();
         while self.at_more_fields() {
@@ -198,7 +198,7 @@ impl Parser<'_> {
         span
     }
 
-    /// A term that is no field; fields may follow it.
+    /// A term other than a field; fields may follow it.
     fn term(&mut self) -> Parsed<Option<Expr>> {
         let token = self.next();
         let kind = match token.kind {

@@ -1,4 +1,4 @@
-//! The tokens ahead, and errors about them.
+//! Lookahead tokens, and errors about them.
 
 use super::super::lex::{Keyword, Token, TokenKind};
 use super::super::limits::MAX_PARSE_DEPTH;
@@ -27,7 +27,7 @@ impl Parser<'_> {
         self.front().kind
     }
 
-    /// The next token, which stays.
+    /// Peeks at the next token.
     #[inline]
     pub(super) fn front(&mut self) -> Token {
         if let Some(token) = self.ahead.last() {
@@ -47,7 +47,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Where the stack's room is used up, the error does not count: it is all done again with more.
+    /// Whether the nesting limit is reached. If the stack is exhausted, the error is discarded: the parse is repeated
+    /// on a larger stack.
     pub(super) fn is_too_deep(&self) -> bool {
         self.depth > MAX_PARSE_DEPTH || !self.stack.is_left()
     }
@@ -55,7 +56,7 @@ impl Parser<'_> {
     pub(super) fn unexpected(&self, token: &Token, context: &str) -> Box<ParseError> {
         let mut token = *token;
         if token.kind == TokenKind::Field {
-            // To Go each field is a token.
+            // In Go each field is a token.
             let length = offset_of_second(self.written(&token));
             if length > 0 {
                 token.end = token.start + length;

@@ -5,7 +5,7 @@ use super::verbs::Printer;
 use crate::text::Str;
 use crate::value::Val;
 
-/// The largest width, precision and argument number that Go takes.
+/// The maximum width, precision and argument number in Go.
 const LARGEST: i64 = 1_000_000;
 
 /// As `fmt.Sprintf`.
@@ -28,9 +28,9 @@ struct State<'a> {
     format: &'a [u8],
     position: usize,
     args: &'a [Val],
-    /// The argument for the next directive.
+    /// The index of the next argument.
     next: usize,
-    /// The directive's last part was an index like `[3]`.
+    /// Whether the directive's last part was an index like `[3]`.
     after_index: bool,
     reordered: bool,
     good_index: bool,
@@ -58,7 +58,7 @@ impl State<'_> {
         self.format.get(self.position).copied()
     }
 
-    /// One directive behind its `%`; whether the format goes on.
+    /// A directive after its `%`; returns whether the format continues.
     fn directive(&mut self, out: &mut Vec<u8>) -> bool {
         self.good_index = true;
         self.after_index = false;
@@ -167,7 +167,7 @@ impl State<'_> {
         }
     }
 
-    /// A number in the format; past the largest the rest of the format is gone, as in Go.
+    /// A number in the format; beyond the maximum the rest of the format is dropped, as in Go.
     fn digits(&mut self) -> Option<usize> {
         let (number, end) = parse_number(self.format, self.position, self.format.len());
         self.position = end;
@@ -186,7 +186,7 @@ impl State<'_> {
         (-LARGEST..=LARGEST).contains(&number).then_some(number)
     }
 
-    /// `[3]`: which argument comes next.
+    /// `[3]`: sets the next argument.
     fn index(&mut self) {
         if self.peek() != Some(b'[') {
             self.after_index = false;
@@ -244,7 +244,7 @@ impl State<'_> {
     }
 }
 
-/// Decimal digits from `start` on, and where they end.
+/// Decimal digits from `start` on, and their end.
 fn parse_number(text: &[u8], start: usize, end: usize) -> (Option<usize>, usize) {
     let mut number: Option<i64> = None;
     let mut position = start;

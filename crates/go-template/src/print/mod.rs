@@ -1,6 +1,6 @@
-//! Go's `fmt` over a template's values: `print`, `println`, `printf`, and what an action prints.
+//! Go's `fmt` for template values: `print`, `println`, `printf`, and what an action prints.
 //!
-//! Addresses, which `%p` prints in Go, are not to be had here: a fixed one stands for them.
+//! Addresses, which `%p` prints in Go, are replaced by a fixed one.
 
 mod format;
 mod number;
@@ -15,7 +15,7 @@ pub use quote::{is_printable, quote, quote_ascii, quote_bytes, quote_char};
 
 use verbs::Printer;
 
-/// What an action prints: `fmt.Fprint`, where no value is `<no value>`.
+/// Prints like an action: `fmt.Fprint`, with `<no value>` for no value.
 pub(super) fn display(value: &Val, out: &mut Vec<u8>) {
     match value {
         Val::Str(text) => out.extend_from_slice(text.as_bytes()),
@@ -27,7 +27,7 @@ pub(super) fn display(value: &Val, out: &mut Vec<u8>) {
             None => {
                 let start = out.len();
                 Printer::new(out).value(value, 'v');
-                // An action prints what a pointer leads to, fmt says that it is one.
+                // An action prints the pointer's target, fmt marks the pointer.
                 if object.kind() == Kind::Ptr && out.get(start) == Some(&b'&') {
                     out.remove(start);
                 }
@@ -37,7 +37,7 @@ pub(super) fn display(value: &Val, out: &mut Vec<u8>) {
     }
 }
 
-/// What `fmt.Sprint` gives for one value, that is its `%v`; nil is `<nil>`.
+/// `fmt.Sprint` of one value, which is its `%v`; nil is `<nil>`.
 pub fn sprint(value: &Val) -> Str {
     match value {
         Val::Str(text) => text.clone(),
@@ -49,14 +49,14 @@ pub fn sprint(value: &Val) -> Str {
     }
 }
 
-/// What `fmt.Sprintf` gives for one value by a verb.
+/// `fmt.Sprintf` of one value with a verb.
 pub(super) fn sprint_as(value: &Val, verb: char) -> Str {
     let mut out = Vec::new();
     Printer::new(&mut out).value(value, verb);
     Str::from_bytes(out)
 }
 
-/// What `fmt.Sprint` gives: blanks only between two values that are no texts.
+/// `fmt.Sprint`: spaces only between two values that are not strings.
 pub fn sprint_all(values: &[Val]) -> Str {
     let mut out = Vec::new();
     let mut after_text = false;
@@ -71,7 +71,7 @@ pub fn sprint_all(values: &[Val]) -> Str {
     Str::from_bytes(out)
 }
 
-/// What `fmt.Sprintln` gives: blanks between all values, and a line break.
+/// `fmt.Sprintln`: spaces between all values, and a line break.
 pub fn sprintln(values: &[Val]) -> Str {
     let mut out = Vec::new();
     for (index, value) in values.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use solar_diagnostics::value::{positional, scientific};
 
-/// Flags of a directive that numbers heed.
+/// The flags of a directive for numbers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Flags {
     pub(super) plus: bool,
@@ -12,7 +12,7 @@ pub(super) struct Flags {
     pub(super) zero: bool,
 }
 
-/// An integer in a base, with sign and prefix; `digits` is the least number of digits.
+/// An integer in a base, with sign and prefix; `digits` is the minimum number of digits.
 pub(super) fn integer(
     size: u64,
     negative: bool,
@@ -52,8 +52,7 @@ pub(super) fn integer(
     format!("{sign}{octal}{prefix}{body}")
 }
 
-/// A float by a verb, always with its sign in front. `precision` is `None` for the
-/// shortest that reads back.
+/// A float by a verb, always with its sign. `precision` is `None` for the shortest exact representation.
 pub(super) fn float(value: f64, verb: char, precision: Option<usize>, sharp: bool) -> String {
     let sign = if value.is_sign_negative() && !value.is_nan() {
         '-'
@@ -97,11 +96,10 @@ fn go_exponent(text: &str) -> String {
     format!("{digits}e{sign}{exponent:0>2}")
 }
 
-/// No float has more digits behind its point; all that follow are zeros. What the standard library takes ends at
-/// 65,535.
+/// No float has more decimal places; all further digits are zeros. The standard library supports at most 65,535.
 const MAX_DIGITS: usize = 1_100;
 
-/// The precision for the standard library, and the zeros behind it.
+/// The precision for the standard library, and the zeros to append.
 fn with_zeros(precision: usize) -> (usize, String) {
     (
         precision.min(MAX_DIGITS),
@@ -132,7 +130,7 @@ fn fixed(size: f64, precision: Option<usize>) -> String {
     }
 }
 
-/// `%g`: with an exponent when it is below -4 or not below the precision.
+/// `%g`: with an exponent if it is below -4 or at least the precision.
 fn general(size: f64, precision: Option<usize>) -> String {
     if size == 0.0 {
         return "0".to_owned();
@@ -170,10 +168,10 @@ fn general(size: f64, precision: Option<usize>) -> String {
     }
 }
 
-/// With the shortest digits Go decides as if six were wanted.
+/// With the shortest digits Go decides as for a precision of six.
 const SHORTEST_LIMIT: i64 = 6;
 
-/// `#`: a point in any case, and with `%g` the zeros that were dropped.
+/// `#`: always a decimal point, and with `%g` the dropped zeros.
 fn with_point(body: &str, verb: char, precision: Option<usize>) -> String {
     let keeps_exponent = matches!(verb, 'x' | 'X');
     let split = body.find(|one| matches!(one, 'p' | 'P') || matches!(one, 'e' | 'E') && !keeps_exponent);
@@ -224,7 +222,7 @@ fn hexadecimal(size: f64, precision: Option<usize>) -> String {
     if mantissa == 0 {
         exponent = 0;
     } else {
-        // One digit before the point, 60 bits behind it.
+        // One digit before the point, 60 bits after it.
         let shift = mantissa.leading_zeros() - 3;
         mantissa <<= shift;
         exponent += 60 - i64::from(shift);
@@ -296,7 +294,7 @@ mod tests {
             );
         }
         for (verb, expected) in [('f', 70_002), ('e', 70_006), ('g', 1), ('x', 70_008)] {
-            // It panicked above 65,535.
+            // It once panicked above 65,535.
             let text = float(1.0, verb, Some(70_000), false);
             assert_eq!(text.len(), expected + 1, "{verb}");
         }

@@ -1,4 +1,4 @@
-//! Go's quoting as templates need it; how it is done is [`crate::gotext`]'s business.
+//! Go's quoting for templates, implemented in [`crate::gotext`].
 
 use crate::gotext;
 

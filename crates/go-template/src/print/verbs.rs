@@ -1,4 +1,4 @@
-//! Values by fmt's verbs, with width and precision.
+//! Formats values by fmt's verbs, with width and precision.
 
 use super::number::{self, Flags};
 use super::quote::{can_backquote, quote_ascii, quote_bytes, quote_char};
@@ -7,10 +7,10 @@ use crate::memory;
 use crate::text::Str;
 use crate::value::{IntType, Kind, Val};
 
-/// What stands for an address.
+/// The placeholder for an address.
 const ADDRESS: u64 = 0xc0_0000_0000;
 
-/// Prints values to bytes by one directive.
+/// Prints values by one directive.
 pub(super) struct Printer<'a> {
     pub(super) out: &'a mut Vec<u8>,
     pub(super) flags: Flags,
@@ -56,7 +56,7 @@ impl<'a> Printer<'a> {
     fn at(&mut self, value: &Val, verb: char, depth: usize) {
         let more = value.as_str().map_or(0, Str::len);
         if depth > MAX_NESTING || self.out.len() > MAX_TEXT_BYTES || !memory::fits(self.out.len() + more) {
-            // Go would print until its stack or its memory is full.
+            // Go would print until its stack or memory is exhausted.
             self.out.extend_from_slice(b"...");
             return;
         }
@@ -206,7 +206,7 @@ impl<'a> Printer<'a> {
         self.pad(text.as_bytes());
     }
 
-    /// The first characters, as many as the precision says.
+    /// Truncates to the precision, in characters.
     fn truncated<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
         let Some(count) = self.precision else { return bytes };
         let starts = bytes.utf8_chunks().flat_map(|chunk| {
@@ -395,13 +395,13 @@ impl<'a> Printer<'a> {
         self.erroring = false;
     }
 
-    /// Fills to the width; zeros only when asked for and on the left.
+    /// Pads to the width; with zeros only if requested, and on the left.
     pub(super) fn pad(&mut self, bytes: &[u8]) {
         let zero = self.flags.zero && !self.flags.minus;
         self.padded(bytes, if zero { b'0' } else { b' ' });
     }
 
-    /// Fills to the width with blanks: zeros of a number are digits already.
+    /// Pads to the width with spaces: padding zeros are already digits of a number.
     fn pad_number(&mut self, text: &str) {
         self.padded(text.as_bytes(), b' ');
     }
@@ -428,7 +428,7 @@ fn characters(bytes: &[u8]) -> usize {
         .sum()
 }
 
-/// What a type's `String()` says.
+/// The result of a type's `String()`.
 fn own_words(value: &Val) -> Option<String> {
     match value {
         Val::Int(number, IntType::Duration) => Some(duration(*number)),

@@ -1,4 +1,4 @@
-//! Lists and maps, which hold values and are dropped flat.
+//! Lists and maps, which are dropped iteratively.
 
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub struct Map {
 
 struct Entries {
     entries: RefCell<BTreeMap<Arc<str>, Val>>,
-    /// What the entries count.
+    /// The counted size of the entries.
     charged: Cell<usize>,
 }
 
@@ -67,17 +67,17 @@ impl List {
         self.0.nil
     }
 
-    /// What its items are declared as.
+    /// The declared type of its items.
     pub fn kind(&self) -> ListType {
         self.0.kind
     }
 
-    /// Whether nothing else holds it.
+    /// Whether it has no other references.
     pub(in super::super) fn is_new(&self) -> bool {
         Rc::strong_count(&self.0) == 1
     }
 
-    /// Whether both are one and the same list.
+    /// Whether both are the same list.
     pub fn is_same(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
     }
@@ -135,7 +135,7 @@ impl Map {
 
     /// A map of a declared type.
     pub fn with(kind: MapType, entries: BTreeMap<Arc<str>, Val>) -> Self {
-        // Not their keys: what maps are made of at once is data or another map, whose keys they share.
+        // Without the keys: such maps are created from data or another map, whose keys they share.
         let charged = entries.len() * ENTRY;
         memory::take(charged);
         let content = Rc::new(Entries {
@@ -152,7 +152,7 @@ impl Map {
         Self { kind, content }
     }
 
-    /// What its values are declared as.
+    /// The declared type of its values.
     pub fn kind(&self) -> MapType {
         self.kind
     }
@@ -177,11 +177,11 @@ impl Map {
             memory::take(charge);
             self.content.charged.update(|charged| charged + charge);
         }
-        // Dropped after the borrow: it may be the last hold on a map that holds this one.
+        // Dropped after the borrow: it may be the last reference to a map that contains this one.
         drop(former);
     }
 
-    /// Takes a key out.
+    /// Removes a key.
     pub fn remove(&self, key: &str) -> Option<Val> {
         let former = self.content.entries.borrow_mut().remove(key);
         if former.is_some() {
@@ -192,12 +192,12 @@ impl Map {
         former
     }
 
-    /// Whether a key is there.
+    /// Whether it has the key.
     pub fn contains(&self, key: &str) -> bool {
         self.content.entries.borrow().contains_key(key)
     }
 
-    /// How many keys.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.content.entries.borrow().len()
     }
@@ -207,7 +207,7 @@ impl Map {
         self.len() == 0
     }
 
-    /// The entries as they are now, in key order: what a loop that may change the map walks.
+    /// A snapshot of the entries, in key order, for loops that may change the map.
     pub fn entries(&self) -> Vec<(Arc<str>, Val)> {
         let entries = self.content.entries.borrow();
         entries
@@ -221,7 +221,7 @@ impl Map {
         self.content.entries.borrow()
     }
 
-    /// Whether both are one and the same map.
+    /// Whether both are the same map.
     pub fn is_same(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.content, &other.content)
     }
@@ -249,12 +249,11 @@ impl fmt::Debug for Map {
 }
 
 thread_local! {
-    /// What still has to be dropped, so that values nested a million deep don't need a
-    /// million frames of the stack.
+    /// The values that are still to be dropped, so that values nested a million deep don't need a million stack frames.
     static DOOMED: RefCell<Option<Vec<Val>>> = const { RefCell::new(None) };
 }
 
-/// Drops values one after the other instead of one within the other.
+/// Drops values iteratively instead of recursively.
 fn drop_flat(values: impl Iterator<Item = Val>) {
     let mut nested = values
         .filter(|value| matches!(value, Val::List(_) | Val::Map(_)))

@@ -1,7 +1,7 @@
-//! [`Val`]: Go's dynamic values, as far as templates can make them.
+//! [`Val`]: Go's dynamic values that templates can create.
 //!
-//! Maps are shared and can be changed (sprig's `set`), as Go's are; texts and lists are
-//! shared and never change. A run's values stay on its thread.
+//! Maps are shared and mutable (sprig's `set`), as in Go; strings and lists are shared and immutable. A run's values
+//! stay on its thread.
 
 use std::fmt;
 use std::rc::Rc;
@@ -19,8 +19,8 @@ pub enum Val {
     /// No value at all: Go's zero `reflect.Value`. Functions see every nil as this one.
     #[default]
     Nil,
-    /// A nil in an `interface{}`: what a field is that a map lacks or has as null, before a
-    /// pipeline ends. Only the evaluator tells it from [`Val::Nil`].
+    /// A nil in an `interface{}`: a missing or null field of a map, before a pipeline ends. Only the evaluator
+    /// distinguishes it from [`Val::Nil`].
     Null,
     /// bool
     Bool(bool),
@@ -38,7 +38,7 @@ pub enum Val {
     Bytes(Bytes),
     /// []interface{}, []string, []int
     List(List),
-    /// `map[string]interface{}` and its kin
+    /// `map[string]interface{}` and other map types
     Map(Map),
     /// Anything else with fields or methods.
     Object(Rc<dyn Object>),
@@ -74,7 +74,7 @@ pub enum UintType {
     Uint64,
 }
 
-/// What a list's items are declared as.
+/// The declared type of a list's items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListType {
     /// []interface{}
@@ -91,7 +91,7 @@ pub enum ListType {
     Named(&'static str),
 }
 
-/// What a map's values are declared as.
+/// The declared type of a map's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MapType {
     /// `map[string]interface{}`
@@ -132,7 +132,7 @@ pub enum Kind {
 pub struct Method {
     /// Its name.
     pub name: &'static str,
-    /// What it takes; the last one repeats when it is variadic.
+    /// The parameters; the last one repeats if it is variadic.
     pub params: &'static [Type],
     /// Whether the last parameter repeats.
     pub variadic: bool,
@@ -154,7 +154,7 @@ pub trait Object: fmt::Debug {
     fn fields(&self) -> Vec<(String, Val)> {
         Vec::new()
     }
-    /// How many fields, entries or items.
+    /// The number of fields, entries or items.
     fn count(&self) -> usize {
         self.fields().len()
     }
@@ -166,25 +166,24 @@ pub trait Object: fmt::Debug {
     fn call(&self, name: &str, _args: &[Val]) -> Result<Val, FuncError> {
         Err(FuncError::new(format!("no method {name}")))
     }
-    /// What Go's `String()` or `Error()` gives, if it has one.
+    /// The result of Go's `String()` or `Error()`, if it has one.
     fn string(&self) -> Option<String> {
         None
     }
-    /// What an action prints that ends with it, where that is not its `%v`: Go finds the
-    /// `String()` of a pointer to a field there, and only there.
+    /// What an action prints for it if that differs from its `%v`: only there Go uses the `String()` of a pointer to a
+    /// field.
     fn bare(&self) -> Option<String> {
         None
     }
-    /// The data that Go's `encoding/json` makes of it.
+    /// Its data in Go's `encoding/json`.
     fn json(&self) -> Val {
         Val::from_entries(self.fields())
     }
-    /// The fields that Go's `encoding/json` writes, in its order, when [`Object::json`] would
-    /// lose the order.
+    /// The fields that Go's `encoding/json` writes, in its order, if [`Object::json`] would lose the order.
     fn json_fields(&self) -> Option<Vec<(String, Val)>> {
         None
     }
-    /// Whether Go's `==` holds; of values it is not known for, only the same one is equal.
+    /// Go's `==`; by default only identical objects are equal.
     fn equals(&self, _other: &dyn Object) -> bool {
         false
     }
@@ -234,7 +233,7 @@ impl Val {
         matches!(self, Self::Nil | Self::Null)
     }
 
-    /// The string, when it is one.
+    /// The string, if it is one.
     pub fn as_str(&self) -> Option<&Str> {
         match self {
             Self::Str(text) => Some(text),
@@ -242,7 +241,7 @@ impl Val {
         }
     }
 
-    /// The map, when it is one.
+    /// The map, if it is one.
     pub fn as_map(&self) -> Option<&Map> {
         match self {
             Self::Map(map) => Some(map),
@@ -250,7 +249,7 @@ impl Val {
         }
     }
 
-    /// The list, when it is one.
+    /// The list, if it is one.
     pub fn as_list(&self) -> Option<&List> {
         match self {
             Self::List(list) => Some(list),
@@ -324,7 +323,7 @@ impl Val {
         }
     }
 
-    /// Go's truth: not the zero of its type, and not empty.
+    /// Go's truth: not the zero value of its type, and not empty.
     pub fn truth(&self) -> bool {
         match self {
             Self::Nil | Self::Null => false,

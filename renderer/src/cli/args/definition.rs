@@ -1,7 +1,7 @@
 //! The command line's definition: that of the commands, with Helm's flags from `helm`.
 //!
-//! A command gets its options when it is called: to define those of all commands would take
-//! longer than to render a release.
+//! A command's options are defined when it is called: defining those of all commands would take longer than rendering a
+//! release.
 
 use clap::builder::Resettable;
 use clap::{Arg, Args, Command, CommandFactory as _};
@@ -34,7 +34,7 @@ use super::template::TemplateArgs;
 use super::verify::VerifyArgs;
 use super::version::VersionArgs;
 
-/// How a command gets its options.
+/// Defines the options of a command.
 type Define = fn(Command) -> Command;
 
 const COMMANDS: &[(&str, Define)] = &[
@@ -82,7 +82,7 @@ const BELOW_REPO: &[(&str, Define)] = &[
     ("index", as_in_helm::<RepoIndexArgs>),
 ];
 
-/// The commands with commands below them that get their options when they are called.
+/// The commands with subcommands whose options are defined when they are called.
 const GROUPS: &[(&str, &[(&str, Define)])] = &[
     ("dependency", BELOW_DEPENDENCY),
     ("registry", BELOW_REGISTRY),
@@ -105,7 +105,7 @@ fn deferred(command: Command, commands: &[(&'static str, Define)]) -> Command {
     })
 }
 
-/// The options alone: clap would describe the command by the documentation of the type.
+/// Only the options: clap would otherwise use the type's documentation as the command's description.
 fn options<T: Args>(command: Command) -> Command {
     let about = command.get_about().cloned();
     let long_about = command.get_long_about().cloned();
@@ -115,7 +115,7 @@ fn options<T: Args>(command: Command) -> Command {
         .long_about(Resettable::from(long_about))
 }
 
-/// `--flag[=BOOL]` says what it takes; that a text is empty by default says nothing.
+/// Hides redundant details: `--flag[=BOOL]` already shows its values, and an empty default is useless.
 fn without_noise(arg: Arg) -> Arg {
     let is_bool = arg.is_require_equals_set();
     let is_empty = arg.get_default_values() == [""];
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commands_help_begins_with_what_the_list_says_of_it() {
+    fn a_commands_help_begins_with_its_description_in_the_list() {
         fn check(listed: &Command, built: &Command) {
             for one in listed.get_subcommands() {
                 let name = one.get_name();

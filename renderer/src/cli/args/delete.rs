@@ -35,7 +35,7 @@ pub(crate) struct DeleteArgs {
     pub(crate) registry: RegistryFlags,
 }
 
-/// Whole repositories are never meant, and releases of a cluster are another program's.
+/// Refuses whole repositories, and names of a cluster's releases, which this program doesn't manage.
 fn in_a_registry(text: &str) -> Result<Locator, String> {
     if !text.starts_with("oci://") {
         return Err(

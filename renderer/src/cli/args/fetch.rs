@@ -1,4 +1,4 @@
-//! The flags of commands that take a chart that may be elsewhere.
+//! The flags of commands that take a local or remote chart.
 
 use clap::Args;
 

@@ -1,14 +1,13 @@
 //! Helm's flags on the commands that have Helm's names.
 //!
-//! Each is implemented under its own name, or listed here and refused with the reason: a
-//! script that comes from Helm learns what differs instead of "unexpected argument". A test
-//! walks Helm's help.
+//! Each is implemented under its own name, or listed here and refused with the reason: a script written for Helm gets
+//! an explanation instead of "unexpected argument". A test checks Helm's help.
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::diag::{Class, Diagnostic};
 
-/// Why a flag of Helm's is refused: name, whether it takes a value, short form, reason.
+/// A refused flag of Helm: name, whether it takes a value, short form, reason.
 struct RefusedFlag {
     name: &'static str,
     takes_value: bool,
@@ -48,8 +47,7 @@ const TEMPLATE: &[RefusedFlag] = &[
     value("post-renderer-args", NO_PLUGINS),
 ];
 
-/// What `helm template` takes for the sake of `helm install`, and does nothing about: the name, whether a value
-/// may follow, whether it must follow.
+/// Flags that `helm template` shares with `helm install` and ignores: the name, and how its value is given.
 const WITHOUT_EFFECT: &[(&str, FlagValue)] = &[
     ("atomic", FlagValue::Switch),
     ("create-namespace", FlagValue::Switch),
@@ -71,9 +69,9 @@ const WITHOUT_EFFECT: &[(&str, FlagValue)] = &[
 /// How a flag's value is given.
 #[derive(Clone, Copy)]
 enum FlagValue {
-    /// Behind `=`, if at all.
+    /// Optional, after `=`.
     Switch,
-    /// In the next word.
+    /// In the next argument.
     Next,
 }
 
@@ -104,7 +102,7 @@ fn add_without_effect(command: Command, flags: &'static [(&'static str, FlagValu
     }))
 }
 
-/// Helm checks such values, although nothing comes of them.
+/// Helm validates such values although it ignores them.
 fn labels(text: &str) -> Result<String, String> {
     if text.contains('=') {
         return Ok(text.to_owned());
@@ -131,7 +129,7 @@ fn wait_strategy(text: &str) -> Result<String, &'static str> {
     Err("expected watcher, hookOnly or legacy")
 }
 
-/// Helm's global flags that change nothing here: no cluster is contacted, and indexes of repositories are not kept.
+/// Helm's global flags that change nothing here: no cluster is contacted, and indexes of repositories are not cached.
 const GLOBAL: &[(&str, FlagValue)] = &[
     ("burst-limit", FlagValue::Next),
     ("qps", FlagValue::Next),
@@ -153,7 +151,7 @@ const GLOBAL: &[(&str, FlagValue)] = &[
     ("debug", FlagValue::Switch),
 ];
 
-/// Whether a flag is one of Helm's global flags, with what it takes: `-n`, `--namespace`, `--namespace=x`.
+/// Parses one of Helm's global flags: `-n`, `--namespace`, `--namespace=x`.
 pub(crate) fn global_flag(word: &str) -> Option<GlobalFlag> {
     let name = word.strip_prefix("--").unwrap_or("");
     let name = if word.starts_with("-n") && !word.starts_with("--") {
@@ -174,7 +172,7 @@ pub(crate) fn global_flag(word: &str) -> Option<GlobalFlag> {
 /// One of Helm's global flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GlobalFlag {
-    /// Whether the next word is its value.
+    /// Whether the next argument is its value.
     pub(crate) takes_next: bool,
 }
 
@@ -234,7 +232,7 @@ pub(crate) fn add_refused_below(command: Command) -> Command {
         .fold(command, |command, part| command.mut_subcommand(part, add_refused))
 }
 
-/// It writes where the others read.
+/// `login` writes the file that other commands read.
 fn login(command: Command) -> Command {
     command
         .mut_arg("registry_config", |arg| {
@@ -247,7 +245,7 @@ fn login(command: Command) -> Command {
         .mut_arg("insecure_skip_tls_verify", |arg| arg.alias("insecure"))
 }
 
-/// Of a flag that is given twice Helm takes the last.
+/// In Helm, the last value of a repeated flag wins.
 fn last_wins(arg: Arg) -> Arg {
     if arg.is_positional() || arg.is_global_set() || !matches!(arg.get_action(), ArgAction::Set) {
         return arg;
@@ -269,7 +267,7 @@ fn hidden(one: &RefusedFlag) -> Arg {
     })
 }
 
-/// The refusals for the flags that were given.
+/// The errors for the given flags that are refused.
 pub(crate) fn refusals(command: &str, matches: &ArgMatches) -> Vec<Diagnostic> {
     let inner = [("dependency", DEPENDENCY), ("show", PARTS)];
     let inner = inner.iter().find(|(name, _)| *name == command);

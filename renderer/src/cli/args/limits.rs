@@ -1,4 +1,4 @@
-//! The flags that bound what one rendering may take.
+//! The flags for resource limits of a rendering.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::cache::bytes;
 use super::registry::duration;
 use crate::engine::Limits;
 
-/// Of charts' templates.
+/// The limits of charts' templates.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitFlags {
@@ -19,7 +19,7 @@ pub(crate) struct LimitFlags {
     pub(crate) time: TimeFlag,
 }
 
-/// Of blueprints, too.
+/// The time limit, also for blueprints.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct TimeFlag {
@@ -29,7 +29,7 @@ pub(crate) struct TimeFlag {
 }
 
 impl LimitFlags {
-    /// The same for the engine.
+    /// The limits for the engine.
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             memory: usize::try_from(self.max_memory).unwrap_or(usize::MAX),

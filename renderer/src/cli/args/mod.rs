@@ -1,6 +1,6 @@
-//! The command line as data: parsing, help, completions and man pages come from here.
+//! The command line as data: the source of parsing, help, completions and man pages.
 //!
-//! A file for each command, and one for each group of flags that several share. Nothing here touches the world.
+//! A file for each command, and one for each group of flags that several share. No I/O here.
 
 pub(super) mod cache;
 pub(super) mod cli;

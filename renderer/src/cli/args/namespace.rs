@@ -1,4 +1,4 @@
-//! The flags that decide over the release's namespace.
+//! The flags for the release's namespace.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The flags that say what a push may do at its target.
+//! The flags of the push policy.
 
 use clap::{Args, ValueEnum};
 

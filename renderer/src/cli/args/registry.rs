@@ -41,7 +41,7 @@ pub(crate) struct RegistryFlags {
     pub(crate) retry: RetryFlags,
 }
 
-/// How long a server is waited for.
+/// Timeouts and retries.
 #[derive(Args, Debug, Clone, Copy)]
 #[command(next_help_heading = "Registry")]
 pub(crate) struct RetryFlags {

@@ -20,7 +20,7 @@ pub(crate) struct TemplateArgs {
     /// Helm's `client` is what is always done here
     #[arg(long, hide = true, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_value = "client", default_missing_value = "unset")]
     pub(crate) dry_run: String,
-    // Behind the flags without a heading: clap would list those under the last heading.
+    // After the flags without a heading: clap would list those under the last heading.
     #[command(flatten)]
     pub(crate) rendering: RenderFlags,
     #[command(flatten)]

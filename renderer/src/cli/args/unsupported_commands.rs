@@ -9,7 +9,7 @@ const INSTALL: &str =
 const UNINSTALL: &str = "`solar-render template NAME CHART | kubectl delete -f -`, or `helm uninstall`";
 const RELEASES: &str = "`helm` and Flux keep releases";
 
-/// A command's name, why it is not here, and the way.
+/// A command's name, why it is not supported, and the alternative.
 const COMMANDS: &[(&str, &str, &str)] = &[
     ("install", NO_CLUSTER, INSTALL),
     ("upgrade", NO_CLUSTER, INSTALL),
@@ -50,7 +50,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Why a command of Helm's is not here.
+/// The error for an unsupported command of Helm.
 pub(crate) fn elsewhere(word: &str) -> Option<Diagnostic> {
     let (name, why, way) = COMMANDS.iter().find(|(name, ..)| *name == word)?;
     let one = Diagnostic::error(Class::Usage, format!("there is no command `{name}`"));

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::{pipeline, version};
 
-/// In place of what Chart.yaml says.
+/// Versions that replace those of Chart.yaml.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct VersionFlags {
     /// Give the chart this version
@@ -15,7 +15,7 @@ pub(crate) struct VersionFlags {
     pub(crate) app_version: Option<String>,
 }
 
-/// As [`VersionFlags`]; an archive has its versions in it already.
+/// As [`VersionFlags`]; only for folders, since an archive has its versions.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct PushVersionFlags {
     /// Give a chart folder this version
@@ -27,7 +27,7 @@ pub(crate) struct PushVersionFlags {
 }
 
 impl VersionFlags {
-    /// For the pipeline.
+    /// The overrides for the pipeline.
     pub(crate) fn given(&self) -> pipeline::VersionOverrides<'_> {
         pipeline::VersionOverrides {
             version: self.version.as_deref(),
@@ -37,7 +37,7 @@ impl VersionFlags {
 }
 
 impl PushVersionFlags {
-    /// For the pipeline.
+    /// The overrides for the pipeline.
     pub(crate) fn given(&self) -> pipeline::VersionOverrides<'_> {
         pipeline::VersionOverrides {
             version: self.version.as_deref(),
@@ -46,7 +46,7 @@ impl PushVersionFlags {
     }
 }
 
-/// An empty one is none, as in Helm.
+/// An empty version counts as absent, as in Helm.
 fn semantic_version(text: &str) -> Result<String, &'static str> {
     if text.is_empty() || version::is_valid(text) {
         return Ok(text.to_owned());

@@ -1,7 +1,7 @@
 //! ECDSA keys on NIST's curves (FIPS 186-5), in SEC 1's form.
 //!
-//! A signature's nonce comes from key and message alone (RFC 6979), with and without a seed: who knows
-//! a nonce computes the key from one signature, and the stream of a seed is known to everybody.
+//! A signature's nonce only depends on key and message (RFC 6979), with and without a seed: anyone who knows a nonce
+//! can compute the key from one signature, and the stream of a seed is public.
 
 use der::asn1::ObjectIdentifier;
 use der::{Decode as _, Encode as _};
@@ -13,14 +13,14 @@ use zeroize::Zeroizing;
 use super::super::Context;
 use crate::template::FuncError;
 
-/// A curve, and what its crate does.
+/// A curve, and its crate's operations.
 pub(super) struct NamedCurve {
     pub(super) oid: ObjectIdentifier,
-    /// Of signatures with the hash that fits the curve: what Go's `x509` takes.
+    /// The signature algorithm with the curve's hash, as Go's `x509` uses it.
     pub(super) signature: ObjectIdentifier,
-    /// Of a secret, in bytes.
+    /// The size of a secret, in bytes.
     size: usize,
-    /// A secret's point, uncompressed; none for what is no secret.
+    /// A secret's public point, uncompressed; `None` for an invalid secret.
     public: fn(&[u8]) -> Option<Vec<u8>>,
     /// A message's signature in DER.
     sign: fn(&[u8], &[u8]) -> Option<Vec<u8>>,
@@ -63,7 +63,7 @@ impl EcKey {
         loop {
             let mut secret = Zeroizing::new(vec![0; P256.size]);
             context.random_bytes(&mut secret)?;
-            // What is not below the order is drawn again.
+            // A secret that is not below the order is drawn again.
             if let Some(key) = Self::new(&P256, secret) {
                 return Ok(key);
             }
@@ -79,12 +79,12 @@ impl EcKey {
         })
     }
 
-    /// From SEC 1's form. The curve may be named around it, as PKCS #8 does.
+    /// Parses SEC 1's form. The curve may be given separately, as in PKCS #8.
     pub(super) fn from_sec1(bytes: &[u8], curve: Option<ObjectIdentifier>) -> Option<Self> {
         let key = EcPrivateKey::from_der(bytes).ok()?;
         let oid = curve.or(key.parameters.and_then(EcParameters::named_curve))?;
         let curve = [&P256, &P384, &P521].into_iter().find(|curve| curve.oid == oid)?;
-        // As in Go, the secret may have zeros too many or too few at its head.
+        // As in Go, the secret may have too many or too few leading zeros.
         let zeros = key.private_key.iter().take_while(|byte| **byte == 0).count();
         let digits = key.private_key.get(zeros..)?;
         let mut secret = Zeroizing::new(vec![0; curve.size]);
@@ -103,7 +103,7 @@ impl EcKey {
         key.to_der().map(Zeroizing::new)
     }
 
-    /// The same signature of the same message every time.
+    /// A deterministic signature of the message.
     pub(super) fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
         (self.curve.sign)(&self.secret, message)
     }
@@ -155,7 +155,7 @@ mod tests {
             let [r, s] = [&r, &s].map(|digits| der::asn1::UintRef::new(digits).unwrap());
             let expected = [r.to_der().unwrap(), s.to_der().unwrap()].concat();
             let signature = key.sign(b"sample").unwrap();
-            // A head of two bytes, or three for P-521.
+            // A header of two bytes, or three for P-521.
             assert!(
                 signature.ends_with(&expected) && signature.len() <= expected.len() + 3,
                 "{oid}"
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_with_zeros_too_many_or_too_few_is_read() {
+    fn a_secret_with_too_many_or_too_few_leading_zeros_is_read() {
         let (secret, oid) = (hex(&format!("{:0>64}", "1234")), P256.oid);
         let keys = [&secret[30..], &secret, &[&[0; 5], &secret[..]].concat()].map(|secret| {
             let sec1 = EcPrivateKey {

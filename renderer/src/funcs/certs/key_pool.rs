@@ -1,8 +1,8 @@
-//! RSA keys made ahead, on other processors.
+//! RSA keys generated ahead of time, on other processors.
 //!
-//! A chart that makes one certificate mostly makes two keys, an umbrella makes hundreds, and they are nearly all
-//! that its rendering costs. From the second key of a rendering on a thread makes keys while templates run. It
-//! ends with the rendering: a few keys may be left over.
+//! A chart with one certificate usually generates two keys, an umbrella chart hundreds, and they dominate the cost of
+//! its rendering. From the second key of a rendering on, a thread generates keys while templates run. It ends with the
+//! rendering; a few keys may be unused.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,10 +12,10 @@ use std::thread;
 use super::rsa_key::{Bits, RsaKey};
 use crate::parallel::processors;
 
-/// The most threads; there is one for each so many keys.
+/// The maximum number of threads.
 const THREADS: usize = 4;
 const KEYS_OF_A_THREAD: usize = 8;
-/// The most keys that wait to be taken.
+/// The maximum number of ready keys.
 const READY: usize = 8;
 
 /// The keys of one rendering.
@@ -39,7 +39,7 @@ struct PoolState {
 }
 
 impl KeyPool {
-    /// A key of 2048 bits: one that is ready, or a new one. None when the system fails.
+    /// A key of 2048 bits: a ready one, or a new one. `None` if the system fails.
     pub(super) fn take(&mut self) -> Option<RsaKey> {
         let mut state = self.shared.lock();
         state.taken += 1;
@@ -52,14 +52,14 @@ impl KeyPool {
         ready.or_else(|| RsaKey::random(Bits::B2048))
     }
 
-    /// Starts a thread when there is a processor for one more.
+    /// Starts a thread if another processor is available.
     fn start(&mut self) {
         if self.threads >= THREADS || self.threads + 1 >= processors() {
             return;
         }
         self.threads += 1;
         let shared = Arc::clone(&self.shared);
-        // Without a thread the rendering makes all keys.
+        // Without a thread the rendering generates all keys itself.
         let _ = thread::Builder::new()
             .name("keys".into())
             .spawn(move || shared.make());
@@ -74,7 +74,7 @@ impl Drop for KeyPool {
 }
 
 impl fmt::Debug for SharedPool {
-    /// Not the keys.
+    /// Without the keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Shared(..)")
     }
@@ -85,7 +85,7 @@ impl SharedPool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes keys until the rendering has ended.
+    /// Generates keys until the rendering has ended.
     fn make(&self) {
         while self.is_needed() {
             let Some(key) = RsaKey::random(Bits::B2048) else {
@@ -95,8 +95,8 @@ impl SharedPool {
         }
     }
 
-    /// Waits until there are fewer keys than a rendering may leave over: half of what it took. No more are
-    /// needed once it has ended.
+    /// Waits until there are fewer ready keys than may be left over: half of the keys taken so far. Returns false once
+    /// the rendering has ended.
     fn is_needed(&self) -> bool {
         let is_full = |state: &mut PoolState| {
             let enough = (state.taken / 2).clamp(1, READY);

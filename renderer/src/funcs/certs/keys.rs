@@ -1,4 +1,4 @@
-//! Private keys: made, read, written, and signing.
+//! Private keys: generating, parsing, encoding and signing.
 
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use der::asn1::{Any, BitString, ObjectIdentifier, OctetStringRef, UintRef};
@@ -26,7 +26,7 @@ pub(super) enum Key {
         seed: Zeroizing<Vec<u8>>,
         pair: Ed25519KeyPair,
     },
-    /// OpenSSL's form of it, which signs nothing here.
+    /// In OpenSSL's format; it can't sign here.
     Dsa(Zeroizing<Vec<u8>>),
 }
 
@@ -70,7 +70,7 @@ impl Key {
         (numbers.len() == 6).then(|| Self::Dsa(bytes.clone()))
     }
 
-    /// The first key of a PEM text, with sprig's message for what is wrong with it.
+    /// The first key of a PEM text, or sprig's error message.
     pub(super) fn from_pem(text: &str) -> Result<Self, String> {
         let block = pem::decode(text).ok_or("no PEM data in input")?;
         let bytes = &block.bytes;
@@ -93,7 +93,7 @@ impl Key {
         key.ok_or_else(|| format!("parsing {kind} private key from PEM: the key is malformed"))
     }
 
-    /// As sprig writes it.
+    /// The key in PEM, as sprig writes it.
     pub(super) fn to_pem(&self) -> Result<String, FuncError> {
         match self {
             Self::Rsa(key) => pem::encode("RSA PRIVATE KEY", key.pkcs1()),
@@ -106,7 +106,7 @@ impl Key {
         }
     }
 
-    /// The public key as a certificate holds it; none for DSA.
+    /// The public key for a certificate; `None` for DSA.
     pub(super) fn public_info(&self) -> Option<der::Result<SubjectPublicKeyInfoOwned>> {
         let (algorithm, bits) = match self {
             Self::Rsa(key) => (with_null(RSA), key.public()),
@@ -135,7 +135,7 @@ impl Key {
         }
     }
 
-    /// A signature: the same for a message every time.
+    /// A deterministic signature of a message.
     pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, FuncError> {
         let signature = match self {
             Self::Rsa(key) => key.sign(message),

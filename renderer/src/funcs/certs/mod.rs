@@ -1,5 +1,5 @@
 //! Keys and certificates, as sprig 3.3 makes them: the same PEM labels, subjects, key
-//! usages, names, serials and times as Go's `x509` gives its templates.
+//! usages, names, serials and times as with Go's `x509`.
 //!
 //! Keys come from libraries: AWS-LC's RSA, and where [`Context::seed`] asks for the same in every run, which
 //! AWS-LC can't, the `rsa` crate's. Certificates still hold the clock's time: freeze the clock as well.
@@ -27,7 +27,7 @@ type Answer = Result<Val, FuncError>;
 
 const CERTIFICATE: &str = "sprig.certificate";
 
-/// What the functions give: a struct of two texts.
+/// The result of the functions: a struct of two strings.
 #[derive(Debug)]
 struct CertificatePair {
     cert: Str,
@@ -105,7 +105,7 @@ fn issuer(cert: &Str) -> Result<Issuer, FuncError> {
         .ok_or_else(|| "error parsing certificate: decodedCert.Bytes: x509: malformed certificate".into())
 }
 
-/// A fresh key, or the one an argument holds.
+/// A new key, or the one in an argument.
 fn subject_key(call: &mut Call<'_, Context>, pem_at: Option<usize>) -> Result<Key, FuncError> {
     match pem_at {
         None => RsaKey::generate(call.context, Bits::B2048).map(Key::Rsa),

@@ -1,4 +1,4 @@
-//! PEM: written by RFC 7468, and read as Go's `encoding/pem` does, which takes headers and lines of any length.
+//! PEM: written as in RFC 7468, and read as Go's `encoding/pem` does, which accepts headers and lines of any length.
 
 use pem_rfc7468::LineEnding;
 use zeroize::Zeroizing;
@@ -17,7 +17,7 @@ pub(super) fn encode(label: &str, bytes: &[u8]) -> Result<String, FuncError> {
     pem_rfc7468::encode_string(label, LineEnding::LF, bytes)
         .map_err(|error| FuncError::new(error.to_string()))
 }
-/// The first whole block of a text.
+/// The first complete block of a text.
 pub(super) fn decode(text: &str) -> Option<Block> {
     const BEGIN: &str = "-----BEGIN ";
     let mut rest = text;
@@ -44,7 +44,7 @@ fn block(text: &str) -> Option<Block> {
         body.find(&format!("\n{end}"))? + 1
     };
     let mut body = body.get(..at)?;
-    // Headers come first, a blank line behind them.
+    // Headers come first, followed by an empty line.
     while let Some((line, after)) = body.split_once('\n')
         && line.contains(':')
     {

@@ -11,7 +11,7 @@ use super::super::Context;
 use super::seeded;
 use crate::template::FuncError;
 
-/// How long a key is.
+/// The length of a key.
 #[derive(Clone, Copy)]
 pub(super) enum Bits {
     /// A certificate's.
@@ -27,7 +27,7 @@ pub(super) struct RsaKey {
 }
 
 impl RsaKey {
-    /// The key of a certificate is likely not the last one: see [`KeyPool`](super::key_pool::KeyPool).
+    /// Keys for certificates come from the [`KeyPool`](super::key_pool::KeyPool).
     pub(super) fn generate(context: &mut Context, bits: Bits) -> Result<Self, FuncError> {
         let key = match (context.seed, bits) {
             (None, Bits::B2048) => context.key_pool.take(),
@@ -37,7 +37,7 @@ impl RsaKey {
         key.ok_or_else(|| "the key could not be made".into())
     }
 
-    /// A key of the system's randomness.
+    /// A key from the system's randomness.
     pub(super) fn random(bits: Bits) -> Option<Self> {
         let size = match bits {
             Bits::B2048 => KeySize::Rsa2048,
@@ -50,7 +50,7 @@ impl RsaKey {
         Some(Self { pkcs1, pair })
     }
 
-    /// None for what is no key, or no sound one.
+    /// Parses a key; `None` if it is malformed or inconsistent.
     pub(super) fn from_pkcs1(bytes: &[u8]) -> Option<Self> {
         let pair = KeyPair::from_der(bytes).ok()?;
         Some(Self {
@@ -63,7 +63,7 @@ impl RsaKey {
         &self.pkcs1
     }
 
-    /// The public half in PKCS #1's form.
+    /// The public key in PKCS #1's form.
     pub(super) fn public(&self) -> &[u8] {
         self.pair.public_key().as_ref()
     }

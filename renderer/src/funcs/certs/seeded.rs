@@ -1,6 +1,6 @@
-//! Keys from a given randomness, where AWS-LC takes none: RSA with a seed, and DSA.
+//! Keys from given randomness, which AWS-LC does not support: RSA with a seed, and DSA.
 //!
-//! The crates' way from random bytes to a key is part of what `--frozen` prints: their versions are pinned.
+//! The output of `--frozen` depends on how the crates derive keys from random bytes, so their versions are pinned.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng as _;
@@ -15,7 +15,7 @@ use super::super::Context;
 use super::rsa_key::Bits;
 use crate::template::FuncError;
 
-/// A generator that grows from the context's randomness: the system's, or a seed's.
+/// A generator seeded from the context's randomness: the system's, or a seed's.
 fn generator(context: &mut Context) -> Result<ChaCha20Rng, FuncError> {
     let mut seed = Zeroizing::new([0; 32]);
     context.random_bytes(&mut *seed)?;

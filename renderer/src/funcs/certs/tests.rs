@@ -20,7 +20,7 @@ fn call(context: &mut Context, name: &str, args: &[Val]) -> Val {
     (func.call)(&mut Call { args, context }).expect(name)
 }
 
-/// The texts of what the functions give.
+/// The two strings of a result.
 fn texts(value: &Val) -> [String; 2] {
     let Val::Object(object) = value else {
         panic!("no object")
@@ -38,8 +38,8 @@ fn rsa(context: &mut Context, bits: Bits) -> String {
 }
 
 #[test]
-fn keys_made_one_after_another_are_all_different() {
-    // More than a rendering makes alone, so that keys made ahead are among them.
+fn generated_keys_are_all_different() {
+    // More than a rendering generates itself, so that pooled keys are among them.
     let mut context = context(None);
     let keys: BTreeSet<String> = (0..8).map(|_| rsa(&mut context, Bits::B2048)).collect();
     assert_eq!(keys.len(), 8);
@@ -89,10 +89,10 @@ fn signature(cert: &str) -> [Vec<u8>; 2] {
     [0, 1].map(|index| numbers[index].as_bytes().to_vec())
 }
 
-/// The nonce once came from the seed's stream: the same for two messages, and known to everybody, which gave
-/// away the key that was in the values.
+/// The nonce once came from the seed's stream: the same for two messages, and public, which disclosed the key in the
+/// values.
 #[test]
-fn a_seed_does_not_give_away_a_real_key() {
+fn a_seed_does_not_disclose_a_given_key() {
     let mut real = context(None);
     let key = Key::ecdsa(&mut real).expect("a key").to_pem().expect("a text");
     let ca = call(

@@ -1,5 +1,4 @@
-//! Certificates (RFC 5280), with the fields, extensions and order that Go's
-//! `x509.CreateCertificate` gives sprig's templates.
+//! Certificates (RFC 5280), with the fields, extensions and order of Go's `x509.CreateCertificate` in sprig.
 
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -27,7 +26,7 @@ const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 const SERVER: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
 const CLIENT: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.2");
 
-/// What a certificate is about.
+/// The subject of a certificate.
 pub(super) struct DistinguishedName {
     pub(super) name: String,
     pub(super) ips: Vec<IpAddr>,
@@ -36,16 +35,15 @@ pub(super) struct DistinguishedName {
     pub(super) is_ca: bool,
 }
 
-/// What is needed of the certificate that signs.
+/// The needed parts of the signing certificate.
 pub(super) struct Issuer {
-    /// Its subject, as it is written there.
+    /// Its subject, byte for byte.
     name: Vec<u8>,
     key_id: Option<OctetString>,
     public_info: Vec<u8>,
 }
 
-/// A certificate. `x509_cert`'s own type has no way to set its fields one by one, and would write the names of
-/// issuers anew.
+/// A certificate. `x509_cert`'s own type doesn't allow setting single fields, and would re-encode the names of issuers.
 #[derive(Sequence)]
 struct X509Certificate<'a> {
     body: TbsCertificate<'a>,
@@ -76,7 +74,7 @@ fn creating(what: impl std::fmt::Display) -> FuncError {
 }
 
 impl Issuer {
-    /// Of a certificate in DER.
+    /// Parses a certificate in DER.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let X509Certificate { body, .. } = X509Certificate::from_der(bytes).ok()?;
         let extensions = body.extensions.unwrap_or_default();
@@ -130,7 +128,7 @@ pub(super) fn create(
     signed.pem(signer)
 }
 
-/// What a certificate is made of.
+/// The signed part of a certificate.
 struct Signed<'a> {
     serial: [u8; 16],
     algorithm: AlgorithmIdentifierOwned,
@@ -169,7 +167,7 @@ impl Signed<'_> {
     }
 }
 
-/// A name that has only its common name, or nothing.
+/// A name with only a common name, or an empty one.
 fn distinguished_name(name: &str) -> der::Result<Vec<u8>> {
     let mut names: Vec<SetOfVec<AttributeTypeAndValue>> = Vec::new();
     if !name.is_empty() {
@@ -190,7 +188,7 @@ fn distinguished_name(name: &str) -> der::Result<Vec<u8>> {
     names.to_der()
 }
 
-/// From now on, for days; Go's nanoseconds wrap around after 106,751 of them.
+/// From now on, for some days; Go's nanoseconds wrap around after 106,751 days.
 fn validity(now: SystemTime, days: i64) -> Result<Vec<u8>, FuncError> {
     let length = days.wrapping_mul(86_400_000_000_000);
     let size = Duration::from_nanos(length.unsigned_abs());

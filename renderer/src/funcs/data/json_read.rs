@@ -1,5 +1,4 @@
-//! JSON as Go's `encoding/json` reads it into an `interface{}`, and what it says of
-//! texts that are none.
+//! JSON as Go's `encoding/json` reads it into an `interface{}`, with its error messages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,17 +7,16 @@ use solar_go_json::{Error, Limits, Piece};
 
 use crate::template::{FuncError, Map, MapType, Str, Val};
 
-/// How deep lists and maps may lie in each other; Go's limit is 10,000. A value inside is one more.
+/// The maximum nesting of lists and maps; Go's limit is 10,000. A value inside counts as one more level.
 const MAX_DEPTH: usize = 1_000;
 
-/// What was read, and what was wrong with a part of it: a number beyond float64 becomes
-/// nil, and the first of them is reported.
+/// The value, and an error in a part of it: a number beyond float64 becomes nil, and the first of them is reported.
 pub(super) struct JsonRead {
     pub(super) value: Val,
     pub(super) fault: Option<FuncError>,
 }
 
-/// The value of a text. The error is about its syntax.
+/// Parses a text. The error is a syntax error.
 pub(super) fn read(text: &Str) -> Result<JsonRead, FuncError> {
     let mut fault = None;
     let limits = Limits {
@@ -32,7 +30,7 @@ pub(super) fn read(text: &Str) -> Result<JsonRead, FuncError> {
     })
 }
 
-/// What Go says of the JSON's kind when another was asked for.
+/// Go's name for the kind of a JSON value in error messages.
 pub(super) fn kind(value: &Val) -> &'static str {
     match value {
         Val::Bool(_) => "bool",

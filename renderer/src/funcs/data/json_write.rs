@@ -7,22 +7,22 @@ use super::read::is_go_nil;
 use crate::template::{FuncError, MAX_NESTING, MAX_TEXT_BYTES, Str, Val};
 use crate::value::Number;
 
-/// How to write.
+/// The output style.
 #[derive(Clone, Copy)]
 pub(super) struct JsonStyle {
     /// Whether `<`, `>` and `&` are escaped.
     pub(super) html: bool,
-    /// Whether each item has a line of its own, two blanks deeper than what holds it.
+    /// Whether each item is on its own line, indented by two spaces.
     pub(super) pretty: bool,
 }
 
-/// One line, `<` and its kin escaped.
+/// One line, with `<`, `>` and `&` escaped.
 pub(super) const COMPACT: JsonStyle = JsonStyle {
     html: true,
     pretty: false,
 };
 
-/// The text, or what `json.Marshal` says.
+/// The JSON text, or the error of `json.Marshal`.
 pub(super) fn write(value: &Val, style: JsonStyle) -> Result<String, FuncError> {
     let mut writer = JsonWriter {
         out: String::new(),
@@ -61,7 +61,7 @@ impl JsonWriter {
                 let _ = write!(self.out, "\"{}\"", encoded(bytes));
             }
             value if is_go_nil(value) => self.out.push_str("null"),
-            // The call fails for its length.
+            // The call fails later because of its length.
             Val::List(_) | Val::Map(_) if self.out.len() > MAX_TEXT_BYTES => {}
             Val::List(list) => {
                 self.deeper(value)?;
@@ -75,7 +75,7 @@ impl JsonWriter {
                     writer.value(item)
                 })?;
             }
-            // What an object gives is plain: it adds no level of its own.
+            // An object's fields add no nesting level of their own.
             Val::Object(object) => match object.json_fields() {
                 Some(fields) => {
                     self.deeper(value)?;
@@ -151,7 +151,7 @@ impl JsonWriter {
         self.out.push('"');
     }
 
-    /// The inside of a string: runs of harmless bytes are copied as they are.
+    /// The inside of a string: runs of bytes that need no escape are copied.
     fn valid(&mut self, text: &str) {
         let html = self.style.html;
         let mut rest = text;
@@ -159,7 +159,7 @@ impl JsonWriter {
             let special = |byte: u8| match byte {
                 b'"' | b'\\' | 0..=0x1f => true,
                 b'<' | b'>' | b'&' => html,
-                // U+2028 and U+2029 begin so.
+                // The first byte of U+2028 and U+2029.
                 0xe2 => true,
                 _ => false,
             };
@@ -197,7 +197,7 @@ impl JsonWriter {
     }
 }
 
-/// What `json.Marshal` says of infinities and not-a-number.
+/// The error of `json.Marshal` for infinities and not-a-number.
 pub(super) fn unsupported_float(value: f64) -> FuncError {
     let shown = if value.is_nan() {
         "NaN"
@@ -209,8 +209,8 @@ pub(super) fn unsupported_float(value: f64) -> FuncError {
     FuncError::new(format!("json: unsupported value: {shown}"))
 }
 
-/// What `json.Marshal` says of a map that holds itself. A value that only nests too deep
-/// gets the same words; Go has no limit there.
+/// The error of `json.Marshal` for a cyclic map. A value that only nests too deeply gets the same message; Go has no
+/// limit there.
 pub(super) fn cycle(value: &Val) -> FuncError {
     FuncError::new(format!(
         "json: unsupported value: encountered a cycle via {}",

@@ -1,13 +1,12 @@
-//! Data to texts and back: YAML, JSON and TOML, by Helm 4.3.1's and sprig 3.3's functions.
+//! Conversion of data to text and back: YAML, JSON and TOML, as in Helm 4.3.1 and sprig 3.3.
 //!
-//! The text is what the libraries behind Helm print: sigs.k8s.io/yaml (go-yaml v2),
-//! go-yaml v3 for `toYamlPretty`, `encoding/json`, BurntSushi's toml. Helm's readers
-//! swallow errors: their words come as the key `Error`, or as a list's only item.
+//! The output equals that of Helm's libraries: sigs.k8s.io/yaml (go-yaml v2),
+//! go-yaml v3 for `toYamlPretty`, `encoding/json`, BurntSushi's toml. Helm's readers swallow errors: the message is
+//! returned as the key `Error`, or as a list's only item.
 //!
-//! Where this differs from Helm:
-//! - what nests more than 1,000 deep counts as holding itself;
-//! - of a YAML or TOML text that can't be read, the words are Go's for the common
-//!   mistakes, and our own for the others.
+//! Differences from Helm:
+//! - values nested more than 1,000 deep count as cyclic;
+//! - for invalid YAML or TOML, common mistakes have Go's messages, others have our own.
 
 mod json_read;
 mod json_write;
@@ -67,7 +66,7 @@ const fn reader(
     }
 }
 
-/// An error becomes the empty text.
+/// An error becomes the empty string.
 fn swallow(text: Result<String, FuncError>) -> Result<Val, FuncError> {
     Ok(Val::str(text.unwrap_or_default()))
 }
@@ -89,7 +88,7 @@ fn sprig_json(call: &Call<'_, Context>) -> Result<Val, FuncError> {
     read.fault.map_or(Ok(read.value), Err)
 }
 
-/// The fields that other packages see in Go: those with a capital. Maps keep all keys.
+/// The exported fields of a Go struct: those with a capital. Maps keep all keys.
 fn exported(fields: Vec<(String, Val)>) -> Vec<(String, Val)> {
     let is_struct = fields
         .iter()

@@ -1,17 +1,16 @@
-//! What Helm's `from…` functions make of a text's value: a map or a list of the declared
-//! type, with the error in it.
+//! The results of Helm's `from…` functions: a map or a list of the declared type, with the error in it.
 
 use super::json_read;
 use crate::template::{List, ListType, Map, MapType, Str, Val};
 
-/// What was found, and what to say of it.
+/// The parsed value, and its error.
 pub(super) struct ReadOutcome {
     pub(super) value: Val,
-    /// Of a part of it, or all.
+    /// The error of a part of it, or of the whole text.
     pub(super) error: Option<String>,
-    /// Before what `encoding/json` says of the wrong kind.
+    /// The prefix of `encoding/json`'s message about a wrong kind.
     pub(super) prefix: &'static str,
-    /// Whether null leaves the map or list that was there, instead of Go's nil.
+    /// Whether null results in an empty map or list, instead of Go's nil.
     pub(super) null_is_empty: bool,
 }
 
@@ -19,7 +18,7 @@ pub(super) struct ReadOutcome {
 const NIL_MAP: MapType = MapType::Named("map[string]interface {}");
 const NIL_LIST: ListType = ListType::Named("[]interface {}");
 
-/// Whether it is an empty map or list that Go has as nil.
+/// Whether it is an empty map or list that is nil in Go.
 pub(super) fn is_go_nil(value: &Val) -> bool {
     match value {
         Val::Map(map) => matches!(map.kind(), NIL_MAP | MapType::NilStrings) && map.is_empty(),
@@ -28,11 +27,11 @@ pub(super) fn is_go_nil(value: &Val) -> bool {
     }
 }
 
-/// A JSON text.
+/// Parses a JSON text.
 pub(super) fn json(text: &Str) -> ReadOutcome {
     let (value, fault) = match json_read::read(text) {
         Ok(read) => (read.value, read.fault),
-        // The error stands alone.
+        // The error is the only entry.
         Err(fault) => (Val::Map(Map::default()), Some(fault)),
     };
     ReadOutcome {

@@ -8,7 +8,7 @@ use toml_edit::{Datetime, Document, Item, Offset, Table, Value};
 use crate::funcs::dates::{self, Civil};
 use crate::template::{List, ListType, Map, MapType, Str, Val};
 
-/// The map, or the words of the error.
+/// The map, or the error message.
 pub(super) fn read(text: &Str) -> Result<Val, String> {
     let text = text.as_str().ok_or_else(|| "toml: invalid UTF-8".to_owned())?;
     let document = Document::parse(text).map_err(|error| {
@@ -21,7 +21,7 @@ pub(super) fn read(text: &Str) -> Result<Val, String> {
     Ok(table(document.as_table()))
 }
 
-/// The parser bounds how deep tables and arrays lie in each other.
+/// The parser limits the nesting of tables and arrays.
 fn table(table: &Table) -> Val {
     let entries: BTreeMap<Arc<str>, Val> = table
         .iter()

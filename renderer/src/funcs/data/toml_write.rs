@@ -1,5 +1,5 @@
-//! TOML as BurntSushi's encoder 1.6 lays it out: keys with plain values first, then
-//! tables, each in key order; two blanks deeper with each level.
+//! TOML in the layout of BurntSushi's encoder 1.6: keys with plain values first, then tables, each in key order;
+//! indented by two spaces per level.
 
 use std::fmt::Write as _;
 
@@ -8,15 +8,15 @@ use crate::funcs::dates;
 use crate::template::print::sprint;
 use crate::template::{FuncError, IntType, Kind, MAX_NESTING, MAX_TEXT_BYTES, Val, Walk};
 
-/// Why there is no text.
+/// Errors of the encoder.
 pub(super) enum TomlFailure {
-    /// An error, which `toToml` gives as its text.
+    /// An error, which `toToml` returns as its text.
     Error(String),
     /// A failure of the call.
     Panic(FuncError),
 }
 
-/// The text, which is UTF-8 as far as the texts in it are.
+/// The TOML text, which is UTF-8 if the strings in it are.
 pub(super) fn write(value: &Val) -> Result<Vec<u8>, TomlFailure> {
     if value.is_nil() {
         return Err(TomlFailure::Panic(
@@ -31,10 +31,10 @@ pub(super) fn write(value: &Val) -> Result<Vec<u8>, TomlFailure> {
     Ok(writer.out)
 }
 
-/// What TOML makes of a value.
+/// The TOML form of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TomlShape {
-    /// Left out.
+    /// Omitted.
     Nothing,
     Plain,
     Array,
@@ -87,7 +87,7 @@ fn shape_at(value: &Val, walk: &mut Walk, depth: usize) -> Result<TomlShape, Tom
     })
 }
 
-/// The text of what marshals itself as one; a time's is written without quotes.
+/// The text of a value that implements TextMarshaler; a time is written without quotes.
 fn text_of(value: &Val) -> Option<(String, bool)> {
     if let Some(time) = dates::toml(value) {
         return Some((time, false));
@@ -104,7 +104,7 @@ fn text_of(value: &Val) -> Option<(String, bool)> {
 impl TomlWriter {
     fn encode(&mut self, key: &mut Vec<String>, value: &Val) -> Result<(), TomlFailure> {
         if self.out.len() > MAX_TEXT_BYTES {
-            // The call fails for its length.
+            // The call fails later because of its length.
             return Ok(());
         }
         self.depth += 1;

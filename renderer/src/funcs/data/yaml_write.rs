@@ -1,4 +1,4 @@
-//! YAML of a template's values, by the two libraries Helm has for it.
+//! Writes a template's values as YAML, like the two libraries of Helm.
 
 use std::borrow::Cow;
 
@@ -10,17 +10,17 @@ use crate::template::{FuncError, IntType, Kind, MAX_NESTING, MAX_TEXT_BYTES, Str
 use crate::value::Number;
 use crate::yaml::{self, Dialect, Options, Tree, Writer};
 
-/// The longest key go-yaml reads back from JSON, in characters, its quotes excepted.
+/// The maximum length of a key that go-yaml reads from JSON, in characters without quotes.
 const LONGEST_KEY: usize = 1022;
 /// Escapes make at most six characters of one byte.
 const MAY_BE_LONG: usize = LONGEST_KEY / 6;
 
-/// As `toYaml` writes it: by way of JSON, through go-yaml v2.
+/// As `toYaml`: converted to JSON, then by go-yaml v2.
 pub(super) fn plain(value: &Val) -> Result<String, FuncError> {
     text(&Plain { value, depth: 0 }, Dialect::GoYaml2)
 }
 
-/// As `toYamlPretty` writes it: go-yaml v3's text of Go's values themselves.
+/// As `toYamlPretty`: Go's values written by go-yaml v3.
 pub(super) fn pretty(value: &Val) -> Result<String, FuncError> {
     text(&Pretty { value, depth: 0 }, Dialect::GoYaml3)
 }
@@ -64,7 +64,7 @@ impl Tree for Plain<'_> {
             Val::Complex(..) => return Err(in_json("json: unsupported type: complex128".into())),
             Val::Bytes(bytes) => out.text(&encoded(bytes)),
             _ if depth > MAX_NESTING => return Err(in_json(cycle(self.value))),
-            // The call fails for its length.
+            // The call fails later because of its length.
             _ if out.len() > MAX_TEXT_BYTES => out.null(),
             value if is_go_nil(value) => out.null(),
             Val::List(list) => out.list(list.iter().map(|value| Plain { value, depth }))?,
@@ -100,7 +100,7 @@ fn in_json(fault: FuncError) -> FuncError {
     FuncError::new(format!("error marshaling into JSON: {}", fault.message))
 }
 
-/// Go's reader of the JSON between must find the key's end.
+/// go-yaml's parser of the intermediate JSON must find the key's end.
 fn check_key(key: &str) -> Result<(), FuncError> {
     if key.len() <= MAY_BE_LONG {
         return Ok(());
@@ -120,8 +120,8 @@ fn check_key(key: &str) -> Result<(), FuncError> {
     }
 }
 
-/// A text after it went through JSON and go-yaml's reader, which refuses some characters and
-/// takes U+0085 for a line break to be folded.
+/// A string after a round trip through JSON and go-yaml's parser, which refuses some characters and folds U+0085 as a
+/// line break.
 fn reread(text: &str) -> Result<Cow<'_, str>, FuncError> {
     if text.is_ascii() && !text.as_bytes().contains(&0x7f) {
         return Ok(Cow::Borrowed(text));
@@ -181,7 +181,7 @@ impl Tree for Pretty<'_> {
             },
             Val::Bytes(bytes) => out.list(bytes.iter().map(|byte| Byte(*byte)))?,
             _ if depth > MAX_NESTING => return Err(crate::template::TooDeep.into()),
-            // The call fails for its length.
+            // The call fails later because of its length.
             _ if out.len() > MAX_TEXT_BYTES => out.null(),
             Val::List(list) => out.list(list.iter().map(|value| Pretty { value, depth }))?,
             Val::Map(map) => {
@@ -199,7 +199,7 @@ impl Tree for Pretty<'_> {
                 }
                 match object.kind() {
                     Kind::Struct | Kind::Ptr => match object.json() {
-                        // It marshals itself as a text.
+                        // It implements TextMarshaler.
                         Val::Str(text) => out.text(&text.to_text()),
                         _ => self.fields(&exported(object.fields()), out)?,
                     },
@@ -235,7 +235,7 @@ impl Tree for Byte {
     }
 }
 
-/// Base64 in lines of 70 characters, each ended when there are several.
+/// Base64 in lines of 70 characters, each with a line break if there are several.
 fn lines(text: &Str) -> String {
     const LINE: usize = 70;
     let base64 = encoded(text.as_bytes());

@@ -17,7 +17,7 @@ const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// The largest size a negative duration can have.
+/// The magnitude of the smallest duration.
 const LIMIT: u64 = 1 << 63;
 
 /// As `time.ParseDuration`.
@@ -45,7 +45,7 @@ pub(super) fn parse(text: &str) -> Result<i64, String> {
         let is_unit = |byte: &u8| *byte != b'.' && !byte.is_ascii_digit();
         let unit_length = after.bytes().take_while(is_unit).count();
         let (unit, after) = after.split_at_checked(unit_length).ok_or_else(invalid)?;
-        // Go looks at the number before it looks for a unit.
+        // Go parses the number before the unit.
         let whole: u64 = if whole.is_empty() {
             0
         } else {
@@ -78,7 +78,7 @@ pub(super) fn parse(text: &str) -> Result<i64, String> {
     i64::try_from(total).map_err(|_| invalid())
 }
 
-/// A fraction like `.5` of a unit, cut to nanoseconds, computed as Go does.
+/// A fraction like `.5` of a unit, truncated to nanoseconds, computed as in Go.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -133,7 +133,7 @@ pub(super) fn round(duration: i64, multiple: i64) -> i64 {
     i64::try_from(rounded).unwrap_or(if rounded < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// A duration in a unit as a float: whole units and the rest apart, as Go adds them.
+/// A duration in a unit as a float: whole units plus the rest, as Go computes it.
 #[allow(clippy::cast_precision_loss, reason = "the same floats as in Go")]
 pub(super) fn in_units(duration: i64, unit: i64) -> f64 {
     let whole = duration / unit;
@@ -141,7 +141,7 @@ pub(super) fn in_units(duration: i64, unit: i64) -> f64 {
     whole as f64 + rest as f64 / unit as f64
 }
 
-/// What Helm's functions take for a duration: one, a text of one, or seconds.
+/// Converts a value as Helm's functions do: a duration, its text, or seconds.
 pub(super) fn from_any(value: &Val) -> Result<i64, String> {
     match value {
         Val::Int(duration, IntType::Duration) => Ok(*duration),
@@ -193,7 +193,7 @@ fn from_seconds(seconds: f64) -> Result<i64, String> {
     if seconds > limit || seconds < -limit {
         return Err(format!("duration seconds overflow: {}", shown()));
     }
-    // At the very limit Go's conversion wraps around.
+    // At the limit Go's conversion wraps around.
     let nanos = seconds * NANOS as f64;
     Ok(if nanos >= i64::MAX as f64 {
         i64::MIN

@@ -1,9 +1,9 @@
-//! Go's way to describe how a time is written: by an example, `Mon Jan 2 15:04:05 MST 2006`.
+//! Go's time layouts, which are given by an example: `Mon Jan 2 15:04:05 MST 2006`.
 
 use super::time::Time;
 use super::{DAYS, MONTHS};
 
-/// A part of a layout that stands for a part of a time.
+/// An element of a layout that represents a part of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LayoutPart {
     /// `2006`
@@ -42,7 +42,7 @@ pub(super) enum LayoutPart {
     Fraction { comma: bool, digits: usize, trim: bool },
 }
 
-/// What a number is filled up with.
+/// The padding of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pad {
     None,
@@ -50,7 +50,7 @@ pub(super) enum Pad {
     Zero,
 }
 
-/// How an offset from UTC is written.
+/// The format of an offset from UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Offset {
     /// `Z` for UTC itself.
@@ -60,7 +60,7 @@ pub(super) struct Offset {
     pub(super) seconds: bool,
 }
 
-/// The text before the first part, the part, its text, and what is behind it.
+/// The text before the first element, the element, its text, and the rest.
 pub(super) struct Chunk<'l> {
     pub(super) prefix: &'l str,
     pub(super) part: Option<LayoutPart>,
@@ -68,7 +68,7 @@ pub(super) struct Chunk<'l> {
     pub(super) rest: &'l str,
 }
 
-/// What stands for itself, longest first where one begins another.
+/// The literal elements, longest first where one is a prefix of another.
 const WORDS: [(&str, LayoutPart); 29] = [
     ("January", LayoutPart::MonthName),
     ("Jan", LayoutPart::ShortMonthName),
@@ -101,7 +101,7 @@ const WORDS: [(&str, LayoutPart); 29] = [
     ("", LayoutPart::Year),
 ];
 
-/// Where the offsets begin in [`WORDS`], and where they end.
+/// The range of the offsets in [`WORDS`].
 const OFFSETS: std::ops::Range<usize> = 23..28;
 
 const fn offset_part(colon: bool, minutes: bool, seconds: bool) -> LayoutPart {
@@ -113,7 +113,7 @@ const fn offset_part(colon: bool, minutes: bool, seconds: bool) -> LayoutPart {
     })
 }
 
-/// Cuts a layout at its first part.
+/// Splits a layout at its first element.
 pub(super) fn next(layout: &str) -> Chunk<'_> {
     for (at, _) in layout.char_indices() {
         let (prefix, tail) = layout.split_at_checked(at).unwrap_or((layout, ""));
@@ -165,7 +165,7 @@ fn part_at(tail: &str) -> Option<(LayoutPart, usize)> {
             };
             ends.then_some((part, digits + 1))
         }
-        // `_2006` is a blank and a year.
+        // `_2006` is an underscore and a year.
         b'_' if tail.starts_with("_2006") => None,
         _ => {
             let words = WORDS.get(..OFFSETS.start)?;
@@ -177,7 +177,7 @@ fn part_at(tail: &str) -> Option<(LayoutPart, usize)> {
     }
 }
 
-/// A time by a layout.
+/// Formats a time by a layout.
 pub(super) fn format(time: &Time, layout: &str) -> String {
     let shown = time.shown();
     let (offset, name) = time.zone.offset(time.seconds);

@@ -1,9 +1,8 @@
 //! Dates and durations: sprig 3.3's functions, Helm 4.3's, and Go's `time.Time`.
 //!
-//! Zones come from the time zone database built into the program, so that a container
-//! without files has them. The local zone is what `TZ` names there, and UTC when it is not
-//! set: a machine's `/etc/localtime`, which Helm reads too, would make a chart's text
-//! depend on the machine.
+//! Zones come from the time zone database in the binary, so that they exist in a container without files. The local
+//! zone is the one that `TZ` names there, and UTC by default: `/etc/localtime`, which Helm reads too, would make a
+//! chart's output depend on the machine.
 
 mod duration;
 mod layout;
@@ -17,11 +16,11 @@ pub(in crate::funcs) use self::object::{asn1, named, offset, rfc3339, toml, utc}
 pub(super) use self::table::TABLE;
 pub(in crate::funcs) use self::time::Civil;
 
-/// The zone's name of a TOML date with a time and without a zone.
+/// The zone name of a TOML date with a time and without a zone.
 pub(in crate::funcs) const TOML_DATETIME: &str = "datetime-local";
-/// Of a TOML date without a time.
+/// The zone name of a TOML date without a time.
 pub(in crate::funcs) const TOML_DATE: &str = "date-local";
-/// Of a TOML time without a date.
+/// The zone name of a TOML time without a date.
 pub(in crate::funcs) const TOML_TIME: &str = "time-local";
 
 pub(in crate::funcs) const NANOS: i64 = 1_000_000_000;

@@ -7,10 +7,10 @@ use super::zone::Zone;
 use super::{TOML_DATE, TOML_DATETIME, TOML_TIME, duration, layout};
 use crate::template::{FuncError, IntType, Method, Object, Type, Val};
 
-/// As JSON and TOML have it.
+/// The layout in JSON and TOML.
 pub(super) const RFC3339: &str = "2006-01-02T15:04:05.999999999Z07:00";
 
-/// The time zone that counts as local is the one at hand when the time was made.
+/// A time with the local zone at its creation.
 #[derive(Debug)]
 pub(super) struct Moment {
     time: Time,
@@ -23,19 +23,19 @@ pub(super) fn value(time: Time, local: &Zone) -> Val {
     Val::Object(Rc::new(Moment { time, local }))
 }
 
-/// The time in a value, when it is one.
+/// The time in a value, if it is one.
 pub(super) fn time_of(value: &Val) -> Option<&Time> {
     let Val::Object(object) = value else { return None };
     let moment: &Moment = object.as_any().downcast_ref()?;
     Some(&moment.time)
 }
 
-/// A time as RFC 3339 has it; nothing for other values.
+/// A time in RFC 3339; `None` for other values.
 pub(in crate::funcs) fn rfc3339(value: &Val) -> Option<String> {
     time_of(value).map(|time| layout::format(time, RFC3339))
 }
 
-/// A time as TOML has it; nothing for other values.
+/// A time in TOML; `None` for other values.
 pub(in crate::funcs) fn toml(value: &Val) -> Option<String> {
     let time = time_of(value)?;
     let layout = match &time.zone {
@@ -47,7 +47,7 @@ pub(in crate::funcs) fn toml(value: &Val) -> Option<String> {
     Some(layout::format(time, layout))
 }
 
-/// The year, and the time as ASN.1 has it with four digits of the year.
+/// The year, and the time in ASN.1 with a four-digit year.
 pub(in crate::funcs) fn asn1(seconds: i64) -> (i64, String) {
     let time = Time::unix(seconds, 0, Zone::Utc);
     (time.shown().year, layout::format(&time, "20060102150405Z"))
@@ -63,7 +63,7 @@ pub(in crate::funcs) fn offset(civil: &Civil, offset: i64) -> Val {
     value(Time::civil(civil, Zone::Fixed("".into(), offset)), &Zone::Utc)
 }
 
-/// A time in a zone of that name that is nowhere.
+/// A time in a zone with that name and offset 0.
 pub(in crate::funcs) fn named(civil: &Civil, name: &str) -> Val {
     value(Time::civil(civil, Zone::Fixed(name.into(), 0)), &Zone::Utc)
 }

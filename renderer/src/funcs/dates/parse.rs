@@ -1,11 +1,11 @@
-//! Reading a time by a layout, with Go's `time.ParseInLocation` and its words.
+//! Parses a time by a layout, as Go's `time.ParseInLocation`, with its messages.
 
 use super::layout::{self, LayoutPart, Offset, Pad};
 use super::time::{Civil, Time, days, days_in, is_leap};
 use super::zone::Zone;
 use super::{DAYS, MONTHS};
 
-/// A time in a text. Without a zone in it, it is where `local` is.
+/// Parses a time. Without a zone it is in `local`.
 pub(super) fn parse(layout: &str, value: &str, local: &Zone) -> Result<Time, String> {
     let mut found = ParsedFields::default();
     let mut rest = value;
@@ -42,7 +42,7 @@ fn wrong(value: &str, what: &str) -> String {
     format!("parsing time {}: {what}", quote(value))
 }
 
-/// Quotes as Go's `time` package has them: beyond ASCII everything is bytes.
+/// Quotes as Go's `time` package does: bytes beyond ASCII are escaped.
 pub(super) fn quote(text: &str) -> String {
     let mut out = String::from("\"");
     for byte in text.bytes() {
@@ -59,8 +59,7 @@ pub(super) fn quote(text: &str) -> String {
     out
 }
 
-/// What is behind a prefix; blanks stand for any number of blanks. The error is where
-/// it stopped to fit.
+/// The rest after a prefix; a space matches any number of spaces. The error is the position of the mismatch.
 fn skip<'v>(value: &'v str, prefix: &str) -> Result<&'v str, Option<&'v str>> {
     let mut value = value;
     let mut prefix = prefix;
@@ -99,7 +98,7 @@ struct ParsedFields {
 }
 
 impl ParsedFields {
-    /// Reads a part; what is behind it.
+    /// Parses an element; returns the rest.
     fn take<'v>(&mut self, part: LayoutPart, value: &'v str, layout: &str) -> Result<&'v str, Bad> {
         let (number, rest) = match part {
             LayoutPart::Year => {
@@ -191,7 +190,7 @@ impl ParsedFields {
             return Ok(rest);
         }
         let rest = value.strip_prefix(before).ok_or(Bad::Form)?;
-        // Of both in one text the afternoon wins.
+        // If a text has both, PM wins.
         self.half = self.half.or(Some(false));
         Ok(rest)
     }
@@ -268,7 +267,7 @@ impl ParsedFields {
         value.get(digits + 1..).ok_or(Bad::Form)
     }
 
-    /// After seconds a fraction may stand that the layout does not have.
+    /// Seconds may be followed by a fraction that the layout does not have.
     fn take_unannounced_fraction<'v>(&mut self, value: &'v str, layout: &str) -> Result<&'v str, Bad> {
         let count = fraction_digits(value);
         let announced = matches!(layout::next(layout).part, Some(LayoutPart::Fraction { .. }));
@@ -323,7 +322,7 @@ impl ParsedFields {
             .strip_prefix("GMT")
             .and_then(|hours| hours.parse::<i64>().ok());
         let offset = hours.unwrap_or(0) * 3_600;
-        // Go keeps the seconds and only shows them elsewhere.
+        // Go keeps the seconds of the offset, which this layout doesn't show.
         let zone = Zone::Fixed(self.zone.as_str().into(), offset);
         Ok(Time::unix(in_utc, civil.nanosecond, zone))
     }
@@ -363,7 +362,7 @@ fn fraction_digits(value: &str) -> usize {
     value.bytes().skip(1).take_while(u8::is_ascii_digit).count()
 }
 
-/// The index of a name, in upper or lower case.
+/// The index of a name, ignoring case.
 fn name<'v>(names: &[&str], short: bool, value: &'v str) -> Result<(i64, &'v str), Bad> {
     for (index, name) in (0..).zip(names) {
         let name = if short {
@@ -406,7 +405,7 @@ fn number(value: &str, count: usize) -> Result<(i64, &str), Bad> {
     Ok((digits.parse().map_err(|_| Bad::Form)?, rest))
 }
 
-/// How long the name of a zone at the start of a text is, by its form alone.
+/// The length of a zone name at the start of a text, by its format alone.
 fn zone_length(value: &str) -> Option<usize> {
     if value.len() < 3 {
         return None;

@@ -1,4 +1,4 @@
-//! The functions.
+//! The table of functions.
 
 use super::super::Context;
 use super::object::{self, show_duration, time_of};
@@ -9,7 +9,7 @@ use crate::template::{Call, Func, FuncError, IntType, Type, Val};
 
 type Answer = Result<Val, FuncError>;
 
-/// The wall clock's time; whoever asks is not the same in every run.
+/// The wall clock's time; records that the result differs between runs.
 fn now(call: &mut Call<'_, Context>, name: &'static str) -> Time {
     call.context.impure.insert(name);
     let zone = Zone::local(&*call.context.world);
@@ -23,7 +23,7 @@ fn local(call: &Call<'_, Context>) -> Zone {
     Zone::local(&*call.context.world)
 }
 
-/// What sprig takes for a time; anything else is now.
+/// Converts a value to a time as sprig does; anything else is now.
 fn moment(call: &mut Call<'_, Context>, index: usize, name: &'static str) -> Time {
     let value = call.arg(index);
     match &value {
@@ -87,7 +87,7 @@ fn to_date(call: &mut Call<'_, Context>) -> Answer {
 fn ago(call: &mut Call<'_, Context>) -> Answer {
     let now = now(call, "ago");
     let time = match call.arg(0) {
-        // sprig forgot int32 here.
+        // sprig doesn't handle int32 here.
         Val::Int(_, IntType::Int32) => now.clone(),
         _ => moment(call, 0, "ago"),
     };
@@ -103,7 +103,7 @@ fn seconds_as_duration(call: &mut Call<'_, Context>) -> Answer {
     Ok(show_duration(seconds.wrapping_mul(NANOS)))
 }
 
-/// `strconv.ParseInt` whose error is ignored: beyond int64 it gives the limit.
+/// `strconv.ParseInt` with its error ignored: beyond int64 it returns the limit.
 fn go_parse_int(text: &str) -> i64 {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -143,7 +143,7 @@ fn any_duration(call: &Call<'_, Context>, index: usize) -> Result<i64, FuncError
     duration::from_any(call.args.get(index).unwrap_or(&Val::Nil)).map_err(FuncError::from)
 }
 
-/// A duration as a number of units; 0 when it is none.
+/// A duration as a number of units; 0 if it is not one.
 fn float_units(call: &Call<'_, Context>, unit: i64) -> f64 {
     any_duration(call, 0).map_or(0.0, |nanos| duration::in_units(nanos, unit))
 }

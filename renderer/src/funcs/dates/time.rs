@@ -3,7 +3,7 @@
 use super::NANOS;
 use super::zone::Zone;
 
-/// A moment: seconds since 1970 in UTC, nanoseconds, and where it is.
+/// A moment: seconds since 1970 in UTC, nanoseconds, and its zone.
 #[derive(Debug, Clone)]
 pub(super) struct Time {
     pub(super) seconds: i64,
@@ -12,7 +12,7 @@ pub(super) struct Time {
     pub(super) zone: Zone,
 }
 
-/// A date and a time of day as a calendar and a clock on a wall show them.
+/// A civil date and time of day.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::funcs) struct Civil {
     pub(in crate::funcs) year: i64,
@@ -44,7 +44,7 @@ impl Default for Civil {
 const DAY: i64 = 86_400;
 /// Go's zero time, the first of January of the year 1, in seconds since 1970.
 const ZERO: i64 = -62_135_596_800;
-/// Beyond this, in both directions, dates are cut: Go's own are of no use there.
+/// Years are clamped to this in both directions: Go's dates are meaningless there.
 const MAX_YEAR: i64 = 200_000_000_000;
 
 /// Days since 1970 of a date in the Gregorian calendar; months and days may overflow.
@@ -55,7 +55,7 @@ pub(super) fn days(year: i64, month: i64, day: i64) -> i64 {
         .wrapping_add(months.div_euclid(12))
         .clamp(-MAX_YEAR, MAX_YEAR);
     let month = months.rem_euclid(12) + 1;
-    // Years begin in March, so that a leap day comes last.
+    // Years start in March, so that a leap day is the last day.
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);
@@ -111,8 +111,8 @@ impl Time {
         Self { seconds, nanos, zone }
     }
 
-    /// What a zone's wall shows. Of a time that is skipped or comes twice Go takes the
-    /// one by the offset that holds at the same number of seconds in UTC.
+    /// Converts a civil time in a zone. For a skipped or ambiguous time Go uses the offset that is valid at the same
+    /// number of seconds in UTC.
     pub(super) fn civil(civil: &Civil, zone: Zone) -> Self {
         let local = civil.seconds();
         let first = zone.offset(local).0;
@@ -129,12 +129,12 @@ impl Time {
         self.seconds == ZERO && self.nanos == 0
     }
 
-    /// The same moment elsewhere.
+    /// The same moment in another zone.
     pub(super) fn within(&self, zone: Zone) -> Self {
         Self::unix(self.seconds, self.nanos, zone)
     }
 
-    /// What the wall shows.
+    /// The civil time in its zone.
     pub(super) fn shown(&self) -> Civil {
         let local = self.seconds.wrapping_add(self.zone.offset(self.seconds).0);
         let (year, month, day) = date(local.div_euclid(DAY));
@@ -150,7 +150,7 @@ impl Time {
         }
     }
 
-    /// From Sunday, 0.
+    /// The weekday; Sunday is 0.
     pub(super) fn weekday(&self) -> i64 {
         let local = self.seconds.wrapping_add(self.zone.offset(self.seconds).0);
         local.div_euclid(DAY).wrapping_add(4).rem_euclid(7)
@@ -162,7 +162,7 @@ impl Time {
         days(shown.year, shown.month, shown.day) - days(shown.year, 1, 1) + 1
     }
 
-    /// Later by nanoseconds.
+    /// Adds nanoseconds.
     pub(super) fn add(&self, duration: i64) -> Self {
         let nanos = i64::from(self.nanos) + duration.rem_euclid(NANOS);
         let seconds = self
@@ -173,7 +173,7 @@ impl Time {
         Self::unix(seconds, nanos, self.zone.clone())
     }
 
-    /// Later by years, months and days on the calendar.
+    /// Adds years, months and days on the calendar.
     pub(super) fn add_date(&self, years: i64, months: i64, days: i64) -> Self {
         let mut shown = self.shown();
         shown.year = shown.year.wrapping_add(years);
@@ -182,7 +182,7 @@ impl Time {
         Self::civil(&shown, self.zone.clone())
     }
 
-    /// Nanoseconds since another, as many as fit.
+    /// Nanoseconds since another time, saturating.
     pub(super) fn since(&self, other: &Self) -> i64 {
         let difference = self.total() - other.total();
         i64::try_from(difference).unwrap_or(if difference < 0 { i64::MIN } else { i64::MAX })
@@ -193,7 +193,7 @@ impl Time {
         i128::from(self.seconds) * i128::from(NANOS) + i128::from(self.nanos)
     }
 
-    /// How far it is behind the last multiple of a duration since Go's zero time.
+    /// The time since the last multiple of a duration after Go's zero time.
     pub(super) fn remainder(&self, duration: i64) -> i64 {
         let since_zero = self.total() - i128::from(ZERO) * i128::from(NANOS);
         i64::try_from(since_zero.rem_euclid(i128::from(duration.max(1)))).unwrap_or(0)
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_and_dates_are_each_others_way_back() {
+    fn days_and_dates_round_trip() {
         for day in (-1_000_000..1_000_000).step_by(37) {
             let (year, month, of_month) = date(day);
             assert_eq!(days(year, month, of_month), day);

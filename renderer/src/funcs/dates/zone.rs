@@ -1,4 +1,4 @@
-//! Where a time is: Go's `time.Location`.
+//! Time zones: Go's `time.Location`.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ pub(super) enum Zone {
     Fixed(Arc<str>, i64),
     /// A zone of the database.
     Named(TimeZone),
-    /// The one that counts as local, when it is not UTC.
+    /// The local zone, if it is not UTC.
     Local(TimeZone),
 }
 
 impl Zone {
-    /// The zone of a name, as Go's `LoadLocation` finds it: names are exact.
+    /// The zone with a name, as in Go's `LoadLocation`: names are case-sensitive.
     pub(super) fn load(name: &str, world: &dyn World) -> Option<Self> {
         match name {
             "" | "UTC" => Some(Self::Utc),
@@ -29,7 +29,7 @@ impl Zone {
         }
     }
 
-    /// What `TZ` names, or UTC.
+    /// The zone that `TZ` names, or UTC.
     pub(super) fn local(world: &dyn World) -> Self {
         let name = world.env("TZ").unwrap_or_default();
         match find(name.trim_start_matches(':')) {
@@ -38,7 +38,7 @@ impl Zone {
         }
     }
 
-    /// Seconds east of UTC at a moment, and the name that holds then.
+    /// Seconds east of UTC at a moment, and the zone's name at that moment.
     pub(super) fn offset(&self, seconds: i64) -> (i64, Arc<str>) {
         match self {
             Self::Utc => (0, "UTC".into()),
@@ -57,7 +57,7 @@ impl Zone {
         }
     }
 
-    /// The offset that goes by a name in this zone around a moment, if any does.
+    /// The offset with this name in this zone around a moment, if any.
     pub(super) fn offset_named(&self, name: &str, seconds: i64) -> Option<i64> {
         const HALF_YEAR: i64 = 183 * 86_400;
         [0, HALF_YEAR, -HALF_YEAR].into_iter().find_map(|away| {

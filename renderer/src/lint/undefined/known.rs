@@ -1,4 +1,4 @@
-//! Which values are known: those that are there, and those that somebody wrote about.
+//! The known values: those that are set, and those that comments or the schema mention.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -7,17 +7,17 @@ use crate::chart::load::Loaded;
 use crate::value::{Map, Value};
 use crate::yaml;
 
-/// Names of keys, mostly where they stand in a text.
+/// Names of keys, mostly borrowed from a text.
 type Names<'v> = BTreeSet<Cow<'v, str>>;
 
-/// What is known of a chart's values.
+/// The known values of a chart.
 pub(super) struct Known<'v> {
     /// The chart's name in the templates' paths.
     pub(super) chart: String,
     values: &'v Map,
-    /// What values.yaml says, nulls and all: those are gone from the values of a rendering.
+    /// The content of values.yaml, including nulls, which rendering removes from the values.
     defaults: &'v Map,
-    /// Keys that comments and the schema name, at whatever level.
+    /// Keys that comments and the schema name, at any level.
     named: Names<'v>,
     /// Top-level keys that belong to subcharts.
     foreign: BTreeSet<String>,
@@ -51,7 +51,7 @@ impl<'v> Known<'v> {
         }
     }
 
-    /// The first key of a path that is not known; nothing when all are, or may be.
+    /// The first unknown key of a path; `None` if all are known, or may be.
     pub(super) fn missing(&self, path: &[&str]) -> Option<usize> {
         let first = path.first()?;
         let mut map = self.values;
@@ -61,7 +61,7 @@ impl<'v> Known<'v> {
                 Some(_) => return None,
                 None if has(self.defaults, path.get(..=at)?) => return None,
                 None => {
-                    // Anything may be given below a foreign key, and below `global`.
+                    // Any value may be given below a foreign key, and below `global`.
                     let given = self.foreign.contains(*first) || (*first == "global" && at > 0);
                     return (!given && !self.named.contains(*key)).then_some(at);
                 }

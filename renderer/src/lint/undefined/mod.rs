@@ -1,25 +1,22 @@
-//! Values that templates use and no values file knows.
+//! Finds values that templates use and no values file defines.
 //!
-//! The templates' trees are walked, not run: both ways of every `if` are seen. What is told is
-//! meant to be worth reading in a well-kept chart, so whatever can stand in for a value makes
-//! it known:
+//! The templates' trees are walked, not run: both branches of every `if` are visited. To avoid false positives in a
+//! well-kept chart, anything that can replace a missing value makes it known:
 //!
-//! - guards: a path that a condition around it names, in whatever way (`if`, `with`, `range`,
-//!   `and`, `or`, `not`, `hasKey`, `eq`, or a template that the condition includes), and one that
-//!   `required` or `fail` asks for, anywhere in the chart;
-//! - stand-ins: `default`, `coalesce`, `dig`, `get`, `ternary`, … and every other function that
-//!   does something sensible with nothing. Only printing it, or a function that makes text of it
-//!   (`uses`), counts as using it;
+//! - guards: a path that a surrounding condition names, in any way (`if`, `with`, `range`,
+//!   `and`, `or`, `not`, `hasKey`, `eq`, or a template that the condition includes), and one that `required` or `fail`
+//!   checks, anywhere in the chart;
+//! - defaults: `default`, `coalesce`, `dig`, `get`, `ternary`, … and every other function that handles nil. Only
+//!   printing a value, or passing it to a function that formats it (`uses`), counts as using it;
 //! - values.yaml: empty maps and nulls may hold anything below; commented-out keys and dotted
 //!   paths in comments are known, as are the names in values.schema.json, and what templates `set`;
-//! - the values of subcharts, whether they are there or not, and what a parent may give below
-//!   `global`.
+//! - the values of subcharts, whether or not those exist, and values that a parent may set below `global`.
 //!
-//! A field of a value that is itself not there is worse: an error where the template gets there.
-//! Such a finding is fatal; parentheses (`(.Values.a).b`) make it harmless, as in Go.
+//! A field of a missing value is worse: an error when the template is run. Such a finding is fatal; with parentheses
+//! (`(.Values.a).b`) it isn't, as in Go.
 //!
-//! What includes another template is followed with its dot; variables, `with`, `dict` arguments
-//! too. Where a dot is not known nothing is reported.
+//! Includes are followed with their dot, also through variables, `with` and `dict` arguments. Where a dot is unknown
+//! nothing is reported.
 
 mod known;
 #[cfg(test)]
@@ -39,20 +36,20 @@ use crate::value::{Map, Value};
 pub struct Undefined {
     /// The keys below `.Values`.
     pub path: Vec<Arc<str>>,
-    /// Which of them is the first that is not there.
+    /// The index of the first missing key.
     pub missing: usize,
-    /// Whether it is an error at run time: something below what is missing is used.
+    /// Whether it is an error at run time: a field of the missing value is used.
     pub is_fatal: bool,
-    /// Where.
+    /// Its location.
     pub location: Location,
-    /// A path that may have been meant.
+    /// A suggested path.
     pub near: Option<String>,
 }
 
-/// All such uses in the chart's own templates, by file and place.
+/// All such uses in the chart's own templates, sorted by file and position.
 pub fn find(program: &Program, chart: &Loaded, values: &Map) -> Vec<Undefined> {
     let known = known::Known::of(chart, values);
-    // Templates may nest as deep as the parser lets them.
+    // Templates may nest as deeply as the parser allows.
     let mut out = on_large_stack(|| walk::walk(program, &known)).unwrap_or_default();
     for one in &mut out {
         one.near = near(values, &one.path, one.missing);
@@ -64,7 +61,7 @@ pub fn find(program: &Program, chart: &Loaded, values: &Map) -> Vec<Undefined> {
     out
 }
 
-/// The nearest key beside the missing one.
+/// The most similar key at the level of the missing one.
 fn near(values: &Map, path: &[Arc<str>], missing: usize) -> Option<String> {
     let mut map = values;
     for key in path.get(..missing)? {

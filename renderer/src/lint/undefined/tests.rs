@@ -3,7 +3,7 @@ use crate::chart::load;
 use crate::engine::unit;
 use crate::lint::lenient_values::prepare_as_found;
 
-/// The findings in a chart of one template, `!` in front of the fatal ones.
+/// The findings in a chart with these templates; fatal ones have the prefix `!`.
 fn found(values: &str, templates: &[(&str, &str)]) -> Vec<String> {
     let mut files = vec![
         (
@@ -25,7 +25,7 @@ fn found(values: &str, templates: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_used_and_nowhere_known_is_found() {
+fn used_but_undefined_values_are_found() {
     let cases: [(&str, &str, &[&str]); 16] = [
         ("a: 1", "{{ .Values.a }}{{ .Values.b }}", &["b"]),
         ("a: 1", "{{ .Values.b | quote }}", &["b"]),
@@ -82,7 +82,7 @@ fn what_is_used_and_nowhere_known_is_found() {
 }
 
 #[test]
-fn guards_and_stand_ins_make_a_value_known() {
+fn guards_and_defaults_make_a_value_known() {
     let cases = [
         ("a: 1", "{{ .Values.b | default 1 }}{{ default 1 .Values.b }}"),
         (
@@ -185,7 +185,7 @@ fn a_near_key_is_named() {
     assert_eq!(all[0].location.position().column, 4);
 }
 
-/// A function without a row would be followed as if it took nil; a row without a function would do nothing.
+/// A function without a row would be treated as if it accepted nil; a row without a function would have no effect.
 #[test]
 fn each_function_has_a_row_in_the_table_of_traits() {
     use crate::funcs::traits::TABLE;
@@ -199,9 +199,9 @@ fn each_function_has_a_row_in_the_table_of_traits() {
     assert_eq!(rows, functions.into_iter().collect::<Vec<_>>());
 }
 
-/// Sprig has many functions under two names, of which one was once followed and the other was not.
+/// Sprig has many functions under two names; once only one of the names was followed.
 #[test]
-fn two_names_of_a_function_are_followed_alike() {
+fn both_names_of_a_function_are_followed() {
     use crate::funcs::traits::{TABLE, usage};
     for (name, found) in TABLE {
         let plain = name.strip_prefix("must").map(|rest| {

@@ -1,4 +1,4 @@
-//! The walk over the templates' trees, with what is known of each value on the way.
+//! Walks the templates' trees and tracks what is known about each value.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -13,30 +13,30 @@ use crate::template::inspect::{
     self, ControlKeyword, ControlStep, Fields, Pipeline, Step, Steps, Term, TermKind, Words,
 };
 
-/// How deep templates may include each other before the walk turns back.
+/// The maximum nesting of includes that the walk follows.
 const MAX_DEPTH: usize = 48;
-/// How many steps a walk may take: some include others without end in ever new ways.
+/// The maximum number of steps of a walk: recursive includes may never repeat a state.
 const MAX_STEPS: usize = 4_000_000;
-/// How often one template is walked with one dot, each time with other guards around it.
+/// How often a template is walked with the same dot, each time with other guards.
 const MAX_RUNS: usize = 8;
 
 /// The keys below `.Values`; cheap to clone.
 type Path<'w> = Rc<[&'w str]>;
 
-/// What is known of a value.
+/// What is known about a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Seen<'w> {
-    /// What a template file gets as its dot.
+    /// The dot of a template file.
     Root,
     /// `.Values` and the keys below.
     Values(Path<'w>),
-    /// What `dict` made.
+    /// The result of `dict`.
     Dict(BTreeMap<&'w str, Seen<'w>>),
     /// Anything.
     Unknown,
 }
 
-/// A path whose key at `missing` is not known, where it is used.
+/// The use of a path whose key at `missing` is unknown.
 #[derive(Debug, Clone)]
 struct Gap<'w> {
     path: Path<'w>,
@@ -44,11 +44,11 @@ struct Gap<'w> {
     location: Location,
 }
 
-/// A value on its way, and whether it is one that is not there.
+/// A value, and whether it is missing.
 struct Operand<'w> {
     value: Seen<'w>,
     gap: Option<Gap<'w>>,
-    /// Its text, where it is written as a constant.
+    /// Its text, if it is a literal.
     literal: Option<&'w str>,
 }
 
@@ -66,10 +66,10 @@ impl<'w> Operand<'w> {
     }
 }
 
-/// What a function is called with.
+/// The arguments of a call.
 struct Arguments<'w> {
     all: Vec<Operand<'w>>,
-    /// How many of them are written behind its name; one more may come by a pipe.
+    /// How many of them follow its name; a pipe may add one more.
     written: usize,
 }
 
@@ -80,14 +80,14 @@ struct Frame<'w> {
     /// `$`
     root: Seen<'w>,
     variables: Vec<(&'w str, Seen<'w>)>,
-    /// Paths that conditions around the place name.
+    /// Paths that surrounding conditions name.
     guards: Vec<Path<'w>>,
 }
 
 /// A template with the dot it was walked with, and whether for a condition.
 type Visit<'w> = (&'w str, Seen<'w>, bool);
 
-/// What is remembered of a template that was walked.
+/// The results of the walk so far.
 #[derive(Default)]
 struct Memory<'w> {
     guards: Vec<BTreeSet<Path<'w>>>,
@@ -99,17 +99,17 @@ struct Walker<'w> {
     program: &'w Program,
     known: &'w Known<'w>,
     memory: BTreeMap<Visit<'w>, Memory<'w>>,
-    /// Paths that `required`, `fail` or `set` see to.
+    /// Paths that `required`, `fail` or `set` handle.
     assumed: BTreeSet<Path<'w>>,
     /// Paths below which templates write.
     open: BTreeSet<Path<'w>>,
-    /// The answers of [`Walker::gap`] that what is learned later may change: paths, and the keys that are missing.
+    /// The results of [`Walker::gap`] that may change with later findings: paths, and their missing keys.
     doubted: BTreeSet<(Path<'w>, usize)>,
-    /// What was named since somebody began to listen.
+    /// The paths that were mentioned since recording started.
     mentions: Vec<Path<'w>>,
     listeners: usize,
     conditions: usize,
-    /// Whether `fail` was met.
+    /// Whether `fail` was called.
     fails: bool,
     depth: usize,
     taken: usize,
@@ -134,7 +134,7 @@ pub(super) fn walk(program: &Program, known: &Known<'_>) -> Vec<Undefined> {
         found: BTreeMap::new(),
     };
     walker.all_templates();
-    // What is asked for at the end holds for the beginning, too: a second walk sees what the first has learned.
+    // A check at the end also applies to the beginning: a second walk uses the results of the first.
     if walker.would_go_otherwise() {
         walker.all_templates();
     }
@@ -163,7 +163,7 @@ impl<'w> Walker<'w> {
         }
     }
 
-    /// Whether a walk that begins with what is known by now would get other answers than the one that was.
+    /// Whether another walk that starts with the current results would differ.
     fn would_go_otherwise(&self) -> bool {
         let mut doubted = self.doubted.iter();
         doubted.any(|(path, missing)| self.is_taken_care_of(path, *missing))
@@ -290,7 +290,7 @@ impl<'w> Walker<'w> {
         let operand = piped.unwrap_or(Operand::unknown());
         for name in pipeline.variables() {
             if pipeline.assigns() {
-                // In which order, and whether at all, is not known.
+                // The order of assignments, and whether they happen, is unknown.
                 for (known, value) in &mut frame.variables {
                     if **known == **name {
                         *value = Seen::Unknown;
@@ -332,7 +332,7 @@ impl<'w> Walker<'w> {
         self.function(name, Arguments { all, written }, frame)
     }
 
-    /// `and` and `or` stop early: what comes first guards what follows.
+    /// `and` and `or` short-circuit: earlier operands guard later ones.
     fn one_after_another(&mut self, words: Words<'w>, frame: &mut Frame<'w>) -> Operand<'w> {
         let guards = frame.guards.len();
         for word in words {
@@ -403,7 +403,7 @@ impl<'w> Walker<'w> {
         }
     }
 
-    /// What is below a value by keys that are constants.
+    /// The value at a path of literal keys.
     fn member(&mut self, lookup: NilUsage, arguments: Arguments<'w>, frame: &Frame<'w>) -> Operand<'w> {
         let Arguments { all: args, written } = arguments;
         let keys = args.iter().take(written).skip(1);
@@ -499,7 +499,7 @@ impl<'w> Walker<'w> {
             },
             (Seen::Root, Some(&"Values")) => fields.skip(1).collect(),
             (Seen::Values(path), Some(_)) => {
-                // Of what is itself not there, and came here by another way, nothing comes.
+                // A missing value that is passed on is not reported again.
                 if self.gap(path, span, frame).is_some() {
                     return Operand::unknown();
                 }
@@ -537,7 +537,7 @@ impl<'w> Walker<'w> {
         })
     }
 
-    /// Whether some template sees to it that there is something at a path.
+    /// Whether a template makes sure that a path has a value.
     fn is_taken_care_of(&self, path: &Path<'w>, missing: usize) -> bool {
         let head = path.get(..=missing).unwrap_or_default();
         self.assumed.iter().any(|guard| guard.starts_with(head))
@@ -550,7 +550,7 @@ impl<'w> Walker<'w> {
         }
     }
 
-    /// A value is printed, or made text of; in a condition that only asks.
+    /// Records that a value is printed or formatted; in a condition that is only a check.
     fn used(&mut self, operand: Operand<'w>) {
         if let Some(gap) = operand.gap
             && self.conditions == 0

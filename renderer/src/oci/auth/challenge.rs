@@ -1,5 +1,5 @@
-//! Authentication as registries ask for it: challenges (RFC 9110, 11.6.1), Docker's token
-//! service, and what is held between requests. Pure parts here; the requests are the client's.
+//! Registry authentication: challenges (RFC 9110, 11.6.1), Docker's token service, and the state between requests. Only
+//! the pure parts; the client sends the requests.
 //!
 //! Source: the token authentication specification of CNCF distribution.
 
@@ -12,17 +12,17 @@ use tokio::time::Instant;
 use crate::oci::auth::credentials::{CredentialLookup, Credentials};
 use crate::secret::Secret;
 
-/// How long a token holds when its server does not say (the specification's 60 s).
+/// The lifetime of a token without `expires_in` (the specification's 60 s).
 const DEFAULT_LIFE: u64 = 60;
-/// A token this close to its end is not used any more.
+/// A token that expires within this time is no longer used.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// What is held about one registry.
+/// The authentication state of one registry.
 #[derive(Debug, Default)]
 pub(in crate::oci) struct Session {
-    /// The header in use.
+    /// The current header.
     pub(in crate::oci) held: Option<Held>,
-    /// The result of the one search for credentials.
+    /// The result of the credential lookup, which is done once.
     pub(in crate::oci) found: Option<CredentialLookup>,
 }
 
@@ -31,7 +31,7 @@ pub(in crate::oci) struct Session {
 pub(in crate::oci) struct Held {
     /// The header, marked as sensitive.
     pub(in crate::oci) header: HeaderValue,
-    /// Whether credentials of the user's are behind it (a token may be anonymous).
+    /// Whether it is based on the user's credentials (a token may be anonymous).
     pub(in crate::oci) authenticated: bool,
     expires: Option<Instant>,
 }
@@ -39,13 +39,13 @@ pub(in crate::oci) struct Held {
 /// One challenge of a WWW-Authenticate header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::oci) struct Challenge {
-    /// In lower case.
+    /// The scheme, in lower case.
     pub(in crate::oci) scheme: String,
-    /// Names in lower case.
+    /// The parameters, with names in lower case.
     pub(in crate::oci) parameters: Vec<(String, String)>,
 }
 
-/// A token server's answer.
+/// A token server's response.
 #[derive(serde::Deserialize)]
 pub(in crate::oci) struct TokenAnswer {
     token: Option<String>,
@@ -54,7 +54,7 @@ pub(in crate::oci) struct TokenAnswer {
 }
 
 impl Session {
-    /// The header to send now, unless it is about to expire.
+    /// The current header, unless it is about to expire.
     pub(in crate::oci) fn current(&self) -> Option<Held> {
         self.held
             .clone()
@@ -81,7 +81,7 @@ impl Held {
 }
 
 impl TokenAnswer {
-    /// The token, and its life in seconds.
+    /// The token, and its lifetime in seconds.
     pub(in crate::oci) fn into_token(self) -> Option<(Secret, u64)> {
         let token = self
             .token
@@ -115,8 +115,7 @@ impl Challenge {
     }
 }
 
-/// The challenge to answer with these credentials: Bearer before Basic, and Basic only when
-/// there is a user.
+/// The challenge to answer with these credentials: Bearer before Basic, and Basic only with a user name.
 pub(in crate::oci) fn choose(
     challenges: Vec<Challenge>,
     credentials: Option<&Credentials>,
@@ -128,8 +127,7 @@ pub(in crate::oci) fn choose(
         .cloned()
 }
 
-/// Reads all WWW-Authenticate headers: several challenges may share one. What can't be read is
-/// left out.
+/// Parses all WWW-Authenticate headers: several challenges may share one. Malformed ones are skipped.
 pub(in crate::oci) fn parse_challenges<'h>(headers: impl Iterator<Item = &'h str>) -> Vec<Challenge> {
     let mut list = Vec::new();
     for header in headers {
@@ -215,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn challenges_are_read_in_all_their_forms() {
+    fn challenges_are_parsed_in_all_their_forms() {
         let table: [(&[&str], Vec<Challenge>); 7] = [
             (
                 &[r#"Bearer realm="https://a/t?x=1,2",service="s",scope="repository:a/b:pull,push""#],
@@ -269,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_never_show_in_debug() {
+    fn headers_are_never_in_debug_output() {
         let held = Held::basic("u", &Secret::new("hunter2")).unwrap();
         let shown = format!("{held:?}");
         assert!(!shown.contains("dTpo"), "{shown}");

@@ -1,10 +1,10 @@
-//! Which credentials go with a repository: flags, environment, the files of Docker, Helm and
-//! Podman, and the credential helpers that those name.
+//! Looks up the credentials for a repository: flags, environment, the files of Docker, Helm and Podman, and the
+//! credential helpers that those name.
 //!
-//! The longest matching `host/path` key of all files wins, and of equally long ones that of the file that comes first;
-//! but a file that the command line names comes before all others. A missing file is fine; a broken
-//! one is an error that names it and never quotes it, unless one before it knows the repository. What a helper can't do is noted in
-//! [`CredentialLookup::searched`], which a later 401 shows.
+//! The longest matching `host/path` key of all files wins, and among equally long ones that of the first file; but a
+//! file that the command line names takes precedence over all others. A missing file is not an error; a broken one is
+//! an error that names it and never quotes it, unless an earlier one has an entry for the repository. Failures of
+//! helpers are recorded in [`CredentialLookup::searched`], which a later 401 reports.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -19,57 +19,57 @@ use crate::oci::auth::helper;
 pub use crate::secret::Secret;
 use crate::world::World;
 
-/// The largest credentials file that is read, in bytes.
+/// The maximum size of a credentials file, in bytes.
 pub const MAX_FILE: u64 = 4 << 20;
-/// Names the one registry that REGISTRY_USERNAME and REGISTRY_PASSWORD are for.
+/// The variable with the registry that REGISTRY_USERNAME and REGISTRY_PASSWORD are for.
 pub const HOST_VARIABLE: &str = "REGISTRY_HOST";
 /// U+FEFF in UTF-8.
 pub(in crate::oci) const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Where credentials may come from.
+/// The sources of credentials.
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
-    /// From the command line.
+    /// Credentials from the command line.
     pub explicit: Option<&'a Credentials>,
-    /// The registry that the environment's are for.
+    /// The registry that the environment's credentials are for.
     pub ambient_host: &'a AmbientHost,
-    /// A file that comes before all others.
+    /// A file that takes precedence over all others.
     pub registry_config: Option<&'a Path>,
     /// How long a credential helper may take.
     pub limit: Duration,
 }
 
-/// What to show to a registry, or to its token server.
+/// Credentials for a registry, or for its token server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credentials {
     /// A user and a password.
     Basic {
-        /// Who.
+        /// The user name.
         username: String,
         /// The password.
         password: Secret,
     },
     /// A refresh token, exchanged at the token server (Docker's `identitytoken`).
     IdentityToken(Secret),
-    /// A bearer token as it is (Docker's `registrytoken`).
+    /// A bearer token that is sent unchanged (Docker's `registrytoken`).
     RegistryToken(Secret),
 }
 
-/// The registry that the environment's credentials (REGISTRY_USERNAME, REGISTRY_PASSWORD) are for. REGISTRY_HOST, where it
-/// is set, comes before: then they are for that one only.
+/// The registry that the environment's credentials (REGISTRY_USERNAME, REGISTRY_PASSWORD) are for. REGISTRY_HOST takes
+/// precedence if it is set: then they are only for that one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum AmbientHost {
-    /// Whichever a client is made for: right where the user names the registry.
+    /// The registry of the client: for registries that the user names.
     #[default]
     Target,
     /// This `name[:port]`.
     Only(String),
-    /// None: right where a chart names registries, as those of dependencies.
+    /// None: for registries that a chart names, as those of dependencies.
     Nobody,
 }
 
 impl AmbientHost {
-    /// Whether the environment's credentials are for `host`; `Err` says why not.
+    /// Whether the environment's credentials are for `host`; `Err` is the reason why not.
     fn allows(&self, host: &str, world: &dyn World) -> Result<(), String> {
         let bound = world.env(HOST_VARIABLE).filter(|text| !text.trim().is_empty());
         let only = match (&bound, self) {
@@ -95,16 +95,16 @@ impl AmbientHost {
 /// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CredentialLookup {
-    /// What was found.
+    /// The credentials, if any were found.
     pub credentials: Option<Credentials>,
-    /// Where, or with nothing found: every place that was searched, for people.
+    /// Where they were found; if none were, every location that was searched, for messages.
     pub searched: Vec<String>,
 }
 
-/// Why a credentials file is of no use.
+/// Errors of a credentials file.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
-    /// It is there and can't be read.
+    /// It exists but can't be read.
     #[error("the credentials file {} can't be read: {}", .path.display(), fsio::reason(.source))]
     Read {
         /// The file.
@@ -112,7 +112,7 @@ pub enum CredentialsError {
         /// Why.
         source: io::Error,
     },
-    /// It is not JSON of the known form. The content is not shown: it holds passwords.
+    /// It is not JSON of the expected form. The content is not shown: it contains passwords.
     #[error("the credentials file {} is not valid at line {line}, column {column}", .path.display())]
     Json {
         /// The file.
@@ -122,11 +122,11 @@ pub enum CredentialsError {
         /// From 1.
         column: usize,
     },
-    /// It begins with a byte order mark, as some editors on Windows have it. Helm refuses that, too, and Docker's loader
-    /// decodes the file in the same way.
+    /// It begins with a byte order mark, as some editors on Windows write it. Helm refuses that too, and Docker's
+    /// loader decodes the file in the same way.
     #[error("the credentials file {} begins with a byte order mark, which is not JSON: save it as UTF-8 without one", .0.display())]
     Mark(PathBuf),
-    /// Larger than [`MAX_FILE`].
+    /// It is larger than [`MAX_FILE`].
     #[error("the credentials file {} is larger than {} bytes", .0.display(), MAX_FILE)]
     TooLarge(PathBuf),
     /// An `auth` that is no base64 of `user:password`.
@@ -165,11 +165,11 @@ fn from_environment(world: &dyn World) -> Option<Credentials> {
     })
 }
 
-/// Searches for `host` (`name[:port]`) and `path` (a repository's). A helper is given up after the limit, or after a
-/// minute if that is shorter.
+/// Looks up the credentials for `host` (`name[:port]`) and `path` (of a repository). A helper is stopped after the
+/// limit, or after a minute if that is shorter.
 ///
 /// # Errors
-/// A file that exists and is broken, or that was named explicitly and can't be read.
+/// A broken file, or one that was named explicitly and can't be read.
 pub fn find(
     host: &str,
     path: &str,
@@ -188,11 +188,11 @@ pub fn find(
         Err(why) => vec![why],
     };
     let mut candidates = Vec::new();
-    for place in places(sources.registry_config, world) {
-        let shown = place.path.display();
+    for location in locations(sources.registry_config, world) {
+        let shown = location.path.display();
         let before = candidates.len();
-        match read(&place) {
-            Ok(Ok(file)) => file.candidates(&place, (host, path), &mut candidates),
+        match read(&location) {
+            Ok(Ok(file)) => file.candidates(&location, (host, path), &mut candidates),
             Ok(Err(why)) => {
                 searched.push(format!("{shown}: {why}"));
                 continue;
@@ -233,11 +233,11 @@ pub fn find(
     })
 }
 
-/// What may have the credentials.
+/// A possible source of the credentials.
 struct Candidate {
-    /// The file comes before all others.
+    /// Whether the file takes precedence over all others.
     first: bool,
-    /// Of the part of `host/path` that its key matches.
+    /// The length of the part of `host/path` that its key matches.
     length: usize,
     file: PathBuf,
     source: Keeper,
@@ -245,20 +245,20 @@ struct Candidate {
 
 enum Keeper {
     Helper(String),
-    /// Of this key.
+    /// The entry with this key.
     Entry(String, DockerConfigEntry),
 }
 
 impl CredentialLookup {
-    fn at(credentials: Credentials, place: &str) -> Self {
+    fn at(credentials: Credentials, location: &str) -> Self {
         Self {
             credentials: Some(credentials),
-            searched: vec![place.to_owned()],
+            searched: vec![location.to_owned()],
         }
     }
 }
 
-/// The file that DOCKER_CONFIG names: Docker means the folder, SolAr passes the file itself.
+/// The file that DOCKER_CONFIG names: Docker expects the folder, SolAr passes the file itself.
 fn docker_config(world: &dyn World) -> Option<PathBuf> {
     let path = PathBuf::from(world.env("DOCKER_CONFIG")?);
     Some(if path.is_file() {
@@ -275,13 +275,13 @@ pub(in crate::oci) fn docker_file(world: &dyn World) -> Option<PathBuf> {
 
 struct CredentialFile {
     path: PathBuf,
-    /// The user named it, so that it must be readable if it is there.
+    /// Whether the user named it: then it must be readable if it exists.
     named: bool,
-    /// On the command line.
+    /// Whether it was named on the command line.
     first: bool,
 }
 
-fn places(registry_config: Option<&Path>, world: &dyn World) -> Vec<CredentialFile> {
+fn locations(registry_config: Option<&Path>, world: &dyn World) -> Vec<CredentialFile> {
     let env = |name: &str| world.env(name).map(PathBuf::from);
     let home = world.home();
     let config = env("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|home| home.join(".config")));
@@ -311,7 +311,7 @@ fn places(registry_config: Option<&Path>, world: &dyn World) -> Vec<CredentialFi
         .collect()
 }
 
-/// As Podman and skopeo have it: without XDG_RUNTIME_DIR, as for root, in a folder of the user's number.
+/// The path that Podman and skopeo use: without XDG_RUNTIME_DIR, as for root, in a folder named by the user's UID.
 fn runtime_file(world: &dyn World) -> PathBuf {
     match world.env("XDG_RUNTIME_DIR") {
         Some(dir) => Path::new(&dir).join("containers/auth.json"),
@@ -319,9 +319,9 @@ fn runtime_file(world: &dyn World) -> PathBuf {
     }
 }
 
-/// The file, or in a few words why there is none.
-fn read(place: &CredentialFile) -> Result<Result<DockerConfigFile, String>, CredentialsError> {
-    let path = &place.path;
+/// The file, or a short reason why it is skipped.
+fn read(location: &CredentialFile) -> Result<Result<DockerConfigFile, String>, CredentialsError> {
+    let path = &location.path;
     let text = fsio::open(path).and_then(|file| {
         let mut text = Vec::new();
         file.take(MAX_FILE + 1).read_to_end(&mut text)?;
@@ -335,9 +335,9 @@ fn read(place: &CredentialFile) -> Result<Result<DockerConfigFile, String>, Cred
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
             ) =>
         {
-            return Ok(Err("not there".to_owned()));
+            return Ok(Err("does not exist".to_owned()));
         }
-        Err(error) if !place.named => return Ok(Err(format!("not readable ({})", error.kind()))),
+        Err(error) if !location.named => return Ok(Err(format!("not readable ({})", error.kind()))),
         Err(source) => {
             return Err(CredentialsError::Read {
                 path: path.clone(),
@@ -354,7 +354,7 @@ fn read(place: &CredentialFile) -> Result<Result<DockerConfigFile, String>, Cred
     if text.starts_with(MARK) {
         return Err(CredentialsError::Mark(path.clone()));
     }
-    // serde's own message would quote the text.
+    // serde's own message would quote the content.
     serde_json::from_slice(&text)
         .map(Ok)
         .map_err(|error| CredentialsError::Json {
@@ -365,8 +365,8 @@ fn read(place: &CredentialFile) -> Result<Result<DockerConfigFile, String>, Cred
 }
 
 impl DockerConfigFile {
-    /// The best of each kind; among those of one length a helper is asked first, as Docker does.
-    fn candidates(self, place: &CredentialFile, (host, path): (&str, &str), all: &mut Vec<Candidate>) {
+    /// The best candidate of each kind; among those of equal length a helper comes first, as in Docker.
+    fn candidates(self, location: &CredentialFile, (host, path): (&str, &str), all: &mut Vec<Candidate>) {
         let Self {
             auths,
             helpers,
@@ -374,9 +374,9 @@ impl DockerConfigFile {
         } = self;
         let mut add = |length, source| {
             all.push(Candidate {
-                first: place.first,
+                first: location.first,
                 length,
-                file: place.path.clone(),
+                file: location.path.clone(),
                 source,
             });
         };
@@ -384,7 +384,7 @@ impl DockerConfigFile {
         if let Some((length, _, name)) = best(named, host, path) {
             add(length, Keeper::Helper(name));
         }
-        // It is asked for the host alone.
+        // It is only queried for the host.
         if let Some(name) = store.filter(|name| !name.is_empty()) {
             add(normal(host).len(), Keeper::Helper(name));
         }
@@ -428,7 +428,7 @@ impl DockerConfigEntry {
             let (username, password) = text.split_once(':')?;
             return Some(Credentials::Basic {
                 username: username.to_owned(),
-                // Docker pads short ones with NULs.
+                // Docker pads short passwords with NULs.
                 password: Secret::new(password.trim_end_matches('\0')),
             });
         }
@@ -439,7 +439,7 @@ impl DockerConfigEntry {
     }
 }
 
-/// The entry whose key is the longest prefix of `host/path` in whole parts, and that key's length.
+/// The entry whose key is the longest prefix of `host/path` in whole path elements, and that key's length.
 fn best<T>(entries: impl Iterator<Item = (String, T)>, host: &str, path: &str) -> Option<(usize, String, T)> {
     let wanted = normal(&format!("{host}/{path}"));
     let (wanted_host, wanted_path) = wanted.split_once('/').unwrap_or((&wanted, ""));
@@ -452,11 +452,11 @@ fn best<T>(entries: impl Iterator<Item = (String, T)>, host: &str, path: &str) -
             let fits = whole && !key_host.is_empty() && is_host(key_host, wanted_host);
             fits.then_some((normal_key.len(), key, entry))
         })
-        // A host written out comes before one with a glob.
+        // A literal host takes precedence over one with a glob.
         .max_by_key(|(length, key, _)| (*length, !key.contains('*')))
 }
 
-/// Whether a host is the one of a key, in which `*` stands for a part of a name between its dots, as kubelet has it.
+/// Whether a host matches a key, in which `*` matches within one label of the host name, as in the kubelet.
 fn is_host(pattern: &str, host: &str) -> bool {
     if !pattern.contains('*') {
         return pattern == host;
@@ -466,7 +466,7 @@ fn is_host(pattern: &str, host: &str) -> bool {
         && parts.all(|(pattern, part)| is_part(pattern, part))
 }
 
-/// `*`, `a*`, `*a*b`; a port must be the same.
+/// Matches `*`, `a*`, `*a*b`; a port must be equal.
 fn is_part(pattern: &str, part: &str) -> bool {
     let with_port = |text: &str| text.split_once(':').map(|(_, port)| port.to_owned());
     if with_port(pattern) != with_port(part) {
@@ -489,7 +489,7 @@ fn is_part(pattern: &str, part: &str) -> bool {
     rest.is_empty()
 }
 
-/// `https://Host/v1/` → `host`; Docker Hub's several names → `docker.io`.
+/// Normalises a key: `https://Host/v1/` → `host`; Docker Hub's several names → `docker.io`.
 pub(in crate::oci) fn normal(key: &str) -> String {
     let key = key
         .strip_prefix("https://")
@@ -510,7 +510,7 @@ pub(in crate::oci) fn is_docker_hub(host: &str) -> bool {
     matches!(host, "docker.io" | "index.docker.io" | "registry-1.docker.io")
 }
 
-/// The name under which helpers keep it.
+/// The name under which helpers store a host.
 pub(in crate::oci) fn helper_key(host: &str) -> String {
     if is_docker_hub(host) {
         "https://index.docker.io/v1/".to_owned()

@@ -25,7 +25,7 @@ fn basic(username: &str, password: &str) -> Credentials {
     }
 }
 
-/// As it is where the user names the registry.
+/// The sources for a registry that the user names.
 fn sources<'a>(explicit: Option<&'a Credentials>, file: Option<&'a Path>) -> Sources<'a> {
     Sources {
         explicit,
@@ -35,7 +35,7 @@ fn sources<'a>(explicit: Option<&'a Credentials>, file: Option<&'a Path>) -> Sou
     }
 }
 
-/// What a file with this text gives for `host/path`.
+/// The credentials of a file with this text for `host/path`.
 fn from_file(text: &str, host: &str, path: &str) -> Result<Option<Credentials>, CredentialsError> {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("config.json");
@@ -48,7 +48,7 @@ fn base64(text: &str) -> String {
 }
 
 #[test]
-fn a_secret_never_shows_itself() {
+fn a_secret_is_never_printed() {
     let secret = Secret::new("hunter2");
     assert_eq!(format!("{secret} {secret:?}"), "*** ***");
     assert!(!format!("{:?}", basic("u", "hunter2")).contains("hunter2"));
@@ -159,7 +159,7 @@ fn flags_come_before_the_environment_and_that_before_files() {
     let both = [("REGISTRY_USERNAME", "env"), ("REGISTRY_PASSWORD", "p")];
     assert_eq!(get(Some(&basic("flag", "p")), &both), Some(basic("flag", "p")));
     assert_eq!(get(None, &both), Some(basic("env", "p")));
-    // Half of the pair is not taken for the whole.
+    // One half of the pair is not used alone.
     assert_eq!(
         get(None, &[("REGISTRY_USERNAME", "env"), ("DOCKER_CONFIG", path)]),
         Some(basic("file", "p"))
@@ -202,7 +202,7 @@ fn the_default_files_are_found_and_missing_ones_are_listed() {
     }
 }
 
-/// The longest of one file was once taken, whatever another one had.
+/// The longest entry of the first file once won, whatever later files had.
 #[test]
 fn the_longest_entry_of_all_files_wins_but_a_named_file_comes_first() {
     let dir = tempfile::tempdir().unwrap();
@@ -229,7 +229,7 @@ fn the_longest_entry_of_all_files_wins_but_a_named_file_comes_first() {
     assert_eq!(user("a/x", None), "podman");
     assert_eq!(user("b", None), "docker", "the first of those of one length");
     assert_eq!(user("a/x", Some(helm)), "helm");
-    // A broken one after one that knows the repository stands in nobody's way.
+    // A broken file after one with an entry for the repository is not an error.
     std::fs::write(podman, "hunter2").unwrap();
     assert_eq!(user("a/x", None), "docker");
     assert!(ask("a/x", None, &env[2..]).is_err());
@@ -238,8 +238,8 @@ fn the_longest_entry_of_all_files_wins_but_a_named_file_comes_first() {
 /// Installs a helper that runs this script.
 #[cfg(unix)]
 fn install(dir: &Path, name: &str, script: &str) {
-    // By a child: while this process has the file open for writing, a fork in another thread
-    // would inherit that, and the file could not be run ("text file busy").
+    // Written by a child process: while this process has the file open for writing, a fork in another thread would
+    // inherit the descriptor, and the file could not be run ("text file busy").
     let path = dir.join(format!("docker-credential-{name}"));
     let status = std::process::Command::new("sh")
         .args([
@@ -255,7 +255,7 @@ fn install(dir: &Path, name: &str, script: &str) {
 
 #[cfg(unix)]
 #[test]
-fn helpers_are_asked_by_host_and_their_failures_are_noted() {
+fn helpers_are_queried_by_host_and_their_failures_are_recorded() {
     const ECHO: &str = r#"read -r host; printf '{"ServerURL":"x","Username":"%s","Secret":"s"}' "$host""#;
     let dir = tempfile::tempdir().unwrap();
     install(dir.path(), "echo", ECHO);
@@ -306,7 +306,7 @@ fn helpers_are_asked_by_host_and_their_failures_are_noted() {
     assert!(noted.contains("docker-credential-broken: failed"), "{noted}");
 }
 
-/// The environment's password once went to every host that a chart's Chart.yaml names.
+/// The environment's password was once sent to every host that a chart's Chart.yaml names.
 #[test]
 fn the_environments_credentials_are_for_one_host() {
     let both = [("REGISTRY_USERNAME", "env"), ("REGISTRY_PASSWORD", "p")];
@@ -348,7 +348,7 @@ fn the_environments_credentials_are_for_one_host() {
     }
 }
 
-/// kubelet takes such keys in pull secrets.
+/// The kubelet supports such keys in pull secrets.
 #[test]
 fn keys_may_have_globs_in_the_parts_of_the_host() {
     let table = [
@@ -374,9 +374,9 @@ fn keys_may_have_globs_in_the_parts_of_the_host() {
     assert_eq!(from_file(both, "a.test", "x").unwrap(), Some(basic("own", "p")));
 }
 
-/// Where skopeo and Podman keep root's was once not among them.
+/// The file of skopeo and Podman for root was once not among them.
 #[test]
-fn without_a_runtime_folder_it_is_that_of_the_users_number() {
+fn without_a_runtime_folder_it_is_the_one_of_the_uid() {
     let found = find("h", "x", sources(None, None), &world(&[("HOME", "/nonexistent")])).unwrap();
     let own = format!("/run/containers/{}/auth.json", rustix::process::getuid().as_raw());
     assert!(

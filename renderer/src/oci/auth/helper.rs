@@ -1,6 +1,6 @@
 //! Docker's credential helpers: `docker-credential-NAME get|store|erase`, the host or JSON on
-//! standard input, JSON on standard output. Run with a time limit, and in a process group of its own: what has to
-//! end ends with all that it has started. What it prints is never shown.
+//! standard input, JSON on standard output. They run with a time limit, and in a process group of their own, so that a
+//! helper is killed with all processes that it has started. Its output is never shown.
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt as _;
@@ -17,25 +17,25 @@ use crate::oci::auth::credentials::Credentials;
 use crate::secret::Secret;
 use crate::world::World;
 
-/// How long a helper may take at most: some ask the user, or a cloud.
+/// The maximum time a helper may take: some ask the user, or a cloud service.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
-/// The most that is read from it, in bytes.
+/// The maximum size of its output, in bytes.
 const MAX_OUTPUT: usize = 1 << 20;
-/// How soon it is seen that one has ended which says nothing.
+/// How often a silent helper is checked for its end.
 const TICK: Duration = Duration::from_millis(20);
-/// What a helper says when it has nothing, by Docker's protocol.
+/// A helper's output if it has no credentials, by Docker's protocol.
 const NOT_FOUND: &str = "credentials not found in native keychain";
 /// The user name that marks an identity token.
 pub(in crate::oci) const TOKEN_USER: &str = "<token>";
 
-/// Those that run, for a signal's handler.
+/// The running helpers, for the signal handler.
 static RUNNING: Mutex<Running> = Mutex::new(Running {
     ended: false,
     groups: Vec::new(),
 });
 
 struct Running {
-    /// No more are begun.
+    /// Set when no more may be started.
     ended: bool,
     groups: Vec<Pid>,
 }
@@ -48,7 +48,7 @@ struct Answer {
     secret: String,
 }
 
-/// Asks helper `name` for `server`. `Err` says in a few words why it was of no use.
+/// Gets the credentials for `server` from helper `name`. `Err` is a short reason for the failure.
 pub(in crate::oci) fn get(
     name: &str,
     server: &str,
@@ -64,7 +64,7 @@ pub(in crate::oci) fn get(
         };
     }
     let answer: Answer =
-        serde_json::from_slice(&output).map_err(|_| "did not answer as a helper does".to_owned())?;
+        serde_json::from_slice(&output).map_err(|_| "did not answer in the helper protocol".to_owned())?;
     let secret = Secret::new(answer.secret);
     Ok(Some(if answer.username == TOKEN_USER {
         Credentials::IdentityToken(secret)
@@ -76,7 +76,7 @@ pub(in crate::oci) fn get(
     }))
 }
 
-/// Has helper `name` keep them for `server`.
+/// Stores credentials for `server` with helper `name`.
 pub(in crate::oci) fn store(
     name: &str,
     server: &str,
@@ -94,7 +94,7 @@ pub(in crate::oci) fn store(
     }
 }
 
-/// Has helper `name` forget `server`; `false` when it knew nothing of it.
+/// Erases `server` from helper `name`; `false` if it had no credentials for it.
 pub(in crate::oci) fn erase(
     name: &str,
     server: &str,
@@ -125,7 +125,7 @@ fn run(
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
     if !plain {
-        return Err("not a helper's name".to_owned());
+        return Err("not a valid helper name".to_owned());
     }
     let mut command = Command::new(format!("docker-credential-{name}"));
     if let Some(path) = world.env("PATH") {
@@ -140,18 +140,18 @@ fn run(
     let mut child = start(&mut command)?;
     let answer = converse(&mut child, input.as_bytes(), limit.min(TIME_LIMIT));
     if answer.is_err() {
-        // Either way nothing of it may stay behind.
+        // In either case none of its processes may stay behind.
         end(&mut child);
     }
     answer
 }
 
-/// Ends all that run, and lets none begin any more: for the moment before a signal ends the process.
+/// Kills all running helpers and prevents new ones, before a signal ends the process.
 pub fn end_helpers() {
     let mut running = running();
     running.ended = true;
     for group in running.groups.drain(..) {
-        // It may be gone already.
+        // It may have ended already.
         let _ = kill_process_group(group, Signal::KILL);
     }
 }
@@ -172,7 +172,7 @@ fn start(command: &mut Command) -> Result<Child, String> {
     Ok(child)
 }
 
-/// How it ended, if it has. As long as the lock is held nobody takes another group for this one.
+/// Its exit status, if it has ended. While the lock is held, no other process group can be mistaken for this one.
 fn ended(child: &mut Child) -> Result<Option<ExitStatus>, String> {
     let mut running = running();
     let status = child.try_wait().map_err(|error| error.kind().to_string())?;
@@ -193,7 +193,7 @@ fn end(child: &mut Child) {
     }
 }
 
-/// Until it has ended: what it has started may go on, and hold its standard output open.
+/// Writes and reads until it has ended: processes that it has started may go on, and keep its standard output open.
 fn converse(child: &mut Child, words: &[u8], limit: Duration) -> Result<(ExitStatus, Vec<u8>), String> {
     let said = |error: io::Error| error.kind().to_string();
     let mut input = child.stdin.take();
@@ -209,7 +209,7 @@ fn converse(child: &mut Child, words: &[u8], limit: Duration) -> Result<(ExitSta
     let mut bytes = Vec::new();
     let start = Instant::now();
     loop {
-        // In this order: what it has written by its end is there to be read.
+        // In this order: all it has written before its end can then be read.
         let status = ended(child)?;
         speak(&mut input, &mut words);
         listen(&mut output, &mut bytes).map_err(said)?;
@@ -226,7 +226,7 @@ fn converse(child: &mut Child, words: &[u8], limit: Duration) -> Result<(ExitSta
     }
 }
 
-/// As much as it takes now. One may answer without reading.
+/// Writes as much as it accepts now. A helper may answer without reading.
 fn speak(input: &mut Option<ChildStdin>, words: &mut &[u8]) {
     while let Some(pipe) = input.as_mut().filter(|_| !words.is_empty()) {
         match pipe.write(words) {
@@ -238,7 +238,7 @@ fn speak(input: &mut Option<ChildStdin>, words: &mut &[u8]) {
     *input = None;
 }
 
-/// As much as there is now.
+/// Reads as much as is available now.
 fn listen(output: &mut Option<ChildStdout>, bytes: &mut Vec<u8>) -> io::Result<()> {
     let mut piece = [0; 4096];
     while let Some(pipe) = output.as_mut().filter(|_| bytes.len() <= MAX_OUTPUT) {
@@ -253,13 +253,13 @@ fn listen(output: &mut Option<ChildStdout>, bytes: &mut Vec<u8>) -> io::Result<(
     Ok(())
 }
 
-/// Until it reads or writes, or for a moment.
+/// Waits until it reads or writes, or for a moment.
 fn wait(input: Option<&ChildStdin>, output: Option<&ChildStdout>, moment: Duration) {
     let moment = Timespec::try_from(moment).ok();
     let input = input.map(|pipe| PollFd::new(pipe, PollFlags::OUT));
     let output = output.map(|pipe| PollFd::new(pipe, PollFlags::IN));
     let mut pipes: Vec<PollFd<'_>> = input.into_iter().chain(output).collect();
-    // When it fails, the next attempt only comes sooner.
+    // If this fails, the next attempt only comes sooner.
     let _ = poll(&mut pipes, moment.as_ref());
 }
 
@@ -270,10 +270,10 @@ mod tests {
     use super::*;
     use crate::world::Fixed;
 
-    /// A helper `name` that is this shell script, and the world in which it is found. `$0.pid` gets process ids.
+    /// Installs this shell script as helper `name`; returns a world that finds it. `$0.pid` gets process ids.
     fn world_with(folder: &Path, name: &str, script: &str) -> Fixed {
         let path = folder.join(format!("docker-credential-{name}"));
-        // By another process: while one of ours has the file open for writing, no fork may run it.
+        // Written by another process: while one of ours has the file open for writing, no fork may run it.
         let status = Command::new("sh")
             .args([
                 "-c",
@@ -290,8 +290,7 @@ mod tests {
         world
     }
 
-    /// Whether any of the processes runs that the file names. One that is dead and not yet waited for, by whoever
-    /// inherited it, does not.
+    /// Whether any of the processes in the file is running. A zombie that its new parent has not reaped yet is not.
     fn runs(pids: &Path) -> bool {
         let text = std::fs::read_to_string(pids).unwrap();
         assert!(!text.is_empty());
@@ -304,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_helper_that_does_not_answer_is_given_up_and_ended_with_what_it_has_started() {
+    fn a_helper_that_does_not_answer_is_killed_with_its_children() {
         let folder = tempfile::tempdir().unwrap();
         let script = r#"sleep 60 & echo $$ $! > "$0.pid"; wait"#;
         let world = world_with(folder.path(), "slow", script);
@@ -313,16 +312,16 @@ mod tests {
         assert_eq!(problem, "no answer in 500ms");
         assert!(start.elapsed() < Duration::from_secs(20));
         let pids = folder.path().join("docker-credential-slow.pid");
-        // What it has started is dead by now, but it is init that waits for it.
+        // Its children are dead by now, but init has to reap them.
         while runs(&pids) {
             assert!(start.elapsed() < Duration::from_secs(20), "it goes on");
             std::thread::yield_now();
         }
     }
 
-    /// It once took as long as what holds the pipe, up to the time limit.
+    /// It once waited for the process that holds the pipe open, up to the time limit.
     #[test]
-    fn an_answer_is_there_when_the_helper_ends_whatever_it_leaves_running() {
+    fn an_answer_is_complete_when_the_helper_ends_whatever_it_leaves_running() {
         let folder = tempfile::tempdir().unwrap();
         let script = r#"sleep 60 & echo $! > "$0.pid"; head -c 300000 /dev/zero; echo"#;
         let world = world_with(folder.path(), "forks", script);
@@ -335,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_reads_nothing_or_never_stops_writing_does_not_hold_us_up() {
+    fn a_helper_that_reads_nothing_or_writes_endlessly_does_not_block() {
         let folder = tempfile::tempdir().unwrap();
         let long = "x".repeat(500_000);
         let world = world_with(folder.path(), "deaf", "echo done");

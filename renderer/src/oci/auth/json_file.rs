@@ -1,5 +1,4 @@
-//! A JSON object of which one entry changes and all others stay as they are: in their order, and
-//! each value byte for byte.
+//! A JSON object whose entries can be changed while all others are kept: in their order, and each value byte for byte.
 
 use std::fmt;
 
@@ -12,24 +11,24 @@ use serde_json::value::RawValue;
 pub(in crate::oci) struct Entries(Vec<(String, Box<RawValue>)>);
 
 impl Entries {
-    /// Reads an object. `Err` names the place and never quotes the text, which holds secrets.
+    /// Parses an object. `Err` has the position and never quotes the text, which contains secrets.
     pub(in crate::oci) fn parse(text: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(text)
             .map_err(|error| format!("line {}, column {}", error.line(), error.column()))
     }
 
-    /// An entry's value as JSON; of several of that name the last, as all readers have it.
+    /// An entry's value as JSON; of several with that name the last, as in other readers.
     pub(in crate::oci) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(known, _)| known == name);
         found.map(|(_, value)| value.get())
     }
 
-    /// All of them.
+    /// All entries.
     pub(in crate::oci) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.get()))
     }
 
-    /// Sets an entry, in its place when it is there. What is not JSON is not taken.
+    /// Sets an entry, at its position if it exists. Invalid JSON is ignored.
     pub(in crate::oci) fn put(&mut self, name: &str, json: &str) {
         let Ok(value) = RawValue::from_string(json.to_owned()) else {
             return;
@@ -40,14 +39,14 @@ impl Entries {
         }
     }
 
-    /// Removes entries; whether there were any.
+    /// Removes entries; returns whether there were any.
     pub(in crate::oci) fn remove(&mut self, is_meant: impl Fn(&str) -> bool) -> bool {
         let before = self.0.len();
         self.0.retain(|(name, _)| !is_meant(name));
         self.0.len() < before
     }
 
-    /// As Docker writes its file: a tab for each level.
+    /// Formats the object as Docker does: a tab for each level.
     pub(in crate::oci) fn to_text(&self, depth: usize) -> String {
         if self.0.is_empty() {
             return "{}".to_owned();
@@ -87,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_changed_stays_byte_for_byte() {
+    fn unchanged_entries_are_kept_byte_for_byte() {
         let text = "{\"z\": 1.00, \"auths\": {\"a\" : {} },\"b\":[ 1e2 ]}";
         let mut entries = Entries::parse(text.as_bytes()).unwrap();
         entries.put("auths", "{}");
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused_without_being_quoted() {
+    fn text_that_is_no_object_is_refused_without_being_quoted() {
         for text in ["[\"hunter2\"]", "{\"a\": hunter2}", "", "{\"hunter2\""] {
             let words = Entries::parse(text.as_bytes()).err().unwrap();
             assert!(!words.contains("hunter2"), "{words}");

@@ -1,6 +1,6 @@
-//! Who we are: what a registry's challenge asks for, and the credentials that answer it.
+//! Authentication: challenges of registries, and the credentials that answer them.
 //!
-//! Nothing here sends a request to a registry; [`client`](super::client) does, with what is found here.
+//! Nothing here sends a request to a registry; [`client`](super::client) does.
 
 pub(in crate::oci) mod challenge;
 pub mod credentials;

@@ -1,7 +1,7 @@
-//! Passwords in what users wrote.
+//! Hides passwords in text that users wrote.
 
-/// A text in which what stands between `://` and an `@` before the path is hidden: users write passwords there, and
-/// messages quote what users wrote.
+/// Hides the part between `://` and an `@` before the path: users write passwords there, and messages quote users'
+/// text.
 pub fn without_credentials(text: &str) -> String {
     let mut pieces = text.split("://");
     let mut out = pieces.next().unwrap_or_default().to_owned();

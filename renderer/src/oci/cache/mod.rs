@@ -1,8 +1,8 @@
-//! Blobs kept for the next time, by their digest: `<dir>/sha256/<two digits>/<the hex digits>`.
+//! A cache of blobs on disk, by digest: `<dir>/sha256/<two digits>/<the hex digits>`.
 //!
-//! Any number of processes share it without locks. A file gets its name when it is whole; what is
-//! read is hashed again, and removed when it is not what its name says; that a file goes away is
-//! nothing but another download. A cache that can't be written costs nothing but time.
+//! Any number of processes share it without locks. A file gets its name when it is complete; it is hashed when it is
+//! read, and removed if the digest doesn't match; a deleted file only means another download. A cache that can't be
+//! written only costs time.
 
 mod texts;
 
@@ -18,9 +18,9 @@ use crate::oci::client::image::Descriptor;
 use crate::reference::Digest;
 use crate::world::World;
 
-/// Names the folder, or is `off`.
+/// The variable with the cache's folder, or `off`.
 pub const VARIABLE: &str = "SOLAR_RENDER_CACHE";
-/// An unfinished file of a process that was killed is older than this.
+/// Unfinished files older than this are left over from killed processes.
 const STALE: Duration = Duration::from_secs(24 * 3600);
 
 /// A folder of blobs.
@@ -29,21 +29,21 @@ pub struct BlobCache {
     dir: PathBuf,
 }
 
-/// What is in it, or was.
+/// The content of the cache, or what was removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheUsage {
-    /// Blobs.
+    /// The number of blobs.
     pub files: u64,
-    /// Their bytes.
+    /// Their total size in bytes.
     pub bytes: u64,
 }
 
-/// What stays.
+/// Which blobs are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// What was used within this time.
+    /// Blobs that were used within this time.
     pub age: Option<Duration>,
-    /// The last used ones, of this many bytes together.
+    /// The most recently used blobs, up to this total size in bytes.
     pub bytes: Option<u64>,
 }
 
@@ -54,25 +54,25 @@ struct CachedBlob {
 }
 
 impl BlobCache {
-    /// The one in this folder.
+    /// The cache in this folder.
     pub fn at(dir: PathBuf) -> Self {
         Self { dir }
     }
 
-    /// The user's: [`VARIABLE`], else `solar-render` in XDG_CACHE_HOME or in ~/.cache; none where the
-    /// variable is `off`, and none in a Job, which has no home.
+    /// The user's cache: [`VARIABLE`], else `solar-render` in XDG_CACHE_HOME or in ~/.cache; none if the variable is
+    /// `off`, and none in a Job, which has no home.
     pub fn of(world: &dyn World) -> Option<Self> {
         if let Some(dir) = world.env(VARIABLE) {
             return (dir != "off").then(|| Self::at(dir.into()));
         }
-        // The XDG base directory specification has relative ones ignored.
+        // The XDG base directory specification says that relative paths are ignored.
         let absolute = |dir: &PathBuf| dir.is_absolute();
         let base = world.env("XDG_CACHE_HOME").map(PathBuf::from).filter(absolute);
         let base = base.or_else(|| Some(world.home().filter(absolute)?.join(".cache")))?;
         Some(Self::at(base.join("solar-render")))
     }
 
-    /// Where it is.
+    /// Its folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -85,7 +85,7 @@ impl BlobCache {
             .join(hex)
     }
 
-    /// Copies a blob to what `open` makes; `None` when it is not here.
+    /// Copies a blob to the writer that `open` returns; `None` if it is not in the cache.
     pub(in crate::oci) fn read<W: Write>(
         &self,
         blob: &Descriptor,
@@ -96,7 +96,7 @@ impl BlobCache {
         let Ok(file) = fsio::open(&path) else {
             return Ok(None);
         };
-        // Only to know later that it was used.
+        // The modification time records the last use.
         let _ = file.set_modified(world.now());
         let mut out = open()?;
         let mut hash = sha2::Sha256::new();
@@ -120,13 +120,13 @@ impl BlobCache {
         Ok(Some(out))
     }
 
-    /// A file for a blob that is not here; `None` when the cache can't be written.
+    /// A file for a new blob; `None` if the cache can't be written.
     pub(in crate::oci) fn draft(&self, digest: &Digest) -> Option<AtomicFile> {
         let path = self.path_of(digest);
         let folder = path.parent()?;
         if !folder.is_dir() {
             use std::os::unix::fs::DirBuilderExt as _;
-            // What is private in a registry is private here.
+            // Blobs of private registries stay private.
             fs::DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
@@ -136,10 +136,10 @@ impl BlobCache {
         AtomicFile::create_private(&path).ok()
     }
 
-    /// What is in it.
+    /// The number of blobs and their size.
     ///
     /// # Errors
-    /// A folder that can't be read; one that is not there is empty.
+    /// A folder that can't be read; a missing one counts as empty.
     pub fn usage(&self) -> io::Result<CacheUsage> {
         let entries = self.entries()?;
         Ok(entries
@@ -147,7 +147,7 @@ impl BlobCache {
             .fold(CacheUsage::default(), |sum, entry| sum.with(entry)))
     }
 
-    /// Removes what is not to be kept, and says what that was; with neither limit everything.
+    /// Removes the blobs that are not kept, and returns their number and size; without any limit, all are removed.
     ///
     /// # Errors
     /// A folder that can't be read, a file that can't be removed.
@@ -169,7 +169,7 @@ impl BlobCache {
                 continue;
             }
             match fs::remove_file(&entry.path) {
-                // Someone else prunes, too.
+                // Another process is pruning too.
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => removed = removed.with(&entry),
             }
@@ -186,7 +186,7 @@ impl BlobCache {
         }
     }
 
-    /// Blobs only: what has another name is not ours to count or to remove.
+    /// Only blobs: files with other names are neither counted nor removed.
     fn entries(&self) -> io::Result<Vec<CachedBlob>> {
         let mut all = Vec::new();
         for folder in self.folders()?.iter().filter(|folder| folder.is_dir()) {
@@ -199,7 +199,7 @@ impl BlobCache {
                 if format!("sha256:{name}").parse::<Digest>().is_err() {
                     continue;
                 }
-                // Gone meanwhile is gone.
+                // It was deleted meanwhile.
                 let Ok(metadata) = fs::symlink_metadata(&path) else {
                     continue;
                 };
@@ -216,7 +216,7 @@ impl BlobCache {
         Ok(all)
     }
 
-    /// Removes what killed processes left behind.
+    /// Removes unfinished files of killed processes.
     fn sweep(&self, now: SystemTime) {
         for folder in self.folders().unwrap_or_default() {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -239,7 +239,7 @@ impl CacheUsage {
     }
 }
 
-/// Writes to the reader, and to the cache as long as that works.
+/// Writes to the caller's writer, and to the cache as long as that succeeds.
 pub(in crate::oci) struct Tee<W> {
     out: W,
     draft: Option<AtomicFile>,
@@ -250,10 +250,10 @@ impl<W: Write> Tee<W> {
         Self { out, draft }
     }
 
-    /// Keeps what was written, which is whole and checked.
+    /// Commits the blob to the cache; the caller has checked that it is complete.
     pub(in crate::oci) fn keep(self) -> W {
         if let Some(draft) = self.draft {
-            // Not kept is only slower next time.
+            // A failure only means another download.
             let _ = draft.commit();
         }
         self.out
@@ -328,7 +328,7 @@ mod tests {
             assert_eq!(read(&cache, &blob), None, "{damage}");
             assert!(!cache.path_of(&blob.digest).exists());
         }
-        // A pipe that nobody writes to was once waited for.
+        // A pipe without a writer once blocked the reader.
         let mut pipe = std::process::Command::new("mkfifo");
         assert!(pipe.arg(cache.path_of(&blob.digest)).status().unwrap().success());
         assert_eq!(read(&cache, &blob), None);
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn pruning_goes_by_last_use_and_by_size() {
+    fn pruning_is_by_last_use_and_by_size() {
         let folder = tempfile::tempdir().unwrap();
         let cache = BlobCache::at(folder.path().to_owned());
         let blobs = [
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_is_the_users_and_there_is_none_without_a_home() {
+    fn the_folder_is_the_users_and_there_is_none_without_a_home() {
         type Row = (&'static [(&'static str, &'static str)], Option<&'static str>);
         let table: [Row; 6] = [
             (&[], None),

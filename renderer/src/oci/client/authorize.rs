@@ -1,5 +1,4 @@
-//! A client's answer to a registry that asks who we are: credentials are searched for, a token
-//! server is asked, and what comes of it is held for the next requests.
+//! Answers a registry's challenge: looks up credentials, requests a token, and keeps the header for the next requests.
 
 use bytes::Bytes;
 use http::Method;
@@ -11,12 +10,12 @@ use crate::oci::client::Client;
 use crate::oci::client::transport::{Call, Payload, Reply, RequestFailure, origin};
 use crate::oci::error::ClientError;
 
-/// The largest answer of a token server that is read, in bytes.
+/// The maximum size of a token server's response, in bytes.
 const MAX_TOKEN: usize = 1 << 20;
 
 impl Client<'_> {
-    /// This registry has asked another client of the same connections who it is: to answer before
-    /// being asked again saves a request.
+    /// If the registry has challenged another client of the same connections, answers that challenge in advance, which
+    /// saves a request.
     pub(in crate::oci) async fn foresee(&self) -> Result<(), RequestFailure> {
         let Some(challenge) = self.transport.foreseen(&self.base) else {
             return Ok(());
@@ -45,7 +44,7 @@ impl Client<'_> {
         })
     }
 
-    /// The header that answers a 401, or `None` when there is none to give.
+    /// The header that answers a 401, or `None` if there is none.
     pub(in crate::oci) async fn answer(
         &self,
         reply: &Reply,
@@ -56,7 +55,7 @@ impl Client<'_> {
         if let Some(held) = now
             && used.as_ref().is_none_or(|used| used.header != held.header)
         {
-            // Another request has got one meanwhile.
+            // Another request has obtained one meanwhile.
             return Ok(Some(held));
         }
         let found = self.credentials()?;
@@ -71,14 +70,14 @@ impl Client<'_> {
             .as_ref()
             .is_some_and(|held| used.is_some_and(|used| used.header == held.header))
         {
-            // The very header that was refused.
+            // This is the header that was refused.
             return Ok(None);
         }
         self.session.borrow_mut().held.clone_from(&held);
         Ok(held)
     }
 
-    /// The user's credentials, searched for once and only when a registry asks.
+    /// The user's credentials, looked up once and only after a challenge.
     fn credentials(&self) -> Result<CredentialLookup, ClientError> {
         if let Some(found) = &self.session.borrow().found {
             return Ok(found.clone());
@@ -152,13 +151,13 @@ impl Client<'_> {
         }
         let action = reply.action();
         let body = self.transport.body(reply, MAX_TOKEN).await?;
-        // serde's words could quote the token.
+        // serde's message could quote the token.
         serde_json::from_slice::<TokenAnswer>(&body)
             .ok()
             .and_then(TokenAnswer::into_token)
             .and_then(|(token, life)| Held::bearer(&token, credentials.is_some(), Some(life)))
             .ok_or_else(|| {
-                let message = "the token server's answer holds no token".to_owned();
+                let message = "the token server's response has no token".to_owned();
                 ClientError::Protocol { action, message }.into()
             })
     }
@@ -166,7 +165,7 @@ impl Client<'_> {
 
 /// A token for an identity token (OAuth 2, `refresh_token`).
 fn refresh_call(realm: Url, service: &str, scope: &str, token: &Secret) -> Call<'static> {
-    // A URL's query has the encoding of a form.
+    // A URL's query is form-encoded.
     let mut form = realm.clone();
     form.query_pairs_mut()
         .clear()

@@ -1,5 +1,5 @@
-//! Request bodies from blobs: small ones as they are, larger ones in pieces, streams from a
-//! thread of their own. Each says how far it has come.
+//! Request bodies from blobs: small ones as they are, larger ones in chunks, streams from a thread of their own. Each
+//! reports its progress.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,20 +14,20 @@ use tokio::sync::mpsc;
 
 use crate::package::artifact::{ArtifactBlob, BlobContent, BlobSource};
 
-/// How much is handed to the connection at once, in bytes.
+/// The chunk size, in bytes.
 const PIECE: usize = 64 << 10;
-/// How many pieces a stream's thread may be ahead.
+/// How many chunks a stream's thread may be ahead.
 const AHEAD: usize = 4;
 
-/// A body on its way.
+/// A body that is being sent.
 pub(in crate::oci) struct Upload {
-    /// What hyper sends.
+    /// The body for hyper.
     pub(in crate::oci) body: Body,
-    /// In bytes.
+    /// The size in bytes.
     pub(in crate::oci) size: u64,
-    /// How far it is, in bytes handed to the connection.
+    /// The number of bytes handed to the connection.
     pub(in crate::oci) sent: Arc<AtomicU64>,
-    /// Why our own side failed, when it did.
+    /// The error of the local source, if it failed.
     pub(in crate::oci) fault: Arc<Mutex<Option<io::Error>>>,
 }
 
@@ -53,7 +53,7 @@ impl Upload {
         }
     }
 
-    /// Why our own side failed.
+    /// The error of the local source.
     pub(in crate::oci) fn take_fault(fault: &Mutex<Option<io::Error>>) -> Option<io::Error> {
         fault.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -81,7 +81,7 @@ impl Upload {
         let sent = Arc::new(AtomicU64::new(0));
         let fault = Arc::new(Mutex::new(None));
         let theirs = Arc::clone(&fault);
-        // Not awaited: it ends when the receiver is dropped, at the latest.
+        // Not joined: it ends when the receiver is dropped, at the latest.
         std::thread::spawn(move || {
             let mut writer = ChannelWriter {
                 sender,
@@ -91,7 +91,7 @@ impl Upload {
             };
             let result = source.write_to(&mut writer).and_then(|()| writer.finish());
             if let Err(error) = result {
-                // A closed channel is the connection's fault, and is reported there.
+                // A closed channel is a connection error, which is reported there.
                 if !writer.hung_up {
                     *theirs.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                 }
@@ -124,12 +124,12 @@ fn of_pieces(pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> 
     Either::Right(StreamBody::new(pieces.map(|piece| piece.map(Frame::data))).boxed_unsync())
 }
 
-/// Cuts what is written into pieces and sends them; refuses more or fewer bytes than promised.
+/// Splits the written bytes into chunks and sends them; refuses more or fewer bytes than announced.
 struct ChannelWriter {
     sender: mpsc::Sender<Result<Bytes, io::Error>>,
     buffer: Vec<u8>,
     left: u64,
-    /// The receiver is gone: the rest is not sent.
+    /// The receiver was dropped: the rest is not sent.
     hung_up: bool,
 }
 
@@ -173,6 +173,6 @@ impl Write for ChannelWriter {
 fn changed() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        "its size is not what it was when the digest was made",
+        "its size has changed since its digest was computed",
     )
 }

@@ -1,8 +1,8 @@
-//! A message from another thread that work is to be cancelled.
+//! Cancellation from another thread.
 
 use tokio::sync::watch;
 
-/// Sent once; whoever waits for it gets it, however late the wait begins.
+/// Sent once; every waiter gets it, even if it begins to wait later.
 #[derive(Debug)]
 pub struct Cancellation(watch::Sender<bool>);
 
@@ -13,14 +13,14 @@ impl Default for Cancellation {
 }
 
 impl Cancellation {
-    /// Sends it.
+    /// Cancels.
     pub fn cancel(&self) {
         self.0.send_replace(true);
     }
 
-    /// Waits for it.
+    /// Waits for the cancellation.
     pub(in crate::oci) async fn cancelled(&self) {
-        // The sender is here, so that this can't fail.
+        // The sender exists, so this can't fail.
         let _ = self.0.subscribe().wait_for(|said| *said).await;
     }
 }

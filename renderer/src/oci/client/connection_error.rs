@@ -1,5 +1,4 @@
-//! What a failed connection means: from hyper's nest of errors to one [`Link`] and the root
-//! cause in words.
+//! Classifies a failed connection: from hyper's nested errors to one [`Link`] and the text of the root cause.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -17,13 +16,13 @@ use crate::oci::error::{ClientError, Link, summary};
 pub(in crate::oci) struct ConnectionFailure {
     link: Link,
     pub(in crate::oci) reason: String,
-    /// The answer of a proxy that refused the connection.
+    /// The response of a proxy that refused the connection.
     refused: Option<Explained>,
-    /// The proxy that was asked: the variable that names it, and its address.
+    /// The proxy that was used: the variable that names it, and its address.
     proxy: Option<String>,
 }
 
-/// An answer of a proxy.
+/// A proxy's response.
 struct Explained {
     status: u16,
     detail: Option<String>,
@@ -39,8 +38,7 @@ impl ConnectionFailure {
         }
     }
 
-    /// `asked`: the server has asked for a client certificate that we don't have, and has said
-    /// nothing since.
+    /// `asked`: the server requested a client certificate that we don't have, and has sent nothing since.
     pub(in crate::oci) fn after_asking(mut self, asked: bool) -> Self {
         if asked && matches!(self.link, Link::Cut | Link::Tls) {
             self.link = Link::NoIdentity;
@@ -108,7 +106,7 @@ impl ConnectionFailure {
         }
     }
 
-    /// Names the proxy that was asked: where nothing was reached it may be at fault.
+    /// Adds the proxy that was used: it may be the cause if the server was not reached.
     pub(in crate::oci) fn through(mut self, proxy: Option<&Proxy>) -> Self {
         let Some(proxy) = proxy else { return self };
         let named = proxy.named();
@@ -161,12 +159,11 @@ impl ConnectionFailure {
     }
 }
 
-/// What is wrong in the words of whoever issues certificates.
+/// The TLS error in terms of certificates.
 pub(in crate::oci) fn tls_reason(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InvalidCertificate(inner) if is_version_1(inner) => {
-            "the certificate is of X.509 version 1, which says neither for which names nor for what it is good"
-                .to_owned()
+            "the certificate is of X.509 version 1, which has neither names nor key usage".to_owned()
         }
         other => other.to_string(),
     }
@@ -194,7 +191,7 @@ fn rustls_error<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e rustls::E
     inner_most(error).downcast_ref()
 }
 
-/// An I/O error's `source()` passes over the error it wraps, and they come nested.
+/// An I/O error's `source()` skips the error it wraps, and they are nested.
 fn inner_most<'e>(error: &'e (dyn StdError + 'static)) -> &'e (dyn StdError + 'static) {
     let mut error = error;
     while let Some(inner) = error

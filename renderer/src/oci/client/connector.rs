@@ -1,4 +1,4 @@
-//! Making connections: TCP, TLS, and a proxy on the way.
+//! Makes connections: TCP, TLS, and proxies.
 
 use std::future::Future;
 use std::io;
@@ -34,7 +34,7 @@ pub(crate) struct Connector {
 /// One connection, of whatever layers.
 pub(crate) struct ConnectionStream {
     inner: Box<dyn Layers>,
-    /// It ends at a proxy that is to forward requests.
+    /// Whether it ends at a proxy that forwards requests.
     forwards: bool,
 }
 
@@ -75,7 +75,7 @@ impl Connector {
         Ok(ConnectionStream::new(self.with_tls(made, to).await?, false))
     }
 
-    /// TLS over what `way` makes, for https.
+    /// Makes a connection with `way`, and TLS over it for https.
     async fn with_tls<S>(
         &self,
         way: S,
@@ -90,7 +90,7 @@ impl Connector {
         HttpsConnector::from((way, Arc::clone(&self.tls))).call(to).await
     }
 
-    /// To the proxy itself HTTP/1.1 is spoken.
+    /// Connects to the proxy itself, with HTTP/1.1.
     async fn to_proxy(&self, intercept: &Intercept) -> Result<ConnectionStream, BoxError> {
         let mut tls = ClientConfig::clone(&self.tls);
         tls.alpn_protocols.clear();
@@ -101,7 +101,7 @@ impl Connector {
     }
 }
 
-/// With the port written out: a SOCKS proxy needs it.
+/// Adds the port explicitly: a SOCKS proxy needs it.
 fn with_port(to: Uri) -> Result<Uri, http::Error> {
     let port = if to.scheme_str() == Some("http") { 80 } else { 443 };
     let authority = format!(
@@ -114,7 +114,7 @@ fn with_port(to: Uri) -> Result<Uri, http::Error> {
     Ok(Uri::from_parts(parts)?)
 }
 
-/// A connection that is there already, as a way to make one.
+/// An existing connection as a connector.
 struct Made(Option<ConnectionStream>);
 
 impl Service<Uri> for Made {
@@ -132,7 +132,7 @@ impl Service<Uri> for Made {
     }
 }
 
-/// A way through a proxy.
+/// A tunnel through a proxy.
 struct Tunneled(Upgraded);
 
 impl Connection for Tunneled {

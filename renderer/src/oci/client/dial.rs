@@ -1,5 +1,5 @@
-//! TCP connections: a name resolved, and its addresses tried in parallel, as RFC 8305 (happy eyeballs) has
-//! it, so that one that drops packets costs a quarter of a second and not all the time there is.
+//! TCP connections: resolves a name and tries its addresses in parallel, as in RFC 8305 (happy eyeballs), so that an
+//! address that drops packets costs a quarter of a second and not the whole timeout.
 
 use std::fmt;
 use std::future::Future;
@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-/// After how long the next address is tried beside the ones before (RFC 8305, section 8).
+/// The delay before the next address is tried in parallel (RFC 8305, section 8).
 const NEXT_ADDRESS: Duration = Duration::from_millis(250);
 
 /// Makes TCP connections.
@@ -64,7 +64,7 @@ async fn dial(to: Uri) -> io::Result<TokioIo<TcpStream>> {
     Ok(TokioIo::new(stream))
 }
 
-/// The resolver's order, but the two versions of IP in turns: where one of them leads nowhere, the next is of the other.
+/// The resolver's order, but IPv4 and IPv6 alternating: if one of them has no route, the next address is of the other.
 fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let first_is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
     let (preferred, others): (Vec<_>, Vec<_>) = addresses
@@ -82,7 +82,7 @@ fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     }
 }
 
-/// The first connection that is made; of several failures the first is reported.
+/// The first connection that succeeds; if all fail, the first error is reported.
 async fn first_of<T, F: Future<Output = io::Result<T>>>(
     addresses: &[SocketAddr],
     next_after: Duration,
@@ -124,9 +124,9 @@ mod tests {
         runtime.unwrap().block_on(work)
     }
 
-    /// The first address that drops packets once took all the time there is for connecting.
+    /// A first address that drops packets once used up the whole connect timeout.
     #[test]
-    fn an_address_that_leads_nowhere_does_not_keep_the_next_from_being_tried() {
+    fn an_address_that_drops_packets_does_not_delay_the_next_one() {
         let all = [
             address("10.0.0.1:1"),
             address("10.0.0.2:1"),
@@ -143,12 +143,12 @@ mod tests {
     }
 
     #[test]
-    fn one_that_refuses_is_followed_at_once_and_the_first_failure_is_told() {
+    fn a_refusing_address_is_followed_at_once_and_the_first_error_is_reported() {
         let all = [address("10.0.0.1:1"), address("10.0.0.2:1")];
         let refused = |to: SocketAddr| async move {
             Err::<(), _>(io::Error::new(io::ErrorKind::ConnectionRefused, to.to_string()))
         };
-        // An hour: it is not waited for.
+        // An hour, which the test does not wait for.
         let hour = Duration::from_secs(3600);
         let failure = run(first_of(&all, hour, refused)).unwrap_err();
         assert_eq!(failure.to_string(), "10.0.0.1:1");

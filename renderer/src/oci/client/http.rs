@@ -1,6 +1,6 @@
 //! HTTP/1.1 and HTTP/2 over kept connections, through TLS and proxies: hyper's client, put together.
 //!
-//! It knows nothing of registries, redirects, credentials or time limits but the one for connecting.
+//! It is independent of registries, redirects, credentials and timeouts, except the connect timeout.
 
 use std::io;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use rustls::ClientConfig;
 use crate::oci::client::connector::Connector;
 use crate::oci::client::proxy::Proxy;
 
-/// What a request carries: bytes at hand, or a stream of them.
+/// A request body: bytes in memory, or a stream.
 pub(crate) type Body = Either<Full<Bytes>, UnsyncBoxBody<Bytes, io::Error>>;
 
 /// A client that keeps its connections. It lives on the tokio runtime that it is first used on.
@@ -27,9 +27,8 @@ pub(crate) struct HttpClient {
 }
 
 impl HttpClient {
-    /// Nothing is connected to yet. `limit` is how long making a connection may take, names and TLS included;
-    /// `idle` is how many connections to one server are kept while nothing is on its way. To the proxy itself
-    /// `tls` holds, too.
+    /// Creates a client without connections. `limit` is the connect timeout, including name resolution and TLS; `idle`
+    /// is the maximum of idle connections per server. `tls` also applies to connections to the proxy itself.
     pub(crate) fn new(tls: ClientConfig, proxy: Option<Proxy>, limit: Duration, idle: usize) -> Self {
         let connector = Connector::new(tls, proxy, limit);
         let mut builder = legacy::Client::builder(TokioExecutor::new());
@@ -38,7 +37,7 @@ impl HttpClient {
         }
     }
 
-    /// Sends, and waits for the head of the answer.
+    /// Sends a request, and waits for the head of the response.
     pub(crate) fn request(&self, request: Request<Body>) -> ResponseFuture {
         self.pool.request(request)
     }

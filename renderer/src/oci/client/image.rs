@@ -1,4 +1,4 @@
-//! A manifest that was read, as far as charts need it. Pure: where it came from is not known here.
+//! Parses a chart's manifest. Pure: independent of where it was read.
 
 use serde::Deserialize;
 use sha2::Digest as _;
@@ -6,25 +6,25 @@ use sha2::Digest as _;
 use crate::package::artifact::Artifact;
 use crate::reference::Digest;
 
-/// What Helm 3.0 to 3.6 called the layer.
+/// The layer's media type in Helm 3.0 to 3.6.
 const OLD_LAYER_TYPE: &str = "application/tar+gzip";
-/// The largest config or provenance file that is read, in bytes.
+/// The maximum size of a config or provenance file, in bytes.
 pub(in crate::oci) const MAX_SMALL: u64 = 4 << 20;
-/// The largest layer that is read, in bytes: a chart can't be larger even unpacked.
+/// The maximum size of a layer, in bytes: a chart can't be larger even unpacked.
 pub(in crate::oci) const MAX_LAYER: u64 = crate::chart::MAX_CHART_BYTES;
-/// The most layers of a manifest.
+/// The maximum number of layers of a manifest.
 const MAX_LAYERS: usize = 256;
 
-/// A manifest with what it refers to.
+/// A manifest with its descriptors.
 #[derive(Debug, Clone)]
 pub(in crate::oci) struct ChartManifest {
-    /// Byte for byte.
+    /// The bytes as received.
     pub(in crate::oci) bytes: Vec<u8>,
-    /// Of the bytes.
+    /// The digest of the bytes.
     pub(in crate::oci) digest: Digest,
     /// The chart's metadata.
     pub(in crate::oci) config: Descriptor,
-    /// The archive, and perhaps others.
+    /// The archive, and possibly other layers.
     pub(in crate::oci) layers: Vec<Descriptor>,
 }
 
@@ -36,7 +36,7 @@ pub(in crate::oci) struct Descriptor {
     pub(in crate::oci) size: u64,
 }
 
-/// What a chart's config blob says of it.
+/// The name and version in a chart's config blob.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(in crate::oci) struct NamedDescriptor {
     pub(in crate::oci) name: String,
@@ -62,7 +62,7 @@ pub(in crate::oci) struct RawDescriptor {
 }
 
 impl ChartManifest {
-    /// Reads a chart's manifest. `Err` says what is wrong with it.
+    /// Parses a chart's manifest. `Err` is the reason why it is invalid.
     pub(in crate::oci) fn parse(bytes: Vec<u8>) -> Result<Self, String> {
         let digest = Digest::from_sha256(&sha2::Sha256::digest(&bytes).into());
         let manifest: RawManifest =
@@ -146,7 +146,7 @@ impl Descriptor {
 }
 
 impl NamedDescriptor {
-    /// Reads a config blob; the names become file names, so they must be plain.
+    /// Parses a config blob; name and version become file names, so they must be plain.
     pub(in crate::oci) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let named: Self =
             serde_json::from_slice(bytes).map_err(|error| format!("its config is not a chart's: {error}"))?;

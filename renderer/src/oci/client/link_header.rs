@@ -1,6 +1,6 @@
-//! The Link header (RFC 8288), as far as paginated lists need it.
+//! The Link header (RFC 8288), for paginated lists.
 
-/// The target of the first link whose relation is `next`; of all headers, each of which may hold several links. Its
+/// The target of the first link with the relation `next`, among all headers, each of which may have several links. The
 /// angle brackets may be missing, as with some registries.
 pub(in crate::oci) fn next<'h>(headers: impl Iterator<Item = &'h str>) -> Option<String> {
     for header in headers {
@@ -17,7 +17,7 @@ pub(in crate::oci) fn next<'h>(headers: impl Iterator<Item = &'h str>) -> Option
     None
 }
 
-/// `rel="next"`; a relation may have several names.
+/// Whether a parameter is `rel="next"`; a relation may have several names.
 fn is_next(parameter: &str) -> bool {
     let Some((name, value)) = parameter.split_once('=') else {
         return false;
@@ -29,7 +29,7 @@ fn is_next(parameter: &str) -> bool {
             .any(|relation| relation.eq_ignore_ascii_case("next"))
 }
 
-/// Not within quotes or angle brackets.
+/// Splits outside of quotes and angle brackets.
 fn split(text: &str, separator: char) -> Vec<&str> {
     let (mut quoted, mut bracketed) = (false, false);
     text.split(move |character| {

@@ -1,7 +1,7 @@
-//! What is at a tag: asked for with HEAD, and read where HEAD alone does not prove that it is a manifest.
+//! Resolves tags: with HEAD, and with GET where HEAD alone does not prove that it is a manifest.
 //!
-//! A status of 200 proves nothing: login pages, ingresses' default backends and captive portals answer so to
-//! everything. A manifest has a manifest's media type, and a body that is one.
+//! A status of 200 proves nothing: login pages, default backends of ingresses and captive portals answer every request
+//! with it. A manifest has a manifest's media type, and a body of that type.
 
 use http::Method;
 use serde_json::{Map, Value};
@@ -13,10 +13,10 @@ use crate::oci::client::{Client, MAX_MANIFEST};
 use crate::oci::error::ClientError;
 use crate::reference::{At, Digest, Tag};
 
-/// What is asked for: manifests of all kinds.
+/// The Accept header: manifests of all kinds.
 pub(in crate::oci) const ANY_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json";
 
-/// What a manifest may be, asked for or not.
+/// The media types of manifests, requested or not.
 const MANIFEST_TYPES: [&str; 7] = [
     "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.oci.image.index.v1+json",
@@ -26,22 +26,22 @@ const MANIFEST_TYPES: [&str; 7] = [
     "application/vnd.docker.distribution.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v1+prettyjws",
 ];
-/// The longest media type that is shown, in characters.
+/// The maximum length of a media type in messages, in characters.
 const MAX_SHOWN_TYPE: usize = 80;
 
 /// A manifest that was read.
 #[derive(Debug, Clone)]
 pub(in crate::oci) struct ManifestRead {
-    /// Of the bytes.
+    /// The digest of the bytes.
     pub(in crate::oci) digest: Digest,
-    /// Byte for byte.
+    /// The bytes as received.
     pub(in crate::oci) bytes: Vec<u8>,
-    /// What kind it is.
+    /// Its media type.
     pub(in crate::oci) media_type: &'static str,
 }
 
 impl Client<'_> {
-    /// The digest at a tag, or `None` when there is no such tag.
+    /// The digest of a tag, or `None` if the tag doesn't exist.
     pub(in crate::oci) async fn head_manifest(
         &self,
         tag: &Tag,
@@ -50,12 +50,12 @@ impl Client<'_> {
         self.head(tag, Some(ours)).await
     }
 
-    /// As [`Self::head_manifest`], by those who have none of their own.
+    /// As [`Self::head_manifest`], for callers without an own digest.
     pub(in crate::oci) async fn digest_at(&self, tag: &Tag) -> Result<Option<Digest>, ClientError> {
         self.head(tag, None).await
     }
 
-    /// Deletes a tag or a manifest; what is not there is a success.
+    /// Deletes a tag or a manifest; a missing one is a success.
     pub(in crate::oci) async fn delete_manifest(&self, at: &At) -> Result<(), ClientError> {
         let url = self.url(&format!("manifests/{at}"))?;
         self.persistently(async || {
@@ -76,7 +76,7 @@ impl Client<'_> {
             let reply = self.exchange(&call).await?;
             match reply.status {
                 404 => return Ok(None),
-                // Gateways that pass no HEAD.
+                // Some gateways don't support HEAD.
                 405 | 501 => return self.find_at(&url).await.map(|found| Some(found?.digest)),
                 200 => {}
                 _ => return Err(self.refuse(reply).await),
@@ -90,14 +90,14 @@ impl Client<'_> {
                 Some(Err(error)) if !is_sha512(&reply) => {
                     Err(reply.protocol(format!("Docker-Content-Digest: {error}")).into())
                 }
-                // No digest, one of another algorithm, or nothing that says that this is a manifest.
+                // No digest, one of another algorithm, or no media type of a manifest.
                 _ => self.get_manifest(&url).await.map(|found| Some(found.digest)),
             }
         })
         .await
     }
 
-    /// The manifest at a tag, or `None` when there is no such tag.
+    /// The manifest of a tag, or `None` if the tag doesn't exist.
     pub(in crate::oci) async fn read_manifest(&self, tag: &Tag) -> Result<Option<ManifestRead>, ClientError> {
         let url = self.url(&format!("manifests/{tag}"))?;
         self.persistently(async || self.find_at(&url).await).await
@@ -138,7 +138,7 @@ impl Client<'_> {
 
 fn check_length(reply: &Reply, digest: &Digest, ours: Option<(&Digest, u64)>) -> Result<(), ClientError> {
     let Some((ours, size)) = ours else { return Ok(()) };
-    // 0: proxies strip the length of a body that they don't pass.
+    // 0: proxies strip the length of a body that they don't forward.
     let length = reply.length().filter(|length| ![0, size].contains(length));
     match length {
         Some(length) if digest == ours => {
@@ -160,7 +160,7 @@ fn is_manifest_type(text: &str) -> bool {
     MANIFEST_TYPES.contains(&text)
 }
 
-/// Of what kind the manifest is that a body is, which must be what its media type claims. `Err` says why it is none.
+/// The media type of a manifest's body, which must equal the claimed one. `Err` is the reason why it is not a manifest.
 fn check_manifest(claimed: Option<&str>, bytes: &[u8]) -> Result<&'static str, String> {
     let not_one = |what: &str| {
         format!(

@@ -1,5 +1,5 @@
-//! A registry's API (OCI distribution specification 1.1) as far as a push needs it, with retries. Every method is one whole operation: it can be repeated, and is,
-//! as [`crate::oci::client::retry`] decides.
+//! The part of a registry's API (OCI distribution specification 1.1) that pushes use, with retries. Every method is one
+//! complete operation that can be repeated, as [`crate::oci::client::retry`] decides.
 
 pub(in crate::oci) mod authorize;
 pub(in crate::oci) mod body;
@@ -37,19 +37,19 @@ use crate::package::artifact::{Artifact, ArtifactBlob};
 use crate::reference::{At, Digest, Host, Repository, Tag};
 use crate::world::World;
 
-/// The largest manifest that is read, in bytes: what registries must at least accept.
+/// The maximum size of a manifest, in bytes: what registries must at least accept.
 pub(in crate::oci) const MAX_MANIFEST: usize = 4 << 20;
 
-/// What a client works on, and what it asks a token server for.
+/// The resource of a client, and the scope of its tokens.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::oci) enum AccessScope<'a> {
-    /// A registry as a whole: are these credentials good?
+    /// A registry as a whole, to check credentials.
     Host(&'a Host),
     /// Reading a repository.
     Read(&'a Repository),
     /// Deleting in a repository.
     Delete(&'a Repository),
-    /// Writing to a repository, perhaps with blobs of another one of the same registry.
+    /// Writing to a repository, possibly mounting blobs of another one in the same registry.
     Write(&'a Repository, Option<&'a Repository>),
 }
 
@@ -62,7 +62,7 @@ pub(in crate::oci) struct Client<'a> {
     pub(in crate::oci) progress: &'a dyn Progress,
     pub(in crate::oci) transport: Rc<Transport<'a>>,
     pub(in crate::oci) session: RefCell<Session>,
-    /// One at a time asks for a token; the others wait and share it.
+    /// One request at a time gets a token; the others wait and share it.
     pub(in crate::oci) asking: tokio::sync::Mutex<()>,
 }
 
@@ -85,7 +85,7 @@ impl AccessScope<'_> {
         }
     }
 
-    /// As token servers read them.
+    /// The scopes for the token server.
     pub(in crate::oci) fn scopes(&self) -> Vec<String> {
         match self {
             Self::Host(_) => Vec::new(),
@@ -111,7 +111,7 @@ impl<'a> Client<'a> {
         Self::over(transport, subject, options, world, progress)
     }
 
-    /// A client that shares its connections with others.
+    /// A client that shares the connections of `transport`.
     pub(in crate::oci) fn over(
         transport: Rc<Transport<'a>>,
         subject: AccessScope<'a>,
@@ -138,7 +138,7 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Whether requests carry the user's credentials by now.
+    /// Whether requests are authenticated with the user's credentials.
     pub(in crate::oci) fn is_authenticated(&self) -> bool {
         let session = self.session.borrow();
         session.held.as_ref().is_some_and(|held| held.authenticated)
@@ -150,7 +150,7 @@ impl<'a> Client<'a> {
         self.persistently(async || {
             let reply = self.exchange(&Call::new(Method::HEAD, url.clone())).await?;
             match reply.status {
-                // Gateways that pass no HEAD: to send it again costs less than to read it.
+                // Some gateways don't support HEAD: sending the blob again costs less than reading it.
                 404 | 405 | 501 => return Ok(false),
                 200 => {}
                 _ => return Err(self.refuse(reply).await),
@@ -167,7 +167,7 @@ impl<'a> Client<'a> {
         .await
     }
 
-    /// Begins an upload, and says where it goes on.
+    /// Starts an upload session, and returns its location.
     async fn begin(&self, start: &Url) -> Result<Url, ClientError> {
         self.persistently(async || {
             let reply = self.exchange(&Call::new(Method::POST, start.clone())).await?;
@@ -179,8 +179,8 @@ impl<'a> Client<'a> {
         .await
     }
 
-    /// Uploads a blob: POST, then one PUT. Each attempt at the PUT begins with a fresh POST, because
-    /// what became of a failed session can't be known; the POST has attempts of its own.
+    /// Uploads a blob: POST, then one PUT. Each attempt at the PUT begins with a new POST, because the state of a
+    /// failed session is unknown; the POST has attempts of its own.
     pub(in crate::oci) async fn upload(&self, blob: &ArtifactBlob) -> Result<(), ClientError> {
         let start = self.url("blobs/uploads/")?;
         self.persistently(async || {
@@ -204,8 +204,7 @@ impl<'a> Client<'a> {
         .await
     }
 
-    /// Takes a blob over from another repository of this registry; `false` when the registry does
-    /// not do that.
+    /// Mounts a blob from another repository of this registry; `false` if the registry did not mount it.
     pub(in crate::oci) async fn mount(
         &self,
         blob: &ArtifactBlob,
@@ -219,7 +218,7 @@ impl<'a> Client<'a> {
             let reply = self.exchange(&Call::new(Method::POST, url.clone())).await?;
             match reply.status {
                 201 => Ok(self.check_digest(&reply, &blob.digest).map(|()| true)?),
-                // An upload was begun instead, or the other repository is hidden from us: send it.
+                // An upload session was started instead, or the other repository isn't readable: send the blob.
                 202 | 400..=407 | 409..=428 => Ok(false),
                 _ => Err(self.unexpected(reply, "201 or 202").await),
             }
@@ -227,7 +226,7 @@ impl<'a> Client<'a> {
         .await
     }
 
-    /// Puts the manifest at the tag, byte for byte.
+    /// Puts the manifest under the tag, byte for byte.
     pub(in crate::oci) async fn put_manifest(
         &self,
         tag: &Tag,
@@ -256,9 +255,9 @@ impl<'a> Client<'a> {
         persistently(&self.transport, self.options, world, progress, operation).await
     }
 
-    /// Sends, and answers one challenge.
+    /// Sends a request, and answers one challenge.
     pub(in crate::oci) async fn exchange(&self, call: &Call<'_>) -> Result<Reply, RequestFailure> {
-        // A Location may lead elsewhere: to another origin nothing of ours goes.
+        // A Location may be at another origin, to which no credentials are sent.
         let at_home = same_origin(&call.url, &self.base);
         if at_home && self.session.borrow().held.is_none() {
             self.foresee().await?;
@@ -282,20 +281,20 @@ impl<'a> Client<'a> {
             let authenticated = self.is_authenticated();
             return self.transport.refuse(reply, self.searched(), authenticated).await;
         }
-        // A redirect leads elsewhere, and nothing of ours was sent there.
+        // The response is of a redirect's target, to which no credentials were sent.
         let mut fault = self.transport.refuse(reply, Vec::new(), false).await;
         fault.error = fault.error.redirected();
         fault
     }
 
-    /// Where credentials came from, or were searched for.
+    /// Where credentials were found, or searched for.
     pub(in crate::oci) fn searched(&self) -> Vec<String> {
         let session = self.session.borrow();
         let found = session.found.as_ref();
         found.map(|found| found.searched.clone()).unwrap_or_default()
     }
 
-    /// A digest that the registry reports must be ours.
+    /// Checks that the digest that the registry reports is ours.
     pub(in crate::oci) fn check_digest(&self, reply: &Reply, ours: &Digest) -> Result<(), ClientError> {
         match reply.header("docker-content-digest") {
             Some(theirs) if theirs != ours.as_str() && !theirs.starts_with("sha512:") => {
@@ -307,7 +306,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// A status that is neither success nor failure is a lie; the others are failures.
+    /// An unexpected status: a protocol error if it is neither success nor failure, else a refusal.
     pub(in crate::oci) async fn unexpected(&self, reply: Reply, wanted: &str) -> RequestFailure {
         if reply.status < 400 {
             let message = format!("the registry answered {}, expected {wanted}", reply.status);

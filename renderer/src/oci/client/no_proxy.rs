@@ -1,13 +1,13 @@
-//! NO_PROXY as Go's programs read it (Helm, crane, Docker): names with all below them, `*.` and `.` before a name for
-//! what is below it alone, addresses, networks, each but the last with a port where one is written, and `*`. What runs
-//! on this machine is never asked through a proxy.
+//! NO_PROXY as Go's programs read it (Helm, crane, Docker): names including their subdomains, `*.` and `.` before a
+//! name for its subdomains alone, addresses, networks, each but the last with an optional port, and `*`. Servers on
+//! this machine are never accessed through a proxy.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use ipnet::IpNet;
 use url::{Host, Url};
 
-/// What is not asked through a proxy.
+/// The servers that are accessed directly.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::oci) struct NoProxy(Vec<NoProxyRule>);
 
@@ -17,9 +17,9 @@ enum NoProxyRule {
     Network(IpNet),
     Address(IpAddr, Option<String>),
     Domain {
-        /// With a dot before it.
+        /// The name with a dot before it.
         below: String,
-        /// The name itself, too.
+        /// Whether the name itself matches too.
         itself: bool,
         port: Option<String>,
     },
@@ -30,7 +30,7 @@ impl NoProxy {
         Self(text.split(',').filter_map(NoProxyRule::parse).collect())
     }
 
-    /// Whether this server is asked directly.
+    /// Whether this server is accessed directly.
     pub(in crate::oci) fn covers(&self, url: &Url) -> bool {
         let Some(host) = url.host() else { return false };
         let port = url.port_or_known_default().map(|port| port.to_string());
@@ -97,7 +97,7 @@ impl NoProxyRule {
     }
 }
 
-/// `host:port`, `[v6]:port`; an address of version 6 alone has no port.
+/// Splits `host:port` and `[v6]:port`; a bare IPv6 address has no port.
 fn split_port(text: &str) -> (&str, Option<&str>) {
     match text.rsplit_once(':') {
         Some((host, port)) => match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
@@ -121,7 +121,7 @@ fn canonical(address: Ipv6Addr) -> IpAddr {
 mod tests {
     use super::*;
 
-    /// `testdata/proxy/no_proxy.golden.json` is what Go does, recorded by `record.go` beside it.
+    /// `testdata/proxy/no_proxy.golden.json` is Go's behaviour, recorded by `record.go` in the same folder.
     #[test]
     fn no_proxy_is_read_as_go_reads_it() {
         let path = concat!(

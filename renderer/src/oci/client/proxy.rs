@@ -1,4 +1,4 @@
-//! Which proxy is asked for what: the usual variables, read through the world as Go's programs read them.
+//! Chooses the proxy for a server: the usual variables, read through the world as Go's programs read them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::oci::client::no_proxy::NoProxy;
 use crate::oci::error::ClientError;
 use crate::world::World;
 
-/// A proxy, and for what it is asked. Cheap to clone.
+/// A proxy, and the servers it is used for. Cheap to clone.
 #[derive(Clone)]
 pub(in crate::oci) struct Proxy {
-    /// Knows the proxy's address and its credentials.
+    /// Has the proxy's address and its credentials.
     matcher: Arc<Matcher>,
     no_proxy: Arc<NoProxy>,
     /// The variable that names it.
@@ -24,31 +24,31 @@ pub(in crate::oci) struct Proxy {
     pub(in crate::oci) kind: Kind,
 }
 
-/// What is spoken with a proxy.
+/// The protocol of a proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::oci) enum Kind {
     /// HTTP, over TLS or not.
     Http { over_tls: bool },
-    /// SOCKS 5; names are resolved by the proxy, as Go has it for `socks5` and `socks5h` alike.
+    /// SOCKS 5; names are resolved by the proxy, as in Go for both `socks5` and `socks5h`.
     Socks,
-    /// A scheme that is not known: an error for what would be asked through it, and for nothing else.
+    /// An unknown scheme: an error only for servers that would be accessed through it.
     Unknown(String),
 }
 
 impl fmt::Debug for Proxy {
-    /// Without credentials.
+    /// Omits the credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Proxy({})", self.shown)
     }
 }
 
 impl Proxy {
-    /// For messages.
+    /// Variable and address, for messages.
     pub(in crate::oci) fn named(&self) -> String {
         format!("{} ({})", self.shown, self.variable)
     }
 
-    /// Whether a server is asked through it, and how it is reached itself.
+    /// Whether a server is accessed through it, and the proxy's own address.
     pub(in crate::oci) fn for_url(&self, url: &Url) -> Option<Intercept> {
         if self.no_proxy.covers(url) {
             return None;
@@ -61,7 +61,7 @@ impl Proxy {
         self.for_url(&Url::parse(&uri.to_string()).ok()?)
     }
 
-    /// An error for a server that would be asked through a proxy of an unknown kind.
+    /// An error for a server that would be accessed through a proxy of an unknown kind.
     pub(in crate::oci) fn check(&self, url: &Url) -> Result<(), ClientError> {
         match &self.kind {
             Kind::Unknown(scheme) if !self.no_proxy.covers(url) => Err(ClientError::Setup(format!(
@@ -73,7 +73,7 @@ impl Proxy {
     }
 }
 
-/// The usual variable that names a proxy, and what it holds.
+/// The variable that names a proxy, and its value.
 fn variable(world: &dyn World, secure: bool) -> Option<(&'static str, String)> {
     let names: [&str; 4] = if secure {
         ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
@@ -96,7 +96,7 @@ pub(in crate::oci) fn find(world: &dyn World, secure: bool) -> Result<Option<Pro
     } else {
         format!("http://{proxy}")
     };
-    // It may hold a password: it is not shown.
+    // It may contain a password, so it is not shown.
     let url = Url::parse(&full)
         .ok()
         .filter(Url::has_host)
@@ -130,9 +130,9 @@ mod tests {
         find(&Fixed::with_env(env), true)
     }
 
-    /// A SOCKS proxy in ALL_PROXY once stopped everything, what NO_PROXY names too.
+    /// A SOCKS proxy in ALL_PROXY once failed every request, even to servers in NO_PROXY.
     #[test]
-    fn the_kind_of_a_proxy_matters_only_where_it_is_asked() {
+    fn an_unknown_kind_of_proxy_is_an_error_only_where_it_is_used() {
         let url = |text: &str| Url::parse(text).unwrap();
         let socks = found(&[("ALL_PROXY", "socks5h://u:p@p.test:1080")])
             .unwrap()

@@ -1,5 +1,5 @@
-//! Reads that a push does not need: manifests, blobs, tags, and whether the registry accepts the credentials. What
-//! it sends is checked against what was requested.
+//! Reads that a push does not need: manifests, blobs, tags, and whether the registry accepts the credentials. Every
+//! response is checked against the request.
 
 use std::io::{self, Write};
 
@@ -17,13 +17,13 @@ use crate::oci::error::ClientError;
 use crate::oci::failure::Failure;
 use crate::reference::{At, Digest, Tag};
 
-/// The largest answer to `GET /v2/` that is read, in bytes.
+/// The maximum size of a response to `GET /v2/`, in bytes.
 const MAX_PING: usize = 64 << 10;
-/// How many tags are asked for at once.
+/// The page size of lists of tags.
 const PAGE: usize = 1000;
-/// The largest page of tags that is read, in bytes.
+/// The maximum size of a page of tags, in bytes.
 const MAX_PAGE: usize = 8 << 20;
-/// The most pages of tags.
+/// The maximum number of pages of tags.
 const MAX_PAGES: usize = 1000;
 
 #[derive(serde::Deserialize)]
@@ -32,7 +32,7 @@ struct TagPage {
 }
 
 impl Client<'_> {
-    /// Whether the registry accepts the credentials (`GET /v2/`); gives back whether it asked for any.
+    /// Checks that the registry accepts the credentials (`GET /v2/`); returns whether it requested any.
     pub(in crate::oci) async fn ping(&self) -> Result<bool, ClientError> {
         self.persistently(async || {
             let reply = self.exchange(&Call::new(Method::GET, self.base.clone())).await?;
@@ -43,10 +43,11 @@ impl Client<'_> {
                 .header("content-type")
                 .is_some_and(|kind| kind.contains("html"));
             let action = reply.action();
-            // Read to the end, so that the connection ends in peace.
+            // Read to the end, so that the connection is closed cleanly.
             let body = self.transport.body(reply, MAX_PING).await?;
             if is_page || body.trim_ascii_start().starts_with(b"<") {
-                let message = "this is a web page, and not a registry's API: nothing was tried".to_owned();
+                let message =
+                    "this is a web page, not a registry's API: the credentials were not checked".to_owned();
                 return Err(ClientError::Protocol { action, message }.into());
             }
             Ok(self.is_authenticated())
@@ -54,7 +55,7 @@ impl Client<'_> {
         .await
     }
 
-    /// A manifest's bytes: those of the digest that was asked for, or that the registry names.
+    /// A manifest's bytes, checked against the requested digest, or the one that the registry reports.
     pub(in crate::oci) async fn manifest(&self, at: &At) -> Result<Vec<u8>, ClientError> {
         let url = self.url(&format!("manifests/{at}"))?;
         self.persistently(async || {
@@ -90,7 +91,7 @@ impl Client<'_> {
         .await
     }
 
-    /// Streams a blob to what `open` makes for each attempt; returns the one that got all of it,
+    /// Streams a blob to the writer that `open` returns for each attempt; returns the writer that got all of it, with
     /// size and digest checked.
     pub(in crate::oci) async fn blob<W: Write>(
         &self,
@@ -113,7 +114,7 @@ impl Client<'_> {
         .await
     }
 
-    /// As [`Client::blob`], from the cache where there is one that has it.
+    /// As [`Client::blob`], but from the cache if it has the blob.
     pub(in crate::oci) async fn cached_blob<W: Write>(
         &self,
         blob: &Descriptor,
@@ -209,13 +210,13 @@ impl Client<'_> {
         let page: TagPage = serde_json::from_slice(&body)
             .map_err(|error| lie(format!("the answer is not a list of tags: {error}")))?;
         let tags = page.tags.unwrap_or_default();
-        // A page without tags that has a next one would never end.
+        // Pages without tags that have a next one would never end.
         let next = next.filter(|_| !tags.is_empty());
         let tags = tags.iter().filter_map(|tag| self.usable(tag)).collect();
         Ok((tags, next))
     }
 
-    /// What the specification does not allow for a tag names nothing that could be asked for.
+    /// A tag that the specification does not allow can't be requested.
     fn usable(&self, tag: &str) -> Option<Tag> {
         match tag.parse() {
             Ok(tag) => Some(tag),
@@ -227,7 +228,7 @@ impl Client<'_> {
         }
     }
 
-    /// `Link: </v2/a/tags/list?n=2&last=b>; rel="next"`
+    /// The URL of the next page: `Link: </v2/a/tags/list?n=2&last=b>; rel="next"`.
     pub(in crate::oci) fn next_page(&self, reply: &Reply) -> Result<Option<Url>, ClientError> {
         let headers = reply.headers.get_all("link").iter();
         let Some(target) = link_header::next(headers.filter_map(|value| value.to_str().ok())) else {

@@ -1,5 +1,4 @@
-//! Secrets that were sent: servers send back what they got, in the words that explain a failure, and those words
-//! are shown.
+//! Redacts secrets that were sent: servers repeat them in error messages, which are shown.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -7,22 +6,22 @@ use std::collections::BTreeSet;
 use base64::Engine as _;
 use http::HeaderValue;
 
-/// Shorter ones would take common words out of a text: they are shown.
+/// Shorter secrets are not redacted, since that would remove common words from messages.
 const SHORTEST: usize = 4;
 
-/// All that were sent over the connections of one transport. It has no `Debug`.
+/// The secrets that were sent over the connections of one transport. It has no `Debug`.
 #[derive(Default)]
 pub(in crate::oci) struct Sent(RefCell<BTreeSet<String>>);
 
 impl Sent {
-    /// A secret.
+    /// Records a secret.
     pub(in crate::oci) fn note(&self, secret: &str) {
         if secret.len() >= SHORTEST && !self.0.borrow().contains(secret) {
             self.0.borrow_mut().extend(forms(secret));
         }
     }
 
-    /// An Authorization header: what follows the scheme and, of a user and a password, the password.
+    /// Records an Authorization header: the part after the scheme and, for Basic, the password.
     pub(in crate::oci) fn note_header(&self, header: &HeaderValue) {
         let text = header.to_str().unwrap_or_default();
         let (scheme, secret) = text.split_once(' ').unwrap_or(("", text));
@@ -40,11 +39,11 @@ impl Sent {
         }
     }
 
-    /// A text without them.
+    /// The text with the secrets redacted.
     pub(in crate::oci) fn hide(&self, text: &str) -> String {
         let known = self.0.borrow();
         let mut within: Vec<&String> = known.iter().filter(|secret| text.contains(*secret)).collect();
-        // One may be a part of another one.
+        // A secret may be a part of another one.
         within.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         within
             .into_iter()
@@ -52,7 +51,7 @@ impl Sent {
     }
 }
 
-/// A text as servers repeat it: as it is, in JSON, in a form's body, in a URL, in Base64.
+/// The forms in which servers repeat a text: unchanged, in JSON, form-encoded, in a URL, in Base64.
 fn forms(secret: &str) -> Vec<String> {
     let json = serde_json::Value::from(secret).to_string();
     let json = json.get(1..json.len() - 1).unwrap_or(secret).to_owned();
@@ -68,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_sent_is_hidden_in_each_of_its_forms() {
+    fn sent_secrets_are_redacted_in_each_form() {
         let sent = Sent::default();
         // me:hunter2
         sent.note_header(&HeaderValue::from_static("Basic bWU6aHVudGVyMg=="));
@@ -79,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_has_encoded_is_hidden() {
+    fn secrets_that_a_server_has_encoded_are_redacted() {
         let sent = Sent::default();
         sent.note("p@ss w/rd\"x+%");
         sent.note("ends in \"");

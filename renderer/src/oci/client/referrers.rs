@@ -1,5 +1,5 @@
-//! What refers to a manifest: the referrers API of the OCI distribution specification 1.1, and the
-//! tag `sha256-<hex>` that stands in for it where a registry does not have it.
+//! Referrers of a manifest: the referrers API of the OCI distribution specification 1.1, and the fallback tag
+//! `sha256-<hex>` for registries without it.
 
 use http::Method;
 use serde_json::{Map, Value, json};
@@ -13,11 +13,11 @@ use crate::package::artifact::{Artifact, ArtifactBlob, BlobContent};
 use crate::reference::{At, Digest, Tag};
 
 const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
-/// The largest page of the list that is read, in bytes: a manifest's size, as the tag holds one.
+/// The maximum size of a page of the list, in bytes: that of a manifest, since the fallback tag is one.
 const MAX_PAGE: usize = 4 << 20;
-/// The error code for a manifest whose blobs are not there.
+/// The error code for a manifest whose blobs are missing.
 const BLOB_UNSEEN: &str = "MANIFEST_BLOB_UNKNOWN";
-/// The most pages.
+/// The maximum number of pages.
 const MAX_PAGES: usize = 100;
 
 /// A manifest that refers to another one.
@@ -27,7 +27,7 @@ pub(in crate::oci) struct Referrer {
     pub(in crate::oci) digest: Digest,
 }
 
-/// A manifest with a subject, to be put.
+/// A manifest with a subject that is pushed.
 pub(in crate::oci) struct Referring<'a> {
     pub(in crate::oci) bytes: &'a [u8],
     pub(in crate::oci) digest: &'a Digest,
@@ -36,7 +36,7 @@ pub(in crate::oci) struct Referring<'a> {
 }
 
 impl Client<'_> {
-    /// All that refers to a manifest, by the API, and by the tag where that knows nothing.
+    /// All referrers of a manifest, from the API, or from the fallback tag if the API returns none.
     pub(in crate::oci) async fn referrers(&self, subject: &Digest) -> Result<Vec<Referrer>, ClientError> {
         match self.referrers_by_api(subject).await? {
             Some(list) if !list.is_empty() => Ok(list),
@@ -47,7 +47,7 @@ impl Client<'_> {
         }
     }
 
-    /// `None` when the registry does not have the API.
+    /// `None` if the registry does not have the API.
     async fn referrers_by_api(&self, subject: &Digest) -> Result<Option<Vec<Referrer>>, ClientError> {
         let mut url = self.url(&format!("referrers/{subject}"))?;
         let mut all = Vec::new();
@@ -85,7 +85,7 @@ impl Client<'_> {
         })
     }
 
-    /// Puts a manifest that refers to another one, and sees that it is found from there.
+    /// Puts a manifest that refers to another one, and makes sure that it is listed as a referrer.
     pub(in crate::oci) async fn refer(&self, referring: &Referring<'_>) -> Result<(), ClientError> {
         let at = At::Digest(referring.digest.clone());
         let known = self
@@ -109,7 +109,7 @@ impl Client<'_> {
         read_index(tag, &bytes).map(Some)
     }
 
-    /// A manifest, or `None` when there is none.
+    /// A manifest, or `None` if it doesn't exist.
     pub(in crate::oci) async fn find_manifest(&self, at: &At) -> Result<Option<Vec<u8>>, ClientError> {
         match self.manifest(at).await {
             Ok(bytes) => Ok(Some(bytes)),
@@ -118,7 +118,7 @@ impl Client<'_> {
         }
     }
 
-    /// A small blob, checked.
+    /// A small blob, with size and digest checked.
     pub(in crate::oci) async fn small_blob(
         &self,
         digest: &Digest,
@@ -132,7 +132,7 @@ impl Client<'_> {
         self.blob(&wanted, || Ok(Vec::new())).await
     }
 
-    /// Sends a small blob unless it is there.
+    /// Uploads a small blob unless it exists.
     pub(in crate::oci) async fn put_blob(
         &self,
         media_type: &'static str,
@@ -174,7 +174,7 @@ fn empty_index() -> Map<String, Value> {
     ])
 }
 
-/// The index with one more in it; `None` when it has it.
+/// The index with one more entry; `None` if it has it already.
 fn with_entry(mut index: Map<String, Value>, referring: &Referring<'_>) -> Option<Vec<u8>> {
     if entries(&index)
         .iter()
@@ -212,7 +212,7 @@ fn parse_index(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Entries that can't be read are not ours.
+/// Malformed entries are skipped.
 fn entries(index: &Map<String, Value>) -> Vec<Referrer> {
     let list = index.get("manifests").and_then(Value::as_array);
     let text = |entry: &Value, name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -228,7 +228,7 @@ fn entries(index: &Map<String, Value>) -> Vec<Referrer> {
 }
 
 impl Client<'_> {
-    /// Puts a manifest, byte for byte; whether the registry says that it keeps track of its subject.
+    /// Puts a manifest, byte for byte; returns whether the registry reports that it processed the subject.
     pub(in crate::oci) async fn put(
         &self,
         at: &At,

@@ -1,28 +1,28 @@
 //! Whether a request is retried, and after which delay: [`decide`], a pure function.
 //!
 //! Only transient failures are retried. A registry that understood the request and refused it
-//! (400, 401, 403, 404, 413, 501 …) refuses it the next time, too.
+//! (400, 401, 403, 404, 413, 501 …) would refuse it again.
 
 use std::time::{Duration, SystemTime};
 
-/// How often a name is resolved, in all.
+/// The total number of attempts to resolve a name.
 const RESOLVE_ATTEMPTS: u32 = 2;
 
-/// How often, and after which waits, a request is sent again.
+/// The number of attempts of a request, and the delays between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Attempts in all, the first one included; 0 counts as 1.
+    /// The total number of attempts, including the first; 0 counts as 1.
     pub attempts: u32,
-    /// The longest wait before the second attempt; it doubles with each one.
+    /// The maximum delay before the second attempt; it doubles with each one.
     pub base: Duration,
-    /// The longest wait that we choose ourselves.
+    /// The maximum backoff delay.
     pub cap: Duration,
-    /// The longest wait that a registry may ask for with Retry-After.
+    /// The maximum delay that a registry may request with Retry-After.
     pub retry_after_cap: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// 8 attempts, from 200 ms, waits of at most 10 s, Retry-After of at most 60 s.
+    /// 8 attempts, delays from 200 ms to at most 10 s, Retry-After of at most 60 s.
     fn default() -> Self {
         Self {
             attempts: 8,
@@ -38,33 +38,33 @@ impl Default for RetryPolicy {
 pub enum Cause {
     /// No connection.
     Connect,
-    /// The name can't be resolved: mostly a typo, and sometimes a resolver that is slow to start.
+    /// The name can't be resolved: usually a typo, sometimes a resolver that is slow to start.
     Resolve,
-    /// No answer, or no progress, in time.
+    /// No response, or no progress, within the timeout.
     Timeout,
-    /// The connection ended before the answer did.
+    /// The connection was closed before the response was complete.
     Cut,
-    /// The server answered so.
+    /// The server responded with this status.
     Status(u16),
-    /// The upload session is gone: registries lose them on a restart, or behind a balancer.
-    /// Started afresh, the upload may well succeed.
+    /// The upload session was lost, as on a restart of the registry, or behind a load balancer. A new session may
+    /// succeed.
     SessionLost,
-    /// A manifest's blob is not seen that was sent before: registries take a moment, above all where several
-    /// send the same one.
+    /// The registry doesn't see a blob of the manifest yet: that may take a moment, above all if several clients upload
+    /// the same blob.
     BlobUnseen,
 }
 
-/// What to do about it.
+/// The decision after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Try again after this long.
+    /// Retry after this delay.
     Retry(Duration),
     /// Report the failure.
     GiveUp,
 }
 
-/// Decides after attempt number `attempt` (from 1). `retry_after` is what the server asked
-/// for; `entropy` spreads clients that failed together.
+/// Decides after attempt number `attempt` (from 1). `retry_after` is the delay that the server requested; `entropy`
+/// adds jitter, to spread clients that failed together.
 pub fn decide(
     policy: &RetryPolicy,
     attempt: u32,
@@ -105,7 +105,7 @@ pub(in crate::oci) fn is_transient_status(status: u16) -> bool {
     matches!(status, 408 | 429 | 500..=599)
 }
 
-/// Between half of the exponential wait and all of it.
+/// Between half of the exponential delay and all of it.
 fn backoff(policy: &RetryPolicy, attempt: u32, entropy: u64) -> Duration {
     let factor = 1u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
     let full = policy.base.saturating_mul(factor).min(policy.cap);
@@ -114,8 +114,7 @@ fn backoff(policy: &RetryPolicy, attempt: u32, entropy: u64) -> Duration {
     half + half.saturating_mul(share) / 1023
 }
 
-/// Reads a Retry-After header: seconds, or an HTTP date (RFC 9110, 10.2.3). A date that has
-/// passed is no wait at all.
+/// Reads a Retry-After header: seconds, or an HTTP date (RFC 9110, 10.2.3). A past date means no delay.
 pub fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -132,7 +131,7 @@ mod tests {
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     #[test]
-    fn only_what_may_pass_is_retried() {
+    fn only_transient_failures_are_retried() {
         let policy = RetryPolicy::default();
         let retried = |cause| matches!(decide(&policy, 1, cause, None, 0), Decision::Retry(_));
         for cause in [
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_within_jitter_up_to_the_cap_and_end_after_the_last_attempt() {
+    fn delays_double_within_jitter_up_to_the_cap_and_end_after_the_last_attempt() {
         let policy = RetryPolicy::default();
         let table = [
             (1, 200),

@@ -1,12 +1,12 @@
 //! Which servers' certificates are accepted.
 //!
-//! With trusted roots: what webpki accepts, and servers whose own certificate is among the trusted ones. What
-//! `openssl req -x509` makes, and many private registries have, is a server's certificate that is marked as an
-//! authority's. Go's TLS, and so Docker and Helm, accepts it when it is trusted itself; webpki refuses it for the
-//! mark. Here it is accepted, byte for byte the same as a trusted one, for its names, while it is valid.
+//! With trusted roots: certificates that webpki accepts, and servers whose own certificate is a trusted one. Many
+//! private registries have a self-signed certificate from `openssl req -x509`, which is marked as a CA. Go's TLS, and
+//! so Docker and Helm, accepts it if it is trusted itself; webpki refuses CA certificates of servers. Here it is
+//! accepted if it equals a trusted one byte for byte, for its names, while it is valid.
 //!
-//! With `--insecure-skip-tls-verify`: any certificate. The handshake's signatures are still checked, so that a broken
-//! server is not mistaken for an unknown one.
+//! With `--insecure-skip-tls-verify`: any certificate. The handshake's signatures are still checked, so that the server
+//! must have the certificate's key.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use x509_cert::time::Time;
 
 use crate::oci::client::tls::TlsError;
 
-/// Decides about a server's certificate.
+/// Verifies a server's certificate.
 #[derive(Debug)]
 pub(in crate::oci) struct ServerVerifier {
     provider: Arc<CryptoProvider>,
@@ -47,7 +47,7 @@ impl ServerVerifier {
         }
     }
 
-    /// Accepts what `roots`, of which there must be one, have signed, and servers that have one of `certificates`.
+    /// Accepts certificates signed by `roots`, which must not be empty, and servers that have one of `certificates`.
     pub(in crate::oci) fn new(
         roots: RootCertStore,
         certificates: Vec<CertificateDer<'static>>,
@@ -119,7 +119,7 @@ fn is_valid_at(certificate: &[u8], now: UnixTime) -> bool {
     i64::try_from(now.as_secs()).is_ok_and(|now| (begin..=end).contains(&now))
 }
 
-/// From when to when, in Unix time.
+/// The validity period, in Unix time.
 fn validity(certificate: &[u8]) -> Option<(i64, i64)> {
     let certificate = Certificate::from_der(certificate).ok()?;
     let validity = certificate.tbs_certificate().validity();
@@ -139,7 +139,7 @@ mod tests {
     const PEM: &str = include_str!("../../../../testdata/tls/self-signed.pem");
 
     #[test]
-    fn a_certificate_has_its_time() {
+    fn a_certificate_has_a_validity_period() {
         let certificate = CertificateDer::from_pem_slice(PEM.as_bytes()).unwrap();
         let at = |seconds| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
         let (begin, end) = validity(&certificate).unwrap();

@@ -1,4 +1,4 @@
-//! TLS settings for the client: which roots are trusted, who we are.
+//! TLS settings for the client: trusted roots and the client certificate.
 //!
 //! The provider is passed explicitly: two crates in one binary that each bring a provider make
 //! rustls's process-wide default ambiguous. Nothing is read from disk for plain HTTP.
@@ -17,8 +17,8 @@ use crate::oci::client::connection_error::tls_reason;
 use crate::oci::client::server_verifier::ServerVerifier;
 use crate::world::World;
 
-/// Where common systems keep their bundle. Read in addition to SSL_CERT_FILE, which elsewhere
-/// replaces it: a private CA should not make public registries untrusted.
+/// The system bundles of common distributions. They are read in addition to SSL_CERT_FILE, which replaces them in other
+/// programs: a private CA should not make public registries untrusted.
 const SYSTEM_BUNDLES: [&str; 5] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -27,16 +27,16 @@ const SYSTEM_BUNDLES: [&str; 5] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// What the user says about TLS.
+/// The user's TLS options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsOptions {
     /// PEM certificates trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
-    /// Trust any certificate.
+    /// Accept any certificate.
     pub insecure_skip_verify: bool,
-    /// Our certificate chain, PEM. Goes with `key_file`.
+    /// The client certificate chain, PEM. Requires `key_file`.
     pub cert_file: Option<PathBuf>,
-    /// Our private key, PEM.
+    /// The client's private key, PEM.
     pub key_file: Option<PathBuf>,
 }
 
@@ -53,8 +53,8 @@ pub enum TlsError {
         /// Why.
         reason: String,
     },
-    /// One without the other.
-    #[error("a client certificate and its key go together: only one of them is given")]
+    /// Certificate or key is missing.
+    #[error("a client certificate requires its key and vice versa: only one of them is given")]
     HalfIdentity,
     /// rustls refuses them.
     #[error("{} and its key can't be used: {reason}", .path.display())]
@@ -69,15 +69,15 @@ pub enum TlsError {
     Setup(String),
 }
 
-/// Settings that trust no certificate: for plain HTTP, where they are never used.
+/// Settings that trust no certificate, for plain HTTP, which never uses them.
 pub(in crate::oci) fn unused() -> Result<ClientConfig, TlsError> {
     Ok(builder()?
         .with_root_certificates(RootCertStore::empty())
         .with_no_client_auth())
 }
 
-/// Settings for HTTPS. Reads the system's roots: some 10 ms. `asked` is set when a server wants
-/// a client certificate and there is none: what it says then is lost in HTTP/2's shutdown.
+/// Settings for HTTPS. Reads the system's roots, which takes some 10 ms. `asked` is set when a server requests a client
+/// certificate and there is none: its later alert is lost in HTTP/2's shutdown.
 pub(in crate::oci) fn config(
     options: &TlsOptions,
     world: &dyn World,
@@ -131,7 +131,7 @@ fn builder() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier
 }
 
 fn roots(options: &TlsOptions, world: &dyn World) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    // Certificates of the system that rustls can't parse are left out.
+    // System certificates that rustls can't parse are skipped.
     let mut all = rustls_native_certs::load_native_certs().certs;
     let file = world.env("SSL_CERT_FILE").map(PathBuf::from);
     let dirs = world.env("SSL_CERT_DIR").unwrap_or_default();
@@ -179,7 +179,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     Ok(list)
 }
 
-/// No client certificate, but a note that one was asked for.
+/// No client certificate, but records that one was requested.
 #[derive(Debug)]
 struct Nobody(Arc<AtomicBool>);
 

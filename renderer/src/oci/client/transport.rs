@@ -1,5 +1,6 @@
-//! One request, one answer: the clients (plain and TLS, made when first needed), redirects, time limits, and what a failed connection means. Knows nothing of registries but
-//! their origin, which alone receives our Authorization.
+//! One request, one response: the clients (plain and TLS, created on first use), redirects, timeouts, and
+//! classification of connection errors. Of registries it only knows the origin, which alone receives the Authorization
+//! header.
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -33,18 +34,18 @@ use crate::oci::{ClientOptions, Progress};
 use crate::package::artifact::ArtifactBlob;
 use crate::world::World;
 
-/// Redirects followed for one request.
+/// The maximum number of redirects of one request.
 pub(in crate::oci) const MAX_REDIRECTS: usize = 5;
-/// The most that is read of a body that explains a failure, in bytes.
+/// The maximum size of an error body, in bytes.
 const MAX_EXPLANATION: usize = 64 << 10;
-/// How long making a connection may take.
+/// The connect timeout.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// How many connections are kept while nothing is on its way.
+/// The maximum number of idle connections.
 const MAX_IDLE: usize = 8;
 /// How often a running upload's progress is checked.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A request, as often as it has to be sent.
+/// A request that can be sent repeatedly.
 #[derive(Clone)]
 pub(in crate::oci) struct Call<'c> {
     pub(in crate::oci) method: Method,
@@ -54,7 +55,7 @@ pub(in crate::oci) struct Call<'c> {
     pub(in crate::oci) payload: Payload<'c>,
 }
 
-/// What a request carries.
+/// The body of a request.
 #[derive(Clone)]
 pub(in crate::oci) enum Payload<'c> {
     None,
@@ -62,11 +63,11 @@ pub(in crate::oci) enum Payload<'c> {
     Blob(&'c ArtifactBlob),
 }
 
-/// An answer whose body has not been read.
+/// A response whose body has not been read.
 pub(in crate::oci) struct Reply {
     pub(in crate::oci) status: u16,
     pub(in crate::oci) headers: HeaderMap,
-    /// Where it came from, after redirects.
+    /// The URL that it came from, after redirects.
     pub(in crate::oci) url: Url,
     method: Method,
     body: Incoming,
@@ -110,24 +111,24 @@ impl Call<'_> {
         }
     }
 
-    /// Method and URL for people.
+    /// Method and URL, for messages.
     pub(in crate::oci) fn action(&self) -> String {
         action(&self.method, &self.url)
     }
 }
 
-/// Without a user and the query: tokens and upload states live there.
+/// Without the user and the query, which may contain tokens and upload states.
 fn action(method: &Method, url: &Url) -> String {
     let query = if url.query().is_some() { "?…" } else { "" };
     format!("{method} {}{}{query}", origin(url), url.path())
 }
 
-/// `scheme://host[:port]`, which is what may share an Authorization header.
+/// `scheme://host[:port]`: the scope of an Authorization header.
 pub(in crate::oci) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// Whether both have one origin. Looked at several times a request, so without making either.
+/// Whether both have the same origin. Called several times for each request, so it doesn't allocate.
 pub(in crate::oci) fn same_origin(one: &Url, other: &Url) -> bool {
     one.scheme() == other.scheme()
         && one.host_str() == other.host_str()
@@ -138,24 +139,24 @@ pub(in crate::oci) fn same_origin(one: &Url, other: &Url) -> bool {
 struct SchemeClient {
     http: HttpClient,
     proxy: Option<Proxy>,
-    /// As it goes into the header.
+    /// The User-Agent header.
     agent: HeaderValue,
 }
 
-/// Where requests leave.
+/// Sends requests.
 pub(in crate::oci) struct Transport<'a> {
     options: &'a ClientOptions,
     world: &'a dyn World,
     progress: &'a dyn Progress,
     plain: OnceCell<SchemeClient>,
     secure: OnceCell<SchemeClient>,
-    /// A server requested a client certificate, and we have none.
+    /// Whether a server requested a client certificate that we don't have.
     identity_asked: Arc<AtomicBool>,
-    /// Something came back over TLS: it can do without.
+    /// Whether a response came over TLS: then the server doesn't require one.
     answered: Cell<bool>,
-    /// How many requests may be on their way at once, and so how many connections there are.
+    /// Limits concurrent requests, and so the number of connections.
     limit: Option<Semaphore>,
-    /// The registry that has asked who we are, and how.
+    /// The registry that sent a challenge, and the challenge.
     asked: RefCell<Option<(Url, Challenge)>>,
     sent: Sent,
     began: Instant,
@@ -186,14 +187,14 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// When all must be done.
+    /// The deadline of all requests.
     pub(in crate::oci) fn deadline(&self) -> Option<Instant> {
         self.options
             .deadline
             .and_then(|limit| self.began.checked_add(limit))
     }
 
-    /// The deadline has passed; `last` is what was wrong until then.
+    /// The error that the deadline has passed; `last` is the error until then.
     pub(in crate::oci) fn too_late(&self, last: Option<ClientError>) -> ClientError {
         ClientError::Deadline {
             limit: self.options.deadline.unwrap_or_default(),
@@ -201,14 +202,14 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Says once what is waited for.
+    /// Reports once what it is waiting for.
     pub(in crate::oci) fn notice(&self, what: &str) {
         if !self.noticed.replace(true) {
             self.progress.waiting(&self.sent.hide(what));
         }
     }
 
-    /// How a registry has asked before.
+    /// The challenge that a registry sent earlier.
     pub(in crate::oci) fn foreseen(&self, url: &Url) -> Option<Challenge> {
         let asked = self.asked.borrow();
         asked
@@ -217,17 +218,17 @@ impl<'a> Transport<'a> {
             .map(|(_, challenge)| challenge.clone())
     }
 
-    /// It has asked so.
+    /// Records a registry's challenge.
     pub(in crate::oci) fn note(&self, url: &Url, challenge: &Challenge) {
         *self.asked.borrow_mut() = Some((url.clone(), challenge.clone()));
     }
 
-    /// What was sent, and is not to be shown.
+    /// The secrets that were sent, for redaction.
     pub(in crate::oci) fn sent(&self) -> &Sent {
         &self.sent
     }
 
-    /// Sends `call`, following redirects. `authorization` goes to the call's own origin only.
+    /// Sends `call`, following redirects. `authorization` is only sent to the call's own origin.
     pub(in crate::oci) async fn send(
         &self,
         call: &Call<'_>,
@@ -241,7 +242,7 @@ impl<'a> Transport<'a> {
             if !matches!(reply.status, 301 | 302 | 303 | 307 | 308) {
                 return Ok(reply);
             }
-            // The others turn into GET in some clients and not in others.
+            // Clients differ in whether they turn other redirects into GET.
             let keeps_method = matches!(reply.status, 307 | 308);
             if !keeps_method && call.method != Method::GET && call.method != Method::HEAD {
                 let message = format!("unexpected redirect with status {}", reply.status);
@@ -281,7 +282,7 @@ impl<'a> Transport<'a> {
             .guarded(client.http.request(request), &upload.sent, (call, blob))
             .await;
         if let Some(source) = Upload::take_fault(&upload.fault) {
-            // Only blobs have a side of ours that can fail.
+            // Only blobs have a local source that can fail.
             return Err(match blob {
                 Some(blob) => ClientError::Source {
                     digest: blob.digest.clone(),
@@ -321,7 +322,7 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Waits for its turn, and then for the answer as long as bytes move, and `timeout` longer.
+    /// Waits for a permit, and then for the response, until no byte has moved for `timeout`.
     async fn guarded(
         &self,
         sending: ResponseFuture,
@@ -363,7 +364,7 @@ impl<'a> Transport<'a> {
             return Ok(client);
         }
         let proxy = proxy::find(self.world, secure)?;
-        // Without TLS on the way the system's roots need not be read.
+        // Without TLS the system's roots need not be read.
         let to_proxy = proxy.as_ref().map(|proxy| &proxy.kind);
         let config = if secure || to_proxy == Some(&Kind::Http { over_tls: true }) {
             tls::config(&self.options.tls, self.world, Arc::clone(&self.identity_asked))?
@@ -377,7 +378,7 @@ impl<'a> Transport<'a> {
         Ok(cell.get_or_init(|| SchemeClient { http, proxy, agent }))
     }
 
-    /// The head of a request, and its body.
+    /// Builds a request with its body.
     fn request(
         &self,
         client: &SchemeClient,
@@ -418,13 +419,13 @@ impl<'a> Transport<'a> {
         Ok(request)
     }
 
-    /// The wall clock, for dates in Retry-After.
+    /// The delay of Retry-After; dates are compared with the wall clock.
     fn retry_after(&self, headers: &HeaderMap) -> Option<Duration> {
         let text = headers.get("retry-after")?.to_str().ok()?;
         retry::parse_retry_after(text, self.world.now())
     }
 
-    /// The failure that an unwelcome status is. Reads the explanation.
+    /// The error for a failure status. Reads the error body.
     pub(in crate::oci) async fn refuse(
         &self,
         reply: Reply,
@@ -463,7 +464,7 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// The proxy that refuses what it should forward: with 407, or with a 403 that no registry has written.
+    /// The proxy that refused to forward the request: with 407, or with a 403 that is not a registry's.
     fn refusing_proxy(&self, reply: &Reply) -> Option<String> {
         let is_plain = reply.url.scheme() == "http";
         let proxy = self.client(!is_plain).ok()?.proxy.as_ref()?;
@@ -493,7 +494,7 @@ impl<'a> Transport<'a> {
         Ok(bytes)
     }
 
-    /// The body as it comes; what `take` refuses ends it.
+    /// Streams the body to `take`, until that fails.
     pub(in crate::oci) async fn each_piece(
         &self,
         reply: Reply,
@@ -507,7 +508,7 @@ impl<'a> Transport<'a> {
         } = reply;
         let broken = loop {
             match tokio::time::timeout(self.options.timeout, body.frame()).await {
-                // Trailers are not for us.
+                // Trailers are ignored.
                 Ok(Some(Ok(frame))) => frame.data_ref().map_or(Ok(()), |piece| take(piece))?,
                 Ok(None) => return Ok(()),
                 Ok(Some(Err(error))) => break ConnectionFailure::new(&error, false),
@@ -518,7 +519,7 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// The distribution specification's mark, or errors in its form.
+/// Whether the response has the distribution specification's header, or errors in its format.
 fn is_of_registry(reply: &Reply) -> bool {
     reply.headers.contains_key("docker-distribution-api-version")
         || reply
@@ -526,7 +527,7 @@ fn is_of_registry(reply: &Reply) -> bool {
             .is_some_and(|kind| kind.contains("json"))
 }
 
-/// Who we are is known, and that we may not (RFC 6750, 3.1).
+/// Whether the token lacks the scope (RFC 6750, 3.1).
 fn has_insufficient_scope(headers: &HeaderMap) -> bool {
     let mut asked = headers.get_all("www-authenticate").iter();
     asked.any(|value| {
@@ -537,7 +538,7 @@ fn has_insufficient_scope(headers: &HeaderMap) -> bool {
 }
 
 impl Reply {
-    /// What it answers, for messages.
+    /// The request that it answers, for messages.
     pub(in crate::oci) fn action(&self) -> String {
         action(&self.method, &self.url)
     }
@@ -546,7 +547,7 @@ impl Reply {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Content-Length, which after HEAD is that of the body left out.
+    /// Content-Length; after HEAD, the length of the omitted body.
     pub(in crate::oci) fn length(&self) -> Option<u64> {
         self.header("content-length")?.parse().ok()
     }
@@ -558,7 +559,7 @@ impl Reply {
         }
     }
 
-    /// Where the Location header points; refused where it would leave TLS.
+    /// The URL of the Location header; refused if it would leave TLS.
     pub(in crate::oci) fn location(&self) -> Result<Url, ClientError> {
         let text = self
             .headers

@@ -1,4 +1,4 @@
-//! A way through an HTTP proxy: CONNECT (RFC 9110, 9.3.6). A proxy that refuses says why, and that is kept.
+//! A tunnel through an HTTP proxy: CONNECT (RFC 9110, 9.3.6). The error body of a refusing proxy is kept.
 
 use std::fmt;
 
@@ -12,10 +12,10 @@ use hyper::upgrade::Upgraded;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The most that is read of a proxy's explanation, in bytes.
+/// The maximum size of a proxy's error body, in bytes.
 const MAX_EXPLANATION: usize = 64 << 10;
 
-/// A proxy that does not let us through.
+/// A proxy that refused the tunnel.
 #[derive(Debug)]
 pub(in crate::oci) struct ProxyRefused {
     pub(in crate::oci) status: u16,
@@ -31,7 +31,7 @@ impl fmt::Display for ProxyRefused {
 
 impl std::error::Error for ProxyRefused {}
 
-/// Asks the proxy at the other end of `connection` for a way to a server.
+/// Opens a tunnel to a server through the proxy at the other end of `connection`.
 pub(in crate::oci) async fn open<C: Read + Write + Send + Unpin + 'static>(
     connection: C,
     to: &Uri,
@@ -47,7 +47,7 @@ pub(in crate::oci) async fn open<C: Read + Write + Send + Unpin + 'static>(
         request = request.header(PROXY_AUTHORIZATION, authorization);
     }
     let (mut sender, driver) = http1::handshake(connection).await?;
-    // It ends when the tunnel, or the refusal, is there.
+    // The task ends when the tunnel is open or refused.
     tokio::spawn(driver.with_upgrades());
     let response = sender.send_request(request.body(Empty::<Bytes>::new())?).await?;
     if response.status().is_success() {
@@ -61,7 +61,7 @@ pub(in crate::oci) async fn open<C: Read + Write + Send + Unpin + 'static>(
         response.status().as_u16(),
         content_type.unwrap_or_default().to_owned(),
     );
-    // What is too long, or cut, explains nothing.
+    // A body that is too long or truncated is ignored.
     let body = Limited::new(response.into_body(), MAX_EXPLANATION)
         .collect()
         .await;

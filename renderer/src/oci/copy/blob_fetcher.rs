@@ -1,4 +1,4 @@
-//! The bytes of blobs that an artifact does not hold itself: fetched from where it is copied from, when they are needed.
+//! Fetches the bytes of blobs that an artifact does not hold itself from the source of the copy, when they are needed.
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,15 +11,15 @@ use crate::package::MEMORY_LIMIT;
 use crate::package::artifact::{ArtifactBlob, BlobContent, BlobSource};
 use crate::reference::Repository;
 
-/// Where the bytes of blobs are that an artifact does not have itself.
+/// The source of blobs that an artifact does not hold itself.
 pub(in crate::oci) struct BlobFetcher<'a> {
     pub(in crate::oci) origin: &'a ChartSource<'a>,
-    /// A repository of the registry that is pushed to, which has them.
+    /// A repository of the destination's registry that has them, for mounting.
     pub(in crate::oci) mount: Option<&'a Repository>,
 }
 
 impl BlobFetcher<'_> {
-    /// The blob with its bytes, size and digest checked: in memory when it is small, else on disk.
+    /// The blob with its bytes, with size and digest checked: in memory if it is small, else on disk.
     pub(in crate::oci) async fn fetch(&self, blob: &ArtifactBlob) -> Result<ArtifactBlob, Failure> {
         let wanted = Descriptor {
             media_type: blob.media_type.to_owned(),
@@ -40,7 +40,7 @@ impl BlobFetcher<'_> {
     }
 }
 
-/// A blob in a temporary file, which goes with it.
+/// A blob in a temporary file, which is deleted on drop.
 struct Spooled {
     file: tempfile::NamedTempFile,
 }

@@ -1,5 +1,4 @@
-//! A chart from one place to another: its manifest byte for byte, its blobs only where they are
-//! missing, and within one registry without coming here at all.
+//! Copies a chart: its manifest byte for byte, only its missing blobs, and within one registry by mounting them.
 
 pub(in crate::oci) mod blob_fetcher;
 pub(in crate::oci) mod referrers;
@@ -25,37 +24,36 @@ use crate::reference::{ArtifactStore, Digest, Locator, Reference, Tag, Target};
 use crate::report::Outcome;
 use crate::world::World;
 
-/// What is asked of a copy.
+/// The options of a copy.
 #[derive(Debug, Clone, Default)]
 pub struct CopyOptions {
     /// The policy at the destination.
     pub push: PushOptions,
-    /// As [`resolve`] has it.
+    /// As for [`resolve`].
     pub allow_mismatch: bool,
-    /// Without tag and digest, take a version before a release, too.
+    /// Without tag and digest, pre-release versions count too.
     pub devel: bool,
-    /// Take along what refers to the chart: signatures above all.
+    /// Also copy the chart's referrers, above all signatures.
     pub referrers: bool,
 }
 
-/// What a copy came to.
+/// The result of a copy.
 #[derive(Debug)]
 pub struct Copied {
-    /// The chart; its blobs hold no bytes.
+    /// The chart; its blobs are without bytes.
     pub artifact: Artifact,
-    /// Where it went, or should have gone.
+    /// Its destination.
     pub destination: Destination,
-    /// What the push part came to.
+    /// The result of the push.
     pub result: std::result::Result<Pushed, Failure>,
-    /// How many manifests that refer to the chart were taken along; none where the chart was not.
+    /// How many referrers of the chart were copied; `None` if the chart was not.
     pub referrers: Option<usize>,
 }
 
-/// Copies a chart. `from` and `to` are how the two registries are spoken to. Blocks until it is
-/// done.
+/// Copies a chart. `from` and `to` are the options for the two registries. Blocks until it is done.
 ///
 /// # Errors
-/// The source, or a target that does not fit the chart. What fails at the destination is in
+/// Errors of the source, or a target that does not match the chart. Errors of the destination are in
 /// [`Copied::result`].
 pub fn copy(
     locator: &Locator,
@@ -75,7 +73,7 @@ pub fn copy(
         let at = origin.resolve(locator, options.devel, None).await?;
         let reference = locator.place.with(&at);
         let image = origin.image(&at, &reference).await?;
-        // What has no archive is no chart, and would break whoever pulls it.
+        // Without an archive it is not a chart, and could not be pulled.
         image.layer().map_err(|reason| not_a_chart(&reference, reason))?;
         let named = origin.named(&image, &reference).await?;
         let blobs: Vec<Descriptor> = std::iter::once(&image.config)
@@ -111,7 +109,7 @@ pub fn copy(
     result
 }
 
-/// A layout's blobs are on disk already; a registry's come when they are needed.
+/// A layout's blobs are on disk already; a registry's are fetched when they are needed.
 pub(in crate::oci) fn artifact_of(
     manifest: Vec<u8>,
     digest: Digest,
@@ -142,7 +140,7 @@ pub(in crate::oci) fn artifact_of(
     }
 }
 
-/// Gets the bytes of these blobs of the artifact.
+/// Fetches the bytes of these blobs of the artifact.
 pub(in crate::oci) async fn fill(
     artifact: &mut Artifact,
     wanted: &[Digest],
@@ -161,7 +159,7 @@ pub(in crate::oci) async fn fill(
     Ok(())
 }
 
-/// The manifest has the real one; what we do with a blob depends on ours alone.
+/// The manifest has the original media type; this one only decides how the blob is handled.
 fn media_type(text: &str) -> &'static str {
     [
         Artifact::CONFIG_TYPE,
@@ -181,7 +179,7 @@ struct CopyRun<'a> {
     referrers: bool,
 }
 
-/// What became of the chart, and how many manifests were taken along with it.
+/// The result for the chart, and how many referrers were copied with it.
 type Reached = std::result::Result<(Pushed, Option<usize>), Failure>;
 
 impl CopyRun<'_> {
@@ -210,7 +208,7 @@ impl CopyRun<'_> {
         }
     }
 
-    /// A registry's blobs must be fetched; where it is the one that is pushed to, they may be mounted.
+    /// A registry's blobs must be fetched; within one registry they can be mounted.
     fn supply(&self, host: &str) -> Option<BlobFetcher<'_>> {
         match self.place {
             ArtifactStore::Layout(_) => None,
@@ -228,7 +226,7 @@ impl CopyRun<'_> {
         sink: Sink<'_>,
         progress: &dyn Progress,
     ) -> std::result::Result<Option<usize>, Failure> {
-        // What was left there is another chart, to which nothing of this one's refers.
+        // The tag was left with another chart, which this one's referrers don't refer to.
         let ours = pushed.outcome != Outcome::Skipped
             || pushed.tags.iter().any(|tag| tag.outcome != Outcome::Skipped);
         if !self.referrers || !ours || self.options.check {

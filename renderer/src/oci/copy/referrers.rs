@@ -1,8 +1,8 @@
-//! What refers to a chart, taken along by a copy: signatures, attestations, and what refers to those.
+//! Copies the referrers of a chart: signatures, attestations, and their referrers.
 //!
-//! That is every manifest that names it as its subject, and what cosign 1 and 2 keep at the tags
-//! `sha256-<hex>.sig`, `.att` and `.sbom`. Manifests stay as they are, byte for byte; only where such a tag is
-//! another one at the destination, what it lacks is added to it.
+//! These are all manifests that name it as their subject, and those that cosign 1 and 2 keep under the tags
+//! `sha256-<hex>.sig`, `.att` and `.sbom`. Manifests are copied byte for byte; only if such a tag has another manifest
+//! at the destination, the missing entries are added to that.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,19 +26,19 @@ use crate::oci::sign;
 use crate::package::artifact::Artifact;
 use crate::reference::{ArtifactStore, At, Digest, Tag};
 
-/// The most manifests that are taken along.
+/// The maximum number of copied referrers.
 const MAX_REFERRERS: usize = 200;
-/// How cosign's tags end.
+/// The suffixes of cosign's tags.
 const TAGS: [&str; 3] = [".sig", ".att", ".sbom"];
 const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 
-/// Where a copy goes.
+/// The destination of a copy.
 pub(in crate::oci) enum Sink<'s> {
     Registry(&'s Client<'s>),
     Layout(&'s Path),
 }
 
-/// A copy, as far as what it takes along must know it.
+/// The source and destination of referrers.
 pub(in crate::oci) struct ReferrerCopy<'s> {
     pub(in crate::oci) origin: &'s ChartSource<'s>,
     pub(in crate::oci) place: &'s ArtifactStore,
@@ -47,7 +47,7 @@ pub(in crate::oci) struct ReferrerCopy<'s> {
     pub(in crate::oci) progress: &'s dyn Progress,
 }
 
-/// A manifest that was found.
+/// A referrer that was found.
 struct ReferrerManifest {
     artifact: Artifact,
     kind: String,
@@ -55,7 +55,7 @@ struct ReferrerManifest {
 }
 
 impl ReferrerCopy<'_> {
-    /// Takes everything along that refers to the chart; how many manifests that were.
+    /// Copies all referrers of the chart; returns their number.
     pub(in crate::oci) async fn take(&self, chart: &Digest) -> Result<usize, Failure> {
         let mut open = vec![chart.clone()];
         let mut seen = BTreeSet::new();
@@ -176,7 +176,7 @@ impl ReferrerCopy<'_> {
 }
 
 impl ChartSource<'_> {
-    /// The digests of all that names this manifest as its subject.
+    /// The digests of all manifests that name this one as their subject.
     async fn referrers(&self, subject: &Digest) -> Result<Vec<Digest>, Failure> {
         match self {
             Self::Registry(client) => {

@@ -1,5 +1,5 @@
-//! An archive in a folder (`file:DIR`): `<name>-<version>.tgz`, and `.tgz.prov` beside it where
-//! the chart has a provenance file. The policy compares bytes.
+//! An archive in a folder (`file:DIR`): `<name>-<version>.tgz`, with `.tgz.prov` if the chart has a provenance file.
+//! The policy compares bytes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::report::Outcome;
 /// Why an archive could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The disk.
+    /// An I/O error.
     #[error("{} can't be {action}: {}", .path.display(), reason(.source))]
     Io {
         /// The file.
@@ -26,7 +26,7 @@ pub enum FileError {
         /// Why.
         source: io::Error,
     },
-    /// There is nothing to write.
+    /// The artifact has no archive.
     #[error("the chart has no archive")]
     NoLayer,
 }
@@ -83,11 +83,11 @@ pub(in crate::oci) fn push(
             Plan::Done(outcome) => outcome,
             Plan::Send(outcome) if options.check => outcome,
             Plan::Send(outcome) => {
-                // Before the archive: whoever sees that one finds both.
+                // Before the archive, so that a reader who finds the archive finds both.
                 write_provenance(beside)?;
                 let placed = write(layer, path, found.is_some()).map_err(failed(path, "written"))?;
                 if !placed {
-                    // Another process was faster: compare what it wrote.
+                    // Another process wrote the file first: compare its content.
                     continue;
                 }
                 outcome
@@ -112,7 +112,7 @@ fn write_provenance(beside: Option<(&ArtifactBlob, PathBuf)>) -> Result<(), File
     Ok(())
 }
 
-/// Where an archive's provenance file lies.
+/// The path of an archive's provenance file.
 pub(crate) fn provenance_of(archive: &Path) -> PathBuf {
     let mut name = archive.as_os_str().to_owned();
     name.push(".prov");
@@ -136,7 +136,7 @@ fn digest_of(path: &Path) -> io::Result<Option<Digest>> {
     }
 }
 
-/// `false` when the file has appeared meanwhile and `replace` is not set.
+/// `false` if the file was created meanwhile and `replace` is not set.
 fn write(blob: &ArtifactBlob, path: &Path, replace: bool) -> io::Result<bool> {
     if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir)?;

@@ -7,7 +7,7 @@ use sha2::Digest as _;
 use crate::package::artifact::{ArtifactBlob, BlobContent, HashingWriter};
 use crate::reference::Digest;
 
-/// Writes the blob; fails when its bytes are not those of its digest.
+/// Writes the blob; fails if its bytes don't have its digest.
 pub(in crate::oci) fn write_blob(blob: &ArtifactBlob, out: &mut dyn Write) -> io::Result<()> {
     match &blob.content {
         BlobContent::Memory(bytes) => out.write_all(bytes),

@@ -1,9 +1,8 @@
 //! An OCI image layout on disk (`oci-layout:DIR[:tag]`): what `skopeo`, `oras` and `crane` read
 //! and write without a server. Source: the OCI image specification, image-layout 1.0.0.
 //!
-//! Blobs are written before `index.json` refers to them, and every file appears whole. The
-//! folder itself is locked meanwhile (`flock`), so that parallel processes lose no entries and
-//! no lock file is left behind.
+//! Blobs are written before `index.json` refers to them, and every file is written atomically. The folder itself is
+//! locked meanwhile (`flock`), so that parallel processes lose no entries and no lock file is left behind.
 
 pub(in crate::oci) mod archive_file;
 pub(in crate::oci) mod disk;
@@ -28,17 +27,17 @@ use crate::package::artifact::{Artifact, ArtifactBlob, BlobContent};
 use crate::reference::{Digest, Tag};
 use crate::report::Outcome;
 
-/// The largest `index.json` that is read, in bytes.
+/// The maximum size of `index.json`, in bytes.
 pub(in crate::oci) const MAX_INDEX: u64 = 64 << 20;
-/// Where the specification puts an entry's tag.
+/// The annotation with an entry's tag.
 const REF_NAME: &str = "org.opencontainers.image.ref.name";
 const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 const VERSION: &str = "1.0.0";
 
-/// Why a layout could not be used.
+/// Errors of a layout.
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
-    /// The disk.
+    /// An I/O error.
     #[error("{} can't be {action}: {}", .path.display(), reason(.source))]
     Io {
         /// The file or folder.
@@ -48,10 +47,10 @@ pub enum LayoutError {
         /// Why.
         source: io::Error,
     },
-    /// There is nothing by that name.
+    /// The folder doesn't exist.
     #[error("the layout {} does not exist", .0.display())]
     Absent(PathBuf),
-    /// It does not have what is asked for.
+    /// It does not have the requested tag or digest.
     #[error("oci-layout:{} does not have {what}", .dir.display())]
     Missing {
         /// The layout.
@@ -59,12 +58,12 @@ pub enum LayoutError {
         /// `the tag 1.0.0`
         what: String,
     },
-    /// A file that is there is not as the specification has it. It was left as it is.
+    /// An existing file doesn't conform to the specification. It was not changed.
     #[error("{} is not part of an OCI image layout: {reason}", .path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Why it doesn't conform.
         reason: String,
     },
 }
@@ -95,7 +94,7 @@ impl LayoutError {
     }
 }
 
-/// Writes the artifact into the layout at `dir`, which is made if need be.
+/// Writes the artifact into the layout at `dir`, which is created if it doesn't exist.
 pub(in crate::oci) fn push(
     artifact: &Artifact,
     dir: &Path,
@@ -131,7 +130,7 @@ pub(in crate::oci) fn push(
         });
     }
     if ours && !options.check {
-        // Also when nothing changes: what a crash or a careless hand took away comes back.
+        // Also if nothing changes: missing blobs are restored.
         write_blobs(artifact, dir, progress)?;
     }
     if sends && !options.check {
@@ -165,7 +164,7 @@ pub(in crate::oci) fn missing(
     Ok(absent(artifact, dir))
 }
 
-/// Which of the artifact's blobs are not there.
+/// Which of the artifact's blobs are missing.
 pub(in crate::oci) fn absent(artifact: &Artifact, dir: &Path) -> Vec<Digest> {
     let there = |blob: &&ArtifactBlob| {
         let path = crate::oci::layout::read::blob_path(dir, &blob.digest);
@@ -200,7 +199,7 @@ pub(in crate::oci) fn refer(
     index.write()
 }
 
-/// What is at the tag, and what follows from it.
+/// Reads the state of the tag and applies the policy.
 fn reconcile(
     artifact: &Artifact,
     index: &Index,
@@ -223,7 +222,7 @@ fn reconcile(
     }
 }
 
-/// Held until it is dropped, or the process ends in whatever way.
+/// Held until it is dropped, or the process ends.
 fn lock(dir: &Path) -> Result<File, LayoutError> {
     let folder = File::open(dir).map_err(LayoutError::io(dir, "locked"))?;
     folder.lock().map_err(LayoutError::io(dir, "locked"))?;
@@ -264,7 +263,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, LayoutError> {
     Ok(Some(text))
 }
 
-/// `index.json`. What is not ours in it is kept as it is.
+/// `index.json`. Unknown fields and other entries are kept unchanged.
 pub(in crate::oci) struct Index {
     path: PathBuf,
     fields: Map<String, Value>,
@@ -306,10 +305,10 @@ impl Index {
         })
     }
 
-    /// The digest at a tag.
+    /// The digest of a tag.
     pub(in crate::oci) fn digest_at(&self, tag: &Tag) -> Option<String> {
         let entry = self.manifests.iter().find(|entry| is_at(entry, tag))?;
-        // An entry without a digest is still another one than ours.
+        // An entry without a digest still differs from ours.
         Some(
             entry
                 .get("digest")
@@ -319,14 +318,14 @@ impl Index {
         )
     }
 
-    /// The digests, as they are written there.
+    /// The digests, as written in the index.
     pub(in crate::oci) fn digests(&self) -> impl Iterator<Item = &str> {
         self.manifests
             .iter()
             .filter_map(|entry| entry.get("digest")?.as_str())
     }
 
-    /// The tags, as they are written there.
+    /// The tags, as written in the index.
     pub(in crate::oci) fn tags(&self) -> impl Iterator<Item = &str> {
         self.manifests.iter().filter_map(name_of)
     }
@@ -373,7 +372,7 @@ fn write_blobs(artifact: &Artifact, dir: &Path, progress: &dyn Progress) -> Resu
     Ok(())
 }
 
-/// Whether the file has the blob's bytes: it is read, as one that was damaged may have its length.
+/// Whether the file has the blob's bytes: it is read, since a damaged file may have the right length.
 fn holds(path: &Path, blob: &ArtifactBlob) -> io::Result<bool> {
     let found = std::fs::metadata(path)?;
     if !found.is_file() || found.len() != blob.size {
@@ -383,7 +382,7 @@ fn holds(path: &Path, blob: &ArtifactBlob) -> io::Result<bool> {
     Ok(digest == blob.digest)
 }
 
-/// `false` when it was there. What has other bytes is damaged, and is written again.
+/// `false` if it existed. A file with other bytes is damaged, and is written again.
 fn write_blob(blob: &ArtifactBlob, folder: &Path) -> Result<bool, LayoutError> {
     let path = folder.join(Digest::hex(&blob.digest));
     match holds(&path, blob) {
@@ -404,7 +403,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), LayoutError> {
     replace(path, &mut |out| out.write_all(bytes))
 }
 
-/// Puts a new file in place of whatever is there.
+/// Replaces a file atomically.
 fn replace(path: &Path, fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<(), LayoutError> {
     AtomicFile::create(path)
         .and_then(|mut draft| {
@@ -420,7 +419,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_layout_refers_to_is_on_the_disk_before_it_has_its_name() {
+    fn blobs_are_on_disk_before_the_index_refers_to_them() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("index.json");
         write_whole(&path, b"{}").unwrap();

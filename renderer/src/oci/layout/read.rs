@@ -1,5 +1,5 @@
-//! Reading an image layout on disk: tags, manifests, blobs. What is read is checked against its
-//! digest, as a registry's answers are.
+//! Reads an image layout on disk: tags, manifests, blobs. Content is checked against its digest, as a registry's
+//! responses are.
 
 use std::io::{self, Read as _, Write};
 use std::path::Path;
@@ -14,10 +14,10 @@ use crate::oci::layout::{Index, LayoutError, check_marker};
 use crate::oci::pull::chart_source::disk;
 use crate::reference::{At, Digest, Tag};
 
-/// The most manifests of a layout that are read for a subject.
-const MAX_LOOKED_AT: usize = 100_000;
+/// The maximum number of manifests of a layout that are read in search of a subject.
+const MAX_SCANNED: usize = 100_000;
 
-/// The tags of the layout that are valid ones.
+/// The valid tags of the layout.
 pub(in crate::oci) fn tags(dir: &Path) -> Result<Vec<Tag>, LayoutError> {
     let index = open(dir)?;
     Ok(index.tags().filter_map(|tag| tag.parse().ok()).collect())
@@ -70,12 +70,12 @@ pub(in crate::oci) fn manifest(dir: &Path, at: &At) -> Result<Vec<u8>, LayoutErr
 pub(in crate::oci) fn referrers(dir: &Path, subject: &Digest) -> Result<Vec<Digest>, LayoutError> {
     let index = open(dir)?;
     let mut all: Vec<Digest> = Vec::new();
-    for digest in index.digests().take(MAX_LOOKED_AT) {
+    for digest in index.digests().take(MAX_SCANNED) {
         let Ok(digest) = digest.parse() else { continue };
         if digest == *subject || all.contains(&digest) {
             continue;
         }
-        // What the index names and the layout does not have refers to nothing.
+        // A manifest that the layout doesn't have is skipped.
         let bytes = match manifest(dir, &At::Digest(digest.clone())) {
             Ok(bytes) => bytes,
             Err(LayoutError::Missing { .. }) => continue,
@@ -92,7 +92,7 @@ pub(in crate::oci) fn referrers(dir: &Path, subject: &Digest) -> Result<Vec<Dige
     Ok(all)
 }
 
-/// Copies a blob, size and digest checked.
+/// Copies a blob, with size and digest checked.
 pub(in crate::oci) fn blob<W: Write>(
     dir: &Path,
     blob: &Descriptor,
@@ -108,7 +108,7 @@ pub(in crate::oci) fn blob<W: Write>(
         }
         Err(error) => return Err(LayoutError::io(&path, "read")(error).into()),
     };
-    // One byte more shows that the file is longer.
+    // One more byte shows that the file is longer.
     let mut file = file.take(blob.size + 1);
     let mut out = open().map_err(|source| disk(&path, "copied", source))?;
     let mut hash = sha2::Sha256::new();
@@ -148,7 +148,7 @@ fn open(dir: &Path) -> Result<Index, LayoutError> {
     Index::read(dir)
 }
 
-/// Where a layout keeps a blob.
+/// The path of a blob in a layout.
 pub(in crate::oci) fn blob_path(dir: &Path, digest: &Digest) -> std::path::PathBuf {
     dir.join("blobs/sha256").join(digest.hex())
 }

@@ -1,10 +1,10 @@
-//! A tag that several write to at once, each adding something of its own: the list of referrers, and
-//! cosign's list of simple signatures.
+//! A tag that several clients write concurrently, each adding an entry: the list of referrers, and cosign's list of
+//! simple signatures.
 //!
-//! Registries have no compare-and-swap. Of two who read the tag before either has written, the second takes
-//! back what the first has added, and does not know it. So each reads again when whoever read before it must
-//! have written, and adds its own once more when that is gone: no entry is lost unless a writer needs several
-//! times as long for its one request as the others do.
+//! Registries have no compare-and-swap. If two clients read the tag before either has written, the second one
+//! overwrites the entry of the first without noticing. So each reads again once every client that read before it must
+//! have written, and adds its entry again if it is missing: no entry is lost unless one client's request takes several
+//! times as long as the others'.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ use crate::oci::client::referrers::digest_of;
 use crate::oci::error::ClientError;
 use crate::reference::{At, Tag};
 
-/// How often the tag is written when others take the change back.
+/// The maximum number of writes when other clients overwrite the change.
 const MAX_TURNS: u32 = 20;
-/// What reading and writing is taken for at least: on a busy machine another writer may stand still for longer
-/// than a near registry takes.
+/// The assumed minimum time for reading and writing: on a busy machine another client may be paused for longer than a
+/// nearby registry takes.
 const LEAST: Duration = Duration::from_millis(100);
-/// The longest wait between writing and reading again.
+/// The maximum delay between writing and reading again.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
 impl Client<'_> {
-    /// Changes what is at a tag until the change stays. `change` makes the new manifest of what is there, or
-    /// `None` when that is as it should be.
+    /// Changes the manifest of a tag until the change persists. `change` returns the new manifest for the current one,
+    /// or `None` if that needs no change.
     pub(in crate::oci) async fn change_tag(
         &self,
         tag: &Tag,
@@ -43,12 +43,12 @@ impl Client<'_> {
         }
         Err(ClientError::Protocol {
             action: format!("PUT {tag}"),
-            message: format!("others took back what was added there, {MAX_TURNS} times"),
+            message: format!("other clients overwrote the added entry {MAX_TURNS} times"),
         })
     }
 }
 
-/// Twice as long as reading and writing took here, and, so that many don't go on in step, by chance longer.
+/// Twice the time that reading and writing took, with jitter, so that many clients don't stay in step.
 fn wait(took: Duration, turn: u32, entropy: u64) -> Duration {
     let took = took.clamp(LEAST, MAX_WAIT);
     let spread = took.saturating_mul(2 << turn.min(4));
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wait_grows_by_chance_and_ends() {
+    fn the_delay_grows_with_jitter_and_is_bounded() {
         let took = LEAST + Duration::from_millis(10);
         assert_eq!(wait(Duration::ZERO, 0, 0), LEAST * 2);
         assert_eq!(wait(took, 0, 0), Duration::from_millis(220));

@@ -1,4 +1,4 @@
-//! Where charts are read from, the same for registries and layouts: tags, manifests, blobs.
+//! The sources of charts, with the same interface for registries and layouts: tags, manifests, blobs.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::semver::{self, Constraint};
 use crate::version::ChartVersion;
 use crate::world::World;
 
-/// A place, opened for reading.
+/// A registry or layout, opened for reading.
 pub(in crate::oci) enum ChartSource<'a> {
     Registry(Box<Client<'a>>),
     Layout(&'a PathBuf),
@@ -35,7 +35,7 @@ impl<'a> ChartSource<'a> {
         })
     }
 
-    /// All tags, in no order.
+    /// All tags, in no particular order.
     pub(in crate::oci) async fn tags(&self) -> Result<Vec<Tag>, Failure> {
         match self {
             Self::Registry(client) => Ok(client.tags().await?),
@@ -43,7 +43,7 @@ impl<'a> ChartSource<'a> {
         }
     }
 
-    /// The manifest of a chart. A tag is resolved here, and nowhere else.
+    /// The manifest of a chart. Tags are only resolved here.
     pub(in crate::oci) async fn image(&self, at: &At, reference: &str) -> Result<ChartManifest, Failure> {
         let bytes = match self {
             Self::Registry(client) => client.manifest(at).await?,
@@ -52,7 +52,7 @@ impl<'a> ChartSource<'a> {
         ChartManifest::parse(bytes).map_err(|reason| not_a_chart(reference, reason))
     }
 
-    /// Streams a blob to what `open` makes for each attempt; returns the one that got all of it.
+    /// Streams a blob to the writer that `open` returns for each attempt; returns the writer that got all of it.
     pub(in crate::oci) async fn blob<W: Write>(
         &self,
         blob: &Descriptor,
@@ -64,7 +64,7 @@ impl<'a> ChartSource<'a> {
         }
     }
 
-    /// What the config blob says the chart is.
+    /// Name and version from the config blob.
     pub(in crate::oci) async fn named(
         &self,
         image: &ChartManifest,
@@ -74,8 +74,8 @@ impl<'a> ChartSource<'a> {
         NamedDescriptor::parse(&config).map_err(|reason| not_a_chart(reference, reason))
     }
 
-    /// What the locator names; without tag and digest the newest version, one before a release only
-    /// when `devel`; with a range the newest that is in it.
+    /// Resolves a locator; without tag and digest to the newest version, pre-releases only with `devel`; with a range
+    /// to the newest version in it.
     pub(in crate::oci) async fn resolve(
         &self,
         locator: &Locator,
@@ -91,7 +91,7 @@ impl<'a> ChartSource<'a> {
             .iter()
             .filter_map(|text| ChartVersion::parse(text))
             .filter(|version| match range {
-                // Masterminds' rule for what comes before a release holds in a range.
+                // Ranges follow Masterminds' rule for pre-releases.
                 Some(range) => semver::Version::parse(version.as_str()).is_ok_and(|one| range.check(&one)),
                 None => devel || !version.is_prerelease(),
             })
@@ -113,7 +113,7 @@ pub(in crate::oci) fn not_a_chart(reference: &str, reason: String) -> Failure {
     }
 }
 
-/// A path beside which nothing can be made is its own error.
+/// Creates a folder; a failure is reported with its path.
 pub(in crate::oci) fn make_dir(dir: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(dir).map_err(|source| disk(dir, "made", source))
 }

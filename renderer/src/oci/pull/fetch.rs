@@ -1,4 +1,4 @@
-//! Archives one by one, from registries and from web servers, to files: what dependencies need.
+//! Fetches archives from registries and web servers to files, for dependencies.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::oci::{ClientOptions, Progress, Secret};
 use crate::reference::{ArtifactStore, At, Digest, Repository, Tag};
 use crate::world::World;
 
-/// Fetches, over connections that are kept. Every method blocks until it is done.
+/// Fetches over shared connections. Every method blocks until it is done.
 pub struct Fetcher<'a> {
     runtime: tokio::runtime::Runtime,
     transport: Rc<Transport<'a>>,
@@ -29,20 +29,20 @@ pub struct Fetcher<'a> {
     progress: &'a dyn Progress,
 }
 
-/// A user of a web server.
+/// Credentials of a web server.
 #[derive(Debug, Clone)]
 pub struct WebUser {
-    /// Who.
+    /// The user name.
     pub username: String,
     /// The password.
     pub password: Secret,
 }
 
 impl<'a> Fetcher<'a> {
-    /// Nothing is connected to yet.
+    /// A fetcher without connections.
     ///
     /// # Errors
-    /// Only when the system fails.
+    /// Only if the async runtime can't be started.
     pub fn new(
         options: &'a ClientOptions,
         world: &'a dyn World,
@@ -74,17 +74,17 @@ impl<'a> Fetcher<'a> {
     /// A repository's tags.
     ///
     /// # Errors
-    /// A registry that is not reached, refuses or lies.
+    /// A registry that is unreachable, refuses the request, or is inconsistent.
     pub fn tags(&self, repository: &Repository) -> Result<Vec<Tag>, Failure> {
         let client = self.client(repository)?;
         Ok(self.runtime.block_on(client.tags())?)
     }
 
-    /// A chart's archive from a registry; its digest, and the provenance file where that is asked for and
-    /// there is one. The tag is resolved once.
+    /// Fetches a chart's archive from a registry; returns its digest, and the provenance file if requested and present.
+    /// The tag is resolved once.
     ///
     /// # Errors
-    /// As [`Fetcher::tags`]; no chart; not the expected archive; the disk.
+    /// As [`Fetcher::tags`]; not a chart; not the expected archive; an I/O error.
     pub fn chart(
         &self,
         repository: &Repository,
@@ -110,10 +110,10 @@ impl<'a> Fetcher<'a> {
         })
     }
 
-    /// An archive that was fetched before.
+    /// Copies an archive from the cache.
     ///
     /// # Errors
-    /// The disk.
+    /// An I/O error.
     pub fn cached(&self, digest: &Digest, to: &Path) -> Result<bool, Failure> {
         let Some(cache) = &self.options.cache else {
             return Ok(false);
@@ -123,10 +123,10 @@ impl<'a> Fetcher<'a> {
         Ok(found.map_err(|source| disk(to, "written", source))?.is_some())
     }
 
-    /// A small file from a web server, of at most `limit` bytes.
+    /// Fetches a small file from a web server, of at most `limit` bytes.
     ///
     /// # Errors
-    /// A server that is not reached or refuses; a longer file.
+    /// A server that is unreachable or refuses the request; a longer file.
     pub fn text(&self, url: &Url, user: Option<&WebUser>, limit: usize) -> Result<Vec<u8>, Failure> {
         let header = header_of(user);
         let got = self.runtime.block_on(self.persistently(async || {
@@ -136,10 +136,10 @@ impl<'a> Fetcher<'a> {
         Ok(got?)
     }
 
-    /// An archive from a web server; its digest.
+    /// Fetches an archive from a web server; returns its digest.
     ///
     /// # Errors
-    /// A server that is not reached or refuses; not the expected archive; the disk.
+    /// A server that is unreachable or refuses the request; not the expected archive; an I/O error.
     pub fn archive(
         &self,
         url: &Url,
@@ -156,7 +156,7 @@ impl<'a> Fetcher<'a> {
             let reply = self.get(url, header.as_ref()).await?;
             let action = reply.action();
             let file = std::fs::File::create(to).map_err(sink)?;
-            // By its own digest nothing is known before it is whole: it gets to the cache from the file.
+            // Its digest is only known when it is complete, so it is copied to the cache from the file.
             let mut out = Tee::new(file, None);
             let mut hash = sha2::Sha256::new();
             let mut size = 0u64;
@@ -222,7 +222,7 @@ fn any_size(digest: &Digest) -> Descriptor {
     }
 }
 
-/// Not kept is only slower next time.
+/// Copies the file to the cache; a failure only means another download.
 fn remember(cache: &BlobCache, digest: &Digest, file: &Path) {
     let Some(mut draft) = cache.draft(digest) else {
         return;

@@ -1,7 +1,7 @@
-//! A chart from its place to a folder: the archive as it is, or unpacked.
+//! Pulls a chart to a folder: the archive as it is, or unpacked.
 //!
-//! The tag is resolved once; manifest, config, archive and provenance are checked against their
-//! digests while they come, and a file has its final name only when it is whole.
+//! The tag is resolved once; manifest, config, archive and provenance are checked against their digests while they are
+//! read, and a file only gets its final name when it is complete.
 
 pub(in crate::oci) mod chart_source;
 pub mod fetch;
@@ -29,16 +29,16 @@ use crate::report::Outcome;
 use crate::semver::Constraint;
 use crate::world::World;
 
-/// What is asked of a pull.
+/// The options of a pull.
 #[derive(Debug, Clone, Default)]
 pub struct PullOptions {
-    /// The folder that gets the archive; made if need be.
+    /// The folder for the archive; created if it doesn't exist.
     pub destination: PathBuf,
-    /// Unpack it into `<this folder>/<chart name>` instead.
+    /// Unpack the archive into `<this folder>/<chart name>` instead.
     pub untar: Option<PathBuf>,
     /// Also get the provenance file.
     pub provenance: bool,
-    /// Without tag and digest, take a version before a release, too.
+    /// Without tag and digest, pre-release versions count too.
     pub devel: bool,
     /// Without tag and digest, take the newest version in this range.
     pub range: Option<Constraint>,
@@ -53,24 +53,24 @@ pub struct PullOptions {
 /// What was pulled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pulled {
-    /// From where, with the tag or digest that was asked for.
+    /// The reference, with the requested tag or digest.
     pub reference: String,
-    /// The manifest's digest and size in bytes; none of a web server's archive.
+    /// The manifest's digest and size in bytes; `None` for a web server's archive.
     pub manifest: Option<(Digest, u64)>,
     /// The archive's digest and size in bytes.
     pub layer: (Digest, u64),
     /// The archive, or the folder it was unpacked to.
     pub path: PathBuf,
-    /// Whether there is a provenance file, where it was asked for.
+    /// Whether there is a provenance file, if it was requested.
     pub provenance: bool,
-    /// Who signed it, where that was asked for.
+    /// The signer, if verification was requested.
     pub signer: Option<Signer>,
 }
 
 /// Pulls a chart. Blocks until it is done.
 ///
 /// # Errors
-/// Nothing is at its final name then, except the provenance file when the archive failed after it.
+/// No file has its final name then, except the provenance file if the archive failed after it.
 pub fn pull(
     locator: &Locator,
     options: &PullOptions,
@@ -112,7 +112,7 @@ struct PullRun<'a> {
 }
 
 impl<'a> PullRun<'a> {
-    /// Finds the chart, and checks what can be checked of it before anything is fetched.
+    /// Resolves the chart, and checks what can be checked before blobs are fetched.
     async fn open(
         locator: &'a Locator,
         options: &'a PullOptions,
@@ -144,7 +144,7 @@ impl<'a> PullRun<'a> {
         format!("{}-{}.tgz", self.named.name, self.named.version)
     }
 
-    /// The archive that is to be fetched, its provenance file where that is asked for, and who signed.
+    /// The archive's descriptor, its provenance file if requested, and the signer.
     async fn vouched(&self, now: SystemTime) -> Result<(&Descriptor, Option<Vec<u8>>, Option<Signer>)> {
         let layer = self
             .image
@@ -159,11 +159,11 @@ impl<'a> PullRun<'a> {
     }
 
     async fn run(&self, now: SystemTime) -> Result<Pulled> {
-        // Before the archive: what is not signed is not even fetched.
+        // Before the archive: an unsigned one is not even fetched.
         let (layer, provenance, signer) = self.vouched(now).await?;
         let path = self.options.destination.join(self.file());
         if let Some(text) = provenance.as_deref().filter(|_| self.options.keeps_provenance()) {
-            // Before the archive, too: whoever sees that one finds both.
+            // Also before the archive, so that a reader who finds the archive finds both.
             make_dir(&self.options.destination)?;
             let beside = provenance_of(&path);
             fsio::write_atomically(&beside, text).map_err(|source| disk(&beside, "written", source))?;
@@ -204,8 +204,7 @@ impl<'a> PullRun<'a> {
         Ok(got)
     }
 
-    /// Looks into the archive before it has its name: what is no chart, or another than the
-    /// config says, would be found by whoever uses it.
+    /// Checks the archive before it gets its final name: it must be a chart, with the name and version of the config.
     async fn save_archive(&self, layer: &Descriptor, path: &Path) -> Result<()> {
         let draft = self.draft(layer, path).await?;
         let file = fs::File::open(draft.draft()).map_err(|source| disk(path, "read", source))?;
@@ -218,7 +217,7 @@ impl<'a> PullRun<'a> {
 
     async fn draft(&self, blob: &Descriptor, path: &Path) -> std::result::Result<AtomicFile, Failure> {
         make_dir(&self.options.destination)?;
-        // A folder of that name is reported before anything is fetched.
+        // A folder of that name is reported before any blob is fetched.
         if path.is_dir() {
             let source = io::Error::from(io::ErrorKind::IsADirectory);
             return Err(disk(path, "written", source));
@@ -238,7 +237,7 @@ impl<'a> PullRun<'a> {
         Err(not_a_chart(&self.reference, reason).into())
     }
 
-    /// Whole and checked before the first file of it is unpacked.
+    /// The archive is complete and checked before its first file is unpacked.
     async fn unpack(&self, layer: &Descriptor, folder: &Path) -> Result<PathBuf> {
         let target = folder.join(&self.named.name);
         if target.symlink_metadata().is_ok() {
@@ -262,22 +261,22 @@ impl<'a> PullRun<'a> {
     }
 }
 
-/// A chart in its place, verified without its archive.
+/// A chart that was verified without fetching its archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vouched {
     /// The chart.
     pub subjected: Subjected,
     /// The archive's digest and size in bytes.
     pub layer: (Digest, u64),
-    /// Who signed it.
+    /// The signer.
     pub signer: Signer,
 }
 
-/// Verifies that the provenance file beside a chart's archive is signed by a key of the keyring, and is
-/// about that archive; the archive itself is not fetched. Blocks until it is done.
+/// Verifies that a chart's provenance file is signed by a key of the keyring, and is for its archive; the archive
+/// itself is not fetched. Blocks until it is done.
 ///
 /// # Errors
-/// As [`pull`]; class [`Class::Signature`] when there is no signature.
+/// As [`pull`]; class [`Class::Signature`] if there is no signature.
 pub fn verify_provenance(
     locator: &Locator,
     keyring: &Arc<Keyring>,
@@ -312,18 +311,18 @@ pub fn verify_provenance(
 }
 
 impl PullOptions {
-    /// Whether the provenance file is needed at all.
+    /// Whether the provenance file is needed.
     pub(crate) fn wants_provenance(&self) -> bool {
         self.provenance || self.keyring.is_some()
     }
 
-    /// Whether it is kept: as in Helm, beside an archive also when it was only verified.
+    /// Whether it is kept: as in Helm, next to an archive even if it was only verified.
     pub(crate) fn keeps_provenance(&self) -> bool {
         self.provenance || self.untar.is_none()
     }
 }
 
-/// Who signed the archive; an error where that is asked for and nobody did.
+/// The signer of the archive; an error if verification is requested and fails.
 pub(crate) fn check_provenance(
     (file, digest): (&str, &Digest),
     reference: &str,

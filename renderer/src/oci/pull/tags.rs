@@ -1,4 +1,4 @@
-//! The tags of a place, in an order that people can use.
+//! The tags of a repository or layout, sorted by version.
 
 use crate::oci::failure::Failure;
 use crate::oci::pull::chart_source::ChartSource;
@@ -10,9 +10,9 @@ use crate::world::World;
 /// A tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// As it is in the registry.
+    /// The tag as in the registry.
     pub tag: Tag,
-    /// The chart's version that it stands for: `_` is `+` again. `None` for other tags.
+    /// The chart's version, with `+` for `_`. `None` for other tags.
     pub version: Option<String>,
 }
 
@@ -25,7 +25,7 @@ impl Listed {
 /// All tags: versions, newest first, then the others by name. Blocks until it is done.
 ///
 /// # Errors
-/// A registry that is not reached, refuses or lies; a layout that is not there.
+/// A registry that is unreachable, refuses the request, or is inconsistent; a missing layout.
 pub fn tags(
     place: &ArtifactStore,
     client: &ClientOptions,
@@ -54,7 +54,7 @@ fn ordered(tags: Vec<Tag>) -> Vec<Listed> {
         let (newer, older) = (b.parsed(), a.parsed());
         newer.cmp(&older).then_with(|| a.tag.cmp(&b.tag))
     });
-    // A registry that lists while someone pushes may name one twice.
+    // A registry may list a tag twice during a push.
     list.dedup();
     list
 }

@@ -1,7 +1,7 @@
-//! Whether a chart under another digest is the same chart all the same.
+//! Whether two charts with different digests are equivalent.
 //!
-//! A manifest's digest depends on what is no matter of the chart: `helm push` writes the time into it, and other tools
-//! pack the same files into other archives. A registry that Helm filled holds the charts that are pushed to it again.
+//! A manifest's digest also depends on more than the chart: `helm push` writes the time into it, and other tools pack
+//! the same files into different archives. A chart that Helm pushed counts as unchanged when it is pushed again.
 
 use std::io;
 
@@ -15,10 +15,10 @@ use crate::package::MEMORY_LIMIT;
 use crate::package::artifact::{Artifact, BlobContent};
 use crate::reference::Digest;
 
-/// The largest archive that is compared by its files, in bytes: it is held in memory.
+/// The maximum size of an archive that is compared by its files, in bytes: it is held in memory.
 pub(in crate::oci) const MAX_COMPARED: u64 = MEMORY_LIMIT;
 
-/// The same chart under another digest.
+/// The same chart with another digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Equivalent {
     /// The manifest's digest.
@@ -41,7 +41,7 @@ pub enum Sameness {
 }
 
 impl Sameness {
-    /// One line for people.
+    /// A line for messages.
     pub fn note(self) -> &'static str {
         match self {
             Self::Blobs => "same config and archive, pushed by another tool",
@@ -50,13 +50,13 @@ impl Sameness {
     }
 }
 
-/// Whether what was found is the same chart.
+/// Whether the existing manifest is the same chart.
 pub(in crate::oci) async fn find(
     client: &Client<'_>,
     artifact: &Artifact,
     found: &ManifestRead,
 ) -> Result<Option<Equivalent>, ClientError> {
-    // What is no chart's manifest is another one than ours.
+    // A manifest that is not a chart's differs from ours.
     let Ok(image) = ChartManifest::parse(found.bytes.clone()) else {
         return Ok(None);
     };
@@ -78,7 +78,7 @@ pub(in crate::oci) async fn find(
     }))
 }
 
-/// It has all blobs of ours, and none besides but a provenance file.
+/// Whether it has all of our blobs, and no others except a provenance file.
 fn has_same_blobs(artifact: &Artifact, image: &ChartManifest) -> bool {
     let ours = |digest: &Digest| artifact.blobs.iter().any(|blob| blob.digest == *digest);
     let theirs = |digest: &Digest| {
@@ -92,7 +92,7 @@ fn has_same_blobs(artifact: &Artifact, image: &ChartManifest) -> bool {
             .all(|layer| ours(&layer.digest) || layer.media_type == Artifact::PROVENANCE_TYPE)
 }
 
-/// Chart.yaml as JSON is written alike by all tools: where it differs nothing else need be fetched.
+/// All tools write Chart.yaml as JSON in the same way: if it differs, nothing else needs to be fetched.
 fn has_same_config(artifact: &Artifact, image: &ChartManifest) -> bool {
     let config = artifact
         .blobs
@@ -106,7 +106,7 @@ async fn has_same_files(
     artifact: &Artifact,
     theirs: &Descriptor,
 ) -> Result<bool, ClientError> {
-    // A provenance file is about one archive, byte for byte.
+    // A provenance file is for one archive, byte for byte.
     let is_signed = artifact
         .blobs
         .iter()
@@ -122,7 +122,7 @@ async fn has_same_files(
     };
     let theirs = match client.blob(theirs, || Ok::<_, io::Error>(Vec::new())).await {
         Ok(bytes) => bytes,
-        // A registry that has lost the archive, or has another one, does not have this chart.
+        // A registry whose archive is missing or inconsistent does not have this chart.
         Err(ClientError::Status { status: 404, .. } | ClientError::Protocol { .. }) => return Ok(false),
         Err(error) => return Err(error),
     };

@@ -22,10 +22,10 @@ use crate::reference::{At, Digest, Reference, Tag};
 use crate::report::Outcome;
 use crate::world::World;
 
-/// From this size on reading the tag again costs next to nothing beside what was sent.
+/// From this size on, the cost of reading the tag again is negligible.
 const REREAD_BYTES: u64 = 256 << 10;
 
-/// Pushes from this thread, with a runtime of its own.
+/// Pushes from this thread, with its own runtime.
 pub(in crate::oci) fn push(
     artifact: &Artifact,
     reference: &Reference,
@@ -47,7 +47,7 @@ pub(in crate::oci) fn push(
         };
         push.run().await
     });
-    // A name that is still being resolved must not keep us.
+    // A pending name resolution must not delay the exit.
     runtime.shutdown_background();
     result
 }
@@ -59,17 +59,17 @@ pub(in crate::oci) struct Push<'a> {
     pub(in crate::oci) reference: &'a Reference,
     pub(in crate::oci) options: &'a PushOptions,
     pub(in crate::oci) progress: &'a dyn Progress,
-    /// Where the blobs' bytes are, when the artifact itself does not have them.
+    /// The source of the blobs' bytes, if the artifact itself does not hold them.
     pub(in crate::oci) supply: Option<BlobFetcher<'a>>,
 }
 
-/// A tag, and what follows from what is there.
+/// A tag, its current state and the plan that follows.
 struct TagState<'t> {
     tag: &'t Tag,
     plan: Plan,
-    /// Another manifest than the one that the tag is to have.
+    /// The existing manifest, if it differs from the intended one.
     existing: Option<ManifestRead>,
-    /// It is the same chart all the same.
+    /// Set if the existing manifest is the same chart.
     equivalent: Option<Equivalent>,
 }
 
@@ -79,7 +79,7 @@ struct Reconciled<'t> {
     others: Vec<TagState<'t>>,
 }
 
-/// A manifest that a tag is to have.
+/// The intended manifest of a tag.
 #[derive(Clone, Copy)]
 struct TagTarget<'w> {
     digest: &'w Digest,
@@ -88,7 +88,7 @@ struct TagTarget<'w> {
 }
 
 impl Push<'_> {
-    /// Reads what is at the tags, sends what is missing, and checks afterwards that it is there.
+    /// Reads the tags, sends what is missing, and checks the tags afterwards.
     pub(in crate::oci) async fn run(&self) -> Result<Pushed, Failure> {
         let mut state = self.reconcile_all().await?;
         if self.options.check || !state.all().any(TagState::sends) {
@@ -98,9 +98,9 @@ impl Push<'_> {
         if self.sends_ours(&state) {
             send_blobs(&self.client, self.artifact, self.supply.as_ref(), self.progress).await?;
         }
-        // What was read at first may have been for strangers, from whom registries hide what they hold.
-        let was_strange = !known && self.client.is_authenticated();
-        if was_strange || self.is_large() {
+        // The first read may have been unauthenticated, and registries hide tags from unauthenticated clients.
+        let was_unauthenticated = !known && self.client.is_authenticated();
+        if was_unauthenticated || self.is_large() {
             state = self.reconcile_all().await?;
         }
         for one in state.all().filter(|one| one.sends()) {
@@ -109,7 +109,7 @@ impl Push<'_> {
         self.finish(state).await
     }
 
-    /// Whether sending it takes so long that somebody may have been quicker.
+    /// Whether sending it takes so long that another client may have pushed meanwhile.
     fn is_large(&self) -> bool {
         let blobs = self.artifact.blobs.iter();
         blobs.map(|blob| blob.size).sum::<u64>() >= REREAD_BYTES
@@ -128,8 +128,8 @@ impl Push<'_> {
         }
     }
 
-    /// The manifest that a tag is to have: ours, unless the version's tag keeps another one that the tag has to agree
-    /// with. A tag that moves always does.
+    /// The intended manifest of a tag: ours, unless the version's tag keeps another one, which the tag must then match.
+    /// A movable tag always does.
     fn wanted<'w>(&'w self, own: &'w TagState<'_>, tag: &Tag) -> TagTarget<'w> {
         let moves = self.options.moved_tags.contains(tag);
         let is_kept = own.equivalent.is_some() || (moves && own.plan == Plan::Done(Outcome::Skipped));
@@ -143,7 +143,7 @@ impl Push<'_> {
         }
     }
 
-    /// Puts a manifest at a tag, and sees that it stays.
+    /// Puts a manifest under a tag, and checks that the tag has it.
     async fn place(&self, tag: &Tag, wanted: TagTarget<'_>) -> Result<(), Failure> {
         let at = At::Tag(tag.clone());
         self.client
@@ -173,7 +173,7 @@ impl Push<'_> {
         self.client.head_manifest(tag, (wanted.digest, size)).await
     }
 
-    /// What is at all tags, and what follows from it; a conflict at one tag is one for all.
+    /// Reads all tags and plans for each; a conflict of one tag fails all.
     async fn reconcile_all(&self) -> Result<Reconciled<'_>, Failure> {
         let mut tags = all_tags(&self.reference.tag, self.options).into_iter();
         let (tag, if_exists) = tags
@@ -188,7 +188,7 @@ impl Push<'_> {
         Ok(Reconciled { own, others })
     }
 
-    /// What is at one tag, and what follows from it.
+    /// Reads one tag and plans for it.
     async fn reconcile<'t>(
         &self,
         tag: &'t Tag,
@@ -199,7 +199,7 @@ impl Push<'_> {
         let differs = found.as_ref().is_some_and(|digest| digest != wanted.digest);
         let (mut existing, mut equivalent) = (None, None);
         let same = if differs {
-            // Also that it is a manifest: with `skip` this is all that is done.
+            // This also checks that it is a manifest: with `skip` nothing else is done.
             existing = self.client.read_manifest(tag).await?;
             let found = existing.as_ref().ok_or_else(|| ClientError::Protocol {
                 action: format!("GET {}", self.shown(tag)),
@@ -260,7 +260,7 @@ impl Push<'_> {
         })
     }
 
-    /// Signs what is at the tags, unless that is another chart everywhere.
+    /// Signs the manifests of the tags, unless all tags have another chart.
     async fn sign(&self, state: &Reconciled<'_>, signer: &CosignSigner) -> Result<Option<Outcome>, Failure> {
         if state.all().all(|one| one.plan == Plan::Done(Outcome::Skipped)) {
             return Ok(None);
@@ -279,7 +279,7 @@ impl Push<'_> {
     }
 }
 
-/// All blobs at once, an artifact has few; their bytes come from the artifact, or the supply.
+/// Sends all blobs concurrently, since an artifact has few; their bytes come from the artifact, or the supply.
 pub(in crate::oci) async fn send_blobs(
     client: &Client<'_>,
     artifact: &Artifact,

@@ -1,4 +1,4 @@
-//! The push policy as a pure function, and what a push comes to.
+//! The push policy as a pure function, and the result of a push.
 
 use crate::oci::push::equivalence::Equivalent;
 use crate::oci::sign::CosignSigner;
@@ -6,79 +6,79 @@ use crate::package::artifact::Artifact;
 use crate::reference::{Digest, Tag};
 use crate::report::Outcome;
 
-/// What to do when another digest is at the destination.
+/// The policy if the destination has another digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IfExists {
     /// Fail: a version, once published, does not change.
     #[default]
     Fail,
-    /// Put ours in its place.
+    /// Replace it with ours.
     Replace,
-    /// Leave it; that is success.
+    /// Keep it; that is a success.
     Skip,
 }
 
-/// What is asked of a push.
+/// The options of a push.
 #[derive(Debug, Clone, Default)]
 pub struct PushOptions {
-    /// When another digest is there.
+    /// The policy if the destination has another digest.
     pub if_exists: IfExists,
     /// Fail before anything is sent unless the chart has this digest.
     pub expect_digest: Option<Digest>,
-    /// Other tags of the same repository or layout that the chart gets, too, by the same policy. Archives have none.
+    /// Additional tags in the same repository or layout, by the same policy. Archives have none.
     pub tags: Vec<Tag>,
-    /// Tags that always move to the chart, whatever is there: `latest`, `1.2`.
+    /// Tags that always move to the chart, as `latest` or `1.2`.
     pub moved_tags: Vec<Tag>,
-    /// Only a manifest of the same digest counts as unchanged, as copies have it; not also the same chart as another
-    /// tool has pushed it.
+    /// Only a manifest with the same digest counts as unchanged, as for copies; an equivalent chart that another tool
+    /// has pushed does not.
     pub exact: bool,
-    /// Send nothing; report what would be done.
+    /// Send nothing, and report what would be done.
     pub check: bool,
-    /// Sign what is at the tag afterwards, unless that is another chart. Registries only.
+    /// Sign the tag's manifest afterwards, unless it is another chart. Registries only.
     pub signer: Option<CosignSigner>,
 }
 
-/// What a push came to.
+/// The result of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pushed {
     /// Created, unchanged, replaced or skipped.
     pub outcome: Outcome,
-    /// Where the chart is, as in the report.
+    /// The chart's reference, as in the report.
     pub reference: String,
-    /// The digest that was, or is, there instead of ours: with `replaced` and `skipped`. None for
-    /// archives, which have no manifest.
+    /// With `replaced` and `skipped`, the other digest that the tag had or has. `None` for archives, which have no
+    /// manifest.
     pub existing_digest: Option<Digest>,
-    /// What became of the other tags, in the order asked for.
+    /// The results of the additional tags, in the requested order.
     pub tags: Vec<TagResult>,
-    /// Signed or unchanged, where it was asked for.
+    /// Signed or unchanged, if a signature was requested.
     pub signature: Option<Outcome>,
-    /// With `unchanged`: what is there instead of ours, where it is the same chart under another digest.
+    /// With `unchanged`: the existing manifest, if it is the same chart with another digest.
     pub equivalent: Option<Box<Equivalent>>,
 }
 
-/// What became of one of several tags.
+/// The result for one of several tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TagResult {
     /// The tag.
     pub tag: Tag,
     /// Created, unchanged, replaced or skipped.
     pub outcome: Outcome,
-    /// The digest that was, or is, there instead of ours.
+    /// The other digest that the tag had or has.
     pub existing_digest: Option<Digest>,
 }
 
-/// What to do next.
+/// The plan for a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::oci) enum Plan {
-    /// Send, and call it so.
+    /// Send, with this outcome.
     Send(Outcome),
-    /// Nothing to do, and call it so.
+    /// Nothing to send, with this outcome.
     Done(Outcome),
     /// Refuse.
     Conflict,
 }
 
-/// The policy: what is there (`same`: it is ours; `None`: nothing) decides.
+/// The policy. `same`: whether the existing digest is ours; `None`: the tag doesn't exist.
 pub(in crate::oci) fn plan(same: Option<bool>, if_exists: IfExists) -> Plan {
     match (same, if_exists) {
         (None, _) => Plan::Send(Outcome::Created),
@@ -89,8 +89,8 @@ pub(in crate::oci) fn plan(same: Option<bool>, if_exists: IfExists) -> Plan {
     }
 }
 
-/// The tags to set, and what to do where another digest is: the chart's own first, none twice. One that moves comes
-/// before one that does not.
+/// The tags to set, each with its policy: the chart's own first, without duplicates. For a tag that is given twice,
+/// moving takes precedence.
 pub(in crate::oci) fn all_tags<'t>(own: &'t Tag, options: &'t PushOptions) -> Vec<(&'t Tag, IfExists)> {
     let moves = |tag: &Tag| options.moved_tags.contains(tag);
     let mut all = vec![(own, options.if_exists)];
@@ -108,7 +108,7 @@ pub(in crate::oci) fn all_tags<'t>(own: &'t Tag, options: &'t PushOptions) -> Ve
     all
 }
 
-/// Whether a tag is the chart's version: those do not move.
+/// Whether a tag is the chart's version, which does not move.
 pub(in crate::oci) fn is_version(artifact: &Artifact, tag: &Tag) -> bool {
     Tag::from_version(&artifact.version).is_ok_and(|version| version == *tag)
 }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_has_three_states_and_three_answers() {
+    fn the_policy_decides_for_all_states_and_options() {
         use IfExists::{Fail, Replace, Skip};
         let table = [
             (None, Fail, Plan::Send(Outcome::Created)),

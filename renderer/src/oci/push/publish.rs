@@ -1,8 +1,8 @@
-//! Many charts to one target: made on all processors, sent over a few shared connections.
+//! Pushes many charts to one target: built on all processors, sent over a few shared connections.
 //!
-//! Charts are taken in their order, and dropped when they are sent. One that fails stops no other. Of those with
-//! one destination only the first is sent. When the batch is stopped, no more are begun, and those on their way
-//! get a moment to arrive.
+//! Charts are sent in their order, and dropped when they are sent. A failed one does not stop the others. Of several
+//! with the same destination only the first is sent. When the batch is cancelled, no more are started, and those in
+//! flight get a moment to finish.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -27,64 +27,64 @@ use crate::package::artifact::Artifact;
 use crate::reference::Digest;
 use crate::world::World;
 
-/// How many charts may be ready and not yet taken; as many again may be taken and not yet sent.
+/// How many charts may be queued; as many again may be dequeued and not yet sent.
 const AHEAD: usize = 8;
-/// How long charts that are on their way may still take when the batch is stopped: those who stop a process
-/// seldom wait more than ten seconds before they kill it.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long charts in flight may still take when the batch is cancelled: supervisors usually kill a process ten seconds
+/// after SIGTERM.
+const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
-/// A chart, and where it goes.
+/// A chart, and its destination.
 #[derive(Debug)]
 pub struct Ready {
     /// The chart.
     pub artifact: Artifact,
     /// Where it goes.
     pub destination: Destination,
-    /// What the user should know.
+    /// The warnings for the user.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// What is to be done, and how.
+/// A batch of charts, and how to push it.
 #[derive(Clone, Copy)]
 pub struct Batch<'a> {
     /// How many charts there are.
     pub count: usize,
-    /// Makes one of them, by its number; called on several threads.
+    /// Builds one of them, by its index; called on several threads.
     pub make: &'a (dyn Fn(usize, &mut Packer) -> Result<Ready> + Sync),
-    /// How many threads make charts.
+    /// The number of threads that build charts.
     pub threads: usize,
-    /// How many requests are on their way at once.
+    /// The maximum number of concurrent requests.
     pub connections: usize,
-    /// The policy.
+    /// The push options.
     pub options: &'a PushOptions,
-    /// Ends the batch early.
+    /// Cancels the batch.
     pub cancellation: &'a Cancellation,
 }
 
-/// What became of one chart.
+/// The result for one chart.
 #[derive(Debug)]
 pub enum Finished {
-    /// It could not be made.
+    /// It could not be built.
     Unmade(Diagnostics),
-    /// It was sent, or its target refused it.
+    /// It was pushed, or the push failed.
     Sent(Box<Ready>, std::result::Result<Pushed, Failure>),
-    /// It was not sent: its destination is that of another chart of the batch, too.
+    /// It was not sent: another chart of the batch has the same destination.
     Taken {
         /// The chart.
         ready: Box<Ready>,
-        /// The number of the other one.
+        /// The index of the other one.
         by: usize,
-        /// Whether both have one digest.
+        /// Whether both have the same digest.
         same: bool,
     },
-    /// The batch was stopped before it was done.
+    /// The batch was cancelled before it was done.
     Stopped {
-        /// What some of may have been sent; none when nothing was.
+        /// The chart, if parts of it may have been sent.
         going: Option<Box<Going>>,
     },
 }
 
-/// What is known of a chart before it is sent.
+/// The description of a chart before it is sent.
 #[derive(Debug)]
 pub struct Going {
     /// The chart's name.
@@ -119,20 +119,20 @@ impl From<&Ready> for Going {
 
 type Made = (usize, Result<Ready>);
 
-/// A chart whose turn it is: it goes on its way, or that is how it ends.
+/// The next chart: to be sent, or finished already.
 type Turn = std::result::Result<Box<Ready>, Finished>;
 
-/// How far a chart has come.
+/// The state of a chart.
 enum Stage {
     Waiting,
     Begun(Option<Box<Going>>),
     Finished,
 }
 
-/// Publishes a batch; `finished` hears of each chart once, in any order. Blocks until all are done.
+/// Publishes a batch; `finished` is called once for each chart, in any order. Blocks until all are done.
 ///
 /// # Errors
-/// Only when nothing at all can be done; what fails for one chart is reported to `finished`.
+/// Only if nothing can be done at all; the failure of one chart is passed to `finished`.
 pub fn publish(
     batch: Batch<'_>,
     client: &ClientOptions,
@@ -180,13 +180,13 @@ fn make_all(batch: &Batch<'_>, next: &AtomicUsize, sender: &mpsc::Sender<Made>) 
         }
         let made = (batch.make)(number, &mut packer);
         if sender.blocking_send((number, made)).is_err() {
-            // Nobody listens any more.
+            // The receiver was dropped.
             return;
         }
     }
 }
 
-/// The charts in their order, so that of two with one destination it is always the same one that is sent.
+/// The charts in their order, so that of two with the same destination always the same one is sent.
 fn in_order(receiver: mpsc::Receiver<Made>) -> impl futures_util::Stream<Item = (usize, Turn)> {
     struct State {
         receiver: mpsc::Receiver<Made>,
@@ -204,7 +204,7 @@ fn in_order(receiver: mpsc::Receiver<Made>) -> impl futures_util::Stream<Item = 
         while !state.early.contains_key(&state.next) {
             let (number, made) = state.receiver.recv().await?;
             state.early.insert(number, made);
-            // All there are: those who make them are then woken once for many.
+            // Receives all that are available, so that the builders are woken once for many.
             while let Ok((number, made)) = state.receiver.try_recv() {
                 state.early.insert(number, made);
             }
@@ -230,7 +230,7 @@ fn in_order(receiver: mpsc::Receiver<Made>) -> impl futures_util::Stream<Item = 
     })
 }
 
-/// How charts are sent.
+/// Sends charts.
 struct Send<'a> {
     transport: Rc<Transport<'a>>,
     client: &'a ClientOptions,
@@ -240,7 +240,7 @@ struct Send<'a> {
 }
 
 impl Send<'_> {
-    /// Sends what comes until there is no more, or the batch is stopped.
+    /// Sends charts until there are no more, or the batch is cancelled.
     async fn all(
         &self,
         batch: &Batch<'_>,
@@ -264,7 +264,7 @@ impl Send<'_> {
         let mut results = std::pin::pin!(results);
         let too_late = async {
             batch.cancellation.cancelled().await;
-            tokio::time::sleep(LAST_WORDS).await;
+            tokio::time::sleep(CANCEL_GRACE).await;
         };
         let mut too_late = std::pin::pin!(too_late);
         loop {

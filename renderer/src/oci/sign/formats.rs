@@ -1,5 +1,5 @@
-//! What is signed, and the formats of signatures: Sigstore's bundle with an in-toto statement in a DSSE
-//! envelope, which cosign 3 writes, and the simple signing payload of cosign 1 and 2. Pure.
+//! The formats of signatures: Sigstore's bundle with an in-toto statement in a DSSE envelope, which cosign 3 writes,
+//! and the simple signing payload of cosign 1 and 2. Pure.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use crate::reference::Digest;
 use crate::signing_key::{KeyError, SigningKey, VerifyingKey};
 
-/// The media type of a bundle, and the artifact type of what carries one.
+/// The media type of a bundle, and the artifact type of its manifest.
 pub(super) const BUNDLE_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
-/// How all versions of that type begin.
+/// The common prefix of all versions of that type.
 pub(super) const BUNDLE_PREFIX: &str = "application/vnd.dev.sigstore.bundle";
 /// The media type of a simple signing payload.
 pub(super) const SIMPLE_TYPE: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
-/// Where a simple signature is: an annotation of its payload's layer.
+/// The annotation of the payload's layer with a simple signature.
 pub(super) const SIMPLE_SIGNATURE: &str = "dev.cosignproject.cosign/signature";
-/// What the statement says: this image was signed, and no more.
+/// The predicate type, which only states that the image was signed.
 pub(super) const PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
 
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
@@ -59,7 +59,7 @@ struct StatementSubject {
     digest: std::collections::BTreeMap<String, String>,
 }
 
-/// A bundle that says: this digest was signed by this key.
+/// A bundle with this key's signature of this digest.
 pub(super) fn bundle(digest: &Digest, key: &SigningKey) -> Result<Vec<u8>, KeyError> {
     let statement = json!({
         "_type": STATEMENT,
@@ -101,8 +101,8 @@ pub(super) fn simple(
     Ok((payload, BASE64.encode(signature)))
 }
 
-/// `Ok` when the key signed, in this bundle, that the digest is good. `Err` says why not. The
-/// signature is checked first: what is behind a wrong one is not read.
+/// `Ok` if the bundle has the key's valid signature of the digest. `Err` is the reason why not. The signature is
+/// checked first: the payload of an invalid one is not parsed.
 pub(in crate::oci) fn check_bundle(bytes: &[u8], digest: &Digest, key: &VerifyingKey) -> Result<(), String> {
     let bundle: Bundle =
         serde_json::from_slice(bytes).map_err(|error| format!("it is not a bundle: {error}"))?;
@@ -165,7 +165,8 @@ pub(in crate::oci) fn check_simple(
     }
 }
 
-/// What DSSE signs: type and payload with their lengths, so that neither can pass for the other.
+/// DSSE's pre-authentication encoding: type and payload with their lengths, so that neither can be mistaken for the
+/// other.
 fn pre_authentication(kind: &str, payload: &[u8]) -> Vec<u8> {
     let head = format!("DSSEv1 {} {kind} {} ", kind.len(), payload.len());
     [head.as_bytes(), payload].concat()
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_is_good_for_its_digest_and_key_alone() {
+    fn a_bundle_is_valid_for_its_digest_and_key_alone() {
         let key = key();
         let bytes = bundle(&digest(1), &key).unwrap();
         assert_eq!(check_bundle(&bytes, &digest(1), key.public()), Ok(()));
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_simple_signature_is_good_for_its_digest_and_key_alone() {
+    fn a_simple_signature_is_valid_for_its_digest_and_key_alone() {
         let key = key();
         let (payload, signature) = simple(&digest(1), "h/a", &key).unwrap();
         assert_eq!(

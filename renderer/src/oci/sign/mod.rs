@@ -1,8 +1,7 @@
 //! Signatures of charts, in cosign's formats, with a key pair in cosign's format.
 //!
-//! In: a manifest's digest, which a tag is resolved to once, and a key. What is signed is the
-//! digest; what is verified is everything that refers to it, and one good signature is enough.
-//! Transparency logs and certificates are not used.
+//! In: a manifest's digest (a tag is resolved once) and a key. The digest is signed; verification checks all signatures
+//! that refer to it, and one valid signature is enough. Transparency logs and certificates are not used.
 
 use std::sync::Arc;
 
@@ -28,31 +27,31 @@ mod signature_lookup;
 
 const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";
 const IMAGE_CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-/// The form of a signature.
+/// The format of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SignatureFormat {
-    /// Sigstore's bundle, which refers to the chart: cosign 3's.
+    /// Sigstore's bundle as a referrer of the chart, as in cosign 3.
     #[default]
     Bundle,
-    /// A payload and its signature at the tag `sha256-<hex>.sig`: cosign 1's and 2's.
+    /// A payload and its signature under the tag `sha256-<hex>.sig`, as in cosign 1 and 2.
     Simple,
 }
 
-/// Who signs, and how.
+/// The key and format for signing.
 #[derive(Debug, Clone)]
 pub struct CosignSigner {
     /// The key.
     pub key: Arc<SigningKey>,
-    /// The form.
+    /// The format.
     pub form: SignatureFormat,
 }
 
-/// What was signed or verified.
+/// The result of signing or verifying.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subjected {
-    /// Where, with the tag or digest that was asked for.
+    /// The reference, with the requested tag or digest.
     pub reference: String,
-    /// The manifest's digest: what the signature is about.
+    /// The manifest's digest, which is signed.
     pub digest: Digest,
     /// The manifest's size in bytes.
     pub size: u64,
@@ -63,7 +62,7 @@ pub struct Subjected {
 /// Signs a chart in its registry. Blocks until it is done.
 ///
 /// # Errors
-/// No chart there, or not the expected one; a registry that is not reached, or refuses.
+/// No chart, or not the expected one; a registry that is unreachable, or refuses the request.
 pub fn sign(
     locator: &Locator,
     signer: &CosignSigner,
@@ -76,7 +75,7 @@ pub fn sign(
     let runtime = crate::oci::runtime().map_err(Failure::from)?;
     let result = runtime.block_on(async {
         let client = Client::new(AccessScope::Write(repository, None), client, world, progress)?;
-        // The one time that a tag is read.
+        // The tag is only resolved here.
         let bytes = client.manifest(&at).await?;
         let mut subjected = subjected(locator, &at, &bytes, expected)?;
         let subject = SignTarget {
@@ -94,7 +93,7 @@ pub fn sign(
 /// Verifies that a chart in a registry or a layout is signed by the key. Blocks until it is done.
 ///
 /// # Errors
-/// As [`sign`]; class [`Class::Signature`] when no signature is good.
+/// As [`sign`]; class [`Class::Signature`] if no signature is valid.
 pub fn verify(
     locator: &Locator,
     key: &VerifyingKey,
@@ -116,7 +115,7 @@ pub fn verify(
     result.map_err(|failure: Failure| failure.into())
 }
 
-/// Neither tag nor digest is guessed.
+/// Requires a tag or a digest.
 fn named(locator: &Locator) -> Result<At> {
     locator.at().ok_or_else(|| {
         let one = Diagnostic::error(
@@ -144,7 +143,7 @@ fn repository_of(locator: &Locator) -> Result<&Repository> {
     }
 }
 
-/// What a manifest is, which must be the expected one.
+/// Describes a manifest, which must have the expected digest.
 fn subjected(
     locator: &Locator,
     at: &At,
@@ -168,7 +167,7 @@ fn subjected(
     }
 }
 
-/// A manifest to be signed.
+/// A manifest to sign.
 pub(super) struct SignTarget<'a> {
     pub(super) repository: &'a Repository,
     pub(super) digest: &'a Digest,
@@ -176,7 +175,7 @@ pub(super) struct SignTarget<'a> {
 }
 
 impl SignTarget<'_> {
-    /// Signs it, unless this key has done so in this form.
+    /// Signs it, unless it has a signature of this key in this format.
     pub(super) async fn sign(
         &self,
         client: &Client<'_>,
@@ -231,7 +230,7 @@ impl SignTarget<'_> {
         Ok(client.refer(&referring).await?)
     }
 
-    /// Beside the signatures that are there.
+    /// Adds a simple signature to the existing ones.
     async fn put_simple(&self, client: &Client<'_>, key: &SigningKey) -> std::result::Result<(), Failure> {
         let name = self.repository.to_string();
         let (payload, signature) = formats::simple(self.digest, &name, key).map_err(Failure::Key)?;
@@ -252,7 +251,7 @@ impl SignTarget<'_> {
     }
 }
 
-/// Adds what another manifest of simple signatures has to the one at a tag.
+/// Adds the entries of another manifest of simple signatures to the one under a tag.
 pub(super) async fn add_simple(
     client: &Client<'_>,
     tag: &crate::reference::Tag,
@@ -270,7 +269,7 @@ pub(super) async fn add_simple(
     Ok(())
 }
 
-/// The manifest of simple signatures with one more in it; `None` when it has it.
+/// The manifest of simple signatures with one more entry; `None` if it has it already.
 async fn with_simple(
     client: &Client<'_>,
     found: Option<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! The signatures that are there, in a registry or in a layout, and whether one of them is good.
+//! Looks up the signatures in a registry or layout, and checks whether one of them is valid.
 
 use std::path::Path;
 
@@ -15,19 +15,19 @@ use crate::oci::layout::read as layout_read;
 use crate::oci::pull::chart_source::ChartSource;
 use crate::reference::{At, Digest};
 
-/// The most bundles, and the most simple signatures, that are read.
+/// The maximum number of bundles, and of simple signatures, that are read.
 const MAX_SIGNATURES: usize = 100;
-/// The most reasons that are listed.
+/// The maximum number of reasons in a message.
 const MAX_REASONS: usize = 5;
 
-/// Where signatures are searched for.
+/// The registry or layout with the signatures.
 #[derive(Clone, Copy)]
 pub(in crate::oci) enum Shelf<'a> {
     Registry(&'a Client<'a>),
     Layout(&'a Path),
 }
 
-/// A manifest of signatures, as far as they are searched for in it.
+/// The fields of a manifest of signatures that are read.
 #[derive(Deserialize)]
 struct SignatureManifest {
     #[serde(default)]
@@ -54,7 +54,7 @@ impl<'a> From<&'a ChartSource<'a>> for Shelf<'a> {
 }
 
 impl Shelf<'_> {
-    /// What refers to a manifest and may be a bundle.
+    /// The referrers of a manifest that may be bundles.
     async fn referrers(self, subject: &Digest) -> std::result::Result<Vec<Digest>, Failure> {
         let may_be = |one: &Referrer| {
             one.artifact_type
@@ -70,7 +70,7 @@ impl Shelf<'_> {
         }
     }
 
-    /// A manifest, or `None` when there is none.
+    /// A manifest, or `None` if it doesn't exist.
     async fn find_manifest(self, at: &At) -> std::result::Result<Option<Vec<u8>>, Failure> {
         match self {
             Self::Registry(client) => Ok(client.find_manifest(at).await?),
@@ -82,7 +82,7 @@ impl Shelf<'_> {
         }
     }
 
-    /// A small blob, checked.
+    /// A small blob, with size and digest checked.
     async fn small_blob(self, digest: &Digest, size: u64) -> std::result::Result<Vec<u8>, Failure> {
         match self {
             Self::Registry(client) => Ok(client.small_blob(digest, size).await?),
@@ -98,7 +98,7 @@ impl Shelf<'_> {
     }
 }
 
-/// Fails unless one signature is good.
+/// Fails unless one signature is valid.
 pub(in crate::oci) async fn check(
     shelf: Shelf<'_>,
     reference: &str,
@@ -120,13 +120,13 @@ pub(in crate::oci) async fn check(
     })
 }
 
-/// The findings of a search for a valid signature.
+/// The result of searching for a valid signature.
 pub(super) struct LookupFindings<'a> {
     shelf: Shelf<'a>,
     digest: &'a Digest,
     key: &'a VerifyingKey,
     pub(super) good: bool,
-    /// Why those that are there are not good.
+    /// Why the existing signatures are not valid.
     reasons: Vec<String>,
 }
 
@@ -196,7 +196,7 @@ impl<'a> LookupFindings<'a> {
         Ok(())
     }
 
-    /// A layer's bytes; the inner error when it can't be a signature.
+    /// A layer's bytes; the inner error if it can't be a signature.
     async fn content(
         &self,
         layer: &SignatureLayer,
@@ -211,7 +211,7 @@ impl<'a> LookupFindings<'a> {
     }
 }
 
-/// What is no manifest has no signatures.
+/// The layers of a manifest; none if it is malformed.
 fn layers(bytes: &[u8]) -> Vec<SignatureLayer> {
     serde_json::from_slice(bytes).map_or_else(|_| Vec::new(), |manifest: SignatureManifest| manifest.layers)
 }
