@@ -1,7 +1,7 @@
-//! What one small chart costs, step by step, on one core: `cargo bench --bench chart`.
+//! The cost of one small chart, step by step, on one core: `cargo bench --bench chart`.
 //!
-//! The column that counts is items per second: 5,000 charts a second is the bound for
-//! `pipeline`, from the config's text to the digest.
+//! The relevant column is items per second: the target for `pipeline`, from the config's text to the digest, is 5,000
+//! charts per second.
 #![allow(clippy::unwrap_used, reason = "a benchmark that can't go on should stop")]
 
 use std::path::Path;
@@ -61,7 +61,7 @@ fn whole(bencher: Bencher<'_, '_>, name: &str) {
     });
 }
 
-/// Text of the kind that charts hold.
+/// Typical text of charts.
 fn manifest(bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 200);
     let mut count = 0_u32;

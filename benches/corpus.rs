@@ -1,15 +1,15 @@
-//! `template` against Helm on real charts, whole processes in the same run:
+//! `template` compared with Helm on real charts, whole processes in the same run:
 //! `CHART_CORPUS=DIR cargo bench --bench corpus`.
 //!
 //! DIR holds `cases.json` (a list of `{repo, chart, case, args, rc, unstable}`) and
-//! `charts/REPO/CHART`; unstable are the lines that differ from run to run: keys and passwords.
-//! Every case that Helm renders is run by both in turn; what counts is the processor time of
-//! the process (user and system, by `getrusage`) and the time by the clock, each the best of [`RUNS`] runs,
-//! because other load only ever adds; and the peak of its memory, of one run more below `/usr/bin/time`.
-//! Behind the cases: what grows, and the exponents of the growth. UMBRELLA_CHART is the
-//! REPO/CHART of which umbrella charts are made. EVERY=5 runs each fifth case only; PLOTS=DIR also draws what was measured.
+//! `charts/REPO/CHART`; `unstable` has the lines that differ from run to run: keys and passwords.
+//! Every case that Helm renders is run by both in turn; measured are the processor time (user and system, by
+//! `getrusage`) and the wall-clock time, each the best of [`RUNS`] runs, because other load only adds time; and the
+//! peak memory, of another run with `/usr/bin/time`. After the cases: growing charts, and the exponents of their cost.
+//! UMBRELLA_CHART is the REPO/CHART of which umbrella charts are made. EVERY=5 runs only every fifth case; PLOTS=DIR
+//! also writes plots.
 //!
-//! Both are warmed up by the first of the runs: what they read is in the system's cache.
+//! The first run warms up both: their files are then in the page cache.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -29,17 +29,17 @@ use testbed::Tool;
 
 use self::plots::{Plot, Series};
 
-/// Runs of each command; the best counts.
+/// The number of runs of each command, of which the best is used.
 const RUNS: usize = 3;
-/// Copies in the umbrella charts.
+/// The numbers of copies in the umbrella charts.
 const UMBRELLAS: [usize; 5] = [1, 8, 32, 64, 128];
 
 #[derive(Clone, Copy)]
 struct Cost {
     cpu: Duration,
-    /// By the clock.
+    /// The wall-clock time.
     wall: Duration,
-    /// In MiB.
+    /// The peak memory, in MiB.
     peak: f64,
 }
 
@@ -118,13 +118,13 @@ fn cases(corpus: &Path, home: &Path) -> Vec<Row> {
         .collect()
 }
 
-/// Which share of the cases is run.
+/// The interval between the cases that are run.
 fn every() -> usize {
     let every = std::env::var("EVERY").ok();
     every.map_or(1, |every| every.parse().unwrap())
 }
 
-/// What each needs for a chart, run in turn.
+/// The costs of both for a chart, run in turn.
 fn both(folder: &Path, home: &Path, args: &[String], runs: usize) -> [Cost; 2] {
     let mut ours = Command::new(env!("CARGO_BIN_EXE_solar-render"));
     let mut helm = Tool::Helm.command(home);
@@ -151,7 +151,7 @@ fn both(folder: &Path, home: &Path, args: &[String], runs: usize) -> [Cost; 2] {
     best
 }
 
-/// What a run of a command takes of the processors, and by the clock.
+/// The processor time and the wall-clock time of a command.
 fn times_of(command: &mut Command, folder: &Path) -> (Duration, Duration) {
     let spent = || {
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
@@ -172,8 +172,8 @@ fn times_of(command: &mut Command, folder: &Path) -> (Duration, Duration) {
     (spent() - before, wall)
 }
 
-/// The peak of a command's memory in MiB, by `/usr/bin/time`: to the system the memory of who starts a
-/// process is a part of it, and this one has little.
+/// The peak of a command's memory in MiB, by `/usr/bin/time`: the system counts the parent's memory as part of the
+/// process, and `/usr/bin/time` has little.
 fn peak(command: &Command, folder: &Path) -> f64 {
     let mut timed = Command::new("/usr/bin/time");
     timed
@@ -232,7 +232,7 @@ fn summary(rows: &[Row]) {
     }
 }
 
-/// What cases take together.
+/// The total cost of cases.
 fn total(what: &str, rows: &[Row], counts: impl Fn(&Row) -> bool) {
     let rows: Vec<&Row> = rows.iter().filter(|row| counts(row)).collect();
     let sum = |of: fn(&Row) -> Cost| {
@@ -251,7 +251,7 @@ fn total(what: &str, rows: &[Row], counts: impl Fn(&Row) -> bool) {
     );
 }
 
-/// What stands in a line behind the case; the peak of several is the largest.
+/// The columns after the case; the peak of several is the largest.
 const COLUMNS: &str = "helm, cpu | helm, wall | helm, peak | ours, cpu | ours, wall | ours, peak | times as fast, cpu | times as fast, wall";
 
 fn line(name: &dyn std::fmt::Display, ours: &Cost, helm: &Cost) {
@@ -318,7 +318,7 @@ fn count(number: usize) -> f64 {
     number as f64
 }
 
-/// Charts of growing size, and the exponent of what they cost, each time against the size before.
+/// Charts of growing size, and the exponent of their cost, each relative to the previous size.
 fn growth((file, what): (&str, &str), sizes: &[usize], home: &Path, make: impl Fn(&Path, usize)) {
     println!("\n| {what} | {COLUMNS} |");
     println!("|---|---|---|---|---|---|---|---|---|");
@@ -365,7 +365,7 @@ fn write(folder: &Path, path: &str, text: &str) {
 
 const CHART: &str = "apiVersion: v2\nname: grown\nversion: 1.0.0\n";
 
-/// Half of them templates.
+/// A chart with many files, half of them templates.
 fn many_files(folder: &Path, count: usize) {
     write(folder, "Chart.yaml", CHART);
     for number in 0..count / 2 {
@@ -396,7 +396,7 @@ fn nested_includes(folder: &Path, depth: usize) {
     write(folder, "templates/x.yaml", call);
 }
 
-/// A text that passes itself through `tpl`.
+/// A text that passes itself to `tpl`.
 fn nested_tpls(folder: &Path, depth: usize) {
     write(folder, "Chart.yaml", CHART);
     let text = "text: '{{ if .n }}{{ tpl .text (dict \"text\" .text \"n\" (sub .n 1) \"Template\" .Template) }}{{ end }}x'\n";
@@ -407,7 +407,7 @@ fn nested_tpls(folder: &Path, depth: usize) {
     write(folder, "templates/x.yaml", &call);
 }
 
-/// An umbrella over copies of one chart, each under an alias.
+/// An umbrella chart with copies of one chart, each with an alias.
 fn umbrella(chart: &Path, folder: &Path, copies: usize) {
     let mut text = String::from("apiVersion: v2\nname: umbrella\nversion: 1.0.0\ndependencies:\n");
     let yaml = std::fs::read_to_string(chart.join("Chart.yaml")).unwrap();

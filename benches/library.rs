@@ -1,8 +1,8 @@
 //! The engine as a library: one chart loaded once and rendered with different values, in one process:
 //! `CHART=/path/to/kube-prometheus-stack cargo bench --bench library`.
 //!
-//! Printed are the time of loading with the first rendering, the time a rendering takes after that, what the process's
-//! memory grew by over all renderings, and the same on two threads that share the chart.
+//! It prints the time of loading and the first rendering, the time of a later rendering, the growth of the process's
+//! memory over all renderings, and the same on two threads that share the chart.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use solar_render::engine::{ParsedChart, RenderRequest};
 use solar_render::value::Value;
 
-/// Renderings in all.
+/// The total number of renderings.
 const RENDERINGS: usize = 1_000;
 
 fn main() {
@@ -61,7 +61,7 @@ fn load(path: &Path) -> ParsedChart {
     ParsedChart::load(path).unwrap_or_else(|_| panic!("{} does not load", path.display()))
 }
 
-/// All of them, shared between so many threads; the bytes they made.
+/// Runs all renderings on this number of threads; returns the size of the output.
 fn renderings(chart: &ParsedChart, threads: usize) -> usize {
     thread::scope(|scope| {
         let run = |first: usize| {
@@ -77,7 +77,7 @@ fn renderings(chart: &ParsedChart, threads: usize) -> usize {
     })
 }
 
-/// One, with values of its own: what a fleet's clusters differ in.
+/// One rendering with its own values, like those of a cluster in a fleet.
 fn render(chart: &ParsedChart, number: usize) -> usize {
     let mut request = RenderRequest::new("monitoring");
     request.values.insert(
@@ -113,7 +113,7 @@ fn megabytes(bytes: usize) -> f64 {
     bytes as f64 / 1e6
 }
 
-/// This process's memory in MiB, as the system counts it.
+/// The resident memory of this process, in MiB.
 fn resident() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status

@@ -1,8 +1,8 @@
 //! The operator with 5,000 tasks on a real API server and controller-manager, pods' ends faked:
-//! throughput, fairness, looks at a task, memory, processor time. `cargo bench --bench operator`
+//! throughput, fairness, reconciles per task, memory, processor time. `cargo bench --bench operator`
 //!
-//! One namespace orders 4,000 tasks, then ten others order 100 each; 64 Jobs may run at a time. All
-//! of it shares the machine, so the throughput is mostly the API server's.
+//! One namespace creates 4,000 tasks, then ten others create 100 each; 64 Jobs may run at a time. Everything shares the
+//! machine, so the throughput is mostly the API server's.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -24,13 +24,13 @@ use testbed::{Port, eventually};
 const CROWD: usize = 4000;
 const SMALL_NAMESPACES: usize = 10;
 const SMALL: usize = 100;
-/// How long all may take; a hang is a failure.
+/// The time limit of the benchmark; exceeding it is a failure.
 const LIMIT: Duration = Duration::from_secs(1800);
-/// What the operator may use at its peak.
+/// The operator's limit for peak memory.
 const MEMORY_LIMIT_MIB: f64 = 64.0;
 
 fn main() {
-    // `cargo test --benches` only asks whether it runs; it takes minutes.
+    // `cargo test --benches` only checks that it starts; a run takes minutes.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
@@ -38,7 +38,7 @@ fn main() {
     let names: Vec<String> = (0..SMALL_NAMESPACES)
         .map(|index| format!("small-{index}"))
         .collect();
-    // In turn, as if all of them came at the same moment.
+    // In turn, as if they were created at the same moment.
     let small = (0..SMALL).flat_map(|index| names.iter().map(move |name| order(name, index)));
     let small: Vec<Order> = small.collect();
     let namespaces: Vec<&str> = names.iter().map(String::as_str).chain(["crowd"]).collect();
@@ -60,7 +60,7 @@ fn main() {
         (sum(&scrape(&metrics), "solar_operator_tasks_ended_total") >= all as f64).then_some(())
     });
     let took = begin.elapsed();
-    // What is done after the last end, such as clean-up, counts too.
+    // Work after the last task ended, such as clean-up, counts too.
     eventually("no Job is left", LIMIT, || {
         (fleet.left("jobs") == 0).then_some(())
     });
@@ -93,10 +93,10 @@ fn main() {
     );
 }
 
-/// What it cost the operator, and fails when that is too much memory.
+/// Prints the operator's costs, and fails if it used too much memory.
 fn print_costs(metrics: &str, process: u32, all: f64) {
     println!(
-        "| looks at a task | {:.1} |",
+        "| reconciles of a task | {:.1} |",
         sum(metrics, "solar_operator_reconciles_total") / all
     );
     println!(
@@ -104,7 +104,7 @@ fn print_costs(metrics: &str, process: u32, all: f64) {
         sum(metrics, "solar_operator_status_patches_total") / all
     );
     println!(
-        "| failed looks | {} |",
+        "| failed reconciles | {} |",
         sum(metrics, "solar_operator_reconcile_errors_total")
     );
     let processor = processor_seconds(process);
@@ -128,7 +128,7 @@ fn last_ends(tasks: &[Value]) -> (i64, i64) {
             .iter()
             .filter(|task| (task["metadata"]["namespace"] == "crowd") == crowd);
         let times = ours.map(|task| task["status"]["completionTime"].as_str().unwrap());
-        // RFC 3339 in UTC: texts compare as times.
+        // RFC 3339 in UTC: strings compare like times.
         let text = times.max().unwrap();
         text.parse::<jiff::Timestamp>().unwrap().as_second()
     };

@@ -1,10 +1,9 @@
-//! Whole processes against Helm, on the same machine in the same run, as the table of the
-//! README: `cargo bench --bench process`.
+//! Whole processes compared with Helm, on the same machine in the same run, for the table of the README: `cargo bench
+//! --bench process`.
 //!
-//! Each command runs in turn with its peer, so that a busy moment hits both; the median of
-//! wall-clock times is shown, and the largest peak of memory by `/usr/bin/time`. The
-//! folder named by `KUBE_PROMETHEUS_STACK` (an unpacked chart) adds that chart's row; else
-//! a chart made here, of the same size, stands for it. SolAr's renderer can't be had as a
+//! Each command runs in turn with its peer, so that other load affects both; it prints the median of wall-clock times,
+//! and the largest peak memory by `/usr/bin/time`. The folder named by `KUBE_PROMETHEUS_STACK` (an unpacked chart) adds
+//! that chart's row; otherwise a generated chart of the same size replaces it. SolAr's renderer is not available as a
 //! package: its figures are quoted, and marked so.
 #![allow(
     clippy::unwrap_used,
@@ -19,11 +18,11 @@ use std::time::{Duration, Instant};
 
 use testbed::{Registry, Tool};
 
-/// Runs of each command; the first of them warm the caches and don't count.
+/// The number of runs of each command; the first ones warm the caches and don't count.
 const RUNS: usize = 31;
 const WARM: usize = 3;
 
-/// What a command costs.
+/// The cost of a command.
 struct ProcessCost {
     median: Duration,
     /// KiB
@@ -63,7 +62,7 @@ fn main() {
     println!("¹ ² 22 ms and 39 MiB, 45 ms and 42 MiB: measured before on such a machine, not in this run.");
 }
 
-/// Packages a chart. Gives back the sizes of the archive and of Helm's, and where the archive is.
+/// Packages a chart. Returns the sizes of the archive and of Helm's, and the path of the archive.
 fn packages(folder: &Path, chart: &Path) -> (u64, u64, PathBuf) {
     let name = chart.file_name().unwrap().display();
     let [ours_out, helm_out] = ["ours", "helm"].map(|who| folder.join(format!("{name}-{who}")));
@@ -99,7 +98,7 @@ fn incompressible_chart(folder: &Path) -> PathBuf {
     for file in 0..FILES {
         let mut bytes = Vec::with_capacity(WORDS * 8);
         for _ in 0..WORDS {
-            // Xorshift: its high bits pass for chance, which is enough for a compressor.
+            // Xorshift: its high bits are random enough for a compressor.
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
@@ -110,7 +109,7 @@ fn incompressible_chart(folder: &Path) -> PathBuf {
     chart
 }
 
-/// Pushes to a local registry: each run to a repository of its own, so that all is sent.
+/// Pushes to a local registry: each run to a repository of its own, so that everything is sent.
 fn pushes(folder: &Path, archive: &Path, config: &Path) {
     let registry = Registry::start();
     let count = std::cell::Cell::new(0_u32);
@@ -189,7 +188,7 @@ fn measure<const N: usize>(commands: [&dyn Fn() -> Command; N]) -> [ProcessCost;
     })
 }
 
-/// The peak of a command's memory, in KiB, as `/usr/bin/time` sees it.
+/// The peak memory of a command, in KiB, by `/usr/bin/time`.
 fn peak(command: &Command) -> u64 {
     let mut timed = Command::new("/usr/bin/time");
     timed
@@ -238,7 +237,7 @@ fn archive(folder: &Path) -> (PathBuf, u64) {
     (entry.path(), entry.metadata().unwrap().len())
 }
 
-/// The chart to package: the one named, or one of 7.6 MB in 300 files.
+/// The chart to package: the given one, or one of 7.6 MB in 300 files.
 fn large_chart(folder: &Path) -> PathBuf {
     if let Some(path) = std::env::var_os("KUBE_PROMETHEUS_STACK") {
         return PathBuf::from(path);

@@ -1,8 +1,8 @@
-//! Pushing against a bare HTTP client that makes the same requests on kept connections, in turn in the
-//! same run, to a registry that keeps everything in memory: `cargo bench --bench registry`.
+//! Pushing compared with a bare HTTP client that sends the same requests on kept connections, in turn in the same run,
+//! to a registry that keeps everything in memory: `cargo bench --bench registry`.
 //!
-//! The bare client is a socket and a reader: it knows every answer beforehand, checks only the status and
-//! hashes nothing. What it needs is what the registry needs.
+//! The bare client is a socket and a reader: it knows every response in advance, only checks the status and hashes
+//! nothing. Its time is the registry's.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -26,14 +26,14 @@ use solar_render::report::Outcome;
 use solar_render::world::System;
 use testbed::{Registry, Setup, Tool};
 
-/// Pushes of one chart, and as many before that don't count.
+/// The number of pushes of one chart, after as many for warming up.
 const RUNS: usize = 200;
 const WARM: usize = 20;
-/// Charts of one publish, runs of it, and connections.
+/// The number of charts of a publish, of its runs, and of connections.
 const CHARTS: usize = 400;
 const ROUNDS: usize = 12;
 const CONNECTIONS: usize = 8;
-/// What is asked for when a tag is looked at; as our client does, since the registry reads it.
+/// The Accept header for tags, as our client sends it, since the registry parses it.
 const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json";
 
 fn main() {
@@ -52,7 +52,8 @@ fn main() {
     processes(&registry);
 }
 
-/// In this process, each to a place of its own. The bare client has a connection already, or makes one as ours does.
+/// In this process, each to a repository of its own. The bare client has a connection already, or makes one as ours
+/// does.
 fn one_chart(registry: &Registry) {
     let [mut kept, mut fresh, mut ours] = [Vec::new(), Vec::new(), Vec::new()];
     let mut connection = Bare::connect(registry.host());
@@ -87,8 +88,8 @@ fn timed(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// Over eight connections, each round to other repositories, and the other one first each time: the
-/// registry gets slower as it fills.
+/// Over eight connections, each round to other repositories, with alternating order: the registry gets slower as it
+/// fills.
 fn many_charts(registry: &Registry) {
     let (mut bare, mut ours, mut again) = (Vec::new(), Vec::new(), Vec::new());
     let (mut bare_work, mut our_work) = (Vec::new(), Vec::new());
@@ -127,8 +128,7 @@ fn many_charts(registry: &Registry) {
             rate(ours) / rate(bare),
         );
     }
-    // Where client and registry share two processors this is what a rate comes to, and other work beside them
-    // changes it less.
+    // If client and registry share two processors, this determines the rate, and other load affects it less.
     let (bare, ours) = (median(bare_work), median(our_work));
     row(
         &format!("the same, processor time of client and registry (median of {ROUNDS})"),
@@ -167,7 +167,7 @@ fn push_bare(charts: &[Artifact], base: &str, host: &str) {
     });
 }
 
-/// Whole processes: Helm and crane start anew for each chart, too. crane is given an image layout.
+/// Whole processes: Helm and crane are also started for each chart. crane gets an image layout.
 fn processes(registry: &Registry) {
     let folder = tempfile::tempdir().unwrap();
     let mut times = [Vec::new(), Vec::new(), Vec::new()];
@@ -242,7 +242,7 @@ fn millis(time: Duration) -> String {
     format!("{:.2} ms", time.as_secs_f64() * 1000.0)
 }
 
-/// A chart of 1 KB that is like no other.
+/// A unique chart of 1 KB.
 fn artifact(name: &str, salt: &str) -> Artifact {
     let metadata = format!(
         "apiVersion: v2\nname: {name}\nversion: 1.0.{}\ndescription: {salt}\n",
@@ -353,7 +353,7 @@ impl Bare {
         self.send("HEAD", &manifest, "", &[], 200);
     }
 
-    /// The Location of the answer.
+    /// Sends a request; returns the Location of the response.
     fn send(&mut self, method: &str, path: &str, kind: &str, body: &[u8], expected: u16) -> String {
         let accept = if method == "HEAD" && path.contains("/manifests/") {
             MANIFESTS

@@ -1,7 +1,6 @@
 //! Rendering, step by step and as a whole, on one core: `cargo bench --bench template`.
 //!
-//! The text is a Deployment as charts write them: labels by `include`, conditions, loops. Cutting it
-//! into tokens is a part of `parse`.
+//! The text is a typical Deployment: labels by `include`, conditions, loops. Tokenizing is a part of `parse`.
 #![allow(clippy::unwrap_used, reason = "a benchmark that can't go on should stop")]
 
 use std::sync::Arc;
@@ -104,7 +103,7 @@ fn parse(bencher: Bencher<'_, '_>) {
         .bench(|| functions().parse(&name, &source).unwrap());
 }
 
-/// A chart of so many deployments: the exponent shows in the times.
+/// A chart with this number of deployments: the times show the exponent.
 #[divan::bench(args = [1, 10, 100, 1000])]
 fn execute(bencher: Bencher<'_, '_>, copies: usize) {
     let program = Program::new(unit(copies)).unwrap();
@@ -134,7 +133,7 @@ fn execute(bencher: Bencher<'_, '_>, copies: usize) {
         .bench(|| program.render(&input).unwrap());
 }
 
-/// So many copies of the values, as `toYaml` writes them.
+/// `toYaml` of this number of copies of the values.
 #[divan::bench(args = [1, 100])]
 fn to_yaml(bencher: Bencher<'_, '_>, copies: usize) {
     let list = Value::List(vec![Value::Map(values()); copies]);
@@ -143,7 +142,7 @@ fn to_yaml(bencher: Bencher<'_, '_>, copies: usize) {
         .bench(|| solar_render::yaml::write(&list));
 }
 
-/// Files of a chart with so many subcharts, each with values, templates and values from its parent.
+/// Files of a chart with this number of subcharts, each with values, templates and values from its parent.
 fn files(subcharts: usize) -> Vec<(String, Vec<u8>)> {
     let chart = |name: &str| format!("{{apiVersion: v2, name: {name}, version: 1.0.0}}").into_bytes();
     let mut values = String::from(VALUES.trim_end().trim_end_matches('}'));
@@ -163,7 +162,7 @@ fn files(subcharts: usize) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// The values of a chart with so many subcharts, put together.
+/// Merging the values of a chart with this number of subcharts.
 #[divan::bench(args = [1, 8, 64])]
 fn coalesce(bencher: Bencher<'_, '_>, subcharts: usize) {
     let chart = load_files(files(subcharts)).unwrap();
@@ -171,7 +170,7 @@ fn coalesce(bencher: Bencher<'_, '_>, subcharts: usize) {
     bencher.bench(|| prepare(&chart, &user).unwrap());
 }
 
-/// From files in memory to texts.
+/// Renders a whole chart from files in memory.
 #[divan::bench(args = [1, 8, 64])]
 fn whole_chart(bencher: Bencher<'_, '_>, subcharts: usize) {
     bencher.with_inputs(|| files(subcharts)).bench_values(|files| {

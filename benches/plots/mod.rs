@@ -1,7 +1,7 @@
-//! Plots of what a benchmark measured, as SVG that follows the reader's light or dark theme.
+//! Plots of measurements, as SVG that follows the reader's light or dark theme.
 //!
-//! In: series of points. Out: one file in the folder that the variable PLOTS names; nothing without it. The y axis
-//! is logarithmic, the x axis when asked: a straight line is a power, and its slope the exponent.
+//! In: series of points. Out: one file in the folder that the variable PLOTS names; nothing without it. The y axis is
+//! logarithmic, the x axis optionally: a straight line is then a power law, with the exponent as its slope.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
-/// In pixels.
+/// The size in pixels.
 const SIZE: (u32, u32) = (760, 400);
-/// What is drawn in, each with what replaces it on a dark page.
+/// The colours, each with its replacement on a dark page.
 const TEXT: (RGBColor, &str) = (RGBColor(31, 35, 40), "#e6edf3");
 const GRID: (RGBColor, &str) = (RGBColor(216, 222, 228), "#3d444d");
 const SERIES: [(RGBColor, &str); 3] = [
@@ -20,25 +20,25 @@ const SERIES: [(RGBColor, &str); 3] = [
     (RGBColor(26, 127, 55), "#3fb950"),
 ];
 
-/// Points under a name.
+/// A named series of points.
 pub(crate) struct Series {
     pub(crate) name: String,
     /// x ascending, y above zero.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// What a plot says besides its points.
+/// The description of a plot.
 pub(crate) struct Plot<'a> {
     /// The file's name, without its ending.
     pub(crate) file: &'a str,
     pub(crate) title: &'a str,
     pub(crate) x: &'a str,
     pub(crate) y: &'a str,
-    /// A logarithmic x axis.
+    /// Whether the x axis is logarithmic.
     pub(crate) log_x: bool,
 }
 
-/// Where plots go, when they are asked for.
+/// The folder for plots, if they are requested.
 pub(crate) fn folder() -> Option<PathBuf> {
     std::env::var_os("PLOTS").map(PathBuf::from)
 }
@@ -127,7 +127,7 @@ fn extent(values: impl Iterator<Item = f64>) -> Range<f64> {
     low..high
 }
 
-/// As few digits as tell the labels apart.
+/// As few digits as are needed to distinguish the labels.
 fn short(value: &f64) -> String {
     match *value {
         value if value >= 10.0 || value.fract() == 0.0 => format!("{value:.0}"),
@@ -136,7 +136,7 @@ fn short(value: &f64) -> String {
     }
 }
 
-/// The same picture, with a second set of colours for dark pages and no background.
+/// The SVG with a second set of colours for dark pages and without a background.
 fn themed(svg: &str) -> String {
     let mut dark = String::new();
     for (light, dark_color) in [TEXT, GRID].into_iter().chain(SERIES) {

@@ -1,4 +1,4 @@
-//! A certificate authority of our own, for TLS that can be trusted, or not.
+//! A test certificate authority, for trusted and untrusted TLS.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
-/// A CA and what it has signed, as PEM files in a temporary folder.
+/// A CA and its certificates, as PEM files in a temporary folder.
 #[derive(Debug)]
 pub struct Authority {
     /// The CA's certificate.
     pub ca: PathBuf,
-    /// For `localhost` and `127.0.0.1`.
+    /// The server's, for `localhost` and `127.0.0.1`.
     pub server: Identity,
-    /// For a client.
+    /// The client's.
     pub client: Identity,
     issuer: Issuer<'static, KeyPair>,
     folder: PathBuf,
@@ -30,13 +30,13 @@ pub struct Identity {
 }
 
 impl Authority {
-    /// One that is its own server, for `127.0.0.1`: what `openssl req -x509` makes. Its client's certificate is
-    /// no other.
+    /// A self-signed server certificate for `127.0.0.1`, as `openssl req -x509` creates it. It is also the client's
+    /// certificate.
     pub fn self_signed() -> Self {
         Self::for_name("127.0.0.1")
     }
 
-    /// The same for another name.
+    /// A self-signed certificate for another name.
     pub fn for_name(name: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let key = KeyPair::generate().unwrap();
@@ -71,7 +71,7 @@ impl Authority {
         }
     }
 
-    /// Makes a new one with its files in a folder of the caller's.
+    /// Creates one with its files in the caller's folder.
     pub fn below(folder: &Path) -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -93,8 +93,8 @@ impl Authority {
         }
     }
 
-    /// Signs one more: for a common name, which is a user to Kubernetes, an organisation, which is
-    /// a group to it, and the names and addresses of a server.
+    /// Issues a certificate: for a common name, which is a user in Kubernetes, an organisation, which is a group, and
+    /// the names and addresses of a server.
     pub fn issue(&self, name: &str, organisation: Option<&str>, names: &[&str]) -> Identity {
         sign(&self.issuer, &self.folder, name, organisation, names)
     }

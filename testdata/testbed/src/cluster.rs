@@ -15,8 +15,8 @@
 //!
 //! Authorization is RBAC, and owner references that block deletion need the right to `update` the
 //! owner's `finalizers`, as on `OpenShift`. There is no node: a pod stays Pending until the test
-//! writes its end into its status, as a kubelet would. It takes about four seconds to start, and
-//! many tests can share one, in a `static` too: its processes end with this one, however that ends.
+//! writes its end into its status, as a kubelet would. It takes about four seconds to start, and many tests can share
+//! one, also in a `static`: its processes are killed when this one ends, for any reason.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ use crate::processes::Processes;
 use crate::tool::isolate;
 use crate::{Authority, Identity, Tool, run};
 
-/// How long a server may take to be ready; most of it is for machines that do much else.
+/// How long a server may take to be ready; long enough for a loaded machine.
 pub(crate) const START_LIMIT: Duration = Duration::from_secs(120);
 /// Where pods expect the API: at the port of the Service `kubernetes`.
 const SERVICE_PORT: u16 = 443;
@@ -44,10 +44,9 @@ const SERVICE_PORT: u16 = 443;
 const APISERVER: &str = "kube-apiserver";
 /// The process's name.
 const CONTROLLERS: &str = "kube-controller-manager";
-/// The group that may do everything.
+/// The group with all rights.
 const ADMINISTRATORS: &str = "system:masters";
-/// What is kept of requests: who did what to which object, not what was in it. Kubernetes's own
-/// components are left out.
+/// The audit policy: who did what to which object, without content. Requests of Kubernetes' own components are omitted.
 const AUDIT_POLICY: &str = r#"
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -58,13 +57,13 @@ rules:
 - {level: Metadata}
 "#;
 
-/// What kind of control plane to start.
+/// The options of a control plane.
 #[derive(Debug, Default)]
 pub struct ClusterSetup<'a> {
-    /// Manifests of CRDs, which are established before the controllers start: the garbage
-    /// collector finds owners of kinds that come later only half a minute afterwards.
+    /// Manifests of CRDs, which are established before the controllers start: the garbage collector only finds owners
+    /// of later kinds after half a minute.
     pub crds: &'a str,
-    /// Keep who asked for what, for [`Cluster::requests`].
+    /// Whether to record requests for [`Cluster::requests`].
     pub audit: bool,
 }
 
@@ -77,7 +76,7 @@ pub struct Cluster {
     url: String,
     admin: PathBuf,
     ports: [Port; 3],
-    /// How the API server is started.
+    /// The command that starts the API server.
     apiserver: Mutex<Option<Command>>,
 }
 
@@ -128,7 +127,7 @@ impl Cluster {
         cluster
     }
 
-    /// Where the API is.
+    /// The URL of the API server.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -138,7 +137,7 @@ impl Cluster {
         self.processes.folder()
     }
 
-    /// The kubeconfig of one who may do everything.
+    /// The kubeconfig of an administrator.
     pub fn kubeconfig(&self) -> &Path {
         &self.admin
     }
@@ -158,7 +157,7 @@ impl Cluster {
         self.write_kubeconfig(name, &user)
     }
 
-    /// The kubeconfig of a service account, which is made if it isn't there.
+    /// The kubeconfig of a service account, which is created if it doesn't exist.
     pub fn service_account(&self, namespace: &str, name: &str) -> PathBuf {
         let account = json!({
             "apiVersion": "v1", "kind": "ServiceAccount",
@@ -169,10 +168,10 @@ impl Cluster {
         self.write_kubeconfig(&format!("{namespace}-{name}"), &json!({"token": token.trim()}))
     }
 
-    /// Runs kubectl as the administrator, and gives what it printed.
+    /// Runs kubectl as the administrator, and returns its output.
     ///
     /// # Panics
-    /// When it fails, with all it said.
+    /// If it fails, with its output.
     pub fn kubectl(&self, arguments: &[&str]) -> String {
         run(&mut self.kubectl_command(arguments))
     }
@@ -184,10 +183,10 @@ impl Cluster {
         command
     }
 
-    /// Applies manifests on the server's side: YAML, or JSON when it begins with a brace.
+    /// Applies manifests server-side: YAML, or JSON if it begins with a brace.
     ///
     /// # Panics
-    /// When the API server refuses, with what it said.
+    /// If the API server refuses, with its message.
     pub fn apply(&self, manifests: &str) {
         feed(
             &mut self.kubectl_command(&["apply", "--server-side", "-f", "-"]),
@@ -195,8 +194,8 @@ impl Cluster {
         );
     }
 
-    /// Everything that was asked of the API so far, but by Kubernetes's own components: audit
-    /// events, of level Metadata. The setup must have asked for it.
+    /// All requests to the API so far, except by Kubernetes' own components: audit events of level Metadata. The setup
+    /// must enable `audit`.
     pub fn requests(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.home().join("audit.log")).unwrap();
         // The server may be in the middle of writing the last line.
@@ -215,7 +214,7 @@ impl Cluster {
         &self.authority
     }
 
-    /// A tool where it reaches the API.
+    /// A tool in the cluster's network.
     pub(crate) fn command(&self, tool: Tool) -> Command {
         let Some(network) = self.network else {
             return tool.command(self.home());
@@ -243,12 +242,12 @@ impl Cluster {
         path
     }
 
-    /// Starts a program beside the cluster, to end with it; what it says goes to [`Cluster::log`].
+    /// Starts a program that is killed with the cluster; its output is in [`Cluster::log`].
     pub fn spawn(&self, name: &str, command: &mut Command) {
         self.processes.start(name, command);
     }
 
-    /// Kills a program that was started beside the cluster, at once.
+    /// Kills a program that was started with [`Cluster::spawn`].
     pub fn kill(&self, name: &str) {
         self.processes.kill(name);
     }
@@ -258,12 +257,12 @@ impl Cluster {
         self.processes.id(name)
     }
 
-    /// The file with all that such a program, or one of the cluster's own, has said so far.
+    /// The log file of such a program, or of one of the cluster's own.
     pub fn log(&self, name: &str) -> PathBuf {
         self.processes.log(name)
     }
 
-    /// Kills the controller-manager: no Job makes pods, nothing is collected, until
+    /// Kills the controller-manager: no Job creates pods, nothing is garbage-collected, until
     /// [`Cluster::start_controllers`].
     pub fn stop_controllers(&self) {
         self.processes.kill(CONTROLLERS);
@@ -281,9 +280,9 @@ impl Cluster {
             ))
             .arg(flag("root-ca-file", &self.authority.ca))
             .args(["--use-service-account-credentials=true", "--leader-elect=false"])
-            // Nobody asks it for anything.
+            // No client uses it.
             .arg("--secure-port=0")
-            // The defaults are for a controller-manager among others, and slow Jobs down.
+            // The defaults are rate limits for a shared API server, and slow Jobs down.
             .args([
                 "--kube-api-qps=300",
                 "--kube-api-burst=500",
@@ -296,12 +295,12 @@ impl Cluster {
         });
     }
 
-    /// Kills the API server: nobody gets an answer, until [`Cluster::start_apiserver`].
+    /// Kills the API server: requests get no response until [`Cluster::start_apiserver`].
     pub fn stop_apiserver(&self) {
         self.processes.kill(APISERVER);
     }
 
-    /// Starts the API server again. Watches from before have to begin anew.
+    /// Starts the API server again. Existing watches must be restarted.
     pub fn start_apiserver(&self) {
         if let Some(command) = self.apiserver.lock().unwrap().as_mut() {
             self.processes.start(APISERVER, command);
@@ -368,7 +367,7 @@ impl Cluster {
                 ["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"],
                 |_| ["--bind-address=0.0.0.0", "--advertise-address=10.88.0.1"],
             ))
-            // Nothing forwards from a Service to its endpoints here.
+            // There is no kube-proxy here.
             .args([
                 "--endpoint-reconciler-type=none",
                 "--service-cluster-ip-range=10.96.0.0/16",
@@ -409,7 +408,7 @@ fn feed(command: &mut Command, text: &str) -> String {
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     let text = text.to_owned();
-    // In a thread of its own: the command may write before it has read all.
+    // In a separate thread: the command may write before it has read everything.
     let writer = thread::spawn(move || {
         let _ = input.write_all(text.as_bytes());
     });

@@ -1,4 +1,4 @@
-//! A container image of files at hand, as an OCI archive that containerd imports.
+//! A container image of local files, as an OCI archive that containerd imports.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -23,9 +23,9 @@ pub struct Image {
 }
 
 impl Image {
-    /// An image of one program: it is at `/NAME` and the entry point, and runs as `user`.
+    /// An image of one program, which is at `/NAME`, is the entry point, and runs as `user`.
     ///
-    /// A program that is linked dynamically takes its libraries along.
+    /// The libraries of a dynamically linked program are included.
     pub fn of_program(reference: &str, name: &str, program: &Path, user: &str) -> Self {
         let image = Self {
             reference: reference.to_owned(),
@@ -40,7 +40,7 @@ impl Image {
         })
     }
 
-    /// One more file.
+    /// Adds a file.
     #[must_use]
     pub fn with_file(mut self, at: &str, from: &Path) -> Self {
         self.files
@@ -90,7 +90,7 @@ impl Image {
 
     fn layer(&self) -> Vec<u8> {
         let mut archive = tar::Builder::new(Vec::new());
-        // Where the runtime mounts things: in a read-only root it couldn't make the folders.
+        // Mount points of the runtime: it couldn't create the folders in a read-only root.
         let mut folders: BTreeSet<String> = ["dev", "etc", "proc", "sys", "tmp"].map(str::to_owned).into();
         for (at, _) in &self.files {
             let parents = Path::new(at).ancestors().skip(1);
@@ -109,7 +109,7 @@ impl Image {
     }
 }
 
-/// What the dynamic loader would load, itself included; nothing for a static program.
+/// The libraries that the dynamic loader would load, and the loader itself; empty for a static program.
 fn libraries(program: &Path) -> BTreeSet<PathBuf> {
     let output = Command::new("ldd").arg(program).output().unwrap();
     if !output.status.success() {
@@ -121,7 +121,7 @@ fn libraries(program: &Path) -> BTreeSet<PathBuf> {
     words.map(PathBuf::from).collect()
 }
 
-/// A static program that does nothing until it is killed: what holds a pod's namespaces.
+/// A static program that does nothing until it is killed: it holds a pod's namespaces.
 pub(crate) fn pause(folder: &Path) -> Image {
     let source = folder.join("pause.rs");
     fs::write(

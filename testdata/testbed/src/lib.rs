@@ -2,9 +2,9 @@
 //!
 //! - [`Tool`]: `helm`, `crane`, `registry` …, found or built once
 //! - [`Registry`]: a real registry on a free loopback port, with or without auth and TLS
-//! - [`Server`]: a hand-written HTTP server that answers as a closure says, and remembers
-//! - [`forward`]: what such a closure needs to stand in front of a real registry
-//! - [`TokenServer`]: issues the tokens that a registry with token auth asks for
+//! - [`Server`]: a hand-written HTTP server that answers by a closure, and records requests
+//! - [`forward`]: forwards a request to a real registry, for such closures
+//! - [`TokenServer`]: issues the tokens that a registry with token auth requires
 //! - [`Authority`]: a certificate authority with a server and a client certificate
 //! - [`Cluster`]: Kubernetes' control plane, for tests that need its API and its controllers
 //! - [`SourceController`]: Flux's controller that fetches charts, beside a control plane
@@ -13,9 +13,9 @@
 //! - [`Port`]: a free port for a program that has to be told one
 //! - [`Node`]: a control plane with a kubelet and containerd, whose pods really run
 //!
-//! What can't be had fails the test that asks for it, and says what to install: a test that
-//! skips itself proves nothing. Ports are chosen by the system, folders are temporary, and all
-//! of it ends when the value is dropped.
+//! A missing program fails the test that needs it, with a message on what to install: a test that skips itself proves
+//! nothing. Ports are chosen by the system, folders are temporary, and everything is cleaned up when the value is
+//! dropped.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

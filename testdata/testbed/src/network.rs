@@ -9,13 +9,13 @@ use std::time::Duration;
 use crate::processes::Processes;
 use crate::run;
 
-/// How long the kernel may take to make one.
+/// How long creating one may take.
 const LIMIT: Duration = Duration::from_secs(10);
 /// The process that holds it open.
 const HOLDER: &str = "network";
 const BRIDGE: &str = "testbed0";
 
-/// A network namespace with a bridge that pods are attached to. It ends with its processes.
+/// A network namespace with a bridge for pods. It is removed with its processes.
 #[derive(Debug, Clone, Copy)]
 pub struct Network {
     holder: u32,
@@ -23,15 +23,14 @@ pub struct Network {
 }
 
 impl Network {
-    /// The node's address, which pods reach it by.
+    /// The node's address for pods.
     pub const NODE: &str = "10.88.0.1";
-    /// The Service `kubernetes`. It is an address of the bridge, so that pods reach the API server
-    /// by it without kube-proxy.
+    /// The Service `kubernetes`. It is an address of the bridge, so that pods reach the API server without kube-proxy.
     pub(crate) const SERVICE: &str = "10.96.0.1";
     /// The bridge's name.
     pub(crate) const BRIDGE: &str = BRIDGE;
 
-    /// Makes one.
+    /// Creates one.
     pub(crate) fn new(processes: &Processes) -> Self {
         let own = fs::read_link("/proc/self/ns/net").unwrap();
         processes.start(
@@ -59,7 +58,7 @@ impl Network {
         network
     }
 
-    /// Runs a program within, to end with the cluster at the latest.
+    /// A command in the namespace, which is killed with the cluster at the latest.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("nsenter");
         command

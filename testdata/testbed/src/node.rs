@@ -1,8 +1,7 @@
-//! A node: a control plane with scheduler, kubelet and containerd, whose pods really run.
+//! A node: a control plane with scheduler, kubelet and containerd, which runs pods.
 //!
-//! It is in a network namespace of its own, so clients are run by [`Node::command`]. It needs root
-//! (namespaces, mounts and cgroups), and changes nothing on the machine but cgroups that it makes
-//! and removes.
+//! It is in a network namespace of its own, so clients must be run with [`Node::command`]. It needs root
+//! (namespaces, mounts and cgroups), and changes nothing on the machine except cgroups, which it creates and removes.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,10 +16,10 @@ use crate::network::Network;
 use crate::tool::isolate;
 use crate::{Cluster, ClusterSetup, Tool, run};
 
-/// How long a node may take to be ready; most of it is for machines that do much else.
+/// How long a node may take to be ready; long enough for a loaded machine.
 const START_LIMIT: Duration = Duration::from_secs(180);
 const NAME: &str = "node1";
-/// What the kubelet wants them to be.
+/// The sysctls that the kubelet requires.
 const TUNABLES: [(&str, &str); 6] = [
     ("vm.overcommit_memory", "1"),
     ("vm.panic_on_oom", "0"),
@@ -30,7 +29,7 @@ const TUNABLES: [(&str, &str); 6] = [
     ("kernel.keys.root_maxbytes", "25000000"),
 ];
 
-/// A running node; everything on it is killed when dropped, and when this process ends.
+/// A running node; everything on it is killed when it is dropped, and when this process ends.
 #[derive(Debug)]
 pub struct Node {
     cluster: Cluster,
@@ -38,10 +37,10 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts one that has these images; none are pulled from elsewhere.
+    /// Starts one with these images; others are not pulled.
     ///
     /// # Panics
-    /// When the machine can't run one, saying what is missing.
+    /// If the machine can't run one, with what is missing.
     pub fn start(setup: &ClusterSetup<'_>, images: &[Image]) -> Self {
         check();
         let (cluster, network) = Cluster::in_network(setup);
@@ -74,7 +73,7 @@ impl Node {
         self.network
     }
 
-    /// A program in the node's network, with an empty environment but for PATH and HOME.
+    /// A program in the node's network, with only PATH and HOME in its environment.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = self.network.command(program);
         isolate(&mut command, self.cluster.home());
@@ -82,7 +81,7 @@ impl Node {
         command
     }
 
-    /// A cgroup of its own in each hierarchy, listed in a file for the guard to remove them.
+    /// Creates a cgroup in each hierarchy, listed in a file so that the guard removes them.
     fn make_cgroup(&self) -> String {
         let name = self
             .cluster
@@ -96,7 +95,7 @@ impl Node {
         let unified = root.join("cgroup.controllers");
         let roots: Vec<PathBuf> = if let Ok(controllers) = fs::read_to_string(unified) {
             for controller in controllers.split_whitespace() {
-                // Some can't be given on, and the kubelet says which of those it needs.
+                // Some can't be delegated; the kubelet reports those it needs.
                 let _ = fs::write(root.join("cgroup.subtree_control"), format!("+{controller}"));
             }
             vec![root.to_owned()]
@@ -111,7 +110,7 @@ impl Node {
             let path = root.join(&name);
             let _ = writeln!(list, "{}", path.display());
             fs::write(self.cluster.home().join("cgroups"), &list).unwrap();
-            // Beside version 1's hierarchies this one is for the runtime alone, which makes it itself.
+            // With version 1's hierarchies, this one is only for the runtime, which creates it itself.
             if !root.ends_with("unified") {
                 fs::create_dir(path).unwrap();
             }
@@ -166,7 +165,7 @@ impl Node {
     }
 }
 
-/// Fails with what to do when this machine can't run a node.
+/// Fails with instructions if this machine can't run a node.
 fn check() {
     for (program, package) in [
         ("unshare", "util-linux"),
@@ -199,7 +198,7 @@ fn check() {
     );
 }
 
-/// Where distributions put them.
+/// The folders of the CNI plugins in distributions.
 fn cni_plugins() -> PathBuf {
     let known = ["/usr/lib/cni", "/opt/cni/bin"].map(PathBuf::from);
     let found = known.iter().find(|folder| folder.join("bridge").is_file());
@@ -224,7 +223,7 @@ fn cni(folder: &Path) -> Value {
 
 fn containerd(folder: &Path) -> String {
     let on = run(Command::new("stat").args(["-f", "-c", "%T"]).arg(folder));
-    // An overlay can't be laid over an overlay, such as a container's root.
+    // An overlay can't be mounted on an overlay, such as a container's root.
     let snapshotter = if on.trim() == "overlayfs" {
         "native"
     } else {
@@ -292,7 +291,7 @@ fn kubelet(folder: &Path, cgroup: &str, authority: &Path, cert: &Path, key: &Pat
             "imagefs.available": "0%", "imagefs.inodesFree": "0%",
         },
         "oomScoreAdj": 0,
-        // Names are not resolved: there is no DNS, and nothing outside may be asked.
+        // Names are not resolved: there is no DNS, and external servers must not be used.
         "resolvConf": "",
         "podLogsDir": "/var/log/pods",
         "volumePluginDir": folder.join("kubelet/plugins"),

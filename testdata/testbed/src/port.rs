@@ -1,15 +1,15 @@
-//! Free ports for servers that can't be asked which one the system chose for them.
+//! Free ports for servers that can't report a port that the system chose.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
 
-/// Below what the system gives to connections and to whoever binds port 0 (32,768 by default), so
-/// that nobody takes a port between our look and the server's start.
+/// Below the ephemeral ports (from 32,768 by default), so that no other process takes a port between our check and the
+/// server's start.
 const PORTS: std::ops::Range<u16> = 12_000..32_000;
 
-/// A port on the loopback that no other test bed has.
+/// A loopback port that no other test bed uses.
 ///
-/// Held by a lock on a file, not by a socket: the server needs that.
+/// Reserved by a file lock, not by a socket, which the server needs.
 #[derive(Debug)]
 pub struct Port {
     number: u16,
@@ -17,12 +17,12 @@ pub struct Port {
 }
 
 impl Port {
-    /// Finds one.
+    /// Finds a free one.
     pub fn free() -> Self {
         let folder = std::env::temp_dir().join("solar-testbed-ports");
         fs::create_dir_all(&folder).unwrap();
         let count = PORTS.end - PORTS.start;
-        // Parallel test programs begin at different places.
+        // Parallel test programs start at different ports.
         let first = u16::try_from(std::process::id() * 97 % u32::from(count)).unwrap();
         (0..count)
             .map(|step| PORTS.start + (first + step) % count)

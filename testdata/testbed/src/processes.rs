@@ -1,8 +1,8 @@
-//! Processes that belong together, and end together: also when the test is killed.
+//! A group of processes that end together, even if the test is killed.
 //!
-//! A value's destructor doesn't run for a `static` or after SIGKILL. So all of them are in one
-//! process group, and a shell outside it reads from a pipe that only this process holds: when
-//! the pipe closes, for whatever reason, the shell kills the group and removes the folder.
+//! A value's destructor doesn't run for a `static` or after SIGKILL. So all of them are in one process group, and a
+//! shell outside it reads from a pipe that only this process holds open: when the pipe closes, for whatever reason, the
+//! shell kills the group and removes the folder.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader};
@@ -13,13 +13,13 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often [`eventually`] looks.
+/// The polling interval of [`eventually`].
 const INTERVAL: Duration = Duration::from_millis(50);
-/// The last lines of a log that a failure shows.
+/// The number of log lines that a failure shows.
 const SHOWN_LINES: usize = 20;
 
-/// What the shell does. The folder may list cgroups to remove, in `cgroups`.
-/// `--one-file-system`: whatever is still mounted there isn't ours to empty.
+/// The shell's script. The file `cgroups` in the folder may list cgroups to remove. `--one-file-system`: mounted file
+/// systems must not be emptied.
 const GUARD: &str = r#"
 trap "" INT TERM HUP
 cat >/dev/null
@@ -35,7 +35,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 done
 "#;
 
-/// A group of processes with the folder they live in.
+/// A group of processes with their folder.
 #[derive(Debug)]
 pub(crate) struct Processes {
     folder: PathBuf,
@@ -85,7 +85,7 @@ impl Processes {
         i32::try_from(self.leader.id()).unwrap()
     }
 
-    /// Starts one; what it says goes to `NAME.log`.
+    /// Starts one; its output is written to `NAME.log`.
     pub(crate) fn start(&self, name: &str, command: &mut Command) {
         let log = self.log(name);
         let file = OpenOptions::new().create(true).append(true).open(&log).unwrap();
@@ -115,12 +115,12 @@ impl Processes {
         found.unwrap_or_else(|| panic!("{name} was not started")).1.id()
     }
 
-    /// Where one's log is.
+    /// The path of a process's log.
     pub(crate) fn log(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.log"))
     }
 
-    /// Waits until `ready` holds; fails at once when the process ends before, and after `limit`.
+    /// Waits until `ready` holds; fails if the process ends before, or after `limit`.
     pub(crate) fn wait_for(&self, name: &str, limit: Duration, mut ready: impl FnMut() -> bool) {
         let end = Instant::now() + limit;
         while !ready() {
@@ -166,10 +166,10 @@ impl Drop for Processes {
     }
 }
 
-/// Looks until `done` gives something.
+/// Polls until `done` returns a value.
 ///
 /// # Panics
-/// When it hasn't within `limit`, saying what was waited for.
+/// If it hasn't within `limit`, with what was waited for.
 pub fn eventually<T>(what: &str, limit: Duration, mut done: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + limit;
     loop {

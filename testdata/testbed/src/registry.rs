@@ -27,33 +27,33 @@ pub enum Auth<'a> {
     Anonymous,
     /// One user with a password.
     Basic {
-        /// Who.
+        /// The user name.
         username: &'a str,
         /// The password.
         password: &'a str,
     },
-    /// Bearers of a token from this server.
+    /// Clients with a token from this server.
     Token(&'a TokenServer),
 }
 
-/// What kind of registry to start.
+/// The options of a registry.
 #[derive(Debug, Default)]
 pub struct Setup<'a> {
     /// Who may use it.
     pub auth: Auth<'a>,
-    /// With TLS by this authority's server certificate.
+    /// TLS with this authority's server certificate.
     pub tls: Option<&'a Authority>,
-    /// Clients must show a certificate of the authority's, too.
+    /// Clients must also have a certificate of the authority.
     pub client_certificates: bool,
-    /// The URL it believes to be reached by, as behind a careless proxy: its Locations begin so.
+    /// The external URL that it uses in Locations, as behind a misconfigured proxy.
     pub believes: Option<&'a str>,
     /// Debian's version 2.8 instead of 3.
     pub version_2: bool,
-    /// Delete nothing.
+    /// Deletion is disabled.
     pub no_delete: bool,
     /// Keep everything in memory: many times faster.
     pub in_memory: bool,
-    /// At a node's address, where its pods reach it.
+    /// Listens at a node's address, for its pods.
     pub network: Option<Network>,
 }
 
@@ -73,7 +73,7 @@ impl Registry {
         Self::with(&Setup::default())
     }
 
-    /// One to order.
+    /// One with these options.
     pub fn with(setup: &Setup<'_>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let tool = if setup.version_2 {
@@ -93,13 +93,13 @@ impl Registry {
         }
     }
 
-    /// Stops it; what it holds on disk stays.
+    /// Stops it; its data on disk is kept.
     pub fn stop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Starts it again after [`Registry::stop`], where it was.
+    /// Starts it again after [`Registry::stop`], on the same port.
     pub fn start_again(&mut self) {
         let text = fs::read_to_string(self.folder.path().join(CONFIGURATION)).unwrap();
         let address = self.host.rsplit_once(':').unwrap().0;
@@ -112,7 +112,7 @@ impl Registry {
         &self.host
     }
 
-    /// What processor time it has taken; threads that have ended are not in it.
+    /// Its processor time, without threads that have ended.
     pub fn processor_time(&self) -> Duration {
         let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
         let taken = |thread: std::io::Result<fs::DirEntry>| {
@@ -129,7 +129,7 @@ impl Registry {
         self.folder.path()
     }
 
-    /// The digest that `crane` sees at a reference below this host; plain HTTP, anonymous.
+    /// The digest that `crane` reads for a reference below this host; plain HTTP, anonymous.
     pub fn crane_digest(&self, path: &str) -> String {
         let reference = format!("{}/{path}", self.host);
         run(Tool::Crane
@@ -147,7 +147,7 @@ impl Drop for Registry {
     }
 }
 
-/// Starts one, and says where it listens.
+/// Starts one, and returns its address.
 fn serve(tool: Tool, network: Option<Network>, folder: &Path, text: &str) -> (Child, String) {
     let config = folder.join(CONFIGURATION);
     fs::write(&config, text).unwrap();
@@ -223,7 +223,7 @@ fn configuration(setup: &Setup<'_>, folder: &Path, address: &str) -> String {
     match &setup.auth {
         Auth::Anonymous => {}
         Auth::Basic { username, password } => {
-            // The cheapest cost there is: this is not about bcrypt.
+            // The minimum cost: bcrypt is not under test.
             let hash = bcrypt::hash_with_result(password, 4)
                 .unwrap()
                 .format_for_version(bcrypt::Version::TwoY);

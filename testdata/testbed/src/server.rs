@@ -1,5 +1,5 @@
-//! A hand-written HTTP/1.1 server: one closure from request to answer, every request kept.
-//! For registries that lie, break and hang, and for standing in front of a real one.
+//! A hand-written HTTP/1.1 server: a closure from request to response, and all requests are recorded. For registries
+//! that are inconsistent, fail or hang, and as a proxy of a real one.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -7,27 +7,27 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// In upper case.
+    /// The method, in upper case.
     pub method: String,
     /// Path and query.
     pub target: String,
-    /// Names in lower case.
+    /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// Whole.
+    /// The whole body.
     pub body: Vec<u8>,
 }
 
-/// An answer with a body.
+/// A response with a body.
 #[derive(Debug, Clone, Default)]
 pub struct Response {
     /// The status code.
     pub status: u16,
-    /// All but Content-Length, which is set from the body unless given here.
+    /// All headers except Content-Length, which is set from the body unless given here.
     pub headers: Vec<(String, String)>,
-    /// Left out after HEAD.
+    /// The body, omitted for HEAD.
     pub body: Vec<u8>,
 }
 
@@ -92,7 +92,7 @@ impl From<Response> for Answer {
 }
 
 impl Answer {
-    /// Closes the connection without a word.
+    /// Closes the connection without a response.
     pub fn close() -> Self {
         Self::Raw(Box::new(|_| {}))
     }
@@ -105,7 +105,7 @@ impl Answer {
         }))
     }
 
-    /// Says nothing until the other side hangs up.
+    /// Sends nothing until the other side closes the connection.
     pub fn hang() -> Self {
         Self::Raw(Box::new(|stream| {
             let _ = io::copy(stream, &mut io::sink());
@@ -114,7 +114,7 @@ impl Answer {
 }
 
 impl Server {
-    /// Starts one on a free loopback port. The handler runs in one thread a connection.
+    /// Starts one on a free loopback port. The handler runs in one thread per connection.
     pub fn start(handler: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -130,7 +130,7 @@ impl Server {
                 let Ok(stream) = stream else { continue };
                 let (handler, kept) = (Arc::clone(&handler), Arc::clone(&kept));
                 std::thread::spawn(move || {
-                    // The other side may hang up at any time: nothing to report.
+                    // The other side may close the connection at any time, which is not an error.
                     let _ = serve(stream, &*handler, &kept);
                 });
             }
@@ -284,7 +284,7 @@ fn write_response(output: &mut impl Write, request: &Request, response: &Respons
     output.flush()
 }
 
-/// Sends a request on to a real server (`host:port`, plain HTTP) and returns its answer.
+/// Forwards a request to a real server (`host:port`, plain HTTP) and returns its response.
 pub fn forward(request: &Request, upstream: &str) -> Response {
     let exchange = || -> io::Result<Response> {
         let mut stream = TcpStream::connect(upstream)?;

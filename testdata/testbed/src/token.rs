@@ -1,4 +1,4 @@
-//! A token server as CNCF distribution's token authentication specification has it.
+//! A token server by CNCF distribution's token authentication specification.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,13 +30,12 @@ struct Issuer {
 }
 
 impl TokenServer {
-    /// The service that it issues for.
+    /// The service that tokens are issued for.
     pub const SERVICE: &'static str = "testbed";
     /// Its name.
     pub const ISSUER: &'static str = "testbed-issuer";
 
-    /// Starts one for a user; `refresh_token` is what an identity token has to be. Tokens hold
-    /// for `life` seconds.
+    /// Starts one for a user; `refresh_token` is the expected identity token. Tokens are valid for `life` seconds.
     pub fn start(username: &str, password: &str, refresh_token: &str, life: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
@@ -69,7 +68,7 @@ impl TokenServer {
         &self.certificate
     }
 
-    /// What was asked of it.
+    /// The requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.server.requests()
     }
@@ -133,7 +132,7 @@ impl Issuer {
     }
 }
 
-/// JWT wants `r` and `s` as 32 bytes each; what is signed with is ASN.1: a sequence of two integers.
+/// JWT requires `r` and `s` as 32 bytes each; signatures are in ASN.1: a sequence of two integers.
 fn fixed(signature: &[u8]) -> Vec<u8> {
     let mut rest = &signature[2..];
     let mut all = Vec::new();
@@ -147,12 +146,12 @@ fn fixed(signature: &[u8]) -> Vec<u8> {
     all
 }
 
-/// A form's or a query's parameter, decoded as far as scopes need it.
+/// A parameter of a form or a query, decoded as far as scopes need it.
 fn parameter(query: &str, name: &str) -> Option<String> {
     parameters(query, name).next()
 }
 
-/// All of that name.
+/// All parameters with this name.
 fn parameters(query: &str, name: &str) -> impl Iterator<Item = String> {
     query
         .split('&')
