@@ -1,4 +1,4 @@
-//! Archives from strangers: `cargo +nightly fuzz run archive`, in `fuzz/`.
+//! Untrusted archives: `cargo +nightly fuzz run archive`, in `fuzz/`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

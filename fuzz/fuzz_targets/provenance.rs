@@ -1,4 +1,4 @@
-//! Provenance files of strangers, held against a known keyring: `cargo +nightly fuzz run provenance`.
+//! Untrusted provenance files, verified with a fixed keyring: `cargo +nightly fuzz run provenance`.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Templates from strangers, parsed and run: `cargo +nightly fuzz run template`, in `fuzz/`.
+//! Untrusted templates, parsed and rendered: `cargo +nightly fuzz run template`, in `fuzz/`.
 //!
 //! The text is a chart's template, and its values too when it is YAML.
 #![no_main]

@@ -117,7 +117,7 @@ fn helm_renders_the_same_bytes() {
     }
 }
 
-/// The operator has defaults of its own for what it is not told.
+/// The operator has defaults for flags that are not set.
 #[test]
 fn limits_that_are_taken_away_are_away() {
     let text = manifests(
@@ -489,7 +489,7 @@ fn with_some_namespaces_the_rights_there_are_all_that_the_operator_needs() {
     assert!(!own_requests(&fleet.cluster.requests()).is_empty());
 }
 
-/// Only with the right to read events is there anything to say: the rights once left it out.
+/// The quota is only reported in events, which the chart once gave no permission to read.
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn with_the_charts_rights_a_quota_on_pods_is_reported() {

@@ -34,7 +34,7 @@ const PAGES: &[&str] = &[
 ];
 /// Flags of other programs that these pages name.
 const FLAGS_OF_OTHERS: &[&str] = &["--server-side"];
-/// Fields that hold whatever the user likes are not descended into.
+/// Fields with arbitrary content are not descended into.
 const ANY: &str = "x-kubernetes-preserve-unknown-fields";
 
 const INTRODUCTION: &str = "\

@@ -233,7 +233,7 @@ fn a_profile_binds_the_targets_that_match() {
     space.grant("Profile", "Target");
     space.until("prf/all", "{.status.matchedTargets}", "2");
     assert_eq!(space.bound(), "/near=shop profile-other/far=shop");
-    // A label that comes, another Release, a grant that goes.
+    // An added label, another Release, a deleted grant.
     space.apply(&space.own, "Target", "test", prod, target);
     space.until("prf/all", "{.status.matchedTargets}", "3");
     space.apply(&space.own, "Profile", "all", json!({}), profile("other"));
@@ -242,7 +242,7 @@ fn a_profile_binds_the_targets_that_match() {
     space.revoke();
     space.until("prf/all", "{.status.matchedTargets}", "2");
     assert_eq!(space.bound(), "/near=other /test=other");
-    // What it made goes with it.
+    // Its bindings are deleted with it.
     CLUSTER.kubectl(&["-n", &space.own, "delete", "prf", "all"]);
     let arguments = [
         "-n",

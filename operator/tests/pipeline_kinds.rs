@@ -38,7 +38,7 @@ fn get(kind: &str, name: &str) -> Value {
     serde_json::from_str(&CLUSTER.kubectl(&["get", kind, name, "-o", "json"])).unwrap()
 }
 
-/// What the API server says against an object; nothing when it takes it.
+/// The API server's error for an object; empty if it accepts it.
 fn refusal(object: &Value) -> String {
     let arguments = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
     let mut kubectl = CLUSTER.kubectl_command(&arguments);

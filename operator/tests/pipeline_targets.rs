@@ -160,7 +160,7 @@ impl Space {
         self.until(&path, reason)
     }
 
-    /// Until the bootstrap chart of a number is there.
+    /// Waits until the bootstrap chart of this version exists.
     fn until_ready(&self, number: i64) -> Value {
         let url = format!("oci://charts.example/{0}/bootstrap-edge:v0.0.{number}", self.own);
         self.until("{.status.bootstrapChartURL}", &url);
@@ -526,7 +526,7 @@ fn with_strict_bindings_a_host_that_nothing_is_bound_for_is_refused() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_task_of_somebody_else_under_a_planned_name_is_neither_used_nor_deleted() {
+fn a_foreign_task_under_a_planned_name_is_neither_used_nor_deleted() {
     let space = Space::new("foreign");
     space.target(&json!({}), &json!({}));
     space.release(&space.own, "shop", &json!({}));
@@ -569,7 +569,7 @@ fn a_namespace_that_is_deleted_takes_its_target_along() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn an_operator_that_is_killed_in_the_middle_goes_on_from_what_is_there() {
+fn an_operator_that_is_killed_midway_continues_from_the_existing_objects() {
     let space = Space::new("killed");
     space.target(&json!({}), &json!({}));
     BED.1.refuse("killed/", Refusal::Hold);

@@ -67,7 +67,7 @@ fn a_foreign_job_or_secret_is_neither_used_nor_deleted() {
                 .await
                 .is_some_and(|secret| secret.owner_references().is_empty())
         );
-        // When the foreign object is gone, the task goes on.
+        // Once the foreign object is deleted, the task continues.
         bench.delete_job("render-shop").await;
         bench.until_state("shop", "JobScheduled").await;
     });
@@ -78,7 +78,7 @@ fn a_foreign_job_or_secret_is_neither_used_nor_deleted() {
 fn a_job_of_a_deleted_namesake_is_not_adopted() {
     run(async {
         let bench = Bench::start("namesake", &[]).await;
-        // Its pods would never end, and its owner is gone: the garbage collector takes it.
+        // Its pods would never end, and its owner no longer exists: the garbage collector deletes it.
         let owner = json!([{
             "apiVersion": "solar.opendefense.cloud/v1alpha1", "kind": "RenderTask", "name": "shop",
             "uid": "00000000-0000-0000-0000-000000000000", "controller": true,
@@ -277,10 +277,10 @@ fn a_secret_that_was_made_from_another_spec_is_made_again() {
     });
 }
 
-/// As after a crash between the making of a Secret and the writing of the status.
+/// As after a crash between creating a Secret and writing the status.
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_secret_that_is_younger_than_the_status_goes_in_the_end() {
+fn a_secret_that_is_newer_than_the_status_is_deleted_at_the_end() {
     run(async {
         let mut bench = Bench::start("younger", &[]).await;
         bench.make("shop", json!({})).await;
@@ -318,7 +318,7 @@ fn more_jobs_than_allowed_wait_in_line_by_age() {
         bench.until_state("second", "JobScheduled").await;
         let third = bench.tasks().get("third").await.unwrap().known();
         assert_eq!(third.state.as_deref(), Some("Queued"));
-        // One that goes leaves the line to the next.
+        // A deleted task leaves the queue to the next.
         bench
             .tasks()
             .delete("second", &DeleteParams::default())
@@ -358,7 +358,7 @@ fn a_namespace_that_is_being_deleted_is_reported() {
         bench
             .make("shop", json!({"pushSecretRef": {"name": "push"}}))
             .await;
-        // The task itself is held too, by a finalizer, or it would be gone.
+        // A finalizer keeps the task itself too, or it would already be deleted.
         let hold = json!({"metadata": {"finalizers": ["example.org/holds"]}});
         bench
             .tasks()

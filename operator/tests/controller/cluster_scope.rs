@@ -84,7 +84,7 @@ fn what_a_deleted_cluster_task_owned_is_collected() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_job_namespace_that_is_not_there_or_goes_is_reported() {
+fn a_job_namespace_that_is_missing_or_deleted_is_reported() {
     run(async {
         let bench = Bench::start("missing", &["--job-namespace=missing-jobs"]).await;
         let api = bench.cluster_tasks();

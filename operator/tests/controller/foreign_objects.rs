@@ -1,4 +1,4 @@
-//! What others make that only looks as if it were a task's.
+//! Objects of other clients that only resemble a task's.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;

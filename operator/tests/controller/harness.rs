@@ -141,7 +141,7 @@ impl Bench {
         read_to_string(self.folder.path().join(format!("{number}.log"))).unwrap()
     }
 
-    /// Until an operator's log holds some words; gives back the line.
+    /// Waits until an operator's log contains `words`; returns the line.
     pub(crate) async fn logged(&self, number: usize, words: &str) -> String {
         let line = async {
             loop {
@@ -197,7 +197,7 @@ impl Bench {
         within("its end", end).await
     }
 
-    /// SIGKILL, or SIGTERM with `gently`; gives back how it ended.
+    /// Sends SIGKILL, or SIGTERM with `gently`; returns the exit status.
     pub(crate) fn end(&mut self, number: usize, gently: bool) -> std::process::ExitStatus {
         let child = &mut self.operators[number];
         if gently {
@@ -300,7 +300,7 @@ impl Bench {
             .unwrap();
     }
 
-    /// Until the status of a RenderTask is as wanted.
+    /// Waits until the status of a RenderTask is as expected.
     pub(crate) async fn until(
         &self,
         name: &str,
@@ -346,7 +346,7 @@ impl Bench {
             .await
     }
 
-    /// Until a Job of this name is there, of another UID than the one given.
+    /// Waits until a Job of this name exists with a UID other than the given one.
     pub(crate) async fn until_job(&self, name: &str, not: Option<&str>) -> Job {
         let met = |job: Option<&Job>| job.is_some_and(|job| job.uid().as_deref() != not);
         within("a Job", await_condition(self.api::<Job>(), name, met))
@@ -355,7 +355,7 @@ impl Bench {
             .unwrap()
     }
 
-    /// Until an object of this name is gone.
+    /// Waits until no object of this name exists.
     pub(crate) async fn until_gone<K>(&self, name: &str)
     where
         K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
@@ -378,7 +378,7 @@ impl Bench {
             .unwrap();
     }
 
-    /// The Job's next pod without an end, once it is there.
+    /// Waits for the Job's next unfinished pod.
     pub(crate) async fn pod(&self, job: &str) -> Pod {
         let config = Config::default().labels(&format!("batch.kubernetes.io/job-name={job}"));
         let mut pods = std::pin::pin!(watcher(self.api::<Pod>(), config).applied_objects());
@@ -427,7 +427,7 @@ impl Bench {
         self.api::<Secret>().get_opt(name).await.unwrap()
     }
 
-    /// Until an event of this reason about this object is there.
+    /// Waits for an event with this reason about this object.
     pub(crate) async fn until_event(&self, namespace: &str, about: &str, reason: &str) -> Event {
         let events: Api<Event> = Api::namespaced(self.client.clone(), namespace);
         let mut events = std::pin::pin!(watcher(events, Config::default()).applied_objects());

@@ -14,7 +14,7 @@ const JOB_SIZE: usize = 1_000_000;
 /// Tasks with as much in annotations as an API server takes, a little less than 256 KiB.
 const ANNOTATED: usize = 40;
 const ANNOTATION_SIZE: usize = 255_000;
-/// Tasks whose values are a list of so many short things.
+/// Tasks whose values are a list of this many short items.
 const LISTS: usize = 10;
 const LIST_LENGTH: usize = 300_000;
 

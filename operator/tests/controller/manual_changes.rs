@@ -112,7 +112,7 @@ fn an_edited_config_secret_is_replaced_by_a_retry_and_a_deleted_one_while_pods_w
                 == after.uid().as_deref()
         };
         bench.until("shop", "knows the new Secret", known).await;
-        // It is the one that goes in the end.
+        // The new Secret is the one that is deleted at the end.
         bench.finish("render-shop", 0, &success()).await;
         bench.until_gone::<Secret>("render-shop").await;
     });
@@ -120,7 +120,7 @@ fn an_edited_config_secret_is_replaced_by_a_retry_and_a_deleted_one_while_pods_w
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_suspended_job_is_reported_and_goes_on() {
+fn a_suspended_job_is_reported_and_continues() {
     run(async {
         let bench = Bench::start("suspended", &[]).await;
         bench.make("shop", json!({})).await;
@@ -174,7 +174,7 @@ fn a_retry_that_is_asked_for_while_a_job_runs_comes_after_its_failure_and_only_t
         };
         let status = bench.until("shop", "failed again", answered).await;
         assert_eq!(status.run.and_then(|run| run.retry).as_deref(), Some("early"));
-        // Neither without the annotation nor with the same value again is there another.
+        // Neither removing the annotation nor setting the same value again starts another run.
         let none = json!({"metadata": {"annotations": {"solar.opendefense.cloud/retry": null}}});
         bench
             .tasks()

@@ -103,7 +103,7 @@ fn who_loses_the_lease_stops_at_once() {
     });
 }
 
-/// Two installations in one cluster: the one that watched all Jobs once took the other's for lost.
+/// Two installations in one cluster: the one that watched all Jobs once treated the other's as orphans.
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_task_that_the_selector_leaves_out_is_left_alone_whatever_its_job_does() {

@@ -13,7 +13,7 @@ use crate::harness::{Bench, DIGEST, message_of, reason_of, run, status_of, succe
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_task_goes_from_its_making_to_its_digest_and_leaves_nothing_behind() {
+fn a_task_runs_from_creation_to_its_digest_and_leaves_no_objects() {
     run(async {
         let bench = Bench::start("success", &[]).await;
         bench.make("shop", json!({})).await;
@@ -157,7 +157,7 @@ fn a_success_without_a_digest_differs_from_one_with() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_complete_job_that_goes_before_its_digest_shows_is_not_run_again() {
+fn a_complete_job_that_is_deleted_before_its_digest_is_seen_is_not_run_again() {
     run(async {
         let bench = Bench::start("no-job", &[]).await;
         bench.make("shop", json!({"failedJobTTL": 3})).await;
@@ -319,7 +319,7 @@ fn a_change_of_the_tasks_own_status_starts_no_work() {
         bench.until_state("shop", "JobSucceeded").await;
         bench.until_gone::<Job>("render-shop").await;
         let looks = |bench: &Bench| bench.log(0).matches("reconciled requeue").count();
-        // The last reconcile is the one that the Job's deletion started.
+        // The last reconcile is triggered by the Job's deletion.
         let mut before = looks(&bench);
         loop {
             tokio::time::sleep(Duration::from_millis(500)).await;

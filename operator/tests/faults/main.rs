@@ -24,7 +24,7 @@ const KILLS: usize = 100;
 const PAUSE: Duration = Duration::from_millis(600);
 /// How long a pod takes, at most.
 const SPREAD: Duration = Duration::from_secs(2);
-/// How long nothing at all may happen, which on a machine that does much else is long.
+/// The longest time without any progress, which is long on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
 /// Between two lists of all tasks.
 const POLL: Duration = Duration::from_millis(500);
@@ -220,7 +220,7 @@ fn check_requests(requests: &[Value]) {
             let times = made
                 .entry(format!("{}/{}", object["namespace"], object["name"]))
                 .or_default();
-            // Of one that was killed while it asked, the answer is not always known.
+            // An operator that was killed during its request doesn't always have the answer.
             *times += usize::from(event["responseStatus"]["code"] == 201);
         }
     }

@@ -23,8 +23,8 @@ const PARALLEL: usize = 64;
 /// How long a pod that is held waits before it looks again.
 const HELD: Duration = Duration::from_millis(50);
 
-/// Ends every pod of a Job of the operator's, as soon as it is there or a little later: well, unless the test
-/// says otherwise, or another chart is at the tag.
+/// Ends every pod of the operator's Jobs, as soon as it exists or a little later: with success, unless the test
+/// requests a failure or another chart is at the tag.
 pub struct Kubelet {
     registry: Arc<Mutex<FakeRegistry>>,
     stop: Option<oneshot::Sender<()>>,
@@ -49,13 +49,12 @@ impl Kubelet {
         }
     }
 
-    /// How many pods have ended for each place that was pushed to.
+    /// The number of pods that have ended, by the URL that they pushed to.
     pub fn pushed(&self) -> BTreeMap<String, usize> {
         self.registry.lock().unwrap().pushed.clone()
     }
 
-    /// Those that push to a place with this in its URL end with `refused`, or run on without an end, until
-    /// [`Kubelet::accept`].
+    /// Pods that push to a URL with this part end with `refused`, or never end, until [`Kubelet::accept`].
     pub fn refuse(&self, part: &str, refusal: Refusal) {
         let mut registry = self.registry.lock().unwrap();
         registry.refusals.insert(part.to_owned(), refusal);
@@ -80,23 +79,23 @@ impl Kubelet {
         registry.charts.insert(url.to_owned(), "another".to_owned());
     }
 
-    /// Whether a chart is at a place.
+    /// Whether a chart is at a URL.
     pub fn holds(&self, url: &str) -> bool {
         self.registry.lock().unwrap().charts.contains_key(url)
     }
 
-    /// They end well again.
+    /// Such pods succeed again.
     pub fn accept(&self, part: &str) {
         self.registry.lock().unwrap().refusals.remove(part);
     }
 }
 
-/// What pods meet in place of a registry.
+/// The registry that the pods see.
 #[derive(Default)]
 struct FakeRegistry {
-    /// How many pods have ended well for each place.
+    /// The number of pods that have succeeded, by URL.
     pushed: BTreeMap<String, usize>,
-    /// The config that the chart at each place was made from.
+    /// The config that the chart was rendered from, by URL.
     charts: BTreeMap<String, String>,
     /// Of each URL all configs that a chart was to be pushed there from, whether it was or not.
     contents: BTreeMap<String, BTreeSet<String>>,
@@ -221,7 +220,7 @@ async fn end_pods(kubeconfig: &Path, spread: Duration, registry: &Mutex<FakeRegi
             let patched = api
                 .patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Merge(status))
                 .await;
-            // A pod whose Job was deleted meanwhile is gone.
+            // A pod whose Job was deleted meanwhile no longer exists.
             if patched.is_ok() && is_pushed {
                 *registry.lock().unwrap().pushed.entry(url).or_default() += 1;
             }

@@ -89,7 +89,7 @@ impl Fleet {
         }
     }
 
-    /// Starts an operator; its servers listen on ports that the system chooses, unless told.
+    /// Starts an operator; its servers listen on ports that the system chooses, unless ports are given.
     pub fn start_operator(&self, name: &str, arguments: &[&str]) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_solar-operator"));
         command
@@ -145,7 +145,7 @@ impl Fleet {
 }
 
 impl Order {
-    /// What the renderer is told to push to.
+    /// The URL that the renderer pushes to.
     pub fn url(&self) -> String {
         format!("oci://registry.test/charts/{}:1.0.0", self.name)
     }
@@ -219,7 +219,7 @@ pub fn condition<'a>(task: &'a Value, kind: &str) -> &'a str {
         .unwrap_or("")
 }
 
-/// The digest that the pods here say they have pushed to a place.
+/// The digest that the pods report for a push to a URL.
 pub fn digest_of(url: &str) -> String {
     let mut text = "sha256:".to_owned();
     for byte in Sha256::digest(url) {

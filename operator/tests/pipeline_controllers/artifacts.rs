@@ -145,7 +145,7 @@ fn the_last_binding_takes_the_tag_with_it() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn an_artifact_without_a_binding_goes_and_its_tasks_before_the_tag() {
+fn an_artifact_without_a_binding_is_deleted_and_its_tasks_before_the_tag() {
     let space = space("unneeded");
     space.grant("RenderArtifact", "Registry");
     let task = json!({
@@ -246,7 +246,7 @@ fn credentials_are_lent_for_the_own_host_and_namespace_through_a_grant() {
     CLUSTER.kubectl(&["-n", &space.own, "annotate", "ra/host", keep]);
     space.until_gone(&space.own, "ra/host");
     assert_eq!(space.count_jobs(), 0, "{}", log());
-    // What can't be cleaned up keeps no namespace, when the Registry's goes too.
+    // Artifacts that can't be cleaned up don't block a namespace's deletion, when the Registry's is deleted too.
     CLUSTER.kubectl(&["delete", "namespace", &space.own, &space.other, "--wait=false"]);
     for namespace in [&space.own, &space.other] {
         let gone = ["wait", "namespace", namespace, "--for=delete", "--timeout=120s"];
@@ -270,7 +270,7 @@ fn credentials_are_those_of_a_registry_that_a_binding_names() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_binding_goes_with_its_target() {
+fn a_binding_is_deleted_with_its_target() {
     let space = space("orphan");
     let registry = json!({"renderRegistryRef": {"name": "charts"}});
     space.apply(&space.own, "Target", "edge", json!({}), registry);

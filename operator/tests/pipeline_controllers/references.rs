@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{CLUSTER, OPERATOR, Space, log, version};
 
 impl Space {
-    /// Deletes an object, and does not wait until it is gone.
+    /// Deletes an object without waiting for the end of its deletion.
     pub(crate) fn delete(&self, namespace: &str, object: &str) {
         CLUSTER.kubectl(&["-n", namespace, "delete", object, "--wait=false"]);
     }

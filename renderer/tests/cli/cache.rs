@@ -1,4 +1,4 @@
-//! The cache: what was fetched once is not fetched again, whoever else uses it.
+//! The cache: a chart that was fetched once is not fetched again, also with concurrent users.
 
 use std::path::{Path, PathBuf};
 

@@ -69,7 +69,7 @@ fn what_is_no_yaml_is_shown_in_the_template_that_printed_it() {
 }
 
 #[test]
-fn every_text_that_is_no_template_is_told_of() {
+fn every_text_that_is_no_template_is_reported() {
     let folder = chart(&[
         ("templates/a.yaml", "{{ if }}{{ end }}\n"),
         ("templates/b.yaml", "x\n{{ .Values.a | quot }}\n"),
@@ -122,7 +122,7 @@ fn values_that_do_not_fit_the_schema_are_shown_where_they_are_set() {
 }
 
 #[test]
-fn names_that_were_meant_are_told() {
+fn similar_names_are_suggested() {
     let values = ("values.yaml", "image: {tag: a, pullPolicy: b}\nx: {}\n");
     for (text, wanted) in [
         ("{{ .Values.imge.tag }}", "did you mean `.Values.image`?"),

@@ -136,7 +136,7 @@ fn a_pull_saves_what_helm_saves() {
 }
 
 #[test]
-fn a_password_goes_to_the_server_that_is_named_and_to_no_other_one() {
+fn a_password_is_sent_only_to_the_server_that_it_is_for() {
     let folder = tempfile::tempdir().unwrap();
     let mut all = files(folder.path());
     let elsewhere = web(all.clone(), None);

@@ -1,4 +1,4 @@
-//! `compare`: a real Helm beside ours. What stands for Helm where none is needed is a shell script.
+//! `compare`: with a real Helm, or with a shell script in its place where none is needed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,8 @@ fn helm(folder: &Path, filter: &str) -> PathBuf {
     path
 }
 
-/// By a process of its own: one that another test starts meanwhile would hold the file open, and it could not be run.
+/// Written by a separate process: a child that another test forks meanwhile would hold the file open for writing, and
+/// executing it would fail (`ETXTBSY`).
 fn script_at(path: &Path, script: &str) {
     let write = r#"printf '%s\n' "$1" >"$2" && chmod 755 "$2""#;
     let mut shell = Command::new("/bin/sh");

@@ -49,7 +49,7 @@ fn copy(source: &str, target: &str, rest: &[&str]) -> Run {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_chart_goes_round_registries_and_layouts_with_its_digest() {
+fn a_chart_keeps_its_digest_across_registries_and_layouts() {
     let (one, two) = (
         Registry::start(),
         Registry::with(&Setup {
@@ -59,7 +59,7 @@ fn a_chart_goes_round_registries_and_layouts_with_its_digest() {
     );
     let folder = tempfile::tempdir().unwrap();
     let layout = |name: &str| format!("oci-layout:{}", folder.path().join(name).display());
-    // Larger than what is held in memory: it goes through a file.
+    // Larger than the in-memory limit: copied through a temporary file.
     let pushed = push(folder.path(), &format!("oci://{}/a", one.host()), 17 << 20);
     let digest = pushed["digest"].as_str().unwrap();
     let by_digest = format!("oci://{}/b/demo@{digest}", two.host());
@@ -161,7 +161,7 @@ fn within_a_registry_blobs_are_mounted_and_never_come_here() {
             1,
             "the config alone is read, for its names: {lines:#?}"
         );
-        // A tag beside the first one needs nothing but its manifest.
+        // Another tag only needs the manifest.
         let run = copy(
             &format!("oci://{host}/a/demo"),
             &format!("oci://{host}/a"),

@@ -122,7 +122,7 @@ fn signatures_come_along_round_registries_and_layouts() {
             assert!(cosign_verifies(one.home(), &shown), "{shown}");
         }
     }
-    // What nobody has signed, or is only listed beside it, is not taken for signed.
+    // A copy without the signatures is not signed, also when it is in the same layout.
     let alone = layout("alone");
     assert_eq!(run(&["copy", &first, &alone]).code, 0);
     assert!(!is_signed(&format!("{alone}/demo:1.0.0"), "cosign.pub"));
@@ -154,7 +154,7 @@ fn signatures_that_are_there_stay_and_what_another_chart_has_is_left_alone() {
     assert_eq!(copied.code, 0, "{}", copied.stderr);
     assert!(is_signed(&at("b"), "other.pub") && is_signed(&at("b"), "cosign.pub"));
     assert!(cosign_verifies(registry.home(), &at("b")));
-    // Another chart at the tag: skipped, and nothing of this one's is brought there.
+    // Another chart at the tag: skipped, and none of this chart's referrers are copied.
     std::fs::create_dir_all(folder.path().join("demo/templates")).unwrap();
     std::fs::write(folder.path().join("demo/templates/x.yaml"), "a: 1\n").unwrap();
     push(folder.path(), &base("c"));
@@ -172,7 +172,7 @@ fn a_signature_of_a_signature_comes_along() {
     push(folder.path(), &base("a"));
     let first = format!("{}/demo:1.0.0", base("a"));
     sign(&first, "cosign.key", "bundle");
-    // A signature of the signature: its digest is in the list that stands in for the referrers API.
+    // A signature of the signature: its digest is in the index of the referrers tag schema.
     let digest = registry.crane_digest("a/demo:1.0.0");
     let list = testbed::run(Tool::Crane.command(registry.home()).args([
         "manifest",

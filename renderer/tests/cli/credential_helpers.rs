@@ -52,7 +52,7 @@ fn wait_for(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Dead ones that nobody has waited for yet don't run.
+/// Zombie processes don't count as running.
 fn nothing_runs(pids: &Path) -> bool {
     std::fs::read_to_string(pids)
         .unwrap()

@@ -48,7 +48,7 @@ fn has(host: &str, at: &str) -> bool {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_tag_goes_with_its_manifest_unless_another_tag_names_it() {
+fn a_tag_is_deleted_with_its_manifest_unless_another_tag_names_it() {
     for version_2 in [false, true] {
         let registry = Registry::with(&Setup {
             version_2,
@@ -105,7 +105,7 @@ fn a_tag_goes_with_its_manifest_unless_another_tag_names_it() {
 /// Each Job that deletes a tag once asked for every tag of the repository.
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn with_more_tags_than_are_compared_the_tag_goes_alone_or_all_are_compared() {
+fn with_more_tags_than_are_compared_only_the_tag_is_deleted_or_all_are_compared() {
     for version_2 in [false, true] {
         let registry = Registry::with(&Setup {
             version_2,
@@ -125,7 +125,7 @@ fn with_more_tags_than_are_compared_the_tag_goes_alone_or_all_are_compared() {
             run.stderr
         );
         assert_eq!(tags(host), ["1.0.0", "latest"]);
-        // The one that deletes no tag alone has compared all of them, and found none.
+        // The version that can't delete tags has compared all tags, and found none.
         assert_eq!(has(host, &format!("@{single}")), !version_2);
         assert_eq!(run.json().get("note").is_some(), !version_2, "{}", run.stdout);
 
@@ -320,7 +320,7 @@ fn a_manifest_is_left_where_its_other_tags_are_not_known() {
     }
 }
 
-/// As Google's registry does it: a manifest goes only when no tag names it.
+/// As in Google's registry: a manifest can only be deleted when no tag names it.
 #[test]
 fn a_registry_that_deletes_no_tagged_manifest_gets_the_tag_first() {
     let digest = format!("sha256:{}", "a".repeat(64));

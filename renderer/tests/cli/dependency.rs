@@ -44,7 +44,7 @@ pub(crate) fn ours(word: &str, chart: &Path, rest: &[&str]) -> Run {
     Run::of(command.args(rest))
 }
 
-/// What lies in `charts/`.
+/// The files in `charts/`.
 pub(crate) fn names(chart: &Path) -> Vec<String> {
     let all = tree(&chart.join("charts"));
     let name = |path: &std::path::PathBuf| {
@@ -199,7 +199,7 @@ fn a_build_refuses_what_has_changed_since_the_lock_and_loses_nothing() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn what_is_no_dependency_any_more_goes_and_what_is_no_chart_stays() {
+fn former_dependencies_are_deleted_and_other_files_stay() {
     let registry = Registry::start();
     let folder = tempfile::tempdir().unwrap();
     for version in ["1.0.0", "1.1.0"] {
@@ -335,7 +335,7 @@ fn web_repositories_are_used_by_url_and_by_the_names_helm_has_for_them() {
 }
 
 #[test]
-fn an_index_that_lies_about_a_digest_is_refused_and_credentials_stay_at_home() {
+fn an_index_with_a_wrong_digest_is_refused_and_credentials_are_not_forwarded() {
     let folder = tempfile::tempdir().unwrap();
     let archive = packed(folder.path(), "app", "1.0.0");
     let elsewhere = web(BTreeMap::from([("/app.tgz".to_owned(), archive.clone())]), None);

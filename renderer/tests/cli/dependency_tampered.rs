@@ -84,7 +84,7 @@ fn entries_that_can_not_be_used_are_named_when_nothing_fits() {
 }
 
 #[test]
-fn what_is_wrong_is_told_by_its_url_and_a_file_is_nothing_to_fetch() {
+fn errors_name_the_url_and_file_urls_are_not_fetched() {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(
         folder.path(),

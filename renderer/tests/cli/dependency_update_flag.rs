@@ -43,7 +43,7 @@ fn missing_dependencies_are_fetched_before_rendering_and_packaging() {
     );
     assert_eq!(with.stdout, helm);
     assert_eq!(names(&top), ["app-1.1.0.tgz"]);
-    // What is there is not asked for again.
+    // Present dependencies are not fetched again.
     let again = run(&["template", "x", "--dependency-update", "-v"]);
     assert!(
         again.code == 0 && !again.stderr.contains("GET"),

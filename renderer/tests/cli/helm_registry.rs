@@ -1,4 +1,4 @@
-//! Registries that Helm filled, from which we take over: what it pushed is there already.
+//! Registries that Helm has pushed to: its charts exist already when we push.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -97,7 +97,7 @@ fn what_helm_pushed_is_unchanged_and_what_is_other_conflicts() {
     let run = ours(&["push", archive, &target, "--expect-digest", digest.trim()]);
     assert_eq!((run.code, &run.json()["error"]["class"]), (3, &json!("conflict")));
 
-    // Also with skip it once looked as if nothing had changed.
+    // With `skip`, this was once reported as unchanged.
     fs::write(home.join("app/values.yaml"), "a: 2\n").unwrap();
     let run = ours(&["push", app, &target]);
     assert_eq!(run.code, 3, "{}", run.stderr);

@@ -13,7 +13,7 @@ use testbed::Registry;
 
 use crate::{Run, binary, testdata, tree};
 
-/// A shell in mount and PID namespaces of its own, as root or as anyone.
+/// A shell in separate mount and PID namespaces; works as root and as any user.
 fn namespace(script: &str) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--mount", "--pid", "--fork", "--kill-child"]);
@@ -30,7 +30,7 @@ fn is_root() -> bool {
 }
 
 /// A root file system with the program, its libraries and a config; `$ROOT` is read-only, and
-/// the words of `$@` are run in it as user 12345 (who, without root, is the one user there is).
+/// the command `$@` runs in it as user 12345 (without root, the only user of the namespace).
 const POD: &str = r#"
     mount --make-rprivate /
     mount --bind "$ROOT" "$ROOT"
@@ -239,9 +239,9 @@ fn sigterm_ends_pid_1_with_a_result() {
     assert_eq!(pod.message()["error"]["transient"], true);
 }
 
-/// Standard output is a pipe that nobody reads: the program hangs in it, and must still end.
+/// Standard output is a pipe without a reader: the program blocks in `write`, and must still end.
 #[test]
-fn sigterm_ends_a_program_whose_output_nobody_reads() {
+fn sigterm_ends_a_program_whose_output_has_no_reader() {
     // More results than any pipe holds.
     let charts = (0..2000).map(|count| format!("no-such-chart-with-a-rather-long-name-{count}"));
     let mut command = crate::command();
@@ -289,7 +289,7 @@ fn waiting(command: &mut Command) -> Child {
     command.spawn().unwrap()
 }
 
-/// A chart whose archive is some MiB, whatever the level.
+/// A chart whose archive has several MiB at any compression level.
 fn large_chart(folder: &Path, bytes: usize) {
     std::fs::create_dir_all(folder).unwrap();
     std::fs::write(
@@ -411,7 +411,7 @@ fn memory_does_not_grow_with_the_chart() {
     assert!(large < 48 * 1024, "{large} KiB");
 }
 
-/// It once said that it was interrupted, and nothing of the registry that could not be reached.
+/// The message once reported the interrupt without the registry that could not be reached.
 #[test]
 fn an_interrupted_push_names_what_it_waited_for() {
     use std::io::{BufRead as _, BufReader};

@@ -54,7 +54,7 @@ fn the_lines_are_helms() {
 }
 
 #[test]
-fn every_failing_template_is_told_with_its_place() {
+fn every_failing_template_is_reported_with_its_position() {
     let run = run(&["failing"]);
     for place in [
         "templates/_helpers.tpl:1",

@@ -1,4 +1,4 @@
-//! Keys that stand twice, and values that nothing reads: Helm says nothing of either.
+//! Duplicate keys, and values that no template reads: Helm reports neither.
 
 use std::fs;
 use std::path::Path;

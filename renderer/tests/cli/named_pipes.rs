@@ -1,4 +1,4 @@
-//! Named pipes where files are wanted, which once made a run wait for ever; and the pipes that are good input.
+//! Named pipes where files are expected, which once blocked a run for ever; and the pipes that are valid input.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

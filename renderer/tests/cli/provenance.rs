@@ -227,7 +227,7 @@ fn a_pull_verifies_before_it_fetches_the_archive_and_leaves_nothing_else() {
         assert!(bad.stderr.contains(reason), "{}", bad.stderr);
         assert!(!to.exists());
     }
-    // What is only looked at is verified all the same; and nothing at all needs to be fetched.
+    // Commands that only read a chart verify it too, also without any dependency to fetch.
     for words in [vec!["template", "x"], vec!["show", "chart"], vec!["images"]] {
         for (case, code) in [("rsa", 0), ("stranger", 3)] {
             let reference = reference(case);

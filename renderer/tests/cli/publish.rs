@@ -7,7 +7,7 @@ use testbed::{Answer, Registry, Response, Server, forward};
 
 use crate::{Run, command, testdata, tree, with_each_authentication};
 
-/// `charts/cN`, and things that are no charts.
+/// `charts/cN`, and files and folders that are no charts.
 pub(crate) fn write_charts(folder: &Path, count: usize, version: &str) {
     for number in 0..count {
         let chart = folder.join(format!("charts/group-{}/c{number}", number % 3));
@@ -276,7 +276,7 @@ fn one_that_fails_stops_no_other_and_each_is_named() {
 }
 
 #[test]
-fn nothing_is_pushed_whose_digest_can_not_be_told() {
+fn nothing_is_pushed_whose_digest_can_not_be_reported() {
     let folder = tempfile::tempdir().unwrap();
     let chart = folder.path().join("app");
     std::fs::create_dir(&chart).unwrap();
@@ -466,7 +466,7 @@ fn patterns_that_no_shell_has_expanded_are() {
             "charts/group-1/c1"
         ]
     );
-    // What is found of a chart stands for it.
+    // A matched file of a chart selects the chart.
     assert_eq!(
         inputs(&["charts/group-0/*/Chart.yaml"]),
         ["charts/group-0/c0", "charts/group-0/c3"]

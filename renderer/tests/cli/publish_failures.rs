@@ -70,7 +70,7 @@ fn a_push_that_a_signal_ends_says_what_may_have_arrived() {
     assert!(run.stderr.contains("its status is unknown"), "{}", run.stderr);
 }
 
-/// It once ended with nothing but its exit code: what had been pushed by then was told to nobody.
+/// The run once ended with only an exit code, without reporting the charts that it had already pushed.
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_signal_ends_it_with_all_that_is_known_by_then() {

@@ -1,4 +1,4 @@
-//! `pull`: from real registries and layouts; those that lie are in `pull_lies`.
+//! `pull`: from real registries and layouts; tampered answers are tested in `pull_tampered`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::{Run, command, tree};
 
 const ARCHIVE: &str = "demo-1.2.3+b.4.tgz";
 
-/// A chart folder, `demo`, packaged by Helm with a provenance file that nobody checks here.
+/// A chart folder, `demo`, packaged by Helm with a provenance file that isn't verified here.
 fn package(folder: &Path) -> PathBuf {
     let chart = folder.join("demo");
     for (path, text) in [

@@ -1,5 +1,5 @@
-//! `pull` from registries that lie, break off or send elsewhere: refused with the reason,
-//! and nothing left behind.
+//! `pull` from registries that send wrong content, close connections or redirect: refused with the reason, and no files
+//! are left.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -57,7 +57,7 @@ fn content(config: &str, layer: &[u8]) -> (Vec<u8>, Vec<(String, Vec<u8>)>) {
     (manifest.to_string().into_bytes(), blobs)
 }
 
-/// A registry with one chart; `lie` may answer instead, and is told whether it is the layer.
+/// A registry with one chart; `lie` may answer instead; its second argument says whether the layer is requested.
 fn serve(
     config: &str,
     layer: &[u8],
@@ -92,9 +92,9 @@ fn good() -> Vec<u8> {
     )])
 }
 
-/// Answers instead of the registry, and is told whether the layer is asked for.
+/// Answers instead of the registry; the second argument says whether the layer is requested.
 type Lie = Box<dyn Fn(&Request, bool) -> Option<Answer> + Send + Sync>;
-/// A lie, then the exit code, the class and a part of the message that it leads to.
+/// A wrong answer, then the expected exit code, class and part of the message.
 type Case = (Lie, i32, &'static str, &'static str);
 
 fn lies_about_the_layer() -> Vec<Case> {
@@ -209,7 +209,7 @@ fn lies_about_the_manifest() -> Vec<Case> {
 }
 
 #[test]
-fn a_registry_that_lies_is_refused_with_its_lie_and_nothing_is_left() {
+fn tampered_answers_are_refused_with_the_reason_and_no_files_are_left() {
     let good = good();
     let size = good.len();
     let table = lies_about_the_layer()

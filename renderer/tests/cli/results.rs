@@ -273,7 +273,7 @@ fn a_password_in_a_target_is_not_shown() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_output_pipe_is_no_error() {
     let mut child = command()
         .args(["completion", "bash"])
         .stdout(Stdio::piped())

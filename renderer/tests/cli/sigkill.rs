@@ -71,7 +71,7 @@ impl Ground {
                 self.clean();
             }
         }
-        // What was left behind does not stand in the way.
+        // The files that the killed run left don't prevent the next one.
         let mut child = self.start(words);
         assert!(child.wait().unwrap().success());
         look();

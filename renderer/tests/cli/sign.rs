@@ -180,7 +180,7 @@ fn a_push_signs_what_it_has_pushed_and_nothing_else() {
 }
 
 #[test]
-fn a_key_that_does_not_open_is_told_before_anything_is_sent() {
+fn a_key_that_can_not_be_decrypted_is_reported_before_any_request() {
     let server = Server::start(|_| Response::status(500).into());
     let folder = tempfile::tempdir().unwrap();
     let text = "apiVersion: v2\nname: demo\nversion: 1.0.0\n";
@@ -220,7 +220,7 @@ fn a_key_that_does_not_open_is_told_before_anything_is_sent() {
     }
 }
 
-/// In front of a registry without the referrers API: one that has it.
+/// A proxy that adds the referrers API to a registry without it.
 fn with_referrers(upstream: String) -> Server {
     type Known = BTreeMap<String, Vec<serde_json::Value>>;
     let known: Arc<Mutex<Known>> = Arc::default();

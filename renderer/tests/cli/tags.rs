@@ -105,7 +105,7 @@ fn all_pages_are_read() {
 }
 
 #[test]
-fn lists_that_lie_or_do_not_end_are_refused() {
+fn invalid_or_endless_lists_are_refused() {
     type Make = fn(usize) -> Response;
     let page = |tags: &str| Response::status(200).body(format!("{{\"tags\":{tags}}}"));
     let table: Vec<(Make, &str)> = vec![

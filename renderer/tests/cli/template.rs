@@ -1,4 +1,4 @@
-//! `template`: what is wrong with a command line, before any chart is looked at.
+//! `template`: errors in the command line, before any chart is read.
 
 use crate::{Run, command};
 
@@ -10,7 +10,7 @@ fn refusal(arguments: &[&str]) -> Run {
 }
 
 #[test]
-fn mistakes_on_the_command_line_are_told_in_helms_words() {
+fn mistakes_on_the_command_line_are_reported_in_helms_words() {
     let cases: &[(&[&str], &str)] = &[
         (
             &["a", "b", "c"],
@@ -71,7 +71,7 @@ fn a_mistake_in_a_flag_is_shown_in_its_text() {
 }
 
 #[test]
-fn failures_are_json_when_that_is_wanted() {
+fn failures_are_json_when_json_is_requested() {
     let run = Run::of(command().args(["template", "A_b", ".", "-o", "json"]));
     let error = run.json()["error"].clone();
     assert_eq!((run.code, error["class"].as_str()), (2, Some("usage")));

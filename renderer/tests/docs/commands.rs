@@ -242,7 +242,7 @@ fn words(line: &str, commands: &mut Vec<Vec<String>>) {
             commands.push(Vec::new());
             rest = &rest[separator.len()..];
         } else {
-            // Within double quotes `$(` begins a command too, so they are no more than blanks here.
+            // Within double quotes `$(` begins a command too, so quotes only count as whitespace here.
             if c.is_whitespace() || c == '"' {
                 end(&mut word, commands);
             } else {

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::markdown::{Page, ROOT};
 
-/// The links of a page: line and destination. Code is no link, whatever it looks like.
+/// The links of a page: line and destination. Code never counts as a link.
 fn links(page: &Page) -> Vec<(usize, &str)> {
     let lines = page.prose().into_iter();
     lines

@@ -1,5 +1,5 @@
-//! What the pages show of a run is what is printed: each `sh` block is run, and the `text` block behind it holds what it
-//! prints. A line `…` stands for any lines.
+//! The output shown on the pages is what is printed: each `sh` block is run, and the `text` block after it must match
+//! its output. A line `…` matches any lines.
 
 use std::fs;
 use std::path::Path;

@@ -198,7 +198,7 @@ fn steps_are_weighed_by_their_work() {
     assert!(refused(passwords).contains("takes more than"));
 }
 
-/// A clock that goes on by a second whenever it is asked.
+/// A clock that advances by a second at each reading.
 struct Ticking(AtomicU64);
 
 impl World for Ticking {

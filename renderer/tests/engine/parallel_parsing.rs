@@ -35,7 +35,7 @@ fn of_many_definitions_the_same_counts() {
 }
 
 #[test]
-fn mistakes_are_told_in_the_same_order() {
+fn errors_are_reported_in_the_same_order() {
     let templates: Vec<String> = (0..64)
         .map(|index| {
             if index % 9 == 4 {

@@ -1,5 +1,4 @@
-//! Words of the language in any order, with every function there is: an answer or a
-//! diagnostic with a place.
+//! Tokens of the language in any order, with every function: the result is output or a diagnostic with a position.
 
 use proptest::prelude::*;
 use solar_render::engine::functions;

@@ -187,7 +187,7 @@ fn resource() -> impl Strategy<Value = Resource> {
                 repository,
                 tag,
                 insecure,
-                // Nothing of its own, so that the seed still gives the cases that it gave.
+                // Draws no random numbers, so that the seed still generates the same cases.
                 verify_secret: pull_secret.clone().filter(|_| insecure),
                 pull_secret,
                 values_template,

@@ -101,7 +101,7 @@ fn a_bootstrap_brings_the_keys_that_its_releases_are_verified_with() {
     ])));
     meant.sort_by_key(sort_key);
     assert_eq!(through_helm(&config, "rel", &[]), meant);
-    // The keys are no values: whoever installs the chart can't exchange them by accident.
+    // The keys are not part of the values: an installation can't replace them by accident.
     let values = ["--set", "verificationKeys.secretName=x"];
     assert_eq!(through_helm(&config, "rel", &values), meant);
 }

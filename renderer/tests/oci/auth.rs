@@ -91,7 +91,7 @@ fn version_2_of_the_registry_lets_users_and_tokens_in_as_well() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn wrong_and_missing_credentials_are_told_apart_and_not_retried() {
+fn wrong_and_missing_credentials_are_distinguished_and_not_retried() {
     let registry = basic_registry();
     let target = format!("oci://{}/charts", registry.host());
     let artifact = chart("app", "1.0.0", "x");
@@ -265,8 +265,8 @@ fn a_broken_credentials_file_is_named_once_a_registry_asks() {
 }
 
 #[test]
-fn what_a_stranger_was_not_shown_is_not_overwritten() {
-    // A registry that hides the tag from strangers, and asks who it is at the first POST.
+fn a_tag_that_is_hidden_without_authentication_is_not_overwritten() {
+    // A registry that hides the tag from unauthenticated clients, and sends a challenge only for the first POST.
     let other = chart("app", "1.0.0", "other");
     let server = Server::start(move |request| {
         let known = request.header("authorization").is_some();
@@ -312,7 +312,7 @@ fn a_token_that_is_refused_later_is_replaced_once_for_all_requests() {
                 .body(format!("{{\"token\":\"t{number}\"}}"))
                 .into();
         }
-        // The first token is good for a look at the tag, and revoked then.
+        // The first token is valid for the HEAD of the tag, and revoked afterwards.
         let wanted = if request.method == "HEAD" && request.path().contains("/manifests/") {
             ["Bearer t0", "Bearer t1"]
         } else {

@@ -90,7 +90,7 @@ fn with_a_fifth_of_all_requests_failing_a_thousand_pushes_land_and_none_is_wrong
     publish_all(PUSHES, &target(&server), Outcome::Created);
     publish_all(PUSHES, &target_at(registry.host()), Outcome::Unchanged);
     assert!(faults.load(Ordering::SeqCst) > PUSHES, "there were faults");
-    // None is there twice, or under another name.
+    // No tag exists twice, or under another name.
     let place = format!("oci://{}/charts/app", registry.host());
     let locator: solar_render::reference::Locator = place.parse().unwrap();
     let listed = solar_render::oci::tags(&locator.place, &plain(), &world(&[]), &Trace::default()).unwrap();

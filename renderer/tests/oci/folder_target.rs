@@ -48,7 +48,7 @@ fn an_archive_is_created_unchanged_in_conflict_replaced_and_skipped() {
 }
 
 #[test]
-fn a_provenance_file_goes_beside_the_archive() {
+fn a_provenance_file_is_written_beside_the_archive() {
     let dir = tempfile::tempdir().unwrap();
     let target = format!("file:{}", dir.path().display());
     let artifact = with_layer("app", "1.0.0", "x", b"", Some("signed"));

@@ -1,5 +1,5 @@
-//! Pushes to real registries, to registries that lie, to layouts and folders. All on loopback,
-//! all in temporary folders, none with a fixed port or a sleep.
+//! Pushes to real registries, to registries that violate the protocol, to layouts and folders. All on loopback, all in
+//! temporary folders, none with a fixed port or a sleep.
 #![allow(
     clippy::unwrap_used,
     reason = "clippy.toml allows it in tests, and does not see helpers of an integration test as such"

@@ -1,4 +1,4 @@
-//! Registries that lie: digests, sizes and answers that can't be.
+//! Registries that violate the protocol: wrong digests, sizes and status codes.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,7 +40,7 @@ fn digests_and_sizes_that_cannot_be_are_refused() {
             Response::status(201).header("Docker-Content-Digest", other),
         ),
         ("PUT", "/manifests/", Response::status(200)),
-        // Taken, and gone.
+        // Accepted, but not stored.
         ("PUT", "/manifests/", Response::status(201)),
         ("POST", "/uploads/", Response::status(202)),
         ("POST", "/uploads/", Response::status(201)),
@@ -60,7 +60,7 @@ fn digests_and_sizes_that_cannot_be_are_refused() {
         let server = in_front(&registry, move |request, _| {
             (request.method == method && request.path().contains(part)).then(|| lie.clone().into())
         });
-        // A fresh name each: blobs and tags of one lie must not be there for the next.
+        // A fresh name each: blobs and tags of one case must not exist for the next.
         let artifact = chart("app", &format!("{number}.0.0"), &format!("lie {number}"));
         let failure = send(&artifact, &target(&server), IfExists::Fail, &plain()).unwrap_err();
         assert_eq!(failure.class(), Class::Protocol, "{shown}: {}", words(&failure));
@@ -203,7 +203,7 @@ fn nonsense_on_the_wire_is_a_failure_and_nothing_worse() {
     }
 }
 
-/// Any answer of 200 once counted as "a manifest is there": with `skip` a push to a login page was a success.
+/// Any answer of 200 once counted as an existing manifest: with `skip`, a push to a login page succeeded.
 #[test]
 fn a_page_that_answers_200_to_everything_is_no_manifest() {
     let digest = format!("sha256:{}", "1".repeat(64));

@@ -54,7 +54,7 @@ fn a_proxy_is_used_for_other_machines_only() {
     assert_eq!(proxy.requests().len(), 1);
 }
 
-/// A proxy that passes everything on to one registry, whatever it is asked for.
+/// A proxy that forwards every request to one registry, whatever the requested host.
 fn tunnel(registry: &Registry) -> (SocketAddr, mpsc::Receiver<String>) {
     use std::io::{BufRead as _, BufReader};
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

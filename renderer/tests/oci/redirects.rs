@@ -1,4 +1,4 @@
-//! Redirects and Locations that lead elsewhere: nothing of ours goes there.
+//! Redirects and `Location` headers to other hosts: no credentials or content are sent there.
 
 use solar_render::diag::Class;
 use testbed::{Request, Response, Server};

@@ -255,7 +255,7 @@ impl solar_render::oci::Progress for Heard {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_layer_of_some_size_goes_in_pieces_and_progress_is_told() {
+fn a_large_layer_is_sent_in_chunks_and_progress_is_reported() {
     let registry = Registry::start();
     let mut state = 1_u32;
     let noise: Vec<u8> = std::iter::repeat_with(|| {

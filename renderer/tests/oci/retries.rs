@@ -142,7 +142,7 @@ fn a_silent_registry_is_given_up_after_the_time_limit() {
 }
 
 #[test]
-fn nobody_there_is_a_network_failure_after_all_attempts() {
+fn an_unreachable_registry_is_a_network_failure_after_all_attempts() {
     // Bound and dropped: nothing listens.
     let free = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()

@@ -133,7 +133,7 @@ pub(crate) fn with_user(password: &str) -> ClientOptions {
     }
 }
 
-/// What a registry says to strangers; `None` to those who say who they are.
+/// The challenge for an unauthenticated request; `None` for an authenticated one.
 pub(crate) fn who_are_you(request: &Request) -> Option<Response> {
     let stranger = request.header("authorization").is_none();
     stranger.then(|| Response::status(401).header("WWW-Authenticate", "Basic realm=x"))

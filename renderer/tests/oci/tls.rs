@@ -246,7 +246,7 @@ fn a_location_or_a_token_server_that_leaves_tls_is_refused() {
     assert!(tokens.requests().is_empty());
 }
 
-/// rustls's words for it say nothing to whoever has to mend it.
+/// rustls's own message doesn't help to fix the certificate.
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_certificate_of_version_1_or_for_another_name_is_called_so() {

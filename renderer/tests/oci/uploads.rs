@@ -61,7 +61,7 @@ fn answer(output: &mut TcpStream, head: &str) {
     let _ = output.write_all(text.as_bytes());
 }
 
-/// A chart of a layer alone, so that it is the one that fails: this many bytes that don't compress.
+/// A chart with only a layer, so that its upload is the one that fails: this many incompressible bytes.
 fn large(bytes: u32) -> Artifact {
     let noise: Vec<u8> = (0..bytes)
         .map(|at| at.wrapping_mul(2_654_435_761).to_be_bytes()[0])

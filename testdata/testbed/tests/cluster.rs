@@ -82,7 +82,7 @@ fn jobs_run_owners_take_what_they_own_along_and_rbac_holds() {
     assert!(!folder.exists());
 }
 
-/// Set where the test below runs this one in a process of its own, which it kills.
+/// Set when the test below runs this test in a separate process, which it kills.
 const IS_KILLED: &str = "TESTBED_IS_KILLED";
 
 #[test]
