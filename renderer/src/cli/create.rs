@@ -66,7 +66,7 @@ fn chart_name(path: &Path) -> Result<String> {
         .into())
 }
 
-/// The starter's files with the chart's name in them.
+/// The starter's files with the chart's name filled in.
 fn from_starter(starter: &Path, name: &str, world: &dyn World) -> Result<Vec<(String, Vec<u8>)>> {
     let folder = find_starter(starter, world)?;
     let mut chart = crate::chart::folder::load(&folder)?;

@@ -342,8 +342,7 @@ fn newest_picks(chart: &Path, wanted: &[Dependency]) -> Result<Vec<(Dependency, 
     Diagnostics::or(problems, picks)
 }
 
-/// Of several charts, the message names the one it is about.
-/// Says which dependency it is about: by its line, where that may help.
+/// Names the dependency: by its line in Chart.yaml for errors in the chart, otherwise in a note.
 fn named(one: Diagnostic, chart: &Path, dependency: &Dependency) -> Diagnostic {
     if one.location.is_some() {
         return one;

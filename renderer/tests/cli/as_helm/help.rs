@@ -65,7 +65,7 @@ fn all_of_helms_help_is_here_or_refused_with_a_reason() {
             continue;
         }
         here += 1;
-        // A command with commands below it does nothing of its own.
+        // A command with subcommands does nothing itself.
         if help.stdout.contains("\nCommands:\n") {
             continue;
         }
