@@ -248,6 +248,6 @@ fn a_subchart_may_have_any_api_version() {
     write("Chart.yaml", &chart("root", "v3"));
     assert_eq!(
         message(load(folder.path())),
-        "apiVersion `v3` is none that Helm knows"
+        "apiVersion `v3` is unknown to Helm"
     );
 }
