@@ -246,8 +246,5 @@ fn a_subchart_may_have_any_api_version() {
     assert_eq!(versions.collect::<Vec<_>>(), ["v3", "1"]);
     crate::chart::folder::load(folder.path()).unwrap();
     write("Chart.yaml", &chart("root", "v3"));
-    assert_eq!(
-        message(load(folder.path())),
-        "apiVersion `v3` is unknown to Helm"
-    );
+    assert_eq!(message(load(folder.path())), "apiVersion `v3` is unknown to Helm");
 }
