@@ -237,7 +237,7 @@ fn credentials_are_lent_for_the_own_host_and_namespace_through_a_grant() {
     space.grant("RenderArtifact", "Registry");
     let path = r#"{.status.conditions[?(@.type=="Ready")].message}"#;
     let way_out = "; or set the annotation solar.opendefense.cloud/keep-tag to true, and the tag is left in the registry";
-    let other = "Registry borrowed-other/charts is of another namespace, and lends its credentials to namespace borrowed for charts below h.example/borrowed alone";
+    let other = "Registry borrowed-other/charts is in another namespace, and namespace borrowed may only use its credentials for charts below h.example/borrowed";
     space.until("ra/other", path, &format!("{other}{way_out}"));
     let host = "Registry borrowed-other/charts is for host h.example, and the chart is at evil.example";
     space.until("ra/host", path, &format!("{host}{way_out}"));
