@@ -8,6 +8,7 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "cli")]
 pub(crate) use self::install::timestamp;
 pub use self::lock::{Dependency, Lock, wanted};
 use crate::chart::{MAX_CHART_DEPTH, folder};

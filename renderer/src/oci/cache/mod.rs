@@ -4,6 +4,8 @@
 //! read, and removed if the digest doesn't match; a deleted file only means another download. A cache that can't be
 //! written only costs time.
 
+// Of what is fetched by URL: schemas, for the command line.
+#[cfg(feature = "cli")]
 mod texts;
 
 use std::fs;
