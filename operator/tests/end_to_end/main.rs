@@ -27,6 +27,7 @@ use testbed::{
 mod flux;
 mod pipeline;
 mod signatures;
+mod signed_targets;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const NAMESPACE: &str = "solar-system";

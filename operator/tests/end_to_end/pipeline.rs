@@ -12,7 +12,7 @@ use super::flux::NAMESPACE;
 use super::{Bed, PASSWORD, ROOT, USERNAME, bed};
 
 /// The page's blocks of a language, in their order, with the bed's registry and its user.
-fn blocks(language: &str, host: &str) -> Vec<String> {
+pub(super) fn blocks(language: &str, host: &str) -> Vec<String> {
     let page = fs::read_to_string(Path::new(ROOT).join("docs/pipeline.md")).unwrap();
     let begin = format!("```{language}\n");
     let blocks = page.split(&begin).skip(1);
@@ -35,16 +35,15 @@ fn blocks(language: &str, host: &str) -> Vec<String> {
 }
 
 /// A shell as the page's reader has it: in a folder with the page's files, with kubectl.
-struct Shell {
+pub(super) struct Shell {
     folder: TempDir,
     path: PathBuf,
 }
 
 impl Shell {
-    fn new(bed: &Bed) -> Self {
+    pub(super) fn with_files(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let yaml = blocks("yaml", bed.registry.host());
-        for (name, text) in ["pipeline.yaml", "flux.yaml"].iter().zip(yaml) {
+        for (name, text) in files {
             fs::write(folder.path().join(name), text).unwrap();
         }
         let path = folder.path().join("bin");
@@ -53,8 +52,12 @@ impl Shell {
         Self { folder, path }
     }
 
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Runs a block of the page.
-    fn run(&self, bed: &Bed, script: &str) -> String {
+    pub(super) fn run(&self, bed: &Bed, script: &str) -> String {
         let quoted = |password: &str| format!("password='{}'", password.replace('\'', "'\\''"));
         let script = script
             .replace("username=pusher", &format!("username={USERNAME}"))
@@ -128,9 +131,10 @@ impl Bed {
 fn the_pipelines_page_deploys_two_applications_changes_one_and_leaves_nothing() {
     let bed = bed();
     bed.flux();
-    let shell = Shell::new(bed);
+    let files = blocks("yaml", bed.registry.host());
+    let shell = Shell::with_files(&[("pipeline.yaml", &files[0]), ("flux.yaml", &files[1])]);
     for (name, version) in [("frontend", "1.4.2"), ("backend", "2.0.1")] {
-        bed.push_application(shell.folder.path(), name, version);
+        bed.push_application(shell.folder(), name, version);
     }
     let scripts = blocks("sh", bed.registry.host());
     let [make, follow, change, ask, delete] = &scripts[..5] else {

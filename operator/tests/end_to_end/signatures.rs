@@ -32,13 +32,14 @@ impl Bed {
         self.node.cluster().apply(&source.to_string());
     }
 
-    /// Until source-controller refuses what an OCIRepository names for its signature.
-    pub(super) fn until_refused(&self, namespace: &str, name: &str) {
+    /// Until source-controller refuses what an OCIRepository names for its signature, and keeps the revision of its
+    /// artifact; null: it has none.
+    pub(super) fn until_refused(&self, namespace: &str, name: &str, revision: &Value) {
         let source = format!("ocirepository/{name}");
         eventually(&format!("{name} is refused"), LIMIT, || {
             let text = self.kubectl(&["-n", namespace, "get", &source, "-o", "json"]);
             let source: Value = serde_json::from_str(&text).unwrap();
-            assert_eq!(source["status"]["artifact"], Value::Null, "{source:#}");
+            assert_eq!(source["status"]["artifact"]["revision"], *revision, "{source:#}");
             let verified = condition(&source, "SourceVerified");
             let message = verified["message"].as_str().unwrap_or_default();
             (verified["status"] == "False" && message.contains("no matching signatures")).then_some(())
@@ -114,7 +115,7 @@ fn flux_fetches_what_a_job_has_signed_and_refuses_it_with_another_key() {
         let name = format!("{form}-{secret}");
         bed.verify_with_flux(&name, &format!("{form}/shop-frontend"), secret);
         if !is_fetched {
-            bed.until_refused(NAMESPACE, &name);
+            bed.until_refused(NAMESPACE, &name, &Value::Null);
             continue;
         }
         let source = bed.until_fetched(NAMESPACE, &name);
