@@ -1,7 +1,7 @@
 //! Writing the status of any kind: one patch with the changes, and the condition Stalled.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::api::{Patch, PatchParams};
+use kube::api::{ObjectMeta, Patch, PatchParams};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -13,24 +13,24 @@ use super::views::MetadataOnly;
 use crate::names::MANAGER;
 
 /// Writes the status if it differs from the known one. `version` is the object's resourceVersion: a write of another
-/// client since then, such as a newer leader, is never overwritten but reported as [`Error::Changed`]. Returns whether
-/// something was written.
+/// client since then, such as a newer leader, is never overwritten but reported as [`Error::Changed`]. Returns the
+/// object's metadata after the write; `None`: there was nothing to write.
 pub async fn patch(
     cx: &Cx,
     key: &Key,
     version: Option<&str>,
     known: &impl Serialize,
     next: &impl Serialize,
-) -> Result<bool, Error> {
+) -> Result<Option<ObjectMeta>, Error> {
     let (known, next) = (serde_json::to_value(known)?, serde_json::to_value(next)?);
     let Some(changes) = difference(&known, &next) else {
-        return Ok(false);
+        return Ok(None);
     };
-    write(cx, key, version, &changes).await.map(|()| true)
+    write(cx, key, version, &changes).await.map(Some)
 }
 
-/// Writes changes of the status, as a JSON merge patch.
-pub async fn write(cx: &Cx, key: &Key, version: Option<&str>, changes: &Value) -> Result<(), Error> {
+/// Writes changes of the status, as a JSON merge patch. Returns the object's metadata after it.
+pub async fn write(cx: &Cx, key: &Key, version: Option<&str>, changes: &Value) -> Result<ObjectMeta, Error> {
     let body = json!({
         "apiVersion": key.kind.api_version(),
         "kind": key.kind.kind,
@@ -43,9 +43,9 @@ pub async fn write(cx: &Cx, key: &Key, version: Option<&str>, changes: &Value) -
     };
     let api = cx.api::<MetadataOnly>(key);
     match api.patch_status(&key.name, &params, &Patch::Merge(&body)).await {
-        Ok(_) => {
+        Ok(written) => {
             cx.metrics().status_patched(key.kind);
-            Ok(())
+            Ok(written.metadata)
         }
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Err(Error::Changed),
         Err(error) => Err(Error::api("writing the status")(error)),

@@ -57,7 +57,8 @@ pub struct ReleaseStatus {
     /// `uniqueName`, else the Component's name: of several Releases with the same, one is deployed to a target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effective_unique_name: Option<String>,
-    /// The RenderTask that last rendered this Release for a target.
+    /// Kept as it is, and not set: each Target renders the Release with a RenderTask of its own, which the Target's
+    /// `status.releases` names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub render_task_ref: Option<RenderTaskReference>,
 }

@@ -5,11 +5,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kube::{Api, Client};
 
+use super::kept::KeptTasks;
+use super::kind::{ClusterRenderTasks, RenderTasks};
 use super::metrics::TaskMetrics;
+use super::view::TaskView;
 use crate::api::{Scope, Task};
 use crate::jobs::JobSettings;
 use crate::jobs::slots::JobLimits;
 use crate::jobs::tracker::JobTracker;
+use crate::runtime::views::Object;
 use crate::runtime::{Cx, Key};
 
 /// The settings of the operator that a reconcile needs.
@@ -33,6 +37,8 @@ pub struct Context {
     pub(super) jobs: Arc<JobTracker>,
     /// Counts ended tasks.
     pub(super) metrics: TaskMetrics,
+    /// The tasks whose Jobs run.
+    pub(super) kept: KeptTasks,
 }
 
 impl Context {
@@ -43,6 +49,7 @@ impl Context {
             settings,
             jobs,
             metrics,
+            kept: KeptTasks::default(),
         })
     }
 
@@ -53,6 +60,15 @@ impl Context {
     /// The wall clock, for the timestamps of conditions and attempts.
     pub(super) fn now(&self) -> Timestamp {
         self.cx.now()
+    }
+
+    /// A task from the store, which may be behind.
+    pub(super) fn stored(&self, key: &Key) -> Option<Arc<Object<TaskView>>> {
+        let name = key.object_name();
+        match Scope::of(key.kind) {
+            Scope::Namespaced => self.cx.store::<RenderTasks>().get(&name),
+            Scope::Cluster => self.cx.store::<ClusterRenderTasks>().get(&name),
+        }
     }
 
     /// The API of one task.

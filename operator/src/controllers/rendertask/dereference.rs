@@ -99,9 +99,14 @@ pub(super) async fn dereference(context: &Context, key: &Key) -> Result<Option<F
     let Some(task) = task.filter(|task| task.metadata.deletion_timestamp.is_none()) else {
         return Ok(None);
     };
+    objects(context, key, task).await.map(Some)
+}
+
+/// Reads a task's objects.
+pub(super) async fn objects(context: &Context, key: &Key, task: Task) -> Result<Found, Error> {
     let mut found = Found::of_task(key.clone(), task);
     let Some(subject) = Subject::new(Scope::of(key.kind), &found.task, &context.settings.job) else {
-        return Ok(Some(found));
+        return Ok(found);
     };
     let (job, foreign) = job(context, &subject).await?;
     let push_secret = push_secret(context, &subject, job.as_ref()).await?;
@@ -124,7 +129,7 @@ pub(super) async fn dereference(context: &Context, key: &Key) -> Result<Option<F
         ca_configmap,
         ..found
     };
-    Ok(Some(found))
+    Ok(found)
 }
 
 /// The Job from the index; if it isn't there it is read, unless the task has ended and no decision depends on it.

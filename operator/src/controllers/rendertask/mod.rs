@@ -11,6 +11,7 @@ mod decide;
 mod dereference;
 mod events;
 mod job;
+mod kept;
 mod kind;
 mod metrics;
 mod refusal;
@@ -31,9 +32,12 @@ pub use view::{TaskConditionView, TaskLabels, TaskMetadataView, TaskSpecView, Ta
 
 use crate::api::TaskStatus;
 use crate::jobs::conditions::kinds;
+use crate::jobs::observe::ended;
 use crate::runtime::conditions::find;
 use crate::runtime::{Action, Error, Key};
-use decide::decide;
+use apply::Done;
+use decide::{Decision, decide};
+use dereference::Found;
 
 /// Logs each change of the printer column, with the message.
 fn log_transition(before: &TaskStatus, after: &TaskStatus) {
@@ -50,6 +54,16 @@ fn log_transition(before: &TaskStatus, after: &TaskStatus) {
 
 /// Reconciles one task, of either kind.
 async fn reconcile(context: &Context, key: &Key) -> Result<Action, Error> {
+    if kept::has_succeeded(context, key) {
+        return Ok(Action::done());
+    }
+    if let Some(task) = kept::running(context, key) {
+        let found = dereference::objects(context, key, task).await?;
+        // Every other decision is made from what the API server has now.
+        if let decision @ Decision::Record(_) = decision(context, &found) {
+            return carry_out(context, key, found, decision).await;
+        }
+    }
     let found = match dereference::dereference(context, key).await {
         Ok(Some(found)) => found,
         Ok(None) => {
@@ -63,26 +77,34 @@ async fn reconcile(context: &Context, key: &Key) -> Result<Action, Error> {
         }
         Err(error) => return Err(error),
     };
+    let decision = decision(context, &found);
+    carry_out(context, key, found, decision).await
+}
+
+fn decision(context: &Context, found: &Found) -> Decision {
+    let (job, push_version) = (found.job.as_ref(), found.push_version());
+    decide(&found.task, job, push_version, context.now())
+}
+
+async fn carry_out(context: &Context, key: &Key, found: Found, decision: Decision) -> Result<Action, Error> {
     let subject = found.subject(&context.settings.job);
     let Some(subject) = subject else {
         return Ok(Action::done());
     };
     let blocked = validate::validate(&subject, &found, &context.settings);
-    let decision = decide(
-        &found.task,
-        found.job.as_ref(),
-        found.push_version(),
-        context.now(),
-    );
     tracing::debug!(?decision, ?blocked, "decided");
     let applied = apply::apply(context, &subject, &found, decision, blocked).await?;
     let next = status::next(&found.task, &applied, context.now());
-    let changed = status::patch(context, &found, &next).await?;
-    if changed {
+    let written = status::patch(context, &found, &next).await?;
+    if written.is_some() {
         log_transition(&found.task.known(), &next);
         events::publish(context, &found, &next, &applied).await;
     }
     apply::after_status(context, &subject, &found, &applied, &next).await?;
+    if matches!(applied.done, Done::Observed { .. }) && ended(&next.conditions).is_none() {
+        let version = written.and_then(|metadata| metadata.resource_version);
+        context.kept.keep(key, found.task, version, &next)?;
+    }
     Ok(Action {
         requeue: applied.requeue,
     })

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::api::ObjectMeta;
 use solar_render::report::Outcome;
 
 use super::Context;
@@ -216,8 +217,12 @@ fn set_state(task: &Task, status: &mut TaskStatus, state: &State, now: Timestamp
 }
 
 /// Writes the status if it differs. A write of another client in the meantime, such as a newer leader, is not
-/// overwritten.
-pub(super) async fn patch(context: &Context, found: &Found, next: &TaskStatus) -> Result<bool, Error> {
+/// overwritten. Returns the task's metadata after the write; `None`: there was nothing to write.
+pub(super) async fn patch(
+    context: &Context,
+    found: &Found,
+    next: &TaskStatus,
+) -> Result<Option<ObjectMeta>, Error> {
     let version = found.task.metadata.resource_version.as_deref();
     status::patch(&context.cx, &found.key, version, &found.task.known(), next).await
 }
@@ -241,7 +246,8 @@ pub(super) async fn unreadable(context: &Context, key: &Key, error: &serde_json:
         ..TaskStatus::default()
     };
     let version = head.metadata.resource_version.as_deref();
-    status::write(&context.cx, key, version, &serde_json::to_value(status)?).await
+    let written = status::write(&context.cx, key, version, &serde_json::to_value(status)?).await;
+    written.map(|_| ())
 }
 
 /// Sets the condition Stalled, after too many consecutive errors. The next successful reconcile clears it, so none may

@@ -3,6 +3,7 @@
 //! There are as many tasks as charts, so status fields that no controller reads are not kept.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 use crate::api::TaskSpec;
@@ -89,6 +90,10 @@ pub struct TaskStatusView {
     pub conditions: Vec<TaskConditionView>,
     /// When the Job ended.
     pub completion_time: Option<Time>,
+    /// The generation of the spec that it is about.
+    pub observed_generation: Option<i64>,
+    /// Whether the Secret with the renderer's config is still to be deleted.
+    pub config_secret_ref: Option<IgnoredAny>,
 }
 
 /// The kept fields of a condition.

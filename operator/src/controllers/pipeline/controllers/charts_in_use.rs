@@ -171,7 +171,7 @@ pub fn is_bound(cx: &Cx, chart: &Chart) -> bool {
 }
 
 /// Binds a chart that was pushed: the binding first, then the artifact. Always queries the API server, whatever the
-/// stores have.
+/// stores have; they only save the creation of an object that exists, which would be refused.
 pub async fn bind(cx: &Cx, chart: &Chart) -> Result<Use, Error> {
     let binding = chart.name(&chart.binding());
     let known = stored_artifact(cx, chart);
@@ -179,28 +179,45 @@ pub async fn bind(cx: &Cx, chart: &Chart) -> Result<Use, Error> {
     if !was_bound && !may_bind(known.as_ref()) {
         return Ok(Use::Deleting);
     }
-    let made = create(cx, &chart.binding_object(), "creating a RenderBinding").await?;
-    let uid = match &made {
-        Some(made) => made.uid.clone(),
-        None => pin(cx, chart).await?,
+    let (metadata, is_new) = binding_of(cx, chart, was_bound).await?;
+    // Read after the binding was created: the clean-up writes its status before it lists the bindings.
+    let mut found = match known {
+        Some(_) => read_artifact(cx, chart).await?,
+        None => None,
     };
-    let artifact = create(cx, &chart.artifact_object(), "creating a RenderArtifact").await?;
-    if artifact.is_some() {
+    if found.is_none() {
+        let made = create(cx, &chart.artifact_object(), "creating a RenderArtifact").await?;
+        if made.is_some() {
+            return Ok(Use::Bound);
+        }
+        found = read_artifact(cx, chart).await?;
+    }
+    let found = found.ok_or(Error::Changed)?;
+    // An artifact that a user deleted is kept by its existing bindings.
+    if may_bind(Some(&found)) || (!is_new && !is_cleaning(&found)) {
         return Ok(Use::Bound);
     }
-    // Read after the binding was created: the clean-up writes its status before it lists the bindings.
+    delete(cx, &binding, metadata.uid.as_deref()).await?;
+    Ok(Use::Deleting)
+}
+
+/// The binding of a chart with its Registry, and whether it was created now. `was_bound`: the store has it.
+async fn binding_of(cx: &Cx, chart: &Chart, was_bound: bool) -> Result<(ObjectMeta, bool), Error> {
+    if was_bound && let Some(there) = pin(cx, chart).await? {
+        return Ok((there, false));
+    }
+    if let Some(made) = create(cx, &chart.binding_object(), "creating a RenderBinding").await? {
+        return Ok((made, true));
+    }
+    let there = pin(cx, chart).await?;
+    Ok((there.ok_or(Error::Changed)?, false))
+}
+
+async fn read_artifact(cx: &Cx, chart: &Chart) -> Result<Option<RenderArtifact>, Error> {
     let key = Artifacts::ID.key(chart.name(&chart.artifact));
     let found = cx.api::<Parts<RenderArtifactSpec>>(&key).get_opt(&key.name).await;
     let found = found.map_err(Error::api("reading a RenderArtifact"))?;
-    let Some(found) = found.as_ref().and_then(stored::whole::<RenderArtifactSpec>) else {
-        return Err(Error::Changed);
-    };
-    // An artifact that a user deleted is kept by its existing bindings.
-    if may_bind(Some(&found)) || (made.is_none() && !is_cleaning(&found)) {
-        return Ok(Use::Bound);
-    }
-    delete(cx, &binding, uid.as_deref()).await?;
-    Ok(Use::Deleting)
+    Ok(found.as_ref().and_then(stored::whole))
 }
 
 fn stored_artifact(cx: &Cx, chart: &Chart) -> Option<RenderArtifact> {
@@ -255,8 +272,8 @@ pub fn owner(binding: &RenderBindingSpec) -> Option<ObjectKey> {
     is_target.then(|| ObjectKey::new(&binding.owner_namespace, &binding.owner_name))
 }
 
-/// Updates the Registry of an existing binding, which may have been another one. Returns its UID.
-async fn pin(cx: &Cx, chart: &Chart) -> Result<Option<String>, Error> {
+/// Updates the Registry of an existing binding, which may have been another one. `None`: there is no such binding.
+async fn pin(cx: &Cx, chart: &Chart) -> Result<Option<ObjectMeta>, Error> {
     let name = chart.name(&chart.binding());
     let params = PatchParams {
         field_manager: Some(MANAGER.to_owned()),
@@ -266,8 +283,8 @@ async fn pin(cx: &Cx, chart: &Chart) -> Result<Option<String>, Error> {
     let patch = Patch::Merge(json!({"spec": {"registryRef": chart.registry}}));
     let api = cx.api::<MetadataOnly>(&RenderBindings::ID.key(name.clone()));
     match api.patch(&name.name, &params, &patch).await {
-        Ok(binding) => Ok(binding.metadata.uid),
-        Err(kube::Error::Api(status)) if status.is_not_found() => Err(Error::Changed),
+        Ok(binding) => Ok(Some(binding.metadata)),
+        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
         Err(error) => Err(Error::api("changing a RenderBinding")(error)),
     }
 }
@@ -295,9 +312,15 @@ async fn delete(cx: &Cx, binding: &ObjectName, uid: Option<&str>) -> Result<(), 
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use serde_json::Value;
+
     use super::*;
     use crate::controllers::pipeline::test_objects::Fixture;
     use crate::names::is_name;
+    use crate::runtime::{Health, Identity, Metrics};
+    use crate::tests::{api, refusal, run};
 
     fn chart(target: &str) -> Chart {
         let mut fixture = Fixture::new();
@@ -352,6 +375,61 @@ mod tests {
                 .all(|value| !value.is_empty() && value.len() <= 63),
             "{labels:?}"
         );
+    }
+
+    /// Targets of a namespace share artifacts: 1,800 creations were once refused while 100 Targets rendered.
+    #[test]
+    fn what_the_store_has_is_not_created_again() {
+        let (create, read, pin) = (
+            "POST renderartifacts",
+            "GET renderartifacts",
+            "PATCH renderbindings",
+        );
+        let bind_first = "POST renderbindings";
+        // The store has binding, artifact; the API server has the artifact; the requests.
+        let table: [(bool, bool, bool, &[&str]); 5] = [
+            (false, false, false, &[bind_first, create]),
+            (false, true, true, &[bind_first, read]),
+            (true, true, true, &[pin, read]),
+            (true, false, false, &[pin, create]),
+            // The store is behind.
+            (false, true, false, &[bind_first, read, create]),
+        ];
+        for (binding, artifact, exists, expected) in table {
+            run(async {
+                let chart = chart("edge");
+                let requests = Arc::new(Mutex::new(Vec::new()));
+                let (seen, there) = (Arc::clone(&requests), object(&chart.artifact_object()));
+                let client = api(move |method, path, body| {
+                    let plural = path.split('/').find(|part| part.starts_with("render"));
+                    let request = format!("{method} {}", plural.unwrap_or(path));
+                    seen.lock().expect("the requests").push(request);
+                    Some(match method {
+                        "GET" if !exists => refusal(404, "NotFound"),
+                        "POST" => (201, body),
+                        _ => (200, there.clone()),
+                    })
+                });
+                let cx = Cx::new(client, Identity::default(), Metrics::default(), Health::default());
+                let decode = |value: Value| value.to_string();
+                if binding {
+                    let text = decode(object(&chart.binding_object()));
+                    let stored = serde_json::from_str(&text).expect("a binding");
+                    cx.store::<RenderBindings>().put_for_test(stored);
+                }
+                if artifact {
+                    let text = decode(object(&chart.artifact_object()));
+                    let stored = serde_json::from_str(&text).expect("an artifact");
+                    cx.store::<Artifacts>().put_for_test(stored);
+                }
+                assert_eq!(bind(&cx, &chart).await.expect("bound"), Use::Bound);
+                assert_eq!(*requests.lock().expect("the requests"), expected);
+            });
+        }
+    }
+
+    fn object(object: &impl serde::Serialize) -> Value {
+        serde_json::to_value(object).expect("JSON")
     }
 
     #[test]

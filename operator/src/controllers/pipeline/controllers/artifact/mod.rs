@@ -256,7 +256,8 @@ async fn write(
 ) -> Result<bool, Error> {
     let known = artifact.status.clone().unwrap_or_default();
     let version = artifact.metadata.resource_version.as_deref();
-    status::patch(cx, key, version, &known, next).await
+    let written = status::patch(cx, key, version, &known, next).await?;
+    Ok(written.is_some())
 }
 
 fn warning(reason: &'static str, note: &str) -> Notice {

@@ -15,7 +15,8 @@ pub(super) async fn report(cx: &Cx, key: &Key, target: &Target, plan: &TargetPla
     let known = target.status.clone().unwrap_or_default();
     let next = next(&known, plan, target.metadata.generation, cx.now());
     let version = target.metadata.resource_version.as_deref();
-    if status::patch(cx, key, version, &known, &next).await? {
+    let written = status::patch(cx, key, version, &known, &next).await?;
+    if written.is_some() {
         let notices: Vec<Notice> = notice(&known, &next).into_iter().collect();
         events::publish(cx, key, &target.metadata, notices).await;
     }
