@@ -1,15 +1,17 @@
 //! What differs between Helm's own runs: [`MaskedText`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// Words of letters and digits of this many characters have the length that the chart asks for: what is shorter may be
-/// a number, and what is longer a certificate, whose length varies.
-const FIXED_LENGTHS: Range<usize> = 8..101;
+use super::words::LineMask;
+
 /// Texts with more lines are not searched for lines that were moved: it could take minutes.
 const MAX_DIFFED_LINES: usize = 20_000;
+/// Lines of at least this many characters that are all one generated word are those of an encoded text, as a
+/// certificate, which may have another number of lines in each run.
+const ENCODED_WIDTH: usize = 60;
 
 /// A text of Helm's first run, and what of it differs in the others.
 #[derive(Debug)]
@@ -18,26 +20,20 @@ pub(super) struct MaskedText<'t> {
     masks: Vec<Mask>,
     /// Before which lines other runs have more.
     gaps: BTreeSet<usize>,
-    /// The lines that are in another order in other runs.
-    shuffled: Option<Range<usize>>,
+    /// The lines that are in another order in other runs; the ranges don't overlap.
+    shuffled: Vec<Range<usize>>,
 }
 
 /// What of a line is masked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 enum Mask {
     Nothing,
-    /// What is between so many bytes at its beginning and its end.
-    Part {
-        before: usize,
-        after: usize,
-        /// Whether there may be nothing.
-        empty: bool,
-        /// The length that it has in every run.
-        length: Option<usize>,
-    },
+    Words(LineMask),
     /// All but its indentation; other runs may have more or fewer lines there.
     Whole,
 }
+
+type Change = (Range<usize>, Range<usize>);
 
 impl<'t> MaskedText<'t> {
     /// From the text of the first run and those of the others.
@@ -47,7 +43,7 @@ impl<'t> MaskedText<'t> {
             masks: vec![Mask::Nothing; lines.len()],
             lines,
             gaps: BTreeSet::new(),
-            shuffled: None,
+            shuffled: Vec::new(),
         };
         for other in others {
             masked.add(&other.split('\n').collect::<Vec<_>>());
@@ -57,55 +53,111 @@ impl<'t> MaskedText<'t> {
 
     fn add(&mut self, other: &[&str]) {
         let changes = changes(&self.lines, other);
-        let removed = changes
-            .iter()
-            .flat_map(|(own, _)| self.lines.get(own.clone()).unwrap_or_default());
-        let added = changes
-            .iter()
-            .flat_map(|(_, theirs)| other.get(theirs.clone()).unwrap_or_default());
-        if let (Some((first, _)), Some((last, _)), true) =
-            (changes.first(), changes.last(), is_same_set(removed, added))
-        {
-            let known = self.shuffled.take().unwrap_or_else(|| first.clone());
-            self.shuffled = Some(known.start.min(first.start)..known.end.max(last.end));
-            return;
-        }
+        let moved = Moved::new(&self.lines, other, &changes);
         for (own, theirs) in changes {
-            if own.len() == theirs.len() {
-                for (number, line) in own.zip(other.get(theirs).unwrap_or_default()) {
-                    self.join(number, |base| between(base, line));
-                }
+            let (start, end) = (own.start, own.end);
+            let own: Vec<usize> = own.filter(|number| !moved.own.contains(number)).collect();
+            let theirs: Vec<&str> = theirs
+                .filter(|number| !moved.theirs.contains(number))
+                .filter_map(|number| other.get(number).copied())
+                .collect();
+            if own.len() != theirs.len() {
+                self.gaps.extend([start, end]);
+                own.into_iter().for_each(|number| self.mask_whole(number));
                 continue;
             }
-            self.gaps.extend([own.start, own.end]);
-            for number in own {
-                self.join(number, |_| Mask::Whole);
+            let is_encoded = own.len() > 1 && theirs.iter().any(|line| line.trim().len() >= ENCODED_WIDTH);
+            for (number, line) in own.into_iter().zip(theirs) {
+                self.mask_words(number, line, is_encoded);
             }
+        }
+        moved.ranges.into_iter().for_each(|range| self.shuffle(range));
+    }
+
+    fn mask_whole(&mut self, number: usize) {
+        if let Some(mask) = self.masks.get_mut(number) {
+            *mask = Mask::Whole;
         }
     }
 
-    fn join(&mut self, number: usize, mask: impl Fn(&str) -> Mask) {
-        if let (Some(line), Some(known)) = (self.lines.get(number), self.masks.get_mut(number)) {
-            *known = known.with(mask(line));
-        }
+    fn mask_words(&mut self, number: usize, line: &str, is_encoded: bool) {
+        let (Some(base), Some(mask)) = (self.lines.get(number), self.masks.get_mut(number)) else {
+            return;
+        };
+        let mut words = match mask {
+            Mask::Nothing => LineMask::default(),
+            Mask::Words(words) => std::mem::take(words),
+            Mask::Whole => return,
+        };
+        words.add(base, line);
+        *mask = match is_encoded && words.is_whole(base) {
+            true => Mask::Whole,
+            false => Mask::Words(words),
+        };
+    }
+
+    fn shuffle(&mut self, mut range: Range<usize>) {
+        self.shuffled.retain(|known| {
+            let is_apart = known.end < range.start || range.end < known.start;
+            if !is_apart {
+                range = known.start.min(range.start)..known.end.max(range.end);
+            }
+            is_apart
+        });
+        self.shuffled.push(range);
     }
 
     /// Our lines in Helm's order, where Helm has several orders; and how many were moved.
-    pub(super) fn in_order<'l>(&self, lines: &[&'l str]) -> (Vec<&'l str>, usize)
-    where
-        't: 'l,
-    {
+    pub(super) fn in_order<'l>(&self, lines: &[&'l str]) -> (Vec<&'l str>, usize) {
         let mut all = lines.to_vec();
-        let range = self.shuffled.clone().unwrap_or_default();
-        let (Some(own), Some(helm)) = (all.get_mut(range.clone()), self.lines.get(range)) else {
-            return (all, 0);
-        };
-        if !is_same_set(own.iter(), helm.iter()) {
-            return (all, 0);
+        let mut moved = 0;
+        for range in &self.shuffled {
+            let found = self.starts(range, &all).into_iter().find_map(|start| {
+                let own = all.get(start..start + range.len())?;
+                Some((start, self.sorted(range.clone(), own)?))
+            });
+            let Some((start, sorted)) = found else { continue };
+            for (line, sorted) in all.iter_mut().skip(start).zip(sorted) {
+                moved += usize::from(*line != sorted);
+                *line = sorted;
+            }
         }
-        let moved = own.iter().zip(helm).filter(|(own, helm)| own != helm).count();
-        own.copy_from_slice(helm);
         (all, moved)
+    }
+
+    /// Where a range of lines may begin in ours: behind the line before it, or ahead of the one after it.
+    fn starts(&self, range: &Range<usize>, lines: &[&str]) -> [usize; 2] {
+        let changes = changes(&self.lines, lines);
+        let is_same = |number: &usize| !changes.iter().any(|(own, _)| own.contains(number));
+        let position = |number: usize| {
+            let before = changes.iter().rev().find(|(own, _)| own.end <= number);
+            before.map_or(number, |(own, theirs)| theirs.end + (number - own.end))
+        };
+        let before = (0..range.start).rev().find(is_same);
+        let first = before.map_or(range.start, |line| position(line) + (range.start - line));
+        let after = (range.end..self.lines.len()).find(is_same);
+        let end = after.map_or(lines.len(), position);
+        let left = after.unwrap_or(self.lines.len()) - range.start;
+        [first, end.saturating_sub(left)]
+    }
+
+    /// Our lines in the order of Helm's, if they are the same: only a line with a mask may be another.
+    fn sorted<'l>(&self, range: Range<usize>, own: &[&'l str]) -> Option<Vec<&'l str>> {
+        let mut free = own.to_vec();
+        let mut sorted = vec![None; range.len()];
+        let mut take = |fits: &dyn Fn(usize, &str) -> bool| {
+            for (line, number) in sorted
+                .iter_mut()
+                .zip(range.clone())
+                .filter(|(line, _)| line.is_none())
+            {
+                let found = free.iter().position(|own| fits(number, own));
+                *line = found.map(|at| free.swap_remove(at));
+            }
+        };
+        take(&|number, own| self.lines.get(number) == Some(&own));
+        take(&|number, own| self.matches(number, own));
+        sorted.into_iter().collect()
     }
 
     /// Whether a line is one of Helm's but for what is masked.
@@ -113,29 +165,16 @@ impl<'t> MaskedText<'t> {
         let (Some(base), Some(mask)) = (self.lines.get(number), self.masks.get(number)) else {
             return false;
         };
-        match *mask {
+        match mask {
             Mask::Nothing => *base == line,
             Mask::Whole => indentation(base) == indentation(line) && !line.trim().is_empty(),
-            Mask::Part {
-                before,
-                after,
-                empty,
-                length,
-            } => {
-                let (head, tail) = (base.get(..before), base.get(base.len() - after..));
-                let inner = head
-                    .and_then(|head| line.strip_prefix(head))
-                    .and_then(|rest| rest.strip_suffix(tail?));
-                inner.is_some_and(|inner| {
-                    (empty || !inner.is_empty()) && length.is_none_or(|length| inner.len() == length)
-                })
-            }
+            Mask::Words(words) => words.matches(base, line),
         }
     }
 
     /// Whether other runs of Helm's have other lines in place of these, in whatever number.
     pub(super) fn is_open(&self, lines: &Range<usize>) -> bool {
-        let is_whole = |number: usize| self.masks.get(number) == Some(&Mask::Whole);
+        let is_whole = |number: usize| matches!(self.masks.get(number), Some(Mask::Whole));
         if lines.is_empty() {
             let before = lines.start.checked_sub(1);
             return self.gaps.contains(&lines.start) || is_whole(lines.start) || before.is_some_and(is_whole);
@@ -144,38 +183,44 @@ impl<'t> MaskedText<'t> {
     }
 }
 
-impl Mask {
-    /// What either masks.
-    fn with(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Nothing, one) | (one, Self::Nothing) => one,
-            (Self::Whole, _) | (_, Self::Whole) => Self::Whole,
-            (
-                Self::Part {
-                    before: a,
-                    after: b,
-                    empty: c,
-                    length: d,
-                },
-                Self::Part {
-                    before,
-                    after,
-                    empty,
-                    length,
-                },
-            ) => Self::Part {
-                before: a.min(before),
-                after: b.min(after),
-                empty: c || empty,
-                // Of another part it says nothing.
-                length: length.filter(|_| d == length && (a, b) == (before, after)),
-            },
+/// The lines that another run has, too, but elsewhere.
+#[derive(Debug, Default)]
+struct Moved {
+    own: BTreeSet<usize>,
+    theirs: BTreeSet<usize>,
+    /// Of our lines, from the first to the last change that a line was moved between.
+    ranges: Vec<Range<usize>>,
+}
+
+impl Moved {
+    fn new(lines: &[&str], other: &[&str], changes: &[Change]) -> Self {
+        let mut moved = Self::default();
+        let mut free: BTreeMap<&str, VecDeque<(usize, &Range<usize>)>> = BTreeMap::new();
+        for (own, _) in changes {
+            for number in own.clone() {
+                let line = lines.get(number).filter(|line| !line.trim().is_empty());
+                if let Some(line) = line {
+                    free.entry(line).or_default().push_back((number, own));
+                }
+            }
         }
+        for (own, theirs) in changes {
+            for number in theirs.clone() {
+                let found = other.get(number).and_then(|line| free.get_mut(line)?.pop_front());
+                let Some((from, range)) = found else { continue };
+                moved.own.insert(from);
+                moved.theirs.insert(number);
+                moved
+                    .ranges
+                    .push(own.start.min(range.start)..own.end.max(range.end));
+            }
+        }
+        moved
     }
 }
 
 /// The ranges that are not the same.
-pub(super) fn changes(one: &[&str], other: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
+pub(super) fn changes(one: &[&str], other: &[&str]) -> Vec<Change> {
     if one.len().max(other.len()) > MAX_DIFFED_LINES {
         let same = |(one, other): &(&&str, &&str)| one == other;
         let start = one.iter().zip(other).take_while(same).count();
@@ -190,7 +235,7 @@ pub(super) fn changes(one: &[&str], other: &[&str]) -> Vec<(Range<usize>, Range<
         return vec![(start..one.len() - end, start..other.len() - end)];
     }
     let operations = capture_diff_slices(Algorithm::Myers, one, other);
-    let mut out: Vec<(Range<usize>, Range<usize>)> = Vec::new();
+    let mut out: Vec<Change> = Vec::new();
     for operation in operations {
         if matches!(operation, DiffOp::Equal { .. }) {
             continue;
@@ -207,62 +252,6 @@ pub(super) fn changes(one: &[&str], other: &[&str]) -> Vec<(Range<usize>, Range<
     out
 }
 
-/// What of a line must be masked so that another fits.
-fn between(base: &str, other: &str) -> Mask {
-    if base == other {
-        return Mask::Nothing;
-    }
-    let same = |(one, other): &(char, char)| one == other;
-    let length = |(one, _): (char, char)| one.len_utf8();
-    let before: usize = base.chars().zip(other.chars()).take_while(same).map(length).sum();
-    // Back to where the word begins.
-    let is_begin = |one: char| one.is_whitespace() || matches!(one, '"' | '\'' | '`' | ',' | '=');
-    let head = base.get(..before).unwrap_or_default();
-    let before = head.char_indices().rev().find(|(_, one)| is_begin(*one));
-    let before = before.map_or(0, |(at, one)| at + one.len_utf8());
-    let (rest, other_rest) = (base.get(before..), other.get(before..));
-    let (rest, other_rest) = (rest.unwrap_or_default(), other_rest.unwrap_or_default());
-    let after: usize = rest
-        .chars()
-        .rev()
-        .zip(other_rest.chars().rev())
-        .take_while(same)
-        .map(length)
-        .sum();
-    // On to where the word ends.
-    let tail = rest.get(rest.len() - after..).unwrap_or_default();
-    let is_end = |one: char| one.is_whitespace() || matches!(one, '"' | '\'' | '`' | ',');
-    let after = tail.find(is_end).map_or(0, |at| tail.len() - at);
-    if base.get(..before).unwrap_or_default().trim().is_empty() && after == 0 {
-        return Mask::Whole;
-    }
-    let inner = rest.get(..rest.len() - after).unwrap_or_default();
-    let other_inner = other_rest.get(..other_rest.len() - after).unwrap_or_default();
-    let is_fixed = inner.len() == other_inner.len() && is_generated(inner) && is_generated(other_inner);
-    Mask::Part {
-        before,
-        after,
-        empty: inner.is_empty() || other_inner.is_empty(),
-        length: is_fixed.then_some(inner.len()),
-    }
-}
-
-/// Whether its length says something: what is all digits may be any number.
-fn is_generated(word: &str) -> bool {
-    let word_only = word.trim_end_matches('=');
-    FIXED_LENGTHS.contains(&word.len())
-        && word_only.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && word_only.bytes().any(|byte| byte.is_ascii_alphabetic())
-}
-
 fn indentation(line: &str) -> usize {
     line.len() - line.trim_start().len()
-}
-
-/// Whether they are the same lines in any order.
-fn is_same_set<'l>(one: impl Iterator<Item = &'l &'l str>, other: impl Iterator<Item = &'l &'l str>) -> bool {
-    let (mut one, mut other): (Vec<_>, Vec<_>) = (one.collect(), other.collect());
-    one.sort_unstable();
-    other.sort_unstable();
-    one == other
 }

@@ -11,6 +11,7 @@ mod lines;
 pub mod locate;
 mod mask;
 mod secrets;
+mod words;
 
 use documents::{Document, Pairs, documents, pairs};
 use lines::differing_lines;

@@ -117,7 +117,7 @@ fn what_helms_own_runs_differ_in_is_masked_and_nothing_else() {
             "t: 2026-11-23T02:31:00Z",
             (vec![], 1),
         ),
-        // Of several words in a line, from the first that differs to the last.
+        // Of several words in a line those that differ, each by itself.
         (
             vec!["x: a b=c1 d2, e", "x: a b=c2 d3, e"],
             "x: a b=z z, e",
@@ -127,6 +127,49 @@ fn what_helms_own_runs_differ_in_is_masked_and_nothing_else() {
             vec!["x: a b=c1 d2, e", "x: a b=c2 d3, e"],
             "x: a c=z z, e",
             (vec!["-x: a b=c1 d2, e", "+x: a c=z z, e"], 0),
+        ),
+        (
+            vec!["x: a=q1w fixed b=e2r", "x: a=t3z fixed b=u4i"],
+            "x: a=o5p fixes b=a6s",
+            (vec!["-x: a=q1w fixed b=e2r", "+x: a=o5p fixes b=a6s"], 0),
+        ),
+        (
+            vec!["h=1-a port=80, x=ab-s", "h=2-b port=80, x=cd-s"],
+            "h=3-c port=81, x=ef-s",
+            (vec!["-h=1-a port=80, x=ab-s", "+h=3-c port=81, x=ef-s"], 0),
+        ),
+        (
+            vec!["h=1-a port=80, x=ab-s", "h=2-b port=80, x=cd-s"],
+            "h=3-c port=80, x=ef-s",
+            (vec![], 1),
+        ),
+        (
+            vec!["[\"q\", \"keep\", \"w\"]", "[\"e\", \"keep\", \"r\"]"],
+            "[\"t\", \"keep\", \"z\"]",
+            (vec![], 1),
+        ),
+        (
+            vec!["[\"q\", \"keep\", \"w\"]", "[\"e\", \"keep\", \"r\"]"],
+            "[\"t\", \"lost\", \"z\"]",
+            (vec!["-[\"q\", \"keep\", \"w\"]", "+[\"t\", \"lost\", \"z\"]"], 0),
+        ),
+        // In another number, too.
+        (
+            vec!["x: \"a b\" keep", "x: \"c\" keep"],
+            "x: \"d e f\" keep",
+            (vec![], 1),
+        ),
+        (
+            vec!["x: \"a b\" keep", "x: \"c\" keep"],
+            "x: \"d e f\" kept",
+            (vec!["-x: \"a b\" keep", "+x: \"d e f\" kept"], 0),
+        ),
+        // Another order of the same words.
+        (vec!["k: [a b c]", "k: [c a b]"], "k: [b c a]", (vec![], 1)),
+        (
+            vec!["k: [a b c]", "k: [c a b]"],
+            "k: [a b d]",
+            (vec!["-k: [a b c]", "+k: [a b d]"], 0),
         ),
         // Whole texts of other sizes.
         (
@@ -149,6 +192,25 @@ fn what_helms_own_runs_differ_in_is_masked_and_nothing_else() {
             vec!["- a\n- b\n- c", "- c\n- a\n- b"],
             "- b\n- c\n- d",
             (vec!["-- a", "+- d"], 0),
+        ),
+        // Another order, and a generated word.
+        (
+            vec![
+                "r: q1\nx: 1\nk:\n- a\n- b\n- c\nend",
+                "r: q2\nx: 1\nk:\n- c\n- a\n- b\nend",
+            ],
+            "r: q3\nx: 1\nk:\n- b\n- c\n- a\nend",
+            (vec![], 4),
+        ),
+        (
+            vec!["r: q1\nk:\n- a\n- b\n- c\nend", "r: q2\nk:\n- c\n- a\n- b\nend"],
+            "r: q3\nk:\n- a\n- c\nend",
+            (vec!["-- b"], 1),
+        ),
+        (
+            vec!["r: q1\nk:\n- a\n- b\n- c\nend", "r: q2\nk:\n- c\n- a\n- b\nend"],
+            "r: q3\nk:\n- a\n- b\n- d\nend",
+            (vec!["-- c", "+- d"], 1),
         ),
         // A third run shows what two did not.
         (vec!["n: 1", "n: 1", "n: 2"], "n: 3", (vec![], 1)),

@@ -227,7 +227,11 @@ fn a_source_that_changed_is_our_own_disks_fault_and_no_tag_appears() {
         let target = format!("oci://{}", registry.host());
         let failure = send(&artifact, &target, IfExists::Fail, &plain()).unwrap_err();
         assert_eq!(failure.class(), Class::Io, "{}", words(&failure));
-        assert!(words(&failure).contains("its size has changed"), "{}", words(&failure));
+        assert!(
+            words(&failure).contains("its size has changed"),
+            "{}",
+            words(&failure)
+        );
         assert_eq!(
             source.runs.load(Ordering::SeqCst),
             1,
