@@ -81,7 +81,7 @@ pub mod values;
 pub mod version;
 pub mod world;
 
-pub use solar_diagnostics::{diag, source, value};
+pub use solar_diagnostics::{credentials, diag, source, value};
 #[cfg(feature = "render")]
 pub use solar_go_template as template;
 #[cfg(feature = "render")]

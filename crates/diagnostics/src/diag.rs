@@ -2,10 +2,12 @@
 //!
 //! A diagnostic says what happened, where, why, and what to do. It is data: the CLI renders it with an excerpt, the
 //! report has its first line, tests compare it. Steps that can find several independent mistakes return them together
-//! as [`Diagnostics`].
+//! as [`Diagnostics`]. Texts are masked when they are set: no URL in one shows a password or token.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use crate::credentials::without_credentials;
 use crate::source::Location;
 
 /// The class of a failure, which decides the exit code. In the order of exit codes.
@@ -171,7 +173,7 @@ impl Diagnostic {
         Self {
             severity: Severity::Error,
             class,
-            message: message.into(),
+            message: masked(message.into()),
             location: None,
             label: None,
             notes: Vec::new(),
@@ -198,22 +200,29 @@ impl Diagnostic {
     /// Sets the label of the location.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
-        self.label = Some(label.into());
+        self.label = Some(masked(label.into()));
         self
     }
 
     /// Adds a reason.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
-        self.notes.push(note.into());
+        self.notes.push(masked(note.into()));
         self
     }
 
     /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+        self.hints.push(masked(hint.into()));
         self
+    }
+}
+
+fn masked(text: String) -> String {
+    match without_credentials(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(masked) => masked,
     }
 }
 
@@ -323,6 +332,18 @@ mod tests {
         assert_eq!(did_you_mean("tga", known), Some("tag"));
         assert_eq!(did_you_mean("zzz", known), None);
         assert_eq!(did_you_mean(&"x".repeat(100_000), known), None);
+    }
+
+    /// A message once printed the password of a `$ref`.
+    #[test]
+    fn no_text_shows_the_credentials_of_a_url() {
+        let url = "https://user:sEcr3tpw@h/x?token=sEcr3tpw";
+        let one = Diagnostic::error(Class::Chart, url)
+            .note(url)
+            .hint(url)
+            .label(url);
+        assert_eq!(one.message, "https://*************@h/x?token=********");
+        assert!(!format!("{one:?}").contains("sEcr3tpw"), "{one:?}");
     }
 
     #[test]

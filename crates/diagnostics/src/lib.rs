@@ -4,9 +4,11 @@
 //! this list:
 //!
 //! - [`diag`][]: errors and warnings with location, reason and hint
+//! - [`credentials`][]: masks passwords and tokens in URLs
 //! - [`source`][]: named texts, and spans in them
 //! - [`value`][]: data of YAML and JSON, with Go's numbers
 
+pub mod credentials;
 pub mod diag;
 pub mod source;
 pub mod value;

@@ -136,11 +136,9 @@ fn on_path(path: &str, own: &Path) -> Result<PathBuf> {
     let mut one = Diagnostic::error(Class::Usage, "there is no Helm to compare with").note(format!(
         "searched: --helm (not given), {VARIABLE} (not set), `helm` on the PATH ({path})"
     ));
-    one.notes.extend(
-        all.iter()
-            .filter(|path| is_own(path, own))
-            .map(|path| format!("{} is solar-render itself", path.display())),
-    );
+    for path in all.iter().filter(|path| is_own(path, own)) {
+        one = one.note(format!("{} is solar-render itself", path.display()));
+    }
     Err(one
         .hint("--helm PATH names it; https://helm.sh/docs/intro/install has it")
         .into())

@@ -15,6 +15,7 @@ use super::args::schemas::SchemaFlags;
 use super::context::Context;
 use super::printer::Printer;
 use super::progress::TerminalProgress;
+use crate::credentials::without_credentials;
 use crate::diag::{Diagnostics, Result};
 use crate::oci::fetch::Fetcher;
 use crate::oci::{BlobCache, ClientOptions};
@@ -120,7 +121,7 @@ impl SchemaStore for RemoteSchemas {
         };
         if let Some(printer) = &self.printer {
             let digest = Digest::from_sha256(&sha2::Sha256::digest(&text).into());
-            printer.notice(&format!("schema {url} {digest}"));
+            printer.notice(&without_credentials(&format!("schema {url} {digest}")));
         }
         state.texts.insert(url.to_string(), text.clone());
         Ok(Some(text))

@@ -2,6 +2,7 @@
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
+use crate::credentials::without_credentials;
 use crate::diag::{Diagnostic, Severity};
 use crate::source::{Location, Source};
 
@@ -72,13 +73,14 @@ impl Excerpt {
         let last = range.start + rest.find('\n').unwrap_or(rest.len());
         let line = source.position(location.span.start).line;
         let name = source.name().to_owned();
-        // One line, or the first of a span over several.
-        match text.get(first..last) {
-            Some(quoted) if quoted.len() <= LONGEST_LINE => {
+        // One line, or the first of a span over several. Masked before it is cut, which may be within a URL.
+        let quoted = without_credentials(text.get(first..last).unwrap_or_default());
+        match quoted.len() {
+            ..=LONGEST_LINE => {
                 let (start, end) = (range.start - first, range.end.min(last).max(range.start) - first);
                 Self {
                     name,
-                    text: without_credentials(quoted),
+                    text: quoted.into_owned(),
                     line,
                     start,
                     end,
@@ -87,7 +89,10 @@ impl Excerpt {
             _ => {
                 let from = text.floor_char_boundary(range.start.saturating_sub(40).max(first));
                 let to = text.floor_char_boundary((range.start + 80).min(last));
-                let quoted = without_credentials(text.get(from..to).unwrap_or(""));
+                let quoted = quoted
+                    .get(from - first..to - first)
+                    .unwrap_or_default()
+                    .to_owned();
                 let (start, end) = (range.start - from, range.end.min(to).max(range.start) - from);
                 Self {
                     name,
@@ -99,22 +104,6 @@ impl Excerpt {
             }
         }
     }
-}
-
-/// A line whose URLs show no user and password: an asterisk for each byte, so that all else stays at its offset.
-fn without_credentials(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(at) = rest.find("://") {
-        let (before, behind) = rest.split_at(at + "://".len());
-        out.push_str(before);
-        let ends = |one: char| one.is_whitespace() || "/?#'\",{}[]".contains(one);
-        let authority = behind.find(ends).map_or(behind, |end| behind.split_at(end).0);
-        let secret = authority.rfind('@').unwrap_or_default();
-        out.push_str(&"*".repeat(secret));
-        rest = behind.split_at(secret).1;
-    }
-    out + rest
 }
 
 /// Control characters of a user's text must not reach the terminal.
@@ -136,20 +125,26 @@ fn printable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
 
+    use super::*;
+    use crate::diag::Class;
+    use crate::source::Span;
+
+    /// The excerpt of a long line begins anywhere, once also between `://` and the password.
     #[test]
-    fn credentials_in_urls_are_not_quoted() {
-        for (line, expected) in [
-            ("a: https://u:pé@h/x@y # me@h", "a: https://*****@h/x@y # me@h"),
-            (
-                "{a: 'oci://u@h', b: http://h/, c: ftp://x:y@@h}",
-                "{a: 'oci://*@h', b: http://h/, c: ftp://****@h}",
-            ),
-            ("none ://", "none ://"),
-        ] {
-            assert_eq!(without_credentials(line), expected);
-            assert_eq!(expected.len(), line.len());
+    fn credentials_are_not_quoted_wherever_an_excerpt_begins() {
+        let url = "https://user:sEcr3tpw@h.example/x";
+        for filler in [0, 2 * LONGEST_LINE] {
+            let text = format!("{url} wrong {}", "x".repeat(filler));
+            let source = Arc::new(Source::new("values.yaml", text));
+            for start in 0..url.len() + " wrong".len() {
+                let location = Location::new(&source, Span::new(start, start + 1));
+                let drawn = render_diagnostic(&Diagnostic::error(Class::Values, "wrong").at(location), false);
+                for piece in ["user", "Ecr3", "3tpw"] {
+                    assert!(!drawn.contains(piece), "{drawn}");
+                }
+            }
         }
     }
 }

@@ -32,6 +32,7 @@ mod values;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::credentials::without_credentials;
 use crate::diag::{Class, Diagnostic, Severity as Grave};
 use crate::engine::Limits;
 use crate::engine::capabilities::Capabilities;
@@ -217,6 +218,7 @@ impl Linter {
     /// Records Helm's finding, if there is a problem; returns whether there is none.
     fn report(&mut self, path: &str, rule: &'static Rule, problem: Option<String>) -> bool {
         let Some(message) = problem else { return true };
+        let message = without_credentials(&message).into_owned();
         self.findings.push(Finding {
             severity: rule.severity,
             path: path.to_owned(),

@@ -82,10 +82,11 @@ impl SchemaViolation {
             causes,
             location,
         } = self;
+        let plain = Diagnostic::error(Class::Values, format!("{chart}: {message}"));
+        let explained = causes.into_iter().fold(plain, Diagnostic::note);
         Diagnostic {
             location,
-            notes: causes,
-            ..Diagnostic::error(Class::Values, format!("{chart}: {message}"))
+            ..explained
         }
     }
 }

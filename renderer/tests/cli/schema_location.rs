@@ -217,3 +217,34 @@ fn schemas_are_fetched_when_asked() {
         plain.stderr
     );
 }
+
+/// Messages once printed the password, and the excerpt below them did not.
+#[test]
+fn no_message_shows_the_credentials_of_a_schemas_url() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = "sEcr3tpw";
+    for url in [
+        format!("https://user:{secret}@h.invalid/x"),
+        format!("http://h.invalid/x?token={secret}"),
+    ] {
+        write(folder.path(), &url, &[]);
+        let reference = fs::read_to_string(folder.path().join("app/values.schema.json")).unwrap();
+        let draft = format!(r#"{{"$schema":"{url}"}}"#);
+        let id = format!(r#"{{"$id":"{url}","$ref":"other.json"}}"#);
+        for schema in [reference, draft, id] {
+            fs::write(folder.path().join("app/values.schema.json"), &schema).unwrap();
+            for name in ["template", "lint"] {
+                for rest in [
+                    &[][..],
+                    &["-o", "json"],
+                    &["--allow-remote-schemas", "--retries=0"],
+                ] {
+                    let run = run(folder.path(), name, rest);
+                    let all = format!("{}{}", run.stdout, run.stderr);
+                    assert_ne!(run.code, 0, "{schema} {name} {rest:?}: {all}");
+                    assert!(!all.contains(secret), "{schema} {name} {rest:?}: {all}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Masks the credentials in URLs, for texts that people and logs get: `https://user:password@host` and `?token=…`.
+
+use std::borrow::Cow;
+
+/// A parameter of a query is a secret if its name has one of these in it, in any case.
+const SECRET_PARAMETERS: [&str; 10] = [
+    "token",
+    "secret",
+    "passw",
+    "pwd",
+    "sig",
+    "key",
+    "auth",
+    "credential",
+    "code",
+    "session",
+];
+
+/// A text whose URLs show no user, password and secret of a query: an asterisk for each byte, so that all else stays
+/// at its offset.
+pub fn without_credentials(text: &str) -> Cow<'_, str> {
+    const SCHEME: &str = "://";
+    if !text.contains(SCHEME) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(SCHEME) {
+        let (before, behind) = rest.split_at(at + SCHEME.len());
+        out.push_str(before);
+        let ends = |one: char| one.is_whitespace() || "/?#'\",{}[]".contains(one);
+        let authority = behind.find(ends).map_or(behind, |end| behind.split_at(end).0);
+        let (secret, behind) = behind.split_at(authority.rfind('@').unwrap_or_default());
+        out.push_str(&mask(secret));
+        let (url, behind) = behind.split_at(end_of_url(behind));
+        push_url(&mut out, url);
+        rest = behind;
+    }
+    out.push_str(rest);
+    if out == text {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(out)
+}
+
+fn mask(secret: &str) -> String {
+    "*".repeat(secret.len())
+}
+
+/// Another URL may be in a query; it is masked by itself.
+fn end_of_url(text: &str) -> usize {
+    let end = |one: char| one.is_whitespace() || "'\"`<>{}[]".contains(one);
+    let end = text.find(end).unwrap_or(text.len());
+    let url = text.split_at(end).0;
+    url.find("://").unwrap_or(end)
+}
+
+fn push_url(out: &mut String, url: &str) {
+    let Some((path, query)) = url.split_once('?') else {
+        out.push_str(url);
+        return;
+    };
+    let (query, fragment) = query.split_at(query.find('#').unwrap_or(query.len()));
+    out.push_str(path);
+    for (index, parameter) in query.split('&').enumerate() {
+        out.push(if index == 0 { '?' } else { '&' });
+        match parameter.split_once('=') {
+            Some((name, value)) if is_secret(name) => {
+                out.push_str(name);
+                out.push('=');
+                // What a sentence goes on with is not of the URL.
+                let secret = value.trim_end_matches([':', ',', ';', ')', '.']);
+                out.push_str(&mask(secret));
+                out.push_str(value.split_at(secret.len()).1);
+            }
+            _ => out.push_str(parameter),
+        }
+    }
+    out.push_str(fragment);
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_PARAMETERS.iter().any(|one| name.contains(one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_in_urls_are_masked_and_all_else_stays_at_its_offset() {
+        for (text, expected) in [
+            ("a: https://u:pé@h/x@y # me@h", "a: https://*****@h/x@y # me@h"),
+            (
+                "{a: 'oci://u@h', b: http://h/, c: ftp://x:y@@h}",
+                "{a: 'oci://*@h', b: http://h/, c: ftp://****@h}",
+            ),
+            ("none ://", "none ://"),
+            ("me@h?token=a", "me@h?token=a"),
+            (
+                "refers to https://h/x?v=1&access_token=ab&X-Amz-Signature=cd#/d: no",
+                "refers to https://h/x?v=1&access_token=**&X-Amz-Signature=**#/d: no",
+            ),
+            ("GET https://h/x?token=é.f: no", "GET https://h/x?token=****: no"),
+            (
+                "\"https://h/?sig=ab\" and `https://h/?to=https://u@g/?key=c`",
+                "\"https://h/?sig=**\" and `https://h/?to=https://*@g/?key=*`",
+            ),
+        ] {
+            assert_eq!(without_credentials(text), expected);
+            assert_eq!(expected.len(), text.len());
+        }
+    }
+}
