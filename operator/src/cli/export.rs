@@ -1,50 +1,58 @@
 //! `solar-operator export`: the YAML on standard output, what is not in it on standard error.
+//!
+//! Standard output gets the YAML once all of it was read: a part of it could be applied as if it were all.
 
 use std::collections::BTreeSet;
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Seek as _, Write};
 
+use kube::Client;
 use solar_render::config::names as rules;
 use solar_render::diag::{Class, Diagnostic, Diagnostics};
+use tempfile::SpooledTempFile;
 
 use super::args::ExportArgs;
 use super::cluster::with_client;
 use super::draw;
 use crate::export::{ExportError, Output, Summary, export as write};
 
-/// Standard output and standard error.
-struct Streams;
+/// How many bytes of YAML are kept in memory; more are in a temporary file.
+const MAX_IN_MEMORY: usize = 16 << 20;
+
+/// YAML until it is complete, and standard error.
+struct Streams {
+    yaml: SpooledTempFile,
+}
 
 impl Output for Streams {
     fn yaml(&mut self, text: &str) -> io::Result<()> {
-        io::stdout().write_all(text.as_bytes())
+        self.yaml.write_all(text.as_bytes())
     }
 
     fn note(&mut self, text: &str) {
-        // Whoever has closed standard error reads nothing of it.
-        let _ = writeln!(io::stderr(), "{}", draw::line(text));
+        note(text);
     }
+}
+
+fn note(text: &str) {
+    // Whoever has closed standard error reads nothing of it.
+    let _ = writeln!(io::stderr(), "{}", draw::line(text));
 }
 
 /// Prints the objects of the cluster.
 pub(super) fn export(args: &ExportArgs) -> Result<(), Diagnostics> {
     let namespaces = namespaces(&args.namespace)?;
     let summary = with_client(&args.cluster, async |client| {
-        match write(&client, &namespaces, &mut Streams).await {
+        match write_whole(&client, &namespaces, &mut io::stdout()).await {
             // A reader that has had enough is no failure.
             Err(ExportError::Write(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(Summary::default()),
             Err(error) => Err(explained(&error).into()),
-            Ok(summary) => {
-                io::stdout()
-                    .flush()
-                    .map_err(|error| explained(&ExportError::Write(error)))?;
-                Ok(summary)
-            }
+            Ok(summary) => Ok(summary),
         }
     })?;
     let counts = summary.exported.iter();
     let counts: Vec<String> = counts.map(|(kind, count)| format!("{count} {kind}")).collect();
     if !counts.is_empty() {
-        Streams.note(&format!("exported: {}", counts.join(", ")));
+        note(&format!("exported: {}", counts.join(", ")));
     }
     match summary.unreadable {
         0 => Ok(()),
@@ -55,6 +63,22 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), Diagnostics> {
                 .into())
         }
     }
+}
+
+/// Writes all of the YAML, or nothing.
+async fn write_whole(
+    client: &Client,
+    namespaces: &BTreeSet<String>,
+    out: &mut impl Write,
+) -> Result<Summary, ExportError> {
+    let mut streams = Streams {
+        yaml: SpooledTempFile::new(MAX_IN_MEMORY),
+    };
+    let summary = write(client, namespaces, &mut streams).await?;
+    streams.yaml.rewind()?;
+    io::copy(&mut streams.yaml, out)?;
+    out.flush()?;
+    Ok(summary)
 }
 
 /// Each once.
@@ -82,5 +106,60 @@ fn explained(error: &ExportError) -> Diagnostic {
         ExportError::List { .. } => problem.hint("the account has to get and list all kinds of the group"),
         ExportError::Expired { .. } => problem.hint("run it again, or with --namespace for some at a time"),
         ExportError::Write(_) => problem.hint("is there room for it?"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::tests::{api, refusal, run};
+
+    /// What an API server's lists become, of which the third is answered by `last`.
+    fn written(last: (u16, Value)) -> (Result<Summary, ExportError>, String) {
+        const GROUP: &str = "/apis/solar.opendefense.cloud/v1alpha1";
+        let answer = move |_: &str, path: &str, _: Value| {
+            if path == GROUP {
+                let resource = |(name, kind)| json!({"name": name, "kind": kind, "namespaced": true, "singularName": "", "verbs": ["list"]});
+                let kinds = [
+                    ("registries", "Registry"),
+                    ("releases", "Release"),
+                    ("targets", "Target"),
+                ];
+                return Some((
+                    200,
+                    json!({"groupVersion": "v", "resources": kinds.map(resource)}),
+                ));
+            }
+            if path.ends_with("/targets") {
+                return Some(last.clone());
+            }
+            let item = json!({"metadata": {"name": "a", "namespace": "tenant"}, "spec": {}});
+            Some((200, json!({"metadata": {}, "items": [item]})))
+        };
+        let mut out = Vec::new();
+        let ended = run(async {
+            let client = api(answer);
+            write_whole(&client, &BTreeSet::new(), &mut out).await
+        });
+        (ended, String::from_utf8(out).expect("YAML"))
+    }
+
+    /// Standard output once had the objects that were read until then, which can be applied.
+    #[test]
+    fn an_export_that_fails_writes_nothing() {
+        for failure in [
+            refusal(403, "Forbidden"),
+            refusal(500, "InternalError"),
+            (200, json!("<html>")),
+        ] {
+            let (ended, yaml) = written(failure);
+            assert!(matches!(ended, Err(ExportError::List { .. })), "{ended:?}");
+            assert_eq!(yaml, "");
+        }
+        let (ended, yaml) = written((200, json!({"metadata": {}, "items": []})));
+        assert_eq!(ended.expect("an export").exported.len(), 2);
+        assert_eq!(yaml.matches("\n---\n").count(), 2, "{yaml}");
     }
 }

@@ -5,7 +5,7 @@ use solar_render::diag::{Class, Diagnostic, Diagnostics};
 use super::args::{Format, PreflightArgs};
 use super::cluster::with_client;
 use super::draw;
-use crate::preflight::{Check, Expected, checks, document, observe};
+use crate::preflight::{Check, Expected, ObserveError, checks, document, observe};
 
 const CONNECTION: &str = "Connection";
 
@@ -17,8 +17,7 @@ pub(super) fn preflight(args: &PreflightArgs) -> (String, Option<Diagnostics>) {
     };
     let checked = with_client(&args.cluster, async |client| {
         let state = observe(&client, expected).await;
-        let state = state
-            .map_err(|error| Diagnostic::error(Class::Internal, format!("the CRDs as JSON: {error}")))?;
+        let state = state.map_err(|error| explained(&error))?;
         Ok(checks(&state, expected))
     });
     let (checks, problems) = match checked {
@@ -39,6 +38,14 @@ pub(super) fn preflight(args: &PreflightArgs) -> (String, Option<Diagnostics>) {
         Format::Text => text(&checks),
     };
     (text, problems)
+}
+
+fn explained(error: &ObserveError) -> Diagnostic {
+    match error {
+        ObserveError::Crds(_) => Diagnostic::error(Class::Internal, error.to_string()),
+        ObserveError::Connection(_) => Diagnostic::error(Class::Network, error.to_string())
+            .hint("--kubeconfig names a kubeconfig, --context one of its contexts: the server, its CA and the credentials are in them"),
+    }
 }
 
 /// What passed; what did not is on standard error.

@@ -1,7 +1,7 @@
 //! Whether a cluster is ready for the operator: its version, who serves our API group, and the CRDs.
 //!
 //! [`observe`] asks the API server, [`checks`] decides; that is a pure function. What can't be read is a failed check,
-//! so that nothing passes because somebody lacks a right.
+//! so that nothing passes because somebody lacks a right. An API server that does not answer as one fails once.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
@@ -28,9 +28,9 @@ pub struct Expected {
 #[derive(Debug)]
 pub struct ClusterState {
     /// Major, minor and the whole version.
-    pub version: Result<(String, String, String), String>,
+    pub version: Result<(String, String, String), Refusal>,
     /// The APIService of our group and version, when there is one.
-    pub api_service: Result<Option<APIService>, String>,
+    pub api_service: Result<Option<APIService>, Refusal>,
     /// For each of our CRDs, the one of that name in the cluster.
     pub crds: Vec<CrdState>,
 }
@@ -41,7 +41,61 @@ pub struct CrdState {
     /// As this program prints it.
     pub expected: CustomResourceDefinition,
     /// As the cluster has it.
-    pub installed: Result<Option<CustomResourceDefinition>, String>,
+    pub installed: Result<Option<CustomResourceDefinition>, Refusal>,
+}
+
+/// Why the API server does not show something.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// The HTTP status.
+    pub code: u16,
+    /// The API server's message, with the status.
+    pub message: String,
+}
+
+/// Why there is no [`ClusterState`].
+#[derive(Debug, thiserror::Error)]
+pub enum ObserveError {
+    /// Our own CRDs can't be written as JSON.
+    #[error("the CRDs as JSON: {0}")]
+    Crds(#[from] serde_json::Error),
+    /// There is no answer, or not one of an API server that knows the account.
+    #[error("{0}")]
+    Connection(String),
+}
+
+/// Why reading failed: a refusal concerns one object, all else the connection.
+fn refusal(error: &kube::Error) -> Result<Refusal, ObserveError> {
+    /// The reason that the client gives to an answer that is not of Kubernetes.
+    const NOT_A_STATUS: &str = "Failed to parse error data";
+    let connection = |text: String| Err(ObserveError::Connection(text));
+    match error {
+        kube::Error::Api(status) if status.reason == NOT_A_STATUS => connection(format!(
+            "the server answered {} with a body that is not of a Kubernetes API server",
+            status.code
+        )),
+        kube::Error::Api(status) if status.code == 401 => connection(format!(
+            "the API server does not accept the credentials: {}",
+            api_message(error)
+        )),
+        kube::Error::Api(status) => Ok(Refusal {
+            code: status.code,
+            message: api_message(error),
+        }),
+        kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => {
+            connection("the server's answer is not one of a Kubernetes API server".to_owned())
+        }
+        other => connection(format!("the API server can't be reached: {}", api_message(other))),
+    }
+}
+
+/// What was read, or why not.
+fn read<T>(answer: Result<T, kube::Error>) -> Result<Result<T, Refusal>, ObserveError> {
+    match answer {
+        Ok(found) => Ok(Ok(found)),
+        Err(error) => refusal(&error).map(Err),
+    }
 }
 
 /// One check and its result.
@@ -77,6 +131,16 @@ impl Check {
             hint: Some(hint.into()),
         }
     }
+
+    /// One that failed because something can't be read; `right` says how to allow it.
+    fn unreadable(name: &'static str, what: &str, refusal: &Refusal, right: &str) -> Self {
+        Self {
+            name,
+            passed: false,
+            message: format!("{what} can't be read: {refusal}"),
+            hint: (refusal.code == 403).then(|| right.to_owned()),
+        }
+    }
 }
 
 /// All checks as one JSON document.
@@ -89,24 +153,23 @@ pub fn document(checks: &[Check]) -> Value {
 }
 
 /// Reads what the checks need.
-pub async fn observe(client: &Client, expected: Expected) -> Result<ClusterState, serde_json::Error> {
-    let version = client.apiserver_version().await;
+pub async fn observe(client: &Client, expected: Expected) -> Result<ClusterState, ObserveError> {
+    let version = read(client.apiserver_version().await)?;
     let version = version.map(|info| (info.major, info.minor, info.git_version));
     let services: Api<APIService> = Api::all(client.clone());
-    let api_service = services.get_opt(&api_service_name()).await;
+    let api_service = read(services.get_opt(&api_service_name()).await)?;
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let mut crds = Vec::new();
     for crd in api::crds(expected.pipeline)? {
         let name = crd.metadata.name.as_deref().unwrap_or("");
-        let installed = definitions.get_opt(name).await;
         crds.push(CrdState {
-            installed: installed.map_err(|error| api_message(&error)),
+            installed: read(definitions.get_opt(name).await)?,
             expected: crd,
         });
     }
     Ok(ClusterState {
-        version: version.map_err(|error| api_message(&error)),
-        api_service: api_service.map_err(|error| api_message(&error)),
+        version,
+        api_service,
         crds,
     })
 }
@@ -140,12 +203,8 @@ fn kubernetes_version(state: &ClusterState) -> Check {
     let (major, minor, whole) = match &state.version {
         Ok(version) => version,
         Err(error) => {
-            let message = format!("the API server's version can't be read: {error}");
-            return Check::failed(
-                KUBERNETES,
-                message,
-                "let the account read /version (ClusterRole system:public-info-viewer)",
-            );
+            let right = "let the account read /version (ClusterRole system:public-info-viewer)";
+            return Check::unreadable(KUBERNETES, "the API server's version", error, right);
         }
     };
     let (least_major, least_minor) = MIN_KUBERNETES;
@@ -169,9 +228,8 @@ fn api_group(state: &ClusterState) -> Check {
     let found = match &state.api_service {
         Ok(found) => found.as_ref(),
         Err(error) => {
-            let message = format!("APIService {name} can't be read: {error}");
-            let hint = format!("let the account get apiservices.apiregistration.k8s.io {name}");
-            return Check::failed(API_GROUP, message, hint);
+            let right = format!("let the account get apiservices.apiregistration.k8s.io {name}");
+            return Check::unreadable(API_GROUP, &format!("APIService {name}"), error, &right);
         }
     };
     let spec = found.and_then(|found| found.spec.as_ref());
@@ -199,11 +257,8 @@ fn failed_crd(crd: &CrdState, expected: Expected) -> Option<Check> {
     let found = match &crd.installed {
         Ok(found) => found.as_ref(),
         Err(error) => {
-            return Some(Check::failed(
-                CRDS,
-                format!("CRD {name} can't be read: {error}"),
-                "let the account get customresourcedefinitions.apiextensions.k8s.io",
-            ));
+            let right = "let the account get customresourcedefinitions.apiextensions.k8s.io";
+            return Some(Check::unreadable(CRDS, &format!("CRD {name}"), error, right));
         }
     };
     let install = "solar-operator crds | kubectl apply --server-side -f -";

@@ -3,6 +3,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 
 use super::*;
+use crate::tests::{api, refusal as refusal_of, run};
 
 const AFTER: Expected = Expected {
     pipeline: true,
@@ -161,7 +162,10 @@ fn change(state: &mut CrdState, change: impl FnOnce(&mut CustomResourceDefinitio
 #[test]
 fn what_cannot_be_read_does_not_pass() {
     let mut state = ready();
-    let forbidden = || "forbidden (403)".to_owned();
+    let forbidden = || Refusal {
+        code: 403,
+        message: "forbidden (403)".to_owned(),
+    };
     state.version = Err(forbidden());
     state.api_service = Err(forbidden());
     state.crds[0].installed = Err(forbidden());
@@ -172,4 +176,41 @@ fn what_cannot_be_read_does_not_pass() {
             .iter()
             .all(|one| one.message.contains("403") && one.hint.is_some())
     );
+}
+
+/// Each check once repeated the same error, with a hint on rights.
+#[test]
+fn a_server_that_does_not_answer_as_an_api_server_is_one_error() {
+    for (code, answer) in [
+        (200, json!("<html>")),
+        (502, json!("<html>")),
+        (403, json!("<html>")),
+        refusal_of(401, "Unauthorized"),
+    ] {
+        let observed = run(async {
+            let client = api(move |_, _, _| Some((code, answer.clone())));
+            observe(&client, AFTER).await
+        });
+        let error = observed.expect_err("no state");
+        assert!(
+            matches!(&error, ObserveError::Connection(text) if !text.contains("html")),
+            "{error:?}"
+        );
+    }
+}
+
+#[test]
+fn a_hint_on_rights_is_only_given_when_they_are_missing() {
+    for (code, has_hint) in [(403, true), (500, false)] {
+        let observed = run(async {
+            let client = api(move |_, _, _| Some(refusal_of(code, "Refused")));
+            observe(&client, AFTER).await
+        });
+        let failures = failures(&observed.expect("a state"), AFTER);
+        assert!(failures.len() > 2, "{failures:?}");
+        assert!(
+            failures.iter().all(|one| one.hint.is_some() == has_hint),
+            "{failures:?}"
+        );
+    }
 }
