@@ -202,7 +202,7 @@ fn describe_difference(one: &Difference, place: Option<&Located>, out: &mut Stri
         DifferenceKind::OnlyHelm => format!("only Helm prints {of}"),
         DifferenceKind::OnlyOurs => format!("only solar-render prints {of}"),
         DifferenceKind::Order => format!("printed earlier than by Helm: {of}"),
-        DifferenceKind::Blanks => format!("blank characters after {of}"),
+        DifferenceKind::Blanks => format!("what is between documents, after {of}"),
     };
     let _ = writeln!(out, "{what}");
     match place {

@@ -20,16 +20,21 @@ pub(super) struct Document<'t> {
     pub(super) ordinal: usize,
     /// Without the line of the source.
     pub(super) text: &'t str,
+    /// What is between the document before it and its text: the separator, and the line of the source.
+    pub(super) lead: &'t str,
 }
 
 impl Document<'_> {
+    /// The data, unless it is not YAML.
+    pub(super) fn value(&self) -> Option<Value> {
+        let source = Source::new(self.source, self.text);
+        let node = yaml::parse(&source, Class::Template, &yaml::Limits::default());
+        Some(node.ok()?.into_value())
+    }
+
     /// Kind and name.
     pub(super) fn object(&self) -> String {
-        let source = Source::new(self.source, self.text);
-        let Ok(node) = yaml::parse(&source, Class::Template, &yaml::Limits::default()) else {
-            return String::new();
-        };
-        let Value::Map(object) = node.into_value() else {
+        let Some(Value::Map(object)) = self.value() else {
             return String::new();
         };
         let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
@@ -49,8 +54,9 @@ impl Document<'_> {
 pub(super) fn documents(printed: &str) -> Vec<Document<'_>> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut last = "";
-    let mut out = Vec::new();
+    let (mut out, mut end) = (Vec::new(), 0);
     for range in split(printed) {
+        let until = range.end;
         let text = printed.get(range).unwrap_or_default();
         let (source, text) = match text
             .strip_prefix(SOURCE)
@@ -65,10 +71,18 @@ pub(super) fn documents(printed: &str) -> Vec<Document<'_>> {
             source,
             ordinal: *count,
             text,
+            lead: printed.get(end..until - text.len()).unwrap_or_default(),
         });
+        end = until;
         *count += 1;
     }
     out
+}
+
+/// What follows the last document.
+pub(super) fn tail<'t>(printed: &'t str, documents: &[Document<'_>]) -> &'t str {
+    let all = documents.iter().map(|one| one.lead.len() + one.text.len());
+    printed.get(all.sum()..).unwrap_or_default()
 }
 
 /// Which documents of one list belong to which of another.

@@ -13,7 +13,7 @@ mod mask;
 mod secrets;
 mod words;
 
-use documents::{Document, Pairs, documents, pairs};
+use documents::{Document, Pairs, documents, pairs, tail};
 use lines::differing_lines;
 use mask::MaskedText;
 pub use secrets::hide_secrets;
@@ -107,7 +107,7 @@ pub enum DifferenceKind {
     OnlyOurs,
     /// The same documents in another order; this one is the first out of order.
     Order,
-    /// Blank characters between documents.
+    /// Separators and blank characters between documents.
     Blanks,
 }
 
@@ -207,9 +207,16 @@ fn compare(base: &str, others: &[&str], ours: &str) -> (Vec<Difference>, usize) 
             ..alone(document, DifferenceKind::OnlyOurs)
         }));
     }
-    // Whatever the comparison of documents can't see.
-    if differences.is_empty() && masked == 0 && again.iter().all(|(list, _)| **list == helm) && own == helm {
-        differences.extend(blanks(base, ours));
+    if differences.is_empty() {
+        differences.extend(blanks(&helm, &again, &own, &paired));
+        let tails = [tail(base, &helm), tail(ours, &own)];
+        let is_known = others
+            .iter()
+            .zip(&again)
+            .any(|(text, (list, _))| tail(text, list) == tails[1]);
+        if tails[0] != tails[1] && !is_known {
+            differences.push(between(own.last(), tails[0], tails[1]));
+        }
     }
     (differences, masked)
 }
@@ -232,31 +239,38 @@ fn alone(document: &Document<'_>, kind: DifferenceKind) -> Difference {
     }
 }
 
-/// The first line that differs, of outputs whose documents are the same.
-fn blanks(helm: &str, ours: &str) -> Option<Difference> {
-    let mut source = "";
-    let (mut own, mut theirs) = (ours.split('\n'), helm.split('\n'));
-    loop {
-        let (helm, ours) = (theirs.next(), own.next());
-        if helm.is_none() && ours.is_none() {
+/// The first document ahead of which there is something that no run of Helm's has.
+fn blanks(
+    helm: &[Document<'_>],
+    again: &[(&Vec<Document<'_>>, Pairs)],
+    own: &[Document<'_>],
+    paired: &Pairs,
+) -> Option<Difference> {
+    helm.iter().enumerate().find_map(|(number, document)| {
+        let partner = paired.partner(number)?;
+        let one = own.get(partner)?;
+        let mut others = again
+            .iter()
+            .filter_map(|(list, pairs)| list.get(pairs.partner(number)?));
+        if one.lead == document.lead || others.any(|other| other.lead == one.lead) {
             return None;
         }
-        if helm == ours {
-            source = ours
-                .and_then(|line| line.strip_prefix(documents::SOURCE))
-                .unwrap_or(source);
-            continue;
-        }
-        let line = |line: Option<&str>| line.map(str::to_owned).into_iter().collect();
-        return Some(Difference {
-            kind: DifferenceKind::Blanks,
-            source: source.to_owned(),
-            document: 0,
-            object: String::new(),
-            helm: line(helm),
-            ours: line(ours),
-            position: Position::default(),
-        });
+        let before = partner.checked_sub(1).and_then(|before| own.get(before));
+        Some(between(before, document.lead, one.lead))
+    })
+}
+
+/// What is not the same between documents, after one of ours.
+fn between(before: Option<&Document<'_>>, helm: &str, ours: &str) -> Difference {
+    let lines = |text: &str| text.lines().map(str::to_owned).collect();
+    Difference {
+        kind: DifferenceKind::Blanks,
+        source: before.map(|before| before.source.to_owned()).unwrap_or_default(),
+        document: before.map_or(0, |before| before.ordinal),
+        object: String::new(),
+        helm: lines(helm),
+        ours: lines(ours),
+        position: Position::default(),
     }
 }
 

@@ -283,6 +283,25 @@ fn documents_are_paired_by_template_then_text_then_object() {
     ] {
         assert_eq!(judged(&[helm, helm], ours), expected, "{helm} {ours}");
     }
+    // Between documents, also where something is masked.
+    let generated = |word: &str| format!("{}{a}", object("x", "b", &format!("v: {word}")));
+    let [first, second, own] = ["q1", "w2", "e3"].map(generated);
+    assert!(judged(&[&first, &second], &own).is_empty());
+    for (ours, expected) in [
+        (own.replacen("---\n", "", 1), "blanks  0 "),
+        (own.replacen("---\n", "--- \n", 1), "blanks  0 "),
+        (
+            own.replace("\n---\n", "\n---\n\n"),
+            "blanks c/templates/x.yaml 0 ",
+        ),
+        (
+            own.replace("\n---\n", "\n---\n---\n"),
+            "blanks c/templates/x.yaml 0 ",
+        ),
+        (format!("{own}---\n"), "blanks c/templates/x.yaml 1 "),
+    ] {
+        assert_eq!(judged(&[&first, &second], &ours), [expected], "{ours}");
+    }
     // What only some of Helm's runs print says nothing; nor does an order that differs between them.
     assert!(judged(&[&a, &both], &format!("{a}{other}")).is_empty());
     assert!(
@@ -375,5 +394,41 @@ fn secrets_show_their_keys_alone() {
     ] {
         let lines = hidden(one, two).join("\n");
         assert!(lines.contains("(hidden)") && !lines.contains("aHVud"), "{lines}");
+    }
+    // However the kind is written, and when nothing can be read.
+    for kind in [
+        "&k Secret",
+        "!!str Secret",
+        "\"S\\u0065cret\"",
+        ">-\n  Secret",
+        "*a\n{Secret",
+    ] {
+        let [one, two] = ["  password: hunter2", "  password: b"];
+        let lines = hidden(&secret(kind, one), &secret(kind, two)).join("\n");
+        assert!(
+            lines.contains("(hidden)") && !lines.contains("hunter2"),
+            "{kind} {lines}"
+        );
+    }
+    // Values that look like keys.
+    for (one, two) in [
+        (
+            "{\n\"kind\":\"Secret\",\n\"data\":{\"a\":\n\"hunter2: x\"}}",
+            "{\n\"kind\":\"Secret\",\n\"data\":{\"a\":\n\"b\"}}",
+        ),
+        (
+            "kind: Secret\ndata:\n a: |\n  hunter2: x",
+            "kind: Secret\ndata:\n a: |\n  b: x",
+        ),
+        (
+            "kind: Secret # hunter2\nmetadata: {name: a}",
+            "kind: Secret\nmetadata: {name: a}",
+        ),
+    ] {
+        let lines = hidden(one, two).join("\n");
+        assert!(
+            lines.contains("(hidden)") && !lines.contains("hunter2"),
+            "{lines}"
+        );
     }
 }
