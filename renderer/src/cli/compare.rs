@@ -21,17 +21,19 @@ use super::remote_schemas::schema_store;
 use super::request::merged_silently;
 use super::signals::verb;
 use crate::compare::locate::locate;
-use crate::compare::{RenderRun, Verdict, hide_secrets, judge};
+use crate::compare::{RenderRun, Verdict, hide_quoted, hide_secrets, judge};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::engine::capabilities::Capabilities;
+use crate::engine::release::check_name;
 use crate::engine::{ParsedChart, RenderRequest};
 use crate::oci::ClientOptions;
+use crate::report::comparison::CompareTotal;
 use crate::values::schema_documents::SchemaStore;
 
 /// How often Helm runs at most for one case: two equal results by chance are no surprise, ten are.
 const HELM_RUNS: usize = 10;
-/// No progress is drawn of what is done by then.
-const QUIET: Duration = Duration::from_secs(2);
+/// No progress is drawn of what is done by then, and nothing is said of what is waited for.
+pub(crate) const QUIET: Duration = Duration::from_secs(2);
 
 /// `compare`
 pub(crate) fn compare(args: &CompareArgs, context: &Context<'_>) -> CommandResult {
@@ -43,8 +45,11 @@ pub(crate) fn compare(args: &CompareArgs, context: &Context<'_>) -> CommandResul
 
 fn run(args: &CompareArgs, context: &Context<'_>) -> Result<CommandResult> {
     check_values(args)?;
+    check_arguments(args, context)?;
     context.signals.take_over();
-    let helm = HelmProgram::find(args.helm.as_deref(), context)?;
+    let found = HelmProgram::find(args.helm.as_deref(), context);
+    ended_by_signal(context)?;
+    let helm = found?;
     let (cases, _unpacked) = cases(args)?;
     let comparing = Comparing {
         args,
@@ -54,30 +59,52 @@ fn run(args: &CompareArgs, context: &Context<'_>) -> Result<CommandResult> {
         schemas: schema_store(&args.schemas, ClientOptions::default(), false, context)?,
     };
     let compared = comparing.all(&cases);
-    if let Some(class) = context.signals.caught() {
-        return Err(Diagnostic::error(class, format!("{} by a signal", verb(class))).into());
-    }
+    ended_by_signal(context)?;
     let compared = compared?;
     warn_of_refused(&compared, context);
     let total = total(&compared);
-    let problem = (total.different > 0).then(|| {
-        let message = format!(
-            "{} of {} cases are not the same with Helm {}",
-            total.different, total.cases, helm.version
-        );
-        let one = Diagnostic::error(Class::Different, message);
-        Diagnostics::from(
-            match helm.version == "v4.3" || helm.version.starts_with("v4.3.") {
-                true => one,
-                false => one.hint("solar-render renders as Helm 4.3.1 does: compare with that one"),
-            },
-        )
-    });
+    let problem = problem(&total, &helm);
     Ok(CommandResult::Findings {
         json: document(&helm, &total, &compared),
         text: text(&helm, &total, &compared, context.printer.is_quiet()),
         problem,
     })
+}
+
+/// What both programs would refuse in every case: a values file that is missing, for example.
+fn check_arguments(args: &CompareArgs, context: &Context<'_>) -> Result<()> {
+    let api_versions = csv::fields("--api-versions", &args.cluster.api_versions)?;
+    Capabilities::with(Some(&args.cluster.kube_version), &api_versions)?;
+    check_name(&args.name)?;
+    merged_silently(&args.values, &ClientOptions::default(), context)?;
+    Ok(())
+}
+
+fn ended_by_signal(context: &Context<'_>) -> Result<()> {
+    match context.signals.caught() {
+        Some(class) => Err(Diagnostic::error(class, format!("{} by a signal", verb(class))).into()),
+        None => Ok(()),
+    }
+}
+
+fn problem(total: &CompareTotal, helm: &HelmProgram) -> Option<Diagnostics> {
+    if total.both_refuse == total.cases {
+        let message = "nothing could be compared: both programs refuse every case";
+        return Some(Diagnostic::error(Class::Different, message).into());
+    }
+    if total.different == 0 {
+        return None;
+    }
+    let message = format!(
+        "{} of {} cases are not the same with Helm {}",
+        total.different, total.cases, helm.version
+    );
+    let one = Diagnostic::error(Class::Different, message);
+    let is_ours = helm.version == "v4.3" || helm.version.starts_with("v4.3.");
+    Some(Diagnostics::from(match is_ours {
+        true => one,
+        false => one.hint("solar-render renders as Helm 4.3.1 does: compare with that one"),
+    }))
 }
 
 /// A chart of which nothing could be compared.
@@ -165,6 +192,10 @@ impl Comparing<'_> {
         let mut helm_time = first.time;
         let mut runs = vec![first.run];
         let judgment = loop {
+            // One that hung would do so again.
+            if runs.iter().any(|run| run.code.is_none()) {
+                break judge(&runs, &ours.run);
+            }
             let again = self.helm.run(&words, self.context)?;
             helm_time = helm_time.min(again.time);
             runs.push(again.run);
@@ -186,7 +217,13 @@ impl Comparing<'_> {
                 &texts.chain([ours.run.stdout.as_str()]).collect::<Vec<_>>(),
             );
         }
-        let refused = |run: &RenderRun| (run.code != Some(0)).then(|| run.stderr.trim().to_owned());
+        let refused = |run: &RenderRun| {
+            let said = run.stderr.trim();
+            (run.code != Some(0)).then(|| match self.args.show_secrets {
+                true => said.to_owned(),
+                false => hide_quoted(said),
+            })
+        };
         Ok(ComparedCase {
             case,
             verdict: judgment.verdict,

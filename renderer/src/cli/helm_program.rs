@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
 use super::as_helm::VARIABLE;
 use super::child_process::{self, RunLimits, TimedRun};
+use super::compare::QUIET;
 use super::context::Context;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
@@ -21,6 +23,8 @@ const LIMITS: RunLimits = RunLimits {
     time: Duration::from_secs(300),
     output: 256 << 20,
 };
+/// How long `version` may take.
+const VERSION_TIME: Duration = Duration::from_secs(60);
 
 /// A Helm that was found and answers.
 pub(crate) struct HelmProgram {
@@ -30,6 +34,8 @@ pub(crate) struct HelmProgram {
     /// Ourselves.
     own: PathBuf,
     home: TempDir,
+    /// Whether it was said once that a run takes long.
+    said: AtomicBool,
 }
 
 impl HelmProgram {
@@ -52,13 +58,19 @@ impl HelmProgram {
             version: String::new(),
             own,
             home,
+            said: AtomicBool::new(false),
         };
         helm.version = helm.ask_version(context)?;
         Ok(helm)
     }
 
     fn ask_version(&self, context: &Context<'_>) -> Result<String> {
-        let asked = self.run(["version", "--template", "{{.Version}}"], context)?;
+        let limits = RunLimits {
+            time: VERSION_TIME,
+            ..LIMITS
+        };
+        let words = ["version", "--template", "{{.Version}}"];
+        let asked = self.start(self.command(context).args(words), limits, context)?;
         let version = asked.run.stdout.trim();
         if asked.run.code == Some(0) && version.starts_with('v') && !version.contains(char::is_whitespace) {
             return Ok(version.to_owned());
@@ -67,7 +79,8 @@ impl HelmProgram {
             "{} is not Helm: `version` does not print a version",
             self.path.display()
         );
-        let said = asked.run.stderr.lines().next().map(str::to_owned);
+        let mut lines = asked.run.stderr.lines().filter(|line| !line.trim().is_empty());
+        let said = lines.next().map(str::to_owned);
         let one = Diagnostic::error(Class::Usage, message);
         Err(said.into_iter().fold(one, Diagnostic::note).into())
     }
@@ -78,11 +91,15 @@ impl HelmProgram {
         words: impl IntoIterator<Item = W>,
         context: &Context<'_>,
     ) -> Result<TimedRun> {
+        self.start(self.command(context).args(words), LIMITS, context)
+    }
+
+    fn command(&self, context: &Context<'_>) -> Command {
         let mut command = Command::new(&self.path);
         for name in HOMES.iter().filter(|name| context.world.env(name).is_none()) {
             command.env(name, self.home.path().join(name));
         }
-        self.start(command.args(words), context)
+        command
     }
 
     /// Runs ourselves.
@@ -93,15 +110,27 @@ impl HelmProgram {
     ) -> Result<TimedRun> {
         use std::os::unix::process::CommandExt as _;
         // By another name it is another program.
-        self.start(Command::new(&self.own).arg0("solar-render").args(words), context)
+        let mut command = Command::new(&self.own);
+        self.start(command.arg0("solar-render").args(words), LIMITS, context)
     }
 
-    fn start(&self, command: &mut Command, context: &Context<'_>) -> Result<TimedRun> {
+    fn start(&self, command: &mut Command, limits: RunLimits, context: &Context<'_>) -> Result<TimedRun> {
         for name in NOT_FOR_CHILDREN {
             command.env_remove(name);
         }
-        let is_cancelled = || context.signals.caught().is_some();
-        child_process::run(command, LIMITS, context.world, &is_cancelled).map_err(|error| {
+        let program = command.get_program().display().to_string();
+        let begin = context.world.uptime();
+        let is_cancelled = || {
+            let is_late = context.world.uptime().saturating_sub(begin) > QUIET;
+            if is_late && !self.said.swap(true, Ordering::Relaxed) {
+                let limit = limits.time.as_secs();
+                context
+                    .printer
+                    .wait(&format!("{program} runs, for {limit} s at most"));
+            }
+            context.signals.caught().is_some()
+        };
+        child_process::run(command, limits, context.world, &is_cancelled).map_err(|error| {
             let program = Path::new(command.get_program());
             fsio::cannot("run", program, &error, Class::Usage)
         })

@@ -10,12 +10,14 @@ mod documents;
 mod lines;
 pub mod locate;
 mod mask;
+mod messages;
 mod secrets;
 mod words;
 
 use documents::{Document, Pairs, documents, pairs, tail};
 use lines::differing_lines;
 use mask::MaskedText;
+pub use messages::hide_quoted;
 pub use secrets::hide_secrets;
 
 /// What one run of a program gave.

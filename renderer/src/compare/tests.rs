@@ -341,19 +341,22 @@ fn refusals_are_compared_too() {
     }
 }
 
+fn hidden(text: &str, other: &str) -> Vec<String> {
+    let runs = [rendered(text), rendered(text)];
+    let mut differences = judge(&runs, &rendered(other)).differences;
+    hide_secrets(&mut differences, &[&runs[0].stdout, &printed(other)]);
+    let lines = differences
+        .iter()
+        .flat_map(|one| one.helm.iter().chain(&one.ours).cloned());
+    lines.collect::<Vec<_>>()
+}
+
+fn secret(kind: &str, data: &str) -> String {
+    format!("apiVersion: v1\nkind: {kind}\nmetadata:\n  name: a\ndata:\n{data}")
+}
+
 #[test]
 fn secrets_show_their_keys_alone() {
-    let hidden = |text: &str, other: &str| {
-        let runs = [rendered(text), rendered(text)];
-        let mut differences = judge(&runs, &rendered(other)).differences;
-        hide_secrets(&mut differences, &[&runs[0].stdout, &printed(other)]);
-        let lines = differences
-            .iter()
-            .flat_map(|one| one.helm.iter().chain(&one.ours).cloned());
-        lines.collect::<Vec<_>>()
-    };
-    let secret =
-        |kind: &str, data: &str| format!("apiVersion: v1\nkind: {kind}\nmetadata:\n  name: a\ndata:\n{data}");
     let [one, two] = ["  password: aHVudGVyMg==", "  password: b3RoZXI="];
     assert_eq!(
         hidden(&secret("Secret", one), &secret("Secret", two)),
@@ -395,6 +398,10 @@ fn secrets_show_their_keys_alone() {
         let lines = hidden(one, two).join("\n");
         assert!(lines.contains("(hidden)") && !lines.contains("aHVud"), "{lines}");
     }
+}
+
+#[test]
+fn secrets_are_known_by_their_data_and_keys_too() {
     // However the kind is written, and when nothing can be read.
     for kind in [
         "&k Secret",
@@ -430,5 +437,29 @@ fn secrets_show_their_keys_alone() {
             lines.contains("(hidden)") && !lines.contains("hunter2"),
             "{lines}"
         );
+    }
+}
+
+#[test]
+fn messages_are_given_without_what_they_quote() {
+    let more = "(--show-secrets shows the rest)";
+    for (text, expected) in [
+        ("Error: not today", "Error: not today".to_owned()),
+        (
+            "error: YAML parse error on b/templates/s.yaml: unexpected `:`\n --> b/templates/s.yaml:3:9\n  |\n3 |   a: {{ .Values.p }}\n  |  ^\n  = note: line 3 of what it renders to: `a: hunter2: x`",
+            format!("error: YAML parse error on b/templates/s.yaml: unexpected `:`\n --> b/templates/s.yaml:3:9\n{more}"),
+        ),
+        (
+            "error: b: at '/password': got string, want integer\n --> b/values.yaml:1:11\n  |\n1 | password: \"hunter2\"\n",
+            format!("error: b: at '/password': got string, want integer\n --> b/values.yaml:1:11\n{more}"),
+        ),
+        (
+            "Error: executing \"b/templates/s.yaml\" at <int>: can't parse \"hunt\\\"er2\", nor 'hunter's 2': line 3",
+            "Error: executing \"b/templates/s.yaml\" at <int>: can't parse \"(hidden)\", nor '(hidden)': line 3".to_owned(),
+        ),
+        ("Error: cannot unmarshal !!str `hunter2", "Error: cannot unmarshal !!str `(hidden)".to_owned()),
+        ("Error: a\n\nhunter2\nended: it was interrupted", format!("Error: a\nended: it was interrupted\n{more}")),
+    ] {
+        assert_eq!(hide_quoted(text), expected);
     }
 }

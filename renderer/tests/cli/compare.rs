@@ -198,7 +198,13 @@ fn refusals_are_compared() {
     );
     fs::write(shop.join("templates/b.yaml"), "{{ fail \"never\" }}").unwrap();
     let run = compare(&shop, &refusing, &["-o", "json"]);
-    assert_eq!(run.code, 0, "{}", run.stdout);
+    assert_eq!(run.code, 10, "{}", run.stdout);
+    assert!(
+        run.stderr
+            .contains("nothing could be compared: both programs refuse every case"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(
         verdicts(&run.json()),
         ["shop - both-refuse 0", "shop ci/blue-values.yaml both-refuse 0"]
@@ -313,7 +319,7 @@ kind: Secret
 metadata:
   name: {{ printf \"job-%s\" (randAlphaNum 5 | lower) }}
   annotations:
-    rolled: {{ now | quote }}
+    rolled: {{ now | date \"2006-01-02 15:04:05.000000000\" | quote }}
     at: {{ now | unixEpoch | quote }}
     id: {{ uuidv4 }}
     keys: {{ keys .Values.map | join \",\" }}
@@ -375,6 +381,99 @@ fn charts_render_the_same_as_with_helm() {
     let version = document["helm"]["version"].as_str().unwrap();
     assert!(version.starts_with("v4.3"), "{version}");
     assert!(document["total"]["helmMicroseconds"].as_u64().unwrap() > 0);
+}
+
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn messages_quote_no_values_unless_secrets_are_shown() {
+    let folder = TempDir::new().unwrap();
+    let shop = shop(folder.path());
+    fs::write(
+        shop.join("templates/b.yaml"),
+        "kind: Secret\nstringData:\n  a: {{ .Values.color }}: {{ .Values.color }}\n",
+    )
+    .unwrap();
+    let quoting = "#!/bin/sh\nif [ \"$1\" = version ]; then echo v4.3.1; exit; fi\n\
+                   printf 'Error: parsing \"hunter2-red\"\\n  a: hunter2-red\\n' >&2; exit 1";
+    let path = folder.path().join("helm");
+    script_at(&path, quoting);
+    let result = folder.path().join("result.json");
+    let flags = ["-o", "json", "--set", "color=hunter2-red"];
+    let file = ["--result-file", result.to_str().unwrap()];
+    let run = compare(&shop, &path, &[&flags[..], &file].concat());
+    assert_eq!(run.code, 10, "{}", run.stderr);
+    let written = fs::read_to_string(&result).unwrap();
+    for text in [&run.stdout, &run.stderr, &written] {
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+    let error = run.json()["cases"][0]["error"].as_str().unwrap().to_owned();
+    assert!(
+        error.contains("YAML parse error") && error.contains("templates/b.yaml:3:"),
+        "{error}"
+    );
+    let shown = compare(&shop, &path, &[&flags[..], &["--show-secrets"]].concat());
+    let document = shown.json();
+    for field in ["error", "helmError"] {
+        let text = document["cases"][0][field].as_str().unwrap();
+        assert!(text.contains("hunter2"), "{document}");
+    }
+}
+
+#[test]
+fn what_every_case_would_refuse_is_an_error_before_anything_runs() {
+    let folder = TempDir::new().unwrap();
+    let shop = shop(folder.path());
+    for (words, expected) in [
+        (vec!["-f", "nope.yaml"], "nope.yaml"),
+        (vec!["--set-file", "f=nope"], "nope"),
+        (vec!["--kube-version", "foo"], "foo"),
+        (vec!["--name", "A_b"], "release name check failed"),
+    ] {
+        // No Helm is searched for.
+        let run = compare(&shop, Path::new("/nonexistent"), &words);
+        let template = match words.as_slice() {
+            ["--name", name] => vec!["template", name, shop.to_str().unwrap()],
+            _ => [&["template", shop.to_str().unwrap()], words.as_slice()].concat(),
+        };
+        let template = Run::of(command().args(template));
+        assert_eq!(run.code, template.code, "{}", run.stderr);
+        assert_ne!(run.code, 0);
+        assert!(
+            run.stderr.contains(expected) && !run.stderr.contains("/nonexistent"),
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_version_that_hangs_is_said_and_can_be_interrupted() {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    let folder = TempDir::new().unwrap();
+    let shop = shop(folder.path());
+    let helm = folder.path().join("helm");
+    script_at(&helm, "#!/bin/sh\ntrap '' TERM INT\nsleep 600");
+    let mut command = crate::command();
+    command
+        .args(["compare", shop.to_str().unwrap(), "--helm"])
+        .arg(&helm);
+    command.env("PATH", "/usr/bin:/bin");
+    let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    let id = child.id().to_string();
+    let killed = Command::new("kill").args(["-INT", &id]).status();
+    assert!(killed.unwrap().success());
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
+    assert!(
+        line.contains("waiting: ") && line.contains("60 s at most"),
+        "{line}"
+    );
+    assert!(rest.contains("interrupted by a signal"), "{rest}");
 }
 
 #[test]
