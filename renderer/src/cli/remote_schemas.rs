@@ -16,11 +16,11 @@ use super::context::Context;
 use super::printer::Printer;
 use super::progress::TerminalProgress;
 use crate::credentials::without_credentials;
-use crate::diag::{Diagnostics, Result};
+use crate::diag::{Class, Diagnostics, Result};
 use crate::oci::fetch::Fetcher;
 use crate::oci::{BlobCache, ClientOptions};
 use crate::reference::Digest;
-use crate::values::schema_documents::{MAX_DOCUMENT, SchemaStore};
+use crate::values::schema_documents::{MAX_DOCUMENT, SchemaStore, Unread};
 use crate::world::{System, World as _};
 
 /// How long all of a run's schemas may take.
@@ -29,7 +29,7 @@ const FETCH_TIME: Duration = Duration::from_secs(60);
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// The text at a URL, within a time.
-type Fetch = dyn Fn(&Url, Duration) -> std::result::Result<Vec<u8>, String> + Send + Sync;
+type Fetch = dyn Fn(&Url, Duration) -> std::result::Result<Vec<u8>, Unread> + Send + Sync;
 
 /// Where schemas are read from.
 ///
@@ -57,7 +57,16 @@ pub(crate) fn schema_store(
             ..client.clone()
         };
         let progress = TerminalProgress::new(&printer, "reading");
-        let failed = |failure| Diagnostics::from(failure).to_string();
+        let failed = |failure| {
+            let problem = Diagnostics::from(failure);
+            Unread {
+                // What a retry doesn't mend is wrong with the schema.
+                class: Some(problem.class())
+                    .filter(|class| class.is_transient())
+                    .unwrap_or(Class::Values),
+                reason: problem.to_string(),
+            }
+        };
         let fetcher = Fetcher::new(&options, &System, &progress).map_err(failed)?;
         let text = fetcher.text(url, None, MAX_DOCUMENT);
         progress.end();
@@ -98,15 +107,17 @@ impl fmt::Debug for RemoteSchemas {
 }
 
 impl SchemaStore for RemoteSchemas {
-    fn read(&self, url: &Url) -> std::result::Result<Option<Vec<u8>>, String> {
+    fn read(&self, url: &Url) -> std::result::Result<Option<Vec<u8>>, Unread> {
         if let Some(text) = self.local.read(url)? {
             return Ok(Some(text));
         }
         if url.scheme() != "https" {
-            return Err("schemas are fetched over https:// alone".to_owned());
+            return Err("schemas are fetched over https:// alone".to_owned().into());
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("schemas are fetched without credentials, and the URL has some".to_owned());
+            return Err("schemas are fetched without credentials, and the URL has some"
+                .to_owned()
+                .into());
         }
         // One at a time: charts in parallel refer to the same ones.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,12 +140,12 @@ impl SchemaStore for RemoteSchemas {
 }
 
 impl RemoteSchemas {
-    fn fetched(&self, url: &Url, spent: &mut Duration) -> std::result::Result<Vec<u8>, String> {
+    fn fetched(&self, url: &Url, spent: &mut Duration) -> std::result::Result<Vec<u8>, Unread> {
         let Some(left) = FETCH_TIME.checked_sub(*spent).filter(|left| !left.is_zero()) else {
-            return Err(format!(
-                "fetching schemas took longer than {} s",
-                FETCH_TIME.as_secs()
-            ));
+            return Err(Unread {
+                class: Class::Network,
+                reason: format!("fetching schemas took longer than {} s", FETCH_TIME.as_secs()),
+            });
         };
         let begin = System.uptime();
         let text = (self.fetch)(url, left);
@@ -161,7 +172,7 @@ mod tests {
         let fetch = move |url: &Url, _: Duration| {
             counted.fetch_add(1, Ordering::SeqCst);
             match url.path() {
-                "/gone" => Err("404".to_owned()),
+                "/gone" => Err("404".to_owned().into()),
                 path => Ok(path.as_bytes().to_vec()),
             }
         };
@@ -176,7 +187,8 @@ mod tests {
     }
 
     fn read(store: &RemoteSchemas, url: &str) -> std::result::Result<Vec<u8>, String> {
-        store.read(&Url::parse(url).unwrap()).map(Option::unwrap)
+        let text = store.read(&Url::parse(url).unwrap());
+        text.map(Option::unwrap).map_err(|unread| unread.reason)
     }
 
     #[test]

@@ -69,6 +69,8 @@ pub struct SchemaViolation {
     pub message: String,
     /// The causes (the alternatives of an `anyOf`), one line each.
     pub causes: Vec<String>,
+    /// Values, or why a schema can't be fetched.
+    pub class: Class,
     /// Where the value stands, or the mistake in the schema, when that is known.
     pub location: Option<Location>,
 }
@@ -80,9 +82,10 @@ impl SchemaViolation {
             chart,
             message,
             causes,
+            class,
             location,
         } = self;
-        let plain = Diagnostic::error(Class::Values, format!("{chart}: {message}"));
+        let plain = Diagnostic::error(class, format!("{chart}: {message}"));
         let explained = causes.into_iter().fold(plain, Diagnostic::note);
         Diagnostic {
             location,
@@ -105,7 +108,10 @@ impl SchemaViolations {
 impl From<SchemaViolations> for Diagnostics {
     /// The headline, then each violation.
     fn from(found: SchemaViolations) -> Self {
-        let headline = Diagnostic::error(Class::Values, found.headline())
+        // When nothing is known to be wrong with the values, another attempt may succeed.
+        let mut classes = found.listed.iter().map(|one| one.class);
+        let class = classes.next().filter(|first| classes.all(|one| one == *first));
+        let headline = Diagnostic::error(class.unwrap_or(Class::Values), found.headline())
             .hint("--skip-schema-validation renders without these checks");
         let listed = found.listed.into_iter().map(SchemaViolation::into_diagnostic);
         std::iter::once(headline).chain(listed).collect()
@@ -187,29 +193,39 @@ impl SchemaCheck<'_> {
         if omitted > 0 {
             self.name(chart);
         }
-        for Violation { of, message, causes } in listed {
+        for Violation {
+            of,
+            message,
+            causes,
+            class,
+        } in listed
+        {
             let location = match of {
                 Subject::Values(pointer) => (self.locate)(&[path, &segments(&pointer)].concat()),
                 Subject::Schema(span) => span.map(|span| Location::new(schema, span)),
             };
-            self.list(chart, message, causes, location);
+            self.list(chart, message, location);
+            if let Some(last) = self.found.listed.last_mut() {
+                (last.causes, last.class) = (causes, class);
+            }
         }
     }
 
     fn tell(&mut self, chart: &str, message: String, path: &[String]) {
         if self.found.listed.len() < MAX_LISTED {
-            return self.list(chart, message, Vec::new(), (self.locate)(path));
+            return self.list(chart, message, (self.locate)(path));
         }
         self.found.omitted += 1;
         self.name(chart);
     }
 
-    fn list(&mut self, chart: &str, message: String, causes: Vec<String>, location: Option<Location>) {
+    fn list(&mut self, chart: &str, message: String, location: Option<Location>) {
         self.name(chart);
         self.found.listed.push(SchemaViolation {
             chart: chart.to_owned(),
             message,
-            causes,
+            causes: Vec::new(),
+            class: Class::Values,
             location,
         });
     }
@@ -236,6 +252,7 @@ struct Violation {
     of: Subject,
     message: String,
     causes: Vec<String>,
+    class: Class,
 }
 
 impl Violation {
@@ -246,6 +263,7 @@ impl Violation {
             message: format!("at {}: {message}", quoted(&pointer)),
             of: Subject::Values(pointer + &one_too_many(error, instance)),
             causes,
+            class: Class::Values,
         }
     }
 
@@ -253,12 +271,14 @@ impl Violation {
         let SchemaMistake {
             message,
             causes,
+            class,
             span,
         } = mistake;
         Self {
             of: Subject::Schema(span),
             message,
             causes,
+            class,
         }
     }
 
@@ -274,6 +294,7 @@ impl Violation {
             of: Subject::Values(pointer),
             message,
             causes: Vec::new(),
+            class: Class::Values,
         }
     }
 }
@@ -399,7 +420,8 @@ fn read(source: &Source) -> serde_json::Result<Json> {
 
 fn parse(source: &Source, store: &dyn SchemaStore) -> Result<(Json, Documents), SchemaMistake> {
     let schema = read(source).map_err(|error| not_json(source, &error))?;
-    let documents = Documents::collect(&schema, store, &name_draft).map_err(SchemaMistake::of_all)?;
+    let documents = Documents::collect(&schema, store, &name_draft);
+    let documents = documents.map_err(|error| SchemaMistake::of_document(source, error))?;
     let bundle = documents.bundle(&schema);
     let whole = bundle.as_ref().unwrap_or(&schema);
     if refers_to_itself(whole) {
@@ -454,7 +476,12 @@ fn compile(
 ) -> Result<Validator, Box<ValidationError<'static>>> {
     let steps = Steps::default();
     let keyword = PatternKeyword::new(pattern_bytes);
-    let options = jsonschema::options()
+    let mut options = jsonschema::options();
+    if documents.refers_to_draft {
+        // The schemas of all drafts, not only of the schema's own.
+        options = options.with_registry(&referencing::SPECIFICATIONS);
+    }
+    let options = options
         // A linear-time engine, as for Go's patterns.
         .with_pattern_options(PatternOptions::regex().size_limit(pattern_bytes))
         .with_base_uri(HOME)

@@ -28,7 +28,34 @@ pub trait SchemaStore: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Why it can't be read.
-    fn read(&self, url: &Url) -> Result<Option<Vec<u8>>, String>;
+    fn read(&self, url: &Url) -> Result<Option<Vec<u8>>, Unread>;
+}
+
+/// Why a schema can't be read.
+#[derive(Debug, Clone)]
+pub struct Unread {
+    /// Values, or the class of what failed on the way to it.
+    pub class: Class,
+    /// In words.
+    pub reason: String,
+}
+
+impl From<String> for Unread {
+    fn from(reason: String) -> Self {
+        Self {
+            class: Class::Values,
+            reason,
+        }
+    }
+}
+
+/// Why the schemas that one refers to can't be used.
+#[derive(Debug)]
+pub(super) struct DocumentError {
+    pub(super) class: Class,
+    pub(super) message: String,
+    /// The URL that is referred to.
+    pub(super) url: Option<Url>,
 }
 
 /// An empty store: a schema must contain all it refers to.
@@ -36,7 +63,7 @@ pub trait SchemaStore: fmt::Debug + Send + Sync {
 pub struct NoSchemas;
 
 impl SchemaStore for NoSchemas {
-    fn read(&self, _: &Url) -> Result<Option<Vec<u8>>, String> {
+    fn read(&self, _: &Url) -> Result<Option<Vec<u8>>, Unread> {
         Ok(None)
     }
 }
@@ -46,7 +73,7 @@ impl SchemaStore for NoSchemas {
 pub struct SchemaFolder(pub PathBuf);
 
 impl SchemaStore for SchemaFolder {
-    fn read(&self, url: &Url) -> Result<Option<Vec<u8>>, String> {
+    fn read(&self, url: &Url) -> Result<Option<Vec<u8>>, Unread> {
         let Some(host) = url
             .host_str()
             .filter(|_| matches!(url.scheme(), "http" | "https"))
@@ -71,6 +98,8 @@ pub(super) struct Documents {
     by_url: BTreeMap<String, Json>,
     /// The locations in them that other documents refer to.
     targets: BTreeSet<(String, String)>,
+    /// Whether the schema of a draft is referred to.
+    pub(super) refers_to_draft: bool,
 }
 
 impl Documents {
@@ -79,25 +108,35 @@ impl Documents {
         root: &Json,
         store: &dyn SchemaStore,
         name_draft: &dyn Fn(&mut Json),
-    ) -> Result<Self, String> {
+    ) -> Result<Self, DocumentError> {
         let mut documents = Self::default();
-        let home = Url::parse(HOME).map_err(|error| error.to_string())?;
+        let all = |message: String| DocumentError {
+            class: Class::Values,
+            message,
+            url: None,
+        };
+        let home = Url::parse(HOME).map_err(|error| all(error.to_string()))?;
         let mut wanted = documents.note(root, &home);
         while let Some(url) = wanted.pop_first() {
             if documents.by_url.contains_key(url.as_str()) {
                 continue;
             }
-            let failed = |reason: String| format!("values.schema.json refers to {url}: {reason}");
+            let failed = |unread: Unread| DocumentError {
+                class: unread.class,
+                message: format!("values.schema.json refers to {url}: {}", unread.reason),
+                url: Some(url.clone()),
+            };
             let Some(text) = store.read(&url).map_err(failed)? else {
                 continue;
             };
             if documents.by_url.len() >= MAX_DOCUMENTS {
-                return Err(format!(
+                return Err(all(format!(
                     "values.schema.json refers to more than {MAX_DOCUMENTS} schemas"
-                ));
+                )));
             }
             let parsed = serde_json::from_slice(&text);
-            let mut schema: Json = parsed.map_err(|error| failed(format!("it is not JSON: {error}")))?;
+            let mut schema: Json =
+                parsed.map_err(|error| failed(format!("it is not JSON: {error}").into()))?;
             name_draft(&mut schema);
             wanted.append(&mut documents.note(&schema, &url));
             documents.by_url.insert(url.to_string(), schema);
@@ -162,6 +201,7 @@ impl Documents {
             let document = without_fragment(one);
             // The validator has the meta-schemas of the drafts.
             let is_draft = document.host_str() == Some("json-schema.org");
+            self.refers_to_draft |= is_draft;
             if is_draft || known.contains(&document) || !matches!(document.scheme(), "http" | "https") {
                 continue;
             }

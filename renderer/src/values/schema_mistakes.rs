@@ -3,14 +3,19 @@
 //! In: its text, and what the validator or the translator of patterns refused. Out: each mistake with its span in the
 //! text. The draft's own schema is only asked once something is wrong.
 
+use std::collections::BTreeSet;
+
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{ReferencingError, ValidationError};
 use serde_json::Value as Json;
+use url::Url;
 
 use super::schema_bounds::{MAX_PATTERN_BYTES, REFERENCES};
+use super::schema_documents::DocumentError;
 use super::schema_messages::{quoted, words};
 use super::schema_patterns::Patterns;
 use super::value_origins::span_of;
+use crate::diag::Class;
 use crate::source::{Source, Span};
 use crate::yaml::{self, Kind as NodeKind, Node};
 
@@ -19,6 +24,8 @@ pub(super) struct SchemaMistake {
     pub(super) message: String,
     /// What lies behind it, a line each.
     pub(super) causes: Vec<String>,
+    /// Values, or why a schema can't be fetched.
+    pub(super) class: Class,
     /// Where in values.schema.json.
     pub(super) span: Option<Span>,
 }
@@ -29,7 +36,20 @@ impl SchemaMistake {
         Self {
             message,
             causes: Vec::new(),
+            class: Class::Values,
             span: None,
+        }
+    }
+
+    /// What the schemas that it refers to have, at the reference.
+    pub(super) fn of_document(source: &Source, error: DocumentError) -> Self {
+        let DocumentError { class, message, url } = error;
+        let root = yaml::parse_json(source, &yaml::Limits::default());
+        let span = |url: Url| find_url(root.as_ref()?, url.as_str(), REFERENCES);
+        Self {
+            class,
+            span: url.and_then(span),
+            ..Self::of_all(message)
         }
     }
 
@@ -38,6 +58,7 @@ impl SchemaMistake {
         Self {
             message: format!("values.schema.json is not a schema: {message}"),
             causes,
+            class: Class::Values,
             span,
         }
     }
@@ -54,6 +75,7 @@ pub(super) fn not_json(source: &Source, error: &serde_json::Error) -> SchemaMist
     SchemaMistake {
         message: format!("values.schema.json is not JSON: {reason}"),
         causes: Vec::new(),
+        class: Class::Values,
         span: Some(Span::new(at, at + 1)),
     }
 }
@@ -68,6 +90,8 @@ pub(super) fn mistakes(
     let root = yaml::parse_json(source, &yaml::Limits::default());
     let root = root.as_ref();
     let mut found = Vec::new();
+    // Each vocabulary of a draft finds the same mistake.
+    let mut known = BTreeSet::new();
     if let Ok(draft) = jsonschema::meta::validator_for(schema) {
         for error in draft.iter_errors(schema) {
             if of_a_pattern(&error) {
@@ -75,6 +99,9 @@ pub(super) fn mistakes(
             }
             let pointer = error.instance_path().as_str();
             let (message, causes) = words(&error, schema);
+            if !known.insert((pointer.to_owned(), message.clone(), causes.clone())) {
+                continue;
+            }
             let span = root.and_then(|root| span_of(root, pointer));
             found.push(SchemaMistake::no_schema(
                 &format!("at {}: {message}", quoted(pointer)),
@@ -118,6 +145,7 @@ fn refusal(root: Option<&Node>, error: &ValidationError<'_>, patterns: &Patterns
         Kind::Referencing(error) => SchemaMistake {
             message: unresolved(error),
             causes: Vec::new(),
+            class: Class::Values,
             span: root.and_then(|root| find_reference(root, error)),
         },
         Kind::Custom { message, .. } => SchemaMistake::no_schema(message, Vec::new(), None),
@@ -188,15 +216,24 @@ fn find_reference(root: &Node, error: &ReferencingError) -> Option<Span> {
         }
         ReferencingError::InvalidUri(_) => return None,
     };
+    if target.contains("://") {
+        return find_url(root, target, names);
+    }
+    let leads_there = |text: &str| text.split_once('#').map_or("", |(_, fragment)| fragment) == target;
+    find_text(root, names, &leads_there)
+}
+
+/// Where a URL is written; a relative one ends as its whole URL does.
+fn find_url(root: &Node, target: &str, names: &[&str]) -> Option<Span> {
     let last = |url: &str| url.rsplit('/').next().unwrap_or_default().to_owned();
     let leads_there = |text: &str| {
-        let (url, fragment) = text.split_once('#').unwrap_or((text, ""));
-        if target.contains("://") {
-            // A relative one ends as its whole URL does.
-            return last(url) == last(target);
-        }
-        fragment == target
+        let (url, _) = text.split_once('#').unwrap_or((text, ""));
+        last(url) == last(target)
     };
+    find_text(root, names, &leads_there)
+}
+
+fn find_text(root: &Node, names: &[&str], leads_there: &dyn Fn(&str) -> bool) -> Option<Span> {
     find(root, &|name, entry| match &entry.value.kind {
         NodeKind::String(text) if names.contains(&name) && leads_there(text) => Some(entry.value.span),
         _ => None,

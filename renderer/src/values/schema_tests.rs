@@ -1,7 +1,8 @@
 //! Schemas of charts: compared with Helm 4.3.1's messages, recorded by `testdata/values/schema.py`.
 
 use super::options::load;
-use super::schema::{Level, validate};
+use super::schema::{Level, validate, validate_with};
+use super::schema_documents::{SchemaStore, Unread};
 use super::schema_messages::MAX_LISTED;
 use crate::diag::Class;
 use crate::source::Source;
@@ -282,7 +283,21 @@ fn each_mistake_of_a_schema_has_its_place_in_it() {
             ],
         ),
     ];
-    for (schema, expected) in cases {
+    let vocabularies = [
+        ("[]", "is not a schema: at '': got array, want boolean or object"),
+        ("null", "is not a schema: at '': got null, want boolean or object"),
+        (
+            r#"{"properties":{"a":null}}"#,
+            "s:1:16: is not a schema: at '/properties/a': got null, want boolean or object",
+        ),
+        (
+            r#"{"properties":{"c":{"items":[{}]}}}"#,
+            "s:1:21: is not a schema: at '/properties/c/items': got array, want boolean or object",
+        ),
+    ];
+    // Once listed by each of eight vocabularies.
+    let vocabularies = vocabularies.map(|(schema, expected)| (schema.to_owned(), vec![expected]));
+    for (schema, expected) in cases.into_iter().chain(vocabularies) {
         let lines = found(&schema);
         assert_eq!(lines, expected, "{schema}");
     }
@@ -311,4 +326,48 @@ fn what_is_too_much_is_shown_and_not_what_it_is_in() {
         "v:2:4: c: at '': additional properties 'c' not allowed",
     ];
     assert_eq!(lines, expected);
+}
+
+/// Helm has the schemas of all drafts, whatever the schema's own is.
+#[test]
+fn a_schema_may_refer_to_that_of_any_draft() {
+    for draft in [
+        "draft-04/schema#",
+        "draft-06/schema#",
+        "draft-07/schema#",
+        "draft-07/schema",
+    ] {
+        let schema = format!(r#"{{"properties":{{"a":{{"$ref":"http://json-schema.org/{draft}"}}}}}}"#);
+        assert_eq!(check(&schema, "a: {type: object}"), [""; 0], "{draft}");
+        assert!(!check(&schema, "a: {type: 1}").is_empty(), "{draft}");
+    }
+}
+
+#[derive(Debug)]
+struct Unreachable;
+
+impl SchemaStore for Unreachable {
+    fn read(&self, _: &url::Url) -> Result<Option<Vec<u8>>, Unread> {
+        Err(Unread {
+            class: Class::Network,
+            reason: "no answer".to_owned(),
+        })
+    }
+}
+
+/// Its exit code was once that of wrong values, and no line was named.
+#[test]
+fn a_schema_that_no_server_answers_for_is_a_failure_of_the_network() {
+    let schema = Source::new("s", "{\n\"$ref\":\"https://h.example/x.json\"}");
+    let level = Level {
+        chart: "c",
+        schema: Some(&schema),
+        children: Vec::new(),
+    };
+    let found = validate_with(&level, &Map::default(), &|_| None, &Unreachable).unwrap_err();
+    let problem = crate::diag::Diagnostics::from(found);
+    assert_eq!(problem.class(), Class::Network);
+    let last = problem.iter().last().map(ToString::to_string);
+    let expected = "s:2:8: c: values.schema.json refers to https://h.example/x.json: no answer";
+    assert_eq!(last.as_deref(), Some(expected));
 }

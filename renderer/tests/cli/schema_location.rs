@@ -190,7 +190,13 @@ fn schemas_are_fetched_when_asked() {
         without.stderr
     );
     let untrusted = template(&["--allow-remote-schemas", "--retries", "0"]);
-    assert_eq!(untrusted.code, 1);
+    assert_eq!(untrusted.code, 1, "{}", untrusted.stderr);
+    // Once without the line of the reference.
+    assert!(
+        untrusted.stderr.contains("values.schema.json:1:"),
+        "{}",
+        untrusted.stderr
+    );
     assert!(
         untrusted.stderr.contains(&format!("refers to {url}: ")),
         "{}",
