@@ -10,7 +10,7 @@ pub const OTHERS: &str = "*";
 pub struct AllowedHosts(BTreeMap<String, BTreeSet<String>>);
 
 impl AllowedHosts {
-    /// Names a namespace, and a host that it may use; an empty host is none.
+    /// Names a namespace and a host that it may use; an empty host allows no host.
     pub fn add(&mut self, namespace: &str, host: &str) {
         let hosts = self.0.entry(namespace.to_owned()).or_default();
         if !host.is_empty() {

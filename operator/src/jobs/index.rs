@@ -158,7 +158,7 @@ impl JobIndex {
         match known.iter_mut().find(|known| known.uid == view.uid) {
             Some(old) => {
                 view.after(old);
-                // Kubelets write often; a change of other fields is none here.
+                // Kubelets write often; changes of other fields are ignored.
                 if *old == view {
                     return None;
                 }

@@ -49,7 +49,7 @@ fn without_quoted(line: &str) -> String {
     out
 }
 
-/// The first quote: an apostrophe within a word is none.
+/// The first quote; an apostrophe within a word doesn't count.
 fn opening(text: &str) -> Option<(usize, char)> {
     let mut before = ' ';
     text.char_indices().find(|(_, one)| {

@@ -215,7 +215,7 @@ struct Linter {
 }
 
 impl Linter {
-    /// Records Helm's finding, if there is a problem; returns whether there is none.
+    /// Records Helm's finding, if there is a problem; returns true otherwise.
     fn report(&mut self, path: &str, rule: &'static Rule, problem: Option<String>) -> bool {
         let Some(message) = problem else { return true };
         let message = without_credentials(&message).into_owned();

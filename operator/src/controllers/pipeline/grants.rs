@@ -113,7 +113,7 @@ mod tests {
         .expect("a grant")
     }
 
-    /// A grant that would do is none, and nobody is asked to make one.
+    /// Every grant is ignored, and no message asks for one.
     #[test]
     fn without_references_across_namespaces_no_grant_counts() {
         let from = json!({"group": GROUP, "kind": "Target", "namespace": "a"});
