@@ -44,15 +44,37 @@ const PIPELINE: [&str; 9] = [
     "renderartifacts",
     "renderbindings",
 ];
-/// The scenarios that run when none is named.
-const SCENARIOS: [(&str, fn()); 4] = [
-    ("tasks", tasks),
-    ("target", one_target),
-    ("targets", many_targets),
-    ("profile", one_profile),
+/// The scenarios: the name, whether it runs when none is named, and what it is.
+const SCENARIOS: [(&str, bool, Scenario); 6] = [
+    // As many as `targets` has, to compare with.
+    ("tasks", true, Scenario::Tasks(2100)),
+    ("target", true, Scenario::Rendered(estate(1, 200, 1))),
+    ("targets", true, Scenario::Rendered(estate(100, 20, 10))),
+    ("profile", true, Scenario::Bound(estate(1000, 1, 10))),
+    // As `targets`, in a minute: to compare counts.
+    ("small", false, Scenario::Rendered(estate(20, 5, 2))),
+    // More than 10,000 objects.
+    ("large", false, Scenario::Rendered(estate(160, 20, 10))),
 ];
-/// Only runs when it is named.
-const SMALL: (&str, fn()) = ("small", few_targets);
+
+/// What is measured.
+#[derive(Clone, Copy)]
+enum Scenario {
+    /// So many RenderTasks alone.
+    Tasks(u32),
+    /// Targets that render their Releases.
+    Rendered(Estate),
+    /// Targets that render nothing: their Registry is missing.
+    Bound(Estate),
+}
+
+const fn estate(targets: usize, releases: usize, tenants: usize) -> Estate {
+    Estate {
+        targets,
+        releases,
+        tenants,
+    }
+}
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -60,20 +82,22 @@ fn main() {
     if arguments.iter().any(|argument| argument == "--test") {
         return;
     }
-    let named = |name: &str| arguments.iter().any(|argument| argument == name);
-    let is_all = !SCENARIOS.iter().any(|(name, _)| named(name));
-    let is_all = is_all && !named(SMALL.0);
-    for (name, run) in SCENARIOS.into_iter().chain([SMALL]) {
-        if named(name) || (is_all && name != SMALL.0) {
-            run();
+    let is_named = |name: &str| arguments.iter().any(|argument| argument == name);
+    let is_any_named = SCENARIOS.iter().any(|(name, ..)| is_named(name));
+    for (name, is_default, scenario) in SCENARIOS {
+        if is_named(name) || (!is_any_named && is_default) {
+            match scenario {
+                Scenario::Tasks(count) => tasks(count),
+                Scenario::Rendered(estate) => rendered(&estate),
+                Scenario::Bound(estate) => one_profile(&estate),
+            }
         }
     }
 }
 
-/// As many RenderTasks alone as `many_targets` has, to compare with.
-fn tasks() {
-    let all = 2100;
-    let bench = Bench::start("2,100 RenderTasks without Targets", &["tasks".to_owned()]);
+fn tasks(all: u32) {
+    let title = format!("{all} RenderTasks without Targets");
+    let bench = Bench::start(&title, &["tasks".to_owned()]);
     let orders: Vec<Order> = (0..all)
         .map(|index| Order {
             namespace: Some("tasks".to_owned()),
@@ -87,46 +111,13 @@ fn tasks() {
     bench.report(all as usize, 0);
 }
 
-fn one_target() {
-    let estate = Estate {
-        targets: 1,
-        releases: 200,
-        tenants: 1,
-    };
-    rendered("One Target with 200 Releases", &estate);
-}
-
-fn many_targets() {
-    let estate = Estate {
-        targets: 100,
-        releases: 20,
-        tenants: 10,
-    };
-    rendered("100 Targets with 20 Releases each", &estate);
-}
-
-/// As `many_targets`, in a minute: to compare counts.
-fn few_targets() {
-    let estate = Estate {
-        targets: 20,
-        releases: 5,
-        tenants: 2,
-    };
-    rendered("20 Targets with 5 Releases each", &estate);
-}
-
-/// Its Targets render nothing: their Registry is missing.
-fn one_profile() {
-    let estate = Estate {
-        targets: 1000,
-        releases: 1,
-        tenants: 10,
-    };
-    let bench = Bench::start("One Profile over 1,000 Targets", &estate.namespaces());
-    bench.prepare(&estate, "missing");
+fn one_profile(estate: &Estate) {
+    let title = format!("One Profile over {} Targets", estate.targets);
+    let bench = Bench::start(&title, &estate.namespaces());
+    bench.prepare(estate, "missing");
     let matched = || {
         let profiles = bench.fleet.all_of("Profile");
-        profiles[0]["status"]["matchedTargets"] == 1000
+        profiles[0]["status"]["matchedTargets"] == estate.targets
             && bench.fleet.all_of("ReleaseBinding").len() == estate.targets
     };
     bench.until("all bindings", matched);
@@ -152,8 +143,12 @@ fn one_profile() {
     );
 }
 
-fn rendered(title: &str, estate: &Estate) {
-    let bench = Bench::start(title, &estate.namespaces());
+fn rendered(estate: &Estate) {
+    let title = format!(
+        "{} Targets with {} Releases each",
+        estate.targets, estate.releases
+    );
+    let bench = Bench::start(&title, &estate.namespaces());
     bench.prepare(estate, "charts");
     let releases = estate.targets * estate.releases;
     bench.until("all Targets", || {

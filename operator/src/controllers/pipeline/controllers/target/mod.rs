@@ -111,13 +111,13 @@ impl TargetController {
         self.pace.reconciled(key, plan.releases.len());
         let is_behind = applied?;
         key_pairs::delete_retired(cx, &sources.target, &mut plan).await?;
-        status::report(cx, key, &sources.target, &plan).await?;
+        let unwritten = status::report(cx, key, &sources.target, &plan, &self.pace).await?;
         apply::clean_up(cx, key, &plan).await?;
         let retry = apply::retry(cx, key, &sources.target, &plan).await?;
         let refused = (is_behind || plan.is_refused()).then_some(REFUSED_REQUEUE);
         let next_step = key_pairs::has_next_step(&sources.target, &plan).then_some(NEXT_STEP);
         Ok(Action {
-            requeue: refused.into_iter().chain(retry).chain(next_step).min(),
+            requeue: [refused, retry, next_step, unwritten].into_iter().flatten().min(),
         })
     }
 }

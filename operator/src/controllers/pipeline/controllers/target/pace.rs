@@ -1,6 +1,8 @@
-//! Limits how often one Target is reconciled. Each of its tasks wakes it several times, and each reconcile handles all
-//! of its Releases and may write all of them into the status: without a pause, the cost would be quadratic in the
-//! number of Releases.
+//! Limits how often one Target is reconciled, and how often the progress of its Releases is written.
+//!
+//! Each of its tasks wakes it several times, and each reconcile handles all of its Releases and may write all of them
+//! into the status: without limits, the cost would be quadratic in the number of Releases. What a Target waits for is
+//! written at once, and so is the end of it; how many of its charts are pushed meanwhile is written now and then.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,25 +17,43 @@ const PAUSE_PER_RELEASE: Duration = Duration::from_millis(10);
 /// The maximum pause.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
-/// When each Target may be reconciled again.
+/// The time between two writes of a status that only differ in the progress of Releases.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(30);
+
+/// When each Target may be reconciled, and its progress be written again.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    next: Mutex<BTreeMap<Key, Instant>>,
+    next: Mutex<BTreeMap<Key, Next>>,
+}
+
+/// The earliest times; `None`: now.
+#[derive(Debug, Clone, Copy, Default)]
+struct Next {
+    reconcile: Option<Instant>,
+    progress: Option<Instant>,
 }
 
 impl Pace {
     /// How long a Target must wait; `None`: it needn't wait.
     pub(super) fn wait(&self, key: &Key) -> Option<Duration> {
-        let next = *self.next().get(key)?;
-        let wait = next.saturating_duration_since(Instant::now());
-        (!wait.is_zero()).then_some(wait)
+        left(self.next().get(key)?.reconcile?)
+    }
+
+    /// How long progress of its Releases must wait until it is written; `None`: it needn't wait.
+    pub(super) fn wait_for_progress(&self, key: &Key) -> Option<Duration> {
+        left(self.next().get(key)?.progress?)
     }
 
     /// Records a reconcile of a Target with so many Releases.
     pub(super) fn reconciled(&self, key: &Key, releases: usize) {
         let releases = u32::try_from(releases).unwrap_or(u32::MAX);
         let pause = PAUSE_PER_RELEASE.saturating_mul(releases).min(MAX_PAUSE);
-        self.next().insert(key.clone(), Instant::now() + pause);
+        self.next().entry(key.clone()).or_default().reconcile = Some(Instant::now() + pause);
+    }
+
+    /// Records that a Target's status was written.
+    pub(super) fn reported(&self, key: &Key) {
+        self.next().entry(key.clone()).or_default().progress = Some(Instant::now() + PROGRESS_INTERVAL);
     }
 
     /// Forgets a deleted Target.
@@ -41,9 +61,14 @@ impl Pace {
         self.next().remove(key);
     }
 
-    fn next(&self) -> MutexGuard<'_, BTreeMap<Key, Instant>> {
+    fn next(&self) -> MutexGuard<'_, BTreeMap<Key, Next>> {
         self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn left(until: Instant) -> Option<Duration> {
+    let left = until.saturating_duration_since(Instant::now());
+    (!left.is_zero()).then_some(left)
 }
 
 #[cfg(test)]
@@ -52,12 +77,32 @@ mod tests {
     use crate::api::Scope;
     use crate::runtime::ObjectName;
 
+    fn key() -> Key {
+        Scope::Namespaced.id().key(ObjectName::new("a", "b"))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn progress_waits_after_each_write() {
+        let (pace, key) = (Pace::default(), key());
+        assert_eq!(
+            pace.wait_for_progress(&key),
+            None,
+            "an operator that has just started"
+        );
+        pace.reported(&key);
+        assert_eq!(pace.wait_for_progress(&key), Some(PROGRESS_INTERVAL));
+        assert_eq!(pace.wait(&key), None, "it is reconciled all the same");
+        pace.reconciled(&key, 1);
+        tokio::time::advance(PROGRESS_INTERVAL).await;
+        assert_eq!(pace.wait_for_progress(&key), None);
+        pace.reported(&key);
+        pace.forget(&key);
+        assert_eq!(pace.wait_for_progress(&key), None);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn the_pause_grows_with_the_releases_and_ends() {
-        let (pace, key) = (
-            Pace::default(),
-            Scope::Namespaced.id().key(ObjectName::new("a", "b")),
-        );
+        let (pace, key) = (Pace::default(), key());
         assert_eq!(pace.wait(&key), None);
         for (releases, pause) in [(0, None), (3, Some(30)), (150, Some(1500)), (100_000, Some(2000))] {
             pace.reconciled(&key, releases);

@@ -1,26 +1,67 @@
 //! The status of a Target: conditions, its Releases one by one, its last good bootstrap chart; and events.
 
-use jiff::Timestamp;
+use std::time::Duration;
 
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::pace::Pace;
 use crate::api::pipeline::{Target, TargetStatus};
-use crate::controllers::pipeline::conditions::{self, TargetState};
+use crate::controllers::pipeline::conditions::{self, Reason, TargetState};
 use crate::controllers::pipeline::target_plan::TargetPlan;
 use crate::controllers::pipeline::target_status::reported;
 use crate::controllers::pipeline::task_state::TaskState;
-use crate::runtime::conditions::{READY, find, merge};
+use crate::runtime::conditions::{ConditionReason as _, READY, find, merge};
 use crate::runtime::events::{self, Notice};
 use crate::runtime::{Cx, Error, Key, status};
 
-pub(super) async fn report(cx: &Cx, key: &Key, target: &Target, plan: &TargetPlan) -> Result<(), Error> {
+/// Writes the status, when it has changed and needn't wait. Returns how long it must wait.
+pub(super) async fn report(
+    cx: &Cx,
+    key: &Key,
+    target: &Target,
+    plan: &TargetPlan,
+    pace: &Pace,
+) -> Result<Option<Duration>, Error> {
     let known = target.status.clone().unwrap_or_default();
     let next = next(&known, plan, target.metadata.generation, cx.now());
+    if known != next
+        && is_progress(&known, &next)
+        && let Some(wait) = pace.wait_for_progress(key)
+    {
+        return Ok(Some(wait));
+    }
     let version = target.metadata.resource_version.as_deref();
     let written = status::patch(cx, key, version, &known, &next).await?;
     if written.is_some() {
+        pace.reported(key);
         let notices: Vec<Notice> = notice(&known, &next).into_iter().collect();
         events::publish(cx, key, &target.metadata, notices).await;
     }
-    Ok(())
+    Ok(None)
+}
+
+/// Whether two statuses of a Target that waits for nobody only differ in how far its charts are: in the states of its
+/// Releases, of which none has failed, and in what is said of them.
+fn is_progress(known: &TargetStatus, next: &TargetStatus) -> bool {
+    let is_pending = |condition: &Condition| condition.reason == Reason::Pending.name();
+    let outline = |status: &TargetStatus| {
+        let conditions = status.conditions.iter().cloned().map(|condition| Condition {
+            message: match condition.reason.as_str() {
+                reason if reason == Reason::Pending.name() || reason == Reason::NoConflicts.name() => {
+                    String::new()
+                }
+                _ => condition.message,
+            },
+            ..condition
+        });
+        TargetStatus {
+            conditions: conditions.collect(),
+            releases: Vec::new(),
+            ..status.clone()
+        }
+    };
+    find(&next.conditions, READY).is_some_and(is_pending) && outline(known) == outline(next)
 }
 
 fn next(known: &TargetStatus, plan: &TargetPlan, generation: Option<i64>, now: Timestamp) -> TargetStatus {
@@ -93,6 +134,7 @@ mod tests {
     use crate::controllers::pipeline::conditions::{Bootstrap, Reference};
     use crate::controllers::pipeline::release_task::PlanError;
     use crate::controllers::pipeline::target_plan::PlannedBootstrap;
+    use crate::controllers::pipeline::target_status::Progress;
     use crate::controllers::pipeline::target_status::tests::{bound, pushed, task};
 
     fn plan(number: i64, progress: Result<TaskState, PlanError>) -> TargetPlan {
@@ -142,6 +184,92 @@ mod tests {
             (Some(2), &third.bootstrap_chart_url)
         );
         assert!(find(&kept.conditions, "BootstrapReady").is_none());
+    }
+
+    /// Every step of each of its tasks was once written.
+    #[test]
+    fn only_the_progress_of_releases_may_wait() {
+        let pending = |text: &str| TaskState::Pending { message: text.into() };
+        let failed = || TaskState::Failed {
+            reason: "AuthFailed".into(),
+            message: "m".into(),
+        };
+        let of = |names: &[&str], states: &[TaskState]| {
+            let releases = names.iter().zip(states);
+            after(
+                &TargetStatus::default(),
+                &TargetPlan {
+                    releases: releases
+                        .map(|(name, state)| bound(name, task(name, state.clone())))
+                        .collect(),
+                    bootstrap: None,
+                    ..plan(1, Ok(pushed()))
+                },
+            )
+        };
+        let waiting = of(&["a", "b"], &[pending("Queued"), pending("Queued")]);
+        let one = of(&["a", "b"], &[pushed(), pending("JobScheduled")]);
+        let rendered = of(&["a", "b"], &[pushed(), pushed()]);
+        let newer = TargetStatus {
+            observed_generation: Some(2),
+            ..one.clone()
+        };
+        let filtered = Progress::Filtered { message: "f".into() };
+        let excluded = after(
+            &TargetStatus::default(),
+            &TargetPlan {
+                releases: vec![bound("a", task("a", pending("Queued"))), bound("b", filtered)],
+                bootstrap: None,
+                ..plan(1, Ok(pushed()))
+            },
+        );
+        let table = [
+            ("a chart more", &waiting, &one, true),
+            (
+                "a Release more",
+                &waiting,
+                &of(&["a", "b", "c"], &vec![pending("Queued"); 3]),
+                true,
+            ),
+            ("all charts", &one, &rendered, false),
+            (
+                "a failure",
+                &waiting,
+                &of(&["a", "b"], &[failed(), pending("Queued")]),
+                false,
+            ),
+            (
+                "another failure",
+                &of(&["a", "b"], &[failed(), pending("Queued")]),
+                &of(&["a", "b"], &[failed(), failed()]),
+                false,
+            ),
+            ("a filtered Release", &waiting, &excluded, false),
+            ("the first status", &TargetStatus::default(), &waiting, false),
+            ("another spec", &waiting, &newer, false),
+            (
+                "the number of the bootstrap chart",
+                &after(&rendered, &plan(1, Ok(pending("Queued")))),
+                &after(&rendered, &plan(2, Ok(pending("Queued")))),
+                false,
+            ),
+            (
+                "the bootstrap chart's Job",
+                &after(&rendered, &plan(1, Ok(pending("Queued")))),
+                &after(&rendered, &plan(1, Ok(pending("JobScheduled")))),
+                true,
+            ),
+            (
+                "the end",
+                &rendered,
+                &after(&rendered, &plan(1, Ok(pushed()))),
+                false,
+            ),
+        ];
+        for (what, known, next, expected) in table {
+            assert_ne!(known, next, "{what}");
+            assert_eq!(is_progress(known, next), expected, "{what}");
+        }
     }
 
     #[test]
