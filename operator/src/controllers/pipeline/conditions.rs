@@ -2,7 +2,7 @@
 //! are added for `kubectl wait` and kstatus.
 //!
 //! Ready is True when the spec is fulfilled, Unknown while progress continues by itself, and False when a user must
-//! act. Stalled is set when the same input can't make progress.
+//! act. Stalled is set when something has failed that is not retried: nothing happens until a user acts.
 
 use super::references::Holder;
 use super::release_task::PlanError;
@@ -196,18 +196,31 @@ pub fn target(state: &TargetState<'_>) -> Findings {
         findings.extend(bootstrap_ready(bootstrap.as_ref()));
     }
     let ready = target_ready(&findings);
-    let is_stalled = matches!(
-        ready.reason,
-        Reason::ReleaseFailed
-            | Reason::Failed
-            | Reason::NameConflict
-            | Reason::SignKeySecretNotFound
-            | Reason::Rejected
-    );
-    let stalled = is_stalled.then(|| finding(kinds::STALLED, "True", ready.reason, ready.message.clone()));
+    let stalled = is_stalled(state, ready.reason)
+        .then(|| finding(kinds::STALLED, "True", ready.reason, ready.message.clone()));
     findings.push(ready);
     findings.extend(stalled);
     findings
+}
+
+/// Whether something has failed that is not retried; `reason` is that of Ready. What a watch delivers, such as a missing
+/// Registry, is waited for.
+fn is_stalled(state: &TargetState<'_>, reason: Reason) -> bool {
+    match reason {
+        Reason::ReleaseFailed => state.releases.iter().any(|release| match &release.progress {
+            Progress::Refused(PlanError::MissingRegistryBinding { .. }) => false,
+            Progress::Refused(error) => !error.is_retried(),
+            Progress::Task { state, .. } => state.has_failed_for_good(),
+            Progress::Filtered { .. } | Progress::Missing { .. } => false,
+        }),
+        Reason::Failed => match &state.bootstrap {
+            Some(Ok(bootstrap)) => bootstrap.state.has_failed_for_good(),
+            Some(Err(error)) => !error.is_retried(),
+            None => false,
+        },
+        Reason::NameConflict | Reason::SignKeySecretNotFound => true,
+        _ => false,
+    }
 }
 
 /// Ready follows from the first condition that isn't True, in the order of the pipeline.

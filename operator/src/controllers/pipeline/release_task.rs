@@ -100,6 +100,13 @@ pub enum PlanError {
     },
 }
 
+impl PlanError {
+    /// Whether it may pass by itself: the API server, whose quota may be free again, is asked again.
+    pub fn is_retried(&self) -> bool {
+        matches!(self, Self::Rejected { .. })
+    }
+}
+
 /// The RenderTask of a Release.
 pub fn release_task(sources: &ReleaseSources<'_>) -> Result<PlannedTask, PlanError> {
     let ReleaseSources {

@@ -14,7 +14,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(60);
 /// The maximum delay.
 const MAX_PAUSE: Duration = Duration::from_secs(900);
 /// The reasons of temporary failures.
-const PASSING: [Reason; 8] = [
+const TEMPORARY: [Reason; 8] = [
     Reason::RegistryUnavailable,
     Reason::InputOutput,
     Reason::RendererCrashed,
@@ -53,7 +53,7 @@ pub fn retry(task: FailedTask<'_>, asked: &str, now: Timestamp) -> Retry {
     if answered != asked {
         return Retry::Now(format!("{asked}/0"));
     }
-    if !PASSING.iter().any(|reason| reason.as_str() == task.reason) {
+    if !is_temporary(task.reason) {
         return Retry::Never;
     }
     let pause = FIRST_PAUSE
@@ -67,6 +67,11 @@ pub fn retry(task: FailedTask<'_>, asked: &str, now: Timestamp) -> Retry {
         Some(left) => Retry::After(left),
         None => Retry::Now(format!("{asked}/{}", count.saturating_add(1))),
     }
+}
+
+/// Whether a task that failed with this reason is retried by itself.
+pub fn is_temporary(reason: &str) -> bool {
+    TEMPORARY.iter().any(|one| one.as_str() == reason)
 }
 
 fn parse(annotation: &str) -> (&str, u32) {

@@ -1,5 +1,6 @@
 //! The state of a RenderTask, from its status.
 
+use super::task_retry;
 use crate::controllers::rendertask::TaskStatusView;
 use crate::jobs::conditions::{Reason, kinds};
 
@@ -60,6 +61,11 @@ impl TaskState {
             Some(scheduled) => pending(&format!("{}: {}", scheduled.reason, scheduled.message)),
             None => pending("the RenderTask was created"),
         }
+    }
+
+    /// Whether it has failed, and is not retried by itself.
+    pub fn has_failed_for_good(&self) -> bool {
+        matches!(self, Self::Failed { reason, .. } if !task_retry::is_temporary(reason))
     }
 
     /// Whether it failed because the tag has another chart.

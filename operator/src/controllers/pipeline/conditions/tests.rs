@@ -195,6 +195,72 @@ fn the_reasons_of_a_target_are_solars() {
     }
 }
 
+/// Stalled once was True while the operator waited for its next try.
+#[test]
+fn a_target_is_stalled_only_when_nothing_happens_by_itself() {
+    let of = |reason: &str| task("a", failed(reason));
+    let refused = |is_rejected: bool| {
+        let task = key("render-rel-a");
+        Progress::Refused(if is_rejected {
+            let message = "quota".into();
+            PlanError::Rejected { task, message }
+        } else {
+            PlanError::NameConflict { task }
+        })
+    };
+    // The Releases, the reason of the bootstrap chart's failure; whether it is stalled.
+    let table = [
+        (vec![of("RegistryUnavailable")], "", false),
+        (vec![of("DeadlineExceeded"), of("Evicted")], "", false),
+        (vec![of("AuthFailed")], "", true),
+        (vec![of("Conflict")], "", true),
+        // One of them needs somebody.
+        (vec![of("RegistryUnavailable"), of("AuthFailed")], "", true),
+        (
+            vec![of("RegistryUnavailable"), unbound(), missing(), filtered()],
+            "",
+            false,
+        ),
+        (vec![refused(true)], "", false),
+        (vec![refused(false)], "", true),
+        (vec![task("a", pushed())], "RegistryUnavailable", false),
+        (vec![task("a", pushed())], "ConfigInvalid", true),
+    ];
+    for (progress, bootstrap, is_stalled) in table {
+        let releases = releases(progress);
+        let bootstrap = (!bootstrap.is_empty()).then(|| failed(bootstrap));
+        let findings = of_target(resolved(), &releases, bootstrap);
+        let conditions = merge(&[], &findings, None, Timestamp::UNIX_EPOCH);
+        let ready = find(&conditions, kinds::READY).expect("Ready");
+        assert_eq!(ready.status, "False", "{releases:?}");
+        let stalled = find(&conditions, kinds::STALLED);
+        assert_eq!(stalled.is_some(), is_stalled, "{releases:?}");
+        assert!(stalled.is_none_or(|stalled| stalled.reason == ready.reason));
+    }
+    for (error, is_stalled) in [
+        (
+            PlanError::NumbersUsedUp(crate::controllers::pipeline::bootstrap::NumbersUsedUp),
+            true,
+        ),
+        (
+            PlanError::Rejected {
+                task: key("render-tgt-edge-1"),
+                message: "quota".into(),
+            },
+            false,
+        ),
+    ] {
+        let findings = target(&TargetState {
+            registry: resolved(),
+            releases: &releases(vec![task("a", pushed())]),
+            signing: None,
+            bootstrap: Some(Err(error)),
+        });
+        let has = findings.iter().any(|one| one.kind == kinds::STALLED);
+        assert_eq!(has, is_stalled, "{findings:?}");
+    }
+}
+
 /// One failed Release once hid the state of all others.
 #[test]
 fn the_message_names_each_release_and_its_reason() {
@@ -289,16 +355,21 @@ fn a_key_pair_that_cannot_be_used_is_named_with_its_reason() {
         secret: secret(),
         message: "quota".into(),
     };
-    for (problem, reason) in [
-        (conflict, "NameConflict"),
-        (not_found, "SignKeySecretNotFound"),
-        (rejected, "Rejected"),
+    for (problem, reason, is_stalled) in [
+        (conflict, "NameConflict", true),
+        (not_found, "SignKeySecretNotFound", true),
+        (rejected, "Rejected", false),
     ] {
         let findings = of_signing(&TargetSigning {
             problem: Some(problem),
             ..TargetSigning::default()
         });
-        let expected = format!("Ready=False/{reason} Stalled=True/{reason}");
+        let stalled = if is_stalled {
+            format!(" Stalled=True/{reason}")
+        } else {
+            String::new()
+        };
+        let expected = format!("Ready=False/{reason}{stalled}");
         assert!(short(&findings).join(" ").ends_with(&expected), "{findings:?}");
         assert!(message(&findings, kinds::READY).contains("a/edge-cosign"));
     }
