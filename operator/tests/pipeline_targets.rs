@@ -7,6 +7,8 @@
 )]
 
 mod fleet;
+#[path = "pipeline_targets/in_flight.rs"]
+mod in_flight;
 #[path = "pipeline_targets/signing.rs"]
 mod signing;
 
@@ -398,49 +400,6 @@ fn charts_that_are_no_longer_used_are_deleted_in_the_registry() {
         let left = space.kubectl(&["get", "ra,rbin", "-o", "name"]);
         left.is_empty().then_some(())
     });
-}
-
-/// A Job that is killed after its push has not reported the digest: its chart once stayed in the registry for ever.
-#[test]
-#[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_chart_that_was_being_pushed_when_its_target_went_is_deleted_too() {
-    let space = Space::new("pushing");
-    space.grant(
-        SYSTEM,
-        "pushing-artifacts",
-        ("RenderArtifact", &space.own),
-        "Registry",
-    );
-    let part = "/pushing/pushing/";
-    BED.1.refuse(part, Refusal::Linger);
-    space.release(&space.own, "shop", &json!({}));
-    space.target(&json!({}), &json!({}));
-    let limit = Duration::from_secs(120);
-    let chart = testbed::eventually("it is pushed", limit, || {
-        let tasks = space.tasks();
-        let url = format!("oci://charts.example/{}", tasks.first()?);
-        BED.1.holds(&url).then_some(url)
-    });
-    let scheduled = "--for=jsonpath={.status.state}=JobScheduled";
-    let selector = format!("{GROUP}/owner-namespace={}", space.own);
-    let wait = [
-        "-n",
-        SYSTEM,
-        "wait",
-        "rt",
-        "-l",
-        &selector,
-        scheduled,
-        "--timeout=120s",
-    ];
-    BED.0.cluster.kubectl(&wait);
-    space.kubectl(&["delete", "tgt", "edge", "--timeout=120s"]);
-    testbed::eventually("it is deleted", limit, || (!BED.1.holds(&chart)).then_some(()));
-    testbed::eventually("no artifacts", limit, || {
-        let left = space.kubectl(&["get", "ra,rbin", "-o", "name"]);
-        left.is_empty().then_some(())
-    });
-    BED.1.accept(part);
 }
 
 #[test]

@@ -69,14 +69,8 @@ pub fn artifact_of(target: &ObjectKey, destination: Destination<'_>) -> String {
 }
 
 impl Chart {
-    /// The chart of a task for a Target, which pushes to a Registry; the digest of what it has pushed.
-    pub fn new(
-        target: &ObjectKey,
-        registry: &ObjectKey,
-        task: &str,
-        destination: Destination<'_>,
-        digest: Option<&str>,
-    ) -> Self {
+    /// The chart of a task for a Target, which pushes to a Registry.
+    pub fn new(target: &ObjectKey, registry: &ObjectKey, task: &str, destination: Destination<'_>) -> Self {
         let registry = ObjectReference {
             name: registry.name.clone(),
             namespace: registry.namespace.clone(),
@@ -84,7 +78,7 @@ impl Chart {
         Self {
             target: target.clone(),
             artifact: artifact_of(target, destination),
-            digest: digest.map(str::to_owned),
+            digest: None,
             spec: RenderArtifactSpec {
                 base_url: destination.base_url.to_owned(),
                 repository: destination.repository.to_owned(),
@@ -94,6 +88,12 @@ impl Chart {
             },
             registry,
         }
+    }
+
+    /// With the digest of what the task has pushed: other content at the tag is not deleted.
+    pub fn with_digest(mut self, digest: &str) -> Self {
+        self.digest = Some(digest.to_owned());
+        self
     }
 
     /// The name of its binding.
@@ -332,7 +332,7 @@ mod tests {
             tag: &planned.spec.tag,
         };
         let registry = ObjectKey::new("solar-system", "charts");
-        Chart::new(&fixture.target, &registry, "t", destination, Some("sha256:1"))
+        Chart::new(&fixture.target, &registry, "t", destination).with_digest("sha256:1")
     }
 
     #[test]

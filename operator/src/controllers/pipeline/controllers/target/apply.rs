@@ -8,6 +8,7 @@ use kube::api::{ObjectMeta, Patch, PatchParams};
 use serde_json::json;
 
 use super::super::charts_in_use::{self, Chart, Destination, Use};
+use super::rendered;
 use super::wakes::TARGET;
 use crate::api::pipeline::{ObjectKey, Target};
 use crate::api::{ARTIFACT_LABEL, RETRY_ANNOTATION, Scope, Task, api_version};
@@ -131,7 +132,7 @@ pub(super) async fn clean_up(cx: &Cx, key: &Key, plan: &TargetPlan) -> Result<()
 }
 
 /// Binds the charts that tasks have pushed to a Registry: also those that are no longer needed, or nobody would delete
-/// their tags. Of tasks that are dropped, those too that may be pushing at this moment.
+/// their tags. Of tasks that are dropped, those too that may be pushing at this moment, or have just pushed.
 pub(super) async fn bind(
     cx: &Cx,
     target: &ObjectKey,
@@ -139,12 +140,24 @@ pub(super) async fn bind(
     tasks: &[Arc<Object<TaskView>>],
     is_dropped: impl Fn(&Object<TaskView>) -> bool,
 ) -> Result<(), Error> {
-    let charts = tasks
-        .iter()
-        .filter_map(|task| pushed(target, registry, task, is_dropped(task)));
-    let unbound: Vec<Chart> = charts
-        .filter(|chart| !charts_in_use::is_bound(cx, chart))
-        .collect();
+    let mut unbound = Vec::new();
+    for task in tasks {
+        let Some(push) = push(registry, task, is_dropped(task)) else {
+            continue;
+        };
+        let chart = chart(target, registry, task);
+        let Some(chart) = chart.filter(|chart| !charts_in_use::is_bound(cx, chart)) else {
+            continue;
+        };
+        match push {
+            Push::Reported(digest) => unbound.push(chart.with_digest(digest)),
+            Push::Unreported => unbound.push(chart),
+            Push::UnreportedBootstrap => {
+                let digest = rendered::digest(cx, task).await?;
+                unbound.extend(digest.map(|digest| chart.with_digest(&digest)));
+            }
+        }
+    }
     let bound = stream::iter(unbound).map(|chart| async move {
         if charts_in_use::bind(cx, &chart).await? == Use::Deleting {
             tracing::debug!(?chart, "its tag is being deleted");
@@ -155,41 +168,48 @@ pub(super) async fn bind(
     bound.try_for_each(async |()| Ok(())).await
 }
 
-/// The chart that a task has pushed, when it has, or may have before it is dropped.
-fn pushed(
-    target: &ObjectKey,
-    registry: &ObjectKey,
-    task: &Object<TaskView>,
-    is_dropped: bool,
-) -> Option<Chart> {
+/// What a task has pushed.
+enum Push<'a> {
+    /// A chart with this digest.
+    Reported(&'a str),
+    /// Maybe the chart of a Release: its tag is a hash of its content.
+    Unreported,
+    /// Maybe a bootstrap chart. Under its number there may be somebody else's content, which only the digest tells from
+    /// ours.
+    UnreportedBootstrap,
+}
+
+/// What a task has pushed, when it has, or may have before it is dropped.
+fn push<'a>(registry: &ObjectKey, task: &'a Object<TaskView>, is_dropped: bool) -> Option<Push<'a>> {
     let view = task.view()?;
-    artifact(task)?;
-    let digest = view.status.as_ref()?.digest.as_deref();
     let is_usable = task.namespace() == registry.namespace && task.metadata.deletion_timestamp.is_none();
-    if !is_usable || (digest.is_none() && !(is_dropped && may_be_pushing(view))) {
+    let status = view.status.as_ref().filter(|_| is_usable)?;
+    if let Some(digest) = &status.digest {
+        return Some(Push::Reported(digest));
+    }
+    if !is_dropped || status.state.as_deref() != Some(kinds::JOB_SCHEDULED) {
         return None;
     }
+    let labels = view.metadata.labels.as_ref();
+    let is_bootstrap = labels.is_some_and(|labels| !labels.bootstrap_input.is_empty());
+    Some(if is_bootstrap {
+        Push::UnreportedBootstrap
+    } else {
+        Push::Unreported
+    })
+}
+
+/// The chart that a task pushes.
+fn chart(target: &ObjectKey, registry: &ObjectKey, task: &Object<TaskView>) -> Option<Chart> {
+    let view = task.view()?;
+    artifact(task)?;
     let destination = Destination {
         base_url: &view.spec.base_url,
         repository: &view.spec.repository,
         tag: &view.spec.tag,
     };
-    Some(Chart::new(
-        target,
-        registry,
-        &task.name().name,
-        destination,
-        digest,
-    ))
-}
-
-/// Whether a task's Job may have pushed a Release's chart without having reported it. Under a bootstrap chart's number
-/// there may be somebody else's content, which only the digest tells from ours: such a tag stays, and is skipped later.
-fn may_be_pushing(task: &TaskView) -> bool {
-    let labels = task.metadata.labels.as_ref();
-    let is_bootstrap = labels.is_some_and(|labels| !labels.bootstrap_input.is_empty());
-    let state = task.status.as_ref().and_then(|status| status.state.as_deref());
-    !is_bootstrap && state == Some(kinds::JOB_SCHEDULED)
+    let name = &task.name().name;
+    Some(Chart::new(target, registry, name, destination))
 }
 
 /// The artifact that a task's label names.

@@ -9,6 +9,7 @@ mod deletion;
 mod dereference;
 mod key_pairs;
 mod pace;
+mod rendered;
 mod status;
 mod wakes;
 
