@@ -27,6 +27,7 @@ mod paths;
 pub mod random;
 pub(crate) mod re2;
 mod re2_class;
+mod re2_symbols;
 mod regex;
 mod semver;
 mod strings;

@@ -4,11 +4,13 @@
 //! groups only have numbers, and syntax that the crate would read differently is written explicitly.
 
 use std::fmt::Write as _;
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 use ::regex::{Regex, bytes};
 
 use super::re2_class::{self as class, error};
+use super::re2_symbols::{SymbolRegex, SymbolText};
 use crate::template::Str;
 
 /// The maximum nesting of groups, as in Go.
@@ -31,11 +33,19 @@ pub(crate) struct Expression {
     /// For ASCII texts, which most are, if it is equivalent without Unicode: compiling it takes a tenth of the time.
     ascii: Option<bytes::Regex>,
     /// For other texts, compiled on first use.
-    unicode: OnceLock<Result<Regex, String>>,
+    unicode: OnceLock<Result<Wide, String>>,
     /// The names of the groups, by number.
     pub(super) names: Vec<Option<String>>,
     /// The maximum size of the compiled expression, in bytes.
     most_bytes: usize,
+}
+
+/// An expression for texts of any characters.
+#[derive(Debug)]
+enum Wide {
+    Symbols(SymbolRegex),
+    /// One that distinguishes more characters than there are symbols.
+    Unicode(Regex),
 }
 
 /// An expression and the text to search: the engine is chosen once, since that reads the whole text.
@@ -46,12 +56,14 @@ pub(crate) struct RegexSearch<'e, 't> {
 
 enum Engine<'e> {
     Ascii(&'e bytes::Regex),
+    Symbols(&'e bytes::Regex, Rc<SymbolText>),
     Unicode(&'e Regex),
 }
 
 /// The positions of the groups of a match.
 pub(super) enum Groups {
     Ascii(bytes::CaptureLocations),
+    Symbols(bytes::CaptureLocations, Rc<SymbolText>),
     Unicode(::regex::CaptureLocations),
 }
 
@@ -60,31 +72,36 @@ impl Groups {
     pub(super) fn get(&self, number: usize) -> Option<(usize, usize)> {
         match self {
             Self::Ascii(groups) => groups.get(number),
+            Self::Symbols(groups, text) => groups.get(number).map(|found| text.span(found)),
             Self::Unicode(groups) => groups.get(number),
         }
     }
 }
 
 impl Expression {
-    /// The expression as written by the user.
-    pub(crate) fn text(&self) -> &str {
-        &self.text
-    }
-
     /// Prepares searching a text.
     pub(crate) fn search<'e, 't>(&'e self, text: &'t str) -> Result<RegexSearch<'e, 't>, &'e str> {
         let ascii = self.ascii.as_ref().filter(|_| text.is_ascii());
         let engine = match ascii {
             Some(ascii) => Engine::Ascii(ascii),
-            None => Engine::Unicode(self.unicode()?),
+            None => match self.unicode()? {
+                Wide::Symbols(symbols) => Engine::Symbols(&symbols.regex, Rc::new(symbols.text(text))),
+                Wide::Unicode(regex) => Engine::Unicode(regex),
+            },
         };
         Ok(RegexSearch { engine, text })
     }
 
-    fn unicode(&self) -> Result<&Regex, &str> {
+    fn unicode(&self) -> Result<&Wide, &str> {
         let unicode = self.unicode.get_or_init(|| {
-            let mut builder = ::regex::RegexBuilder::new(&self.written);
-            let built = builder.size_limit(self.most_bytes).nest_limit(NEST_LIMIT).build();
+            let built = match SymbolRegex::compile(&self.written, NEST_LIMIT, self.most_bytes) {
+                Some(built) => built.map(Wide::Symbols),
+                None => {
+                    let mut builder = ::regex::RegexBuilder::new(&self.written);
+                    builder.size_limit(self.most_bytes).nest_limit(NEST_LIMIT);
+                    builder.build().map(Wide::Unicode)
+                }
+            };
             built.map_err(|error| refused(&error, &self.text))
         });
         unicode.as_ref().map_err(String::as_str)
@@ -93,18 +110,22 @@ impl Expression {
 
 impl RegexSearch<'_, '_> {
     pub(crate) fn is_match(&self) -> bool {
-        match self.engine {
+        match &self.engine {
             Engine::Ascii(regex) => regex.is_match(self.text.as_bytes()),
+            Engine::Symbols(regex, text) => regex.is_match(&text.bytes),
             Engine::Unicode(regex) => regex.is_match(self.text),
         }
     }
 
     /// Start and end of the first match at or after an offset; the text before it counts for boundaries.
     pub(super) fn find_at(&self, offset: usize) -> Option<(usize, usize)> {
-        match self.engine {
+        match &self.engine {
             Engine::Ascii(regex) => regex
                 .find_at(self.text.as_bytes(), offset)
                 .map(|found| (found.start(), found.end())),
+            Engine::Symbols(regex, text) => regex
+                .find_at(&text.bytes, text.index(offset))
+                .map(|found| text.span((found.start(), found.end()))),
             Engine::Unicode(regex) => regex
                 .find_at(self.text, offset)
                 .map(|found| (found.start(), found.end())),
@@ -113,8 +134,9 @@ impl RegexSearch<'_, '_> {
 
     /// A buffer for the groups of successive matches.
     pub(super) fn groups(&self) -> Groups {
-        match self.engine {
+        match &self.engine {
             Engine::Ascii(regex) => Groups::Ascii(regex.capture_locations()),
+            Engine::Symbols(regex, text) => Groups::Symbols(regex.capture_locations(), Rc::clone(text)),
             Engine::Unicode(regex) => Groups::Unicode(regex.capture_locations()),
         }
     }
@@ -125,6 +147,9 @@ impl RegexSearch<'_, '_> {
             (Engine::Ascii(regex), Groups::Ascii(groups)) => regex
                 .captures_read_at(groups, self.text.as_bytes(), offset)
                 .map(|found| (found.start(), found.end())),
+            (Engine::Symbols(regex, text), Groups::Symbols(groups, _)) => regex
+                .captures_read_at(groups, &text.bytes, text.index(offset))
+                .map(|found| text.span((found.start(), found.end()))),
             (Engine::Unicode(regex), Groups::Unicode(groups)) => regex
                 .captures_read_at(groups, self.text, offset)
                 .map(|found| (found.start(), found.end())),

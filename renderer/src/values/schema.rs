@@ -360,7 +360,7 @@ fn violations(source: &Source, values: &Map, room: usize, store: &dyn SchemaStor
         Err(mistake) => return Violations::of_schemas(vec![mistake], room),
     };
     let others = documents.each_mut();
-    let patterns = prepare(std::iter::once((&mut schema, Vec::new())).chain(others));
+    let patterns = prepare(std::iter::once((&mut schema, Vec::new())).chain(others), values);
     let error = if patterns.refused().is_empty() {
         match compile(&schema, pattern_bytes(patterns.count()), documents) {
             Ok(validator) => return violations_of(&validator, values, room),
@@ -495,8 +495,7 @@ fn compile(
             Ok(Box::new(steps.clone()))
         })
         .with_keyword(schema_patterns::KEYWORD, move |_, value, _| {
-            let matches = keyword.with(value)?;
-            Ok(matches)
+            Ok(Box::new(keyword.with(value)))
         })
         .with_format("regex", |text: &str| re2::written(text).is_ok())
         // Helm supports it in every draft that asserts formats.

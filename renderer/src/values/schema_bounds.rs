@@ -14,6 +14,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value as Json};
 
 use super::schema_patterns::Patterns;
+use crate::value::Map as ValueMap;
 
 /// The maximum number of compilations and evaluations of schemas with subschemas for the values of one chart.
 pub(super) const MAX_STEPS: usize = 2_000_000;
@@ -22,7 +23,7 @@ pub(super) const MAX_LOOKED_INTO: usize = 100_000;
 /// The maximum compiled size of all patterns of a schema, in bytes.
 pub(super) const MAX_PATTERN_BYTES: usize = 64 << 20;
 /// The maximum compiled size of one pattern, in bytes.
-const MAX_ONE_PATTERN: usize = 10 << 20;
+pub(super) const MAX_ONE_PATTERN: usize = 10 << 20;
 
 /// The name of the keyword that counts.
 pub(super) const KEYWORD: &str = "x-solar-render-step";
@@ -87,8 +88,11 @@ impl<'i> Keyword<'i> for Steps {
 
 /// Adds the keyword to each schema that contains or refers to others, including locations that other documents refer
 /// to, and rewrites patterns for the validator.
-pub(super) fn prepare<'s>(documents: impl Iterator<Item = (&'s mut Json, Vec<String>)>) -> Patterns {
-    let mut patterns = Patterns::default();
+pub(super) fn prepare<'s, 'v>(
+    documents: impl Iterator<Item = (&'s mut Json, Vec<String>)>,
+    values: &'v ValueMap,
+) -> Patterns<'v> {
+    let mut patterns = Patterns::new(values);
     let mut roots = Vec::new();
     for (root, named) in documents {
         let draft = root.get("$schema").and_then(Json::as_str).unwrap_or_default();
@@ -136,7 +140,7 @@ fn references(root: &Json) -> Vec<String> {
     found.into_iter().collect()
 }
 
-fn mark(schema: &mut Json, is_old: bool, patterns: &mut Patterns) {
+fn mark(schema: &mut Json, is_old: bool, patterns: &mut Patterns<'_>) {
     let mut left = vec![schema];
     while let Some(next) = left.pop() {
         let Json::Object(entries) = next else {
@@ -196,7 +200,8 @@ mod tests {
                 "enum":[{"not":1}],"const":{"if":{}},"odd":{"x":{"patternProperties":{"^b":{}}}}}"##,
         )
         .unwrap();
-        let patterns = prepare(std::iter::once((&mut schema, Vec::new())));
+        let values = ValueMap::default();
+        let patterns = prepare(std::iter::once((&mut schema, Vec::new())), &values);
         assert_eq!(pattern_bytes(patterns.count()), MAX_ONE_PATTERN);
         let is_marked = |pointer: &str| schema.pointer(pointer).unwrap().get(KEYWORD).is_some();
         for pointer in [

@@ -85,7 +85,7 @@ pub(super) fn mistakes(
     source: &Source,
     schema: &Json,
     refused: Option<&ValidationError<'_>>,
-    patterns: &Patterns,
+    patterns: &Patterns<'_>,
 ) -> Vec<SchemaMistake> {
     let root = yaml::parse_json(source, &yaml::Limits::default());
     let root = root.as_ref();
@@ -130,7 +130,7 @@ fn of_a_pattern(error: &ValidationError<'_>) -> bool {
     }
 }
 
-fn refusal(root: Option<&Node>, error: &ValidationError<'_>, patterns: &Patterns) -> SchemaMistake {
+fn refusal(root: Option<&Node>, error: &ValidationError<'_>, patterns: &Patterns<'_>) -> SchemaMistake {
     match error.kind() {
         // Only their size is left to be wrong.
         Kind::Format { format } if format == "regex" => {

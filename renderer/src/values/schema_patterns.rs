@@ -1,34 +1,43 @@
 //! The regular expressions of schemas, which are Go's, as in templates.
 //!
 //! The validator supports another dialect. So `pattern` is replaced by a keyword of ours, and the keys of
-//! `patternProperties`, which other keywords use too, are rewritten for the validator.
+//! `patternProperties`, which other keywords use too, are rewritten for the validator. A key that would take it long to
+//! compile becomes the list of those names in the values that match.
 //!
 //! # Differences from Helm
 //!
 //! - `\b` in `patternProperties` of draft 7 treats all letters as word characters, not only ASCII.
 //! - In draft 4, an invalid key is not an error as long as nothing refers to it.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jsonschema::{Keyword, ValidationError};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use serde_json::{Map, Value as Json};
 
+use super::schema_bounds::MAX_ONE_PATTERN;
 use super::schema_messages::quoted;
 use crate::funcs::re2::{self, Expression};
+use crate::value::{Map as ValueMap, Value};
 
 /// The keyword that replaces `pattern`.
 pub(super) const KEYWORD: &str = "x-solar-render-pattern";
+/// An expression that matches nothing.
+const NOTHING: &str = "[^\\x00-\u{10ffff}]";
 /// The maximum nesting of groups in a rewritten key.
 const NEST_LIMIT: u32 = 200;
 
+/// The maximum number of ranges of characters, counted for each repetition, in a key that the validator compiles.
+const MAX_RANGES: u64 = 20_000;
+
 /// The expressions of a schema and those it refers to.
-#[derive(Debug, Default)]
-pub(super) struct Patterns {
+#[derive(Debug)]
+pub(super) struct Patterns<'v> {
+    /// The values that are checked.
+    values: &'v ValueMap,
     /// Whether the root is of draft 7, which requires its own dialect for keys.
     pub(super) is_draft_7: bool,
     all: BTreeSet<String>,
@@ -39,7 +48,18 @@ pub(super) struct Patterns {
     refused: BTreeMap<String, String>,
 }
 
-impl Patterns {
+impl<'v> Patterns<'v> {
+    pub(super) fn new(values: &'v ValueMap) -> Self {
+        Self {
+            values,
+            is_draft_7: false,
+            all: BTreeSet::new(),
+            written: BTreeMap::new(),
+            taken: BTreeSet::new(),
+            refused: BTreeMap::new(),
+        }
+    }
+
     pub(super) fn count(&self) -> usize {
         self.all.len()
     }
@@ -104,6 +124,13 @@ impl Patterns {
             .build()
             .parse(&read);
         match parsed {
+            Ok(hir) if count_ranges(&hir) > MAX_RANGES => match self.matching_names(key) {
+                Ok(names) => Some(names),
+                Err(reason) => {
+                    self.refused.insert(key.to_owned(), reason);
+                    None
+                }
+            },
             Ok(hir) => {
                 let mut out = String::new();
                 write_hir(&hir, self.is_draft_7, &mut out);
@@ -116,6 +143,25 @@ impl Patterns {
                 None
             }
         }
+    }
+
+    /// An expression of the names in the values that match the key.
+    fn matching_names(&self, key: &str) -> Result<String, String> {
+        let expression = re2::compile_within(key, MAX_ONE_PATTERN)?;
+        let mut names = BTreeSet::new();
+        collect_names(self.values, &mut names);
+        let mut out = String::new();
+        for name in names {
+            if !expression.search(name)?.is_match() {
+                continue;
+            }
+            out.push_str(if out.is_empty() { "^(?:" } else { "|" });
+            name.chars().for_each(|c| write_char(c, &mut out));
+        }
+        Ok(match out.is_empty() {
+            true => NOTHING.to_owned(),
+            false => out + ")$",
+        })
     }
 
     /// The expression for the `regex` crate.
@@ -180,6 +226,39 @@ fn is_plain(pattern: &str) -> bool {
         .all(|byte| byte.is_ascii_alphanumeric() || b"-_/".contains(&byte))
 }
 
+fn count_ranges(hir: &Hir) -> u64 {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) | HirKind::Literal(_) => 1,
+        HirKind::Class(Class::Unicode(class)) => u64::try_from(class.ranges().len()).unwrap_or(u64::MAX),
+        HirKind::Class(Class::Bytes(_)) => 1,
+        HirKind::Repetition(repetition) => {
+            let times = u64::from(repetition.max.unwrap_or(repetition.min).max(1));
+            count_ranges(&repetition.sub).saturating_mul(times)
+        }
+        HirKind::Capture(capture) => count_ranges(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            let counts = parts.iter().map(count_ranges);
+            counts.fold(0, u64::saturating_add)
+        }
+    }
+}
+
+/// The names of all values.
+fn collect_names<'v>(values: &'v ValueMap, names: &mut BTreeSet<&'v str>) {
+    for (name, value) in values {
+        names.insert(name);
+        collect_names_below(value, names);
+    }
+}
+
+fn collect_names_below<'v>(value: &'v Value, names: &mut BTreeSet<&'v str>) {
+    match value {
+        Value::Map(values) => collect_names(values, names),
+        Value::List(items) => items.iter().for_each(|item| collect_names_below(item, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 /// Writes an expression that is valid JavaScript and has the original meaning in the `regex` crate.
 fn write_hir(hir: &Hir, is_draft_7: bool, out: &mut String) {
     match hir.kind() {
@@ -237,7 +316,7 @@ fn write_class(class: &Class, out: &mut String) {
             .collect(),
     };
     if ranges.is_empty() {
-        out.push_str("[^\\x00-\u{10ffff}]");
+        out.push_str(NOTHING);
         return;
     }
     out.push('[');
@@ -260,10 +339,10 @@ fn write_char(c: char, out: &mut String) {
     }
 }
 
-/// The keyword, which compiles each expression once.
+/// The keyword, which compiles each expression once, when a value is matched.
 #[derive(Clone, Default)]
 pub(super) struct PatternKeyword {
-    compiled: Arc<Mutex<BTreeMap<String, Arc<Expression>>>>,
+    known: Arc<Mutex<BTreeMap<String, Arc<Pattern>>>>,
     most_bytes: usize,
 }
 
@@ -276,47 +355,59 @@ impl PatternKeyword {
     }
 
     /// The keyword with the value that a schema has for it.
-    pub(super) fn with(&self, value: &Json) -> Result<Box<MatchesPattern>, ValidationError<'static>> {
+    pub(super) fn with(&self, value: &Json) -> MatchesPattern {
         let text = value.as_str().unwrap_or_default();
-        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        let expression = match compiled.get(text) {
-            Some(known) => Arc::clone(known),
-            None => {
-                let new = re2::compile_within(text, self.most_bytes).map_err(|reason| {
-                    ValidationError::custom(format!("{} is not a regular expression: {reason}", quoted(text)))
-                })?;
-                Arc::clone(compiled.entry(text.to_owned()).or_insert(Arc::new(new)))
-            }
-        };
-        Ok(Box::new(MatchesPattern(expression)))
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let pattern = known.entry(text.to_owned()).or_insert_with(|| {
+            Arc::new(Pattern {
+                text: text.to_owned(),
+                most_bytes: self.most_bytes,
+                compiled: OnceLock::new(),
+            })
+        });
+        MatchesPattern(Arc::clone(pattern))
     }
 }
 
-pub(super) struct MatchesPattern(Arc<Expression>);
+/// An expression, which is Go's as [`Patterns`] has checked.
+struct Pattern {
+    text: String,
+    most_bytes: usize,
+    compiled: OnceLock<Result<Expression, String>>,
+}
 
-impl MatchesPattern {
-    fn holds(&self, instance: &Json) -> bool {
-        let Json::String(text) = instance else {
-            return true;
-        };
-        self.0.search(text).is_ok_and(|search| search.is_match())
+impl Pattern {
+    /// Whether the text matches; the error says why the expression can't be compiled.
+    fn is_match(&self, text: &str) -> Result<bool, &str> {
+        let compile = || re2::compile_within(&self.text, self.most_bytes);
+        let compiled = self
+            .compiled
+            .get_or_init(compile)
+            .as_ref()
+            .map_err(String::as_str)?;
+        Ok(compiled.search(text)?.is_match())
     }
 }
+
+pub(super) struct MatchesPattern(Arc<Pattern>);
 
 impl<'i> Keyword<'i> for MatchesPattern {
     fn validate(&self, instance: &'i Json) -> Result<(), ValidationError<'i>> {
-        if self.holds(instance) {
+        let Json::String(text) = instance else {
             return Ok(());
-        }
-        let text = instance.as_str().map_or(Cow::default(), Cow::Borrowed);
-        let pattern = quoted(self.0.text());
-        Err(ValidationError::custom(format!(
-            "{} does not match pattern {pattern}",
-            quoted(&text)
-        )))
+        };
+        let pattern = quoted(&self.0.text);
+        Err(ValidationError::custom(match self.0.is_match(text) {
+            Ok(true) => return Ok(()),
+            Ok(false) => format!("{} does not match pattern {pattern}", quoted(text)),
+            Err(reason) => format!("{pattern} is not a regular expression: {reason}"),
+        }))
     }
 
     fn is_valid(&self, instance: &'i Json) -> bool {
-        self.holds(instance)
+        let Json::String(text) = instance else {
+            return true;
+        };
+        self.0.is_match(text).unwrap_or(false)
     }
 }

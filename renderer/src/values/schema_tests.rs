@@ -184,6 +184,60 @@ fn many_patterns_that_repeat_share_a_bound() {
     assert!(found.iter().any(|line| line.contains("too large")), "{found:?}");
 }
 
+/// Each was once compiled into megabytes of automata over the bytes of UTF-8: four seconds, and too large for the bound.
+#[test]
+fn classes_of_letters_may_be_repeated() {
+    let one = |number: usize| format!(r#""k{number}":{{"pattern":"^\\pL{{1,3{number:02}}}$"}}"#);
+    let all: Vec<String> = (0..20).map(one).collect();
+    let schema = format!(r#"{{"properties":{{{}}}}}"#, all.join(","));
+    let values = |length: usize| {
+        let all = (0..20).map(|number| format!("k{number}: {}\n", "\u{e9}".repeat(length)));
+        all.collect::<String>()
+    };
+    assert!(check(&schema, &values(300)).is_empty());
+    let found = check(&schema, &values(319));
+    assert_eq!(found.len(), 19, "{found:?}");
+    assert!(
+        found.iter().all(|line| line.contains("does not match pattern")),
+        "{found:?}"
+    );
+}
+
+/// They too once took seconds.
+#[test]
+fn names_may_be_of_repeated_letters() {
+    let one = |number: usize| format!(r#""^\\pL{{2,3{number:02}}}$":{{"maxLength":{number}}}"#);
+    let all: Vec<String> = (0..20).map(one).collect();
+    for draft in ["draft-07/schema#", "draft/2020-12/schema"] {
+        let schema = format!(
+            r#"{{"$schema":"http://json-schema.org/{draft}","properties":{{"m":{{"patternProperties":{{{}}},"additionalProperties":false}}}}}}"#,
+            all.join(",")
+        );
+        assert!(check(&schema, "m: {\u{e9}t: ''}").is_empty(), "{draft}");
+        let found = check(&schema, "m: {\u{e9}t: long, '\u{e9}-t': '', \u{e9}: ''}");
+        assert_eq!(found.len(), 5, "{draft}: {found:?}");
+        assert!(
+            found.iter().any(|line| line.contains("additional properties")),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_pattern_above_the_bound_is_named_when_a_value_meets_it() {
+    let one = |number: usize| format!(r#""k{number}":{{"pattern":"^(a|b{number}){{900}}$"}}"#);
+    let all: Vec<String> = (0..2_000).map(one).collect();
+    let schema = format!(r#"{{"properties":{{{}}}}}"#, all.join(","));
+    assert!(check(&schema, "other: a").is_empty());
+    let found = check(&schema, "k7: a");
+    let expected =
+        "at '/k7': '^(a|b7){900}$' is not a regular expression: error parsing regexp: expression too large";
+    assert!(
+        matches!(&found[..], [line] if line.contains(expected)),
+        "{found:?}"
+    );
+}
+
 /// These once had the schema library's own message: "not present in a registry and retrieving it failed".
 #[test]
 fn an_unresolved_reference_is_explained() {
