@@ -6,6 +6,7 @@
 //! - [`cli`][]: the command line
 //! - [`dependencies`][]: the charts in a chart's `charts/`, and its lock
 //! - `repositories`: charts on web servers
+//! - [`import`][]: files from elsewhere, packed as OCI artifacts
 //! - [`pipeline`][]: render, package, digest and push as one call
 //! - [`oci`][]: registries, layouts and folders, and the push policy
 //! - `compare`: what Helm prints of a chart beside what we print
@@ -52,6 +53,8 @@ pub mod fsio;
 pub mod funcs;
 #[cfg(feature = "render")]
 mod go_yaml_errors;
+#[cfg(feature = "oci")]
+pub mod import;
 #[cfg(feature = "render")]
 pub mod lint;
 #[cfg(feature = "render")]

@@ -55,6 +55,12 @@ pub struct Report {
     /// The chart's archive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<BlobReport>,
+    /// Of an import: the files in the artifact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<ContentReport>,
+    /// Of an import from Hugging Face: the commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
     /// The digest found at the tag, when it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub existing_digest: Option<String>,
@@ -102,6 +108,16 @@ pub struct BlobReport {
     /// Its digest.
     pub digest: String,
     /// Its size in bytes.
+    pub size: u64,
+}
+
+/// The files of an artifact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ContentReport {
+    /// How many there are.
+    pub files: u64,
+    /// Their size together, in bytes.
     pub size: u64,
 }
 

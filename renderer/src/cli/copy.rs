@@ -40,6 +40,7 @@ pub(crate) fn copy(args: &CopyArgs, context: &Context<'_>) -> CommandOutcome {
         allow_mismatch: policy.allow_mismatch,
         devel: false,
         referrers: args.referrers,
+        ..CopyOptions::default()
     };
     let progress = TerminalProgress::new(context.printer, "copying");
     let copied = oci::copy(

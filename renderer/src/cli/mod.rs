@@ -9,6 +9,7 @@
 mod annotation;
 mod args;
 mod argv;
+mod artifact;
 mod as_helm;
 mod cache;
 mod chart_files;
@@ -215,6 +216,7 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Co
         Command::Publish(args) => publish::publish(args, context),
         Command::Pull(args) => pull::pull(args, context),
         Command::Copy(args) => CommandResult::One(Box::new(copy::copy(args, context))),
+        Command::Artifact(args) => CommandResult::One(Box::new(artifact::artifact(args, context))),
         Command::Tags(args) => tags::tags(args, context),
         Command::Delete(args) => delete::delete(args, context),
         Command::Sign(args) => CommandResult::One(Box::new(sign::sign(args, context))),

@@ -23,8 +23,9 @@ pub use self::client::cancellation::Cancellation;
 pub use self::client::retry;
 pub use self::client::retry::RetryPolicy;
 pub use self::client::tls::{TlsError, TlsOptions};
-pub use self::copy::{Copied, CopyOptions, copy};
+pub use self::copy::{Copied, CopiedKind, CopyOptions, copy};
 pub use self::delete::{DeleteOptions, Deleted, delete};
+pub use self::download::{Download, Downloader, Page, RequestHeaders, ResumableSink};
 pub use self::error::{ClientError, Link};
 pub use self::failure::Failure;
 pub use self::layout::LayoutError;
@@ -52,6 +53,7 @@ mod cache;
 mod client;
 mod copy;
 mod delete;
+mod download;
 mod error;
 mod failure;
 #[cfg(fuzzing)]

@@ -8,6 +8,7 @@
 )]
 
 mod archives;
+mod artifact;
 mod as_helm;
 mod bad_input;
 mod cache;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueHint};
 
+use super::artifact::ArtifactArgs;
 use super::cache::CacheCommand;
 use super::compare::CompareArgs;
 use super::completion::CompletionArgs;
@@ -82,6 +83,8 @@ pub(crate) enum Command {
     Pull(PullArgs),
     /// Copy a chart between registries and layouts, byte for byte
     Copy(CopyArgs),
+    /// Import a model, a chart or files, and push them as an OCI artifact
+    Artifact(Box<ArtifactArgs>),
     /// List a chart's versions and other tags, newest first
     Tags(TagsArgs),
     /// Delete tags in registries, and their manifests

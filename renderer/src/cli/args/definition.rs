@@ -6,6 +6,7 @@
 use clap::builder::Resettable;
 use clap::{Arg, Args, Command, CommandFactory as _};
 
+use super::artifact::ArtifactArgs;
 use super::cli::Cli;
 use super::compare::CompareArgs;
 use super::completion::CompletionArgs;
@@ -45,6 +46,7 @@ const COMMANDS: &[(&str, Define)] = &[
     ("publish", options::<PublishArgs>),
     ("pull", as_in_helm::<PullArgs>),
     ("copy", options::<CopyArgs>),
+    ("artifact", options::<Box<ArtifactArgs>>),
     ("tags", options::<TagsArgs>),
     ("delete", options::<DeleteArgs>),
     ("sign", options::<SignArgs>),

@@ -79,7 +79,8 @@ impl BlobCache {
         &self.dir
     }
 
-    fn path_of(&self, digest: &Digest) -> PathBuf {
+    /// Where a blob is, or will be.
+    pub(in crate::oci) fn path_of(&self, digest: &Digest) -> PathBuf {
         let hex = digest.hex();
         self.dir
             .join("sha256")

@@ -8,6 +8,8 @@ use crate::reference::Digest;
 
 /// The layer's media type in Helm 3.0 to 3.6.
 const OLD_LAYER_TYPE: &str = "application/tar+gzip";
+/// The media type of an index.
+const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 /// The maximum size of a config or provenance file, in bytes.
 pub(in crate::oci) const MAX_SMALL: u64 = 4 << 20;
 /// The maximum size of a layer, in bytes: a chart can't be larger even unpacked.
@@ -121,6 +123,49 @@ impl ChartManifest {
         self.layers
             .iter()
             .find(|layer| layer.media_type == Artifact::PROVENANCE_TYPE)
+    }
+}
+
+/// An image manifest of any kind.
+pub(in crate::oci) struct AnyManifest {
+    pub(in crate::oci) media_type: Option<String>,
+    /// Its artifact type, or else the media type of its config.
+    pub(in crate::oci) kind: String,
+    /// Config and layers.
+    pub(in crate::oci) blobs: Vec<Descriptor>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawAnyManifest {
+    media_type: Option<String>,
+    artifact_type: Option<String>,
+    config: Option<RawDescriptor>,
+    #[serde(default)]
+    layers: Vec<RawDescriptor>,
+    manifests: Option<serde_json::Value>,
+}
+
+impl AnyManifest {
+    /// Parses a manifest whose blobs have at most `limit` bytes. `Err` is the reason why it is invalid.
+    pub(in crate::oci) fn parse(bytes: &[u8], limit: u64) -> Result<Self, String> {
+        let manifest: RawAnyManifest =
+            serde_json::from_slice(bytes).map_err(|error| format!("it is not a manifest: {error}"))?;
+        if manifest.manifests.is_some() || manifest.media_type.as_deref() == Some(INDEX_TYPE) {
+            return Err("it is an index of several manifests".to_owned());
+        }
+        let config = manifest.config.ok_or("its manifest has no config")?;
+        let kind = manifest
+            .artifact_type
+            .unwrap_or_else(|| config.media_type.clone());
+        let blobs = std::iter::once(config).chain(manifest.layers);
+        Ok(Self {
+            media_type: manifest.media_type,
+            kind,
+            blobs: blobs
+                .map(|entry| Descriptor::of(entry, limit))
+                .collect::<Result<_, _>>()?,
+        })
     }
 }
 

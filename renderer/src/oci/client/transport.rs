@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::oci::client::http::{Body, HttpClient, ResponseFuture};
 use bytes::Bytes;
 use http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, PROXY_AUTHORIZATION, USER_AGENT,
+    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, PROXY_AUTHORIZATION, RANGE, USER_AGENT,
 };
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use http_body_util::BodyExt as _;
@@ -53,6 +53,10 @@ pub(in crate::oci) struct Call<'c> {
     pub(in crate::oci) accept: Option<&'static str>,
     pub(in crate::oci) content_type: Option<&'c str>,
     pub(in crate::oci) payload: Payload<'c>,
+    /// Further headers, which may be secrets: only sent to the call's own origin.
+    pub(in crate::oci) headers: Option<&'c HeaderMap>,
+    /// The first byte of the body to send.
+    pub(in crate::oci) from_byte: u64,
 }
 
 /// The body of a request.
@@ -108,6 +112,8 @@ impl Call<'_> {
             accept: None,
             content_type: None,
             payload: Payload::None,
+            headers: None,
+            from_byte: 0,
         }
     }
 
@@ -228,7 +234,7 @@ impl<'a> Transport<'a> {
         &self.sent
     }
 
-    /// Sends `call`, following redirects. `authorization` is only sent to the call's own origin.
+    /// Sends `call`, following redirects. `authorization` and the call's headers are only sent to its own origin.
     pub(in crate::oci) async fn send(
         &self,
         call: &Call<'_>,
@@ -237,7 +243,11 @@ impl<'a> Transport<'a> {
         let home = &call.url;
         let mut call = Cow::Borrowed(call);
         for _ in 0..=MAX_REDIRECTS {
-            let header = authorization.filter(|_| same_origin(&call.url, home));
+            let at_home = same_origin(&call.url, home);
+            let header = authorization.filter(|_| at_home);
+            if !at_home && call.headers.is_some() {
+                call.to_mut().headers = None;
+            }
             let reply = self.once(&call, header).await?;
             if !matches!(reply.status, 301 | 302 | 303 | 307 | 308) {
                 return Ok(reply);
@@ -404,6 +414,14 @@ impl<'a> Transport<'a> {
         if let Some(content_type) = call.content_type {
             let content_type = HeaderValue::try_from(content_type).map_err(|error| unfit(&error))?;
             headers.insert(CONTENT_TYPE, content_type);
+        }
+        for (name, value) in call.headers.into_iter().flatten() {
+            self.sent.note_header(value);
+            headers.insert(name, value.clone());
+        }
+        if call.from_byte > 0 {
+            let range = HeaderValue::try_from(format!("bytes={}-", call.from_byte));
+            headers.insert(RANGE, range.map_err(|error| unfit(&error))?);
         }
         if let Some(authorization) = authorization {
             self.sent.note_header(authorization);

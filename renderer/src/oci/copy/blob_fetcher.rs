@@ -8,7 +8,7 @@ use crate::oci::client::image::Descriptor;
 use crate::oci::failure::Failure;
 use crate::oci::pull::chart_source::ChartSource;
 use crate::package::MEMORY_LIMIT;
-use crate::package::artifact::{ArtifactBlob, BlobContent, BlobSource};
+use crate::package::artifact::{ArtifactBlob, BlobContent, BlobSource, FileSource};
 use crate::reference::Repository;
 
 /// The source of blobs that an artifact does not hold itself.
@@ -29,6 +29,8 @@ impl BlobFetcher<'_> {
         let content = if blob.size <= MEMORY_LIMIT {
             let bytes = self.origin.blob(&wanted, || Ok(Vec::new())).await?;
             BlobContent::Memory(Arc::from(bytes))
+        } else if let Some(path) = self.origin.cached_file(&wanted).await? {
+            BlobContent::Stream(Arc::new(FileSource { path }))
         } else {
             let file = self.origin.blob(&wanted, tempfile::NamedTempFile::new).await?;
             BlobContent::Stream(Arc::new(Spooled { file }))

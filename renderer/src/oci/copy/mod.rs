@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::diag::{Class, Diagnostic, Result};
-use crate::oci::client::image::Descriptor;
+use crate::oci::client::image::{AnyManifest, Descriptor};
+use crate::oci::client::referrers::digest_of;
 use crate::oci::client::{AccessScope, Client};
 use crate::oci::copy::blob_fetcher::BlobFetcher;
 use crate::oci::copy::referrers::{ReferrerCopy, Sink};
@@ -20,9 +21,12 @@ use crate::oci::push::Push;
 use crate::oci::push::policy::{PushOptions, Pushed};
 use crate::oci::{ClientOptions, Destination, Progress, resolve};
 use crate::package::artifact::{Artifact, ArtifactBlob, BlobContent, FileSource};
-use crate::reference::{ArtifactStore, Digest, Locator, Reference, Tag, Target};
+use crate::reference::{ArtifactStore, At, Digest, Locator, Reference, Tag, Target};
 use crate::report::Outcome;
 use crate::world::World;
+
+/// The maximum size of a blob of an artifact that is not a chart, in bytes.
+const MAX_BLOB: u64 = 1 << 40;
 
 /// The options of a copy.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +39,19 @@ pub struct CopyOptions {
     pub devel: bool,
     /// Also copy the chart's referrers, above all signatures.
     pub referrers: bool,
+    /// What is copied: anything else is refused.
+    pub kind: CopiedKind,
+}
+
+/// What is copied.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CopiedKind {
+    /// A Helm chart.
+    #[default]
+    Chart,
+    /// An image manifest of any kind, or of this artifact type alone. Its blobs may have any size, and the target
+    /// must have a tag.
+    Artifact(Option<&'static str>),
 }
 
 /// The result of a copy.
@@ -72,17 +89,15 @@ pub fn copy(
         let origin = ChartSource::open(&locator.place, from, world, progress)?;
         let at = origin.resolve(locator, options.devel, None).await?;
         let reference = locator.place.with(&at);
-        let image = origin.image(&at, &reference).await?;
-        // Without an archive it is not a chart, and could not be pulled.
-        image.layer().map_err(|reason| not_a_chart(&reference, reason))?;
-        let named = origin.named(&image, &reference).await?;
-        let blobs: Vec<Descriptor> = std::iter::once(&image.config)
-            .chain(&image.layers)
-            .cloned()
-            .collect();
-        let names = (named.name, named.version);
-        let artifact = artifact_of(image.bytes, image.digest, &blobs, names, &locator.place);
-        let destination = resolve(target, &artifact, options.allow_mismatch)?;
+        let artifact = match options.kind {
+            CopiedKind::Chart => chart(&origin, &at, &reference, &locator.place).await?,
+            CopiedKind::Artifact(kind) => {
+                let bytes = origin.manifest(&at).await?;
+                any_artifact(bytes, kind, &locator.place).map_err(|reason| not_copied(&reference, &reason))?
+            }
+        };
+        let allow_mismatch = options.allow_mismatch || options.kind != CopiedKind::Chart;
+        let destination = resolve(target, &artifact, allow_mismatch)?;
         let copy = CopyRun {
             origin: &origin,
             place: &locator.place,
@@ -107,6 +122,52 @@ pub fn copy(
     });
     runtime.shutdown_background();
     result
+}
+
+async fn chart(
+    origin: &ChartSource<'_>,
+    at: &At,
+    reference: &str,
+    place: &ArtifactStore,
+) -> Result<Artifact> {
+    let image = origin.image(at, reference).await?;
+    // Without an archive it is not a chart, and could not be pulled.
+    image.layer().map_err(|reason| not_a_chart(reference, reason))?;
+    let named = origin.named(&image, reference).await?;
+    let blobs: Vec<Descriptor> = std::iter::once(&image.config)
+        .chain(&image.layers)
+        .cloned()
+        .collect();
+    let names = (named.name, named.version);
+    Ok(artifact_of(image.bytes, image.digest, &blobs, names, place))
+}
+
+/// An image manifest with its blobs. `Err` is the reason why it can't be copied.
+fn any_artifact(
+    bytes: Vec<u8>,
+    kind: Option<&str>,
+    place: &ArtifactStore,
+) -> std::result::Result<Artifact, String> {
+    let manifest = AnyManifest::parse(&bytes, MAX_BLOB)?;
+    let media_type = manifest.media_type.as_deref().unwrap_or(Artifact::MANIFEST_TYPE);
+    if media_type != Artifact::MANIFEST_TYPE {
+        return Err(format!("its manifest is of the type {media_type:?}"));
+    }
+    if let Some(kind) = kind
+        && manifest.kind != kind
+    {
+        return Err(format!(
+            "it is of the type {:?}, expected was {kind:?}",
+            manifest.kind
+        ));
+    }
+    let digest = digest_of(&bytes);
+    let names = (String::new(), String::new());
+    Ok(artifact_of(bytes, digest, &manifest.blobs, names, place))
+}
+
+fn not_copied(reference: &str, reason: &str) -> Diagnostic {
+    Diagnostic::error(Class::Refused, format!("{reference} can't be copied: {reason}"))
 }
 
 /// A layout's blobs are on disk already; a registry's are fetched when they are needed.

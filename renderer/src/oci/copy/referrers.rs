@@ -7,11 +7,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde_json::Value;
-
 use crate::oci::Progress;
 use crate::oci::client::Client;
-use crate::oci::client::image::{Descriptor, MAX_LAYER};
+use crate::oci::client::image::{AnyManifest, MAX_LAYER};
 use crate::oci::client::referrers::{Referring, digest_of, suffixed};
 use crate::oci::copy::blob_fetcher::BlobFetcher;
 use crate::oci::copy::{artifact_of, fill};
@@ -30,7 +28,6 @@ use crate::reference::{ArtifactStore, At, Digest, Tag};
 const MAX_REFERRERS: usize = 200;
 /// The suffixes of cosign's tags.
 const TAGS: [&str; 3] = [".sig", ".att", ".sbom"];
-const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 
 /// The destination of a copy.
 pub(in crate::oci) enum Sink<'s> {
@@ -101,27 +98,10 @@ impl ReferrerCopy<'_> {
                 "{digest}, which refers to {subject}, can't be copied: {reason}"
             ))
         };
-        let manifest: Value = serde_json::from_slice(&bytes)
-            .map_err(|error| wrong(format!("it is not a manifest: {error}")))?;
-        let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-        if text(&manifest, "mediaType").as_deref() == Some(INDEX_TYPE) {
-            return Err(wrong("it is an index of several manifests".to_owned()).into());
-        }
-        let config = manifest.get("config").unwrap_or(&Value::Null);
-        let layers = manifest.get("layers").and_then(Value::as_array);
-        let blobs = std::iter::once(config)
-            .chain(layers.into_iter().flatten())
-            .map(|entry| {
-                serde_json::from_value(entry.clone())
-                    .map_err(|error| format!("its manifest has a blob that is none: {error}"))
-                    .and_then(|entry| Descriptor::of(entry, MAX_LAYER))
-            })
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(wrong)?;
-        let kind = text(&manifest, "artifactType").or_else(|| text(config, "mediaType"));
+        let AnyManifest { kind, blobs, .. } = AnyManifest::parse(&bytes, MAX_LAYER).map_err(wrong)?;
         Ok(ReferrerManifest {
             artifact: artifact_of(bytes, digest, &blobs, (String::new(), String::new()), self.place),
-            kind: kind.unwrap_or_default(),
+            kind,
             subject: subject.clone(),
         })
     }

@@ -64,6 +64,23 @@ impl<'a> ChartSource<'a> {
         }
     }
 
+    /// The file in the cache with the blob, fetched if it is not there; `None` without a cache that can be written.
+    pub(in crate::oci) async fn cached_file(&self, blob: &Descriptor) -> Result<Option<PathBuf>, Failure> {
+        let Self::Registry(client) = self else {
+            return Ok(None);
+        };
+        let Some(path) = client
+            .options
+            .cache
+            .as_ref()
+            .map(|cache| cache.path_of(&blob.digest))
+        else {
+            return Ok(None);
+        };
+        client.cached_blob(blob, || Ok(io::sink())).await?;
+        Ok(path.is_file().then_some(path))
+    }
+
     /// Name and version from the config blob.
     pub(in crate::oci) async fn named(
         &self,

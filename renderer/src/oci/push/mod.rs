@@ -4,7 +4,7 @@ pub(in crate::oci) mod equivalence;
 pub(in crate::oci) mod policy;
 pub(in crate::oci) mod publish;
 
-use futures_util::future::try_join_all;
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use crate::oci::client::manifest::ManifestRead;
 use crate::oci::client::{AccessScope, Client};
@@ -22,6 +22,8 @@ use crate::reference::{At, Digest, Reference, Tag};
 use crate::report::Outcome;
 use crate::world::World;
 
+/// How many blobs are sent at a time: a chart has few, a model may have hundreds.
+const CONCURRENT_BLOBS: usize = 4;
 /// From this size on, the cost of reading the tag again is negligible.
 const REREAD_BYTES: u64 = 256 << 10;
 
@@ -279,7 +281,7 @@ impl Push<'_> {
     }
 }
 
-/// Sends all blobs concurrently, since an artifact has few; their bytes come from the artifact, or the supply.
+/// Sends the blobs, several at a time; their bytes come from the artifact, or the supply.
 pub(in crate::oci) async fn send_blobs(
     client: &Client<'_>,
     artifact: &Artifact,
@@ -290,8 +292,10 @@ pub(in crate::oci) async fn send_blobs(
         .blobs
         .iter()
         .map(|blob| send_blob(client, blob, supply, progress));
-    try_join_all(sends).await?;
-    Ok(())
+    stream::iter(sends)
+        .buffer_unordered(CONCURRENT_BLOBS)
+        .try_collect()
+        .await
 }
 
 async fn send_blob(
