@@ -18,8 +18,11 @@ const SECRET_PARAMETERS: [&str; 10] = [
     "session",
 ];
 
+/// What follows the `@` of an image's digest, which is no host.
+const DIGESTS: [&str; 2] = ["sha256:", "sha512:"];
+
 /// A text whose URLs show no user, password and secret of a query: an asterisk for each byte, so that all else stays
-/// at its offset.
+/// at its offset. In doubt more is masked: a password may have any character that should have been percent-encoded.
 pub fn without_credentials(text: &str) -> Cow<'_, str> {
     if !text.contains(SCHEME) {
         return Cow::Borrowed(text);
@@ -29,9 +32,7 @@ pub fn without_credentials(text: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find(SCHEME) {
         let (before, behind) = rest.split_at(at + SCHEME.len());
         out.push_str(before);
-        let ends = |one: char| one.is_whitespace() || "/?#'\",{}[]".contains(one);
-        let authority = behind.find(ends).map_or(behind, |end| behind.split_at(end).0);
-        let (secret, behind) = behind.split_at(authority.rfind('@').unwrap_or_default());
+        let (secret, behind) = behind.split_at(end_of_user(behind));
         out.push_str(&mask(secret));
         let (url, behind) = behind.split_at(end_of_url(behind));
         push_url(&mut out, url);
@@ -46,6 +47,25 @@ pub fn without_credentials(text: &str) -> Cow<'_, str> {
 
 fn mask(secret: &str) -> String {
     "*".repeat(secret.len())
+}
+
+/// Where the `@` behind user and password is; 0 if there is none. Behind the end of the authority it counts only if
+/// there is a colon before it: paths have an `@`, too.
+fn end_of_user(text: &str) -> usize {
+    let next = text.find(SCHEME).unwrap_or(text.len());
+    let (text, _) = text.split_at(next);
+    let ends = |one: char| one.is_whitespace() || "\"<>".contains(one);
+    let (text, _) = text.split_at(text.find(ends).unwrap_or(text.len()));
+    let authority = text.find(|one| "/?#',{}[]".contains(one)).unwrap_or(text.len());
+    let Some(colon) = text.find(':') else {
+        return text.split_at(authority).0.rfind('@').unwrap_or_default();
+    };
+    let mut all = text.rmatch_indices('@').map(|(at, _)| at);
+    let last = all.find(|at| {
+        let behind = text.get(at + 1..).unwrap_or_default();
+        *at < authority || *at > colon && !DIGESTS.iter().any(|digest| behind.starts_with(digest))
+    });
+    last.unwrap_or_default()
 }
 
 /// Another URL may be in a query; it is masked by itself. Nothing behind it is searched: a text of many URLs takes
@@ -93,7 +113,15 @@ mod tests {
     #[test]
     fn credentials_in_urls_are_masked_and_all_else_stays_at_its_offset() {
         for (text, expected) in [
-            ("a: https://u:pé@h/x@y # me@h", "a: https://*****@h/x@y # me@h"),
+            (
+                "a: https://u:pé@h/x y@z # me@h",
+                "a: https://*****@h/x y@z # me@h",
+            ),
+            (
+                "'oci://u:p@h/a' and oci://h/b@c",
+                "'oci://***@h/a' and oci://h/b@c",
+            ),
+            ("oci://u:p@w@h", "oci://*****@h"),
             (
                 "{a: 'oci://u@h', b: http://h/, c: ftp://x:y@@h}",
                 "{a: 'oci://*@h', b: http://h/, c: ftp://****@h}",
@@ -115,10 +143,43 @@ mod tests {
         }
     }
 
+    /// Only the part up to the end of the authority was once searched.
+    #[test]
+    fn passwords_are_masked_whatever_characters_they_have() {
+        let digest = "sha256:0123456789abcdef";
+        for special in ["#", "?", "/", "'", ",", "{", "]", "@", ":", "?a=b&c=", "/@", "`"] {
+            for behind in [
+                "h.invalid/a-1.0.0.tgz: no",
+                "h.invalid",
+                &format!("h:5000/a:1.0@{digest}"),
+            ] {
+                let password = format!("user:pa{special}ss");
+                let masked = "*".repeat(password.len());
+                assert_eq!(
+                    without_credentials(&format!("pull https://{password}@{behind}")),
+                    format!("pull https://{masked}@{behind}")
+                );
+            }
+        }
+        // No credentials: a digest, and an address in another part of the text.
+        for text in [
+            format!("oci://localhost:5000/charts/a@{digest}"),
+            format!("oci://localhost:5000/charts/a:1.0@{digest}: no"),
+            "http://h:80/x by me@h".to_owned(),
+            "[\"http://h:80/x\",\"me@h\"]".to_owned(),
+            "<http://h:80/x>,me@h".to_owned(),
+            "http://h:80/x,http://me/".to_owned(),
+        ] {
+            assert_eq!(without_credentials(&text), text);
+        }
+    }
+
     /// It once took quadratic time: minutes for this text.
     #[test]
     fn a_megabyte_of_urls_is_masked_in_linear_time() {
         let text = "a://u:p@h".repeat(120_000);
         assert_eq!(without_credentials(&text), "a://***@h".repeat(120_000));
+        let text = format!("a://u:{}@h", "@sha256:".repeat(120_000));
+        assert_eq!(without_credentials(&text).matches('@').count(), 1);
     }
 }

@@ -13,8 +13,8 @@ use super::args::render::RenderArgs;
 use super::args::unsupported_commands::elsewhere;
 use super::context::CalledAs;
 use super::printer::{self, Printer};
+use crate::credentials::without_credentials;
 use crate::diag::{Class, Diagnostic, Diagnostics, did_you_mean};
-use crate::oci::without_credentials;
 use crate::report::Report;
 use crate::world::World;
 
@@ -298,21 +298,6 @@ pub(crate) fn with_default_command(
 mod tests {
     use super::*;
     use crate::cli::args::definition::definition;
-
-    #[test]
-    fn credentials_in_a_url_are_not_quoted() {
-        let cases = [
-            (
-                "'oci://u:p@h/a' and oci://h/b@c",
-                "'oci://***@h/a' and oci://h/b@c",
-            ),
-            ("oci://u:p@w@h", "oci://***@h"),
-            ("none", "none"),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(without_credentials(text), expected);
-        }
-    }
 
     /// Between a group and its command they were once refused.
     #[test]

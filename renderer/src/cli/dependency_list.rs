@@ -9,8 +9,8 @@ use super::context::{CommandOutcome, CommandResult, Context};
 use super::table::table;
 use crate::chart::details::DependencyDetails;
 use crate::chart::load::{Loaded, load};
+use crate::credentials::without_credentials;
 use crate::diag::Result;
-use crate::oci::without_credentials;
 use crate::report::documents::{DependencyDocument, DependencyEntry, Document as _};
 use crate::semver::{Constraint, Version};
 use crate::template::print::quote;
@@ -41,7 +41,7 @@ fn run(args: &DependencyListArgs, context: &Context<'_>) -> Result<CommandResult
         .iter()
         .map(|one| DependencyRow {
             dependency: one,
-            repository: without_credentials(&one.repository),
+            repository: without_credentials(&one.repository).into_owned(),
             status: status(one, &found, &chart),
         })
         .collect();

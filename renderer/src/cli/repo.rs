@@ -10,9 +10,10 @@ use super::context::{CommandOutcome, CommandResult, Context};
 use super::keys::ask;
 use super::progress::TerminalProgress;
 use super::table::table;
+use crate::credentials::without_credentials;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
-use crate::oci::{ClientOptions, Credentials, Secret, without_credentials};
+use crate::oci::{ClientOptions, Credentials, Secret};
 use crate::report::documents::{Document as _, RepositoriesDocument, RepositoryName};
 use crate::report::{self, Report};
 use crate::repositories::helm_paths;
@@ -219,7 +220,7 @@ fn list(args: &RepoListArgs, context: &Context<'_>) -> Result<CommandResult> {
         .iter()
         .map(|one| RepositoryName {
             name: one.name.clone(),
-            url: without_credentials(&one.url),
+            url: without_credentials(&one.url).into_owned(),
         })
         .collect();
     let mut rows = vec![["NAME", "URL"]];

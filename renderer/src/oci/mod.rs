@@ -17,7 +17,6 @@ use std::time::Duration;
 pub use self::auth::credentials;
 pub use self::auth::credentials::{AmbientHost, Credentials, HOST_VARIABLE, Secret};
 pub use self::auth::helper::end_helpers;
-pub use self::auth::secret::without_credentials;
 pub use self::cache::{BlobCache, CacheUsage, Retention, VARIABLE as CACHE_VARIABLE};
 pub use self::client::cancellation::Cancellation;
 pub use self::client::retry;

@@ -7,9 +7,9 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::chart::metadata::Metadata;
+use crate::credentials::without_credentials;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
-use crate::oci::without_credentials;
 use crate::reference::Digest;
 use crate::semver::{Constraint, Version};
 use crate::source::Source;

@@ -122,10 +122,10 @@ fn passwords_in_the_urls_of_repositories_are_not_shown() {
         chart(&top, "top", "1.0.0", &[one]);
         let mut list = command();
         let list = Run::of(list.args(["dependency", "list", "--max-col-width=0"]).arg(&top));
-        assert!(list.stdout.contains("https://***@h"), "{}", list.stdout);
+        assert!(list.stdout.contains("https://**********@h"), "{}", list.stdout);
         let mut json = command();
         let json = Run::of(json.args(["dependency", "list", "-ojson"]).arg(&top));
-        assert!(json.stdout.contains("https://***@h"), "{}", json.stdout);
+        assert!(json.stdout.contains("https://**********@h"), "{}", json.stdout);
         let update = ours("update", &top, &[]);
         assert_eq!(update.code, 1, "{}", update.stderr);
         for run in [list, json, update] {

@@ -6,4 +6,3 @@ pub(in crate::oci) mod challenge;
 pub mod credentials;
 pub(in crate::oci) mod helper;
 pub(in crate::oci) mod json_file;
-pub(in crate::oci) mod secret;
