@@ -193,14 +193,22 @@ pub(crate) fn next_word(definition: &clap::Command, arguments: &[OsString], from
     }
 }
 
-/// Helm accepts its global flags before the command too: moves them after it.
-pub(crate) fn with_leading_flags(definition: &clap::Command, arguments: Vec<OsString>) -> Vec<OsString> {
+/// Helm accepts its global flags before the command too: moves them after it. Called as Helm, those that no command
+/// follows are dropped: Helm shows its help, or a group's.
+pub(crate) fn with_leading_flags(
+    definition: &clap::Command,
+    called_as: CalledAs,
+    arguments: Vec<OsString>,
+) -> Vec<OsString> {
     let (mut front, mut moved) = (Vec::new(), Vec::new());
     let mut words = arguments.iter();
     front.extend(words.next());
     let command = loop {
         let Some(word) = words.next() else {
-            return arguments;
+            return match called_as.is_helm() {
+                true => front.into_iter().cloned().collect(),
+                false => arguments,
+            };
         };
         let text = word.to_str().unwrap_or("");
         if text == "-" || !text.starts_with('-') {
@@ -222,6 +230,7 @@ pub(crate) fn with_leading_flags(definition: &clap::Command, arguments: Vec<OsSt
     front.push(command);
     // The subcommands take the flags, not their parent.
     if BELOW.contains(&known.get_name()) {
+        let group = front.len();
         while let Some(word) = words.next() {
             let flag = word.to_str().and_then(helm::global_flag);
             let target = if flag.is_some() { &mut moved } else { &mut front };
@@ -232,13 +241,17 @@ pub(crate) fn with_leading_flags(definition: &clap::Command, arguments: Vec<OsSt
                 None => break,
             }
         }
+        if front.len() == group && called_as.is_helm() {
+            moved.clear();
+        }
     }
     front.into_iter().chain(moved).chain(words).cloned().collect()
 }
 
-/// The commands with subcommands.
+/// The commands with subcommands; the shells are such in Helm.
 const BELOW: &[&str] = &[
     "cache",
+    "completion",
     "dependency",
     "plugin",
     "registry",
@@ -321,7 +334,21 @@ mod tests {
             ("x template --debug c", "x template --debug c"),
         ] {
             let words = given.split(' ').map(OsString::from).collect();
-            let found = with_leading_flags(&definition, words);
+            let found = with_leading_flags(&definition, CalledAs::SolarRender, words);
+            assert_eq!(found.join(std::ffi::OsStr::new(" ")), expected, "{given}");
+        }
+        for (given, expected) in [
+            ("x repo --debug", "x repo"),
+            ("x -n a show", "x show"),
+            ("x --debug", "x"),
+            ("x completion --debug", "x completion"),
+            ("x completion --debug bash", "x completion bash --debug"),
+            ("x repo --debug list", "x repo list --debug"),
+            ("x repo --debug --help", "x repo --help --debug"),
+            ("x --debug lint", "x lint --debug"),
+        ] {
+            let words = given.split(' ').map(OsString::from).collect();
+            let found = with_leading_flags(&definition, CalledAs::Helm, words);
             assert_eq!(found.join(std::ffi::OsStr::new(" ")), expected, "{given}");
         }
     }

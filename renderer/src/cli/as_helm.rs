@@ -81,6 +81,7 @@ pub(crate) fn definition(command: clap::Command) -> clap::Command {
         .after_help(
             "Every failure exits with 1. SOLAR_HELM=/path/to/helm gets the commands that need a cluster.",
         );
+    let command = command.mut_subcommand("completion", |sub| sub.arg_required_else_help(true));
     own.iter().fold(command, |command, name| {
         command.mut_subcommand(name, |sub| sub.hide(true))
     })

@@ -119,7 +119,7 @@ fn run_as(called_as: CalledAs, program: &str, arguments: Vec<OsString>) -> u8 {
     };
     let arguments = match called_as {
         CalledAs::SolarRenderer => arguments,
-        _ => with_leading_flags(&definition, with_help_command(arguments)),
+        _ => with_leading_flags(&definition, called_as, with_help_command(arguments)),
     };
     let mistyped = || match called_as {
         CalledAs::SolarRender => mistyped_command(&definition, &arguments),

@@ -92,3 +92,35 @@ fn all_of_helms_help_is_here_or_refused_with_a_reason() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(here > 30 && refused > 15, "{here} {refused}");
 }
+
+/// Global flags alone once made it an error, as did `completion` without a shell.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_group_without_a_command_shows_its_help() {
+    let (helm, ours) = (Home::helm(), Home::ours());
+    for words in [
+        "repo",
+        "repo --debug",
+        "--debug repo",
+        "-n a search",
+        "show --debug",
+        "dependency --namespace a",
+        "registry --debug",
+        "plugin --debug",
+        "completion",
+        "completion --debug",
+        "--debug",
+    ] {
+        for home in [&helm, &ours] {
+            let run = Run::of(home.command("helm").args(words.split(' ')));
+            assert_eq!((run.code, &*run.stderr), (0, ""), "{words}");
+            assert!(run.stdout.contains("Usage:"), "{words} {}", run.stdout);
+        }
+    }
+    for home in [&helm, &ours] {
+        let run = Run::of(home.command("helm").args(["completion", "--debug", "bash"]));
+        assert!(run.code == 0 && run.stdout.contains("complete"), "{}", run.stderr);
+        let run = Run::of(home.command("helm").args(["completion", "bash", "x"]));
+        assert_eq!(run.code, 1);
+    }
+}
