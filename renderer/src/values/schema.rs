@@ -9,7 +9,8 @@
 //!   An unknown `$schema` is such a reference.
 //! - A `urn:` that is not in the schema accepts anything, without Helm's warning.
 //! - The format `period` is not checked.
-//! - The steps of a check and the size of patterns are bounded.
+//! - The steps of a check, the size of patterns and the nesting of schemas are bounded.
+//! - Numbers of a schema that no float holds are refused, and an `$id` or an anchor may stand twice.
 //! - For a schema with endless recursion Helm reports the two locations.
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError, Validator};
 use serde_json::Value as Json;
+use solar_go_json::Piece;
 
 use super::schema_bounds::{
     KEYWORD, MAX_LOOKED_INTO, MAX_STEPS, Steps, TooManySteps, pattern_bytes, prepare,
@@ -48,6 +50,8 @@ pub type Locate<'l> = dyn Fn(&[String]) -> Option<Location> + 'l;
 
 /// The maximum nesting of charts.
 const MAX_DEPTH: usize = 100;
+/// The maximum nesting of a schema, which `serde_json` has, too.
+const MAX_SCHEMA_DEPTH: usize = 127;
 
 /// The violations in the values of a chart and its subcharts.
 #[derive(Debug)]
@@ -413,9 +417,33 @@ pub(super) fn segments(pointer: &str) -> Vec<String> {
 }
 
 fn read(source: &Source) -> serde_json::Result<Json> {
-    let mut schema: Json = serde_json::from_slice(&source.bytes(0..source.text().len()))?;
+    let bytes = source.bytes(0..source.text().len());
+    let mut schema: Json = serde_json::from_slice(&bytes).or_else(|error| as_in_go(&bytes).ok_or(error))?;
     name_draft(&mut schema);
     Ok(schema)
+}
+
+/// Lone surrogates are U+FFFD in Go. `None` for what this reader refuses, too, and for numbers beyond a float.
+fn as_in_go(bytes: &[u8]) -> Option<Json> {
+    let limits = solar_go_json::Limits {
+        depth: MAX_SCHEMA_DEPTH,
+        values: usize::MAX,
+    };
+    let make = |piece: Piece<'_, Option<Json>>, _| {
+        Some(match piece {
+            Piece::Null => Json::Null,
+            Piece::Bool(value) => Json::Bool(value),
+            Piece::Number(text) => Json::Number(text.parse().ok()?),
+            Piece::String(text) => Json::String(text.into_owned()),
+            Piece::List(items) => Json::Array(items.into_iter().collect::<Option<_>>()?),
+            Piece::Map(members) => {
+                let members = members.into_iter();
+                let members = members.map(|one| Some((one.key.into_owned(), one.value?)));
+                Json::Object(members.collect::<Option<_>>()?)
+            }
+        })
+    };
+    solar_go_json::read(bytes, limits, make).ok()?
 }
 
 fn parse(source: &Source, store: &dyn SchemaStore) -> Result<(Json, Documents), SchemaMistake> {

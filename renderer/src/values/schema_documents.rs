@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value as Json};
 use url::Url;
 
+use super::schema_bounds::REFERENCES;
 use crate::diag::Class;
 use crate::fsio;
 
@@ -18,7 +19,6 @@ pub const MAX_DOCUMENT: usize = 4 << 20;
 
 /// The URL of a chart's own schema, as in Helm.
 pub(super) const HOME: &str = "file:///values.schema.json";
-const REFERENCES: [&str; 3] = ["$dynamicRef", "$recursiveRef", "$ref"];
 /// The keyword with the other documents in the bundle that is checked for limits.
 const BUNDLED: &str = "x-solar-render-documents";
 
@@ -199,8 +199,7 @@ impl Documents {
         for one in references {
             let pointer = one.fragment().unwrap_or_default().to_owned();
             let document = without_fragment(one);
-            // The validator has the meta-schemas of the drafts.
-            let is_draft = document.host_str() == Some("json-schema.org");
+            let is_draft = is_draft(&document);
             self.refers_to_draft |= is_draft;
             if is_draft || known.contains(&document) || !matches!(document.scheme(), "http" | "https") {
                 continue;
@@ -249,6 +248,13 @@ impl Documents {
             None => text.to_owned(),
         }
     }
+}
+
+/// Whether it is one of the drafts' own schemas, which the validator has; others on that server are like any.
+fn is_draft(document: &Url) -> bool {
+    let path = document.path();
+    let is_known = path == "/schema" || path.starts_with("/draft-0") || path.starts_with("/draft/20");
+    is_known && document.host_str() == Some("json-schema.org")
 }
 
 fn references_in(entries: &Map<String, Json>) -> impl Iterator<Item = &str> {

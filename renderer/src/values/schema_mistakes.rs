@@ -223,14 +223,21 @@ fn find_reference(root: &Node, error: &ReferencingError) -> Option<Span> {
     find_text(root, names, &leads_there)
 }
 
-/// Where a URL is written; a relative one ends as its whole URL does.
+/// Where a URL is written: whole, or else as a relative one, which ends as the whole does.
 fn find_url(root: &Node, target: &str, names: &[&str]) -> Option<Span> {
-    let last = |url: &str| url.rsplit('/').next().unwrap_or_default().to_owned();
-    let leads_there = |text: &str| {
-        let (url, _) = text.split_once('#').unwrap_or((text, ""));
-        last(url) == last(target)
+    let bare = |url: &str| url.split_once('#').map_or(url, |(url, _)| url).to_owned();
+    let target = bare(target);
+    let is_target = |text: &str| {
+        let text = bare(text);
+        text == target || Url::parse(&text).is_ok_and(|url| url.as_str() == target)
     };
-    find_text(root, names, &leads_there)
+    let is_end = |text: &str| {
+        let text = bare(text);
+        let path = text.trim_start_matches(['.', '/']);
+        let before = target.strip_suffix(path);
+        !path.is_empty() && !text.contains("://") && before.is_some_and(|before| before.ends_with('/'))
+    };
+    find_text(root, names, &is_target).or_else(|| find_text(root, names, &is_end))
 }
 
 fn find_text(root: &Node, names: &[&str], leads_there: &dyn Fn(&str) -> bool) -> Option<Span> {

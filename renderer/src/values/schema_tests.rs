@@ -414,6 +414,103 @@ fn a_schema_that_no_server_answers_for_is_a_failure_of_the_network() {
     assert_eq!(last.as_deref(), Some(expected));
 }
 
+/// They were once refused; recorded from Helm.
+#[test]
+fn lone_surrogates_of_a_schema_are_replaced() {
+    for (schema, expected) in [
+        (
+            r#"{"title":"\ud800x","properties":{"b":{"maximum":1.5,"const":"\ud800"}}}"#,
+            vec![],
+        ),
+        (
+            r#"{"properties":{"b":{"enum":["x\udc00"]}}}"#,
+            vec!["at '/b': value must be 'x\u{fffd}'"],
+        ),
+        (
+            r#"{"required":["\ud800"]}"#,
+            vec!["at '': missing property '\u{fffd}'"],
+        ),
+    ] {
+        assert_eq!(check(schema, "b: \"\u{fffd}\""), expected, "{schema}");
+    }
+    for (opened, closed) in [(r#"{"not":"#, "}"), (r#"{"allOf":["#, "]}")] {
+        let deep = format!(
+            "{}{}{}",
+            opened.repeat(200),
+            r#"{"title":"\ud800"}"#,
+            closed.repeat(200)
+        );
+        let found = check(&deep, "b: 1");
+        assert!(found[0].contains("is not JSON"), "{found:?}");
+    }
+}
+
+/// Answers for one URL.
+#[derive(Debug)]
+struct OneSchema(&'static str, &'static str);
+
+impl SchemaStore for OneSchema {
+    fn read(&self, url: &url::Url) -> Result<Option<Vec<u8>>, Unread> {
+        Ok((url.as_str() == self.0).then(|| self.1.as_bytes().to_vec()))
+    }
+}
+
+fn check_with(schema: &str, values: &str, store: &dyn SchemaStore) -> Vec<String> {
+    let schema = Source::new("s", schema);
+    let level = Level {
+        chart: "c",
+        schema: Some(&schema),
+        children: Vec::new(),
+    };
+    let values = load(&Source::new("values.yaml", values)).expect("values");
+    match validate_with(&level, &values, &|_| None, store) {
+        Ok(_) => Vec::new(),
+        Err(found) => {
+            let problem = crate::diag::Diagnostics::from(found);
+            problem.iter().map(ToString::to_string).collect()
+        }
+    }
+}
+
+/// All of that server was once taken for a draft, and never read.
+#[test]
+fn a_schema_on_the_drafts_server_that_is_no_draft_is_read() {
+    let url = "https://json-schema.org/learn/examples/address.schema.json";
+    let store = OneSchema(url, r#"{"properties":{"city":{"type":"string"}}}"#);
+    let schema = format!("{{\"$ref\":\"{url}\"}}");
+    assert_eq!(check_with(&schema, "city: Bonn", &store), [""; 0]);
+    let found = check_with(&schema, "city: 1", &store);
+    assert!(
+        found.iter().any(|one| one.contains("got number, want string")),
+        "{found:?}"
+    );
+}
+
+/// Only their last names were once compared.
+#[test]
+fn a_missing_schema_is_found_where_its_own_url_is_written() {
+    let store = OneSchema("https://a.example/one/x.json", "{}");
+    let schema = |missing: &str| {
+        format!(
+            "{{\"$id\":\"https://b.example/two/home.json\",\n\"properties\":{{\n\
+             \"a\":{{\"$ref\":\"https://a.example/one/x.json\"}},\n\
+             \"b\":{{\"$ref\":\"{missing}\"}}}}}}"
+        )
+    };
+    for missing in [
+        "https://b.example/two/x.json",
+        "HTTPS://B.example/two/x.json#/a",
+        "x.json",
+        "./x.json#/a",
+    ] {
+        let found = check_with(&schema(missing), "a: 1", &store);
+        assert!(
+            found.iter().any(|one| one.starts_with("s:4:13: ")),
+            "{missing} {found:?}"
+        );
+    }
+}
+
 /// Each of a draft's vocabularies once listed it.
 #[test]
 fn a_mistake_is_listed_once() {
