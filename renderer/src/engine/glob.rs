@@ -11,7 +11,11 @@ const MAX_PATTERN_DEPTH: usize = 32;
 
 /// A pattern that can be matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Glob(Vec<GlobPart>);
+pub(super) struct Glob {
+    parts: Vec<GlobPart>,
+    /// The pieces of a pattern of fixed length, as gobwas splits it.
+    row: Option<Vec<Vec<GlobPart>>>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum GlobPart {
@@ -35,36 +39,45 @@ impl Glob {
         let characters: Vec<char> = pattern.chars().collect();
         let mut position = 0;
         let parts = sequence(&characters, &mut position, 0)?;
-        (position >= characters.len()).then_some(Self(parts))
+        (position >= characters.len()).then(|| Self::new(parts))
     }
 
     /// Matches everything.
     pub(super) fn all() -> Self {
-        Self(vec![GlobPart::All])
+        Self::new(vec![GlobPart::All])
+    }
+
+    fn new(parts: Vec<GlobPart>) -> Self {
+        Self {
+            row: row(&parts),
+            parts,
+        }
     }
 
     pub(super) fn matches(&self, name: &str) -> bool {
         if !name.is_ascii()
-            && let Some(row) = row(&self.0)
+            && let Some(row) = &self.row
         {
-            return matches_row(&row, name);
+            return matches_row(row, name);
         }
         let name: Vec<char> = name.chars().collect();
-        let parts: Vec<&GlobPart> = self.0.iter().collect();
+        let parts: Vec<&GlobPart> = self.parts.iter().collect();
         let mut steps = 0;
         matches(&parts, &name, &mut steps)
     }
 }
 
 /// The pieces of a pattern of fixed length, as gobwas splits it; `None` for other patterns, and for a single piece.
-fn row(parts: &[GlobPart]) -> Option<Vec<Vec<&GlobPart>>> {
-    let mut pieces: Vec<Vec<&GlobPart>> = Vec::new();
+fn row(parts: &[GlobPart]) -> Option<Vec<Vec<GlobPart>>> {
+    let mut pieces: Vec<Vec<GlobPart>> = Vec::new();
     for part in parts {
         match (part, pieces.last_mut()) {
             (GlobPart::Char(_), Some(text)) if matches!(text.last(), Some(GlobPart::Char(_))) => {
-                text.push(part)
+                text.push(part.clone());
             }
-            (GlobPart::Char(_) | GlobPart::One | GlobPart::Set { .. }, _) => pieces.push(vec![part]),
+            (GlobPart::Char(_) | GlobPart::One | GlobPart::Set { .. }, _) => {
+                pieces.push(vec![part.clone()]);
+            }
             _ => return None,
         }
     }
@@ -72,7 +85,7 @@ fn row(parts: &[GlobPart]) -> Option<Vec<Vec<&GlobPart>>> {
 }
 
 /// As in gobwas, only the first byte of a piece's last character is compared.
-fn matches_row(pieces: &[Vec<&GlobPart>], name: &str) -> bool {
+fn matches_row(pieces: &[Vec<GlobPart>], name: &str) -> bool {
     let length: usize = pieces.iter().map(Vec::len).sum();
     if name.chars().count() != length {
         return false;
