@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -60,12 +61,7 @@ fn is_values_file(name: &str) -> bool {
 fn values_files(chart: &Path, folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let mut found = Vec::new();
     if chart.is_dir() {
-        for entry in fs::read_dir(chart.join("ci")).into_iter().flatten().flatten() {
-            let name = format!("ci/{}", entry.file_name().to_string_lossy());
-            if is_values_file(&name) && entry.path().is_file() {
-                found.push((name, entry.path()));
-            }
-        }
+        found = ci_files(&chart.join("ci"))?;
     } else if is_archive(chart) {
         // Why one can't be read, both programs say.
         let Ok(loaded) = load::load(chart) else {
@@ -87,6 +83,37 @@ fn values_files(chart: &Path, folder: &Path) -> Result<Vec<(String, PathBuf)>> {
         return Err(Diagnostic::error(Class::Usage, message).into());
     }
     found.sort();
+    match found.iter().find(|(_, path)| path.to_str().is_none()) {
+        None => Ok(found),
+        Some((_, path)) => {
+            let message = format!(
+                "the path {} is not UTF-8: it can't be a flag's value",
+                path.display()
+            );
+            Err(Diagnostic::error(Class::Usage, message).into())
+        }
+    }
+}
+
+/// The values files of a chart's folder `ci`, which needn't exist.
+fn ci_files(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let cannot = |error: &std::io::Error| fsio::cannot("read", folder, error, Class::Io);
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(cannot(&error)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| cannot(&error))?;
+        let name = format!("ci/{}", entry.file_name().to_string_lossy());
+        let path = entry.path();
+        if is_values_file(&name) && path.is_file() {
+            found.push((name, path));
+        }
+    }
     Ok(found)
 }
 
@@ -155,4 +182,43 @@ pub(crate) fn check_values(args: &CompareArgs) -> Result<()> {
         return Err(one.hint("write them to a file").into());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn files(chart: &Path) -> std::result::Result<Vec<String>, String> {
+        let found = values_files(chart, Path::new("/nonexistent"));
+        let found = found.map_err(|problem| problem.to_string())?;
+        Ok(found.into_iter().map(|(name, _)| name).collect())
+    }
+
+    /// A folder that can't be read once counted as an empty one.
+    #[test]
+    fn what_cannot_be_read_or_passed_on_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let ci = folder.path().join("ci");
+        assert_eq!(files(folder.path()), Ok(Vec::new()));
+        fs::write(&ci, "").unwrap();
+        assert_eq!(files(folder.path()), Ok(Vec::new()));
+        fs::remove_file(&ci).unwrap();
+        symlink("ci", &ci).unwrap();
+        let problem = files(folder.path()).unwrap_err();
+        assert!(
+            problem.contains("can't read") && problem.contains("/ci"),
+            "{problem}"
+        );
+        fs::remove_file(&ci).unwrap();
+        fs::create_dir(&ci).unwrap();
+        fs::write(ci.join("a-values.yaml"), "").unwrap();
+        fs::write(ci.join("b.yaml"), "").unwrap();
+        assert_eq!(files(folder.path()), Ok(vec!["ci/a-values.yaml".to_owned()]));
+        fs::write(ci.join(std::ffi::OsStr::from_bytes(b"\xff-values.yaml")), "").unwrap();
+        let problem = files(folder.path()).unwrap_err();
+        assert!(problem.contains("is not UTF-8"), "{problem}");
+    }
 }
