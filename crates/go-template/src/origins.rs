@@ -4,7 +4,7 @@
 //! template is run again to locate the error.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use solar_diagnostics::source::{Location, Span};
 
@@ -20,6 +20,8 @@ pub struct Origins {
     /// The output of templates that functions ran (`include`, `tpl`).
     inner: Vec<Inner>,
     kept_bytes: usize,
+    /// Where the lines of the output start; made when one is searched.
+    lines: OnceLock<Vec<usize>>,
 }
 
 #[derive(Debug)]
@@ -73,7 +75,8 @@ impl Origins {
 
     /// The origin of the text at a line and a column; both from 1, columns in characters.
     pub fn find(&self, line: usize, column: usize) -> Option<Origin> {
-        let start = line_start(&self.text, line)?;
+        let starts = self.lines.get_or_init(|| line_starts(&self.text));
+        let start = *starts.get(line.checked_sub(1)?)?;
         let rest = self.text.get(start..)?;
         let rest = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let text = String::from_utf8_lossy(rest);
@@ -145,11 +148,12 @@ impl Inner {
     }
 }
 
-/// The offset of the start of a line, which counts from 1.
-fn line_start(text: &[u8], line: usize) -> Option<usize> {
+/// The offsets of the starts of all lines.
+fn line_starts(text: &[u8]) -> Vec<usize> {
     let breaks = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-    let mut starts = std::iter::once(0).chain(breaks.map(|(index, _)| index + 1));
-    starts.nth(line.checked_sub(1)?)
+    std::iter::once(0)
+        .chain(breaks.map(|(index, _)| index + 1))
+        .collect()
 }
 
 /// The line around an offset.

@@ -1,15 +1,18 @@
 //! The template's line for each difference: the templates are run once more and traced.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Difference, DifferenceKind};
 use crate::engine::manifest::{Manifest, Manifests};
-use crate::engine::{ParsedChart, RenderRequest, Traced};
+use crate::engine::{ParsedChart, RenderRequest};
 use crate::source::{Location, Source};
-use crate::template::Origin;
+use crate::template::{Origin, Origins};
 
-/// Where each difference was printed, as far as that is known: not when the templates can't be rendered here, for
+/// The most differences of a chart whose lines are searched: each may take a search of all texts that were included.
+pub const MAX_LOCATED: usize = 1_000;
+
+/// Where each of the first differences was printed, as far as that is known: not when the templates can't be rendered here, for
 /// documents that only Helm prints, and for lines that are not found in what is rendered now.
 pub fn locate(
     chart: &ParsedChart,
@@ -20,28 +23,38 @@ pub fn locate(
         .iter()
         .map(|one| Arc::from(one.source.as_str()))
         .collect();
-    let Ok((rendered, _, origins)) = chart.run_traced(request, true, names) else {
+    let Ok((rendered, _, origins)) = chart.run_traced(request, true, names.clone()) else {
         return vec![None; differences.len()];
     };
-    let texts: Vec<Arc<Source>> = rendered
-        .texts
-        .iter()
-        .map(|(name, text)| Source::new(&**name, text.as_str()))
-        .collect();
-    let crds: Vec<Arc<Source>> = rendered
+    let crds: BTreeMap<&str, Arc<Source>> = rendered
         .crds
         .iter()
-        .map(|crd| Source::new(crd.name.as_str(), crd.body.text()))
+        .rev()
+        .map(|crd| (crd.name.as_str(), Source::new(crd.name.as_str(), crd.body.text())))
+        .collect();
+    let texts = rendered.texts.iter().filter(|(name, _)| names.contains(name));
+    let texts: BTreeMap<Arc<str>, Arc<Source>> = texts
+        .map(|(name, text)| (Arc::clone(name), Source::new(&**name, text.as_str())))
         .collect();
     let manifests = Manifests::new(&rendered.chart, rendered.texts, false).unwrap_or_default();
+    let mut by_template: BTreeMap<&str, Vec<&Manifest>> = BTreeMap::new();
+    for manifest in manifests.manifests.iter().chain(&manifests.hooks) {
+        by_template.entry(&manifest.source).or_default().push(manifest);
+    }
     let find = |one: &Difference| {
-        if let Some(crd) = crds.iter().find(|crd| crd.name() == one.source) {
+        let template = one.source.as_str();
+        if let Some(crd) = crds.get(template) {
             return in_file(crd, one);
         }
-        let whole = texts.iter().find(|text| text.name() == one.source)?;
-        in_template(whole, &manifests, &origins, one)
+        if one.kind == DifferenceKind::OnlyHelm || one.kind == DifferenceKind::Blanks {
+            return None;
+        }
+        let manifest = by_template.get(template)?.get(one.document)?;
+        in_template(texts.get(template)?, manifest, origins.get(template)?, one)
     };
-    differences.iter().map(find).collect()
+    let found = differences.iter().take(MAX_LOCATED).map(find);
+    let rest = differences.len().saturating_sub(MAX_LOCATED);
+    found.chain(std::iter::repeat_n(None, rest)).collect()
 }
 
 /// CRDs are printed as they are.
@@ -57,27 +70,12 @@ fn in_file(crd: &Arc<Source>, one: &Difference) -> Option<Origin> {
     })
 }
 
-fn in_template(whole: &Source, manifests: &Manifests, origins: &Traced, one: &Difference) -> Option<Origin> {
-    if one.kind == DifferenceKind::OnlyHelm || one.kind == DifferenceKind::Blanks {
-        return None;
-    }
-    let all = manifests.manifests.iter().chain(&manifests.hooks);
-    let manifest = all
-        .filter(|manifest| *manifest.source == *one.source)
-        .nth(one.document)?;
+fn in_template(whole: &Source, manifest: &Manifest, origins: &Origins, one: &Difference) -> Option<Origin> {
     let line = line_in(manifest, one)?;
-    let before = whole.text().get(..manifest.start())?.matches('\n').count();
     // A document may begin within a line: behind `---`.
-    let first = manifest.start()
-        - whole
-            .text()
-            .get(..manifest.start())?
-            .rfind('\n')
-            .map_or(0, |at| at + 1);
-    let column = one.position.column + if line == 0 { first } else { 0 };
-    origins
-        .get(one.source.as_str())?
-        .find(before + line + 1, column + 1)
+    let start = whole.position(u32::try_from(manifest.start()).ok()?);
+    let before = if line == 0 { start.column } else { 1 };
+    origins.find(start.line + line, before + one.position.column)
 }
 
 /// The line that is meant: generated texts may have more or fewer lines now.
