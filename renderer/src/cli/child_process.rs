@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -77,7 +77,12 @@ pub(crate) fn run(
         stderr: text(&mut stderr, limits.output)?,
     };
     match problem {
-        Ok(status) => run.code = status.code(),
+        Ok(status) => {
+            run.code = status.code();
+            if let Some(signal) = status.signal() {
+                run.stderr.push_str(&format!("\nended: by signal {signal}\n"));
+            }
+        }
         Err(problem) => run.stderr.push_str(&format!("\nended: it {problem}\n")),
     }
     Ok(TimedRun { run, time })
@@ -122,6 +127,12 @@ mod tests {
         assert_eq!(
             (found.code, &*found.stdout, &*found.stderr),
             (Some(3), "out\n", "err\n")
+        );
+        // As the kernel does when memory runs out.
+        let killed = shell("echo err >&2; kill -9 $$", ENOUGH, false);
+        assert_eq!(
+            (killed.code, &*killed.stderr),
+            (None, "err\n\nended: by signal 9\n")
         );
         let missing = run(&mut Command::new("/nonexistent"), ENOUGH, &System, &|| false);
         assert_eq!(missing.unwrap_err().kind(), io::ErrorKind::NotFound);

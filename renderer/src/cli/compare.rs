@@ -3,11 +3,14 @@
 //! Each case runs Helm, then ours, then Helm again: a time that both of Helm's runs print is ours, too. As long as
 //! something differs, Helm runs again, up to [`HELM_RUNS`] times: what is random may be equal by chance.
 
+use std::cell::OnceCell;
+use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::args::compare::CompareArgs;
+use super::child_process::TimedRun;
 use super::compare_cases::{CompareCase, cases, check_values};
 use super::compare_report::{ComparedCase, Located, document, text, total};
 use super::context::{CommandOutcome, CommandResult, Context};
@@ -21,7 +24,7 @@ use super::remote_schemas::schema_store;
 use super::request::merged_silently;
 use super::signals::verb;
 use crate::compare::locate::locate;
-use crate::compare::{RenderRun, Verdict, hide_quoted, hide_secrets, judge};
+use crate::compare::{Judge, Judgment, RenderRun, Verdict, hide_quoted, hide_secrets};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::engine::capabilities::Capabilities;
 use crate::engine::release::check_name;
@@ -133,6 +136,48 @@ fn warn_of_refused(compared: &[ComparedCase<'_>], context: &Context<'_>) {
     }
 }
 
+/// Helm's runs of one case.
+struct HelmRuns<'t> {
+    judge: Judge<'t>,
+    count: usize,
+    /// Of the fastest.
+    time: Duration,
+    /// The messages of the first that did not render.
+    error: Option<String>,
+    has_not_ended: bool,
+    shows_secrets: bool,
+}
+
+impl<'t> HelmRuns<'t> {
+    fn new(judge: Judge<'t>, shows_secrets: bool) -> Self {
+        Self {
+            judge,
+            count: 0,
+            time: Duration::MAX,
+            error: None,
+            has_not_ended: false,
+            shows_secrets,
+        }
+    }
+
+    fn add(&mut self, TimedRun { run, time }: TimedRun) {
+        self.count += 1;
+        self.time = self.time.min(time);
+        self.has_not_ended |= run.code.is_none();
+        self.error = self.error.take().or_else(|| refusal(&run, self.shows_secrets));
+        self.judge.add(run);
+    }
+}
+
+/// The messages of a run that did not render.
+fn refusal(run: &RenderRun, shows_secrets: bool) -> Option<String> {
+    let said = run.stderr.trim();
+    (run.code != Some(0)).then(|| match shows_secrets {
+        true => said.to_owned(),
+        false => hide_quoted(said),
+    })
+}
+
 /// What all cases share.
 struct Comparing<'c> {
     args: &'c CompareArgs,
@@ -189,52 +234,49 @@ impl Comparing<'_> {
         let own_words = self.args.schemas.words();
         let own_words = words.iter().take(1).chain(&own_words).chain(words.iter().skip(1));
         let ours = self.helm.run_own(own_words, self.context)?;
-        let mut helm_time = first.time;
-        let mut runs = vec![first.run];
-        let judgment = loop {
-            // One that hung would do so again.
-            if runs.iter().any(|run| run.code.is_none()) {
-                break judge(&runs, &ours.run);
-            }
-            let again = self.helm.run(&words, self.context)?;
-            helm_time = helm_time.min(again.time);
-            runs.push(again.run);
-            let judgment = judge(&runs, &ours.run);
-            let settled = matches!(judgment.verdict, Verdict::Same | Verdict::BothRefuse);
-            if settled || runs.len() >= HELM_RUNS || self.context.signals.caught().is_some() {
-                break judgment;
-            }
-        };
+        let output = OnceCell::new();
+        let is_cancelled = || self.context.signals.caught().is_some();
+        let judge = Judge::new(&output, &ours.run, &is_cancelled);
+        let mut helm = HelmRuns::new(judge, self.args.show_secrets);
+        helm.add(first);
+        let judgment = self.settle(&mut helm, &words)?;
         let mut differences = judgment.differences;
         let origins = match differences.is_empty() {
             true => Vec::new(),
             false => self.locate(case, &differences),
         };
         if !self.args.show_secrets {
-            let texts = runs.iter().map(|run| run.stdout.as_str());
-            hide_secrets(
-                &mut differences,
-                &texts.chain([ours.run.stdout.as_str()]).collect::<Vec<_>>(),
-            );
+            // All lines that are shown are of these two.
+            let texts = output.get().map_or("", String::as_str);
+            hide_secrets(&mut differences, &[texts, &ours.run.stdout]);
         }
-        let refused = |run: &RenderRun| {
-            let said = run.stderr.trim();
-            (run.code != Some(0)).then(|| match self.args.show_secrets {
-                true => said.to_owned(),
-                false => hide_quoted(said),
-            })
-        };
         Ok(ComparedCase {
             case,
             verdict: judgment.verdict,
             masked: judgment.masked,
             differences: differences.into_iter().zip(origins).collect(),
-            helm_runs: runs.len(),
-            helm_time,
+            helm_runs: helm.count,
+            helm_time: helm.time,
             time: ours.time,
-            helm_error: runs.iter().find_map(refused),
-            error: refused(&ours.run),
+            helm_error: helm.error,
+            error: refusal(&ours.run, self.args.show_secrets),
         })
+    }
+
+    /// Runs Helm again until there is a verdict that no further run changes.
+    fn settle(&self, helm: &mut HelmRuns<'_>, words: &[OsString]) -> Result<Judgment> {
+        loop {
+            // One that hung would do so again.
+            if helm.has_not_ended {
+                return Ok(helm.judge.judgment());
+            }
+            helm.add(self.helm.run(words, self.context)?);
+            let judgment = helm.judge.judgment();
+            let settled = matches!(judgment.verdict, Verdict::Same | Verdict::BothRefuse);
+            if settled || helm.count >= HELM_RUNS || self.context.signals.caught().is_some() {
+                return Ok(judgment);
+            }
+        }
     }
 
     /// The templates' lines; none for a chart that can't be rendered again.

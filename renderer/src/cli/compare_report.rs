@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::compare_cases::CompareCase;
 use super::helm_program::HelmProgram;
+use super::render_diagnostic::printable_but;
 use crate::compare::{Difference, DifferenceKind, Verdict};
 use crate::report::comparison::{CaseEntry, CompareDocument, CompareTotal, DifferenceEntry, HelmEntry};
 use crate::report::documents::Document as _;
@@ -81,7 +82,8 @@ pub(crate) fn text(
     if !quiet {
         out.push_str(&last_line(helm, total));
     }
-    out
+    // A terminal must not obey what a chart, its files' names or a program says.
+    printable_but(&out, &['\n', '\t'])
 }
 
 fn row(one: &ComparedCase<'_>) -> [String; 5] {
@@ -91,6 +93,7 @@ fn row(one: &ComparedCase<'_>) -> [String; 5] {
         Verdict::BothRefuse => "both refuse".to_owned(),
         Verdict::OnlyHelmRefuses => "only Helm refuses".to_owned(),
         Verdict::OnlyOursRefuses => "only solar-render refuses".to_owned(),
+        Verdict::HelmDidNotEnd => "Helm did not end".to_owned(),
         Verdict::Different => match one.differences.len() {
             1 => "1 difference".to_owned(),
             count => format!("{count} differences"),
@@ -157,25 +160,8 @@ fn last_line(helm: &HelmProgram, total: &CompareTotal) -> String {
 fn describe(one: &ComparedCase<'_>, out: &mut String) {
     // Writing to a String can't fail.
     let _ = writeln!(out, "==> {} ({})", one.case.chart.display(), one.values());
-    let said = |who: &str, message: Option<&String>, out: &mut String| match message {
-        Some(message) => {
-            let _ = writeln!(out, "{who} refuses:");
-            some_lines("  ", message.lines(), out);
-        }
-        None => {
-            let _ = writeln!(out, "{who} renders it.");
-        }
-    };
     if one.verdict != Verdict::Different {
-        said(
-            "Helm",
-            one.helm_error
-                .as_ref()
-                .filter(|_| one.verdict == Verdict::OnlyHelmRefuses),
-            out,
-        );
-        said("solar-render", one.error.as_ref(), out);
-        out.push('\n');
+        describe_messages(one, out);
         return;
     }
     for (difference, place) in one.differences.iter().take(SHOWN_DIFFERENCES) {
@@ -188,6 +174,29 @@ fn describe(one: &ComparedCase<'_>, out: &mut String) {
         .filter(|more| *more > 0)
     {
         let _ = writeln!(out, "… and {more} more: -o json has all of them");
+    }
+    out.push('\n');
+}
+
+/// What each program does when they don't both render.
+fn describe_messages(one: &ComparedCase<'_>, out: &mut String) {
+    let helm = match one.verdict {
+        Verdict::OnlyHelmRefuses => "refuses",
+        Verdict::HelmDidNotEnd => "did not end",
+        _ => "renders it",
+    };
+    let ours = one.error.as_ref().map_or("renders it", |_| "refuses");
+    for (who, does, message) in [
+        (
+            "Helm",
+            helm,
+            one.helm_error.as_ref().filter(|_| helm != "renders it"),
+        ),
+        ("solar-render", ours, one.error.as_ref()),
+    ] {
+        let end = if message.is_some() { ':' } else { '.' };
+        let _ = writeln!(out, "{who} {does}{end}");
+        some_lines("  ", message.into_iter().flat_map(|message| message.lines()), out);
     }
     out.push('\n');
 }
@@ -221,17 +230,6 @@ fn describe_difference(one: &Difference, place: Option<&Located>, out: &mut Stri
 fn some_lines<'l>(mark: &str, lines: impl Iterator<Item = &'l str>, out: &mut String) {
     let lines: Vec<&str> = lines.collect();
     for line in lines.iter().take(SHOWN_LINES) {
-        // A terminal must not obey what a chart says.
-        let line: String = line
-            .chars()
-            .map(|one| {
-                if one.is_control() && one != '\t' {
-                    '\u{fffd}'
-                } else {
-                    one
-                }
-            })
-            .collect();
         let _ = writeln!(out, "{mark}{line}");
     }
     if let Some(more) = lines.len().checked_sub(SHOWN_LINES).filter(|more| *more > 0) {
@@ -241,27 +239,12 @@ fn some_lines<'l>(mark: &str, lines: impl Iterator<Item = &'l str>, out: &mut St
 
 /// For machines.
 pub(crate) fn document(helm: &HelmProgram, total: &CompareTotal, cases: &[ComparedCase<'_>]) -> String {
-    let CompareTotal {
-        cases: count,
-        same,
-        both_refuse,
-        different,
-        helm_microseconds,
-        microseconds,
-    } = *total;
     let document = CompareDocument {
         helm: HelmEntry {
             path: helm.path.display().to_string(),
             version: helm.version.clone(),
         },
-        total: CompareTotal {
-            cases: count,
-            same,
-            both_refuse,
-            different,
-            helm_microseconds,
-            microseconds,
-        },
+        total: *total,
         cases: cases.iter().map(entry).collect(),
     };
     document.to_json()
@@ -277,6 +260,7 @@ fn entry(one: &ComparedCase<'_>) -> CaseEntry {
             Verdict::BothRefuse => "both-refuse",
             Verdict::OnlyHelmRefuses => "only-helm-refuses",
             Verdict::OnlyOursRefuses => "only-solar-render-refuses",
+            Verdict::HelmDidNotEnd => "helm-did-not-end",
         },
         masked: one.masked,
         helm_runs: one.helm_runs,

@@ -18,10 +18,11 @@ use crate::fsio;
 const HOMES: [&str; 3] = ["HELM_CONFIG_HOME", "HELM_CACHE_HOME", "HELM_DATA_HOME"];
 /// What changes our own messages, or writes a result where only the command itself may.
 const NOT_FOR_CHILDREN: [&str; 4] = ["POD_NAME", "GITHUB_ACTIONS", "FORCE_COLOR", "CLICOLOR_FORCE"];
-/// How much one run of Helm or of ours may take.
+/// How much one run of Helm or of ours may take. Three outputs are in memory at a time for each processor: Helm's first,
+/// its last, and ours.
 const LIMITS: RunLimits = RunLimits {
     time: Duration::from_secs(300),
-    output: 256 << 20,
+    output: 64 << 20,
 };
 /// How long `version` may take.
 const VERSION_TIME: Duration = Duration::from_secs(60);

@@ -36,9 +36,10 @@ pub(crate) fn render_diagnostic(one: &Diagnostic, color: bool) -> String {
         .trace
         .iter()
         .map(|(what, place)| {
-            place
-                .as_ref()
-                .map_or_else(|| what.clone(), |place| format!("{what} at {place}"))
+            place.as_ref().map_or_else(
+                || printable(what),
+                |place| printable(&format!("{what} at {place}")),
+            )
         })
         .collect();
     group = group.elements(trace.iter().map(|step| Level::NOTE.message(step.as_str())));
@@ -72,7 +73,7 @@ impl Excerpt {
         let rest = text.get(range.start..).unwrap_or("");
         let last = range.start + rest.find('\n').unwrap_or(rest.len());
         let line = source.position(location.span.start).line;
-        let name = source.name().to_owned();
+        let name = printable(source.name());
         // One line, or the first of a span over several. Masked before it is cut, which may be within a URL.
         let quoted = without_credentials(text.get(first..last).unwrap_or_default());
         match quoted.len() {
@@ -108,7 +109,12 @@ impl Excerpt {
 
 /// Control characters of a user's text must not reach the terminal.
 fn printable(text: &str) -> String {
-    let harmless = |character: char| character == '\n' || !character.is_control();
+    printable_but(text, &['\n'])
+}
+
+/// The same, with other control characters that are kept.
+pub(super) fn printable_but(text: &str, kept: &[char]) -> String {
+    let harmless = |character: char| kept.contains(&character) || !character.is_control();
     if text.chars().all(harmless) {
         return text.to_owned();
     }

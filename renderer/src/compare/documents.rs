@@ -103,14 +103,13 @@ impl Pairs {
         self.taken.contains(&number)
     }
 
-    /// Whether a template has a document without a partner in one of the lists.
-    pub(super) fn has_single(&self, first: &[Document<'_>], second: &[Document<'_>], source: &str) -> bool {
-        let of = |list: &[Document<'_>], has: &dyn Fn(usize) -> bool| {
-            let mut list = list.iter().enumerate();
-            list.any(|(number, one)| one.source == source && !has(number))
-        };
-        of(first, &|number| self.partners.contains_key(&number))
-            || of(second, &|number| self.taken.contains(&number))
+    /// The templates of the documents without a partner.
+    pub(super) fn singles<'t>(&self, first: &[Document<'t>], second: &[Document<'t>]) -> Vec<&'t str> {
+        let first = first.iter().enumerate();
+        let first = first.filter(|(number, _)| !self.partners.contains_key(number));
+        let second = second.iter().enumerate();
+        let second = second.filter(|(number, _)| !self.taken.contains(number));
+        first.chain(second).map(|(_, one)| one.source).collect()
     }
 
     /// The first of the second list that stands before one that it should follow.
@@ -129,12 +128,12 @@ pub(super) fn pairs(first: &[Document<'_>], second: &[Document<'_>]) -> Pairs {
         partners: BTreeMap::new(),
         taken: BTreeSet::new(),
     };
-    all.add(first, second, |one| Some((one.source, one.text.to_owned())));
+    all.add(first, second, |one| Some((one.source, one.text)));
     all.add(first, second, |one| {
         let object = one.object();
         object.contains(' ').then_some((one.source, object))
     });
-    all.add(first, second, |one| Some((one.source, String::new())));
+    all.add(first, second, |one| Some(one.source));
     all
 }
 
@@ -151,7 +150,11 @@ impl Pairs {
         }
         let mut free: BTreeMap<K, std::collections::VecDeque<usize>> = BTreeMap::new();
         for (number, one) in second.iter().enumerate() {
-            if let (false, Some(key)) = (self.taken.contains(&number), key(one)) {
+            // A key may take a parse of the document.
+            if self.taken.contains(&number) {
+                continue;
+            }
+            if let Some(key) = key(one) {
                 free.entry(key).or_default().push_back(number);
             }
         }

@@ -1,28 +1,58 @@
 //! The lines of a document that differ.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::documents::Document;
-use super::mask::{MaskedText, changes};
+use super::mask::{Change, MaskedText, changes};
 use super::{Difference, DifferenceKind, Position};
 
-/// Every difference, and how many of our lines are the same but for what is masked.
-pub(super) fn differing_lines(helm: &MaskedText<'_>, ours: &Document<'_>) -> (Vec<Difference>, usize) {
-    let lines: Vec<&str> = ours.text.split('\n').collect();
-    let (lines, mut masked) = helm.in_order(&lines);
-    let mut found = Vec::new();
-    for (theirs, own) in changes(&helm.lines, &lines) {
-        let (hidden, rest) = unmasked(helm, &lines, theirs, own);
-        masked += hidden;
-        found.extend(
-            rest.into_iter()
-                .map(|(theirs, own)| difference(helm, &lines, ours, theirs, own)),
-        );
-    }
-    (found, masked)
+/// A document that Helm's first run prints otherwise than we do.
+#[derive(Debug)]
+pub(super) struct DifferingText<'t> {
+    helm: MaskedText<'t>,
+    ours: Vec<&'t str>,
+    /// From Helm's lines to ours, whatever is masked.
+    changes: Vec<Change>,
 }
 
-type Change = (Range<usize>, Range<usize>);
+impl<'t> DifferingText<'t> {
+    pub(super) fn new(helm: &'t str, ours: &'t str) -> Self {
+        let (helm, ours) = (MaskedText::new(helm), ours.split('\n').collect::<Vec<_>>());
+        Self {
+            changes: changes(&helm.lines, &ours),
+            helm,
+            ours,
+        }
+    }
+
+    /// Masks what another run of Helm's prints otherwise.
+    pub(super) fn add(&mut self, other: &str) {
+        self.helm.add(&other.split('\n').collect::<Vec<_>>());
+    }
+
+    /// Every difference, and how many of our lines are the same but for what is masked.
+    pub(super) fn differences(&self, ours: &Document<'_>) -> (Vec<Difference>, usize) {
+        let (lines, mut masked) = self.helm.in_order(&self.ours, &self.changes);
+        let changes = match lines == self.ours {
+            true => Cow::Borrowed(&self.changes),
+            false => Cow::Owned(changes(&self.helm.lines, &lines)),
+        };
+        let object = ours.object();
+        let mut found = Vec::new();
+        for (theirs, own) in changes.iter().cloned() {
+            let (hidden, rest) = unmasked(&self.helm, &lines, theirs, own);
+            masked += hidden;
+            found.extend(rest.into_iter().map(|(theirs, own)| Difference {
+                source: ours.source.to_owned(),
+                document: ours.ordinal,
+                object: object.clone(),
+                ..difference(&self.helm, &lines, theirs, own)
+            }));
+        }
+        (found, masked)
+    }
+}
 
 /// How many lines of a change are masked, and what is left of it.
 fn unmasked(
@@ -64,13 +94,8 @@ fn unmasked(
     (hidden, rest)
 }
 
-fn difference(
-    helm: &MaskedText<'_>,
-    lines: &[&str],
-    ours: &Document<'_>,
-    theirs: Range<usize>,
-    own: Range<usize>,
-) -> Difference {
+/// Of a document that is not named yet.
+fn difference(helm: &MaskedText<'_>, lines: &[&str], theirs: Range<usize>, own: Range<usize>) -> Difference {
     let first = |lines: &[&str], at: &Range<usize>| {
         lines
             .get(at.clone())
@@ -84,9 +109,9 @@ fn difference(
     let owned = |lines: &[&str]| lines.iter().map(|&line| line.to_owned()).collect();
     Difference {
         kind: DifferenceKind::Lines,
-        source: ours.source.to_owned(),
-        document: ours.ordinal,
-        object: ours.object(),
+        source: String::new(),
+        document: 0,
+        object: String::new(),
         helm: owned(helm.lines.get(theirs).unwrap_or_default()),
         position: Position {
             // Lines that only Helm has follow this one.

@@ -33,25 +33,23 @@ enum Mask {
     Whole,
 }
 
-type Change = (Range<usize>, Range<usize>);
+/// A range of lines or words, and what is there in its stead.
+pub(super) type Change = (Range<usize>, Range<usize>);
 
 impl<'t> MaskedText<'t> {
-    /// From the text of the first run and those of the others.
-    pub(super) fn new(base: &'t str, others: &[&str]) -> Self {
+    /// From the text of the first run, with nothing masked yet.
+    pub(super) fn new(base: &'t str) -> Self {
         let lines: Vec<&str> = base.split('\n').collect();
-        let mut masked = Self {
+        Self {
             masks: vec![Mask::Nothing; lines.len()],
             lines,
             gaps: BTreeSet::new(),
             shuffled: Vec::new(),
-        };
-        for other in others {
-            masked.add(&other.split('\n').collect::<Vec<_>>());
         }
-        masked
     }
 
-    fn add(&mut self, other: &[&str]) {
+    /// Masks what differs in another run.
+    pub(super) fn add(&mut self, other: &[&str]) {
         let changes = changes(&self.lines, other);
         let moved = Moved::new(&self.lines, other, &changes);
         for (own, theirs) in changes {
@@ -107,28 +105,53 @@ impl<'t> MaskedText<'t> {
         self.shuffled.push(range);
     }
 
-    /// Our lines in Helm's order, where Helm has several orders; and how many were moved.
-    pub(super) fn in_order<'l>(&self, lines: &[&'l str]) -> (Vec<&'l str>, usize) {
+    /// Our lines in Helm's order, where Helm has several orders; and how many were moved. `changes` are those from Helm's
+    /// lines to ours.
+    pub(super) fn in_order<'l>(&self, lines: &[&'l str], changes: &[Change]) -> (Vec<&'l str>, usize) {
         let mut all = lines.to_vec();
         let mut moved = 0;
         for range in &self.shuffled {
-            let found = self.starts(range, &all).into_iter().find_map(|start| {
-                let own = all.get(start..start + range.len())?;
-                Some((start, self.sorted(range.clone(), own)?))
-            });
-            let Some((start, sorted)) = found else { continue };
-            for (line, sorted) in all.iter_mut().skip(start).zip(sorted) {
-                moved += usize::from(*line != sorted);
-                *line = sorted;
+            let Some((start, aligned)) = self.best_aligned(range, &all, changes) else {
+                continue;
+            };
+            for (line, own) in all.iter_mut().skip(start).zip(aligned.lines) {
+                moved += usize::from(own.is_matched && *line != own.text);
+                *line = own.text;
             }
         }
         (all, moved)
     }
 
-    /// Where a range of lines may begin in ours: behind the line before it, or ahead of the one after it.
-    fn starts(&self, range: &Range<usize>, lines: &[&str]) -> [usize; 2] {
-        let changes = changes(&self.lines, lines);
-        let is_same = |number: &usize| !changes.iter().any(|(own, _)| own.contains(number));
+    /// Those of our lines that are most like a range of Helm's: with as many as possible that fit, and as few as possible
+    /// that don't.
+    fn best_aligned<'l>(
+        &self,
+        range: &Range<usize>,
+        lines: &[&'l str],
+        changes: &[Change],
+    ) -> Option<(usize, AlignedLines<'l>)> {
+        let mut best: Option<(usize, AlignedLines<'l>)> = None;
+        for own in self.windows(range, lines.len(), changes) {
+            let Some(window) = lines.get(own.clone()) else {
+                continue;
+            };
+            let aligned = self.align(range, window);
+            let rank = |one: &AlignedLines<'_>| (one.matched, std::cmp::Reverse(one.lines.len()));
+            let is_better = best.as_ref().is_none_or(|(_, best)| rank(&aligned) > rank(best));
+            if aligned.matched > 0 && is_better {
+                best = Some((own.start, aligned));
+            }
+        }
+        best
+    }
+
+    /// Where a range of lines may be in ours: behind the line before it, ahead of the one after it, and between both.
+    fn windows(&self, range: &Range<usize>, count: usize, changes: &[Change]) -> [Range<usize>; 3] {
+        let is_same = |number: &usize| {
+            let next = changes.partition_point(|(own, _)| own.start <= *number);
+            let last = next.checked_sub(1).and_then(|last| changes.get(last));
+            last.is_none_or(|(own, _)| !own.contains(number))
+        };
         let position = |number: usize| {
             let before = changes.iter().rev().find(|(own, _)| own.end <= number);
             before.map_or(number, |(own, theirs)| theirs.end + (number - own.end))
@@ -136,28 +159,50 @@ impl<'t> MaskedText<'t> {
         let before = (0..range.start).rev().find(is_same);
         let first = before.map_or(range.start, |line| position(line) + (range.start - line));
         let after = (range.end..self.lines.len()).find(is_same);
-        let end = after.map_or(lines.len(), position);
-        let left = after.unwrap_or(self.lines.len()) - range.start;
-        [first, end.saturating_sub(left)]
+        let end = after.map_or(count, position);
+        let end = end.saturating_sub(after.unwrap_or(self.lines.len()) - range.end);
+        [
+            first..first + range.len(),
+            end.saturating_sub(range.len())..end,
+            first..end.max(first),
+        ]
     }
 
-    /// Our lines in the order of Helm's, if they are the same: only a line with a mask may be another.
-    fn sorted<'l>(&self, range: Range<usize>, own: &[&'l str]) -> Option<Vec<&'l str>> {
-        let mut free = own.to_vec();
-        let mut sorted = vec![None; range.len()];
-        let mut take = |fits: &dyn Fn(usize, &str) -> bool| {
-            for (line, number) in sorted
-                .iter_mut()
-                .zip(range.clone())
-                .filter(|(line, _)| line.is_none())
-            {
-                let found = free.iter().position(|own| fits(number, own));
-                *line = found.map(|at| free.swap_remove(at));
+    /// Our lines in the order of Helm's. Those that fit none of Helm's, even with a mask, are where one of Helm's has
+    /// none that fits, or at the end.
+    fn align<'l>(&self, range: &Range<usize>, own: &[&'l str]) -> AlignedLines<'l> {
+        let mut free: BTreeMap<&str, VecDeque<usize>> = BTreeMap::new();
+        for (at, line) in own.iter().enumerate() {
+            free.entry(line).or_default().push_back(at);
+        }
+        let mut take = |line: &&str| free.get_mut(*line)?.pop_front();
+        let theirs = self.lines.get(range.clone()).unwrap_or_default();
+        let mut partners: Vec<Option<usize>> = theirs.iter().map(&mut take).collect();
+        let mut left: BTreeSet<usize> = free.into_values().flatten().collect();
+        for (partner, number) in partners.iter_mut().zip(range.clone()) {
+            if partner.is_some() || matches!(self.masks.get(number), Some(Mask::Nothing)) {
+                continue;
             }
-        };
-        take(&|number, own| self.lines.get(number) == Some(&own));
-        take(&|number, own| self.matches(number, own));
-        sorted.into_iter().collect()
+            let fits = |at: &usize| own.get(*at).is_some_and(|line| self.matches(number, line));
+            *partner = left.iter().copied().find(fits);
+            partner.map(|at| left.remove(&at));
+        }
+        let matched = partners.iter().flatten().count();
+        let mut left = left.into_iter();
+        let mut order: Vec<(usize, bool)> = Vec::with_capacity(own.len());
+        for partner in partners {
+            let next = partner.map(|at| (at, true));
+            order.extend(next.or_else(|| Some((left.next()?, false))));
+        }
+        order.extend(left.map(|at| (at, false)));
+        let lines = order.into_iter().filter_map(|(at, is_matched)| {
+            let text = own.get(at)?;
+            Some(AlignedLine { text, is_matched })
+        });
+        AlignedLines {
+            lines: lines.collect(),
+            matched,
+        }
     }
 
     /// Whether a line is one of Helm's but for what is masked.
@@ -181,6 +226,18 @@ impl<'t> MaskedText<'t> {
         }
         lines.clone().all(is_whole)
     }
+}
+
+/// Our lines in the order of Helm's.
+struct AlignedLines<'l> {
+    lines: Vec<AlignedLine<'l>>,
+    /// How many lines of Helm's have one that fits.
+    matched: usize,
+}
+
+struct AlignedLine<'l> {
+    text: &'l str,
+    is_matched: bool,
 }
 
 /// The lines that another run has, too, but elsewhere.

@@ -3,23 +3,31 @@
 use super::secrets::HIDDEN;
 
 /// What a message may begin with.
-const BEGINNINGS: [&str; 4] = ["Error: ", "error: ", "warning: ", "ended: "];
+const BEGINNINGS: [&str; 3] = ["Error: ", "error: ", "ended: "];
+/// What a warning begins with, Helm's or ours: it names the values that it ignores.
+const WARNINGS: [&str; 3] = ["warning: ", "WARNING: ", "level="];
+/// What Go and Sprig print ahead of a value without quotes, up to the end of the line.
+const AHEAD_OF_VALUES: [&str; 2] = ["can't iterate over ", "error parsing ip: "];
+/// What is ahead of and behind a number that may be a value.
+const AROUND_NUMBERS: [(&str, &str); 2] = [("got ", ", want"), ("cannot unmarshal number ", " into")];
 /// What stands for the lines that are left out.
 const MORE: &str = "(--show-secrets shows the rest)";
 /// Files of a chart, which may be named.
 const FILES: [&str; 5] = [".yaml", ".yml", ".tpl", ".txt", ".json"];
 
-/// The first line of each message and where it points to, without what is in quotes. Excerpts, notes and further lines
-/// are left out.
+/// The first line of each error and where it points to, without what is in quotes or known to be a value. Warnings,
+/// excerpts, notes and further lines are left out.
 pub fn hide_quoted(text: &str) -> String {
     let is_kept = |(number, line): &(usize, &str)| {
-        *number == 0
+        *number == 0 && !WARNINGS.iter().any(|begin| line.starts_with(begin))
             || BEGINNINGS.iter().any(|begin| line.starts_with(begin))
             || line.trim_start().starts_with("--> ")
     };
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let kept = lines.iter().copied().enumerate().filter(is_kept);
-    let mut out: Vec<String> = kept.map(|(_, line)| without_quoted(line)).collect();
+    let mut out: Vec<String> = kept
+        .map(|(_, line)| without_numbers(without_unquoted(without_quoted(line))))
+        .collect();
     if out.len() < lines.len() {
         out.push(MORE.to_owned());
     }
@@ -47,6 +55,35 @@ fn without_quoted(line: &str) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// Hides the rest of a line behind what precedes a value, and behind the start of a map that Go printed.
+fn without_unquoted(mut line: String) -> String {
+    let values = AHEAD_OF_VALUES.iter();
+    let values = values.filter_map(|ahead| line.find(ahead).map(|at| at + ahead.len()));
+    // The other maps are types: `map[string]interface {}`.
+    let maps = line.match_indices("map[").map(|(at, _)| at);
+    let maps = maps.filter(|at| !line.split_at(*at).1.starts_with("map[string]"));
+    if let Some(first) = values.chain(maps).min() {
+        line.truncate(first);
+        line.push_str(HIDDEN);
+    }
+    line
+}
+
+fn without_numbers(line: String) -> String {
+    AROUND_NUMBERS.iter().fold(line, |line, (ahead, behind)| {
+        let mut pieces = line.split(ahead);
+        let mut out = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            let rest = piece.trim_start_matches(|one: char| one.is_ascii_digit() || "+-.eE".contains(one));
+            let is_number = rest.len() < piece.len() && rest.starts_with(behind);
+            out.push_str(ahead);
+            out.push_str(if is_number { HIDDEN } else { "" });
+            out.push_str(if is_number { rest } else { piece });
+        }
+        out
+    })
 }
 
 /// The first quote; an apostrophe within a word doesn't count.

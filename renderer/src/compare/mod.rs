@@ -1,11 +1,12 @@
 //! Compares what Helm prints of a chart with what we print, to the byte.
 //!
-//! In: the runs of both programs ([`RenderRun`]); Helm ran at least twice. Out: a [`Judgment`] with every
-//! [`Difference`]. What differs between Helm's own runs (generated keys and passwords, times, the order of `keys`) is
+//! In: the runs of both programs ([`RenderRun`]), of Helm at least two, one after the other ([`Judge`]). Out: a
+//! [`Judgment`] with every [`Difference`]. What differs between Helm's own runs (generated keys and passwords, times, the order of `keys`) is
 //! masked: there is nothing to compare it with. A mask covers whole words, so that two passwords that begin alike
 //! leave nothing of themselves; a word of letters and digits that has the same length in all of Helm's runs must have it
 //! in ours. All of it is pure; [`locate`] runs a chart's templates once more to say which line printed what differs.
 
+mod comparison;
 mod documents;
 mod lines;
 pub mod locate;
@@ -14,9 +15,10 @@ mod messages;
 mod secrets;
 mod words;
 
-use documents::{Document, Pairs, documents, pairs, tail};
-use lines::differing_lines;
-use mask::MaskedText;
+use std::cell::OnceCell;
+
+use comparison::Comparison;
+use documents::documents;
 pub use messages::hide_quoted;
 pub use secrets::hide_secrets;
 
@@ -34,6 +36,10 @@ pub struct RenderRun {
 impl RenderRun {
     fn rendered(&self) -> bool {
         self.code == Some(0)
+    }
+
+    fn refused(&self) -> bool {
+        self.code.is_some_and(|code| code != 0)
     }
 
     /// A signal ended it, or a bug of ours.
@@ -56,6 +62,8 @@ pub enum Verdict {
     OnlyHelmRefuses,
     /// Helm rendered, we refused.
     OnlyOursRefuses,
+    /// A signal or a limit ended Helm, and none of its runs rendered.
+    HelmDidNotEnd,
 }
 
 /// A verdict with its reasons.
@@ -126,153 +134,89 @@ impl DifferenceKind {
     }
 }
 
-/// Judges Helm's runs and ours. When some of Helm's runs refuse and others don't, either is right.
-pub fn judge(helm: &[RenderRun], ours: &RenderRun) -> Judgment {
-    let outputs: Vec<&str> = helm
-        .iter()
-        .filter(|run| run.rendered())
-        .map(|run| run.stdout.as_str())
-        .collect();
-    let has_refused = outputs.len() < helm.len();
-    let verdict = match (ours.rendered(), outputs.is_empty()) {
-        (true, false) => return judge_outputs(&outputs, &ours.stdout),
-        (true, true) => Verdict::OnlyHelmRefuses,
-        (false, _) if has_refused && !ours.crashed() => Verdict::BothRefuse,
-        (false, _) => Verdict::OnlyOursRefuses,
-    };
-    Judgment {
-        verdict,
-        differences: Vec::new(),
-        masked: 0,
-    }
+/// Judges our run beside Helm's, which are added one by one. When some of Helm's runs refuse and others don't, either is
+/// right.
+///
+/// Of Helm's outputs only the first is kept, in a cell of the caller's: ten runs of a large chart would take ten times
+/// the memory.
+pub struct Judge<'t> {
+    helm: &'t OnceCell<String>,
+    ours: &'t RenderRun,
+    is_cancelled: &'t dyn Fn() -> bool,
+    has_rendered: bool,
+    has_refused: bool,
+    has_not_ended: bool,
+    /// One of Helm's runs is the same as ours.
+    is_same: bool,
+    comparison: Option<Comparison<'t>>,
 }
 
-fn judge_outputs(helm: &[&str], ours: &str) -> Judgment {
-    let (differences, masked) = match helm.split_first() {
-        Some((base, others)) if !helm.contains(&ours) => compare(base, others, ours),
-        _ => (Vec::new(), 0),
-    };
-    Judgment {
-        verdict: match differences.is_empty() {
-            true => Verdict::Same,
-            false => Verdict::Different,
-        },
-        differences,
-        masked,
+impl<'t> Judge<'t> {
+    /// With no run of Helm's yet. `helm` is an empty cell for the first of its outputs. When `is_cancelled`, what it
+    /// judges is of no use.
+    pub fn new(helm: &'t OnceCell<String>, ours: &'t RenderRun, is_cancelled: &'t dyn Fn() -> bool) -> Self {
+        Self {
+            helm,
+            ours,
+            is_cancelled,
+            has_rendered: false,
+            has_refused: false,
+            has_not_ended: false,
+            is_same: false,
+            comparison: None,
+        }
     }
-}
 
-/// A run of Helm's, its other runs, and ours.
-fn compare(base: &str, others: &[&str], ours: &str) -> (Vec<Difference>, usize) {
-    let helm = documents(base);
-    let again: Vec<Vec<Document<'_>>> = others.iter().map(|text| documents(text)).collect();
-    let again: Vec<(&Vec<Document<'_>>, Pairs)> =
-        again.iter().map(|list| (list, pairs(&helm, list))).collect();
-    let own = documents(ours);
-    let paired = pairs(&helm, &own);
-    let mut differences = Vec::new();
-    let mut masked = 0;
-    for (number, document) in helm.iter().enumerate() {
-        let runs: Option<Vec<&str>> = again
-            .iter()
-            .map(|(list, pairs)| Some(list.get(pairs.partner(number)?)?.text))
-            .collect();
-        // A document that not every run of Helm's has.
-        let Some(runs) = runs else { continue };
-        match paired.partner(number).and_then(|partner| own.get(partner)) {
-            None => differences.push(alone(document, DifferenceKind::OnlyHelm)),
-            Some(partner) if partner.text == document.text || runs.contains(&partner.text) => {}
-            Some(partner) => {
-                let base = MaskedText::new(document.text, &runs);
-                let (found, hidden) = differing_lines(&base, partner);
-                differences.extend(found);
-                masked += hidden;
+    /// Adds a run of Helm's.
+    pub fn add(&mut self, run: RenderRun) {
+        self.has_refused |= run.refused();
+        self.has_not_ended |= run.code.is_none();
+        if !run.rendered() {
+            return;
+        }
+        self.has_rendered = true;
+        self.is_same |= run.stdout == self.ours.stdout;
+        if self.is_same || !self.ours.rendered() {
+            return;
+        }
+        match &mut self.comparison {
+            Some(comparison) => comparison.add(&run.stdout, self.is_cancelled),
+            None => {
+                let base = self.helm.get_or_init(|| run.stdout);
+                self.comparison = Some(Comparison::new(base, &self.ours.stdout));
             }
         }
     }
-    let is_optional = |document: &Document<'_>| {
-        again
-            .iter()
-            .any(|(list, pairs)| pairs.has_single(&helm, list, document.source))
-    };
-    let extra = own
-        .iter()
-        .enumerate()
-        .filter(|(number, _)| !paired.has_partner(*number));
-    let extra = extra.filter(|(_, document)| !is_optional(document));
-    differences.extend(extra.map(|(_, document)| alone(document, DifferenceKind::OnlyOurs)));
-    if differences.is_empty() && again.iter().all(|(_, pairs)| pairs.out_of_order().is_none()) {
-        let moved = paired.out_of_order().and_then(|number| own.get(number));
-        differences.extend(moved.map(|document| Difference {
-            kind: DifferenceKind::Order,
-            ours: Vec::new(),
-            ..alone(document, DifferenceKind::OnlyOurs)
-        }));
-    }
-    if differences.is_empty() {
-        differences.extend(blanks(&helm, &again, &own, &paired));
-        let tails = [tail(base, &helm), tail(ours, &own)];
-        let is_known = others
-            .iter()
-            .zip(&again)
-            .any(|(text, (list, _))| tail(text, list) == tails[1]);
-        if tails[0] != tails[1] && !is_known {
-            differences.push(between(own.last(), tails[0], tails[1]));
+
+    /// The verdict on the runs so far.
+    pub fn judgment(&self) -> Judgment {
+        let verdict = match (self.ours.rendered(), self.has_rendered) {
+            (true, true) => return self.of_outputs(),
+            (_, false) if self.has_not_ended => Verdict::HelmDidNotEnd,
+            (true, false) => Verdict::OnlyHelmRefuses,
+            (false, _) if self.has_refused && !self.ours.crashed() => Verdict::BothRefuse,
+            (false, _) => Verdict::OnlyOursRefuses,
+        };
+        Judgment {
+            verdict,
+            differences: Vec::new(),
+            masked: 0,
         }
     }
-    (differences, masked)
-}
 
-/// A document that only one has.
-fn alone(document: &Document<'_>, kind: DifferenceKind) -> Difference {
-    let lines: Vec<String> = document.text.lines().map(str::to_owned).collect();
-    let (helm, ours) = match kind {
-        DifferenceKind::OnlyHelm => (lines, Vec::new()),
-        _ => (Vec::new(), lines),
-    };
-    Difference {
-        kind,
-        source: document.source.to_owned(),
-        document: document.ordinal,
-        object: document.object(),
-        helm,
-        ours,
-        position: Position::default(),
-    }
-}
-
-/// The first document ahead of which there is something that no run of Helm's has.
-fn blanks(
-    helm: &[Document<'_>],
-    again: &[(&Vec<Document<'_>>, Pairs)],
-    own: &[Document<'_>],
-    paired: &Pairs,
-) -> Option<Difference> {
-    helm.iter().enumerate().find_map(|(number, document)| {
-        let partner = paired.partner(number)?;
-        let one = own.get(partner)?;
-        let mut others = again
-            .iter()
-            .filter_map(|(list, pairs)| list.get(pairs.partner(number)?));
-        if one.lead == document.lead || others.any(|other| other.lead == one.lead) {
-            return None;
+    fn of_outputs(&self) -> Judgment {
+        let (differences, masked) = match &self.comparison {
+            Some(comparison) if !self.is_same => comparison.differences(self.is_cancelled),
+            _ => (Vec::new(), 0),
+        };
+        Judgment {
+            verdict: match differences.is_empty() {
+                true => Verdict::Same,
+                false => Verdict::Different,
+            },
+            differences,
+            masked,
         }
-        let before = partner.checked_sub(1).and_then(|before| own.get(before));
-        Some(between(before, document.lead, one.lead))
-    })
-}
-
-/// What is not the same between documents, after one of ours.
-fn between(before: Option<&Document<'_>>, helm: &str, ours: &str) -> Difference {
-    let lines = |text: &str| text.lines().map(str::to_owned).collect();
-    Difference {
-        kind: DifferenceKind::Blanks,
-        source: before.map(|before| before.source.to_owned()).unwrap_or_default(),
-        document: before.map_or(0, |before| before.ordinal),
-        object: String::new(),
-        helm: lines(helm),
-        ours: lines(ours),
-        position: Position::default(),
     }
 }
 

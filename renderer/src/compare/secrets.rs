@@ -10,7 +10,8 @@ use crate::value::Value;
 pub(super) const HIDDEN: &str = "(hidden)";
 
 /// Replaces the values of Secrets' lines. Whether lines are of a Secret is decided by the whole document: `texts` are
-/// all that Helm and we printed, of which those of the same template count. In doubt a value is hidden.
+/// those that the lines are of, Helm's and ours, of which the documents of the same template count. In doubt a value is
+/// hidden.
 pub fn hide_secrets(differences: &mut [Difference], texts: &[&str]) {
     let texts: BTreeSet<&str> = texts.iter().copied().collect();
     let mut templates: BTreeMap<&str, Vec<Document<'_>>> = BTreeMap::new();

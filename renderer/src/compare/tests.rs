@@ -13,6 +13,13 @@ fn rendered(text: &str) -> RenderRun {
     }
 }
 
+fn judge(helm: &[RenderRun], ours: &RenderRun) -> Judgment {
+    let output = OnceCell::new();
+    let mut judge = Judge::new(&output, ours, &|| false);
+    helm.iter().for_each(|run| judge.add(run.clone()));
+    judge.judgment()
+}
+
 fn refused(code: Option<i32>) -> RenderRun {
     RenderRun {
         code,
@@ -191,7 +198,7 @@ fn what_helms_own_runs_differ_in_is_masked_and_nothing_else() {
         (
             vec!["- a\n- b\n- c", "- c\n- a\n- b"],
             "- b\n- c\n- d",
-            (vec!["-- a", "+- d"], 0),
+            (vec!["-- a", "+- d"], 2),
         ),
         // Another order, and a generated word.
         (
@@ -222,6 +229,32 @@ fn what_helms_own_runs_differ_in_is_masked_and_nothing_else() {
             "{helm:?} {ours}"
         );
     }
+}
+
+/// One missing line once made all the moved ones differences, and each of Helm's runs was compared with all before it.
+#[test]
+fn a_long_list_without_one_line_differs_in_that_line() {
+    const LINES: usize = 3_000;
+    let shuffled = |step: usize, left_out: usize| {
+        let all = (0..LINES).filter(|number| *number != left_out);
+        let mut all: Vec<String> = all
+            .map(|number| format!("{:08} k{number:04}: v", number * step % 2_999))
+            .collect();
+        all.sort();
+        let lines = all.iter().filter_map(|line| line.split_once(' '));
+        let lines: Vec<String> = lines.map(|(_, line)| format!("  {line}")).collect();
+        format!("data:\n{}\nend: 1", lines.join("\n"))
+    };
+    let helm: Vec<String> = (0..10).map(|run| shuffled(331 + 100 * run, LINES)).collect();
+    let helm: Vec<&str> = helm.iter().map(String::as_str).collect();
+    let (lines, masked) = shown(&helm, &shuffled(1_777, 1_234));
+    assert_eq!(lines, ["-  k1234: v"]);
+    assert!(masked > 2_900, "{masked}");
+    // One that Helm doesn't have.
+    let more = shuffled(1_777, LINES).replacen("k0007", "k9999: v\n  k0007", 1);
+    assert_eq!(shown(&helm, &more).0, ["+  k9999: v"]);
+    let other = shuffled(1_777, LINES).replacen("k0007", "k9999", 1);
+    assert_eq!(shown(&helm, &other).0, ["-  k0007: v", "+  k9999: v"]);
 }
 
 #[test]
@@ -315,7 +348,7 @@ fn documents_are_paired_by_template_then_text_then_object() {
 
 #[test]
 fn refusals_are_compared_too() {
-    use Verdict::{BothRefuse, OnlyHelmRefuses, OnlyOursRefuses, Same};
+    use Verdict::{BothRefuse, HelmDidNotEnd, OnlyHelmRefuses, OnlyOursRefuses, Same};
     let yes = || rendered("a: 1");
     for (helm, ours, expected) in [
         ([refused(Some(1)), refused(Some(1))], refused(Some(1)), BothRefuse),
@@ -333,6 +366,12 @@ fn refusals_are_compared_too() {
             refused(None),
             OnlyOursRefuses,
         ),
+        // Memory, time or output ran out: once both refused.
+        ([refused(None), refused(None)], refused(Some(1)), HelmDidNotEnd),
+        ([refused(Some(1)), refused(None)], refused(Some(1)), HelmDidNotEnd),
+        ([refused(None), refused(None)], yes(), HelmDidNotEnd),
+        ([yes(), refused(None)], refused(Some(1)), OnlyOursRefuses),
+        ([yes(), refused(None)], yes(), Same),
         // A chart that fails at random.
         ([yes(), refused(Some(1))], refused(Some(1)), BothRefuse),
         ([refused(Some(1)), yes()], yes(), Same),
@@ -458,6 +497,32 @@ fn messages_are_given_without_what_they_quote() {
             "Error: executing \"b/templates/s.yaml\" at <int>: can't parse \"(hidden)\", nor '(hidden)': line 3".to_owned(),
         ),
         ("Error: cannot unmarshal !!str `hunter2", "Error: cannot unmarshal !!str `(hidden)".to_owned()),
+        // Values without quotes were once shown.
+        (
+            "level=INFO msg=\"warning: cannot overwrite table with non table for c.s.a (map[password:hunter2])\"\nlevel=INFO msg=\"warning: destination for c.s.b is a table. Ignoring non-table value (hunter2)\"\nError: c/templates/a.yaml:1:16\n  executing \"c/templates/a.yaml\" at <.Values.pw>:\n    range can't iterate over hunter2",
+            format!("Error: c/templates/a.yaml:1:16\n{more}"),
+        ),
+        (
+            "warning: cannot overwrite table with non table for c.s.a (map[password:hunter2])\nwarning: c: hunter2\nerror: template: range can't iterate over hunter2, hunter2",
+            format!("error: template: range can't iterate over (hidden)\n{more}"),
+        ),
+        ("WARNING: hunter2", more.to_owned()),
+        (
+            "Error: error calling genSignedCert: error parsing ip: hunter2",
+            "Error: error calling genSignedCert: error parsing ip: (hidden)".to_owned(),
+        ),
+        (
+            "Error: error calling eq: incompatible types for comparison: map[string]interface {} and string, map[a:hunter2 b:[1]]",
+            "Error: error calling eq: incompatible types for comparison: map[string]interface {} and string, (hidden)".to_owned(),
+        ),
+        (
+            "error: c: at '/pin': maximum: got 4711.5, want 99; wrong number of args for x: want 1 got 2",
+            "error: c: at '/pin': maximum: got (hidden), want 99; wrong number of args for x: want 1 got 2".to_owned(),
+        ),
+        (
+            "Error: json: cannot unmarshal number 4711 into Go value of type string",
+            "Error: json: cannot unmarshal number (hidden) into Go value of type string".to_owned(),
+        ),
         ("Error: a\n\nhunter2\nended: it was interrupted", format!("Error: a\nended: it was interrupted\n{more}")),
     ] {
         assert_eq!(hide_quoted(text), expected);

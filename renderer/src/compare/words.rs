@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::mask::changes;
+use super::mask::{Change, changes};
 
 /// Words of letters and digits of this many characters have the length that the chart asks for: what is shorter may be
 /// a number, and what is longer a certificate, whose length varies.
@@ -187,8 +187,6 @@ fn is_same_set(one: &[&str], other: &[&str]) -> bool {
     other.sort_unstable();
     one == other
 }
-
-type Change = (Range<usize>, Range<usize>);
 
 /// Where the number of words differs, a blank or a comma between two changes is the same by chance.
 fn joined(changes: Vec<Change>, base: &[&str], other: &[&str]) -> Vec<Change> {

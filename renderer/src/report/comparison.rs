@@ -27,7 +27,7 @@ pub(crate) struct HelmEntry {
 }
 
 /// All cases.
-#[derive(Serialize, Default)]
+#[derive(Serialize, Clone, Copy, Default)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct CompareTotal {
@@ -37,7 +37,8 @@ pub(crate) struct CompareTotal {
     pub(crate) same: usize,
     /// How many both programs refuse.
     pub(crate) both_refuse: usize,
-    /// How many are not the same: those that render differently, and those that one program refuses.
+    /// How many are not the same: those that render differently, those that one program refuses, and those in which Helm
+    /// did not end.
     pub(crate) different: usize,
     /// The sum of Helm's times.
     pub(crate) helm_microseconds: u64,
@@ -55,7 +56,8 @@ pub(crate) struct CaseEntry {
     /// The values file of the chart, `ci/a-values.yaml`; absent for the chart's own values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) values: Option<String>,
-    /// `same`, `different`, `both-refuse`, `only-helm-refuses` or `only-solar-render-refuses`.
+    /// `same`, `different`, `both-refuse`, `only-helm-refuses`, `only-solar-render-refuses`
+    /// or `helm-did-not-end` (a signal or a limit ended it).
     pub(crate) verdict: &'static str,
     /// How many lines are not compared to the end, because Helm's own runs differ there.
     pub(crate) masked: usize,

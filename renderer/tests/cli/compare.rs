@@ -12,7 +12,7 @@ use crate::dependency::chart;
 use crate::{Run, binary, command, testdata};
 
 /// A chart `shop` with two templates, one of which includes a third.
-fn shop(folder: &Path) -> PathBuf {
+pub(crate) fn shop(folder: &Path) -> PathBuf {
     let shop = folder.join("shop");
     chart(&shop, "shop", "1.0.0", &[]);
     fs::create_dir_all(shop.join("ci")).unwrap();
@@ -52,7 +52,7 @@ fn helm(folder: &Path, filter: &str) -> PathBuf {
 
 /// Written by a separate process: a child that another test forks meanwhile would hold the file open for writing, and
 /// executing it would fail (`ETXTBSY`).
-fn script_at(path: &Path, script: &str) {
+pub(crate) fn script_at(path: &Path, script: &str) {
     let write = r#"printf '%s\n' "$1" >"$2" && chmod 755 "$2""#;
     let mut shell = Command::new("/bin/sh");
     assert!(
@@ -65,7 +65,7 @@ fn script_at(path: &Path, script: &str) {
     );
 }
 
-fn compare(charts: &Path, helm: &Path, more: &[&str]) -> Run {
+pub(crate) fn compare(charts: &Path, helm: &Path, more: &[&str]) -> Run {
     let mut command = crate::command();
     command.args([
         "compare",
@@ -77,7 +77,7 @@ fn compare(charts: &Path, helm: &Path, more: &[&str]) -> Run {
 }
 
 /// What a case of the JSON says: chart folder, values, verdict, number of differences.
-fn verdicts(document: &Value) -> Vec<String> {
+pub(crate) fn verdicts(document: &Value) -> Vec<String> {
     let cases = document["cases"].as_array().unwrap().iter();
     let said = cases.map(|case| {
         let chart = Path::new(case["chart"].as_str().unwrap()).file_name().unwrap();

@@ -17,6 +17,7 @@ mod chart_error_locations;
 mod chart_repositories;
 mod ci_output;
 mod compare;
+mod compare_safety;
 mod copy;
 mod copy_referrers;
 mod credential_helpers;

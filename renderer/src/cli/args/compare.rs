@@ -14,7 +14,7 @@ Examples:
   solar-render compare ./shop -f prod.yaml --helm /opt/helm/bin/helm
   solar-render compare charts -o json > compared.json
 
-Exit code 10: something is not the same.";
+Exit code 10: something is not the same, or nothing could be compared since both programs refuse every case.";
 
 /// `compare`
 #[derive(Args, Debug)]
