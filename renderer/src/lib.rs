@@ -1,9 +1,25 @@
 //! Config to OCI Helm chart: render, package, digest, push.
 //!
-//! The library behind the `solar-render` command. Modules import downward only, in the order of this list (a test
-//! holds it); `template`, `gotext`, `yaml`, `value`, `diag` and `source` are crates below `crates/`:
+//! The library behind the `solar-render` command. [`engine::ParsedChart`] renders charts as Helm does,
+//! [`pipeline::run`] goes from a config to a registry, [`diag::Diagnostics`] is every error of users' input. The
+//! programs in `examples/` use them.
 //!
-//! - [`cli`][]: the command line
+//! # Stability
+//!
+//! From version 1.0 on, semantic versioning covers the public items of this crate except those hidden from this
+//! documentation (`cli`, `oci::fuzzing`), the names and meaning of the features, and the digests: a release that changes the digest of a
+//! chart's package is a major one. It does not cover the texts of messages, notes and hints, what `Debug` prints, nor
+//! that templates are rendered as Helm 4.3.1 renders them where a later version of Helm mends a mistake. Enums and structs that will grow are
+//! `#[non_exhaustive]`. Before 1.0 a minor version may change anything; the changelog names it.
+//!
+//! The minimum Rust version is `rust-version` in Cargo.toml. Raising it is a minor change.
+//!
+//! # Modules
+//!
+//! Modules import downward only, in the order of this list (a test holds it); `template`, `gotext`, `yaml`, `value`,
+//! `draw`, `diag` and `source` are crates below `crates/`:
+//!
+//! - `cli`: the command line
 //! - [`dependencies`][]: the charts in a chart's `charts/`, and its lock
 //! - `repositories`: charts on web servers
 //! - [`import`][]: files from elsewhere, packed as OCI artifacts
@@ -31,13 +47,15 @@
 //! - [`world`][]: environment, clock and entropy
 //! - [`template`][], [`gotext`][]: Go's text/template; its quoting, numbers and character classes
 //! - [`yaml`][], [`value`][]: YAML 1.1 as Helm's readers read it and its writers write it; data
+//! - `draw`: diagnostics as text with an excerpt
 //! - [`diag`][], [`source`][]: diagnostics with locations
 
-#[cfg(feature = "render")]
+#[cfg(feature = "pipeline")]
 pub mod blueprint;
 #[cfg(feature = "render")]
 pub mod chart;
 #[cfg(feature = "cli")]
+#[doc(hidden)]
 pub mod cli;
 #[cfg(feature = "cli")]
 pub mod compare;
@@ -55,17 +73,17 @@ pub mod funcs;
 mod go_yaml_errors;
 #[cfg(feature = "oci")]
 pub mod import;
-#[cfg(feature = "render")]
+#[cfg(feature = "pipeline")]
 pub mod lint;
 #[cfg(feature = "render")]
 mod metadata_text;
 #[cfg(feature = "oci")]
 pub mod oci;
-#[cfg(feature = "render")]
+#[cfg(feature = "pipeline")]
 pub mod package;
 #[cfg(feature = "render")]
 mod parallel;
-#[cfg(feature = "render")]
+#[cfg(feature = "pipeline")]
 pub mod pipeline;
 #[cfg(feature = "oci")]
 pub mod provenance;
@@ -84,14 +102,11 @@ pub mod values;
 pub mod version;
 pub mod world;
 
+#[cfg(feature = "render")]
+pub use solar_diagnostics::draw;
 pub use solar_diagnostics::{credentials, diag, source, value};
 #[cfg(feature = "render")]
 pub use solar_go_template as template;
 #[cfg(feature = "render")]
 pub use solar_go_template::gotext;
 pub use solar_go_yaml as yaml;
-
-/// The programs of the page about the library are compiled as tests.
-#[cfg(all(doctest, feature = "oci"))]
-#[doc = include_str!("../../docs/library.md")]
-mod library_page {}

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher};
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 /// The environment, the clock and entropy.
 pub trait World: Send + Sync {
@@ -19,6 +19,14 @@ pub trait World: Send + Sync {
     fn uptime(&self) -> Duration;
     /// Random bits, good enough for jitter; not for keys.
     fn entropy(&self) -> u64;
+    /// Fills a buffer with random bytes, good enough for keys and passwords. A world that doesn't say where they come
+    /// from has none: fixed bytes would be secrets that everyone knows.
+    ///
+    /// # Errors
+    /// The reason why there are none.
+    fn random(&self, _out: &mut [u8]) -> Result<(), String> {
+        Err("there is no source of random bytes here; set a seed".to_owned())
+    }
 
     /// The user's home folder, if there is one: a Job has none.
     fn home(&self) -> Option<PathBuf> {
@@ -27,6 +35,9 @@ pub trait World: Send + Sync {
 }
 
 /// The machine this runs on.
+///
+/// `wasm32-unknown-unknown` has neither a clock nor a source of randomness: there it is always 1970, and random bytes
+/// are an error. Pages pass a [`World`] of their own.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct System;
 
@@ -60,14 +71,32 @@ impl World for System {
         std::env::var(name).ok().filter(|value| !value.is_empty())
     }
 
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
     #[allow(clippy::disallowed_methods, reason = "this is the door")]
     fn now(&self) -> SystemTime {
         SystemTime::now()
     }
 
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
     fn uptime(&self) -> Duration {
-        static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
+        static FIRST: std::sync::LazyLock<std::time::Instant> =
+            std::sync::LazyLock::new(std::time::Instant::now);
         FIRST.elapsed()
+    }
+
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+    fn random(&self, out: &mut [u8]) -> Result<(), String> {
+        getrandom::fill(out).map_err(|error| error.to_string())
+    }
+
+    #[cfg(all(target_family = "wasm", target_os = "unknown"))]
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH
+    }
+
+    #[cfg(all(target_family = "wasm", target_os = "unknown"))]
+    fn uptime(&self) -> Duration {
+        Duration::ZERO
     }
 
     fn entropy(&self) -> u64 {

@@ -3,6 +3,7 @@
 //! Nothing here knows charts, Helm, registries, files or terminals. Modules import downward only, in the order of
 //! this list:
 //!
+//! - `draw` (feature `draw`): diagnostics as text, with an excerpt
 //! - [`diag`][]: errors and warnings with location, reason and hint
 //! - [`credentials`][]: masks passwords and tokens in URLs
 //! - [`source`][]: named texts, and spans in them
@@ -10,5 +11,7 @@
 
 pub mod credentials;
 pub mod diag;
+#[cfg(feature = "draw")]
+pub mod draw;
 pub mod source;
 pub mod value;

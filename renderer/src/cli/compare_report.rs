@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::compare_cases::CompareCase;
 use super::helm_program::HelmProgram;
-use super::render_diagnostic::printable_but;
 use crate::compare::{Difference, DifferenceKind, Verdict};
+use crate::draw::printable_but;
 use crate::report::comparison::{CaseEntry, CompareDocument, CompareTotal, DifferenceEntry, HelmEntry};
 use crate::report::documents::Document as _;
 use crate::source::Location;

@@ -7,7 +7,7 @@ use super::request::{filter, request_of};
 use crate::diag::Result;
 use crate::engine::ParsedChart;
 use crate::engine::images::{ImageReference, Use, images};
-use crate::engine::manifest::{Manifest, Manifests};
+use crate::engine::manifest::Manifest;
 use crate::report::Outcome;
 use crate::report::documents::{Document as _, ImageEntry, ImageUse, ImagesDocument};
 use crate::value::Value;
@@ -30,8 +30,9 @@ fn run(args: &ImagesArgs, context: &Context<'_>) -> Result<CommandResult> {
     for warning in &rendered.warnings {
         context.printer.warn(&with_real_path(warning.clone(), &path));
     }
-    let all = Manifests::new(&rendered.chart, rendered.texts, false)
-        .map_err(|problem| located(chart.blame(&request, problem)))?;
+    let all = chart
+        .manifests(&request, rendered.texts, false)
+        .map_err(located)?;
     let choice = filter(args.hooks);
     let manifests = all.manifests.iter().chain(all.chosen_hooks(choice));
     let objects: Vec<(&Manifest, Value)> = manifests.map(|one| (one, one.object())).collect();

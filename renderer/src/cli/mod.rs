@@ -56,7 +56,6 @@ mod reference;
 mod remote_schemas;
 mod remote_values;
 mod render;
-mod render_diagnostic;
 mod repo;
 mod request;
 mod search;

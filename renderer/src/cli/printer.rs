@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::annotation;
 use super::args::global::{ColorChoice, GlobalFlags, OutputFormat};
-use super::render_diagnostic::render_diagnostic;
 use crate::diag::{Class, Diagnostic, Diagnostics};
+use crate::draw::Style;
 use crate::fsio;
 use crate::report;
 use crate::source::Source;
@@ -23,7 +23,7 @@ const TERMINATION_LOG: &str = "/dev/termination-log";
 #[derive(Clone)]
 pub(crate) struct Printer {
     output: OutputFormat,
-    color: bool,
+    style: Style,
     quiet: bool,
     verbose: bool,
     progress: bool,
@@ -59,7 +59,7 @@ impl Printer {
         let in_a_pod = world.env("POD_NAME").is_some() && Path::new(TERMINATION_LOG).exists();
         Self {
             output: global.output,
-            color,
+            style: if color { Style::Ansi } else { Style::Plain },
             quiet: global.quiet,
             verbose: global.verbose,
             progress: terminal && !global.quiet,
@@ -147,14 +147,14 @@ impl Printer {
     /// A warning, unless `--quiet` suppresses it.
     pub(crate) fn warn(&self, warning: &Diagnostic) {
         if !self.quiet {
-            to_stderr(&render_diagnostic(warning, self.color));
+            to_stderr(&warning.draw(self.style));
             self.annotate(warning, None);
         }
     }
 
     /// Prints an error before the end; the result repeats it in short.
     pub(crate) fn error(&self, error: &Diagnostic) {
-        to_stderr(&render_diagnostic(error, self.color));
+        to_stderr(&error.draw(self.style));
         self.annotate(error, None);
     }
 
@@ -176,7 +176,7 @@ impl Printer {
             return Finish::Before;
         }
         for one in problems.iter().flat_map(|problems| problems.iter()) {
-            to_stderr(&render_diagnostic(one, self.color));
+            to_stderr(&one.draw(self.style));
             if !self.annotated.load(Ordering::SeqCst) {
                 self.annotate(one, None);
             }
@@ -227,7 +227,7 @@ impl Printer {
     fn complain(&self, verb: &str, path: &Path, written: io::Result<()>) -> bool {
         let Err(error) = written else { return false };
         for one in fsio::cannot(verb, path, &error, Class::Io).iter() {
-            to_stderr(&render_diagnostic(one, self.color));
+            to_stderr(&one.draw(self.style));
         }
         true
     }

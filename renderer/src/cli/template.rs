@@ -55,7 +55,6 @@ fn run(args: &TemplateArgs, context: &Context<'_>) -> Result<CommandResult> {
     warn_of_impure(&rendered, context);
     let choice = filter(args.shown.hooks);
     let RenderedChart {
-        chart: name,
         texts,
         crds,
         impure,
@@ -63,10 +62,10 @@ fn run(args: &TemplateArgs, context: &Context<'_>) -> Result<CommandResult> {
         ..
     } = rendered;
     let kept = args.debug.then(|| print_texts(&texts));
-    let manifests = match Manifests::new(&name, texts, args.shown.render_subchart_notes) {
+    let manifests = match sources.manifests(&request, texts, args.shown.render_subchart_notes) {
         Ok(manifests) => manifests,
         Err(problem) => {
-            let problem = explained(located(sources.blame(&request, problem)), args.debug);
+            let problem = explained(located(problem), args.debug);
             return Ok(failed(problem, kept.unwrap_or_default()));
         }
     };

@@ -75,6 +75,7 @@ const TEST: &str = "test";
 
 /// One document of a rendered text.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Manifest {
     /// The full name of the template it comes from.
     pub source: Arc<str>,
@@ -93,6 +94,7 @@ pub struct Manifest {
 
 /// The annotations of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Hook {
     /// When it runs.
     pub events: Vec<&'static str>,
@@ -106,6 +108,7 @@ pub struct Hook {
 
 /// The manifests of a chart.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Manifests {
     /// All manifests that are not hooks, in install order.
     pub manifests: Vec<Manifest>,
@@ -117,6 +120,7 @@ pub struct Manifests {
 
 /// A CRD of a chart's `crds` folder.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Crd {
     /// Its full name, as in `# Source:`.
     pub name: String,

@@ -24,13 +24,16 @@ mod values_methods;
 
 pub use functions::{MAX_INCLUDES, families, functions};
 pub use limits::{DEFAULT_MEMORY, DEFAULT_TIME, Limits};
+#[cfg(feature = "pipeline")]
 pub(crate) use locate_error::RENDERED_LINES;
 pub use locate_error::{Traced, blame};
 pub use metadata::metadata;
+#[cfg(feature = "pipeline")]
 pub(crate) use parsed_chart::defaults;
 pub use parsed_chart::{ParsedChart, unit};
 pub use program::{Program, ProgramUnit};
 pub use render::{RenderInput, RenderOutput};
 pub use request::{RenderRequest, RenderedChart};
+#[cfg(feature = "pipeline")]
 pub(crate) use stack::on_large_stack;
 pub use template_error::TemplateError;

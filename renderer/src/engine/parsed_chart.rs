@@ -1,9 +1,7 @@
 //! A chart loaded once and rendered any number of times: [`ParsedChart`].
 //!
 //! ```
-//! use std::sync::Arc;
 //! use solar_render::engine::{ParsedChart, RenderRequest};
-//! use solar_render::source::Source;
 //!
 //! # fn main() -> solar_render::diag::Result<()> {
 //! let chart = ParsedChart::from_files(vec![
@@ -12,26 +10,28 @@
 //!     ("templates/a.yaml".into(), b"color: {{ .Values.color }} of {{ .Release.Name }}".to_vec()),
 //! ])?;
 //! // Any number of threads may share the chart.
-//! let rendered = std::thread::scope(|scope| {
-//!     let one = scope.spawn(|| chart.render(&RenderRequest::new("one")));
-//!     let two = scope.spawn(|| chart.render(&RenderRequest::new("two")));
+//! let printed = std::thread::scope(|scope| {
+//!     let one = scope.spawn(|| chart.template(&RenderRequest::new("one")));
+//!     let two = scope.spawn(|| chart.template(&RenderRequest::new("two").set("color=blue")?));
 //!     [one, two].map(|thread| thread.join().unwrap())
 //! });
-//! let [one, two] = rendered;
-//! assert_eq!(one?.texts[0].1, "color: red of one");
-//! assert_eq!(two?.texts[0].1, "color: red of two");
+//! let [one, two] = printed;
+//! assert_eq!(one?, "---\n# Source: shop/templates/a.yaml\ncolor: red of one\n");
+//! assert_eq!(two?, "---\n# Source: shop/templates/a.yaml\ncolor: blue of two\n");
 //! # Ok(())
 //! # }
 //! ```
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::locate_error::{Traced, blame};
-use super::manifest::Crd;
+use super::manifest::{Crd, ManifestFilter, Manifests};
 use super::metadata::metadata;
 use super::program::{Parsed, Program, ProgramUnit};
+use super::release::check_name;
 use super::request::{RenderRequest, RenderedChart};
 use super::template_error::TemplateError;
 use super::{RenderInput, RenderOutput};
@@ -54,8 +54,16 @@ impl ParsedChart {
     ///
     /// # Errors
     /// Class chart or values: errors in the chart. Class io: an I/O error.
-    pub fn load(path: &Path) -> Result<Self> {
-        Ok(Self::new(load::load(path)?))
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        Ok(Self::new(load::load(path.as_ref())?))
+    }
+
+    /// A chart of the bytes of a `.tgz`; `name` is for messages.
+    ///
+    /// # Errors
+    /// As [`ParsedChart::load`].
+    pub fn from_archive(name: &str, archive: impl Read) -> Result<Self> {
+        Ok(Self::new(load::load_archive(archive, name)?))
     }
 
     /// A chart of files in memory, with their paths in the chart.
@@ -79,12 +87,38 @@ impl ParsedChart {
         &self.loaded
     }
 
+    /// What `helm template` prints of the chart: its objects in the order of installation, then its hooks; no CRDs and
+    /// no notes. [`ParsedChart::render`] and [`ParsedChart::manifests`] give all parts.
+    ///
+    /// # Errors
+    /// Errors of the chart, the values or a template, and output that is not YAML.
+    pub fn template(&self, request: &RenderRequest) -> Result<String> {
+        let rendered = self.render(request)?;
+        let manifests = self.manifests(request, rendered.texts, false)?;
+        Ok(manifests.print(&[], ManifestFilter::default()))
+    }
+
+    /// The objects in the texts that the request rendered, sorted; with `all_notes` the notes of subcharts too.
+    ///
+    /// # Errors
+    /// Class template: text that is not YAML or no object, located in the template that printed it.
+    pub fn manifests(
+        &self,
+        request: &RenderRequest,
+        texts: Vec<(Arc<str>, String)>,
+        all_notes: bool,
+    ) -> Result<Manifests> {
+        let made = Manifests::new(self.loaded.name(), texts, all_notes);
+        made.map_err(|problem| self.blame(request, problem))
+    }
+
     /// Renders the chart: processes dependencies, merges values, validates them against the schemas, and runs the
     /// templates. The first failure of a template ends it, as in Helm; parse errors are reported together.
     ///
     /// # Errors
-    /// Errors of the chart, the values or a template.
+    /// Errors of the release's name, the chart, the values or a template.
     pub fn render(&self, request: &RenderRequest) -> Result<RenderedChart> {
+        check_name(&request.release.name)?;
         self.check_installable(request)?;
         let (rendered, problems) = self.run(request, true)?;
         Diagnostics::or(problems.iter().map(TemplateError::diagnostic).collect(), rendered)

@@ -1,18 +1,41 @@
 //! The request and the result of a rendering.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::capabilities::Capabilities;
 use super::limits::Limits;
 use super::manifest::Crd;
 use super::release::Release;
-use crate::diag::Diagnostic;
+use crate::diag::{Class, Diagnostic, Result};
+use crate::source::Source;
 use crate::value::Map;
 use crate::values::ValueOrigins;
+use crate::values::options::{merge_file, merge_flag};
 use crate::values::schema_documents::{NoSchemas, SchemaStore};
+use crate::values::set::{Meaning, PaddingBudget};
 use crate::world::{System, World};
 
 /// The inputs and options of a rendering.
+///
+/// The methods have the names of Helm's flags. Values are merged in the order of the calls, each over what was there
+/// before:
+///
+/// ```
+/// use solar_render::engine::RenderRequest;
+///
+/// # fn main() -> solar_render::diag::Result<()> {
+/// let request = RenderRequest::new("shop")
+///     .namespace("prod")
+///     .kube_version("1.31")?
+///     .values_yaml("prod.yaml", "replicas: 3")?
+///     .set("image.tag=1.2.3")?;
+/// # assert_eq!(request.values.len(), 2);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
 pub struct RenderRequest {
     /// The values of the user's flags.
     pub values: Map,
@@ -57,9 +80,149 @@ impl RenderRequest {
             limits: Limits::default(),
         }
     }
+
+    /// `--namespace`
+    #[must_use]
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.release.namespace = namespace.into();
+        self
+    }
+
+    /// `--is-upgrade`
+    #[must_use]
+    pub fn is_upgrade(mut self, is_upgrade: bool) -> Self {
+        self.release.is_upgrade = is_upgrade;
+        self
+    }
+
+    /// `--kube-version`: `1.31` or `v1.31.2`.
+    ///
+    /// # Errors
+    /// Class usage: it is no version.
+    pub fn kube_version(mut self, version: &str) -> Result<Self> {
+        self.capabilities.kube_version = Capabilities::with(Some(version), &[])?.kube_version;
+        Ok(self)
+    }
+
+    /// `--api-versions`: adds group versions that the cluster serves, as `monitoring.coreos.com/v1`.
+    #[must_use]
+    pub fn api_versions<T: Into<String>>(mut self, versions: impl IntoIterator<Item = T>) -> Self {
+        let versions = versions.into_iter().map(Into::into);
+        self.capabilities.api_versions.extend(versions);
+        self
+    }
+
+    /// `--values`: merges the text of a values file; `name` is for messages.
+    ///
+    /// # Errors
+    /// Class values: it is not YAML, or no map.
+    pub fn values_yaml(mut self, name: &str, text: &str) -> Result<Self> {
+        merge_file(&Source::new(name, text), &mut self.values, &mut self.places)?;
+        Ok(self)
+    }
+
+    /// Merges values that serde can serialize to a JSON object; `name` is for messages.
+    ///
+    /// # Errors
+    /// Class values: they can't be serialized, or are no object.
+    pub fn values(self, name: &str, values: &impl serde::Serialize) -> Result<Self> {
+        match serde_json::to_string(values) {
+            Ok(text) => self.values_yaml(name, &text),
+            Err(error) => {
+                let message = format!("{name} can't be serialized as JSON: {error}");
+                Err(Diagnostic::error(Class::Values, message).into())
+            }
+        }
+    }
+
+    /// `--set`: `a.b=1,c[0]=x`.
+    ///
+    /// # Errors
+    /// Class values: it can't be parsed.
+    pub fn set(self, text: &str) -> Result<Self> {
+        self.flag(text, Meaning::Typed)
+    }
+
+    /// `--set-string`: as [`set`](Self::set), all values are texts.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn set_string(self, text: &str) -> Result<Self> {
+        self.flag(text, Meaning::Text)
+    }
+
+    fn flag(mut self, text: &str, meaning: Meaning<'_>) -> Result<Self> {
+        let budget = &mut PaddingBudget::default();
+        merge_flag(text, meaning, &mut self.values, &mut self.places, budget)?;
+        Ok(self)
+    }
+
+    /// `--skip-schema-validation`
+    #[must_use]
+    pub fn skip_schema_validation(mut self) -> Self {
+        self.skip_schema = true;
+        self
+    }
+
+    /// Where schemas are found that others refer to by URL. Nothing is fetched without it.
+    #[must_use]
+    pub fn schemas(mut self, schemas: Arc<dyn SchemaStore>) -> Self {
+        self.schemas = schemas;
+        self
+    }
+
+    /// The clock and the source of randomness; the limits have a clock of their own.
+    #[must_use]
+    pub fn world(mut self, world: Arc<dyn World>) -> Self {
+        self.world = world;
+        self
+    }
+
+    /// Makes random results the same in every run. Keys and passwords made with a seed are no secrets.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// The limits of time, memory and steps.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+}
+
+impl fmt::Debug for RenderRequest {
+    /// Without the values, which may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            values: _,
+            places,
+            release,
+            capabilities,
+            skip_schema,
+            schemas: _,
+            world: _,
+            seed,
+            lint,
+            limits,
+        } = self;
+        f.debug_struct("RenderRequest")
+            .field("places", places)
+            .field("release", release)
+            .field("kube_version", &capabilities.kube_version.version)
+            .field("skip_schema", skip_schema)
+            .field("seed", seed)
+            .field("lint", lint)
+            .field("limits", limits)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A rendered chart.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct RenderedChart {
     /// The root chart's name.
     pub chart: String,

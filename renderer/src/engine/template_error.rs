@@ -13,6 +13,7 @@ const SHOWN_FRAMES: usize = 8;
 
 /// Why a chart can't be rendered.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum TemplateError {
     /// A text can't be parsed.
     Parse(Box<ParseError>),

@@ -1,16 +1,16 @@
-//! Hashes, passwords and ciphers, as sprig 3.3 has them.
+//! Passwords and ciphers, as sprig 3.3 has them.
 
 use aws_lc_rs::cipher::{
     AES_256, DecryptingKey, DecryptionContext, EncryptingKey, EncryptionContext, UnboundCipherKey,
 };
+use aws_lc_rs::hmac;
 use aws_lc_rs::iv::FixedLength;
-use aws_lc_rs::{digest, hmac};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::Context;
 use super::encode::{Illegal, decode64};
-use crate::template::{Call, Func, FuncError, Str, Type, Val};
+use crate::template::{Call, FuncError, Str, Val};
 
 /// bcrypt's cost, as a power of two: Go's default.
 const BCRYPT_COST: u32 = 10;
@@ -21,37 +21,14 @@ const BLOCK: usize = 16;
 
 type Answer = Result<Val, FuncError>;
 
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |value: u8| char::from(DIGITS.get(usize::from(value)).copied().unwrap_or(b'0'));
-    bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-        .collect()
-}
-
-fn sum(call: &Call<'_, Context>, algorithm: &'static digest::Algorithm) -> Answer {
-    let hash = digest::digest(algorithm, call.str(0).as_bytes());
-    Ok(Val::str(hex(hash.as_ref())))
-}
-
-fn adler32(bytes: &[u8]) -> u32 {
-    const MODULUS: u32 = 65_521;
-    let (mut low, mut high) = (1_u32, 0_u32);
-    // As many bytes as the sums fit into 32 bits.
-    for chunk in bytes.chunks(5_552) {
-        for byte in chunk {
-            low += u32::from(*byte);
-            high += low;
-        }
-        low %= MODULUS;
-        high %= MODULUS;
-    }
-    high << 16 | low
+pub(super) fn bcrypt(call: &mut Call<'_, Context>) -> Answer {
+    call.context.note_random("bcrypt");
+    let password = call.str(0);
+    hash(call.context, password.as_bytes()).map(Val::str)
 }
 
 /// The hash of a password, or the error message.
-fn bcrypt(context: &mut Context, password: &[u8]) -> Result<String, FuncError> {
+fn hash(context: &mut Context, password: &[u8]) -> Result<String, FuncError> {
     if password.len() > BCRYPT_BYTES {
         return Ok(
             "failed to encrypt string with bcrypt: bcrypt: password length exceeds 72 bytes".to_owned(),
@@ -70,13 +47,13 @@ fn bcrypt(context: &mut Context, password: &[u8]) -> Result<String, FuncError> {
     Ok(out)
 }
 
-fn htpasswd(call: &mut Call<'_, Context>) -> Answer {
+pub(super) fn htpasswd(call: &mut Call<'_, Context>) -> Answer {
     call.context.note_random("htpasswd");
     let (user, password) = (call.str(0), call.str(1));
     if user.as_bytes().contains(&b':') {
         return Ok(Val::str(joined(&[b"invalid username: ", user.as_bytes()])));
     }
-    let hash = bcrypt(call.context, password.as_bytes())?;
+    let hash = hash(call.context, password.as_bytes())?;
     Ok(Val::str(joined(&[user.as_bytes(), b":", hash.as_bytes()])))
 }
 
@@ -141,7 +118,7 @@ fn length(text: &Str) -> [u8; 4] {
 }
 
 /// The Master Password algorithm.
-fn derive_password(call: &mut Call<'_, Context>) -> Answer {
+pub(super) fn derive_password(call: &mut Call<'_, Context>) -> Answer {
     const SEED: &[u8] = b"com.lyndir.masterpassword";
     let counter = match call.arg(0) {
         Val::Uint(counter, _) => u32::try_from(counter).unwrap_or(u32::MAX),
@@ -192,7 +169,7 @@ fn cipher_failed() -> FuncError {
     FuncError::new("the cipher failed")
 }
 
-fn encrypt_aes(call: &mut Call<'_, Context>) -> Answer {
+pub(super) fn encrypt_aes(call: &mut Call<'_, Context>) -> Answer {
     let (password, text) = (call.str(0), call.str(1));
     if text.is_empty() {
         return Ok(Val::str(""));
@@ -210,7 +187,7 @@ fn encrypt_aes(call: &mut Call<'_, Context>) -> Answer {
     Ok(Val::str(STANDARD.encode([&iv[..], &content].concat())))
 }
 
-fn decrypt_aes(call: &mut Call<'_, Context>) -> Answer {
+pub(super) fn decrypt_aes(call: &mut Call<'_, Context>) -> Answer {
     let (password, text) = (call.str(0), call.str(1));
     if text.is_empty() {
         return Ok(Val::str(""));
@@ -242,80 +219,3 @@ fn decrypt_aes(call: &mut Call<'_, Context>) -> Answer {
         ))),
     }
 }
-
-const fn func(
-    name: &'static str,
-    params: &'static [Type],
-    doc: &'static str,
-    call: fn(&mut Call<'_, Context>) -> Answer,
-) -> Func<Context> {
-    Func {
-        name,
-        params,
-        variadic: false,
-        doc,
-        call,
-    }
-}
-
-const TEXT: &[Type] = &[Type::String];
-const TEXTS: &[Type] = &[Type::String, Type::String];
-
-pub(super) const TABLE: &[Func<Context>] = &[
-    func("sha1sum", TEXT, "A text's SHA-1 in hexadecimal digits.", |call| {
-        sum(call, &digest::SHA1_FOR_LEGACY_USE_ONLY)
-    }),
-    func(
-        "sha256sum",
-        TEXT,
-        "A text's SHA-256 in hexadecimal digits.",
-        |call| sum(call, &digest::SHA256),
-    ),
-    func(
-        "sha512sum",
-        TEXT,
-        "A text's SHA-512 in hexadecimal digits.",
-        |call| sum(call, &digest::SHA512),
-    ),
-    func(
-        "adler32sum",
-        TEXT,
-        "A text's Adler-32 in decimal digits.",
-        |call| Ok(Val::str(adler32(call.str(0).as_bytes()).to_string())),
-    ),
-    func("bcrypt", TEXT, "A password's bcrypt hash.", |call| {
-        call.context.note_random("bcrypt");
-        let password = call.str(0);
-        bcrypt(call.context, password.as_bytes()).map(Val::str)
-    }),
-    func(
-        "htpasswd",
-        TEXTS,
-        "A user's line for htpasswd, with bcrypt.",
-        htpasswd,
-    ),
-    func(
-        "derivePassword",
-        &[
-            Type::Uint32,
-            Type::String,
-            Type::String,
-            Type::String,
-            Type::String,
-        ],
-        "A site's password by counter, kind, master password, user and site.",
-        derive_password,
-    ),
-    func(
-        "encryptAES",
-        TEXTS,
-        "A text encrypted with a password by AES-256 in CBC mode.",
-        encrypt_aes,
-    ),
-    func(
-        "decryptAES",
-        TEXTS,
-        "The text that encryptAES encrypted.",
-        decrypt_aes,
-    ),
-];

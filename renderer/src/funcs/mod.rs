@@ -9,15 +9,19 @@
 
 mod args;
 mod case;
+#[cfg(feature = "crypto")]
 mod certs;
 mod convert;
+#[cfg(feature = "crypto")]
 mod crypto;
+mod cryptographic;
 mod data;
 mod dates;
 mod decimal;
 mod dicts;
 mod encode;
 mod go_url;
+mod hashes;
 mod kinds;
 mod lists;
 mod logic;
@@ -35,6 +39,7 @@ mod strings;
 mod tests;
 #[cfg(test)]
 mod texts_tests;
+#[cfg(any(test, feature = "pipeline"))]
 pub(crate) mod traits;
 mod urls;
 mod wrap;
@@ -60,8 +65,9 @@ pub const FAMILIES: &[(&str, &[Func<Context>])] = &[
     ("URLs and network", urls::TABLE),
     ("Kinds and types", kinds::TABLE),
     ("Defaults and flow", logic::TABLE),
-    ("Hashes and ciphers", crypto::TABLE),
-    ("Keys and certificates", certs::TABLE),
+    ("Hashes", hashes::TABLE),
+    ("Passwords and ciphers", cryptographic::CIPHERS),
+    ("Keys and certificates", cryptographic::CERTIFICATES),
     ("Dates and durations", dates::TABLE),
     ("Randomness", random::TABLE),
     ("Encodings", encode::TABLE),
@@ -103,6 +109,7 @@ pub struct Context {
     /// The position in the seed's random stream.
     pub stream: random::RandomStream,
     /// Keys generated ahead of time; none at first.
+    #[cfg(feature = "crypto")]
     key_pool: certs::KeyPool,
 }
 
@@ -119,6 +126,7 @@ impl Context {
             regexes: RegexCache::default(),
             deadline: None,
             stream: random::RandomStream::default(),
+            #[cfg(feature = "crypto")]
             key_pool: certs::KeyPool::default(),
         }
     }

@@ -45,7 +45,7 @@ impl Context {
     pub fn random_bytes(&mut self, out: &mut [u8]) -> Result<(), FuncError> {
         match self.seed {
             Some(seed) => self.stream.fill(seed, out),
-            None => getrandom::fill(out).map_err(|error| FuncError::new(error.to_string()))?,
+            None => self.world.random(out).map_err(FuncError::new)?,
         }
         Ok(())
     }

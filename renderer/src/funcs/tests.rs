@@ -253,3 +253,17 @@ fn two_million_matches_take_one_pass_over_the_text() {
         Some(MAX_ITEMS)
     );
 }
+
+#[test]
+fn a_world_without_randomness_makes_no_secrets() {
+    let mut context = Context::new(Arc::new(crate::world::Fixed::default()), None, false);
+    let args = &[Val::int(8)];
+    let context = &mut context;
+    let mut all = FAMILIES.iter().flat_map(|(_, table)| *table);
+    let func = all.find(|func| func.name == "randAlphaNum").unwrap();
+    let fault = (func.call)(&mut Call { args, context }).unwrap_err();
+    assert_eq!(
+        fault.message,
+        "there is no source of random bytes here; set a seed"
+    );
+}

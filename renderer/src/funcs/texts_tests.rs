@@ -23,7 +23,7 @@ fn call_in(context: &mut Context, name: &str, args: &[Val]) -> Result<Val, FuncE
 }
 
 fn text(name: &str, args: &[Val]) -> String {
-    match call_in(&mut context(None), name, args) {
+    match call_in(&mut context(Some(1)), name, args) {
         Ok(value) => crate::template::print::sprint(&value).to_string(),
         Err(fault) => format!("error: {}", fault.message),
     }

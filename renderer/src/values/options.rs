@@ -68,42 +68,55 @@ impl ValuesOptions {
         let (mut values, mut places) = (Map::default(), ValueOrigins::default());
         for path in files {
             let source = read(path, stdin, fetch)?;
-            let mut duplicates = Vec::new();
-            merge(&mut values, load_noting(&source, &mut duplicates)?);
-            places.file(&source);
-            places.duplicates(duplicates);
+            merge_file(&source, &mut values, &mut places)?;
         }
         let budget = &mut PaddingBudget::default();
         for given in json {
             set_json(given, &mut values, budget)?;
+            places.flag("--set-json", given);
         }
         for given in typed {
-            set(given, Meaning::Typed, &mut values, budget)?;
+            merge_flag(given, Meaning::Typed, &mut values, &mut places, budget)?;
         }
         for given in text {
-            set(given, Meaning::Text, &mut values, budget)?;
+            merge_flag(given, Meaning::Text, &mut values, &mut places, budget)?;
         }
         for given in from_file {
             let mut file = |path: &str| match read(path, stdin, fetch) {
                 Ok(source) => Ok(source.text().to_owned()),
                 Err(problem) => Err(problem.iter().cloned().map(of_bytes).collect()),
             };
-            set(given, Meaning::File(&mut file), &mut values, budget)?;
+            let meaning = Meaning::File(&mut file);
+            merge_flag(given, meaning, &mut values, &mut places, budget)?;
         }
         for given in literal {
-            set(given, Meaning::Literal, &mut values, budget)?;
-        }
-        for (flag, texts) in [
-            ("--set-json", json),
-            ("--set", typed),
-            ("--set-string", text),
-            ("--set-file", from_file),
-            ("--set-literal", literal),
-        ] {
-            texts.iter().for_each(|text| places.flag(flag, text));
+            merge_flag(given, Meaning::Literal, &mut values, &mut places, budget)?;
         }
         Ok((values, places))
     }
+}
+
+/// Merges a values file, as `--values` does.
+pub(crate) fn merge_file(source: &Arc<Source>, values: &mut Map, places: &mut ValueOrigins) -> Result<()> {
+    let mut duplicates = Vec::new();
+    merge(values, load_noting(source, &mut duplicates)?);
+    places.file(source);
+    places.duplicates(duplicates);
+    Ok(())
+}
+
+/// Sets what one flag of the `--set` family says.
+pub(crate) fn merge_flag(
+    text: &str,
+    meaning: Meaning<'_>,
+    values: &mut Map,
+    places: &mut ValueOrigins,
+    budget: &mut PaddingBudget,
+) -> Result<()> {
+    let flag = meaning.flag();
+    set(text, meaning, values, budget)?;
+    places.flag(flag, text);
+    Ok(())
 }
 
 /// A JSON object is merged; anything else is parsed as `key=JSON`.

@@ -24,6 +24,7 @@ pub const MAX_PADDING: usize = 2_000_000;
 pub type ReadFile<'r> = dyn FnMut(&str) -> Result<String> + 'r;
 
 /// How values are interpreted.
+#[non_exhaustive]
 pub enum Meaning<'r> {
     /// `--set`: numbers, booleans and null are recognized.
     Typed,

@@ -170,3 +170,20 @@ fn every_module_is_on_the_map() {
         .collect();
     assert_none(&problems);
 }
+
+#[test]
+fn the_page_about_the_library_shows_the_programs_that_are_tested() {
+    let page = fs::read_to_string(Path::new(ROOT).join("docs/library.md")).unwrap();
+    let mut count = 0;
+    for entry in fs::read_dir(Path::new(ROOT).join("renderer/examples")).unwrap() {
+        let path = entry.unwrap().path();
+        let program = fs::read_to_string(&path).unwrap();
+        assert!(
+            page.contains(&format!("```rust\n{program}```")),
+            "docs/library.md does not show {} as it is",
+            path.display()
+        );
+        count += 1;
+    }
+    assert_eq!(page.matches("```rust\n").count(), count);
+}

@@ -19,13 +19,12 @@ use self::keys::Key;
 use self::rsa_key::{Bits, RsaKey};
 use self::x509::{DistinguishedName, Issuer};
 use super::Context;
+use super::cryptographic::CERTIFICATE;
 use super::encode::decode64;
 use crate::template::print::sprint;
-use crate::template::{Call, Func, FuncError, Object, Str, Type, Val};
+use crate::template::{Call, FuncError, Object, Str, Val};
 
 type Answer = Result<Val, FuncError>;
-
-const CERTIFICATE: &str = "sprig.certificate";
 
 /// The result of the functions: a struct of two strings.
 #[derive(Debug)]
@@ -66,7 +65,7 @@ fn certificate(cert: impl Into<Str>, key: impl Into<Str>) -> Val {
     }))
 }
 
-fn gen_private_key(call: &mut Call<'_, Context>) -> Answer {
+pub(super) fn gen_private_key(call: &mut Call<'_, Context>) -> Answer {
     let kind = call.str(0).to_text().into_owned();
     let key = match kind.as_str() {
         "" | "rsa" => RsaKey::generate(call.context, Bits::B4096).map(Key::Rsa),
@@ -82,7 +81,7 @@ fn gen_private_key(call: &mut Call<'_, Context>) -> Answer {
     }))
 }
 
-fn build_custom_cert(call: &mut Call<'_, Context>) -> Answer {
+pub(super) fn build_custom_cert(call: &mut Call<'_, Context>) -> Answer {
     let decoded = |index: usize, what: &str| {
         decode64(call.str(index).as_bytes())
             .map(Str::from_bytes)
@@ -117,7 +116,7 @@ fn subject_key(call: &mut Call<'_, Context>, pem_at: Option<usize>) -> Result<Ke
     }
 }
 
-fn gen_ca(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<usize>) -> Answer {
+pub(super) fn gen_ca(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<usize>) -> Answer {
     call.context.note_random(name);
     let key = subject_key(call, pem_at)?;
     let subject = DistinguishedName {
@@ -169,7 +168,11 @@ fn subject(call: &Call<'_, Context>) -> Result<DistinguishedName, FuncError> {
     })
 }
 
-fn gen_self_signed(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<usize>) -> Answer {
+pub(super) fn gen_self_signed(
+    call: &mut Call<'_, Context>,
+    name: &'static str,
+    pem_at: Option<usize>,
+) -> Answer {
     call.context.note_random(name);
     let key = subject_key(call, pem_at)?;
     let subject = subject(call)?;
@@ -177,7 +180,7 @@ fn gen_self_signed(call: &mut Call<'_, Context>, name: &'static str, pem_at: Opt
     Ok(certificate(cert, key.to_pem()?))
 }
 
-fn gen_signed(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<usize>) -> Answer {
+pub(super) fn gen_signed(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<usize>) -> Answer {
     call.context.note_random(name);
     let key = subject_key(call, pem_at)?;
     let ca = call.arg(4);
@@ -195,85 +198,6 @@ fn gen_signed(call: &mut Call<'_, Context>, name: &'static str, pem_at: Option<u
     let cert = x509::create(call.context, &subject, &key, Some((&issuer, &signer)))?;
     Ok(certificate(cert, key.to_pem()?))
 }
-
-const fn func(
-    name: &'static str,
-    params: &'static [Type],
-    doc: &'static str,
-    call: fn(&mut Call<'_, Context>) -> Answer,
-) -> Func<Context> {
-    Func {
-        name,
-        params,
-        variadic: false,
-        doc,
-        call,
-    }
-}
-
-pub(super) const TABLE: &[Func<Context>] = &[
-    func(
-        "genPrivateKey",
-        &[Type::String],
-        "A private key in PEM: rsa, dsa, ecdsa or ed25519.",
-        gen_private_key,
-    ),
-    func(
-        "buildCustomCert",
-        &[Type::String, Type::String],
-        "A certificate and its key, both in base64, as an object.",
-        build_custom_cert,
-    ),
-    func(
-        "genCA",
-        &[Type::String, Type::Int],
-        "A certificate authority by name and days.",
-        |call| gen_ca(call, "genCA", None),
-    ),
-    func(
-        "genCAWithKey",
-        &[Type::String, Type::Int, Type::String],
-        "As genCA, with a key in PEM.",
-        |call| gen_ca(call, "genCAWithKey", Some(2)),
-    ),
-    func(
-        "genSelfSignedCert",
-        &[Type::String, Type::Anys, Type::Anys, Type::Int],
-        "A certificate signed by itself, by name, IPs, DNS names and days.",
-        |call| gen_self_signed(call, "genSelfSignedCert", None),
-    ),
-    func(
-        "genSelfSignedCertWithKey",
-        &[Type::String, Type::Anys, Type::Anys, Type::Int, Type::String],
-        "As genSelfSignedCert, with a key in PEM.",
-        |call| gen_self_signed(call, "genSelfSignedCertWithKey", Some(4)),
-    ),
-    func(
-        "genSignedCert",
-        &[
-            Type::String,
-            Type::Anys,
-            Type::Anys,
-            Type::Int,
-            Type::Named(CERTIFICATE),
-        ],
-        "A certificate signed by an authority, by name, IPs, DNS names and days.",
-        |call| gen_signed(call, "genSignedCert", None),
-    ),
-    func(
-        "genSignedCertWithKey",
-        &[
-            Type::String,
-            Type::Anys,
-            Type::Anys,
-            Type::Int,
-            Type::Named(CERTIFICATE),
-            Type::String,
-        ],
-        "As genSignedCert, with a key in PEM.",
-        |call| gen_signed(call, "genSignedCertWithKey", Some(5)),
-    ),
-];
 
 #[cfg(test)]
 mod tests;

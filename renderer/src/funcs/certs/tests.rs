@@ -1,18 +1,24 @@
 //! The keys themselves; certificates are compared with Helm's in `testdata/helm`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use der::Decode;
 
 use super::keys::Key;
-use super::{Bits, CertificatePair, Context, RsaKey, TABLE, pem};
+use super::{Bits, CertificatePair, Context, RsaKey, pem};
+use crate::funcs::cryptographic::CERTIFICATES as TABLE;
 use crate::template::{Call, Val};
-use crate::world::Fixed;
+use crate::world::{Fixed, System, World};
 
 fn context(seed: Option<u64>) -> Context {
-    Context::new(std::sync::Arc::new(Fixed::default()), seed, false)
+    let world: Arc<dyn World> = match seed {
+        Some(_) => Arc::new(Fixed::default()),
+        None => Arc::new(System),
+    };
+    Context::new(world, seed, false)
 }
 
 fn call(context: &mut Context, name: &str, args: &[Val]) -> Val {

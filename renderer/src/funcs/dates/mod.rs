@@ -12,7 +12,9 @@ mod table;
 mod time;
 mod zone;
 
-pub(in crate::funcs) use self::object::{asn1, named, offset, rfc3339, toml, utc};
+#[cfg(feature = "crypto")]
+pub(in crate::funcs) use self::object::asn1;
+pub(in crate::funcs) use self::object::{named, offset, rfc3339, toml, utc};
 pub(super) use self::table::TABLE;
 pub(in crate::funcs) use self::time::Civil;
 

@@ -47,6 +47,7 @@ pub(in crate::funcs) fn toml(value: &Val) -> Option<String> {
     Some(layout::format(time, layout))
 }
 
+#[cfg(feature = "crypto")]
 /// The year, and the time in ASN.1 with a four-digit year.
 pub(in crate::funcs) fn asn1(seconds: i64) -> (i64, String) {
     let time = Time::unix(seconds, 0, Zone::Utc);

@@ -423,7 +423,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("index.json");
         write_whole(&path, b"{}").unwrap();
-        let synced = fsio::tests::SYNCED.take();
+        let synced = fsio::atomic::tests::SYNCED.take();
         assert_eq!(synced, [path]);
     }
 }

@@ -1,16 +1,45 @@
-//! Renders diagnostics for a terminal: excerpt, notes, hints, trace.
+//! Draws diagnostics for people: message, excerpt with the line, trace, notes and hints.
+//!
+//! Control characters of users' texts are escaped and credentials in quoted lines are masked, so the text is safe for
+//! a terminal or a page.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use crate::credentials::without_credentials;
-use crate::diag::{Diagnostic, Severity};
+use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::source::{Location, Source};
 
 /// Lines longer than this many bytes, as in generated files, are not quoted.
 const LONGEST_LINE: usize = 500;
 
-/// Renders a diagnostic, with a final line break.
-pub(crate) fn render_diagnostic(one: &Diagnostic, color: bool) -> String {
+/// How a diagnostic is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Style {
+    /// As plain text.
+    #[default]
+    Plain,
+    /// With ANSI's escape sequences for colors, for a terminal.
+    Ansi,
+}
+
+impl Diagnostic {
+    /// The message with an excerpt of the text that it is about, the trace, the notes and the hints; several lines, with
+    /// a final line break.
+    pub fn draw(&self, style: Style) -> String {
+        draw(self, style)
+    }
+}
+
+impl Diagnostics {
+    /// Draws all of them, with an empty line between two.
+    pub fn draw(&self, style: Style) -> String {
+        let drawn: Vec<String> = self.iter().map(|one| one.draw(style)).collect();
+        drawn.join("\n")
+    }
+}
+
+fn draw(one: &Diagnostic, style: Style) -> String {
     let level = match one.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -45,10 +74,9 @@ pub(crate) fn render_diagnostic(one: &Diagnostic, color: bool) -> String {
     group = group.elements(trace.iter().map(|step| Level::NOTE.message(step.as_str())));
     group = group.elements(notes.iter().map(|note| Level::NOTE.message(note.as_str())));
     group = group.elements(hints.iter().map(|hint| Level::HELP.message(hint.as_str())));
-    let renderer = if color {
-        Renderer::styled()
-    } else {
-        Renderer::plain()
+    let renderer = match style {
+        Style::Plain => Renderer::plain(),
+        Style::Ansi => Renderer::styled(),
     };
     format!("{}\n", renderer.render(&[group]))
 }
@@ -112,8 +140,8 @@ fn printable(text: &str) -> String {
     printable_but(text, &['\n'])
 }
 
-/// The same, with other control characters that are kept.
-pub(super) fn printable_but(text: &str, kept: &[char]) -> String {
+/// Escapes control characters, which a terminal would obey, except those in `kept`.
+pub fn printable_but(text: &str, kept: &[char]) -> String {
     let harmless = |character: char| kept.contains(&character) || !character.is_control();
     if text.chars().all(harmless) {
         return text.to_owned();
@@ -131,8 +159,6 @@ pub(super) fn printable_but(text: &str, kept: &[char]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::diag::Class;
     use crate::source::Span;
@@ -143,10 +169,12 @@ mod tests {
         let url = "https://user:sEcr3tpw@h.example/x";
         for filler in [0, 2 * LONGEST_LINE] {
             let text = format!("{url} wrong {}", "x".repeat(filler));
-            let source = Arc::new(Source::new("values.yaml", text));
+            let source = Source::new("values.yaml", text);
             for start in 0..url.len() + " wrong".len() {
                 let location = Location::new(&source, Span::new(start, start + 1));
-                let drawn = render_diagnostic(&Diagnostic::error(Class::Values, "wrong").at(location), false);
+                let drawn = Diagnostic::error(Class::Values, "wrong")
+                    .at(location)
+                    .draw(Style::Plain);
                 for piece in ["user", "Ecr3", "3tpw"] {
                     assert!(!drawn.contains(piece), "{drawn}");
                 }
