@@ -1,4 +1,4 @@
-//! Puts the commit the binary is built from into `SOLAR_COMMIT` for `--version`.
+//! Puts the commit the binary is built from into `SOLAR_COMMIT` for `--version`, and how it is built into `SOLAR_BUILD`.
 //!
 //! A build without git (a source archive) or with `SOLAR_COMMIT` set beforehand (a container build) still works: the
 //! variable wins, else "unknown". Only a release build follows the commits: in a debug build the name may be that of an
@@ -27,6 +27,8 @@ fn main() {
     let commit = given.or_else(|| git(&["rev-parse", "--short=12", "HEAD"]));
     let commit = commit.unwrap_or_else(|| "unknown".to_owned());
     println!("cargo::rustc-env=SOLAR_COMMIT={commit}");
+    let [profile, target] = ["PROFILE", "TARGET"].map(|name| std::env::var(name).unwrap_or_default());
+    println!("cargo::rustc-env=SOLAR_BUILD={profile}, {target}");
 }
 
 /// What git prints, if anything.

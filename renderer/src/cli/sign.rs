@@ -1,37 +1,125 @@
 //! `sign` and `generate-key-pair`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::args::sign::{GenerateKeyPairArgs, SignArgs};
+use super::args::sign::{GenerateKeyPairArgs, SignArgs, Signable};
 use super::client::client_options;
 use super::context::{CommandOutcome, Context};
 use super::keys::{PASSWORD, ask, given_password, load_signer};
 use super::progress::TerminalProgress;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio::{self, AtomicFile};
+use crate::oci::files::{self, Predicate};
 use crate::oci::{self, SigningKey, Subjected};
+use crate::reference::Locator;
 use crate::report::{self, Report};
 
 /// `sign`
 pub(crate) fn sign(args: &SignArgs, context: &Context<'_>) -> CommandOutcome {
-    let from_stdin = args.registry.password_stdin;
-    let prepared = load_signer(&args.key, &args.keys, from_stdin, context)
-        .and_then(|signer| Ok((signer, client_options(&args.registry)?)));
-    let (signer, client) = match prepared {
-        Ok(prepared) => prepared,
-        Err(problem) => return CommandOutcome::failed(problem),
+    let signed = match (args.signed.as_slice(), &args.bundle) {
+        ([Signable::Chart(chart)], None) => sign_chart(chart, args, context),
+        (signed, bundle) => {
+            sign_files(signed, bundle.as_deref(), args, context).map(|path| written(&path, args.signed.len()))
+        }
     };
+    signed.unwrap_or_else(CommandOutcome::failed)
+}
+
+fn sign_chart(chart: &Locator, args: &SignArgs, context: &Context<'_>) -> Result<CommandOutcome> {
+    let signer = load_signer(&args.key, &args.keys, args.registry.password_stdin, context)?;
+    let client = client_options(&args.registry)?;
     let progress = TerminalProgress::new(context.printer, "signing");
     let expected = args.expect_digest.as_ref();
-    match oci::sign(&args.chart, &signer, expected, &client, context.world, &progress) {
-        Ok(signed) => {
-            let verb = match signed.outcome {
-                report::Outcome::Unchanged => "Signed before",
-                _ => "Signed",
-            };
-            done(signed, verb)
+    let signed = oci::sign(chart, &signer, expected, &client, context.world, &progress)?;
+    let verb = match signed.outcome {
+        report::Outcome::Unchanged => "Signed before",
+        _ => "Signed",
+    };
+    Ok(done(signed, verb))
+}
+
+/// Writes the bundle of files.
+fn sign_files(
+    signed: &[Signable],
+    bundle: Option<&Path>,
+    args: &SignArgs,
+    context: &Context<'_>,
+) -> Result<PathBuf> {
+    let usage = |message: &str, hint: &str| Err(Diagnostic::error(Class::Usage, message).hint(hint).into());
+    let mut paths = Vec::new();
+    for one in signed {
+        match one {
+            Signable::File(path) => paths.push(path.clone()),
+            Signable::Chart(_) if signed.len() == 1 => {
+                return usage(
+                    "--bundle is for files",
+                    "a chart's signature is stored in its registry",
+                );
+            }
+            Signable::Chart(_) => {
+                return usage(
+                    "one chart is signed at a time",
+                    "sign charts and files in separate runs",
+                );
+            }
         }
-        Err(problem) => CommandOutcome::failed(problem),
+    }
+    let Some(bundle) = bundle else {
+        return usage(
+            "signing files requires --bundle FILE",
+            "the signature is written there",
+        );
+    };
+    if args.expect_digest.is_some() {
+        return usage(
+            "--expect-digest requires oci://",
+            "a file's digest is in its bundle",
+        );
+    }
+    let predicate = match (&args.predicate, &args.predicate_type) {
+        (Some(path), Some(kind)) => Some(read_predicate(path, kind)?),
+        _ => None,
+    };
+    let signer = load_signer(&args.key, &args.keys, false, context)?;
+    let bytes = match (predicate, paths.as_slice()) {
+        (Some(predicate), paths) => files::attest_files(paths, &predicate, &signer.key)?,
+        (None, [path]) => files::sign_file(path, &signer.key)?,
+        (None, _) => {
+            return usage(
+                "a signature is of one file",
+                "sign a file with the checksums of the others, or a statement about all with --predicate",
+            );
+        }
+    };
+    fsio::write_atomically(bundle, &bytes)
+        .map_err(|error| fsio::cannot("write", bundle, &error, Class::Usage))?;
+    Ok(bundle.to_owned())
+}
+
+fn read_predicate(path: &Path, kind: &str) -> Result<Predicate> {
+    let bytes = fsio::read_bytes(path, files::MAX_PREDICATE, Class::Usage)?;
+    let content = serde_json::from_slice(&bytes).map_err(|error| {
+        Diagnostic::error(
+            Class::Usage,
+            format!("{}: the predicate is not JSON: {error}", path.display()),
+        )
+    })?;
+    Ok(Predicate {
+        kind: kind.to_owned(),
+        content,
+    })
+}
+
+fn written(bundle: &Path, count: usize) -> CommandOutcome {
+    let plural = if count == 1 { "" } else { "s" };
+    CommandOutcome {
+        report: Report {
+            outcome: Some(report::Outcome::Signed),
+            file: Some(bundle.display().to_string()),
+            ..Report::default()
+        },
+        text: format!("Signed: {count} file{plural}\nBundle: {}\n", bundle.display()),
+        problem: None,
     }
 }
 

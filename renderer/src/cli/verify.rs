@@ -10,7 +10,7 @@ use super::progress::TerminalProgress;
 use super::provenance::{blob, check_file, signed_text};
 use super::sign::done;
 use crate::diag::{Class, Diagnostic, Result};
-use crate::oci;
+use crate::oci::{self, files};
 use crate::reference::Locator;
 use crate::report::{self, Report};
 
@@ -19,12 +19,13 @@ pub(crate) fn verify(args: &VerifyArgs, context: &Context<'_>) -> CommandOutcome
     let remote = ["oci://", "oci-layout:"]
         .iter()
         .any(|scheme| args.chart.starts_with(scheme));
-    let result = match (&args.key, remote) {
-        (Some(key), true) => by_cosign(args, key, context),
-        (None, true) if args.keyring.keyring.is_some() => there(args, context),
-        (None, true) => Err(no_key(&args.chart).into()),
-        (Some(_), false) => Err(only_there(&args.chart).into()),
-        (None, false) => on_disk(args, context),
+    let result = match (&args.key, &args.bundle, remote) {
+        (Some(key), Some(bundle), _) => by_bundle(args, key, bundle, context),
+        (Some(key), None, true) => by_cosign(args, key, context),
+        (None, _, true) if args.keyring.keyring.is_some() => there(args, context),
+        (None, _, true) => Err(no_key(&args.chart).into()),
+        (Some(_), None, false) => Err(only_there(&args.chart).into()),
+        (None, _, false) => on_disk(args, context),
     };
     result.unwrap_or_else(CommandOutcome::failed)
 }
@@ -37,6 +38,24 @@ fn by_cosign(args: &VerifyArgs, key: &str, context: &Context<'_>) -> Result<Comm
     let expected = args.expect_digest.as_ref();
     let verified = oci::verify(&chart, &key, expected, &client, context.world, &progress)?;
     Ok(done(verified, "Verified"))
+}
+
+/// Verifies a file by a bundle beside it.
+fn by_bundle(args: &VerifyArgs, key: &str, bundle: &Path, context: &Context<'_>) -> Result<CommandOutcome> {
+    let key = load_public(key, context.world)?;
+    let path = Path::new(&args.chart);
+    let digest = files::verify_file(path, bundle, &key, args.predicate_type.as_deref())?;
+    let report = Report {
+        outcome: Some(report::Outcome::Verified),
+        file: Some(args.chart.clone()),
+        digest: Some(digest.to_string()),
+        ..Report::default()
+    };
+    Ok(CommandOutcome {
+        report,
+        text: format!("Verified: {}\nDigest: {digest}\n", args.chart),
+        problem: None,
+    })
 }
 
 /// Verifies the provenance file of a chart in a registry or a layout.
@@ -104,6 +123,6 @@ fn only_there(chart: &str) -> Diagnostic {
         Class::Usage,
         format!("--key requires oci://, and {chart} is not such a reference"),
     )
-    .note("cosign signs what is in a registry")
+    .note("cosign signs what is in a registry; --bundle FILE names its signature of a file")
     .hint("--keyring asks for a provenance file beside an archive")
 }

@@ -17,21 +17,38 @@ use crate::world::System;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The commit it was built from.
 const COMMIT: &str = env!("SOLAR_COMMIT");
+/// The profile and the target.
+const BUILD: &str = env!("SOLAR_BUILD");
+/// The features of the package, and whether they were enabled.
+const FEATURES: [(&str, bool); 5] = [
+    ("cli", cfg!(feature = "cli")),
+    ("oci", cfg!(feature = "oci")),
+    ("render", cfg!(feature = "render")),
+    ("schema", cfg!(feature = "schema")),
+    ("signing-keys", cfg!(feature = "signing-keys")),
+];
 
 /// `version`
 pub(crate) fn version(args: &VersionArgs, context: &Context<'_>) -> CommandResult {
     let is_helm = context.called_as.is_helm();
+    let enabled = FEATURES.iter().filter(|(_, is_enabled)| *is_enabled);
+    let features: Vec<&str> = enabled.map(|(name, _)| *name).collect();
     let text = match (is_helm, args.template.as_str()) {
         (_, template) if !template.is_empty() => templated(template, is_helm),
         (true, _) => Ok(as_helm(args.short)),
         (false, _) if args.short => Ok(format!("v{VERSION}\n")),
-        (false, _) => Ok(format!("solar-render {VERSION} (commit {COMMIT})\n")),
+        (false, _) => Ok(format!(
+            "solar-render {VERSION} (commit {COMMIT})\nBuild: {BUILD}\nFeatures: {}\n",
+            features.join(", ")
+        )),
     };
     match text {
         Ok(text) => CommandResult::Document {
             json: VersionDocument {
                 version: VERSION,
                 commit: COMMIT,
+                build: BUILD,
+                features,
             }
             .to_json(),
             text,

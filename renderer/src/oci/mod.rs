@@ -38,6 +38,7 @@ pub(crate) use self::pull::{check_provenance, taken};
 pub use self::push::equivalence::{Equivalent, Sameness};
 pub use self::push::policy::{IfExists, PushOptions, Pushed, TagResult};
 pub use self::push::publish::{Batch, Finished, Going, Ready, publish};
+pub use self::sign::files;
 pub use self::sign::{
     CosignSigner, KeyError, MAX_KEY_FILE, NewPair, SignatureFormat, SigningKey, Subjected, VerifyingKey,
     sign, verify,

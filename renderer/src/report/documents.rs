@@ -413,6 +413,10 @@ pub(crate) struct VersionDocument {
     pub(crate) version: &'static str,
     /// The commit it was built from.
     pub(crate) commit: &'static str,
+    /// The profile and the target that it was built with.
+    pub(crate) build: &'static str,
+    /// The enabled features of the package.
+    pub(crate) features: Vec<&'static str>,
 }
 
 impl Document for PluginsDocument {}

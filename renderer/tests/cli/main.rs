@@ -55,6 +55,7 @@ mod secrets;
 mod show;
 mod sigkill;
 mod sign;
+mod sign_files;
 mod solar_renderer;
 mod tag;
 mod tags;

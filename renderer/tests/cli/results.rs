@@ -355,6 +355,22 @@ fn help_version_completions_and_man_pages_come_from_the_definitions() {
         version.starts_with(concat!("solar-render ", env!("CARGO_PKG_VERSION"), " (commit ")),
         "{version}"
     );
+    let details = Run::of(command().arg("version")).stdout;
+    let lines: Vec<_> = details.lines().collect();
+    assert_eq!(lines[0], version.trim_end());
+    assert!(
+        lines[1].starts_with("Build: debug, ") || lines[1].starts_with("Build: release, "),
+        "{details}"
+    );
+    assert!(lines[1].contains(std::env::consts::ARCH), "{details}");
+    // The operator's build in the same workspace adds one.
+    let features = lines[2].replace("schema, ", "");
+    assert_eq!(features, "Features: cli, oci, render, signing-keys");
+    let json = Run::of(command().args(["version", "-o", "json"])).json();
+    assert_eq!(format!("Build: {}", json["build"].as_str().unwrap()), lines[1]);
+    let listed = json["features"].as_array().unwrap().iter();
+    let listed: Vec<_> = listed.map(|name| name.as_str().unwrap()).collect();
+    assert_eq!(format!("Features: {}", listed.join(", ")), lines[2]);
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = Run::of(command().args(["completion", shell]));
         assert!(script.code == 0 && script.stdout.contains("if-exists"), "{shell}");

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
-use tar::{EntryType, Header};
+use serde_json::json;
+use solar_release::tree::Tree;
+use tar::Header;
 
 use crate::run;
 
@@ -55,62 +54,46 @@ impl Image {
             "aarch64" => "arm64",
             other => other,
         };
-        let layer = self.layer();
-        let config = json!({
-            "architecture": architecture, "os": "linux",
-            "config": {"Entrypoint": [self.entrypoint], "User": self.user, "WorkingDir": "/"},
-            "rootfs": {"type": "layers", "diff_ids": [digest(&layer)]},
-        });
-        let config = config.to_string().into_bytes();
-        let manifest = json!({
-            "schemaVersion": 2,
-            "mediaType": "application/vnd.oci.image.manifest.v1+json",
-            "config": descriptor("application/vnd.oci.image.config.v1+json", &config),
-            "layers": [descriptor("application/vnd.oci.image.layer.v1.tar", &layer)],
-        });
-        let manifest = manifest.to_string().into_bytes();
-        let mut entry = descriptor("application/vnd.oci.image.manifest.v1+json", &manifest);
+        let image = solar_release::image::Image {
+            architecture: architecture.to_owned(),
+            entrypoint: vec![self.entrypoint.clone()],
+            command: Vec::new(),
+            user: self.user.clone(),
+            labels: Vec::new(),
+            files: self.tree(),
+            // Compressing programs with debug information takes longer than importing them.
+            is_compressed: false,
+        };
+        let blobs = image.blobs().unwrap();
+        let mut entry = blobs.manifest.descriptor();
         entry["annotations"] = json!({"io.containerd.image.name": self.reference});
         let index = json!({"schemaVersion": 2, "manifests": [entry]}).to_string();
 
         let mut archive = tar::Builder::new(File::create(path).unwrap());
-        append(
-            &mut archive,
-            "oci-layout",
-            0o644,
-            br#"{"imageLayoutVersion":"1.0.0"}"#,
-        );
-        append(&mut archive, "index.json", 0o644, index.as_bytes());
-        for blob in [&layer, &config, &manifest] {
-            let name = format!("blobs/{}", digest(blob).replace(':', "/"));
-            append(&mut archive, &name, 0o644, blob);
+        append(&mut archive, "oci-layout", br#"{"imageLayoutVersion":"1.0.0"}"#);
+        append(&mut archive, "index.json", index.as_bytes());
+        for blob in [&blobs.layer, &blobs.config, &blobs.manifest] {
+            let name = format!("blobs/{}", blob.digest().replace(':', "/"));
+            append(&mut archive, &name, &blob.bytes);
         }
         archive.into_inner().unwrap().flush().unwrap();
     }
 
-    fn layer(&self) -> Vec<u8> {
-        let mut archive = tar::Builder::new(Vec::new());
+    fn tree(&self) -> Tree {
+        let mut tree = Tree::default();
         // Mount points of the runtime: it couldn't create the folders in a read-only root.
-        let mut folders: BTreeSet<String> = ["dev", "etc", "proc", "sys", "tmp"].map(str::to_owned).into();
-        for (at, _) in &self.files {
-            let parents = Path::new(at).ancestors().skip(1);
-            folders.extend(parents.map(|parent| parent.to_str().unwrap().to_owned()));
-        }
-        for folder in folders.iter().filter(|folder| !folder.is_empty()) {
-            let mut header = header(0o755, 0);
-            header.set_entry_type(EntryType::Directory);
-            archive.append_data(&mut header, folder, &[][..]).unwrap();
+        for folder in ["dev", "etc", "proc", "sys", "tmp"] {
+            tree.add_folder(folder, 0o755);
         }
         for (at, from) in &self.files {
-            let mode = fs::metadata(from).unwrap().permissions().mode();
-            append(&mut archive, at, mode & 0o555, &fs::read(from).unwrap());
+            tree.add_file(at, from).unwrap();
         }
-        archive.into_inner().unwrap()
+        tree
     }
 }
 
 /// The libraries that the dynamic loader would load, and the loader itself; empty for a static program.
-fn libraries(program: &Path) -> BTreeSet<PathBuf> {
+pub fn libraries(program: &Path) -> BTreeSet<PathBuf> {
     let output = Command::new("ldd").arg(program).output().unwrap();
     if !output.status.success() {
         return BTreeSet::new();
@@ -142,27 +125,9 @@ pub(crate) fn pause(folder: &Path) -> Image {
 /// Its name.
 pub(crate) const PAUSE: &str = "localhost/pause:testbed";
 
-fn descriptor(kind: &str, blob: &[u8]) -> Value {
-    json!({"mediaType": kind, "digest": digest(blob), "size": blob.len()})
-}
-
-fn digest(blob: &[u8]) -> String {
-    let hex: String = Sha256::digest(blob)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!("sha256:{hex}")
-}
-
-fn header(mode: u32, size: usize) -> Header {
+fn append<W: std::io::Write>(archive: &mut tar::Builder<W>, name: &str, data: &[u8]) {
     let mut header = Header::new_gnu();
-    header.set_mode(mode);
-    header.set_size(u64::try_from(size).unwrap());
-    header
-}
-
-fn append<W: std::io::Write>(archive: &mut tar::Builder<W>, name: &str, mode: u32, data: &[u8]) {
-    archive
-        .append_data(&mut header(mode, data.len()), name, data)
-        .unwrap();
+    header.set_mode(0o644);
+    header.set_size(u64::try_from(data.len()).unwrap());
+    archive.append_data(&mut header, name, data).unwrap();
 }

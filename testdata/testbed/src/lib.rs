@@ -43,7 +43,7 @@ mod tool;
 pub use authority::{Authority, Identity};
 pub use cluster::{Cluster, ClusterSetup};
 pub use flux::{SourceController, flux_crds};
-pub use image::Image;
+pub use image::{Image, libraries};
 pub use network::Network;
 pub use node::Node;
 pub use port::Port;

@@ -46,6 +46,8 @@ pub enum Tool {
     SourceController,
     /// Kubebuilder's command that makes CRDs from Go types.
     ControllerGen,
+    /// Checks workflows and actions of GitHub.
+    Actionlint,
 }
 
 /// A Go module with its version, or the Debian package that has a program.
@@ -94,6 +96,10 @@ impl Tool {
             Self::ControllerGen => (
                 "controller-gen",
                 From::Module("sigs.k8s.io/controller-tools/cmd/controller-gen@v0.20.1"),
+            ),
+            Self::Actionlint => (
+                "actionlint",
+                From::Module("github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"),
             ),
         }
     }

@@ -1,29 +1,65 @@
 //! `sign`, `generate-key-pair`, and the flags of a signature after a push
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::registry::RegistryFlags;
 use crate::reference::{Digest, Locator};
 
+const SIGN_HELP: &str = "\
+Of a chart, the digest in its registry is signed. Of files, a bundle is written that `verify` and `cosign verify-blob`
+accept; with --predicate it is an in-toto statement about all of them, for `cosign verify-blob-attestation`.
+
+Examples:
+  solar-render sign oci://ghcr.io/acme/charts/shop:1.0.0 --key cosign.key
+  solar-render sign SHA256SUMS --key cosign.key --bundle SHA256SUMS.sigstore.json";
+
 /// `sign`
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  solar-render sign oci://ghcr.io/acme/charts/shop:1.0.0 --key cosign.key")]
+#[command(after_help = SIGN_HELP)]
 pub(crate) struct SignArgs {
-    /// The chart: oci://HOST/PATH with :TAG, which is resolved once, or better @DIGEST
-    #[arg(value_name = "REF")]
-    pub(crate) chart: Locator,
+    /// The chart: oci://HOST/PATH with :TAG, which is resolved once, or better @DIGEST; or files
+    #[arg(value_name = "REF|FILE", value_parser = signable, required = true, value_hint = ValueHint::AnyPath)]
+    pub(crate) signed: Vec<Signable>,
     /// The private key in cosign's format: a file, or env://NAME
     #[arg(long, value_name = "KEY")]
     pub(crate) key: String,
+    /// Write the bundle of files to this file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) bundle: Option<PathBuf>,
+    /// Sign an in-toto statement about the files, with the JSON of this file as its predicate
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires_all = ["predicate_type", "bundle"])]
+    pub(crate) predicate: Option<PathBuf>,
+    /// The URI of the predicate's type: https://slsa.dev/provenance/v1
+    #[arg(long, value_name = "URI", requires = "predicate")]
+    pub(crate) predicate_type: Option<String>,
     #[command(flatten)]
     pub(crate) keys: KeyFlags,
     /// Fail unless the chart has this digest
-    #[arg(long, value_name = "DIGEST")]
+    #[arg(long, value_name = "DIGEST", conflicts_with = "bundle")]
     pub(crate) expect_digest: Option<Digest>,
     #[command(flatten)]
     pub(crate) registry: RegistryFlags,
+}
+
+/// What is signed.
+#[derive(Debug, Clone)]
+pub(crate) enum Signable {
+    /// A chart in a registry.
+    Chart(Box<Locator>),
+    /// A file on disk.
+    File(PathBuf),
+}
+
+/// References have a scheme; everything else is a file, which must exist.
+fn signable(text: &str) -> Result<Signable, String> {
+    match text.parse::<Locator>() {
+        Ok(locator) => Ok(Signable::Chart(Box::new(locator))),
+        Err(_) if Path::new(text).is_file() => Ok(Signable::File(text.into())),
+        Err(error) if text.contains("://") => Err(error.to_string()),
+        Err(error) => Err(format!("{error}; there is no such file, either")),
+    }
 }
 
 /// `generate-key-pair`

@@ -1,10 +1,12 @@
 //! The formats of signatures: Sigstore's bundle with an in-toto statement in a DSSE envelope, which cosign 3 writes,
-//! and the simple signing payload of cosign 1 and 2. Pure.
+//! and the simple signing payload of cosign 1 and 2; for files, a signature of the content or a statement about them.
+//! Pure.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sha2::Digest as _;
 
 use crate::reference::Digest;
 use crate::signing_key::{KeyError, SigningKey, VerifyingKey};
@@ -30,6 +32,12 @@ const SIMPLE_KIND: &str = "cosign container image signature";
 struct Bundle {
     media_type: String,
     dsse_envelope: Option<Envelope>,
+    message_signature: Option<MessageSignature>,
+}
+
+#[derive(Deserialize)]
+struct MessageSignature {
+    signature: String,
 }
 
 #[derive(Deserialize)]
@@ -68,12 +76,54 @@ pub(super) fn bundle(digest: &Digest, key: &SigningKey) -> Result<Vec<u8>, KeyEr
         "predicate": {},
     })
     .to_string();
+    enveloped(&statement, key)
+}
+
+/// A bundle with an in-toto statement about files.
+pub(super) fn attestation(
+    subjects: &[(String, Digest)],
+    predicate_type: &str,
+    predicate: &Value,
+    key: &SigningKey,
+) -> Result<Vec<u8>, KeyError> {
+    let subjects: Vec<Value> = subjects
+        .iter()
+        .map(|(name, digest)| json!({ "name": name, "digest": { "sha256": digest.hex() } }))
+        .collect();
+    let statement = json!({
+        "_type": STATEMENT,
+        "subject": subjects,
+        "predicateType": predicate_type,
+        "predicate": predicate,
+    });
+    enveloped(&statement.to_string(), key)
+}
+
+/// A bundle with the signature of a file's content.
+pub(super) fn message_signature(content: &[u8], key: &SigningKey) -> Result<Vec<u8>, KeyError> {
+    let signature = key.sign(content)?;
+    let bundle = json!({
+        "mediaType": BUNDLE_TYPE,
+        "verificationMaterial": { "publicKey": { "hint": key.public().hint() } },
+        "messageSignature": {
+            "messageDigest": {
+                "algorithm": "SHA2_256",
+                "digest": BASE64.encode(sha2::Sha256::digest(content)),
+            },
+            "signature": BASE64.encode(signature),
+        },
+    });
+    Ok(bundle.to_string().into_bytes())
+}
+
+/// A bundle with a statement in an envelope.
+fn enveloped(statement: &str, key: &SigningKey) -> Result<Vec<u8>, KeyError> {
     let signature = key.sign(&pre_authentication(PAYLOAD_TYPE, statement.as_bytes()))?;
     let bundle = json!({
         "mediaType": BUNDLE_TYPE,
         "verificationMaterial": { "publicKey": { "hint": key.public().hint() } },
         "dsseEnvelope": {
-            "payload": BASE64.encode(&statement),
+            "payload": BASE64.encode(statement),
             "payloadType": PAYLOAD_TYPE,
             "signatures": [{ "sig": BASE64.encode(signature) }],
         },
@@ -104,12 +154,63 @@ pub(super) fn simple(
 /// `Ok` if the bundle has the key's valid signature of the digest. `Err` is the reason why not. The signature is
 /// checked first: the payload of an invalid one is not parsed.
 pub(in crate::oci) fn check_bundle(bytes: &[u8], digest: &Digest, key: &VerifyingKey) -> Result<(), String> {
+    let envelope = read_bundle(bytes)?
+        .dsse_envelope
+        .ok_or("it has no DSSE envelope")?;
+    let statement = signed_statement(&envelope, key)?;
+    if statement.predicate_type != PREDICATE {
+        return Err(format!(
+            "its statement is of another type: {:?}",
+            statement.predicate_type
+        ));
+    }
+    is_about(&statement, digest)
+}
+
+/// As [`check_bundle`], for a file: its content is signed, or a statement about its digest, which may have to be of a
+/// type. The content is read when its signature is to be checked.
+pub(super) fn check_file_bundle<E: From<String>>(
+    bytes: &[u8],
+    digest: &Digest,
+    content: impl FnOnce() -> Result<Vec<u8>, E>,
+    key: &VerifyingKey,
+    predicate_type: Option<&str>,
+) -> Result<(), E> {
+    let bundle = read_bundle(bytes)?;
+    match (bundle.message_signature, bundle.dsse_envelope, predicate_type) {
+        (Some(message), _, None) => {
+            let signature = decode(&message.signature)?;
+            match key.verifies(&content()?, &signature) {
+                true => Ok(()),
+                false => Err("another key made it, or it is about another file"
+                    .to_owned()
+                    .into()),
+            }
+        }
+        (_, Some(envelope), _) => {
+            let statement = signed_statement(&envelope, key)?;
+            if predicate_type.is_some_and(|wanted| wanted != statement.predicate_type) {
+                let found = statement.predicate_type;
+                return Err(format!("its statement is of another type: {found:?}").into());
+            }
+            Ok(is_about(&statement, digest)?)
+        }
+        (Some(_), None, Some(_)) => Err("it signs the file alone, and has no statement".to_owned().into()),
+        (None, None, _) => Err("it has neither a signature nor a DSSE envelope".to_owned().into()),
+    }
+}
+
+fn read_bundle(bytes: &[u8]) -> Result<Bundle, String> {
     let bundle: Bundle =
         serde_json::from_slice(bytes).map_err(|error| format!("it is not a bundle: {error}"))?;
     if !bundle.media_type.starts_with(BUNDLE_PREFIX) {
         return Err(format!("it is a bundle of the type {:?}", bundle.media_type));
     }
-    let envelope = bundle.dsse_envelope.ok_or("it has no DSSE envelope")?;
+    Ok(bundle)
+}
+
+/// The statement of an envelope that the key signed.
+fn signed_statement(envelope: &Envelope, key: &VerifyingKey) -> Result<Statement, String> {
     let payload = decode(&envelope.payload)?;
     let signed = pre_authentication(&envelope.payload_type, &payload);
     let good = envelope
@@ -127,12 +228,10 @@ pub(in crate::oci) fn check_bundle(bytes: &[u8], digest: &Digest, key: &Verifyin
     if ![STATEMENT, OLD_STATEMENT].contains(&statement.kind.as_str()) {
         return Err(format!("it signs a statement of the type {:?}", statement.kind));
     }
-    if statement.predicate_type != PREDICATE {
-        return Err(format!(
-            "its statement is of another type: {:?}",
-            statement.predicate_type
-        ));
-    }
+    Ok(statement)
+}
+
+fn is_about(statement: &Statement, digest: &Digest) -> Result<(), String> {
     let about = |one: &StatementSubject| one.digest.get("sha256").is_some_and(|hex| hex == digest.hex());
     if statement.subject.iter().any(about) {
         Ok(())

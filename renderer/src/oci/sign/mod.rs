@@ -22,6 +22,7 @@ use crate::report::Outcome;
 pub use crate::signing_key::{KeyError, MAX_KEY_FILE, NewPair, SigningKey, VerifyingKey};
 use crate::world::World;
 
+pub mod files;
 pub(in crate::oci) mod formats;
 mod signature_lookup;
 
