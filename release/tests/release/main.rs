@@ -4,9 +4,11 @@
 //! without them, debug builds. All else is the same.
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
+    clippy::too_many_lines,
     clippy::disallowed_methods,
-    reason = "a test that can't go on should stop, and where the programs are is in the environment"
+    reason = "a test that can't go on should stop and reads best as one story; where the programs are is in the environment"
 )]
 
 mod install;

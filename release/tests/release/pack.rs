@@ -56,6 +56,36 @@ fn archives_and_packages_hold_program_link_manual_pages_completions_and_licence(
     }
 }
 
+/// `cargo binstall` fills in names as `release/pack` gives them.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn binstalls_metadata_names_the_archives_and_the_programs_in_them() {
+    for (folder, name) in [("renderer", "solar-render"), ("operator", "solar-operator")] {
+        let manifest = fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap();
+        let field = |key: &str| {
+            let start = format!("{key} = \"");
+            let line = manifest.lines().find_map(|line| line.strip_prefix(&start));
+            let filled = [
+                ("repo", HOME),
+                ("version", VERSION),
+                ("name", name),
+                ("bin", name),
+                ("target", TARGET),
+                ("binary-ext", ""),
+            ];
+            let text = line.unwrap().trim_end_matches('"').to_owned();
+            filled.iter().fold(text, |text, (key, value)| {
+                text.replace(&format!("{{ {key} }}"), value)
+            })
+        };
+        let downloads = format!("{HOME}/releases/download/v{VERSION}/");
+        let url = field("pkg-url");
+        let archive = dist().join(url.strip_prefix(&downloads).unwrap());
+        let files = listed(Command::new("tar").arg("-tzf").arg(archive));
+        assert!(files.contains(&field("bin-dir")), "{files:?}");
+    }
+}
+
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn every_file_has_its_checksum_and_the_formula_those_of_the_archives() {
