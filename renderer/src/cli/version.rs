@@ -20,9 +20,11 @@ const COMMIT: &str = env!("SOLAR_COMMIT");
 /// The profile and the target.
 const BUILD: &str = env!("SOLAR_BUILD");
 /// The features of the package, and whether they were enabled.
-const FEATURES: [(&str, bool); 5] = [
+const FEATURES: [(&str, bool); 7] = [
     ("cli", cfg!(feature = "cli")),
+    ("crypto", cfg!(feature = "crypto")),
     ("oci", cfg!(feature = "oci")),
+    ("pipeline", cfg!(feature = "pipeline")),
     ("render", cfg!(feature = "render")),
     ("schema", cfg!(feature = "schema")),
     ("signing-keys", cfg!(feature = "signing-keys")),
@@ -101,5 +103,27 @@ pub(crate) fn no_plugins(context: &Context<'_>) -> CommandResult {
     CommandResult::Document {
         json: PluginsDocument { plugins: [] }.to_json(),
         text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_feature_of_the_package_is_listed() {
+        let manifest = include_str!("../../Cargo.toml");
+        let (_, features) = manifest.split_once("[features]\n").unwrap();
+        let features = features.split("\n[").next().unwrap();
+        let names = features
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| line.split_once(" = "));
+        let mut names: Vec<&str> = names
+            .map(|(name, _)| name)
+            .filter(|name| *name != "default")
+            .collect();
+        names.sort_unstable();
+        assert_eq!(FEATURES.map(|(name, _)| name).as_slice(), names);
     }
 }

@@ -365,7 +365,10 @@ fn help_version_completions_and_man_pages_come_from_the_definitions() {
     assert!(lines[1].contains(std::env::consts::ARCH), "{details}");
     // The operator's build in the same workspace adds one.
     let features = lines[2].replace("schema, ", "");
-    assert_eq!(features, "Features: cli, oci, render, signing-keys");
+    assert_eq!(
+        features,
+        "Features: cli, crypto, oci, pipeline, render, signing-keys"
+    );
     let json = Run::of(command().args(["version", "-o", "json"])).json();
     assert_eq!(format!("Build: {}", json["build"].as_str().unwrap()), lines[1]);
     let listed = json["features"].as_array().unwrap().iter();
