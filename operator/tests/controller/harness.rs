@@ -130,6 +130,11 @@ impl Bench {
         number
     }
 
+    /// The number of the operator that was started last.
+    pub(crate) fn last_operator(&self) -> usize {
+        self.operators.len() - 1
+    }
+
     /// Writes a file beside the logs.
     pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.folder.path().join(name);

@@ -18,3 +18,4 @@ mod manual_changes;
 mod process;
 mod reasons;
 mod success;
+mod upgrades;
