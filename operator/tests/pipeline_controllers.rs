@@ -259,6 +259,39 @@ fn a_profile_binds_the_targets_that_match() {
 
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_suspended_profile_binds_nothing_until_it_is_no_longer() {
+    let space = Space::new("idle");
+    let target = json!({"renderRegistryRef": {"name": "charts"}});
+    let apply = |kind, name, spec| space.apply(&space.own, kind, name, json!({}), spec);
+    let profile =
+        |release: &str, is_suspended: bool| json!({"releaseRef": {"name": release}, "suspend": is_suspended});
+    apply(
+        "Release",
+        "shop",
+        json!({"componentVersionRef": {"name": "shop-1"}}),
+    );
+    apply("Target", "one", target.clone());
+    apply("Profile", "all", profile("shop", false));
+    space.until_reason("prf/all", "Ready");
+    apply("Profile", "all", profile("other", true));
+    space.until(
+        "prf/all",
+        r#"{.status.conditions[?(@.type=="Suspended")].status}"#,
+        "True",
+    );
+    space.until_reason("prf/all", "Ready");
+    apply("Target", "two", target);
+    // Another Profile has bound what the suspended one would have.
+    apply("Profile", "witness", profile("shop", false));
+    space.until("prf/witness", "{.status.matchedTargets}", "2");
+    assert_eq!(space.bound(), "/one=shop /one=shop /two=shop");
+    apply("Profile", "all", profile("shop", false));
+    space.until("prf/all", "{.status.matchedTargets}", "2");
+    assert_eq!(space.bound(), "/one=shop /one=shop /two=shop /two=shop");
+}
+
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
 fn it_may_write_bindings_and_statuses_and_nothing_else() {
     let may = |what: &str| {
         let (verb, resource) = what.split_once(' ').unwrap();

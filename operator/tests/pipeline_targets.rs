@@ -11,6 +11,8 @@ mod fleet;
 mod in_flight;
 #[path = "pipeline_targets/signing.rs"]
 mod signing;
+#[path = "pipeline_targets/suspended.rs"]
+mod suspended;
 
 use std::fs::read_to_string;
 use std::sync::LazyLock;
@@ -212,9 +214,13 @@ fn tag_of(target: &Value, release: &str) -> String {
     url.rsplit_once(':').unwrap().1.to_owned()
 }
 
-fn message(target: &Value, kind: &str) -> String {
+fn condition_of<'a>(target: &'a Value, kind: &str) -> Option<&'a Value> {
     let conditions = target["status"]["conditions"].as_array().unwrap();
-    let found = conditions.iter().find(|one| one["type"] == kind);
+    conditions.iter().find(|one| one["type"] == kind)
+}
+
+fn message(target: &Value, kind: &str) -> String {
+    let found = condition_of(target, kind);
     found.map_or(String::new(), |one| one["message"].as_str().unwrap().to_owned())
 }
 

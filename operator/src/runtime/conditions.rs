@@ -7,6 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 pub const READY: &str = "Ready";
 /// Whether progress has stopped, for kstatus: Ready=False alone means in progress to it.
 pub const STALLED: &str = "Stalled";
+/// The type and the reason of the condition of an object that is left as it is, because its spec says so.
+pub const SUSPENDED: &str = "Suspended";
 /// The reason of Ready and Stalled after too many consecutive errors.
 pub const RECONCILE_FAILED: &str = "ReconcileFailed";
 
@@ -95,6 +97,17 @@ pub fn not_ready(reason: &'static str, message: &str) -> [Finding<&'static str>;
         reason,
         message: message.to_owned(),
     })
+}
+
+/// The conditions of an object that is suspended: what was found before, and that.
+pub fn suspended(previous: &[Condition], generation: Option<i64>, now: Timestamp) -> Vec<Condition> {
+    let finding = Finding {
+        kind: SUSPENDED,
+        status: "True",
+        reason: SUSPENDED,
+        message: "spec.suspend is true".to_owned(),
+    };
+    update(previous, &[finding], generation, now)
 }
 
 /// The condition of a type.

@@ -151,14 +151,14 @@ mod tests {
                 "antiAffinity componentVersionRef failedJobTTL priority targetNamespace uniqueName values",
             ),
             ("ReleaseBinding", "releaseRef targetRef"),
-            ("Profile", "releaseRef targetSelector userdata"),
+            // `suspend` is ours, here and below, as is `signing`.
+            ("Profile", "releaseRef suspend targetSelector userdata"),
             (
                 "Registry",
                 "flavor hostname plainHTTP scanInterval solarSecretRef targetPullSecretName webhookPath",
             ),
             ("RegistryBinding", "registryRef targetRef"),
-            // `signing` is ours.
-            ("Target", "renderRegistryRef signing userdata"),
+            ("Target", "renderRegistryRef signing suspend userdata"),
             (
                 "RenderArtifact",
                 "baseURL registryRef renderTaskRef repository tag",

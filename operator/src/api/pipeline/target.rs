@@ -22,6 +22,9 @@ pub struct TargetSpec {
     /// Whether this Target's charts are signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signing: Option<SigningSpec>,
+    /// Nothing is made, changed or deleted for it while this is true, but for its own deletion. Jobs that run go on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub suspend: bool,
 }
 
 /// Whether a Target's charts are signed.
@@ -40,7 +43,7 @@ pub struct TargetStatus {
     /// The generation of the spec that this status is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// RegistryResolved, ReleasesResolved, SigningKeyReady, ReleasesRendered, BootstrapReady, Ready, Stalled.
+    /// RegistryResolved, ReleasesResolved, SigningKeyReady, ReleasesRendered, BootstrapReady, Ready, Stalled, Suspended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,

@@ -12,7 +12,7 @@ use crate::api::pipeline::{
     GrantFrom, ObjectKey, ReferenceGrant, ReferenceGrantSpec, ReportedConditions, Spec,
 };
 use crate::api::{GROUP, VERSION, pipeline};
-use crate::runtime::conditions::{READY, STALLED, find, is};
+use crate::runtime::conditions::{READY, STALLED, SUSPENDED, find, is};
 use crate::runtime::key::{Key, KindId, ObjectName};
 use crate::runtime::views::Object;
 use crate::runtime::{Action, Controllers, Cx, Error, ObjectState, Stores, Watched, status};
@@ -57,7 +57,7 @@ impl<S: Spec> Watched for Stored<S> {
         namespaced: true,
     };
     const LABELS: bool = true;
-    const STATES: &'static [&'static str] = &[NEW, READY, PENDING, NOT_READY, STALLED];
+    const STATES: &'static [&'static str] = &[NEW, READY, PENDING, NOT_READY, STALLED, SUSPENDED];
     type View = Parts<S>;
 
     fn state(object: &Object<Parts<S>>) -> Option<ObjectState<'_>> {
@@ -65,6 +65,7 @@ impl<S: Spec> Watched for Stored<S> {
         let conditions = status.map_or(&[][..], ReportedConditions::conditions);
         let ready = find(conditions, READY).map(|ready| ready.status.as_str());
         let name = match ready {
+            _ if is(conditions, SUSPENDED, "True") => SUSPENDED,
             _ if is(conditions, STALLED, "True") => STALLED,
             Some("True") => READY,
             Some("False") => NOT_READY,

@@ -24,7 +24,7 @@ use crate::controllers::pipeline::grants::CrossReference;
 use crate::controllers::pipeline::profile_bindings::{BindingChanges, changes, desired, matches};
 use crate::controllers::pipeline::stored;
 use crate::names::MANAGER;
-use crate::runtime::conditions::merge;
+use crate::runtime::conditions::{merge, suspended};
 use crate::runtime::key::{Key, ObjectName};
 use crate::runtime::views::MetadataOnly;
 use crate::runtime::{Action, Cx, Error, Kind, Watched as _, owned};
@@ -40,6 +40,13 @@ impl Kind for Profiles {
         // What it owns is collected when it is gone.
         if profile.is_deleted() {
             return Ok(Action::done());
+        }
+        if profile.spec.suspend {
+            return stored::report(cx, key, &profile, |known, generation| ProfileStatus {
+                conditions: suspended(&known.conditions, generation, cx.now()),
+                ..known.clone()
+            })
+            .await;
         }
         let (changes, existing) = decide(cx, &profile);
         apply(cx, key, &profile, &existing, &changes).await?;

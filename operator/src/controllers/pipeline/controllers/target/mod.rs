@@ -89,6 +89,9 @@ impl Kind for TargetController {
         if target.is_deleted() {
             return deletion::finalize(cx, key, &target).await;
         }
+        if target.spec.suspend {
+            return status::suspend(cx, key, &target).await;
+        }
         if let Some(wait) = self.pace.wait(key) {
             return Ok(Action::requeue(wait));
         }

@@ -17,8 +17,11 @@ const PAUSE_PER_RELEASE: Duration = Duration::from_millis(10);
 /// The maximum pause.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
-/// The time between two writes of a status that only differ in the progress of Releases.
-const PROGRESS_INTERVAL: Duration = Duration::from_secs(30);
+/// How long after a write of the status one that only differs in the progress of Releases follows; it doubles with each
+/// of these, so that a Target whose tasks wait for long costs few writes, too.
+const PROGRESS_PAUSE: Duration = Duration::from_secs(30);
+/// The maximum of that.
+const MAX_PROGRESS_PAUSE: Duration = Duration::from_secs(240);
 
 /// When each Target may be reconciled, and its progress be written again.
 #[derive(Debug, Default)]
@@ -31,6 +34,8 @@ pub(super) struct Pace {
 struct Next {
     reconcile: Option<Instant>,
     progress: Option<Instant>,
+    /// The last pause before a write of progress.
+    progress_pause: Duration,
 }
 
 impl Pace {
@@ -51,9 +56,17 @@ impl Pace {
         self.next().entry(key.clone()).or_default().reconcile = Some(Instant::now() + pause);
     }
 
-    /// Records that a Target's status was written.
-    pub(super) fn reported(&self, key: &Key) {
-        self.next().entry(key.clone()).or_default().progress = Some(Instant::now() + PROGRESS_INTERVAL);
+    /// Records that a Target's status was written, and whether it was progress alone.
+    pub(super) fn reported(&self, key: &Key, is_progress: bool) {
+        let mut all = self.next();
+        let next = all.entry(key.clone()).or_default();
+        next.progress_pause = if is_progress {
+            let doubled = next.progress_pause.saturating_mul(2);
+            doubled.clamp(PROGRESS_PAUSE, MAX_PROGRESS_PAUSE)
+        } else {
+            PROGRESS_PAUSE
+        };
+        next.progress = Some(Instant::now() + next.progress_pause);
     }
 
     /// Forgets a deleted Target.
@@ -82,22 +95,33 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn progress_waits_after_each_write() {
+    async fn progress_waits_longer_after_each_write_of_it() {
         let (pace, key) = (Pace::default(), key());
         assert_eq!(
             pace.wait_for_progress(&key),
             None,
             "an operator that has just started"
         );
-        pace.reported(&key);
-        assert_eq!(pace.wait_for_progress(&key), Some(PROGRESS_INTERVAL));
-        assert_eq!(pace.wait(&key), None, "it is reconciled all the same");
+        pace.reported(&key, false);
+        for seconds in [30, 60, 120, 240, 240] {
+            let pause = Duration::from_secs(seconds);
+            assert_eq!(pace.wait_for_progress(&key), Some(pause));
+            assert_eq!(pace.wait(&key), None, "it is reconciled all the same");
+            tokio::time::advance(pause).await;
+            assert_eq!(pace.wait_for_progress(&key), None);
+            pace.reported(&key, true);
+        }
         pace.reconciled(&key, 1);
-        tokio::time::advance(PROGRESS_INTERVAL).await;
-        assert_eq!(pace.wait_for_progress(&key), None);
-        pace.reported(&key);
+        pace.reported(&key, false);
+        assert_eq!(pace.wait_for_progress(&key), Some(PROGRESS_PAUSE));
         pace.forget(&key);
         assert_eq!(pace.wait_for_progress(&key), None);
+        pace.reported(&key, true);
+        assert_eq!(
+            pace.wait_for_progress(&key),
+            Some(PROGRESS_PAUSE),
+            "the first write of a new leader"
+        );
     }
 
     #[tokio::test(start_paused = true)]

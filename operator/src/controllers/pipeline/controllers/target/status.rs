@@ -8,12 +8,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use super::pace::Pace;
 use crate::api::pipeline::{Target, TargetStatus};
 use crate::controllers::pipeline::conditions::{self, Reason, TargetState};
+use crate::controllers::pipeline::stored;
 use crate::controllers::pipeline::target_plan::TargetPlan;
 use crate::controllers::pipeline::target_status::reported;
 use crate::controllers::pipeline::task_state::TaskState;
-use crate::runtime::conditions::{ConditionReason as _, READY, find, merge};
+use crate::runtime::conditions::{ConditionReason as _, READY, find, merge, suspended};
 use crate::runtime::events::{self, Notice};
-use crate::runtime::{Cx, Error, Key, status};
+use crate::runtime::{Action, Cx, Error, Key, status};
 
 /// Writes the status, when it has changed and needn't wait. Returns how long it must wait.
 pub(super) async fn report(
@@ -25,20 +26,28 @@ pub(super) async fn report(
 ) -> Result<Option<Duration>, Error> {
     let known = target.status.clone().unwrap_or_default();
     let next = next(&known, plan, target.metadata.generation, cx.now());
-    if known != next
-        && is_progress(&known, &next)
-        && let Some(wait) = pace.wait_for_progress(key)
-    {
-        return Ok(Some(wait));
+    let is_progress = is_progress(&known, &next);
+    let wait = pace.wait_for_progress(key);
+    if wait.is_some() && is_progress && known != next {
+        return Ok(wait);
     }
     let version = target.metadata.resource_version.as_deref();
     let written = status::patch(cx, key, version, &known, &next).await?;
     if written.is_some() {
-        pace.reported(key);
+        pace.reported(key, is_progress);
         let notices: Vec<Notice> = notice(&known, &next).into_iter().collect();
         events::publish(cx, key, &target.metadata, notices).await;
     }
     Ok(None)
+}
+
+/// Writes that a Target is suspended; the rest of its status stays.
+pub(super) async fn suspend(cx: &Cx, key: &Key, target: &Target) -> Result<Action, Error> {
+    stored::report(cx, key, target, |known, generation| TargetStatus {
+        conditions: suspended(&known.conditions, generation, cx.now()),
+        ..known.clone()
+    })
+    .await
 }
 
 /// Whether two statuses of a Target that waits for nobody only differ in how far its charts are: in the states of its
