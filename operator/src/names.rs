@@ -24,6 +24,8 @@ const PART_OF: &str = "solar";
 
 /// The component of Jobs that delete the tags of RenderArtifacts.
 pub const ARTIFACT_COMPONENT: &str = "renderartifact";
+/// The component of Jobs and volumes of Artifacts.
+pub const IMPORT_COMPONENT: &str = "artifact";
 
 const NAME: &str = "app.kubernetes.io/name";
 const COMPONENT: &str = "app.kubernetes.io/component";
@@ -86,7 +88,11 @@ pub fn component_labels(component: &str, name: &str) -> BTreeMap<String, String>
 
 /// Selects the objects that this operator created, in any version: an upgrade still finds running Jobs.
 pub fn selector() -> String {
-    let components = [Scope::ALL.map(component).as_slice(), &[ARTIFACT_COMPONENT]].concat();
+    let components = [
+        Scope::ALL.map(component).as_slice(),
+        &[ARTIFACT_COMPONENT, IMPORT_COMPONENT],
+    ]
+    .concat();
     let components = components.join(",");
     format!("{MANAGED_BY}={MANAGER},{PART_OF_LABEL}={PART_OF},{COMPONENT} in ({components})")
 }

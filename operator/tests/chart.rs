@@ -76,7 +76,18 @@ fn the_pipelines_kinds_are_installed_when_they_are_switched_on() {
     };
     assert_eq!(kinds("pipeline.enabled=false"), 2);
     assert_eq!(kinds("pipeline.enabled=true"), 13);
+    assert_eq!(kinds("artifacts.enabled=true"), 3);
+    assert_eq!(kinds("pipeline.enabled=true,artifacts.enabled=true"), 14);
     assert_eq!(kinds("pipeline.enabled=true,crds.install=false"), 0);
+    for (set, is_on) in [
+        ("artifacts.enabled=false", false),
+        ("artifacts.enabled=true", true),
+    ] {
+        let text = manifests(NAMESPACE, &["--set", set, "--set", "crds.install=false"]);
+        for part in ["- \"--artifacts\"", "persistentvolumeclaims", "artifacts/status"] {
+            assert_eq!(text.contains(part), is_on, "{part} with {set}");
+        }
+    }
     for (set, is_on) in [("pipeline.enabled=false", false), ("pipeline.enabled=true", true)] {
         let text = manifests(NAMESPACE, &["--set", set, "--set", "crds.install=false"]);
         for part in ["- \"--pipeline\"", "releasebindings"] {

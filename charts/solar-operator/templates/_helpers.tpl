@@ -162,6 +162,29 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end -}}
 
+{{- /* What it does with Artifacts, when they are switched on: their volumes are named, never listed. */ -}}
+{{- define "solar-operator.rules.artifacts" -}}
+{{- if .Values.artifacts.enabled }}
+{{ include "solar-operator.rules.tasks" "artifacts" }}
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [get, create, delete]
+{{- end }}
+{{- end -}}
+
+{{- /* Whether the CRD of a kind is installed: a list of the root and the kind. */ -}}
+{{- define "solar-operator.hasKind" -}}
+{{- $values := (index . 0).Values -}}
+{{- $kind := index . 1 -}}
+{{- if has $kind (list "RenderTask" "ClusterRenderTask") -}}
+true
+{{- else if eq $kind "Artifact" -}}
+{{- ternary "true" "" $values.artifacts.enabled -}}
+{{- else -}}
+{{- ternary "true" "" $values.pipeline.enabled -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* What it does with the pipeline outside of namespaces: no finalizer may keep one that is being deleted. */ -}}
 {{- define "solar-operator.rules.namespaces" -}}
 {{- if .Values.pipeline.enabled }}

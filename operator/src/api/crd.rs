@@ -12,13 +12,13 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::AddNullable;
 use serde_json::{Value, json};
 
-use super::{GROUP, Scope, TaskSpec, TaskStatus, VERSION, pipeline};
+use super::{GROUP, Scope, TaskSpec, TaskStatus, VERSION, artifact, pipeline};
 use crate::yaml;
 
 const CATEGORY: &str = "solar";
 
 /// Name, type, JSON path, priority (1: wide).
-type Column = (&'static str, &'static str, &'static str, i32);
+pub(super) type Column = (&'static str, &'static str, &'static str, i32);
 
 const COLUMNS: [Column; 5] = [
     ("Owner Kind", "string", ".spec.ownerKind", 0),
@@ -116,11 +116,31 @@ pub(super) fn definition(
     }
 }
 
-/// The CRDs of tasks, and maybe those of the pipeline behind them.
-pub fn crds(pipeline: bool) -> Result<Vec<CustomResourceDefinition>, serde_json::Error> {
+/// The kinds whose CRDs are not always installed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OptionalKinds {
+    /// The kinds of the pipeline.
+    pub pipeline: bool,
+    /// Artifacts.
+    pub artifacts: bool,
+}
+
+impl OptionalKinds {
+    /// All of them.
+    pub const ALL: Self = Self {
+        pipeline: true,
+        artifacts: true,
+    };
+}
+
+/// The CRDs of tasks, and those of optional kinds behind them.
+pub fn crds(kinds: OptionalKinds) -> Result<Vec<CustomResourceDefinition>, serde_json::Error> {
     let mut crds: Vec<_> = Scope::ALL.into_iter().map(crd).collect::<Result<_, _>>()?;
-    if pipeline {
+    if kinds.pipeline {
         crds.extend(pipeline::crds()?);
+    }
+    if kinds.artifacts {
+        crds.push(artifact::crd()?);
     }
     Ok(crds)
 }
@@ -128,7 +148,7 @@ pub fn crds(pipeline: bool) -> Result<Vec<CustomResourceDefinition>, serde_json:
 /// All CRDs as a stream of YAML documents.
 pub fn crds_yaml() -> Result<String, serde_json::Error> {
     let mut text = String::new();
-    for crd in crds(true)? {
+    for crd in crds(OptionalKinds::ALL)? {
         text.push_str("---\n");
         yaml::write(&serde_json::to_value(crd)?, &mut text);
     }

@@ -3,6 +3,7 @@
 //! Both kinds share one spec, one status and one Rust type; [`Scope`] says which of them an object
 //! is, as kube's `DynamicType`. The CRDs come from these types and from nothing else.
 
+pub mod artifact;
 mod crd;
 pub(crate) mod metadata;
 pub mod pipeline;
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::key::KindId;
 
-pub use crd::{crd, crds, crds_yaml};
+pub use crd::{OptionalKinds, crd, crds, crds_yaml};
 pub use spec::{IfExists, LocalReference, TaskSpec};
 pub use status::{Attempt, MAX_ATTEMPTS, OwnedReference, Run, TaskStatus};
 

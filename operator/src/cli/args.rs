@@ -195,6 +195,29 @@ pub(super) struct Run {
     /// Reconcile Targets, Releases, Profiles and the other kinds of the pipeline; their CRDs must be installed
     #[arg(long, env = "SOLAR_OPERATOR_PIPELINE", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set)]
     pub(super) pipeline: bool,
+    /// Reconcile Artifacts; their CRD must be installed
+    #[arg(long, env = "SOLAR_OPERATOR_ARTIFACTS", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set, help_heading = "Artifacts")]
+    pub(super) artifacts: bool,
+    /// How long an Artifact's Job may be active
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "SOLAR_OPERATOR_ARTIFACT_DEADLINE",
+        default_value = "6h",
+        help_heading = "Artifacts"
+    )]
+    pub(super) artifact_deadline: String,
+    /// Keep the volume of an import that has ended
+    #[arg(long, env = "SOLAR_OPERATOR_KEEP_WORKSPACE", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set, help_heading = "Artifacts")]
+    pub(super) keep_workspace: bool,
+    /// Import models from Hugging Face with KitOps' image instead of the renderer's
+    #[arg(
+        long,
+        value_name = "IMAGE",
+        env = "SOLAR_OPERATOR_KIT_IMAGE",
+        help_heading = "Artifacts"
+    )]
+    pub(super) kit_image: Option<String>,
     /// Refuse a Release with a resource of a host that no RegistryBinding of its Target is for, instead of pulling it
     /// anonymously
     #[arg(long, env = "SOLAR_OPERATOR_REGISTRY_BINDING_STRICT", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set)]
@@ -384,6 +407,9 @@ pub(super) struct PreflightArgs {
     /// Check the CRDs of the pipeline's kinds, too
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set)]
     pub(super) pipeline: bool,
+    /// Check the CRD of Artifacts, too
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set)]
+    pub(super) artifacts: bool,
     /// CRDs may be missing or of another version: they are about to be installed
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set)]
     pub(super) before_install: bool,

@@ -169,7 +169,13 @@ async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
         .map_err(|error| Diagnostic::error(Class::Config, format!("the cluster's connection: {error}")))?;
     let tasks = TaskMetrics::new(&metrics);
     runtime::run(client, metrics, settings.run, |cx| {
-        controllers::all(cx, &settings.tasks, settings.pipeline, &tasks)
+        controllers::all(
+            cx,
+            &settings.tasks,
+            settings.pipeline,
+            settings.artifacts.as_ref(),
+            &tasks,
+        )
     })
     .await
     .map_err(|error| explained(&error).into())

@@ -13,6 +13,7 @@ const CONNECTION: &str = "Connection";
 pub(super) fn preflight(args: &PreflightArgs) -> (String, Option<Diagnostics>) {
     let expected = Expected {
         pipeline: args.pipeline,
+        artifacts: args.artifacts,
         before_install: args.before_install,
     };
     let checked = with_client(&args.cluster, async |client| {

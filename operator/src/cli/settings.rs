@@ -8,6 +8,7 @@ use solar_render::diag::{Class, Diagnostic, Diagnostics};
 
 use super::args::Run;
 use super::quantity;
+use crate::controllers::artifact::ArtifactSettings;
 use crate::controllers::pipeline::controllers::PipelineSettings;
 use crate::controllers::pipeline::grants::CrossNamespace;
 use crate::controllers::rendertask::Settings;
@@ -43,6 +44,8 @@ pub(super) struct OperatorSettings {
     pub(super) tasks: Settings,
     /// The settings of the pipeline's controllers, if they run.
     pub(super) pipeline: Option<PipelineSettings>,
+    /// The settings of the controller of Artifacts, if it runs.
+    pub(super) artifacts: Option<ArtifactSettings>,
     /// The settings of the process.
     pub(super) run: RunSettings,
 }
@@ -81,6 +84,7 @@ pub(super) fn settings(args: &Run, around: &Environment) -> Result<OperatorSetti
             server: String::new(),
         },
     };
+    let artifacts = artifacts(args, &mut checker);
     for namespace in &run.selection.namespaces {
         checker.namespace("watch-namespaces", namespace);
     }
@@ -101,9 +105,31 @@ pub(super) fn settings(args: &Run, around: &Environment) -> Result<OperatorSetti
                     CrossNamespace::Granted
                 },
             }),
+            artifacts: args.artifacts.then_some(artifacts),
             run,
         },
     )
+}
+
+fn artifacts(args: &Run, checker: &mut Checker) -> ArtifactSettings {
+    let kit_image = args.kit_image.clone().filter(|image| !image.is_empty());
+    if let Some(image) = kit_image
+        .as_ref()
+        .filter(|image| image.contains(char::is_whitespace))
+    {
+        checker.wrong(
+            "kit-image",
+            image,
+            "an image",
+            "name one, as in ghcr.io/kitops-ml/kitops:v1.0.0",
+        );
+    }
+    let seconds = checker.duration("artifact-deadline", &args.artifact_deadline);
+    ArtifactSettings {
+        deadline_seconds: u32::try_from(seconds.as_secs()).unwrap_or(MAX_SECONDS),
+        keep_workspace: args.keep_workspace,
+        kit_image,
+    }
 }
 
 fn job(args: &Run, around: &Environment, checker: &mut Checker) -> JobSettings {

@@ -1,5 +1,6 @@
 //! The list of all controllers; each group has a folder.
 
+pub mod artifact;
 pub mod pipeline;
 pub mod rendertask;
 
@@ -7,17 +8,24 @@ use std::sync::Arc;
 
 use crate::jobs::tracker::{JobTracker, Jobs, Pods};
 use crate::runtime::{Controllers, Cx};
+use artifact::{ArtifactSettings, Artifacts};
 use pipeline::controllers::{self as pipeline_controllers, PipelineSettings, RenderArtifacts};
 use rendertask::{ClusterRenderTasks, Context, RenderTasks, Settings, TaskMetrics};
 
-/// All controllers, created anew when this process becomes leader; the pipeline's only if it is enabled.
+/// All controllers, created anew when this process becomes leader; optional ones only if they are enabled.
 pub fn all(
     cx: &Cx,
     settings: &Settings,
     pipeline: Option<PipelineSettings>,
+    artifacts: Option<&ArtifactSettings>,
     tasks: &TaskMetrics,
 ) -> Controllers {
-    let owners = [RenderTasks::JOBS, ClusterRenderTasks::JOBS, RenderArtifacts::JOBS];
+    let owners = [
+        RenderTasks::JOBS,
+        ClusterRenderTasks::JOBS,
+        RenderArtifacts::JOBS,
+        Artifacts::JOBS,
+    ];
     let namespace = &settings.job.job_namespace;
     let jobs = JobTracker::new(cx, &owners, namespace, settings.job_limits);
     let context = Context::new(cx, settings.clone(), jobs.clone(), tasks.clone());
@@ -26,6 +34,10 @@ pub fn all(
         .kind(ClusterRenderTasks::new(&context))
         .dependent(Jobs(jobs.clone()))
         .dependent(Pods(Arc::clone(&jobs)));
+    let controllers = match artifacts {
+        Some(own) => controllers.kind(Artifacts::new(&jobs, &settings.job, own.clone())),
+        None => controllers,
+    };
     match pipeline {
         Some(pipeline) => {
             cx.stores().share(pipeline.cross_namespace);

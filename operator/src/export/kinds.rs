@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::api::artifact::{ARTIFACTS, ArtifactSpec};
 use crate::api::pipeline::{
     ComponentSpec, ComponentVersionSpec, ProfileSpec, ReferenceGrantSpec, RegistryBindingSpec, RegistrySpec,
     ReleaseBindingSpec, ReleaseSpec, RenderArtifactSpec, RenderBindingSpec, Spec, TargetSpec,
@@ -26,7 +27,7 @@ pub(super) struct ExportKind {
 }
 
 /// All of them, in the order in which they are applied.
-pub(super) fn all() -> [ExportKind; 13] {
+pub(super) fn all() -> [ExportKind; 14] {
     [
         pipeline::<ReferenceGrantSpec>(),
         pipeline::<RegistrySpec>(),
@@ -41,6 +42,10 @@ pub(super) fn all() -> [ExportKind; 13] {
         pipeline::<RenderArtifactSpec>(),
         task(Scope::Namespaced),
         task(Scope::Cluster),
+        ExportKind {
+            id: ARTIFACTS,
+            normal: normal::<ArtifactSpec>,
+        },
     ]
 }
 
@@ -78,7 +83,7 @@ mod tests {
 
     #[test]
     fn every_kind_that_has_a_crd_is_exported_once() {
-        let crds = api::crds(true).expect("CRDs");
+        let crds = api::crds(api::OptionalKinds::ALL).expect("CRDs");
         let plurals: BTreeSet<String> = crds.iter().map(|crd| crd.spec.names.plural.clone()).collect();
         let exported: Vec<String> = all().iter().map(|kind| kind.id.plural.to_owned()).collect();
         assert_eq!(exported.len(), plurals.len());

@@ -23,11 +23,28 @@ pub struct Parts {
     pub env: Vec<EnvVar>,
     /// Read-only volumes, and their mount paths.
     pub volumes: Vec<(Volume, &'static str)>,
+    /// A volume that is written to.
+    pub writable: Option<WritableVolume>,
+}
+
+/// A volume that the container writes to.
+pub struct WritableVolume {
+    /// The volume.
+    pub volume: Volume,
+    /// Its mount path.
+    pub path: &'static str,
+    /// The group of its files, which lets any user of the image write.
+    pub fs_group: i64,
 }
 
 /// The pod of a Job: one container, with nothing that Pod Security "restricted" forbids.
 pub fn pod_spec(settings: &JobSettings, parts: Parts) -> PodSpec {
-    let Parts { args, env, volumes } = parts;
+    let Parts {
+        args,
+        env,
+        volumes,
+        writable,
+    } = parts;
     let temporary = Volume {
         name: "tmp".to_owned(),
         empty_dir: Some(EmptyDirVolumeSource::default()),
@@ -37,6 +54,11 @@ pub fn pod_spec(settings: &JobSettings, parts: Parts) -> PodSpec {
     mounts.extend(volumes.iter().map(|(volume, path)| mount(volume, path, true)));
     let mut all_volumes = vec![temporary];
     all_volumes.extend(volumes.into_iter().map(|(volume, _)| volume));
+    let fs_group = writable.as_ref().map(|writable| writable.fs_group);
+    if let Some(WritableVolume { volume, path, .. }) = writable {
+        mounts.push(mount(&volume, path, false));
+        all_volumes.push(volume);
+    }
     let pull_secrets = settings.image_pull_secrets.iter();
     let pull_secrets: Vec<_> = pull_secrets
         .map(|name| LocalObjectReference { name: name.clone() })
@@ -49,6 +71,7 @@ pub fn pod_spec(settings: &JobSettings, parts: Parts) -> PodSpec {
         security_context: Some(PodSecurityContext {
             run_as_non_root: Some(true),
             seccomp_profile: Some(seccomp()),
+            fs_group,
             ..Default::default()
         }),
         containers: vec![container(settings, args, env, mounts)],

@@ -25,6 +25,20 @@ const CA_DIR: &str = "/etc/renderer-ca";
 /// The key of the ConfigMap with CA certificates.
 pub const CA_KEY: &str = "trust-bundle.pem";
 
+/// The flags of the renderer about connections, and whether they take a value.
+const CONNECTION_FLAGS: [(&str, bool); 10] = [
+    ("--ca-file", true),
+    ("--cert-file", true),
+    ("--key-file", true),
+    ("--insecure-skip-tls-verify", false),
+    ("--registry-config", true),
+    ("--timeout", true),
+    ("--deadline", true),
+    ("--retries", true),
+    ("--verbose", false),
+    ("-v", false),
+];
+
 /// Whether a namespace has the ConfigMap with CA certificates, with its key; true if none is configured.
 pub async fn has_ca_certificates(cx: &Cx, settings: &JobSettings, namespace: &str) -> Result<bool, Error> {
     let Some(name) = &settings.ca_configmap else {
@@ -109,6 +123,26 @@ pub fn failure_policy(settings: &JobSettings) -> PodFailurePolicy {
         });
     }
     PodFailurePolicy { rules }
+}
+
+/// Of the arguments for rendering, those that are about the connection: a registry that is reached by them to push is
+/// reached in no other way to delete. Other commands than `render` don't know the rest.
+pub fn connection_args(args: &[String]) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        let (name, has_value) = word
+            .split_once('=')
+            .map_or((word.as_str(), false), |(name, _)| (name, true));
+        let Some((_, takes_value)) = CONNECTION_FLAGS.iter().find(|(flag, _)| *flag == name) else {
+            continue;
+        };
+        kept.push(word.clone());
+        if *takes_value && !has_value {
+            kept.extend(words.next().cloned());
+        }
+    }
+    kept
 }
 
 /// Maps a key of a Secret or ConfigMap to a file name.

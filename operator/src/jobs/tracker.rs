@@ -22,6 +22,8 @@ pub struct JobOwner {
     pub group: fn(&Cx, &Key) -> Option<String>,
     /// Whether the Job may be in another namespace than its owner, which annotations then name.
     pub is_elsewhere: bool,
+    /// Whether a Job may be the object's, by its name; `None`: only the one that `job` returns.
+    pub is_job: Option<fn(&Key, &ObjectName) -> bool>,
 }
 
 /// What all controllers that run Jobs share.
@@ -116,7 +118,33 @@ impl JobTracker {
     /// The owner that a Job names, if the Job has the name and the namespace of that owner's Job.
     fn owner(&self, job: &PartialJob) -> Option<(Key, String)> {
         let (key, uid) = self.index().owner(job)?;
-        (self.job_of(&key)? == job.name()).then_some((key, uid))
+        let owner = self.owners.iter().find(|owner| owner.kind == key.kind)?;
+        let is_its_job = match owner.is_job {
+            Some(is_job) => is_job(&key, &job.name()),
+            None => self.job_of(&key)? == job.name(),
+        };
+        is_its_job.then_some((key, uid))
+    }
+
+    /// Whether a Job is not the object's present one: such a Job has no slot.
+    fn is_former(&self, job: &PartialJob) -> bool {
+        let owner = self.owner(job);
+        owner.is_some_and(|(key, _)| self.job_of(&key).is_some_and(|present| present != job.name()))
+    }
+
+    fn changed_of(&self, job: &PartialJob, change: JobChange) -> Vec<Wake> {
+        if self.is_former(job) {
+            if change.idle {
+                // Its end is recorded, or no longer of interest.
+                let name = job.name();
+                self.index().forget(&name.namespace, &name.name);
+            }
+            return vec![Wake {
+                key: change.owner,
+                urgent: true,
+            }];
+        }
+        self.changed(change)
     }
 
     fn changed(&self, change: JobChange) -> Vec<Wake> {
@@ -159,12 +187,12 @@ impl Dependent for Jobs {
         match event {
             ObjectEvent::Applied { object: job, .. } if tracker.is_ours(&job) => {
                 let change = tracker.index().apply_job(&job);
-                change.map_or(Vec::new(), |change| tracker.changed(change))
+                change.map_or(Vec::new(), |change| tracker.changed_of(&job, change))
             }
             ObjectEvent::Applied { .. } => Vec::new(),
             ObjectEvent::Deleted(job) if tracker.is_ours(&job) => {
                 let change = tracker.index().delete_job(&job);
-                change.map_or(Vec::new(), |change| tracker.changed(change))
+                change.map_or(Vec::new(), |change| tracker.changed_of(&job, change))
             }
             // This operator may have reconciled the owner until now, or another object waits for the Job's name.
             ObjectEvent::Deleted(job) => {

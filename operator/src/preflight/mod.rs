@@ -9,7 +9,7 @@ use kube::{Api, Client};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::api::{self, GROUP, VERSION};
+use crate::api::{self, GROUP, OptionalKinds, VERSION};
 use crate::runtime::api_message;
 
 /// The oldest Kubernetes that is supported, major and minor version.
@@ -20,6 +20,8 @@ const MIN_KUBERNETES: (u32, u32) = (1, 31);
 pub struct Expected {
     /// The CRDs of the pipeline's kinds, beside those of tasks.
     pub pipeline: bool,
+    /// The CRD of Artifacts.
+    pub artifacts: bool,
     /// CRDs may be missing or of another version: they are about to be installed.
     pub before_install: bool,
 }
@@ -160,7 +162,11 @@ pub async fn observe(client: &Client, expected: Expected) -> Result<ClusterState
     let api_service = read(services.get_opt(&api_service_name()).await)?;
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let mut crds = Vec::new();
-    for crd in api::crds(expected.pipeline)? {
+    let kinds = OptionalKinds {
+        pipeline: expected.pipeline,
+        artifacts: expected.artifacts,
+    };
+    for crd in api::crds(kinds)? {
         let name = crd.metadata.name.as_deref().unwrap_or("");
         crds.push(CrdState {
             installed: read(definitions.get_opt(name).await)?,

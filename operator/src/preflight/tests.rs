@@ -7,6 +7,7 @@ use crate::tests::{api, refusal as refusal_of, run};
 
 const AFTER: Expected = Expected {
     pipeline: true,
+    artifacts: true,
     before_install: false,
 };
 const BEFORE: Expected = Expected {
@@ -30,7 +31,7 @@ fn installed(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
 
 /// A cluster that is ready.
 fn ready() -> ClusterState {
-    let crds = api::crds(true).expect("CRDs").into_iter();
+    let crds = api::crds(api::OptionalKinds::ALL).expect("CRDs").into_iter();
     ClusterState {
         version: Ok(("1".into(), "31+".into(), "v1.31.2".into())),
         api_service: Ok(None),

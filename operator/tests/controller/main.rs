@@ -8,6 +8,7 @@
     reason = "tests stop at once when something isn't as it should be"
 )]
 
+mod artifact;
 mod blocked;
 mod cluster_scope;
 mod failure;

@@ -31,6 +31,9 @@ const FLAGS_OF_OTHERS: &[&str] = &[
     "--max-concurrent-jobs-per-namespace",
     "--no-cross-namespace-refs",
     "--pipeline",
+    "--artifacts",
+    "--keep-workspace",
+    "--kit-image",
     "--registry-binding-strict",
 ];
 /// Pages about flags of Helm, and about the operator's, whose own test reads them.

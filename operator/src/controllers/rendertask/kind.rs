@@ -49,6 +49,7 @@ impl<const CLUSTER: bool> Tasks<CLUSTER> {
             Some(<Self as Kind>::group(&task))
         },
         is_elsewhere: false,
+        is_job: None,
     };
 }
 

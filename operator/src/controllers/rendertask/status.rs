@@ -185,6 +185,7 @@ fn observed(task: &Task, status: &mut TaskStatus, observation: &Observation, now
         started,
         completed,
         requeue: _,
+        reported: _,
     } = observation;
     status.digest.clone_from(digest);
     status.outcome = *outcome;
@@ -474,6 +475,7 @@ mod tests {
             state: None,
             digest: None,
             outcome: None,
+            reported: crate::jobs::observe::Reported::default(),
             attempts: Vec::new(),
             started: None,
             completed: None,

@@ -17,6 +17,7 @@ use solar_render::report::Outcome;
 use crate::api::{Attempt, MAX_ATTEMPTS};
 use crate::jobs::conditions::{Reason, State, kinds};
 use crate::runtime::conditions::{self, cut};
+pub use termination_message::Reported;
 use termination_message::TerminationMessage;
 
 use super::snapshot::{JobEnd, JobSnapshot, PodEnd, PodSnapshot};
@@ -62,6 +63,8 @@ pub struct Observation {
     pub digest: Option<String>,
     /// The outcome that was reported.
     pub outcome: Option<Outcome>,
+    /// What else an import has reported.
+    pub reported: Reported,
     /// The finished pods, oldest first.
     pub attempts: Vec<Attempt>,
     /// When the Job was started.
@@ -98,6 +101,10 @@ pub fn observe(
             .as_ref()
             .and_then(|result| result.outcome)
             .or(previous.outcome),
+        reported: winner
+            .as_ref()
+            .map(|result| result.reported.clone())
+            .unwrap_or_default(),
         attempts,
         started: job.started,
         completed: None,
@@ -145,6 +152,7 @@ fn without_job(previous: Previous<'_>) -> Observation {
         state,
         digest: previous.digest.map(str::to_owned),
         outcome: previous.outcome,
+        reported: Reported::default(),
         attempts: previous.attempts.to_vec(),
         started: None,
         completed: None,

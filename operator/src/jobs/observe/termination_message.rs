@@ -24,6 +24,19 @@ pub(super) struct TerminationMessage {
     pub(super) signature: Option<Outcome>,
     /// The error.
     pub(super) failure: Option<ErrorReport>,
+    /// What else an import reports.
+    pub(super) reported: Reported,
+}
+
+/// What an import reports beside the digest.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reported {
+    /// Where the artifact is.
+    pub reference: Option<String>,
+    /// The size of its files, in bytes.
+    pub content_size: Option<u64>,
+    /// The commit that it was imported from.
+    pub revision: Option<String>,
 }
 
 impl TerminationMessage {
@@ -62,6 +75,11 @@ impl TerminationMessage {
             rendered,
             signature: report.signature,
             failure: report.error,
+            reported: Reported {
+                reference: report.reference,
+                content_size: report.content.map(|content| content.size),
+                revision: report.revision,
+            },
         })
     }
 }

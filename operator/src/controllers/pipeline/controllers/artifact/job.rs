@@ -13,7 +13,9 @@ use crate::controllers::pipeline::artifacts::chart_url;
 use crate::jobs::JobSettings;
 use crate::jobs::index::owner_annotations;
 use crate::jobs::pod::{Parts, literal, pod_spec};
-use crate::jobs::registry_access::{BACKOFF_LIMIT, add_ca_certificates, add_push_secret, failure_policy};
+use crate::jobs::registry_access::{
+    BACKOFF_LIMIT, add_ca_certificates, add_push_secret, connection_args, failure_policy,
+};
 use crate::names;
 use crate::runtime::{Key, ObjectName};
 
@@ -24,20 +26,6 @@ const JOB_TTL: i32 = 2 * MAX_BACKOFF.as_secs() as i32;
 /// A manifest is deleted with its tag if no other tag of the repository names it; in a repository with more tags than
 /// this only the tag is deleted, where the registry supports that.
 const MAX_COMPARED_TAGS: u32 = 100;
-
-/// The flags of the renderer about connections, and whether they take a value.
-const CONNECTION_FLAGS: [(&str, bool); 10] = [
-    ("--ca-file", true),
-    ("--cert-file", true),
-    ("--key-file", true),
-    ("--insecure-skip-tls-verify", false),
-    ("--registry-config", true),
-    ("--timeout", true),
-    ("--deadline", true),
-    ("--retries", true),
-    ("--verbose", false),
-    ("-v", false),
-];
 
 /// The Job's name, in the namespace of the Registry: it says which artifact, of which namespace.
 pub(super) fn job_name(artifact: &Key) -> String {
@@ -113,26 +101,6 @@ pub(super) fn job(
         }),
         status: None,
     })
-}
-
-/// Of the arguments for rendering, those that are about the connection: a registry that is reached by them to push is
-/// reached in no other way to delete. The rest are unknown to `delete`.
-fn connection_args(args: &[String]) -> Vec<String> {
-    let mut kept = Vec::new();
-    let mut words = args.iter();
-    while let Some(word) = words.next() {
-        let (name, has_value) = word
-            .split_once('=')
-            .map_or((word.as_str(), false), |(name, _)| (name, true));
-        let Some((_, takes_value)) = CONNECTION_FLAGS.iter().find(|(flag, _)| *flag == name) else {
-            continue;
-        };
-        kept.push(word.clone());
-        if *takes_value && !has_value {
-            kept.extend(words.next().cloned());
-        }
-    }
-    kept
 }
 
 /// With the digest, where it is known: what somebody else has pushed to the tag stays.

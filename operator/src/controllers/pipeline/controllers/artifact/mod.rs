@@ -72,6 +72,7 @@ impl RenderArtifacts {
         },
         group: |_, key| Some(key.namespace.clone()),
         is_elsewhere: true,
+        is_job: None,
     };
 }
 

@@ -1,0 +1,551 @@
+//! Decisions, statuses and Jobs in tables.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Value, json};
+
+use super::apply::Applied;
+use super::decide::{Decision, MAX_ATTEMPTS, decide, next_attempt};
+use super::dereference::{Found, JobState};
+use super::job::job;
+use super::status::next;
+use super::workspace::claim;
+use super::{ArtifactSettings, conditions};
+use crate::api::OwnedReference;
+use crate::api::artifact::{ARTIFACTS, ArtifactStatus, ImportPhase, ImportRun};
+use crate::jobs::conditions::{Reason, State};
+use crate::jobs::index::FoundJob;
+use crate::jobs::observe::{Observation, Reported};
+use crate::jobs::parts::PartialJob;
+use crate::runtime::ObjectName;
+use crate::runtime::conditions::{READY, STALLED, find, merge};
+use crate::tests::settings;
+
+fn own() -> ArtifactSettings {
+    ArtifactSettings {
+        deadline_seconds: 3600,
+        keep_workspace: false,
+        kit_image: None,
+    }
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).expect("a time")
+}
+
+fn found(spec: &Value) -> Found {
+    let mut whole = json!({
+        "source": {"huggingFace": {"repository": "acme/tiny"}}, "format": "ModelPack",
+        "target": {"registry": "h.example", "repository": "models/tiny"},
+    });
+    for (field, value) in spec.as_object().expect("fields") {
+        whole[field] = value.clone();
+    }
+    Found {
+        key: ARTIFACTS.key(ObjectName::new("tenant", "tiny")),
+        metadata: serde_json::from_value(json!({
+            "name": "tiny", "namespace": "tenant", "uid": "uid-1", "generation": 2, "resourceVersion": "7",
+        }))
+        .expect("metadata"),
+        spec: serde_json::from_value(whole).expect("a spec"),
+        status: ArtifactStatus::default(),
+        job: JobState::Missing,
+        pods: Vec::new(),
+    }
+}
+
+fn run(generation: i64, attempt: i32) -> ImportRun {
+    ImportRun {
+        generation,
+        attempt,
+        first_attempt: 1,
+        ..ImportRun::default()
+    }
+}
+
+fn running() -> JobState {
+    let object = json!({"metadata": {"name": "tiny-g2-1", "namespace": "tenant", "uid": "job-1"}});
+    let job: PartialJob = serde_json::from_value(object).expect("a Job");
+    JobState::Found(Box::new(FoundJob::new(&job, true)))
+}
+
+fn reference(name: &str) -> OwnedReference {
+    OwnedReference {
+        namespace: "tenant".into(),
+        name: name.into(),
+        uid: "u".into(),
+    }
+}
+
+fn status(phase: ImportPhase, run: ImportRun) -> ArtifactStatus {
+    ArtifactStatus {
+        phase: Some(phase),
+        run: Some(run),
+        ..ArtifactStatus::default()
+    }
+}
+
+#[test]
+fn a_new_artifact_and_an_edited_one_begin() {
+    let mut found = found(&json!({}));
+    assert_eq!(decide(&found, at(0), &own()), Decision::Begin(run(2, 1)));
+    for phase in [
+        ImportPhase::Pending,
+        ImportPhase::Running,
+        ImportPhase::Succeeded,
+        ImportPhase::Failed,
+    ] {
+        found.status = status(phase, run(1, 3));
+        found.job = running();
+        assert_eq!(
+            decide(&found, at(0), &own()),
+            Decision::Begin(run(2, 1)),
+            "{phase:?}"
+        );
+    }
+}
+
+#[test]
+fn the_job_of_the_current_attempt_decides() {
+    let pending = || status(ImportPhase::Pending, run(2, 1));
+    let mut found = found(&json!({}));
+    found.status = pending();
+    assert_eq!(decide(&found, at(0), &own()), Decision::Start);
+    found.status.run = Some(ImportRun {
+        not_before: Some(Time(at(30))),
+        ..run(2, 2)
+    });
+    assert_eq!(
+        decide(&found, at(10), &own()),
+        Decision::Nothing(Some(Duration::from_secs(20)))
+    );
+    assert_eq!(decide(&found, at(30), &own()), Decision::Start);
+    found.spec.suspend = true;
+    assert_eq!(decide(&found, at(30), &own()), Decision::Suspended);
+    found.job = running();
+    assert_eq!(
+        decide(&found, at(30), &own()),
+        Decision::Observe,
+        "one that runs goes on"
+    );
+    found.job = JobState::Foreign;
+    assert_eq!(decide(&found, at(30), &own()), Decision::Conflict);
+    found.job = JobState::Missing;
+    found.status.job_ref = Some(reference("tiny-g2-2"));
+    assert_eq!(decide(&found, at(30), &own()), Decision::Lost);
+    found.status.job_ref = Some(reference("tiny-g2-1"));
+    assert_eq!(
+        decide(&found, at(30), &own()),
+        Decision::Suspended,
+        "that of another attempt"
+    );
+}
+
+#[test]
+fn an_ended_import_loses_its_volume_and_stays() {
+    let mut found = found(&json!({}));
+    for phase in [ImportPhase::Succeeded, ImportPhase::Failed] {
+        found.status = ArtifactStatus {
+            workspace_ref: Some(reference("tiny-workspace")),
+            ..status(phase, run(2, 1))
+        };
+        assert_eq!(
+            decide(&found, at(0), &own()),
+            Decision::DeleteWorkspace,
+            "{phase:?}"
+        );
+        let kept = ArtifactSettings {
+            keep_workspace: true,
+            ..own()
+        };
+        assert_eq!(decide(&found, at(0), &kept), Decision::Nothing(None), "{phase:?}");
+        found.status.workspace_ref = None;
+        assert_eq!(
+            decide(&found, at(0), &own()),
+            Decision::Nothing(None),
+            "{phase:?}"
+        );
+    }
+    found.status = status(ImportPhase::Succeeded, run(2, 1));
+    let findings = conditions::ready(conditions::reasons::SUCCEEDED, "done");
+    found.status.conditions = merge(&[], &findings, Some(2), at(0));
+    assert_eq!(
+        decide(&found, at(0), &own()),
+        Decision::Complete,
+        "the Job is gone"
+    );
+    found.job = running();
+    assert_eq!(decide(&found, at(0), &own()), Decision::Nothing(None));
+}
+
+#[test]
+fn a_failed_import_is_retried_by_the_annotation() {
+    let mut found = found(&json!({}));
+    let annotation = ("solar.opendefense.cloud/retry".to_owned(), "now".to_owned());
+    found.metadata.annotations = Some([annotation].into());
+    found.status = status(ImportPhase::Failed, run(2, 4));
+    let Decision::Begin(begun) = decide(&found, at(0), &own()) else {
+        panic!("it begins");
+    };
+    assert_eq!(
+        (begun.attempt, begun.first_attempt, begun.retry.as_deref()),
+        (5, 5, Some("now"))
+    );
+    found.status = status(ImportPhase::Failed, begun);
+    assert_eq!(decide(&found, at(0), &own()), Decision::Nothing(None), "once");
+}
+
+#[test]
+fn attempts_are_made_with_backoff_and_end() {
+    let mut current = run(2, 1);
+    let mut delays = Vec::new();
+    while let Some(following) = next_attempt(&current, at(0)) {
+        delays.push(following.not_before.as_ref().map_or(0, |time| time.0.as_second()));
+        current = following;
+    }
+    assert_eq!(delays, [10, 20, 40]);
+    assert_eq!(current.attempt, MAX_ATTEMPTS);
+    let later = ImportRun {
+        first_attempt: 4,
+        ..current
+    };
+    assert!(
+        next_attempt(&later, at(0)).is_some(),
+        "a retry has attempts of its own"
+    );
+}
+
+fn observation(state: State) -> Applied {
+    Applied::Observed {
+        observation: Box::new(Observation {
+            state: Some(state),
+            digest: Some(format!("sha256:{}", "a".repeat(64))),
+            outcome: None,
+            reported: Reported {
+                reference: Some("h.example/models/tiny:latest".into()),
+                content_size: Some(5),
+                revision: Some("c".into()),
+            },
+            attempts: Vec::new(),
+            started: Some(at(1)),
+            completed: Some(at(2)),
+            requeue: None,
+        }),
+        has_run: true,
+        exit_code: None,
+    }
+}
+
+fn permanent() -> BTreeSet<i32> {
+    [1, 2, 3, 4].into()
+}
+
+/// Phase, reason of Ready, its status, and whether it is Stalled.
+fn shown(status: &ArtifactStatus) -> (Option<ImportPhase>, &str, &str, bool) {
+    let ready = find(&status.conditions, READY).expect("Ready");
+    (
+        status.phase,
+        ready.reason.as_str(),
+        ready.status.as_str(),
+        find(&status.conditions, STALLED).is_some(),
+    )
+}
+
+#[test]
+fn a_success_has_the_containers_own_digest_and_only_it_advances_the_generation() {
+    let mut found = found(&json!({}));
+    found.status = status(ImportPhase::Running, run(2, 1));
+    let waiting = next(
+        &found,
+        observation(State::Scheduled { message: "m".into() }),
+        &permanent(),
+        at(3),
+    );
+    assert_eq!(
+        shown(&waiting.status),
+        (Some(ImportPhase::Running), "JobRunning", "Unknown", false)
+    );
+    assert_eq!(
+        (waiting.status.observed_generation, waiting.status.digest),
+        (None, None)
+    );
+    let done = next(
+        &found,
+        observation(State::Succeeded {
+            message: "created".into(),
+        }),
+        &permanent(),
+        at(3),
+    );
+    assert_eq!(
+        shown(&done.status),
+        (Some(ImportPhase::Succeeded), "Succeeded", "True", false)
+    );
+    assert_eq!(done.status.observed_generation, Some(2));
+    assert!(done.status.digest.is_some());
+    assert_eq!(
+        (done.status.size, done.status.revision.as_deref()),
+        (Some(5), Some("c"))
+    );
+    found.status = done.status;
+    let kept = next(&found, Applied::Completed, &permanent(), at(9));
+    assert_eq!(
+        shown(&kept.status),
+        (Some(ImportPhase::Succeeded), "Completed", "True", false)
+    );
+    assert_eq!(kept.status.digest, found.status.digest);
+}
+
+#[test]
+fn a_new_run_resets_phase_and_digest_and_keeps_the_generation_of_the_last_result() {
+    let mut found = found(&json!({}));
+    found.status = ArtifactStatus {
+        observed_generation: Some(1),
+        digest: Some("sha256:x".into()),
+        size: Some(1),
+        job_ref: Some(reference("tiny-g1-1")),
+        ..status(ImportPhase::Succeeded, run(1, 1))
+    };
+    let begun = next(&found, Applied::Begun(run(2, 1)), &permanent(), at(3)).status;
+    assert_eq!(
+        shown(&begun),
+        (Some(ImportPhase::Pending), "JobNotCreated", "Unknown", false)
+    );
+    assert_eq!(
+        (begun.observed_generation, begun.digest, begun.size, begun.job_ref),
+        (Some(1), None, None, None)
+    );
+}
+
+/// Any failed pod was once final.
+#[test]
+fn failures_are_retried_unless_they_last() {
+    let failed = |reason| State::Failed {
+        reason,
+        message: "what it said".into(),
+    };
+    let with_code = |state, code| match observation(state) {
+        Applied::Observed {
+            observation, has_run, ..
+        } => Applied::Observed {
+            observation,
+            has_run,
+            exit_code: Some(code),
+        },
+        other => other,
+    };
+    let table = [
+        (5, Reason::RegistryUnavailable, 1, ImportPhase::Pending),
+        (5, Reason::RegistryUnavailable, 3, ImportPhase::Pending),
+        (5, Reason::RegistryUnavailable, 4, ImportPhase::Failed),
+        (137, Reason::RendererCrashed, 1, ImportPhase::Pending),
+        (4, Reason::AuthFailed, 1, ImportPhase::Failed),
+        (3, Reason::Conflict, 1, ImportPhase::Failed),
+    ];
+    for (code, reason, attempt, expected) in table {
+        let mut found = found(&json!({}));
+        found.status = status(ImportPhase::Running, run(2, attempt));
+        let next = next(&found, with_code(failed(reason), code), &permanent(), at(100));
+        assert_eq!(next.status.phase, Some(expected), "{code} {attempt}");
+        let (_, why, ready, is_stalled) = shown(&next.status);
+        let ready = (why, ready, is_stalled);
+        match expected {
+            ImportPhase::Failed => assert_eq!(ready, ("JobFailed", "False", true), "{code} {attempt}"),
+            _ => {
+                assert_eq!(ready, ("JobNotCreated", "Unknown", false), "{code} {attempt}");
+                assert_eq!(next.status.run.map(|run| run.attempt), Some(attempt + 1));
+                assert_eq!(next.status.job_ref, None);
+            }
+        }
+    }
+    let mut found = found(&json!({}));
+    found.status = status(ImportPhase::Running, run(2, 4));
+    let long = State::Failed {
+        reason: Reason::InputOutput,
+        message: "x".repeat(5000),
+    };
+    let cut = next(&found, with_code(long, 5), &permanent(), at(100)).status;
+    assert!(find(&cut.conditions, READY).is_some_and(|ready| ready.message.len() <= 1024));
+    let lost = next(&found, Applied::Lost, &permanent(), at(100)).status;
+    assert_eq!(lost.phase, Some(ImportPhase::Failed));
+    found.status = status(ImportPhase::Running, run(2, 1));
+    let without = next(&found, observation(State::WithoutDigest), &permanent(), at(100)).status;
+    assert_eq!(without.phase, Some(ImportPhase::Failed));
+}
+
+fn built(spec: &Value, own: &ArtifactSettings) -> Value {
+    let mut found = found(spec);
+    found.status = status(ImportPhase::Pending, run(2, 1));
+    let mut settings = settings();
+    settings.args = vec!["--if-exists=skip".into(), "--retries=2".into()];
+    serde_json::to_value(job(&found, &settings, own)).expect("JSON")
+}
+
+fn container(job: &Value) -> &Value {
+    &job["spec"]["template"]["spec"]["containers"][0]
+}
+
+fn args(job: &Value) -> Vec<&str> {
+    let args = container(job)["args"].as_array().expect("arguments");
+    args.iter().filter_map(Value::as_str).collect()
+}
+
+#[test]
+fn a_job_imports_a_model_with_secrets_that_the_kubelet_reads() {
+    let job = built(
+        &json!({
+            "source": {"huggingFace": {
+                "repository": "acme/tiny", "revision": "v1", "tokenSecretRef": {"name": "hub"},
+                "include": ["*.json", "$(HF_TOKEN)"], "exclude": ["*.bin"],
+            }},
+            "target": {"registry": "h.example:5000", "repository": "/models/tiny", "tag": "v1",
+                "credentialsSecretRef": {"name": "push"}, "insecure": true, "ifExists": "replace"},
+            "ttlSecondsAfterFinished": 7,
+        }),
+        &own(),
+    );
+    let expected = [
+        "artifact",
+        "--from=hf://acme/tiny@v1",
+        "--include=*.json",
+        "--include=$$(HF_TOKEN)",
+        "--exclude=*.bin",
+        "--format=model-pack",
+        "--to=oci://h.example:5000/models/tiny:v1",
+        "--to-plain-http=true",
+        "--if-exists=replace",
+        "--workdir=/workspace",
+        "--retries=2",
+    ];
+    assert_eq!(args(&job), expected);
+    assert_eq!(job["metadata"]["name"], "tiny-g2-1");
+    assert_eq!(job["spec"]["backoffLimit"], 0);
+    assert_eq!(job["spec"]["ttlSecondsAfterFinished"], 7);
+    let pod = &job["spec"]["template"]["spec"];
+    assert_eq!(pod["securityContext"]["fsGroup"], 65532);
+    assert_eq!(pod["restartPolicy"], "Never");
+    let env = container(&job)["env"].as_array().expect("env");
+    let of = |name: &str| env.iter().find(|one| one["name"] == name).expect("it");
+    assert_eq!(
+        of("HF_TOKEN")["valueFrom"]["secretKeyRef"],
+        json!({"name": "hub", "key": "token"})
+    );
+    assert_eq!(
+        of("REGISTRY_PASSWORD")["valueFrom"]["secretKeyRef"]["name"],
+        "push"
+    );
+    assert_eq!(of("REGISTRY_HOST")["value"], "h.example:5000");
+    let mounts = container(&job)["volumeMounts"].to_string();
+    assert!(
+        mounts.contains(r#"{"mountPath":"/workspace","name":"workspace"}"#),
+        "{mounts}"
+    );
+    let owner = &job["metadata"]["ownerReferences"][0];
+    assert_eq!(
+        (&owner["kind"], &owner["uid"]),
+        (&json!("Artifact"), &json!("uid-1"))
+    );
+}
+
+#[test]
+fn the_other_sources_have_their_flags_and_files() {
+    let sha256 = "b".repeat(64);
+    let web = built(
+        &json!({"source": {"http": {"url": "https://h.example/c/shop-1.0.0.tgz", "sha256": sha256,
+            "headersSecretRef": {"name": "headers"}}}, "format": "Chart"}),
+        &own(),
+    );
+    let expected = [
+        "artifact".to_owned(),
+        "--from=https://h.example/c/shop-1.0.0.tgz".to_owned(),
+        format!("--sha256={sha256}"),
+        "--from-headers=/etc/renderer-headers".to_owned(),
+        "--format=chart".to_owned(),
+        "--to=oci://h.example/models/tiny".to_owned(),
+        "--workdir=/workspace".to_owned(),
+        "--retries=2".to_owned(),
+    ];
+    assert_eq!(args(&web), expected);
+    let registry = built(
+        &json!({"source": {"oci": {"reference": "other.example/a:1", "insecure": true,
+            "pullSecretRef": {"name": "pull"}}}, "format": "Raw"}),
+        &own(),
+    );
+    let expected = [
+        "artifact",
+        "--from=oci://other.example/a:1",
+        "--from-plain-http=true",
+        "--from-registry-config=/etc/renderer-source-registry/config.json",
+        "--format=raw",
+        "--to=oci://h.example/models/tiny:latest",
+        "--workdir=/workspace",
+        "--retries=2",
+    ];
+    assert_eq!(args(&registry), expected);
+    let volumes = registry["spec"]["template"]["spec"]["volumes"].to_string();
+    assert!(volumes.contains(r#""secretName":"pull""#), "{volumes}");
+}
+
+/// A digest was once found by a grep inside the image.
+#[test]
+fn kitops_imports_and_pushes_and_the_renderer_reports_the_digest() {
+    let kit = ArtifactSettings {
+        kit_image: Some("h.example/kit:1".into()),
+        ..own()
+    };
+    let job = built(&json!({}), &kit);
+    let pod = &job["spec"]["template"]["spec"];
+    let inits = pod["initContainers"].as_array().expect("init containers");
+    let shown: Vec<_> = inits
+        .iter()
+        .map(|one| (&one["image"], one["args"].to_string()))
+        .collect();
+    let target = "h.example/models/tiny:latest";
+    assert_eq!(
+        shown,
+        [
+            (
+                &json!("h.example/kit:1"),
+                format!(r#"["import","acme/tiny","--ref","main","--tag","{target}"]"#)
+            ),
+            (&json!("h.example/kit:1"), format!(r#"["push","{target}"]"#)),
+        ]
+    );
+    assert_eq!(
+        args(&job)[1..3],
+        [format!("--from=oci://{target}"), format!("--to=oci://{target}")]
+    );
+    let other = built(&json!({"source": {"oci": {"reference": "h.example/a:1"}}}), &kit);
+    assert_eq!(other["spec"]["template"]["spec"].get("initContainers"), None);
+}
+
+#[test]
+fn a_volume_says_what_it_was_made_from() {
+    let storage =
+        json!({"storage": {"size": "20Gi", "storageClassName": "fast", "accessMode": "ReadWriteMany"}});
+    let claim = serde_json::to_value(claim(&found(&storage))).expect("JSON");
+    assert_eq!(claim["metadata"]["name"], "tiny-workspace");
+    assert_eq!(
+        claim["metadata"]["annotations"]["solar.opendefense.cloud/storage"],
+        "20Gi ReadWriteMany fast"
+    );
+    assert_eq!(claim["spec"]["resources"]["requests"]["storage"], "20Gi");
+    assert_eq!(claim["spec"]["accessModes"], json!(["ReadWriteMany"]));
+}
+
+/// After an upgrade, Jobs in flight were once no longer seen.
+#[test]
+fn jobs_have_the_version_and_the_selector_has_not() {
+    let job = built(&json!({}), &own());
+    let labels = &job["metadata"]["labels"];
+    assert_eq!(labels["app.kubernetes.io/version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(labels["app.kubernetes.io/component"], "artifact");
+    let selector = crate::names::selector();
+    assert!(
+        selector.contains("artifact)") && !selector.contains("version"),
+        "{selector}"
+    );
+}
