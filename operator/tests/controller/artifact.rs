@@ -1,5 +1,7 @@
 //! Artifacts: volumes, Jobs from attempt to attempt, and what becomes of them when the spec changes.
 
+use std::process::Command;
+
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Secret};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -10,6 +12,8 @@ use solar_operator::api::artifact::{ARTIFACTS, ArtifactStatus, ImportPhase};
 use solar_operator::controllers::artifact::ArtifactView;
 use solar_operator::runtime::conditions::find;
 use solar_operator::runtime::views::Object;
+
+use testbed::workspace_program;
 
 use crate::harness::{Bench, CLUSTER, DIGEST, LIMIT, failure, run, within};
 
@@ -298,49 +302,106 @@ fn objects_of_others_are_neither_used_nor_deleted() {
     });
 }
 
+/// With the rights that the install chart gives it, and no others.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn the_charts_rights_are_enough_and_no_secret_or_volume_is_listed() {
+    run(async {
+        let mut bench = Bench::new("art-rights").await;
+        let chart = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/solar-operator");
+        let mut template = Command::new(workspace_program("solar-render", "solar-render"));
+        template.args([
+            "template",
+            "art-rights",
+            chart,
+            "-n",
+            &bench.namespace,
+            "--no-hooks",
+            "--set",
+        ]);
+        template.arg("crds.install=false,artifacts.enabled=true,networkPolicy.enabled=false,fullnameOverride=art-rights");
+        CLUSTER.apply(&testbed::run(&mut template));
+        let account = CLUSTER.service_account(&bench.namespace, "art-rights");
+        bench.operate_as(&account, &["--artifacts"]);
+        apply(&bench, "tiny", &json!({}));
+        finish(&bench, "tiny-g1-1", 0, &imported()).await;
+        until_phase(&bench, "tiny", ImportPhase::Succeeded).await;
+        bench.until_gone::<PersistentVolumeClaim>("tiny-workspace").await;
+        let user = format!("system:serviceaccount:{}:art-rights", bench.namespace);
+        for (verb, resource, may) in [
+            ("create", "persistentvolumeclaims", true),
+            ("list", "persistentvolumeclaims", false),
+            ("patch", "persistentvolumeclaims", false),
+            ("list", "secrets", false),
+            ("create", "artifacts.solar.opendefense.cloud", false),
+            ("patch", "artifacts.solar.opendefense.cloud", false),
+            ("delete", "artifacts.solar.opendefense.cloud", false),
+        ] {
+            let arguments = [
+                "auth",
+                "can-i",
+                verb,
+                resource,
+                "--as",
+                &user,
+                "-n",
+                &bench.namespace,
+            ];
+            let output = CLUSTER.kubectl_command(&arguments).output().unwrap();
+            assert_eq!(output.stdout.starts_with(b"yes"), may, "{verb} {resource}");
+        }
+    });
+}
+
+/// Specs that the API server must refuse.
+fn hostile() -> Vec<Value> {
+    let hub = |field: &str, value: Value| {
+        let mut source = json!({"repository": "acme/tiny"});
+        source[field] = value;
+        json!({"source": {"huggingFace": source}})
+    };
+    let target = |field: &str, value: Value| {
+        let mut target = json!({"registry": "h.example", "repository": "a"});
+        target[field] = value;
+        json!({"target": target})
+    };
+    let web = |url: &str, sha256: &str| json!({"source": {"http": {"url": url, "sha256": sha256}}, "format": "Raw"});
+    let sha256 = "a".repeat(64);
+    vec![
+        hub("repository", json!("a/b/c")),
+        hub("repository", json!("--from=x")),
+        hub("revision", json!("../main")),
+        hub("revision", json!("main --to")),
+        hub("include", json!(["a\nb"])),
+        hub("include", json!(vec!["x"; 65])),
+        hub("exclude", json!([""])),
+        target("registry", json!("h.example/x")),
+        target("registry", json!("user@h.example")),
+        target("repository", json!("A")),
+        target("tag", json!("-x")),
+        target("ifExists", json!("always")),
+        web("file:///etc/passwd", &sha256),
+        web("https://user:pw@h.example/a", &sha256),
+        web("https://h.example/a b", &sha256),
+        web("https://h.example/a", "x"),
+        json!({"source": {}}),
+        json!({"source": {"huggingFace": {"repository": "a"}, "oci": {"reference": "h.example/a:1"}}}),
+        json!({"source": {"oci": {"reference": "h.example"}}}),
+        json!({"format": "Chart"}),
+        json!({"storage": {"size": "-1"}}),
+        json!({"storage": {"storageClassName": "a b"}}),
+        json!({"ttlSecondsAfterFinished": -1}),
+    ]
+}
+
 /// What reaches a command line has a pattern.
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn hostile_specs_are_refused_by_the_api_server() {
     run(async {
         let bench = Bench::new("art-hostile").await;
-        let hub = |field: &str, value: Value| {
-            let mut source = json!({"repository": "acme/tiny"});
-            source[field] = value;
-            json!({"source": {"huggingFace": source}})
-        };
-        let target = |field: &str, value: Value| {
-            let mut target = json!({"registry": "h.example", "repository": "a"});
-            target[field] = value;
-            json!({"target": target})
-        };
-        let web = |url: &str, sha256: &str| json!({"source": {"http": {"url": url, "sha256": sha256}}, "format": "Raw"});
         let sha256 = "a".repeat(64);
-        let bad = [
-            hub("repository", json!("a/b/c")),
-            hub("repository", json!("--from=x")),
-            hub("revision", json!("../main")),
-            hub("revision", json!("main --to")),
-            hub("include", json!(["a\nb"])),
-            hub("include", json!(["x"; 65])),
-            hub("exclude", json!([""])),
-            target("registry", json!("h.example/x")),
-            target("registry", json!("user@h.example")),
-            target("repository", json!("A")),
-            target("tag", json!("-x")),
-            target("ifExists", json!("always")),
-            web("file:///etc/passwd", &sha256),
-            web("https://user:pw@h.example/a", &sha256),
-            web("https://h.example/a b", &sha256),
-            web("https://h.example/a", "x"),
-            json!({"source": {}}),
-            json!({"source": {"huggingFace": {"repository": "a"}, "oci": {"reference": "h.example/a:1"}}}),
-            json!({"source": {"oci": {"reference": "h.example"}}}),
-            json!({"format": "Chart"}),
-            json!({"storage": {"size": "-1"}}),
-            json!({"storage": {"storageClassName": "a b"}}),
-            json!({"ttlSecondsAfterFinished": -1}),
-        ];
+        let bad = hostile();
         let path = format!(
             "/apis/solar.opendefense.cloud/v1alpha1/namespaces/{}/artifacts",
             bench.namespace
@@ -355,7 +416,7 @@ fn hostile_specs_are_refused_by_the_api_server() {
             let error = answer.expect_err(&spec.to_string()).to_string();
             assert!(error.contains("nvalid"), "{spec}: {error}");
         }
-        post("good", &web("https://h.example/a?x=$(HOME)", &sha256))
+        post("good", &json!({"source": {"http": {"url": "https://h.example/a?x=$(HOME)", "sha256": sha256}}, "format": "Raw"}))
             .await
             .unwrap();
         let chart = json!({"source": {"oci": {"reference": "oci://h.example:5000/a/b@sha256:".to_owned() + &sha256}},

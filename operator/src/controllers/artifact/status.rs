@@ -11,6 +11,7 @@ use super::conditions::{self, reasons};
 use super::decide::{MAX_ATTEMPTS, next_attempt};
 use super::dereference::Found;
 use super::job::target_text;
+use crate::api::OwnedReference;
 use crate::api::artifact::{ArtifactFormat, ArtifactStatus, ImportPhase, ImportRun};
 use crate::jobs::conditions::{Reason, State};
 use crate::jobs::observe::Observation;
@@ -61,59 +62,31 @@ pub(super) async fn write(
 /// The status after a step.
 pub(super) fn next(found: &Found, applied: Applied, permanent: &BTreeSet<i32>, now: Timestamp) -> Next {
     let known = found.status.clone();
-    let unchanged = |requeue| Next {
-        status: known.clone(),
-        requeue,
-        notice: None,
-    };
-    let pending = |findings: Vec<Finding<&'static str>>| ArtifactStatus {
-        phase: Some(ImportPhase::Pending),
-        conditions: merge(&known.conditions, &findings, found.metadata.generation, now),
-        ..known.clone()
-    };
     match applied {
-        Applied::Nothing(requeue) => unchanged(requeue),
-        Applied::Replacing(requeue) => Next {
-            status: pending(conditions::in_progress(
-                reasons::JOB_NOT_CREATED,
-                "the Jobs of an older run are being deleted",
-            )),
-            requeue: Some(requeue),
-            notice: None,
-        },
+        Applied::Nothing(requeue) => quiet(known, requeue),
+        Applied::Replacing(requeue) => {
+            let message = "the Jobs of an older run are being deleted";
+            let findings = conditions::in_progress(reasons::JOB_NOT_CREATED, message);
+            quiet(pending(found, &findings, now), Some(requeue))
+        }
         Applied::Begun(run) => begun(found, run, now),
         Applied::Waiting {
             message,
-            by_itself,
+            by_itself: true,
             requeue,
-        } => Next {
-            status: pending(match by_itself {
-                true => conditions::in_progress(reasons::JOB_NOT_CREATED, &message),
-                false => conditions::blocked(&message),
-            }),
-            requeue: match by_itself {
-                true => requeue,
-                false => requeue.map(|after| with_backoff(found, after, now)),
-            },
-            notice: None,
-        },
+        } => {
+            let findings = conditions::in_progress(reasons::JOB_NOT_CREATED, &message);
+            quiet(pending(found, &findings, now), requeue)
+        }
+        Applied::Waiting { message, requeue, .. } => {
+            let requeue = requeue.map(|after| with_backoff(found, after, now));
+            quiet(pending(found, &conditions::blocked(&message), now), requeue)
+        }
         Applied::Started {
             job,
             workspace,
             created,
-        } => {
-            let message = format!("the Job {} was created", job.name);
-            let notice = created.then(|| normal("JobCreated", "CreateJob", &message));
-            Next {
-                status: ArtifactStatus {
-                    job_ref: Some(job),
-                    workspace_ref: Some(workspace),
-                    ..pending(conditions::in_progress(reasons::JOB_PENDING, &message))
-                },
-                requeue: Some(STARTED_INTERVAL),
-                notice,
-            }
-        }
+        } => started(found, job, workspace, created, now),
         Applied::Observed {
             observation,
             has_run,
@@ -122,33 +95,69 @@ pub(super) fn next(found: &Found, applied: Applied, permanent: &BTreeSet<i32>, n
             let is_permanent = exit_code.is_some_and(|code| permanent.contains(&code));
             observed(found, *observation, has_run, is_permanent, now)
         }
-        Applied::Lost => failed_attempt(
-            found,
-            known,
-            "the Job was deleted before it had finished",
-            false,
-            now,
-        ),
-        Applied::WorkspaceDeleted => Next {
-            status: ArtifactStatus {
+        Applied::Lost => {
+            let message = "the Job was deleted before it had finished";
+            failed_attempt(found, known, message, false, now)
+        }
+        Applied::WorkspaceDeleted => {
+            let status = ArtifactStatus {
                 workspace_ref: None,
                 ..known
-            },
-            requeue: Some(Duration::ZERO),
-            notice: None,
-        },
+            };
+            quiet(status, Some(Duration::ZERO))
+        }
         Applied::Completed => {
             let message = find(&known.conditions, READY).map_or("", |ready| ready.message.as_str());
             let findings = conditions::ready(reasons::COMPLETED, message);
-            Next {
-                status: ArtifactStatus {
-                    conditions: merge(&known.conditions, &findings, found.metadata.generation, now),
-                    ..known.clone()
-                },
-                requeue: None,
-                notice: None,
-            }
+            quiet(with(found, &known, ImportPhase::Succeeded, &findings, now), None)
         }
+    }
+}
+
+fn quiet(status: ArtifactStatus, requeue: Option<Duration>) -> Next {
+    Next {
+        status,
+        requeue,
+        notice: None,
+    }
+}
+
+/// The known status with another phase and other conditions.
+fn with(
+    found: &Found,
+    known: &ArtifactStatus,
+    phase: ImportPhase,
+    findings: &[Finding<&'static str>],
+    now: Timestamp,
+) -> ArtifactStatus {
+    ArtifactStatus {
+        phase: Some(phase),
+        conditions: merge(&known.conditions, findings, found.metadata.generation, now),
+        ..known.clone()
+    }
+}
+
+fn pending(found: &Found, findings: &[Finding<&'static str>], now: Timestamp) -> ArtifactStatus {
+    with(found, &found.status, ImportPhase::Pending, findings, now)
+}
+
+fn started(
+    found: &Found,
+    job: OwnedReference,
+    workspace: OwnedReference,
+    created: bool,
+    now: Timestamp,
+) -> Next {
+    let message = format!("the Job {} was created", job.name);
+    let findings = conditions::in_progress(reasons::JOB_PENDING, &message);
+    Next {
+        status: ArtifactStatus {
+            job_ref: Some(job),
+            workspace_ref: Some(workspace),
+            ..pending(found, &findings, now)
+        },
+        requeue: Some(STARTED_INTERVAL),
+        notice: created.then(|| normal("JobCreated", "CreateJob", &message)),
     }
 }
 
@@ -187,68 +196,30 @@ fn observed(
     is_permanent: bool,
     now: Timestamp,
 ) -> Next {
-    let Observation {
-        state,
-        digest,
-        reported,
-        attempts,
-        started,
-        completed,
-        requeue,
-        outcome: _,
-    } = observation;
+    let started = observation.started.map(Time);
     let known = ArtifactStatus {
-        attempts,
-        start_time: started.map(Time).or_else(|| found.status.start_time.clone()),
+        attempts: observation.attempts.clone(),
+        start_time: started.or_else(|| found.status.start_time.clone()),
         ..found.status.clone()
     };
-    let with = |phase, findings: &[Finding<&'static str>]| ArtifactStatus {
-        phase: Some(phase),
-        conditions: merge(&known.conditions, findings, found.metadata.generation, now),
-        ..known.clone()
+    let requeue = observation.requeue;
+    let goes_on = |phase, reason, message: &str| {
+        let findings = conditions::in_progress(reason, message);
+        quiet(with(found, &known, phase, &findings, now), requeue)
     };
-    let quiet = |status| Next {
-        status,
-        requeue,
-        notice: None,
-    };
-    match state {
-        None => quiet(known),
-        Some(State::NotScheduled { message, .. }) => {
-            let findings = conditions::in_progress(reasons::JOB_PENDING, &message);
-            quiet(with(ImportPhase::Pending, &findings))
-        }
+    match observation.state.clone() {
+        None => quiet(known, requeue),
         Some(State::Scheduled { message }) if has_run => {
-            let findings = conditions::in_progress(reasons::JOB_RUNNING, &message);
-            quiet(with(ImportPhase::Running, &findings))
+            goes_on(ImportPhase::Running, reasons::JOB_RUNNING, &message)
         }
-        Some(State::Scheduled { message }) => {
-            let findings = conditions::in_progress(reasons::JOB_PENDING, &message);
-            quiet(with(ImportPhase::Pending, &findings))
+        Some(State::NotScheduled { message, .. } | State::Scheduled { message }) => {
+            goes_on(ImportPhase::Pending, reasons::JOB_PENDING, &message)
         }
         Some(State::AwaitingDigest) => {
             let message = "the Job is complete, and its digest is awaited";
-            let findings = conditions::in_progress(reasons::JOB_RUNNING, message);
-            quiet(with(ImportPhase::Running, &findings))
+            goes_on(ImportPhase::Running, reasons::JOB_RUNNING, message)
         }
-        Some(State::Succeeded { message }) => {
-            let findings = conditions::ready(reasons::SUCCEEDED, &message);
-            let default = default_reference(found);
-            Next {
-                notice: Some(normal("Pushed", "Import", &message)),
-                status: ArtifactStatus {
-                    observed_generation: found.metadata.generation,
-                    digest,
-                    reference: reported.reference.or(default),
-                    size: reported.content_size.and_then(|size| i64::try_from(size).ok()),
-                    revision: reported.revision,
-                    completion_time: completed.map(Time),
-                    ..with(ImportPhase::Succeeded, &findings)
-                },
-                // The volume is deleted next.
-                requeue: Some(Duration::ZERO),
-            }
-        }
+        Some(State::Succeeded { message }) => succeeded(found, &known, observation, &message, now),
         Some(State::WithoutDigest) => {
             let message = "DigestUnavailable: the Job is complete, and no pod has reported a digest";
             failed_attempt(found, known, message, true, now)
@@ -258,6 +229,31 @@ fn observed(
             let is_permanent = is_permanent || reason == Reason::Conflict;
             failed_attempt(found, known, &message, is_permanent, now)
         }
+    }
+}
+
+fn succeeded(
+    found: &Found,
+    known: &ArtifactStatus,
+    observation: Observation,
+    message: &str,
+    now: Timestamp,
+) -> Next {
+    let reported = observation.reported;
+    let findings = conditions::ready(reasons::SUCCEEDED, message);
+    Next {
+        status: ArtifactStatus {
+            observed_generation: found.metadata.generation,
+            digest: observation.digest,
+            reference: reported.reference.or_else(|| default_reference(found)),
+            size: reported.content_size.and_then(|size| i64::try_from(size).ok()),
+            revision: reported.revision,
+            completion_time: observation.completed.map(Time),
+            ..with(found, known, ImportPhase::Succeeded, &findings, now)
+        },
+        // The volume is deleted next.
+        requeue: Some(Duration::ZERO),
+        notice: Some(normal("Pushed", "Import", message)),
     }
 }
 
