@@ -48,6 +48,8 @@ pub enum Tool {
     ControllerGen,
     /// Checks workflows and actions of GitHub.
     Actionlint,
+    /// The browser.
+    Chromium,
 }
 
 /// A Go module with its version, or the Debian package that has a program.
@@ -86,6 +88,7 @@ impl Tool {
             Self::Containerd => ("containerd", From::Package("containerd")),
             Self::Ctr => ("ctr", From::Package("containerd")),
             Self::Runc => ("runc", From::Package("runc")),
+            Self::Chromium => ("chromium", From::Package("chromium")),
             Self::Etcd => ("etcd", From::Replaced(ETCD)),
             Self::KubeApiserver => ("kube-apiserver", From::Replaced(KUBERNETES)),
             Self::KubeControllerManager => ("kube-controller-manager", From::Replaced(KUBERNETES)),
