@@ -120,6 +120,7 @@ fn execute(bencher: Bencher<'_, '_>, copies: usize) {
         lint: false,
         limits: Limits::default(),
         traced: std::collections::BTreeSet::new(),
+        cluster: Arc::default(),
     };
     let bytes: usize = program
         .render(&input)

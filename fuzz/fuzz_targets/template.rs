@@ -47,6 +47,7 @@ fuzz_target!(|text: &str| {
             ..Limits::default()
         },
         traced: BTreeSet::new(),
+        cluster: Arc::default(),
     };
     if let Err(problem) = program.render(&input) {
         let _ = problem.to_string();

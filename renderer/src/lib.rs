@@ -26,6 +26,7 @@
 //! - [`pipeline`][]: render, package, digest and push as one call
 //! - [`oci`][]: registries, layouts and folders, and the push policy
 //! - `compare`: what Helm prints of a chart beside what we print
+//! - `unittest`: tests of charts in helm-unittest's format
 //! - [`lint`][]: the messages of `helm lint`, and more
 //! - [`engine`][]: charts' templates with values
 //! - [`blueprint`][]: config to chart
@@ -97,6 +98,8 @@ pub mod secret;
 pub mod semver;
 #[cfg(feature = "signing-keys")]
 pub mod signing_key;
+#[cfg(feature = "cli")]
+pub mod unittest;
 #[cfg(feature = "render")]
 pub mod values;
 pub mod version;

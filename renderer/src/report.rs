@@ -9,6 +9,8 @@ pub(crate) mod comparison;
 pub(crate) mod documents;
 #[cfg(all(test, feature = "cli"))]
 mod page;
+#[cfg(feature = "cli")]
+pub(crate) mod testing;
 
 use serde::{Deserialize, Serialize};
 

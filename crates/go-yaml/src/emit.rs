@@ -113,6 +113,15 @@ impl Emitter {
         }
     }
 
+    /// A key that needs no quotes: a number.
+    pub(super) fn plain_key(&mut self, key: &str) {
+        self.line();
+        self.word(key);
+        self.put_ascii(":");
+        self.whitespace = false;
+        self.indention = false;
+    }
+
     /// Increases the indentation; at the root the first level of blocks is 0 and of scalars 2.
     fn deepen(&mut self, indentless: bool, first: usize) {
         self.indent = Some(match self.indent {

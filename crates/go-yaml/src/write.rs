@@ -235,6 +235,26 @@ impl Writer {
         Ok(())
     }
 
+    /// A map whose keys are integers, in their order.
+    ///
+    /// # Errors
+    /// A value's.
+    pub fn numbered<T: Tree>(&mut self, entries: impl Iterator<Item = (u32, T)>) -> Result<(), T::Error> {
+        let mut entries = entries.peekable();
+        if entries.peek().is_none() {
+            self.emitter.empty("{}");
+            return Ok(());
+        }
+        let outer = self.emitter.open_map();
+        for (key, item) in entries {
+            self.emitter.plain_key(&key.to_string());
+            self.place = WritePosition::Entry;
+            item.write(self)?;
+        }
+        self.emitter.close(outer);
+        Ok(())
+    }
+
     fn entry<T: Tree>(&mut self, key: &str, item: &T) -> Result<(), T::Error> {
         self.emitter.key(key);
         self.place = WritePosition::Entry;

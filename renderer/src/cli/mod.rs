@@ -66,6 +66,8 @@ mod table;
 mod tags;
 mod template;
 mod template_files;
+mod test;
+mod test_report;
 mod verify;
 mod version;
 mod wrong_kind;
@@ -240,6 +242,7 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Co
         Command::Template(args) => template::template(args, context),
         Command::Lint(args) => lint::lint(args, context),
         Command::Images(args) => images::list(args, context),
+        Command::Test(args) => test::test(args, context),
         Command::Compare(args) => compare::compare(args, context),
         Command::Show(args) => show::show(args, context),
         Command::Reference => {

@@ -15,7 +15,7 @@ use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::engine::capabilities::Capabilities;
 use crate::engine::manifest::ManifestFilter;
 use crate::engine::release::{DEFAULT_NAME, Release, check_name, name_from_template};
-use crate::engine::{Limits, RenderRequest};
+use crate::engine::{ChartVersions, Limits, RenderRequest};
 use crate::oci::ClientOptions;
 use crate::value::Map;
 use crate::values::ValueOrigins;
@@ -73,6 +73,9 @@ pub(crate) fn request_of(
         seed,
         lint: false,
         limits: limits.limits(),
+        cluster: Arc::default(),
+        only: None,
+        chart_versions: ChartVersions::default(),
     };
     Ok((PathBuf::from(chart), request))
 }

@@ -37,7 +37,7 @@ const LOOKUP_TABLE: &[Func<Context>] = &[Func {
     name: "lookup",
     params: &[Type::String, Type::String, Type::String, Type::String],
     variadic: false,
-    doc: "an object of the cluster; there is none here, so an empty map",
+    doc: "an object of the cluster; there is none here, so an empty map, unless a test provides objects",
     call: lookup,
 }];
 
@@ -155,8 +155,15 @@ fn find(bytes: &[u8], from: usize) -> Option<usize> {
     Some(from + found)
 }
 
-fn lookup(_: &mut Call<'_, Context>) -> Result<Val, FuncError> {
-    Ok(Val::Map(crate::template::Map::default()))
+fn lookup(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
+    let [api_version, kind, namespace, name] = [0, 1, 2, 3].map(|index| call.str(index));
+    let found = call.context.cluster.find(
+        &api_version.to_text(),
+        &kind.to_text(),
+        &namespace.to_text(),
+        &name.to_text(),
+    );
+    Ok(Val::Map(crate::template::Map::from_data(&found)))
 }
 
 #[cfg(test)]

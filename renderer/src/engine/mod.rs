@@ -33,7 +33,7 @@ pub(crate) use parsed_chart::defaults;
 pub use parsed_chart::{ParsedChart, unit};
 pub use program::{Program, ProgramUnit};
 pub use render::{RenderInput, RenderOutput};
-pub use request::{RenderRequest, RenderedChart};
+pub use request::{ChartVersions, RenderRequest, RenderedChart, TemplateFilter};
 #[cfg(feature = "pipeline")]
 pub(crate) use stack::on_large_stack;
 pub use template_error::TemplateError;

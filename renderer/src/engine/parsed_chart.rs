@@ -176,7 +176,12 @@ impl ParsedChart {
             values,
             warnings,
         } = prepared;
-        let program = match Program::with(unit(&root), &self.parsed)? {
+        let mut unit = unit(&root);
+        unit.replace_versions(&request.chart_versions);
+        if let Some(only) = &request.only {
+            unit.keep(only);
+        }
+        let program = match Program::with(unit, &self.parsed)? {
             Ok(program) => program,
             Err(problems) => {
                 let rendered = self.rendered(RenderOutput::default(), crds, warnings);
@@ -192,6 +197,7 @@ impl ParsedChart {
             lint: request.lint,
             limits: request.limits.clone(),
             traced,
+            cluster: Arc::clone(&request.cluster),
         };
         let (mut output, problems) = program.run(&input, first_ends)?;
         let origins = std::mem::take(&mut output.origins);

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::functions::functions;
+use super::request::{ChartVersions, TemplateFilter};
 use super::stack::on_large_stack;
 use super::template_error::TemplateError;
 use crate::chart::body::Body;
@@ -13,6 +14,7 @@ use crate::diag::Result;
 use crate::parallel::both;
 use crate::source::Source;
 use crate::template::{ParseBuffers, Set, StackGuard, Tree};
+use crate::value::Value;
 
 /// How much of its caller's stack parsing may use, in bytes: threads have 2 MiB.
 const OWN_STACK: usize = 512 << 10;
@@ -36,6 +38,31 @@ pub struct ProgramUnit {
     pub files: Vec<(Arc<str>, Body)>,
     /// The charts it uses.
     pub children: Vec<ProgramUnit>,
+}
+
+impl ProgramUnit {
+    /// Drops the templates that are neither selected nor partials, whose names begin with `_`.
+    pub(super) fn keep(&mut self, only: &TemplateFilter) {
+        let path = &self.path;
+        self.templates.retain(|(name, _)| {
+            let base = name.rsplit('/').next().unwrap_or(name);
+            base.starts_with('_') || only(&format!("{path}/{name}"))
+        });
+        self.children.iter_mut().for_each(|child| child.keep(only));
+    }
+
+    /// Replaces the versions in `.Chart`, also of the charts that it uses.
+    pub(super) fn replace_versions(&mut self, versions: &ChartVersions) {
+        let ChartVersions { version, app_version } = versions;
+        for (field, given) in [("Version", version), ("AppVersion", app_version)] {
+            if let Some(given) = given {
+                self.metadata.insert(field, Value::from(given.as_str()));
+            }
+        }
+        self.children
+            .iter_mut()
+            .for_each(|child| child.replace_versions(versions));
+    }
 }
 
 /// A template file that is to be run.

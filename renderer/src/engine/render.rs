@@ -13,7 +13,7 @@ use super::stack::on_large_stack;
 use super::template_error::TemplateError;
 use super::values_methods::VALUES;
 use crate::diag::{Diagnostic, Diagnostics, Result};
-use crate::funcs::Context;
+use crate::funcs::{ClusterObjects, Context};
 use crate::source::Location;
 use crate::template::memory::Charge;
 use crate::template::{Error, Map, MapType, Run, Val};
@@ -38,6 +38,8 @@ pub struct RenderInput<'a> {
     pub limits: Limits,
     /// The templates, by full name, whose output is traced to their nodes.
     pub traced: BTreeSet<Arc<str>>,
+    /// What `lookup` finds.
+    pub cluster: Arc<ClusterObjects>,
 }
 
 /// The output of a rendering.
@@ -91,7 +93,8 @@ impl Program {
             capabilities: (input.capabilities)(),
         };
         scope(&self.root, true, values, &shared, &mut scopes);
-        let context = Context::new(Arc::clone(&input.world), input.seed, input.lint);
+        let mut context = Context::new(Arc::clone(&input.world), input.seed, input.lint);
+        context.cluster = Arc::clone(&input.cluster);
         let mut run = input.limits.on(Run::new(functions(), &self.set, context));
         let (mut output, mut problems) = (RenderOutput::default(), Vec::new());
         let mut texts = Vec::new();

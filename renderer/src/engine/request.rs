@@ -8,6 +8,7 @@ use super::limits::Limits;
 use super::manifest::Crd;
 use super::release::Release;
 use crate::diag::{Class, Diagnostic, Result};
+use crate::funcs::ClusterObjects;
 use crate::source::Source;
 use crate::value::Map;
 use crate::values::ValueOrigins;
@@ -57,6 +58,24 @@ pub struct RenderRequest {
     pub lint: bool,
     /// The resource limits.
     pub limits: Limits,
+    /// What `lookup` finds.
+    pub cluster: Arc<ClusterObjects>,
+    /// Which templates are rendered, by full name; all if it is none. Partials always are part of the program.
+    pub only: Option<TemplateFilter>,
+    /// What replaces the versions of the chart and its subcharts in `.Chart`.
+    pub chart_versions: ChartVersions,
+}
+
+/// Whether a template is rendered, by its full name.
+pub type TemplateFilter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// Versions that replace those of Chart.yaml.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChartVersions {
+    /// `.Chart.Version`
+    pub version: Option<String>,
+    /// `.Chart.AppVersion`
+    pub app_version: Option<String>,
 }
 
 impl RenderRequest {
@@ -78,6 +97,9 @@ impl RenderRequest {
             seed: None,
             lint: false,
             limits: Limits::default(),
+            cluster: Arc::default(),
+            only: None,
+            chart_versions: ChartVersions::default(),
         }
     }
 

@@ -11,6 +11,7 @@ mod args;
 mod case;
 #[cfg(feature = "crypto")]
 mod certs;
+mod cluster_objects;
 mod convert;
 #[cfg(feature = "crypto")]
 mod crypto;
@@ -48,6 +49,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use self::args::{MAX_ITEMS, MAX_TEXT};
+pub use self::cluster_objects::ClusterObjects;
 pub use self::regex::RegexCache;
 use crate::template::{Func, FuncError};
 use crate::world::{Deadline, World};
@@ -108,6 +110,8 @@ pub struct Context {
     pub deadline: Option<Deadline>,
     /// The position in the seed's random stream.
     pub stream: random::RandomStream,
+    /// The objects of the cluster; none at first.
+    pub cluster: Arc<ClusterObjects>,
     /// Keys generated ahead of time; none at first.
     #[cfg(feature = "crypto")]
     key_pool: certs::KeyPool,
@@ -126,6 +130,7 @@ impl Context {
             regexes: RegexCache::default(),
             deadline: None,
             stream: random::RandomStream::default(),
+            cluster: Arc::default(),
             #[cfg(feature = "crypto")]
             key_pool: certs::KeyPool::default(),
         }

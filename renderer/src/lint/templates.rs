@@ -197,6 +197,7 @@ fn run_program(
         lint: true,
         limits: options.limits.clone(),
         traced,
+        cluster: Arc::default(),
     };
     program.run(&input, false)
 }

@@ -15,6 +15,7 @@ use super::documents::{
     PluginsDocument, RepositoriesDocument, RulesDocument, SearchDocument, ShowDocument, TagsDocument,
     TemplateDocument, VersionDocument,
 };
+use super::testing::TestDocument;
 use super::{MAX_DOCUMENT, Outcome, Report, SCHEMA};
 use crate::diag::Class;
 
@@ -29,12 +30,13 @@ renamed or removed. A field marked *optional* is absent when there is nothing to
 ";
 
 /// The commands that print a document of their own.
-fn documents() -> [(&'static str, Schema); 15] {
+fn documents() -> [(&'static str, Schema); 16] {
     [
         ("template", schema::<TemplateDocument>()),
         ("lint", schema::<LintDocument>()),
         ("lint --rules", schema::<RulesDocument>()),
         ("images", schema::<ImagesDocument>()),
+        ("test", schema::<TestDocument>()),
         ("compare", schema::<CompareDocument>()),
         ("show", schema::<ShowDocument>()),
         ("dependency list", schema::<DependencyDocument>()),

@@ -60,6 +60,7 @@ mod solar_renderer;
 mod tag;
 mod tags;
 mod template;
+mod unittest;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -53,6 +53,7 @@ fn render(text: &str, values: &Value, limits: Limits) -> Result<String, Diagnost
         lint: false,
         limits,
         traced: std::collections::BTreeSet::new(),
+        cluster: Arc::default(),
     })?;
     Ok(output
         .texts

@@ -68,6 +68,17 @@ pub(crate) const HELMFILE: Wrapped = Wrapped {
     flags: "-s -w",
 };
 
+pub(crate) const HELM_UNITTEST: Wrapped = Wrapped {
+    module: "github.com/helm-unittest/helm-unittest",
+    version: "v1.1.2",
+    package: "github.com/helm-unittest/helm-unittest/cmd/helm-unittest",
+    staging: None,
+    replaced: &[
+        "github.com/vmware-labs/yaml-jsonpath v0.3.2 => github.com/helm-unittest/yaml-jsonpath v0.4.0",
+    ],
+    flags: "-s -w",
+};
+
 /// Flux's source-controller: the newest version that Go 1.26 takes.
 pub(crate) const SOURCE_CONTROLLER: Wrapped = Wrapped {
     module: "github.com/fluxcd/source-controller",

@@ -39,6 +39,7 @@ mod server;
 mod shell;
 mod token;
 mod tool;
+mod unittest;
 
 pub use authority::{Authority, Identity};
 pub use cluster::{Cluster, ClusterSetup};
@@ -53,3 +54,4 @@ pub use server::{Answer, Request, Response, Server, forward};
 pub use shell::zsh_completes;
 pub use token::TokenServer;
 pub use tool::{Tool, run, workspace_program};
+pub use unittest::helm_unittest_charts;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::build::{self, ETCD, HELMFILE, KUBERNETES, SOURCE_CONTROLLER, Wrapped};
+use crate::build::{self, ETCD, HELM_UNITTEST, HELMFILE, KUBERNETES, SOURCE_CONTROLLER, Wrapped};
 
 /// A program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub enum Tool {
     Kustomize,
     /// Helmfile, which calls `helm` for everything.
     Helmfile,
+    /// helm-unittest, the program of the plugin.
+    HelmUnittest,
     /// Skopeo.
     Skopeo,
     /// Sigstore's command.
@@ -79,6 +81,7 @@ impl Tool {
                 From::Module("sigs.k8s.io/kustomize/kustomize/v5@v5.8.1"),
             ),
             Self::Helmfile => ("helmfile", From::Replaced(HELMFILE)),
+            Self::HelmUnittest => ("helm-unittest", From::Replaced(HELM_UNITTEST)),
             Self::DockerRegistry => ("docker-registry", From::Package("docker-registry")),
             Self::Cosign => (
                 "cosign",

@@ -30,6 +30,7 @@ use super::show::ShowArgs;
 use super::sign::{GenerateKeyPairArgs, SignArgs};
 use super::tags::TagsArgs;
 use super::template::TemplateArgs;
+use super::test::TestArgs;
 use super::verify::VerifyArgs;
 use super::version::VersionArgs;
 
@@ -133,6 +134,8 @@ pub(crate) enum Command {
     Lint(Box<LintArgs>),
     /// List the container images that a chart uses
     Images(Box<ImagesArgs>),
+    /// Run the tests of charts, in helm-unittest's format
+    Test(Box<TestArgs>),
     /// Compare what charts render to with Helm's own output, to the byte
     Compare(Box<CompareArgs>),
     /// Print the version

@@ -32,6 +32,7 @@ use super::show::ShowArgs;
 use super::sign::{GenerateKeyPairArgs, SignArgs};
 use super::tags::TagsArgs;
 use super::template::TemplateArgs;
+use super::test::TestArgs;
 use super::verify::VerifyArgs;
 use super::version::VersionArgs;
 
@@ -62,6 +63,7 @@ const COMMANDS: &[(&str, Define)] = &[
     ("show", |command| add_refused_below(options::<ShowArgs>(command))),
     ("lint", as_in_helm::<Box<LintArgs>>),
     ("images", options::<Box<ImagesArgs>>),
+    ("test", options::<Box<TestArgs>>),
     ("compare", options::<Box<CompareArgs>>),
 ];
 

@@ -40,6 +40,7 @@ pub(super) mod show;
 pub(super) mod sign;
 pub(super) mod tags;
 pub(super) mod template;
+pub(super) mod test;
 pub(super) mod unsupported_commands;
 pub(super) mod verify;
 pub(super) mod version;

@@ -1,0 +1,126 @@
+//! `test`: runs the suites of charts.
+//!
+//! A test that does not pass is exit code 1, as a chart that is wrong; so is a suite that can't be read, before any test
+//! is run.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::args::rendering::ValueFlags;
+use super::args::test::TestArgs;
+use super::chart_search::{expanded, find_all};
+use super::context::{CommandOutcome, CommandResult, Context};
+use super::request::merged;
+use super::signals::verb;
+use super::test_report::TestReport;
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::fsio;
+use crate::oci::ClientOptions;
+use crate::unittest::{DiscoverOptions, Discovered, RunOptions, SUITE_FILES, TestOptions, run};
+
+/// `test`
+pub(crate) fn test(args: &TestArgs, context: &Context<'_>) -> CommandResult {
+    match run_all(args, context) {
+        Ok(done) => done,
+        Err(problem) => CommandResult::One(Box::new(CommandOutcome::failed(problem))),
+    }
+}
+
+fn run_all(args: &TestArgs, context: &Context<'_>) -> Result<CommandResult> {
+    let found = discover(args, context)?;
+    for warning in &found.warnings {
+        context.printer.warn(warning);
+    }
+    let options = RunOptions {
+        test: TestOptions {
+            updates: args.update,
+            skip_schema: args.skip_schema_validation,
+            limits: args.limits.limits(),
+        },
+        filter: args.filter.clone(),
+        fail_fast: args.failfast,
+    };
+    context.signals.take_over();
+    let outcome = run(&found.charts, &found.suites, &options, &|| {
+        context.signals.caught().is_some()
+    })?;
+    if let Some(class) = context.signals.caught() {
+        return Err(Diagnostic::error(class, format!("{} by a signal", verb(class))).into());
+    }
+    if outcome.tests.is_empty() {
+        return Err(nothing(args));
+    }
+    let report = TestReport {
+        found: &found,
+        outcome: &outcome,
+    };
+    if let Some(path) = &args.junit {
+        let text = report.junit();
+        fsio::write_over(path, text.as_bytes())
+            .map_err(|error| fsio::cannot("write", path, &error, Class::Io))?;
+    }
+    Ok(CommandResult::Findings {
+        json: report.json(),
+        text: report.text(context.printer.is_quiet()),
+        problem: report.problem(),
+    })
+}
+
+fn discover(args: &TestArgs, context: &Context<'_>) -> Result<Discovered> {
+    let values = ValueFlags {
+        values: args.values.clone(),
+        set: Vec::new(),
+        set_string: Vec::new(),
+        set_json: Vec::new(),
+        set_file: Vec::new(),
+        set_literal: Vec::new(),
+    };
+    let (values, _) = merged(&values, &ClientOptions::default(), context)?;
+    let options = DiscoverOptions {
+        files: args.file.clone(),
+        with_subcharts: args.with_subchart,
+        is_strict: args.strict,
+        values: Arc::new(values),
+    };
+    let mut found = Discovered::default();
+    let mut problems = Vec::new();
+    for folder in folders(args)? {
+        if let Err(problem) = found.add(&folder, &options) {
+            problems.extend(problem.into_vec());
+        }
+    }
+    Diagnostics::or(problems, found)
+}
+
+/// The chart folders.
+fn folders(args: &TestArgs) -> Result<Vec<PathBuf>> {
+    let all = find_all(&expanded(&args.charts)?)?;
+    match all.iter().find(|path| !path.is_dir()) {
+        None => Ok(all),
+        Some(other) => {
+            let message = format!("{} is no chart folder", other.display());
+            let one = Diagnostic::error(Class::Usage, message);
+            Err(one
+                .hint("unpack the archive: its suites are files beside the templates")
+                .into())
+        }
+    }
+}
+
+/// No test was run: a misspelled filter or pattern would pass unseen.
+fn nothing(args: &TestArgs) -> Diagnostics {
+    let one = Diagnostic::error(Class::Usage, "there is no test to run");
+    match &args.filter {
+        Some(text) => one
+            .hint(format!("no test's and no suite's name contains {text:?}"))
+            .into(),
+        None => {
+            let files = args.file.join(", ");
+            let one = one.note(format!("suites are the files {files} of each chart"));
+            match files == SUITE_FILES {
+                true => one.hint("-f gives other patterns").into(),
+                false => one.into(),
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What a test's rendering gave: documents by template, or a failure.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::data::{document_data, document_text};
+use crate::diag::{Class, Diagnostic, Diagnostics};
+use crate::engine::{TemplateError, manifest};
+use crate::source::{Location, Source, Span};
+use crate::template::Detail;
+use crate::value::{Map, Value};
+use crate::yaml;
+
+/// The key of a text that is no manifest, such as that of NOTES.txt.
+pub(super) const RAW: &str = "raw";
+
+/// A document of a template's output.
+#[derive(Debug)]
+pub(super) struct Document {
+    /// Its data; a map.
+    pub(super) value: Value,
+    /// The line of the output that it begins in, from 1.
+    pub(super) first_line: usize,
+    /// Its text.
+    pub(super) text: Arc<Source>,
+}
+
+/// The output of the templates.
+#[derive(Debug)]
+pub(super) enum Rendered {
+    /// The documents of each template, by full name.
+    Documents(BTreeMap<Arc<str>, Vec<Document>>),
+    /// Nothing could be rendered.
+    Failed(RenderFailure),
+}
+
+/// Why nothing could be rendered.
+#[derive(Debug)]
+pub(super) struct RenderFailure {
+    /// The template that failed, by full name; none when it is not known which one.
+    pub(super) template: Option<String>,
+    /// The reason alone, as helm-unittest compares it.
+    pub(super) message: String,
+    /// Our own description.
+    pub(super) problem: Diagnostics,
+}
+
+impl RenderFailure {
+    /// A template's error.
+    pub(super) fn of_template(error: &TemplateError) -> Self {
+        let whole = helm_3_text(error);
+        let (template, message) = parts(&whole);
+        Self {
+            template,
+            message,
+            problem: error.diagnostic().into(),
+        }
+    }
+
+    /// An error that is no template's: of values, for example.
+    pub(super) fn of_chart(problem: Diagnostics) -> Self {
+        let whole: Vec<&str> = problem.iter().map(|one| one.message.as_str()).collect();
+        Self {
+            template: None,
+            message: whole.join("\n"),
+            problem,
+        }
+    }
+}
+
+/// Helm 3's message, which is Go's; Helm 4 writes another.
+fn helm_3_text(error: &TemplateError) -> String {
+    match error {
+        TemplateError::Run { error, .. } => match &error.root().detail {
+            Detail::Words(words) => format!("execution error at ({}): {words}", error.go_location()),
+            _ => error.to_string(),
+        },
+        _ => error.helm_text(),
+    }
+}
+
+/// The template and the reason in a message. Of a reason with several lines the first is missing, unless it is the only
+/// one; the expression belongs to the reason if it is a field of the dot or of a variable.
+fn parts(whole: &str) -> (Option<String>, String) {
+    if let Some(rest) = whole.strip_prefix("execution error at (")
+        && let Some((place, message)) = rest.split_once("): ")
+    {
+        let message = message.trim_end_matches('\n');
+        let message = message.split_once('\n').map_or(message, |(_, rest)| rest);
+        let template = place.rsplitn(3, ':').nth(2);
+        return match message.is_empty() {
+            true => (None, whole.to_owned()),
+            false => (template.map(str::to_owned), message.to_owned()),
+        };
+    }
+    let found = whole.strip_prefix("template: ").and_then(|rest| {
+        let (place, executing) = rest.split_once(": executing ")?;
+        let template = place.rsplitn(3, ':').nth(2)?;
+        let (_, behind) = executing.split_once(" at <")?;
+        let (expression, reason) = behind.split_once(">: ")?;
+        let mut chars = expression.chars();
+        let is_field =
+            matches!(chars.next(), Some('.' | '$')) && chars.next().is_some_and(char::is_alphanumeric);
+        let message = match is_field {
+            true => format!("executing {executing}"),
+            false => reason.to_owned(),
+        };
+        Some((Some(template.to_owned()), message))
+    });
+    found.unwrap_or_else(|| (None, whole.to_owned()))
+}
+
+/// The documents of a template's output; none if it is neither YAML nor text by its name.
+///
+/// # Errors
+/// Class template: an output that is not YAML, or a document that is no map.
+pub(super) fn documents(name: &str, text: String) -> Result<Option<Vec<Document>>, Diagnostics> {
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    match extension {
+        "yaml" | "yml" | "tpl" => {}
+        "txt" => return Ok(Some(raw(name, text))),
+        _ => return Ok(None),
+    }
+    let whole = Source::new(name, text);
+    let mut out = Vec::new();
+    for range in manifest::split(whole.text()) {
+        let start = range.start;
+        let piece = match range.len() == whole.text().len() {
+            true => Arc::clone(&whole),
+            false => Source::new(name, whole.text().get(range).unwrap_or("")),
+        };
+        let node = yaml::parse(&piece, Class::Template, &yaml::Limits::default())
+            .map_err(|error| Diagnostics::from(error.within(&whole, start)))?;
+        match document_data(&node, &piece) {
+            Value::Null => {}
+            value @ Value::Map(_) => out.push(Document {
+                value,
+                first_line: 1 + whole.text().get(..start).unwrap_or("").matches('\n').count(),
+                text: piece,
+            }),
+            other => {
+                let message = format!("a document of {name} is {}, not a map", other.kind());
+                let at = Location::new(&whole, Span::new(start, start + piece.text().trim_end().len()));
+                return Err(Diagnostic::error(Class::Template, message).at(at).into());
+            }
+        }
+    }
+    Ok(Some(out))
+}
+
+/// A text as the only document; none if it is blank.
+fn raw(name: &str, text: String) -> Vec<Document> {
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    let map: Map = [(RAW, document_text(&text))].into_iter().collect();
+    vec![Document {
+        value: Value::Map(map),
+        first_line: 1,
+        text: Source::new(name, text),
+    }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_cut_as_in_helm_unittest() {
+        let cases = [
+            (
+                "execution error at (c/templates/a.yaml:1:3): nope: it fails",
+                Some("c/templates/a.yaml"),
+                "nope: it fails",
+            ),
+            (
+                "execution error at (c/templates/a.yaml:1:3): one\ntwo\nthree",
+                Some("c/templates/a.yaml"),
+                "two\nthree",
+            ),
+            (
+                "execution error at (c/templates/a.yaml:1:3): ",
+                None,
+                "execution error at (c/templates/a.yaml:1:3): ",
+            ),
+            (
+                "template: c/templates/a.yaml:1:13: executing \"c/templates/a.yaml\" at <.Values.x.y>: nil pointer",
+                Some("c/templates/a.yaml"),
+                "executing \"c/templates/a.yaml\" at <.Values.x.y>: nil pointer",
+            ),
+            (
+                "template: c/templates/a.yaml:1:7: executing \"c/templates/a.yaml\" at <$.Values.x.y>: nil pointer",
+                Some("c/templates/a.yaml"),
+                "nil pointer",
+            ),
+            (
+                "template: a.yaml:1:7: executing \"a.yaml\" at <include \"b\" .>: error calling include: template: b:1:2: executing \"b\" at <.x.y>: nil",
+                Some("a.yaml"),
+                "error calling include: template: b:1:2: executing \"b\" at <.x.y>: nil",
+            ),
+            (
+                "parse error at (a.yaml:1): x",
+                None,
+                "parse error at (a.yaml:1): x",
+            ),
+        ];
+        for (whole, template, message) in cases {
+            let (found, reason) = parts(whole);
+            assert_eq!(
+                (found.as_deref(), reason.as_str()),
+                (template, message),
+                "{whole}"
+            );
+        }
+    }
+}
