@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn only_true_and_false_are_booleans() {
-        let value = read("yes: no\non: [y, true, \"no\", Off]\n", false);
-        assert_eq!(value.to_json(), r#"{"on":["y",true,"no","Off"],"yes":"no"}"#);
+        let value = read("yes: no\nx: [y, true, \"no\", Off]\n", false);
+        assert_eq!(value.to_json(), r#"{"x":["y",true,"no","Off"],"yes":"no"}"#);
     }
 
     #[test]

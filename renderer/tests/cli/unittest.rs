@@ -31,7 +31,7 @@ fn shop(folder: &Path, suite: &str) -> PathBuf {
         ),
         (
             "templates/c.yaml",
-            "secret: {{ (lookup \"v1\" \"Secret\" \"n\" \"s\").data | toJson }}\nall: {{ len (lookup \"v1\" \"Secret\" \"\" \"\").items }}\n",
+            "secret: {{ (lookup \"v1\" \"Secret\" \"n\" \"s\").data | toJson }}\nall: {{ len (default list (lookup \"v1\" \"Secret\" \"\" \"\").items) }}\n",
         ),
         ("tests/a_test.yaml", suite),
     ];
@@ -273,6 +273,21 @@ fn snapshots(folder: &Path) -> BTreeMap<PathBuf, String> {
     found
         .map(|found| (path(&found), fs::read_to_string(&found).unwrap()))
         .collect()
+}
+
+/// A name without XML's escapes, of which Go writes others.
+fn unescaped(name: &str) -> String {
+    let pairs = [
+        ("&#39;", "'"),
+        ("&#34;", "\""),
+        ("&quot;", "\""),
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&amp;", "&"),
+    ];
+    pairs
+        .iter()
+        .fold(name.to_owned(), |name, (escape, char)| name.replace(escape, char))
 }
 
 /// The tests by suite file and name that passed, and those that did not, in JUnit's format.
