@@ -229,6 +229,9 @@ impl fmt::Debug for RenderRequest {
             seed,
             lint,
             limits,
+            cluster: _,
+            only: _,
+            chart_versions,
         } = self;
         f.debug_struct("RenderRequest")
             .field("places", places)
@@ -238,6 +241,7 @@ impl fmt::Debug for RenderRequest {
             .field("seed", seed)
             .field("lint", lint)
             .field("limits", limits)
+            .field("chart_versions", chart_versions)
             .finish_non_exhaustive()
     }
 }
