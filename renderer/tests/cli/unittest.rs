@@ -296,7 +296,7 @@ fn junit_verdicts(text: &str) -> Vec<(String, bool)> {
     let verdicts = cases.map(|case| {
         let name = case.split(" name=\"").nth(1).unwrap().split('"').next().unwrap();
         (
-            name.to_owned(),
+            unescaped(name),
             !case.contains("<failure") && !case.contains("<error"),
         )
     });
