@@ -60,26 +60,28 @@ fn quoted(value: &Json, depth: usize, out: &mut String) {
 /// Writes a string in double quotes that JSON and YAML both read: characters that YAML doesn't allow unescaped, or
 /// folds as line breaks, are escaped.
 fn text(text: &str) -> String {
-    let odd = |one: char| {
-        one.is_control()
-            || matches!(
-                one,
-                '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
-            )
-    };
     let json = Json::from(text).to_string();
-    if !json.contains(odd) {
+    if !json.contains(is_special) {
         return json;
     }
     let mut out = String::new();
     for one in json.chars() {
-        if odd(one) {
+        if is_special(one) {
             out.push_str(&format!("\\u{:04x}", u32::from(one)));
         } else {
             out.push(one);
         }
     }
     out
+}
+
+/// Whether YAML doesn't allow a character unescaped, or breaks the line at it.
+pub(crate) fn is_special(character: char) -> bool {
+    let is_special = matches!(
+        character,
+        '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+    );
+    character.is_control() || is_special
 }
 
 fn below(inner: &Json, depth: usize, out: &mut String) {

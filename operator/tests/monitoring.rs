@@ -125,6 +125,7 @@ fn nothing_of_it_is_installed_unless_it_is_asked_for() {
     let on = |part: &str| found(&template(&format!("monitoring.{part}.enabled=true")));
     assert_eq!(found(&template("replicas=1")), [false; 4]);
     assert_eq!(on("serviceMonitor"), [true, false, false, true]);
-    assert_eq!(on("prometheusRule"), [false, true, false, false]);
+    // Its alerts select by the Service's name.
+    assert_eq!(on("prometheusRule"), [false, true, false, true]);
     assert_eq!(on("dashboard"), [false, false, true, false]);
 }

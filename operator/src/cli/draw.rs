@@ -2,6 +2,8 @@
 
 use solar_render::diag::{Diagnostic, Diagnostics, Severity};
 
+use crate::yaml::is_special;
+
 /// Renders all diagnostics.
 pub(super) fn draw(all: &Diagnostics) -> String {
     all.iter().map(one).collect()
@@ -32,7 +34,7 @@ pub(super) fn line(text: &str) -> String {
 
 /// Control characters of a user's text must not reach the terminal.
 fn printable(text: &str) -> String {
-    let harmless = |character: char| character == '\n' || !character.is_control();
+    let harmless = |character: char| character == '\n' || !is_special(character);
     text.chars()
         .flat_map(|one| {
             if harmless(one) {

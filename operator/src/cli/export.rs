@@ -88,6 +88,11 @@ fn namespaces(given: &[String]) -> Result<BTreeSet<String>, Diagnostics> {
         .map(|word| word.trim())
         .filter(|word| !word.is_empty());
     let namespaces: BTreeSet<String> = words.map(str::to_owned).collect();
+    if namespaces.is_empty() && !given.is_empty() {
+        // An empty variable must not export the whole cluster.
+        let problem = Diagnostic::error(Class::Usage, "--namespace: it is empty");
+        return Err(problem.hint("leave it out to export all namespaces").into());
+    }
     let wrong = namespaces.iter().filter_map(|name| {
         let why = rules::namespace(name).err()?;
         let message = format!("--namespace: {name:?} {why}");
@@ -144,6 +149,25 @@ mod tests {
             write_whole(&client, &BTreeSet::new(), &mut out).await
         });
         (ended, String::from_utf8(out).expect("YAML"))
+    }
+
+    /// `--namespace "$UNSET"` once exported the whole cluster.
+    #[test]
+    fn an_empty_namespace_is_refused() {
+        let given = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            namespaces(&words)
+        };
+        assert_eq!(given(&[]).expect("all namespaces"), BTreeSet::new());
+        for empty in [&[""][..], &[" ", ""]] {
+            let problem = given(empty).expect_err("nothing is named");
+            assert!(
+                problem.to_string().contains("--namespace: it is empty"),
+                "{problem}"
+            );
+        }
+        let one = given(&["", "tenant"]).expect("one namespace");
+        assert_eq!(one, BTreeSet::from(["tenant".to_owned()]));
     }
 
     /// Standard output once had the objects that were read until then, which can be applied.

@@ -12,7 +12,7 @@ mod settings;
 mod task;
 
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
@@ -65,24 +65,30 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Some(Command::Man { dir }) => man(&dir).map(|()| String::new()),
         Some(Command::Preflight(args)) => {
             let (text, problems) = preflight::preflight(&args);
-            print(&text);
-            return problems.map_or(DONE, |problems| fail(&problems));
+            let printed = print(&text);
+            return match problems {
+                Some(problems) => fail(&problems),
+                None => printed.map_or_else(|problems| fail(&problems), |()| DONE),
+            };
         }
         Some(Command::Export(args)) => export::export(&args).map(|()| String::new()),
         Some(Command::Run(_)) | None => return operate(arguments, &matches),
     };
-    match done {
-        Ok(text) => {
-            print(&text);
-            DONE
-        }
-        Err(problems) => fail(&problems),
-    }
+    let printed = done.and_then(|text| print(&text));
+    printed.map_or_else(|problems| fail(&problems), |()| DONE)
 }
 
-/// A reader that has had enough is no failure.
-fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+/// Prints a text on standard output. A reader that has had enough is no failure.
+fn print(text: &str) -> Result<(), Diagnostics> {
+    let mut out = std::io::stdout().lock();
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match printed {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            let message = format!("can't write to standard output: {error}");
+            Err(Diagnostic::error(Class::Io, message).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn man(folder: &Path) -> Result<(), Diagnostics> {

@@ -184,7 +184,13 @@ fn job_limits(args: &Run, checker: &mut Checker) -> JobLimits {
 
 fn allowed_hosts(args: &Run, checker: &mut Checker) -> AllowedHosts {
     let mut allowed = AllowedHosts::default();
-    for text in words(&args.allowed_hosts) {
+    let words = words(&args.allowed_hosts);
+    if words.is_empty() && !args.allowed_hosts.is_empty() {
+        // An empty variable must not allow all hosts.
+        let hint = "leave it out to allow all hosts, or write *= to allow none";
+        checker.wrong("allowed-hosts", "", "NAMESPACE=HOST", hint);
+    }
+    for text in words {
         let (namespace, host) = text.split_once('=').unwrap_or((text.as_str(), "/"));
         let is_named = namespace == OTHERS || is_namespace(namespace);
         if !is_named || host.contains(|one: char| one == '/' || one == '=' || one.is_whitespace()) {
@@ -475,7 +481,15 @@ mod tests {
         assert_eq!(allowed.refusal("team", "h.example:5000"), None);
         assert_eq!(allowed.refusal("team", "other.example"), None);
         assert!(allowed.refusal("another", "h.example:5000").is_some());
-        for wrong in ["team", "Team=h.example", "team=h.example/path", "team=a b", "=h"] {
+        for wrong in [
+            "",
+            ",",
+            "team",
+            "Team=h.example",
+            "team=h.example/path",
+            "team=a b",
+            "=h",
+        ] {
             let problems = check(&[&format!("--allowed-hosts={wrong}")]).expect_err(wrong);
             assert!(problems.to_string().contains("allowed-hosts"), "{problems}");
         }

@@ -223,7 +223,7 @@ impl<O: Output> Export<'_, O> {
                 for note in &object.notes {
                     self.output.note(note);
                 }
-                self.secrets.add(kind.id.kind, &object.value);
+                self.secrets.add(kind.id.kind, &object.value, &object.key_pairs);
                 let mut text = "---\n".to_owned();
                 yaml::write(&object.value, &mut text);
                 *self.summary.exported.entry(kind.id.kind).or_default() += 1;

@@ -9,11 +9,13 @@ use serde_json::{Map, Value, json};
 
 use super::kinds::ExportKind;
 use crate::api::pipeline::{
-    ObjectKey, ProfileSpec, ReleaseBindingSpec, RenderBindingSpec, Spec as _, TargetSpec,
+    KeyPair, ObjectKey, ProfileSpec, ReleaseBindingSpec, RenderBindingSpec, SigningKeys, Spec as _,
+    TargetSpec,
 };
 use crate::api::{
     ARTIFACT_LABEL, GROUP, REQUESTED_AT_ANNOTATION, RETRY_ANNOTATION, RUN_ANNOTATION, Scope, api_version,
 };
+use crate::controllers::pipeline::signing::NUMBER_ANNOTATION;
 use crate::controllers::pipeline::task_owner;
 use crate::names::fitted;
 
@@ -45,6 +47,8 @@ pub(super) struct ExportedObject {
     pub value: Value,
     /// What of it is not there.
     pub notes: Vec<String>,
+    /// The Secrets of its key pairs.
+    pub key_pairs: Vec<ObjectKey>,
 }
 
 #[derive(Deserialize)]
@@ -52,6 +56,18 @@ struct Stored {
     metadata: Metadata,
     #[serde(default)]
     spec: Option<Box<RawValue>>,
+    #[serde(default)]
+    status: Option<Value>,
+}
+
+impl Stored {
+    /// The key pairs that sign a Target's charts. Another API server's status may have any form.
+    fn signing(&self, kind: &ExportKind) -> SigningKeys {
+        let status = self.status.as_ref().filter(|_| kind.id.kind == TargetSpec::KIND);
+        let signing = status.and_then(|status| status.get("signing"));
+        let signing = signing.and_then(|signing| SigningKeys::deserialize(signing).ok());
+        signing.unwrap_or_default()
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -83,11 +99,22 @@ impl Metadata {
             group == GROUP && kinds.contains(&owner.kind.as_str())
         })
     }
+
+    /// A note for each owner of another group: their references are left out. `name` is the object's.
+    fn foreign_owners(&self, name: &str) -> Vec<String> {
+        let owners = self.owner_references.iter().flatten();
+        let owners = owners.filter(|owner| !owner.api_version.starts_with(&format!("{GROUP}/")));
+        let notes = owners.map(|owner| {
+            let (kind, owner) = (&owner.kind, &owner.name);
+            format!("{name}: its owner reference to {kind} {owner} is left out: UIDs are of one cluster")
+        });
+        notes.collect()
+    }
 }
 
 /// What becomes of an object, from its JSON.
 pub(super) fn exported(kind: &ExportKind, text: &str) -> Exported {
-    let Stored { metadata, spec } = match serde_json::from_str(text) {
+    let stored: Stored = match serde_json::from_str(text) {
         Ok(stored) => stored,
         Err(error) => {
             return Exported::Unreadable(format!(
@@ -96,6 +123,8 @@ pub(super) fn exported(kind: &ExportKind, text: &str) -> Exported {
             ));
         }
     };
+    let signing = stored.signing(kind);
+    let Stored { metadata, spec, .. } = stored;
     let name = metadata.named(kind.id.kind);
     if metadata.deletion_timestamp.is_some() {
         return Exported::LeftOut(format!("{name} is left out: it is being deleted"));
@@ -130,21 +159,21 @@ pub(super) fn exported(kind: &ExportKind, text: &str) -> Exported {
         }
     };
     let spec = without_empty_data(spec);
-    let others = metadata.owner_references.iter().flatten();
-    let others = others.filter(|owner| !owner.api_version.starts_with(&format!("{GROUP}/")));
-    notes.extend(others.map(|owner| {
-        let (kind, owner) = (&owner.kind, &owner.name);
-        format!("{name}: its owner reference to {kind} {owner} is left out: UIDs are of one cluster")
-    }));
+    notes.extend(metadata.foreign_owners(&name));
     let mut metadata = metadata;
     label(kind, &mut metadata, &spec);
+    number(&mut metadata, &signing);
     let value = json!({
         "apiVersion": api_version(),
         "kind": kind.id.kind,
         "metadata": kept(metadata),
         "spec": spec,
     });
-    Exported::Object(ExportedObject { value, notes })
+    Exported::Object(ExportedObject {
+        value,
+        notes,
+        key_pairs: signing.in_use().map(KeyPair::secret).collect(),
+    })
 }
 
 /// What makes an object: the bindings of a Profile and the tasks of a Target are made anew, under the UID of the new
@@ -181,6 +210,16 @@ fn label(kind: &ExportKind, metadata: &mut Metadata, spec: &Value) {
         labels.remove(task_owner::OWNER_UID_LABEL);
     }
     metadata.labels.get_or_insert_default().extend(labels);
+}
+
+/// The number of the key pair that clusters trust: during a rotation, that of the one before. Without it the operator of
+/// another cluster would make a pair that they refuse.
+fn number(metadata: &mut Metadata, signing: &SigningKeys) {
+    let Some(pair) = signing.of_bootstrap() else {
+        return;
+    };
+    let annotations = metadata.annotations.get_or_insert_default();
+    annotations.insert(NUMBER_ANNOTATION.to_owned(), pair.number.to_string());
 }
 
 /// What of the metadata is the user's: neither what the API server fills in, nor finalizers and owners, which are of

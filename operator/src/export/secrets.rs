@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::api::pipeline::ObjectKey;
+use crate::yaml::is_special;
+
 /// Where a kind names a Secret: the kind, the field and where the Secret is.
 const REFERENCES: [(&str, &str, Location); 6] = [
     ("Registry", "/spec/solarSecretRef/name", Location::SameNamespace),
@@ -32,8 +35,8 @@ pub(super) struct SecretNames {
 }
 
 impl SecretNames {
-    /// Those that an object refers to.
-    pub(super) fn add(&mut self, kind: &str, object: &Value) {
+    /// Those that an object refers to, and those of its key pairs.
+    pub(super) fn add(&mut self, kind: &str, object: &Value, key_pairs: &[ObjectKey]) {
         let text = |path: &str| {
             object
                 .pointer(path)
@@ -41,6 +44,13 @@ impl SecretNames {
                 .filter(|text| !text.is_empty())
         };
         let namespace = text("/metadata/namespace").unwrap_or("");
+        let user = match text("/metadata/name").unwrap_or("") {
+            user if namespace.is_empty() => format!("{kind} {user}"),
+            user => format!("{kind} {namespace}/{user}"),
+        };
+        for pair in key_pairs {
+            self.insert(format!("{pair} with a key pair that clusters trust"), &user);
+        }
         for (_, path, location) in REFERENCES.iter().filter(|(of, ..)| *of == kind) {
             let Some(name) = text(path) else { continue };
             let secret = match location {
@@ -48,13 +58,13 @@ impl SecretNames {
                 Location::Targets => format!("{name}, on the targets"),
                 Location::Jobs => format!("{name}, in the namespace of ClusterRenderTasks' Jobs"),
             };
-            let user = match text("/metadata/name").unwrap_or("") {
-                user if namespace.is_empty() => format!("{kind} {user}"),
-                user => format!("{kind} {namespace}/{user}"),
-            };
-            let uses = self.names.entry(secret).or_insert((user, 0));
-            uses.1 += 1;
+            self.insert(secret, &user);
         }
+    }
+
+    fn insert(&mut self, secret: String, user: &str) {
+        let uses = self.names.entry(secret).or_insert_with(|| (user.to_owned(), 0));
+        uses.1 += 1;
     }
 
     /// A line for each.
@@ -68,14 +78,17 @@ impl SecretNames {
         })
     }
 
-    /// All lines as the YAML's last comment.
+    /// All lines as comments of a document of their own, so that they are of no object.
     pub(super) fn comment(&self) -> String {
-        self.lines()
-            .map(|line| {
-                // A name that no API server has checked must not end the comment.
-                let line: String = line.chars().filter(|one| !one.is_control()).collect();
-                format!("# {line}\n")
-            })
-            .collect()
+        let mut text = String::new();
+        for line in self.lines() {
+            if text.is_empty() {
+                text.push_str("---\n");
+            }
+            // A name that no API server has checked must not end the comment.
+            let line: String = line.chars().filter(|one| !is_special(*one)).collect();
+            text.push_str(&format!("# {line}\n"));
+        }
+        text
     }
 }

@@ -2,7 +2,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+use super::object::ExportedObject;
 use super::*;
+use crate::controllers::pipeline::signing::NUMBER_ANNOTATION;
 use crate::tests::{api, refusal, run};
 
 #[derive(Default)]
@@ -164,6 +166,53 @@ fn bindings_of_charts_are_found_by_the_labels_of_this_operator() {
         let (key, value) = pair.split_once('=').expect("a pair");
         assert_eq!(labels[key], value, "{labels}");
     }
+}
+
+/// Another cluster's operator once made a pair that the Target's clusters refuse.
+#[test]
+fn the_key_pair_that_clusters_trust_is_named_and_goes_on() {
+    let pair = |number: u32| {
+        json!({"number": number, "publicKey": "k",
+            "secretRef": {"namespace": "system", "name": format!("edge-cosign-{number}")}})
+    };
+    let spec = json!({"renderRegistryRef": {"name": "r"}, "signing": {"enabled": true}});
+    let target =
+        |signing: Value| json!({"metadata": metadata(), "spec": spec, "status": {"signing": signing}});
+    let exported_of = |signing: Value| match exported(&kind("Target"), &target(signing).to_string()) {
+        Exported::Object(object) => object,
+        other => panic!("{other:?}"),
+    };
+    let number = |object: &ExportedObject| object.value["metadata"]["annotations"][NUMBER_ANNOTATION].clone();
+    let found = exported_of(json!({"current": pair(3), "retired": [pair(2)]}));
+    assert_eq!(number(&found), "3");
+    let mut secrets = SecretNames::default();
+    secrets.add("Target", &found.value, &found.key_pairs);
+    assert_eq!(
+        secrets.comment(),
+        "---\n# Secret system/edge-cosign-3 with a key pair that clusters trust: not exported; Target tenant/shop refers to it\n"
+    );
+    // In the middle of a rotation the one before still signs what clusters verify.
+    let found = exported_of(json!({"current": pair(3), "previous": pair(2)}));
+    assert_eq!((number(&found), found.key_pairs.len()), (json!("2"), 2));
+    for none in [json!(null), json!("<html>"), json!({}), json!([1])] {
+        let found = exported_of(none);
+        assert_eq!((number(&found), found.key_pairs.len()), (Value::Null, 0));
+    }
+}
+
+/// A name once became an object of the file that somebody with more rights applies.
+#[test]
+fn a_name_does_not_end_the_comment_that_it_is_in() {
+    let name = "x\u{2028}kind: ClusterRoleBinding\u{2029}a: b\u{85}c\nd\u{feff}#";
+    let registry =
+        json!({"metadata": {"name": "r", "namespace": "tenant"}, "spec": {"solarSecretRef": {"name": name}}});
+    let mut secrets = SecretNames::default();
+    secrets.add("Registry", &registry, &[]);
+    assert_eq!(
+        secrets.comment(),
+        "---\n# Secret tenant/xkind: ClusterRoleBindinga: bcd#: not exported; Registry tenant/r refers to it\n"
+    );
+    assert_eq!(SecretNames::default().comment(), "");
 }
 
 #[test]

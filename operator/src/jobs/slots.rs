@@ -121,7 +121,17 @@ impl JobSlots {
             self.give(key.clone(), group);
             woken.push(key);
         }
+        self.forget_idle();
         woken
+    }
+
+    /// Forgets when groups were served that neither run nor wait, so that the memory is bounded by the objects that do:
+    /// anybody who may create a ClusterRenderTask names a group.
+    fn forget_idle(&mut self) {
+        let busy: BTreeSet<&str> = self.running.values().map(|held| held.group.as_str()).collect();
+        let waiting = &self.waiting;
+        self.served
+            .retain(|group, _| busy.contains(group.as_str()) || waiting.contains_key(group));
     }
 
     /// The first of the group with the fewest Jobs that may have one more; among equals, of the one that was served
@@ -182,6 +192,21 @@ mod tests {
 
     fn slots(all: usize, group: Option<usize>) -> JobSlots {
         JobSlots::new(JobLimits { all, group })
+    }
+
+    /// A ClusterRenderTask names its group freely.
+    #[test]
+    fn idle_groups_are_forgotten() {
+        let mut slots = slots(1, None);
+        for number in 0..100 {
+            let namespace = format!("n{number}");
+            assert!(ask(&mut slots, &namespace, number));
+            slots.release(&key(&namespace, number));
+        }
+        assert_eq!(slots.served, BTreeMap::new());
+        assert!(ask(&mut slots, "a", 1) && !ask(&mut slots, "b", 2));
+        slots.release(&key("a", 1));
+        assert_eq!(slots.served.keys().collect::<Vec<_>>(), ["b"]);
     }
 
     fn ask(slots: &mut JobSlots, namespace: &str, number: i64) -> bool {

@@ -220,7 +220,7 @@ fn document(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controllers::pipeline::signing::tests::{first, pair, public_key};
+    use crate::controllers::pipeline::signing::tests::{first, left, pair, public_key};
     use crate::controllers::pipeline::test_objects::{Fixture, object};
     use proptest::prelude::*;
     use serde_json::Value;
@@ -333,7 +333,7 @@ mod tests {
             json!({"secretName": "edge-cosign-pub", "keys": {"cosign-1.pub": public_key(1)}})
         );
         let unsigned = plan_of(&target, &registry, &releases(), "1").input;
-        keys.add(pair(2), None, true);
+        keys.add(pair(2), None, &left());
         let (both, secret, input) = signed_by(&keys);
         assert_eq!(secret.as_deref(), Some("edge-cosign-1"));
         assert_eq!(

@@ -47,7 +47,11 @@ impl KeptTasks {
         version: Option<String>,
         status: &TaskStatus,
     ) -> Result<(), Error> {
-        if serde_json::to_vec(&task.spec)?.len() > MAX_SPEC_BYTES {
+        let is_full = {
+            let tasks = self.tasks();
+            tasks.len() >= MAX_TASKS && !tasks.contains_key(key)
+        };
+        if is_full || serde_json::to_vec(&task.spec)?.len() > MAX_SPEC_BYTES {
             return Ok(());
         }
         let before = task.metadata.resource_version.clone();
@@ -56,10 +60,7 @@ impl KeptTasks {
         }
         // As the API server returns it: with times in seconds.
         task.status = Some(serde_json::from_value(serde_json::to_value(status)?)?);
-        let mut tasks = self.tasks();
-        if tasks.len() < MAX_TASKS || tasks.contains_key(key) {
-            tasks.insert(key.clone(), Kept { task, before });
-        }
+        self.tasks().insert(key.clone(), Kept { task, before });
         Ok(())
     }
 

@@ -1,11 +1,11 @@
 //! Tables of states and the expected conditions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
 use super::*;
-use crate::controllers::pipeline::signing::tests::pair;
+use crate::controllers::pipeline::signing::tests::{left, pair};
 use crate::controllers::pipeline::target_status::tests::{bound, pushed, task};
 use crate::runtime::conditions::{find, merge};
 
@@ -317,7 +317,7 @@ fn which_pairs_sign_is_reported() {
     let mut signing = TargetSigning::default();
     let none = short(&of_signing(&signing));
     assert_eq!(none.last().map(String::as_str), Some("Ready=Unknown/Pending"));
-    signing.keys.add(pair(1), None, false);
+    signing.keys.add(pair(1), None, &BTreeSet::new());
     let findings = of_signing(&signing);
     assert_eq!(
         short(&findings),
@@ -334,7 +334,7 @@ fn which_pairs_sign_is_reported() {
         message(&findings, types::SIGNING_KEY_READY),
         "key pair 1 signs, Secret solar-system/edge-cosign-1"
     );
-    signing.keys.add(pair(2), None, true);
+    signing.keys.add(pair(2), None, &left());
     let findings = of_signing(&signing);
     assert!(short(&findings).contains(&"SigningKeyReady=True/Rotating".to_owned()));
     assert!(message(&findings, types::SIGNING_KEY_READY).contains("solar-system/edge-cosign-1, until"));

@@ -12,7 +12,7 @@
 
 pub mod key_secret;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 use solar_render::config::schema::{
@@ -26,6 +26,10 @@ use crate::api::pipeline::{KeyPair, ObjectKey, SigningKeys};
 
 /// The annotation of a Target that requests a new key pair: each new value requests one.
 pub const ROTATE_ANNOTATION: &str = "solar.opendefense.cloud/rotate-signing-key";
+
+/// The annotation of a Target with the number of its first key pair here: `export` writes it, so that in another cluster
+/// the pair goes on signing that clusters trust.
+pub const NUMBER_ANNOTATION: &str = "solar.opendefense.cloud/signing-key-number";
 
 /// Where a Target that signs stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,33 +72,69 @@ pub enum SigningProblem {
 }
 
 impl SigningKeys {
-    /// The number of the pair that is to be made, for Jobs in this namespace. `rotation` is the value of
-    /// [`ROTATE_ANNOTATION`].
-    pub fn missing(&self, namespace: &str, rotation: Option<&str>) -> Option<u32> {
-        let Some(current) = &self.current else {
-            return Some(1);
-        };
-        let is_elsewhere = current.secret_ref.namespace != namespace;
+    /// Whether another pair is asked for, by Jobs in this namespace or by the value of [`ROTATE_ANNOTATION`].
+    pub fn is_requested(&self, namespace: &str, rotation: Option<&str>) -> bool {
         let is_asked = rotation.is_some() && rotation != self.rotation.as_deref();
-        // Another rotation waits for the end of this one: a cluster knows a key of the chart before, not of two before.
-        let is_handed_over = self.previous.is_none() || self.handed_over.is_some();
-        let is_due = is_elsewhere || is_asked && is_handed_over;
+        is_asked || self.is_elsewhere(namespace)
+    }
+
+    /// Whether the pair that is asked for is made now, unless one of these is lost. Another rotation waits for the end
+    /// of this one: a cluster knows a key of the chart before, not of two before.
+    pub fn is_due(&self, namespace: &str, rotation: Option<&str>) -> bool {
+        self.is_elsewhere(namespace) || self.is_requested(namespace, rotation) && !self.is_handing_over()
+    }
+
+    /// The number of the pair that is to be made: `first`, if there is none. `left`: the numbers of the pairs that Jobs
+    /// can mount. A rotation of which one is lost never ends, and is ended by the next.
+    pub fn missing(
+        &self,
+        namespace: &str,
+        rotation: Option<&str>,
+        first: u32,
+        left: &BTreeSet<u32>,
+    ) -> Option<u32> {
+        let Some(current) = &self.current else {
+            return Some(first);
+        };
+        let is_lost = self.in_use().any(|pair| !left.contains(&pair.number));
+        let is_due = self.is_due(namespace, rotation) || self.is_requested(namespace, rotation) && is_lost;
         is_due.then(|| current.number.saturating_add(1))
     }
 
     /// Takes a pair that was made, or found, in answer to a value of [`ROTATE_ANNOTATION`]. The first pair answers
-    /// whatever was asked for before it. `is_left`: the pair before still is where Jobs can mount it, so that it can
-    /// sign the chart that hands over.
-    pub fn add(&mut self, pair: KeyPair, rotation: Option<&str>, is_left: bool) {
-        self.retired.extend(self.previous.take());
-        let before = self.current.replace(pair);
-        if is_left {
-            self.previous = before;
+    /// whatever was asked for before it. `left`: the numbers of the pairs that Jobs can mount, and that can sign the
+    /// chart that hands over.
+    pub fn add(&mut self, pair: KeyPair, rotation: Option<&str>, left: &BTreeSet<u32>) {
+        let is_handing_over = self.is_handing_over();
+        let (previous, current) = (self.previous.take(), self.current.replace(pair));
+        let (known, other) = if is_handing_over {
+            // Clusters have had no chart with the current one's key.
+            (previous, current)
         } else {
-            self.retired.extend(before);
+            (current, previous)
+        };
+        self.retired.extend(other);
+        match known {
+            Some(known) if left.contains(&known.number) => self.previous = Some(known),
+            lost => self.retired.extend(lost),
         }
         self.rotation = rotation.map(str::to_owned);
         self.handed_over = None;
+    }
+
+    /// The pairs that sign.
+    pub fn in_use(&self) -> impl Iterator<Item = &KeyPair> {
+        self.current.iter().chain(&self.previous)
+    }
+
+    fn is_elsewhere(&self, namespace: &str) -> bool {
+        let current = self.current.as_ref();
+        current.is_none_or(|current| current.secret_ref.namespace != namespace)
+    }
+
+    /// Whether the bootstrap chart that brings the new key is still to be pushed.
+    fn is_handing_over(&self) -> bool {
+        self.previous.is_some() && self.handed_over.is_none()
     }
 
     /// Retires the pair before once a bootstrap chart has brought both keys and there is other content. `content` is the
@@ -109,7 +149,7 @@ impl SigningKeys {
 
     /// The bootstrap chart of a content was pushed: during a rotation, the one that hands over.
     pub fn pushed(&mut self, content: &str) {
-        if self.previous.is_some() && self.handed_over.is_none() {
+        if self.is_handing_over() {
             self.handed_over = Some(content.to_owned());
         }
     }
@@ -127,13 +167,13 @@ impl SigningKeys {
 
     /// All pairs whose Secrets may be left.
     pub fn all(&self) -> impl Iterator<Item = &KeyPair> {
-        self.current.iter().chain(&self.previous).chain(&self.retired)
+        self.in_use().chain(&self.retired)
     }
 
     /// The public keys that the bootstrap chart of a Target brings along.
     pub fn verification_keys(&self, target: &ObjectKey) -> VerificationKeysDocument {
-        let trusted = self.current.iter().chain(&self.previous);
-        let keys: BTreeMap<String, String> = trusted
+        let keys: BTreeMap<String, String> = self
+            .in_use()
             .map(|pair| (pair.file(), pair.public_key.clone()))
             .collect();
         VerificationKeysDocument {
@@ -198,147 +238,4 @@ fn public_secret_name(target: &ObjectKey) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use crate::api::pipeline::ObjectReference;
-    use crate::names::is_name;
-
-    pub(crate) fn public_key(number: u32) -> String {
-        format!("-----BEGIN PUBLIC KEY-----\nMFkw{number:04}\n-----END PUBLIC KEY-----\n")
-    }
-
-    /// A pair whose Secret is in the Registry's namespace.
-    pub(crate) fn pair(number: u32) -> KeyPair {
-        KeyPair {
-            number,
-            secret_ref: ObjectReference {
-                namespace: "solar-system".into(),
-                name: format!("edge-cosign-{number}"),
-            },
-            public_key: public_key(number),
-        }
-    }
-
-    pub(crate) fn first() -> SigningKeys {
-        let mut keys = SigningKeys::default();
-        keys.add(pair(1), None, true);
-        keys
-    }
-
-    fn missing(keys: &SigningKeys, rotation: Option<&str>) -> Option<u32> {
-        keys.missing("solar-system", rotation)
-    }
-
-    fn numbers<'a>(pairs: impl IntoIterator<Item = &'a KeyPair>) -> Vec<u32> {
-        pairs.into_iter().map(|pair| pair.number).collect()
-    }
-
-    /// Who signs charts of Releases, and the bootstrap chart of a content; and which public keys that brings.
-    fn signers(keys: &mut SigningKeys, content: &str) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
-        keys.retire(content);
-        let trusted = keys.current.iter().chain(&keys.previous);
-        let trusted = numbers(trusted);
-        let brought = keys.verification_keys(&ObjectKey::new("tenant", "edge")).keys;
-        assert_eq!(brought.len(), trusted.len());
-        (
-            numbers(keys.of_releases("solar-system")),
-            numbers(keys.of_bootstrap()),
-            trusted,
-        )
-    }
-
-    #[test]
-    fn the_first_pair_answers_the_rotation_that_was_asked_for_before_it() {
-        let mut keys = SigningKeys::default();
-        assert_eq!(missing(&keys, Some("x")), Some(1));
-        keys.add(pair(1), Some("x"), false);
-        assert_eq!(missing(&keys, Some("x")), None);
-        assert_eq!(signers(&mut keys, "a"), (vec![1], vec![1], vec![1]));
-        assert_eq!(keys.retired, []);
-    }
-
-    /// From a cluster's view: each bootstrap chart is signed by a key that the previous chart contained.
-    #[test]
-    fn a_rotation_hands_over_by_a_chart_that_the_old_key_signs() {
-        let mut keys = first();
-        assert_eq!(signers(&mut keys, "a"), (vec![1], vec![1], vec![1]));
-        keys.pushed("a");
-        assert_eq!(keys, first(), "nothing to be written");
-
-        assert_eq!(missing(&keys, Some("1")), Some(2));
-        keys.add(pair(2), Some("1"), true);
-        let both = || (vec![2], vec![1], vec![2, 1]);
-        assert_eq!(signers(&mut keys, "b"), both());
-        // A second rotation waits until the chart with both keys was pushed.
-        assert_eq!(missing(&keys, Some("2")), None);
-        // Content changes before: the next chart hands over.
-        assert_eq!(signers(&mut keys, "b2"), both());
-        keys.pushed("b2");
-        assert_eq!(keys.handed_over.as_deref(), Some("b2"));
-        assert_eq!(signers(&mut keys, "b2"), both());
-        keys.pushed("b2");
-        let handed_over = keys.clone();
-
-        assert_eq!(signers(&mut keys, "c"), (vec![2], vec![2], vec![2]));
-        assert_eq!(
-            (numbers(&keys.retired), keys.handed_over.clone()),
-            (vec![1], None)
-        );
-        keys.pushed("c");
-        assert_eq!(missing(&keys, Some("1")), None);
-        assert_eq!(missing(&keys, None), None, "the annotation may go");
-
-        // Or the second rotation comes: its chart is signed by a key that the one before has brought.
-        let mut keys = handed_over;
-        assert_eq!(missing(&keys, Some("2")), Some(3));
-        keys.add(pair(3), Some("2"), true);
-        assert_eq!(signers(&mut keys, "d"), (vec![3], vec![2], vec![3, 2]));
-        assert_eq!(numbers(&keys.retired), [1]);
-    }
-
-    #[test]
-    fn a_registry_of_another_namespace_takes_another_pair_and_hands_nothing_over() {
-        let mut keys = first();
-        keys.add(pair(2), Some("1"), true);
-        assert_eq!(keys.missing("elsewhere", Some("1")), Some(3));
-        assert_eq!(keys.of_releases("elsewhere"), None);
-        let mut third = pair(3);
-        third.secret_ref.namespace = "elsewhere".into();
-        keys.add(third, Some("1"), false);
-        assert_eq!(numbers(keys.of_releases("elsewhere")), [3]);
-        assert_eq!(numbers(keys.of_bootstrap()), [3]);
-        assert_eq!(numbers(&keys.retired), [1, 2]);
-        assert_eq!(numbers(keys.all()), [3, 1, 2]);
-    }
-
-    #[test]
-    fn the_names_of_secrets_are_of_one_target_and_one_pair() {
-        let (own, other) = (ObjectKey::new("system", "edge"), ObjectKey::new("tenant", "edge"));
-        assert_eq!(KeyPair::secret_name(&own, "system", 1), "edge-cosign");
-        assert_eq!(KeyPair::secret_name(&own, "system", 12), "edge-cosign-12");
-        let hashed = KeyPair::secret_name(&other, "system", 1);
-        assert!(hashed.starts_with("edge-") && hashed.ends_with("-cosign") && hashed != "edge-cosign");
-        let third = ObjectKey::new("tenant-2", "edge");
-        assert_ne!(hashed, KeyPair::secret_name(&third, "system", 1));
-        let long = ObjectKey::new("tenant", &"a.b-".repeat(63));
-        for name in [
-            KeyPair::secret_name(&long, "system", u32::MAX),
-            public_secret_name(&long),
-        ] {
-            assert!(is_name(&name) && name.len() <= 253, "{name}");
-        }
-    }
-
-    #[test]
-    fn a_bootstrap_brings_the_keys_that_its_releases_are_verified_with() {
-        let mut keys = first();
-        keys.add(pair(2), Some("1"), true);
-        let target = ObjectKey::new("tenant", "edge");
-        let brought = keys.verification_keys(&target);
-        assert_eq!(brought.secret_name, verify(&target).secret_ref.name);
-        assert_eq!(brought.secret_name, "edge-cosign-pub");
-        let expected = [1, 2].map(|number| (format!("cosign-{number}.pub"), public_key(number)));
-        assert_eq!(brought.keys, BTreeMap::from(expected));
-        assert_ne!(pair(1).identity(), pair(2).identity());
-    }
-}
+pub(crate) mod tests;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::pipeline::{SigningKeys, TargetStatus};
 use crate::controllers::pipeline::pull_secrets::BoundRegistry;
-use crate::controllers::pipeline::signing::tests::{first, pair};
+use crate::controllers::pipeline::signing::tests::{first, left, pair};
 use crate::controllers::pipeline::test_objects::{Fixture, object};
 use crate::jobs::conditions::{Reason, State};
 use crate::runtime::conditions::merge;
@@ -312,7 +312,7 @@ fn charts_of_a_signing_target_have_other_tags_and_a_rotation_hands_over() {
         .as_mut()
         .expect("keys")
         .keys
-        .add(pair(2), Some("1"), true);
+        .add(pair(2), Some("1"), &left());
     assert_eq!(
         sign_keys(&bench.plan().create),
         ["edge-cosign-2", "edge-cosign-2"]

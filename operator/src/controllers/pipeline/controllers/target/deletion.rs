@@ -6,12 +6,16 @@
 use kube::api::ListParams;
 
 use super::super::charts_in_use;
+use super::key_pairs::{self, Undeleted};
 use super::wakes::TARGET;
-use super::{FINALIZER, apply, key_pairs};
+use super::{FINALIZER, apply};
 use crate::api::pipeline::Target;
+use crate::controllers::pipeline::conditions::Reason;
 use crate::controllers::pipeline::namespaces;
 use crate::controllers::pipeline::task_owner::{finalizer, is_owned, selector};
 use crate::controllers::rendertask::{RenderTasks, TaskView};
+use crate::runtime::conditions::ConditionReason as _;
+use crate::runtime::events::{self, Notice};
 use crate::runtime::{Action, Cx, Error, Key, ObjectName, Watched as _, finalizers};
 
 /// Deletes the tasks of a Target that is being deleted, then removes its finalizer.
@@ -34,7 +38,14 @@ pub(super) async fn finalize(cx: &Cx, key: &Key, target: &Target) -> Result<Acti
     apply::delete(cx, known.collect()).await?;
     let unseen = unseen(cx, target).await?;
     apply::delete(cx, unseen).await?;
-    key_pairs::delete_all(cx, target).await?;
+    let undeleted = key_pairs::delete_all(cx, target).await?;
+    let undeleted = undeleted.into_iter().map(|Undeleted { secret, message }| Notice {
+        warning: true,
+        reason: Reason::Rejected.name(),
+        action: "DeleteKeyPair",
+        note: format!("the Secret {secret} with a private key is left, delete it: {message}"),
+    });
+    events::publish(cx, key, &target.metadata, undeleted.collect()).await;
     finalizers::remove(cx, key, &target.metadata, &finalizer).await?;
     Ok(Action::done())
 }

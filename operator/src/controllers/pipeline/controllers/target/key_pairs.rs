@@ -1,6 +1,8 @@
 //! The Secrets of a Target's key pairs: made, checked by their metadata alone, deleted. None that isn't the Target's is
 //! used or deleted.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ObjectMeta;
 use tokio::sync::Mutex;
@@ -8,7 +10,9 @@ use tokio::task::spawn_blocking;
 
 use crate::api::pipeline::{KeyPair, ObjectKey, SigningKeys, Target};
 use crate::controllers::pipeline::signing::key_secret::{KeySecret, check, pair_of};
-use crate::controllers::pipeline::signing::{ROTATE_ANNOTATION, SigningProblem, TargetSigning};
+use crate::controllers::pipeline::signing::{
+    NUMBER_ANNOTATION, ROTATE_ANNOTATION, SigningProblem, TargetSigning,
+};
 use crate::controllers::pipeline::target_plan::{TargetPlan, TargetSources};
 use crate::runtime::{Cx, Error, api_message, owned};
 
@@ -16,6 +20,14 @@ use crate::runtime::{Cx, Error, api_message, owned};
 #[derive(Debug, Default)]
 pub(super) struct Generator {
     turn: Mutex<()>,
+}
+
+/// A Secret that the API server does not let be deleted.
+pub(super) struct Undeleted {
+    /// The Secret.
+    pub(super) secret: ObjectKey,
+    /// Why.
+    pub(super) message: String,
 }
 
 /// What became of a request about a Secret.
@@ -40,20 +52,65 @@ pub(super) async fn ensure(
         keys: known(target),
         problem: None,
     };
-    let Some(number) = signing.keys.missing(registry.namespace(), rotation(target)) else {
-        return Ok(Some(signing));
-    };
-    match find_or_make(cx, generator, target, registry.namespace(), number).await? {
-        Ok(pair) => {
-            let is_left = match signing.keys.of_releases(registry.namespace()) {
-                Some(before) => problem_with(cx, &target.key(), before).await?.is_none(),
-                None => false,
-            };
-            signing.keys.add(pair, rotation(target), is_left);
-        }
+    match next(cx, generator, target, registry.namespace(), &mut signing.keys).await? {
+        Ok(()) => {}
         Err(problem) => signing.problem = Some(problem),
     }
     Ok(Some(signing))
+}
+
+/// Adds the pair that is asked for, if it is to be there now.
+async fn next(
+    cx: &Cx,
+    generator: &Generator,
+    target: &Target,
+    namespace: &str,
+    keys: &mut SigningKeys,
+) -> Result<Result<(), SigningProblem>, Error> {
+    let rotation = rotation(target);
+    if !keys.is_requested(namespace, rotation) {
+        return Ok(Ok(()));
+    }
+    let left = match left(cx, &target.key(), namespace, keys).await? {
+        Ok(left) => left,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    let Some(number) = keys.missing(namespace, rotation, first_number(target), &left) else {
+        return Ok(Ok(()));
+    };
+    let pair = find_or_make(cx, generator, target, namespace, number).await?;
+    Ok(pair.map(|pair| keys.add(pair, rotation, &left)))
+}
+
+/// The numbers of the pairs that Jobs in a namespace can mount. One that can't be read is not known to be lost.
+async fn left(
+    cx: &Cx,
+    target: &ObjectKey,
+    namespace: &str,
+    keys: &SigningKeys,
+) -> Result<Result<BTreeSet<u32>, SigningProblem>, Error> {
+    let mut left = BTreeSet::new();
+    for pair in keys
+        .in_use()
+        .filter(|pair| pair.secret_ref.namespace == namespace)
+    {
+        match problem_with(cx, target, pair).await? {
+            None => {
+                left.insert(pair.number);
+            }
+            Some(problem @ SigningProblem::Rejected { .. }) => return Ok(Err(problem)),
+            Some(SigningProblem::NotFound { .. } | SigningProblem::NameConflict { .. }) => {}
+        }
+    }
+    Ok(Ok(left))
+}
+
+/// The number of the first pair here: after a move, that of the pair that clusters trust.
+fn first_number(target: &Target) -> u32 {
+    let annotations = target.metadata.annotations.as_ref();
+    let number = annotations.and_then(|annotations| annotations.get(NUMBER_ANNOTATION));
+    let number = number.and_then(|number| number.parse().ok());
+    number.filter(|number| *number > 0).unwrap_or(1)
 }
 
 /// Whether a Target's charts are to be signed.
@@ -164,8 +221,9 @@ pub(super) async fn check_before_tasks(
         .iter()
         .filter_map(|task| Some(task.spec.sign_key_secret_ref.as_ref()?.name.as_str()))
         .collect();
-    let pairs = signing.keys.current.iter().chain(&signing.keys.previous);
-    let used: Vec<KeyPair> = pairs
+    let used: Vec<KeyPair> = signing
+        .keys
+        .in_use()
         .filter(|pair| names.contains(&pair.secret_ref.name.as_str()))
         .cloned()
         .collect();
@@ -198,24 +256,28 @@ async fn problem_with(cx: &Cx, target: &ObjectKey, pair: &KeyPair) -> Result<Opt
     })
 }
 
-/// Deletes the Secrets of retired pairs once the bootstrap chart was pushed that needs them no longer.
-pub(super) async fn delete_retired(cx: &Cx, target: &Target, plan: &mut TargetPlan) -> Result<(), Error> {
+/// Deletes the Secrets of retired pairs once the bootstrap chart was pushed that needs them no longer. Returns whether
+/// the API server refused one of that.
+pub(super) async fn delete_retired(cx: &Cx, target: &Target, plan: &mut TargetPlan) -> Result<bool, Error> {
     // Those that the status names: one that was retired just now has to be there first, or a crash would forget it.
     let noted = known(target).retired;
     if !plan.is_bootstrap_pushed() {
-        return Ok(());
+        return Ok(false);
     }
     let Some(signing) = &mut plan.signing else {
-        return Ok(());
+        return Ok(false);
     };
-    let mut left = Vec::new();
+    let (mut left, mut is_refused) = (Vec::new(), false);
     for pair in std::mem::take(&mut signing.keys.retired) {
-        if !noted.contains(&pair) || !delete(cx, &target.key(), &pair).await? {
-            left.push(pair);
+        let is_noted = noted.contains(&pair);
+        if is_noted && delete(cx, &target.key(), &pair).await?.is_none() {
+            continue;
         }
+        is_refused |= is_noted;
+        left.push(pair);
     }
     signing.keys.retired = left;
-    Ok(())
+    Ok(is_refused)
 }
 
 /// Whether the next reconcile has something to do that no watch would start it for.
@@ -229,60 +291,58 @@ pub(super) fn has_next_step(target: &Target, plan: &TargetPlan) -> bool {
         .current
         .as_ref()
         .map_or("", |pair| &pair.secret_ref.namespace);
-    let is_rotation_due = keys.missing(namespace, rotation(target)).is_some();
-    is_rotation_due || is_retired_now && plan.is_bootstrap_pushed()
+    keys.is_due(namespace, rotation(target)) || is_retired_now && plan.is_bootstrap_pushed()
 }
 
 /// Deletes the Secrets of all pairs of a Target that is being deleted, and of one whose Secret was made and whose status
-/// was never written.
-pub(super) async fn delete_all(cx: &Cx, target: &Target) -> Result<(), Error> {
+/// was never written. Returns what the API server refused: it doesn't hold up the Target's deletion, nor that of its
+/// namespace.
+pub(super) async fn delete_all(cx: &Cx, target: &Target) -> Result<Vec<Undeleted>, Error> {
     let (keys, key) = (known(target), target.key());
+    let mut refused = Vec::new();
     for pair in keys.all() {
-        delete(cx, &key, pair).await?;
+        refused.extend(delete(cx, &key, pair).await?);
     }
     if target.spec.signing.is_none() {
-        return Ok(());
+        return Ok(refused);
     }
     let registry = target.spec.render_registry_ref.resolved(target.namespace());
     let number = keys
         .current
         .as_ref()
-        .map_or(1, |pair| pair.number.saturating_add(1));
+        .map_or_else(|| first_number(target), |pair| pair.number.saturating_add(1));
     let name = KeyPair::secret_name(&key, &registry.namespace, number);
     let secret = ObjectKey::new(&registry.namespace, &name);
     if let Answer::Done(Some(found)) = metadata(cx, &secret).await?
         && let Ok(pair) = pair_of(&found, &key, number)
     {
-        delete(cx, &key, &pair).await?;
+        refused.extend(delete(cx, &key, &pair).await?);
     }
-    Ok(())
+    Ok(refused)
 }
 
-/// Deletes the Secret of a pair. False: the API server refuses that. One that is not the Target's is left, and no longer
-/// this Target's to delete.
-async fn delete(cx: &Cx, target: &ObjectKey, pair: &KeyPair) -> Result<bool, Error> {
+/// Deletes the Secret of a pair. One that is not the Target's is left, and no longer this Target's to delete.
+async fn delete(cx: &Cx, target: &ObjectKey, pair: &KeyPair) -> Result<Option<Undeleted>, Error> {
     let secret = pair.secret();
+    let refused = |secret: ObjectKey, message: String| {
+        tracing::warn!(%secret, message, "the Secret of a key pair can't be deleted");
+        Ok(Some(Undeleted { secret, message }))
+    };
     let found = match metadata(cx, &secret).await? {
         Answer::Done(found) => found,
-        Answer::Refused(message) => {
-            tracing::warn!(%secret, message, "the Secret of a key pair can't be deleted");
-            return Ok(false);
-        }
+        Answer::Refused(message) => return refused(secret, message),
     };
     let Some(found) = found.filter(|found| check(found, target, pair).is_ok()) else {
         tracing::debug!(%secret, "there is no Secret of the key pair");
-        return Ok(true);
+        return Ok(None);
     };
     let uid = found.uid.unwrap_or_default();
     let deleted = owned::delete::<Secret>(cx, &secret.namespace, &secret.name, &uid).await;
     match answer(deleted, "deleting the Secret of a key pair")? {
         Answer::Done(_) => {
             tracing::info!(%secret, number = pair.number, "deleted a key pair");
-            Ok(true)
+            Ok(None)
         }
-        Answer::Refused(message) => {
-            tracing::warn!(%secret, message, "the Secret of a key pair can't be deleted");
-            Ok(false)
-        }
+        Answer::Refused(message) => refused(secret, message),
     }
 }

@@ -114,11 +114,11 @@ impl TargetController {
         let applied = apply::create(cx, &sources.target.key(), &mut plan).await;
         self.pace.reconciled(key, plan.releases.len());
         let is_behind = applied?;
-        key_pairs::delete_retired(cx, &sources.target, &mut plan).await?;
+        let is_key_left = key_pairs::delete_retired(cx, &sources.target, &mut plan).await?;
         let unwritten = status::report(cx, key, &sources.target, &plan, &self.pace).await?;
         apply::clean_up(cx, key, &plan).await?;
         let retry = apply::retry(cx, key, &sources.target, &plan).await?;
-        let refused = (is_behind || plan.is_refused()).then_some(REFUSED_REQUEUE);
+        let refused = (is_behind || is_key_left || plan.is_refused()).then_some(REFUSED_REQUEUE);
         let next_step = key_pairs::has_next_step(&sources.target, &plan).then_some(NEXT_STEP);
         Ok(Action {
             requeue: [refused, retry, next_step, unwritten].into_iter().flatten().min(),
