@@ -58,8 +58,8 @@ fn run(args: &CompareArgs, context: &Context<'_>) -> Result<CommandResult> {
         args,
         context,
         helm: &helm,
-        namespace: namespace(&args.namespace, context),
-        schemas: schema_store(&args.schemas, ClientOptions::default(), false, context)?,
+        namespace: namespace(&args.input.release.namespace, context),
+        schemas: schema_store(&args.input.schemas, ClientOptions::default(), false, context)?,
     };
     let compared = comparing.all(&cases);
     ended_by_signal(context)?;
@@ -76,10 +76,10 @@ fn run(args: &CompareArgs, context: &Context<'_>) -> Result<CommandResult> {
 
 /// What both programs would refuse in every case: a values file that is missing, for example.
 fn check_arguments(args: &CompareArgs, context: &Context<'_>) -> Result<()> {
-    let api_versions = csv::fields("--api-versions", &args.cluster.api_versions)?;
-    Capabilities::with(Some(&args.cluster.kube_version), &api_versions)?;
+    let api_versions = csv::fields("--api-versions", &args.input.cluster.api_versions)?;
+    Capabilities::with(Some(&args.input.cluster.kube_version), &api_versions)?;
     check_name(&args.name)?;
-    merged_silently(&args.values, &ClientOptions::default(), context)?;
+    merged_silently(&args.input.values, &ClientOptions::default(), context)?;
     Ok(())
 }
 
@@ -231,7 +231,7 @@ impl Comparing<'_> {
     fn one<'k>(&self, case: &'k CompareCase) -> Result<ComparedCase<'k>> {
         let words = case.command_line(self.args, &self.namespace);
         let first = self.helm.run(&words, self.context)?;
-        let own_words = self.args.schemas.words();
+        let own_words = self.args.input.schemas.words();
         let own_words = words.iter().take(1).chain(&own_words).chain(words.iter().skip(1));
         let ours = self.helm.run_own(own_words, self.context)?;
         let output = OnceCell::new();
@@ -302,17 +302,17 @@ impl Comparing<'_> {
 
     fn request(&self, case: &CompareCase) -> Result<RenderRequest> {
         let args = self.args;
-        let mut values = args.values.clone();
+        let mut values = args.input.values.clone();
         values.values = case.values_flags(args);
         let (values, places) = merged_silently(&values, &ClientOptions::default(), self.context)?;
-        let api_versions = csv::fields("--api-versions", &args.cluster.api_versions)?;
+        let api_versions = csv::fields("--api-versions", &args.input.cluster.api_versions)?;
         let mut request = RenderRequest::new(&args.name);
         request.values = values;
         request.places = places;
         request.release.namespace.clone_from(&self.namespace);
-        request.release.is_upgrade = args.is_upgrade;
-        request.capabilities = Capabilities::with(Some(&args.cluster.kube_version), &api_versions)?;
-        request.skip_schema = args.skip_schema_validation;
+        request.release.is_upgrade = args.input.release.is_upgrade;
+        request.capabilities = Capabilities::with(Some(&args.input.cluster.kube_version), &api_versions)?;
+        request.skip_schema = args.input.skip_schema_validation;
         request.schemas = Arc::clone(&self.schemas);
         Ok(request)
     }

@@ -123,11 +123,11 @@ impl CompareCase {
         let mut words: Vec<OsString> = vec!["template".into(), "--include-crds".into()];
         let mut flag = |name: &str, value: &str| words.push(format!("{name}={value}").into());
         flag("--namespace", namespace);
-        let cluster = &args.cluster;
+        let cluster = &args.input.cluster;
         if !cluster.kube_version.is_empty() {
             flag("--kube-version", &cluster.kube_version);
         }
-        let values = &args.values;
+        let values = &args.input.values;
         for (name, list) in [
             ("--api-versions", &cluster.api_versions),
             ("--set", &values.set),
@@ -138,10 +138,10 @@ impl CompareCase {
         ] {
             list.iter().for_each(|value| flag(name, value));
         }
-        if args.is_upgrade {
+        if args.input.release.is_upgrade {
             words.push("--is-upgrade".into());
         }
-        if args.skip_schema_validation {
+        if args.input.skip_schema_validation {
             words.push("--skip-schema-validation".into());
         }
         for file in self.values_flags(args) {
@@ -158,7 +158,7 @@ impl CompareCase {
             .as_ref()
             .map(|path| quoted(&path.display().to_string()));
         own.into_iter()
-            .chain(args.values.values.iter().cloned())
+            .chain(args.input.values.values.iter().cloned())
             .collect()
     }
 }
@@ -173,7 +173,7 @@ fn quoted(path: &str) -> String {
 
 /// Refuses values that can be read only once.
 pub(crate) fn check_values(args: &CompareArgs) -> Result<()> {
-    let files = csv::fields("--values", &args.values.values)?;
+    let files = csv::fields("--values", &args.input.values.values)?;
     if files.iter().any(|file| file == "-") {
         let one = Diagnostic::error(
             Class::Usage,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::args::registry::RegistryFlags;
-use super::args::rendering::{HookFlags, ReleaseFlags, RenderFlags, ValueFlags};
+use super::args::rendering::{HookFlags, ReleaseNameFlags, RenderFlags, RenderInputFlags, ValueFlags};
 use super::context::Context;
 use super::csv;
 use super::namespace::namespace;
@@ -36,13 +36,17 @@ pub(crate) fn request_of(
     let RenderFlags {
         name_and_chart: words,
         frozen,
+        input,
+        name,
+        limits,
+    } = flags;
+    let RenderInputFlags {
         skip_schema_validation,
         schemas,
         values,
         release,
         cluster,
-        limits,
-    } = flags;
+    } = input;
     let api_versions = csv::fields("--api-versions", &cluster.api_versions)?;
     let capabilities = Capabilities::with(Some(&cluster.kube_version), &api_versions)?;
     let (world, seed): (Arc<dyn World>, _) = if *frozen {
@@ -54,7 +58,7 @@ pub(crate) fn request_of(
     } else {
         (Arc::new(System), None)
     };
-    let (name, chart) = name_and_chart(words, release, &world, (seed, &limits.limits()))?;
+    let (name, chart) = name_and_chart(words, name, &world, (seed, &limits.limits()))?;
     let (values, places) = merged(values, &web_options(registry), context)?;
     check_name(&name)?;
     let request = RenderRequest {
@@ -120,21 +124,21 @@ pub(crate) fn merged_silently(
 /// The name is given, rendered by a template, or Helm's default.
 fn name_and_chart<'a>(
     words: &'a [String],
-    release: &ReleaseFlags,
+    flags: &ReleaseNameFlags,
     world: &Arc<dyn World>,
     (seed, limits): (Option<u64>, &Limits),
 ) -> Result<(String, &'a str)> {
     let usage = |message: String| Err(Diagnostics::from(Diagnostic::error(Class::Usage, message)));
     match words {
-        [_, _] if release.generate_name => {
+        [_, _] if flags.generate_name => {
             usage("cannot set --generate-name and also specify a name".to_owned())
         }
-        [_, _] if !release.name_template.is_empty() => {
+        [_, _] if !flags.name_template.is_empty() => {
             usage("cannot set --name-template and also specify a name".to_owned())
         }
         [name, chart] => Ok((name.clone(), chart)),
-        [chart] if !release.name_template.is_empty() => {
-            let name = name_from_template(&release.name_template, world, seed, limits)?;
+        [chart] if !flags.name_template.is_empty() => {
+            let name = name_from_template(&flags.name_template, world, seed, limits)?;
             Ok((name, chart))
         }
         [chart] => Ok((DEFAULT_NAME.to_owned(), chart)),

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::namespace::NamespaceFlags;
-use super::rendering::{ClusterFlags, ValueFlags};
-use super::schemas::SchemaFlags;
+use super::rendering::RenderInputFlags;
 
 const COMPARE_HELP: &str = "\
 Examples:
@@ -28,23 +26,11 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "PATH", value_hint = ValueHint::ExecutablePath)]
     pub(crate) helm: Option<PathBuf>,
     /// Show what Secrets hold where they differ
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) show_secrets: bool,
     /// The release's name
     #[arg(long, value_name = "NAME", default_value = "release-name")]
     pub(crate) name: String,
     #[command(flatten)]
-    pub(crate) namespace: NamespaceFlags,
-    /// Set .Release.IsUpgrade instead of .Release.IsInstall
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub(crate) is_upgrade: bool,
-    /// Skip JSON Schema validation of values
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub(crate) skip_schema_validation: bool,
-    #[command(flatten)]
-    pub(crate) schemas: SchemaFlags,
-    #[command(flatten)]
-    pub(crate) values: ValueFlags,
-    #[command(flatten)]
-    pub(crate) cluster: ClusterFlags,
+    pub(crate) input: RenderInputFlags,
 }

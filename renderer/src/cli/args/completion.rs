@@ -10,6 +10,6 @@ pub(crate) struct CompletionArgs {
     #[arg(value_name = "SHELL")]
     pub(crate) shell: clap_complete::Shell,
     /// Accepted as in Helm; shells that show descriptions show them
-    #[arg(long, hide = true, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, hide = true, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) no_descriptions: bool,
 }

@@ -26,7 +26,7 @@ pub(crate) struct CopyArgs {
     #[arg(value_name = "DST")]
     pub(crate) target: Target,
     /// Also copy referrers: signatures, attestations, and what refers to those
-    #[arg(short = 'r', long, visible_alias = "recursive", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(short = 'r', long, visible_alias = "recursive", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) referrers: bool,
     /// Use HTTP for SRC alone
     #[arg(long)]

@@ -15,7 +15,7 @@ pub(crate) struct FetchFlags {
     #[arg(long, value_name = "VERSION")]
     pub(crate) version: Option<String>,
     /// Include pre-release versions
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) devel: bool,
     #[command(flatten)]
     pub(crate) provenance: ProvenanceFlags,

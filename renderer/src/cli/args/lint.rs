@@ -17,13 +17,13 @@ pub(crate) struct LintArgs {
     #[arg(value_name = "PATH", required_unless_present = "rules", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
     /// Fail on Helm's warnings, too
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) strict: bool,
     /// Lint the charts in the charts' charts folders, too
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) with_subcharts: bool,
     /// Skip JSON Schema validation of values
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) skip_schema_validation: bool,
     #[command(flatten)]
     pub(crate) schemas: SchemaFlags,
@@ -33,7 +33,7 @@ pub(crate) struct LintArgs {
     #[command(flatten)]
     pub(crate) namespace: NamespaceFlags,
     /// Skip the check for values that no values file sets
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) skip_undefined: bool,
     /// List the rules, and check nothing
     #[arg(long)]

@@ -30,7 +30,7 @@ pub(crate) struct PackageArgs {
     pub(crate) signing: ArchiveSigningFlags,
     /// Choose the newest dependencies that fit before, as `dependency update` does; the flags below are for
     /// that
-    #[arg(short = 'u', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(short = 'u', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) dependency_update: bool,
     #[command(flatten)]
     pub(crate) known: RepositoryFileFlags,

@@ -24,7 +24,7 @@ pub(crate) struct PolicyFlags {
     #[arg(long, value_name = "TAG")]
     pub(crate) move_tag: Vec<Tag>,
     /// Allow a tag or a repository that does not match the chart's name or version
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) allow_mismatch: bool,
     #[command(flatten)]
     pub(crate) signing: SigningFlags,

@@ -9,7 +9,7 @@ use clap::{Args, ValueHint};
 #[command(next_help_heading = "Provenance")]
 pub(crate) struct ProvenanceFlags {
     /// Fail unless a key of the keyring signed the archive, by Helm's provenance file
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) verify: bool,
     #[command(flatten)]
     pub(crate) keys: KeyringFlag,
@@ -30,7 +30,7 @@ pub(crate) struct KeyringFlag {
 #[command(next_help_heading = "Provenance")]
 pub(crate) struct ArchiveSigningFlags {
     /// Sign the archive with a key of GnuPG's: writes Helm's provenance file beside it
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) sign: bool,
     /// The name on the key that signs, or a part of it that no other name has
     #[arg(long, value_name = "NAME")]

@@ -10,7 +10,7 @@ use clap::{Args, ValueHint};
 #[command(next_help_heading = "Registry")]
 pub(crate) struct RegistryFlags {
     /// Use HTTP instead of HTTPS
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) plain_http: bool,
     /// The user; else REGISTRY_USERNAME, else the credential files
     #[arg(long, value_name = "NAME")]
@@ -35,7 +35,7 @@ pub(crate) struct RegistryFlags {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "cert_file")]
     pub(crate) key_file: Option<PathBuf>,
     /// Do not verify the registry's certificate
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) insecure_skip_tls_verify: bool,
     #[command(flatten)]
     pub(crate) retry: RetryFlags,

@@ -21,7 +21,7 @@ pub(crate) struct RenderArgs {
     #[arg(long, value_name = "TARGET")]
     pub(crate) url: Option<Target>,
     /// Render, package and compute the digest only
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) skip_push: bool,
     /// The opposite of --skip-push, as older versions of solar-renderer have it
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", hide = true)]

@@ -13,10 +13,21 @@ pub(crate) struct RenderFlags {
     #[arg(value_name = "[NAME] CHART", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) name_and_chart: Vec<String>,
     /// Seed randomness and use a fixed time: the same output in every run, and so the same secrets for everybody
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) frozen: bool,
+    #[command(flatten)]
+    pub(crate) input: RenderInputFlags,
+    #[command(flatten)]
+    pub(crate) name: ReleaseNameFlags,
+    #[command(flatten)]
+    pub(crate) limits: LimitFlags,
+}
+
+/// What decides on the output besides the chart and the release's name; `compare` gives it to both programs.
+#[derive(Args, Debug)]
+pub(crate) struct RenderInputFlags {
     /// Skip JSON Schema validation of values
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) skip_schema_validation: bool,
     #[command(flatten)]
     pub(crate) schemas: SchemaFlags,
@@ -26,8 +37,6 @@ pub(crate) struct RenderFlags {
     pub(crate) release: ReleaseFlags,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
-    #[command(flatten)]
-    pub(crate) limits: LimitFlags,
 }
 
 /// The values.
@@ -60,15 +69,21 @@ pub(crate) struct ValueFlags {
 pub(crate) struct ReleaseFlags {
     #[command(flatten)]
     pub(crate) namespace: NamespaceFlags,
+    /// Set .Release.IsUpgrade instead of .Release.IsInstall
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
+    pub(crate) is_upgrade: bool,
+}
+
+/// `.Release.Name`, where it is not an argument.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Release")]
+pub(crate) struct ReleaseNameFlags {
     /// Accepted as in Helm, where the name is `release-name` anyway
-    #[arg(short = 'g', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(short = 'g', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) generate_name: bool,
     /// A template that gives the release's name
     #[arg(long, value_name = "TEMPLATE", default_value = "")]
     pub(crate) name_template: String,
-    /// Set .Release.IsUpgrade instead of .Release.IsInstall
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub(crate) is_upgrade: bool,
 }
 
 /// `.Capabilities`
@@ -88,9 +103,9 @@ pub(crate) struct ClusterFlags {
 #[command(next_help_heading = "Shown")]
 pub(crate) struct HookFlags {
     /// Leave out hooks
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) no_hooks: bool,
     /// Leave out tests
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) skip_tests: bool,
 }

@@ -48,13 +48,13 @@ pub(crate) struct RepoAddArgs {
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) url: String,
     /// Replace a repository of that name
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) force_update: bool,
     /// Allow the URLs of Helm's former `stable` and `incubator`, which are gone
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) allow_deprecated_repos: bool,
     /// Note in the list that Helm may send the credentials to other hosts; solar-render never does
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) pass_credentials: bool,
     #[command(flatten)]
     pub(crate) files: ListFlags,
@@ -67,7 +67,7 @@ pub(crate) struct RepoAddArgs {
 #[command(after_help = "Example:\n  solar-render repo list -o json")]
 pub(crate) struct RepoListArgs {
     /// Leave out the line of headers
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) no_headers: bool,
     #[command(flatten)]
     pub(crate) files: ListFlags,
@@ -113,6 +113,6 @@ pub(crate) struct RepoIndexArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) merge: Option<PathBuf>,
     /// Write the index as JSON
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) json: bool,
 }

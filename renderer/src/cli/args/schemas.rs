@@ -18,7 +18,7 @@ pub(crate) struct SchemaFlags {
     pub(crate) schema_location: Option<PathBuf>,
     /// Fetch the schemas that values.schema.json refers to by URL, over https:// and without credentials, unless the
     /// folder has them; they are cached for a day
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) allow_remote_schemas: bool,
 }
 

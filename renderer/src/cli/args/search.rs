@@ -20,13 +20,13 @@ pub(crate) struct SearchRepoArgs {
     #[arg(value_name = "KEYWORD")]
     pub(crate) keywords: Vec<String>,
     /// Take the keyword for a regular expression
-    #[arg(short, long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(short, long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) regexp: bool,
     /// List every version, not the newest alone
-    #[arg(short = 'l', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(short = 'l', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) versions: bool,
     /// Include pre-release versions
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) devel: bool,
     /// Only versions in this range
     #[arg(long, value_name = "RANGE", default_value = "")]
@@ -35,7 +35,7 @@ pub(crate) struct SearchRepoArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 50)]
     pub(crate) max_col_width: usize,
     /// Fail when nothing is found
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) fail_on_no_result: bool,
     #[command(flatten)]
     pub(crate) files: ListFlags,

@@ -12,10 +12,10 @@ use super::rendering::{HookFlags, RenderFlags};
 #[command(after_help = "Example:\n  solar-render template shop ./chart -n prod -f prod.yaml")]
 pub(crate) struct TemplateArgs {
     /// When dependencies of a chart folder are missing, choose the newest that fit, as `dependency update` does
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) dependency_update: bool,
     /// Print what was rendered even where it is not valid YAML
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) debug: bool,
     /// Helm's `client` is what is always done here
     #[arg(long, hide = true, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_value = "client", default_missing_value = "unset")]
@@ -37,20 +37,20 @@ pub(crate) struct ManifestFlags {
     #[arg(short = 's', long, value_name = "PATH")]
     pub(crate) show_only: Vec<String>,
     /// Print the CRDs of the charts' crds folders first
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) include_crds: bool,
     /// Accepted as in Helm, where --include-crds decides
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) skip_crds: bool,
     #[command(flatten)]
     pub(crate) hooks: HookFlags,
     /// With -o json: the notes of subcharts, too
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) render_subchart_notes: bool,
     /// Write files to this folder instead
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output_dir: Option<PathBuf>,
     /// With --output-dir: below a folder of the release's name
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) release_name: bool,
 }

@@ -7,7 +7,7 @@ use clap::Args;
 #[command(after_help = "Example:\n  solar-render version --template '{{ .Version }}'")]
 pub(crate) struct VersionArgs {
     /// Print the version alone
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) short: bool,
     /// Print a Go template, in which .Version, .GitCommit and .GoVersion are known
     #[arg(long, value_name = "TEMPLATE", default_value = "")]
