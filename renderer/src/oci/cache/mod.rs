@@ -8,7 +8,7 @@
 #[cfg(feature = "cli")]
 mod texts;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -102,6 +102,11 @@ impl BlobCache {
         // The modification time records the last use.
         let _ = file.set_modified(world.now());
         let mut out = open()?;
+        Ok(self.copy(file, blob, &mut out)?.then_some(out))
+    }
+
+    /// Copies a blob from its file; false if the file is damaged.
+    fn copy(&self, file: File, blob: &Descriptor, out: &mut dyn Write) -> io::Result<bool> {
         let mut hash = sha2::Sha256::new();
         let mut file = file.take(blob.size.saturating_add(1));
         let mut buffer = vec![0; 64 << 10];
@@ -109,18 +114,18 @@ impl BlobCache {
             let read = match file.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(read) => read,
-                Err(_) => return Ok(None),
+                Err(_) => return Ok(false),
             };
             let piece = buffer.get(..read).unwrap_or_default();
             hash.update(piece);
             out.write_all(piece)?;
         }
         if Digest::from_sha256(&hash.finalize().into()) != blob.digest {
-            let _ = fs::remove_file(&path);
-            return Ok(None);
+            let _ = fs::remove_file(self.path_of(&blob.digest));
+            return Ok(false);
         }
         out.flush()?;
-        Ok(Some(out))
+        Ok(true)
     }
 
     /// A file for a new blob; `None` if the cache can't be written.

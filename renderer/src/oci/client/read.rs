@@ -100,18 +100,24 @@ impl Client<'_> {
     ) -> Result<W, ClientError> {
         let url = self.url(&format!("blobs/{}", blob.digest))?;
         self.persistently(async || {
-            let reply = self.exchange(&Call::new(Method::GET, url.clone())).await?;
-            if reply.status != 200 {
-                return Err(self.unexpected(reply, "200").await);
-            }
-            if let Some(length) = reply.length().filter(|length| *length != blob.size) {
-                let message = format!("the registry sends {length} bytes, the blob has {}", blob.size);
-                return Err(reply.protocol(message).into());
-            }
-            let out = open().map_err(|source| sink(blob, source))?;
-            self.receive(reply, blob, out).await
+            let reply = self.start_blob(&url, blob).await?;
+            let mut out = open().map_err(|source| sink(blob, source))?;
+            self.receive(reply, blob, &mut out).await?;
+            Ok(out)
         })
         .await
+    }
+
+    async fn start_blob(&self, url: &Url, blob: &Descriptor) -> Result<Reply, RequestFailure> {
+        let reply = self.exchange(&Call::new(Method::GET, url.clone())).await?;
+        if reply.status != 200 {
+            return Err(self.unexpected(reply, "200").await);
+        }
+        if let Some(length) = reply.length().filter(|length| *length != blob.size) {
+            let message = format!("the registry sends {length} bytes, the blob has {}", blob.size);
+            return Err(reply.protocol(message).into());
+        }
+        Ok(reply)
     }
 
     /// As [`Client::blob`], but from the cache if it has the blob.
@@ -135,12 +141,13 @@ impl Client<'_> {
         Ok(tee.keep())
     }
 
-    async fn receive<W: Write>(
+    /// Streams the body of a response to a writer, with size and digest checked.
+    async fn receive(
         &self,
         reply: Reply,
         blob: &Descriptor,
-        mut out: W,
-    ) -> Result<W, RequestFailure> {
+        out: &mut dyn Write,
+    ) -> Result<(), RequestFailure> {
         let action = reply.action();
         let lie = |message: String| ClientError::Protocol {
             action: action.clone(),
@@ -173,7 +180,7 @@ impl Client<'_> {
             return Err(lie(message).into());
         }
         out.flush().map_err(|source| sink(blob, source))?;
-        Ok(out)
+        Ok(())
     }
 
     /// All tags, in the registry's order.

@@ -1,6 +1,7 @@
 //! Reads an image layout on disk: tags, manifests, blobs. Content is checked against its digest, as a registry's
 //! responses are.
 
+use std::fs::File;
 use std::io::{self, Read as _, Write};
 use std::path::Path;
 
@@ -108,20 +109,25 @@ pub(in crate::oci) fn blob<W: Write>(
         }
         Err(error) => return Err(LayoutError::io(&path, "read")(error).into()),
     };
+    let mut out = open().map_err(|source| disk(&path, "copied", source))?;
+    copy(file, &path, blob, &mut out)?;
+    Ok(out)
+}
+
+fn copy(file: File, path: &Path, blob: &Descriptor, out: &mut dyn Write) -> Result<(), Failure> {
     // One more byte shows that the file is longer.
     let mut file = file.take(blob.size + 1);
-    let mut out = open().map_err(|source| disk(&path, "copied", source))?;
     let mut hash = sha2::Sha256::new();
     let mut buffer = vec![0; 64 << 10];
     loop {
-        let read = file.read(&mut buffer).map_err(LayoutError::io(&path, "read"))?;
+        let read = file.read(&mut buffer).map_err(LayoutError::io(path, "read"))?;
         if read == 0 {
             break;
         }
         let piece = buffer.get(..read).unwrap_or_default();
         hash.update(piece);
         out.write_all(piece)
-            .map_err(|source| disk(&path, "copied", source))?;
+            .map_err(|source| disk(path, "copied", source))?;
     }
     let found = Digest::from_sha256(&hash.finalize().into());
     let size = (blob.size + 1).saturating_sub(file.limit());
@@ -130,9 +136,9 @@ pub(in crate::oci) fn blob<W: Write>(
             "it holds {found} with {size} bytes, expected {} with {}",
             blob.digest, blob.size
         );
-        return Err(LayoutError::foreign(&path, reason).into());
+        return Err(LayoutError::foreign(path, reason).into());
     }
-    Ok(out)
+    Ok(())
 }
 
 fn open(dir: &Path) -> Result<Index, LayoutError> {
