@@ -41,6 +41,7 @@ mod named_pipes;
 mod namespaces;
 mod not_found;
 mod package;
+mod package_sign;
 mod provenance;
 mod publish;
 mod publish_failures;
