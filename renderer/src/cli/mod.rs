@@ -78,6 +78,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use clap::{ArgMatches, FromArgMatches as _};
 
 use crate::diag::Diagnostics;
+use crate::parallel::make_room;
 use crate::report;
 use crate::world::System;
 use args::cli::{Cli, Command};
@@ -93,6 +94,7 @@ use printer::Printer;
 
 /// Runs the command line and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    make_room();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let program = arguments.first().map(|name| name.to_string_lossy().into_owned());
     let program = program.unwrap_or_default();
@@ -147,7 +149,10 @@ fn run_understood(
     (arguments, given): (&[OsString], &[OsString]),
 ) -> u8 {
     let world = System;
-    let matches = match definition.try_get_matches_from(arguments) {
+    let first = arguments.get(1).and_then(|word| word.to_str());
+    let alone = first.filter(|_| !called_as.is_helm());
+    let alone = alone.and_then(|name| definition::with_one_command(&definition, name));
+    let matches = match alone.unwrap_or(definition).try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => return usage(&error, arguments, called_as, &world),
     };

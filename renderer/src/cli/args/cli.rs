@@ -49,15 +49,20 @@ Exit codes:
   70   internal error (a bug)
   130  interrupted; 143 terminated";
 
+/// The command without flags and subcommands.
+pub(super) fn root() -> clap::Command {
+    clap::Command::new("solar-render")
+        .version(VERSION)
+        .after_help(EXIT_CODES)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .args_override_self(true)
+        .disable_help_subcommand(true)
+        .max_term_width(110)
+}
+
 /// Config to OCI Helm chart: render, package, digest, push.
 #[derive(Parser, Debug)]
-#[command(name = "solar-render", version = VERSION, after_help = EXIT_CODES, subcommand_required = true)]
-#[command(
-    arg_required_else_help = true,
-    args_override_self = true,
-    disable_help_subcommand = true,
-    max_term_width = 110
-)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: GlobalFlags,

@@ -4,10 +4,10 @@
 //! release.
 
 use clap::builder::Resettable;
-use clap::{Arg, Args, Command, CommandFactory as _};
+use clap::{Arg, Args, Command};
 
 use super::artifact::ArtifactArgs;
-use super::cli::Cli;
+use super::cli::{Cli, root};
 use super::compare::CompareArgs;
 use super::completion::CompletionArgs;
 use super::copy::CopyArgs;
@@ -16,6 +16,7 @@ use super::delete::DeleteArgs;
 use super::dependency::{DependencyArgs, DependencyListArgs};
 use super::digest::DigestArgs;
 use super::env::EnvArgs;
+use super::global::GlobalFlags;
 use super::helm::{add_refused, add_refused_below};
 use super::images::ImagesArgs;
 use super::lint::LintArgs;
@@ -97,10 +98,17 @@ const GROUPS: &[(&str, &[(&str, Define)])] = &[
 
 /// The whole command line.
 pub(crate) fn definition() -> Command {
-    let command = deferred(Cli::command(), COMMANDS);
+    let command = deferred(Cli::augment_args(root()), COMMANDS);
     GROUPS.iter().fold(command, |command, (name, below)| {
         command.mut_subcommand(name, |sub| deferred(sub, below))
     })
+}
+
+/// The command line with one of its commands, which parses as the whole does: clap would copy the global flags into
+/// all of them first.
+pub(crate) fn with_one_command(whole: &Command, name: &str) -> Option<Command> {
+    let command = whole.find_subcommand(name)?.clone();
+    Some(GlobalFlags::augment_args(root()).subcommand(command))
 }
 
 fn deferred(command: Command, commands: &[(&'static str, Define)]) -> Command {
@@ -141,6 +149,8 @@ fn as_in_helm<T: Args>(command: Command) -> Command {
 
 #[cfg(test)]
 mod tests {
+    use clap::FromArgMatches as _;
+
     use super::*;
     use crate::cli::argv::with_default_command;
 
@@ -188,6 +198,39 @@ mod tests {
         built.build();
         check(&built, "", &mut count);
         assert!(count > 35, "{count}");
+    }
+
+    #[test]
+    fn a_command_by_itself_has_the_same_help_and_errors() {
+        let whole = definition();
+        for command in whole.get_subcommands() {
+            let name = command.get_name();
+            let shown = |definition: Command, argument: Option<&str>| {
+                let arguments = ["solar-render", name].into_iter().chain(argument);
+                match definition.try_get_matches_from(arguments) {
+                    Ok(matches) => format!("{:?}", Cli::from_arg_matches(&matches).unwrap()),
+                    Err(error) => error.render().to_string(),
+                }
+            };
+            let arguments = [
+                "--help",
+                "-h",
+                "--outptu",
+                "--version",
+                "tempalte",
+                "-ojson",
+                "-q",
+            ];
+            for argument in arguments.map(Some).into_iter().chain([None]) {
+                let alone = with_one_command(&whole, name).unwrap();
+                assert_eq!(
+                    shown(alone, argument),
+                    shown(definition(), argument),
+                    "{name} {argument:?}"
+                );
+            }
+        }
+        assert!(with_one_command(&whole, "tempalte").is_none());
     }
 
     #[test]
