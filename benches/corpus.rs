@@ -6,6 +6,7 @@
 //! Every case that Helm renders is run by both in turn; measured are the processor time (user and system, by
 //! `getrusage`) and the wall-clock time, each the best of [`RUNS`] runs, because other load only adds time; and the
 //! peak memory, of another run with `/usr/bin/time`. After the cases: growing charts, and the exponents of their cost.
+//! SOLAR_RENDER is the binary to measure, if not the one that cargo builds for this program.
 //! UMBRELLA_CHART is the REPO/CHART of which umbrella charts are made. EVERY=5 runs only every fifth case; PLOTS=DIR
 //! also writes plots.
 //!
@@ -124,9 +125,16 @@ fn every() -> usize {
     every.map_or(1, |every| every.parse().unwrap())
 }
 
+/// That of SOLAR_RENDER, for example the image's; else the one that was built with this program.
+fn own_binary() -> PathBuf {
+    let own = std::env::var_os("SOLAR_RENDER").map(PathBuf::from);
+    let own = own.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_solar-render")));
+    own.canonicalize().unwrap()
+}
+
 /// The costs of both for a chart, run in turn.
 fn both(folder: &Path, home: &Path, args: &[String], runs: usize) -> [Cost; 2] {
-    let mut ours = Command::new(env!("CARGO_BIN_EXE_solar-render"));
+    let mut ours = Command::new(own_binary());
     let mut helm = Tool::Helm.command(home);
     for command in [&mut ours, &mut helm] {
         command
