@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::assertion::{Assertion, Check, PathText};
-use super::compare_values::{Holds, contains, decoded, is_null_or_empty, is_subset, type_name};
+use super::compare_values::{Holds, contains, decoded, is_null_or_empty, is_subset};
 use super::data::written;
 use super::document_check::{contains_document, matches, of_document};
 use super::documents::{Document, RAW, Rendered};
@@ -273,13 +273,6 @@ fn in_document(check: &Check, document: &Document, negative: bool) -> Vec<Failur
                 (Value::Map(map), Value::Map(wanted)) => is_subset(map, wanted).into(),
                 _ => Holds::Broken("is not an object, or the content is none".to_owned()),
             },
-        ),
-        Check::Type { path, name } => each_holds(
-            path,
-            document,
-            negative,
-            ("to be of type", name.clone()),
-            |found| (type_name(found) == name).into(),
         ),
         other => of_document(other, document, negative),
     }

@@ -12,6 +12,13 @@ use crate::value::Value;
 /// Assertions that are about more than the values of one path, or about their order.
 pub(super) fn of_document(check: &Check, document: &Document, negative: bool) -> Vec<Failure> {
     match check {
+        Check::Type { path, name } => each_holds(
+            path,
+            document,
+            negative,
+            ("to be of type", name.clone()),
+            |found| (type_name(found) == name).into(),
+        ),
         Check::Field { name, of } => field(document, name, of, negative),
         Check::Length {
             paths,
@@ -54,18 +61,8 @@ pub(super) fn of_document(check: &Check, document: &Document, negative: bool) ->
                 },
             )
         }
-        Check::Documents { .. }
-        | Check::ContainsDocument { .. }
-        | Check::FailedTemplate { .. }
-        | Check::Snapshot { .. }
-        | Check::SnapshotRaw
-        | Check::Equal { .. }
-        | Check::Regex { .. }
-        | Check::Contains { .. }
-        | Check::NullOrEmpty(_)
-        | Check::Exists(_)
-        | Check::Subset { .. }
-        | Check::Type { .. } => Vec::new(),
+        // Those of values, of whole templates and of snapshots are checked elsewhere.
+        _ => Vec::new(),
     }
 }
 

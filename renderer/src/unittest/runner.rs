@@ -166,7 +166,7 @@ fn in_parallel(
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let results = Mutex::new(Vec::new());
     let some = || {
-        while !ended() && !(fail_fast && failed.load(Ordering::Relaxed)) {
+        while !(ended() || fail_fast && failed.load(Ordering::Relaxed)) {
             let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) else {
                 break;
             };
