@@ -177,3 +177,28 @@ fn from_secret(name: &str, secret: &str, key: &str) -> EnvVar {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flag that the renderer had and this list had not was once dropped from deletions.
+    #[test]
+    fn all_flags_of_connections_are_known() {
+        let pages = include_str!("../../../docs/reference/cli.md");
+        let (_, page) = pages.split_once("\n## solar-render delete\n").expect("a page");
+        let (_, flags) = page.split_once("\n**Registry**\n").expect("its flags");
+        let flags = flags.lines().skip(1).take_while(|line| line.starts_with("- "));
+        // What the Secret and the Registry decide.
+        let others = ["--plain-http", "--username", "--password", "--password-stdin"];
+        let mut count = 0;
+        for flag in flags.filter_map(|line| line.split('`').nth(1)) {
+            let name = flag.split([' ', '[']).next().expect("a name");
+            let takes_value = flag.contains(' ');
+            let is_known = CONNECTION_FLAGS.contains(&(name, takes_value)) || others.contains(&name);
+            assert!(is_known, "{flag}");
+            count += 1;
+        }
+        assert!(count > others.len(), "{count}");
+    }
+}
