@@ -20,8 +20,8 @@ use crate::jobs::conditions::kinds;
 use crate::runtime::views::Object;
 use crate::runtime::{Error, Key};
 
-/// The maximum size of a kept task's spec, as JSON.
-const MAX_SPEC_BYTES: usize = 16 * 1024;
+/// The maximum size of a kept task without its status, as JSON. Annotations are a tenant's, too.
+const MAX_TASK_BYTES: usize = 16 * 1024;
 /// The maximum number of kept tasks.
 const MAX_TASKS: usize = 1024;
 
@@ -51,7 +51,8 @@ impl KeptTasks {
             let tasks = self.tasks();
             tasks.len() >= MAX_TASKS && !tasks.contains_key(key)
         };
-        if is_full || serde_json::to_vec(&task.spec)?.len() > MAX_SPEC_BYTES {
+        task.status = None;
+        if is_full || serde_json::to_vec(&task)?.len() > MAX_TASK_BYTES {
             return Ok(());
         }
         let before = task.metadata.resource_version.clone();
@@ -199,8 +200,13 @@ mod tests {
         let kept = KeptTasks::default();
         let status = TaskStatus::default();
         let mut large = task();
-        large.spec.repository = "a".repeat(MAX_SPEC_BYTES);
+        large.spec.repository = "a".repeat(MAX_TASK_BYTES);
         kept.keep(&key("large"), large, None, &status).expect("JSON");
+        let mut annotated = task();
+        let note = ("note".to_owned(), "a".repeat(MAX_TASK_BYTES));
+        annotated.metadata.annotations = Some([note].into());
+        kept.keep(&key("annotated"), annotated, None, &status)
+            .expect("JSON");
         assert_eq!(kept.tasks().len(), 0);
         for index in 0..=MAX_TASKS {
             kept.keep(&key(&index.to_string()), task(), None, &status)
