@@ -52,11 +52,11 @@ pub async fn has_ca_certificates(cx: &Cx, settings: &JobSettings, namespace: &st
     Ok(map.is_some_and(|map| map.view().is_some_and(|keys| keys.has(CA_KEY))))
 }
 
-/// Why a push Secret may not be used for a host; `None`: it may, or has no annotation.
+/// Why a Secret may not be used for a host; `None`: it may, or has no annotation.
 pub fn host_mismatch(secret: &str, annotated: Option<&str>, host: &str) -> Option<String> {
     let own = annotated.filter(|own| !own.trim().eq_ignore_ascii_case(host))?;
     Some(format!(
-        "the Secret {secret} may only be used for {own}, and baseURL names {host}"
+        "the Secret {secret} may only be used for {own}, not for {host}"
     ))
 }
 

@@ -6,20 +6,20 @@
 use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Secret};
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use kube::Api;
 use kube::api::{ListParams, ObjectMeta};
 
+use super::blocked::blocked;
 use super::decide::Decision;
 use super::dereference::Found;
 use super::job::{UID_LABEL, job};
 use super::workspace::{STORAGE_ANNOTATION, claim, storage_text};
 use super::{Artifacts, names};
+use crate::api::OwnedReference;
 use crate::api::artifact::ImportRun;
-use crate::api::{OwnedReference, REGISTRY_HOST_ANNOTATION};
 use crate::jobs::observe::{Observation, Previous, observe};
 use crate::jobs::parts::{JOBS, PartialJob};
-use crate::jobs::registry_access::{CA_KEY, has_ca_certificates, host_mismatch};
 use crate::names::fitted;
 use crate::runtime::owned::{self, is_owned_by};
 use crate::runtime::views::{MetadataOnly, PartialMetadata};
@@ -231,62 +231,6 @@ async fn existing(cx: &Cx, found: &Found, workspace: OwnedReference) -> Result<A
             "the Job {name} belongs to something else"
         ))),
     }
-}
-
-/// What a user has to change first.
-async fn blocked(controller: &Artifacts, cx: &Cx, found: &Found) -> Result<Option<String>, Error> {
-    let namespace = &found.key.namespace;
-    let target = &found.spec.target;
-    let settings = &controller.job_settings;
-    let source = found.spec.source.oci.as_ref().map(|source| {
-        let reference = source
-            .reference
-            .strip_prefix("oci://")
-            .unwrap_or(&source.reference);
-        reference.split('/').next().unwrap_or_default().to_owned()
-    });
-    for host in std::iter::once(&target.registry).chain(&source) {
-        if let Some(refusal) = settings.allowed_hosts.refusal(namespace, host) {
-            return Ok(Some(refusal));
-        }
-    }
-    let hub = found.spec.source.hugging_face.as_ref();
-    let web = found.spec.source.http.as_ref();
-    let oci = found.spec.source.oci.as_ref();
-    let push = target
-        .credentials_secret_ref
-        .as_ref()
-        .map(|secret| (secret.name.as_str(), Some(&target.registry)));
-    let others = [
-        hub.and_then(|hub| hub.token_secret_ref.as_ref())
-            .map(|secret| secret.name.as_str()),
-        web.and_then(|web| web.headers_secret_ref.as_ref())
-            .map(|secret| secret.name.as_str()),
-        oci.and_then(|oci| oci.pull_secret_ref.as_ref())
-            .map(|secret| secret.name.as_str()),
-    ];
-    let others = others.into_iter().flatten().map(|name| (name, None));
-    for (name, host) in push.into_iter().chain(others) {
-        let secret = owned::metadata::<Secret>(cx, namespace, name).await;
-        let secret = secret.map_err(Error::api("reading a Secret's metadata"))?;
-        let Some(secret) = secret else {
-            return Ok(Some(format!(
-                "there is no Secret {name} in namespace {namespace}"
-            )));
-        };
-        let annotations = secret.annotations.unwrap_or_default();
-        let own = annotations.get(REGISTRY_HOST_ANNOTATION).map(String::as_str);
-        if let Some(message) = host.and_then(|host| host_mismatch(name, own, host)) {
-            return Ok(Some(message));
-        }
-    }
-    if !has_ca_certificates(cx, settings, namespace).await? {
-        let name = settings.ca_configmap.as_deref().unwrap_or_default();
-        return Ok(Some(format!(
-            "there is no ConfigMap {name} with the key {CA_KEY} in namespace {namespace}"
-        )));
-    }
-    Ok(None)
 }
 
 /// The volume for the spec's storage; one for another storage is deleted first.

@@ -10,6 +10,7 @@
 //! - The operator never reads a Secret.
 
 mod apply;
+mod blocked;
 mod conditions;
 mod decide;
 mod dereference;

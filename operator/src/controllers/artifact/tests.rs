@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use super::apply::Applied;
+use super::blocked::used_secrets;
 use super::decide::{Decision, MAX_ATTEMPTS, decide, next_attempt};
 use super::dereference::{Found, JobState};
 use super::job::job;
@@ -374,6 +375,33 @@ fn failures_are_retried_unless_they_last() {
     found.status = status(ImportPhase::Running, run(2, 1));
     let without = next(&found, observation(State::WithoutDigest), &permanent(), at(100)).status;
     assert_eq!(without.phase, Some(ImportPhase::Failed));
+}
+
+/// Only the push Secret's annotation was once read: any Secret could be sent to any server, as headers.
+#[test]
+fn each_secret_is_for_the_host_that_it_is_sent_to() {
+    let sha256 = "b".repeat(64);
+    let web = |url: &str| json!({"http": {"url": url, "sha256": sha256, "headersSecretRef": {"name": "s"}}});
+    let oci = |reference: &str| json!({"oci": {"reference": reference, "pullSecretRef": {"name": "s"}}});
+    let table = [
+        (web("https://evil.example/x"), "evil.example"),
+        (web("http://h.example:8080/c/a@b.tgz?to=h.example#x"), "h.example:8080"),
+        (web("https://[::1]:8443/x"), "[::1]:8443"),
+        (oci("h.example:5000/a/b:1"), "h.example:5000"),
+        (oci("oci://h.example/a@sha256:b"), "h.example"),
+        (
+            json!({"huggingFace": {"repository": "acme/tiny", "tokenSecretRef": {"name": "s"}}}),
+            "huggingface.co",
+        ),
+    ];
+    for (source, host) in table {
+        let target = json!({"registry": "t.example", "repository": "a", "credentialsSecretRef": {"name": "push"}});
+        let found = found(&json!({"source": source, "target": target, "format": "Raw"}));
+        let used = used_secrets(&found.spec);
+        let used: Vec<_> = used.iter().map(|secret| (secret.name, secret.host)).collect();
+        assert_eq!(used, [("push", "t.example"), ("s", host)]);
+    }
+    assert_eq!(used_secrets(&found(&json!({})).spec), []);
 }
 
 fn built(spec: &Value, own: &ArtifactSettings) -> Value {
