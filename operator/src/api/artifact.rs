@@ -60,7 +60,7 @@ const COLUMNS: [Column; 6] = [
     ("Age", "date", ".metadata.creationTimestamp", 0),
 ];
 
-/// What is imported, how it is packed, and where it is pushed to. A change imports again.
+/// What is imported, how it is packed, and where it is pushed to. A change of these imports again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = [
@@ -73,7 +73,7 @@ pub struct ArtifactSpec {
     pub format: ArtifactFormat,
     /// Where it is pushed to.
     pub target: ImportTarget,
-    /// The volume that the files are imported to. A change makes a new volume.
+    /// The volume that the files are imported to. A change imports again, to a new volume.
     #[serde(default)]
     pub storage: WorkspaceStorage,
     /// How long a finished Job is kept, in seconds.
@@ -300,8 +300,12 @@ pub struct ArtifactStatus {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ImportRun {
-    /// The generation of the spec that its Jobs are made from.
+    /// The generation of the spec that it began with, which the Jobs' names have.
     pub generation: i64,
+    /// The SHA-256 of source, format, target and storage: another one is another import.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub input: Option<String>,
     /// The number of the current attempt, which the Job's name has.
     pub attempt: i32,
     /// The number of its first attempt.
@@ -312,13 +316,16 @@ pub struct ImportRun {
     /// When the current attempt may begin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Time>,
+    /// The import has ended, and its volume was deleted.
+    #[serde(skip_serializing_if = "is_false")]
+    pub workspace_deleted: bool,
 }
 
 /// The whole object, for the schema.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 struct Root {
-    /// What is imported, how it is packed, and where it is pushed to. A change imports again.
+    /// What is imported, how it is packed, and where it is pushed to. A change of these imports again.
     spec: ArtifactSpec,
     /// What became of it.
     #[serde(default)]
@@ -384,6 +391,11 @@ impl ImportPhase {
             Self::Failed => "Failed",
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn default_ttl() -> i32 {

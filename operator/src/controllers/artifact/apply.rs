@@ -65,6 +65,8 @@ pub(super) enum Applied {
     Lost,
     /// The volume was deleted.
     WorkspaceDeleted,
+    /// The result is that of the present generation, too.
+    Advanced,
     /// The Job of a successful import is gone.
     Completed,
 }
@@ -118,6 +120,7 @@ pub(super) async fn apply(
             delete_workspace(cx, found).await?;
             Ok(Applied::WorkspaceDeleted)
         }
+        Decision::Advance => Ok(Applied::Advanced),
         Decision::Complete => Ok(Applied::Completed),
     }
 }
@@ -265,15 +268,14 @@ async fn make_workspace(cx: &Cx, found: &Found) -> Result<Result<OwnedReference,
 }
 
 async fn delete_workspace(cx: &Cx, found: &Found) -> Result<(), Error> {
-    let Some(workspace) = &found.status.workspace_ref else {
-        return Ok(());
-    };
-    let OwnedReference { namespace, name, uid } = workspace;
-    let metadata = owned::metadata::<PersistentVolumeClaim>(cx, namespace, name).await;
+    let namespace = &found.key.namespace;
+    let name = names::workspace_name(&found.key.name);
+    let metadata = owned::metadata::<PersistentVolumeClaim>(cx, namespace, &name).await;
     let metadata = metadata.map_err(Error::api("reading the volume's metadata"))?;
-    // The status can be written by others: what isn't ours is not deleted.
-    if metadata.is_some_and(|metadata| is_owned_by(&metadata, found.uid())) {
-        let deleted = owned::delete::<PersistentVolumeClaim>(cx, namespace, name, uid).await;
+    // The status can be written by others, and may be behind: neither its name nor its UID is used.
+    if let Some(metadata) = metadata.filter(|metadata| is_owned_by(metadata, found.uid())) {
+        let uid = metadata.uid.as_deref().unwrap_or("");
+        let deleted = owned::delete::<PersistentVolumeClaim>(cx, namespace, &name, uid).await;
         deleted.map_err(Error::api("deleting the volume"))?;
     }
     Ok(())

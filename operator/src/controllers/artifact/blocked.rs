@@ -22,11 +22,7 @@ pub(super) struct UsedSecret<'a> {
 }
 
 /// What a user has to change first.
-pub(super) async fn blocked(
-    controller: &Artifacts,
-    cx: &Cx,
-    found: &Found,
-) -> Result<Option<String>, Error> {
+pub(super) async fn blocked(controller: &Artifacts, cx: &Cx, found: &Found) -> Result<Option<String>, Error> {
     let namespace = &found.key.namespace;
     let settings = &controller.job_settings;
     let source = found.spec.source.oci.as_ref().map(registry_of);
@@ -71,8 +67,7 @@ pub(super) fn used_secrets(spec: &ArtifactSpec) -> Vec<UsedSecret<'_>> {
     let web = source.http.as_ref();
     let web = web.and_then(|web| Some((&web.headers_secret_ref.as_ref()?.name, authority(&web.url))));
     let registry = source.oci.as_ref();
-    let registry =
-        registry.and_then(|oci| Some((&oci.pull_secret_ref.as_ref()?.name, registry_of(oci))));
+    let registry = registry.and_then(|oci| Some((&oci.pull_secret_ref.as_ref()?.name, registry_of(oci))));
     let all = [push, hub, web, registry].into_iter().flatten();
     all.map(|(name, host)| UsedSecret { name, host }).collect()
 }

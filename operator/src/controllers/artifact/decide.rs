@@ -34,6 +34,8 @@ pub(super) enum Decision {
     Lost,
     /// The import has ended: delete the volume.
     DeleteWorkspace,
+    /// The result is that of the present generation, too.
+    Advance,
     /// The Job of a successful import is gone.
     Complete,
 }
@@ -42,10 +44,12 @@ pub(super) fn decide(found: &Found, now: Timestamp, settings: &ArtifactSettings)
     let Some(run) = &found.status.run else {
         return Decision::Begin(first_run(found));
     };
-    if run.generation != found.generation() {
+    // An edit that the import doesn't depend on leaves it alone.
+    let is_edited = run.generation != found.generation();
+    if is_edited && run.input != Some(found.input()) {
         return Decision::Begin(first_run(found));
     }
-    let wants_retry = found.retry() != run.retry.as_deref();
+    let wants_retry = found.retry().is_some() && found.retry() != run.retry.as_deref();
     if wants_retry && found.status.phase == Some(ImportPhase::Failed) {
         // Attempts are counted on, so that no two Jobs have one name.
         let attempt = run.attempt.saturating_add(1);
@@ -56,7 +60,7 @@ pub(super) fn decide(found: &Found, now: Timestamp, settings: &ArtifactSettings)
         });
     }
     if found.has_ended() {
-        return after_end(found, settings);
+        return after_end(found, run, settings);
     }
     match &found.job {
         JobState::Found(_) => Decision::Observe,
@@ -70,9 +74,13 @@ pub(super) fn decide(found: &Found, now: Timestamp, settings: &ArtifactSettings)
     }
 }
 
-fn after_end(found: &Found, settings: &ArtifactSettings) -> Decision {
-    if found.status.workspace_ref.is_some() && !settings.keep_workspace {
+fn after_end(found: &Found, run: &ImportRun, settings: &ArtifactSettings) -> Decision {
+    // Not by the reference in the status: the write after the Job's creation may have failed.
+    if !run.workspace_deleted && !settings.keep_workspace {
         return Decision::DeleteWorkspace;
+    }
+    if found.status.observed_generation != Some(found.generation()) {
+        return Decision::Advance;
     }
     let ready = find(&found.status.conditions, READY).map(|ready| ready.reason.as_str());
     match found.job {
@@ -90,10 +98,12 @@ fn was_created(found: &Found) -> bool {
 fn first_run(found: &Found) -> ImportRun {
     ImportRun {
         generation: found.generation(),
+        input: Some(found.input()),
         attempt: 1,
         first_attempt: 1,
         retry: found.retry().map(str::to_owned),
         not_before: None,
+        workspace_deleted: false,
     }
 }
 

@@ -6,6 +6,7 @@ use kube::api::ObjectMeta;
 use super::{ArtifactView, Artifacts, names};
 use crate::api::RETRY_ANNOTATION;
 use crate::api::artifact::{ArtifactSpec, ArtifactStatus, ImportPhase};
+use crate::controllers::pipeline::canonical;
 use crate::jobs::index::FoundJob;
 use crate::jobs::parts::{JOBS, PartialJob};
 use crate::jobs::snapshot::PodSnapshot;
@@ -45,6 +46,20 @@ impl Found {
 
     pub(super) fn generation(&self) -> i64 {
         self.metadata.generation.unwrap_or(1)
+    }
+
+    /// The hash of what the import depends on. A field that is added to the spec must be left out of its JSON while it
+    /// has its default, or the hash of every spec changes.
+    pub(super) fn input(&self) -> String {
+        let ArtifactSpec {
+            source,
+            format,
+            target,
+            storage,
+            ttl_seconds_after_finished: _,
+            suspend: _,
+        } = &self.spec;
+        canonical::sha256(&canonical::json(&(source, format, target, storage)))
     }
 
     /// The value of the annotation that requests a retry.

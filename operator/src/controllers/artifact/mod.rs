@@ -3,7 +3,7 @@
 //! A volume keeps the files from attempt to attempt; each attempt is a Job of its own, `<name>-g<generation>-<attempt>`.
 //!
 //! # Guarantees
-//! - A changed spec imports again: the Jobs of older generations are deleted first, then phase and digest are reset.
+//! - Another source, format, target or storage imports again: the Jobs of older generations are deleted first, then phase and digest are reset.
 //! - Only a failure that a retry can't mend is final at once; others are retried with backoff, [`MAX_ATTEMPTS`] times.
 //! - The digest is the container's own report, by its termination message.
 //! - The volume is deleted when the import has ended, however it ended.

@@ -100,12 +100,18 @@ pub(super) fn next(found: &Found, applied: Applied, permanent: &BTreeSet<i32>, n
             failed_attempt(found, known, message, false, now)
         }
         Applied::WorkspaceDeleted => {
+            let run = known.run.clone().unwrap_or_default();
             let status = ArtifactStatus {
                 workspace_ref: None,
+                run: Some(ImportRun {
+                    workspace_deleted: true,
+                    ..run
+                }),
                 ..known
             };
             quiet(status, Some(Duration::ZERO))
         }
+        Applied::Advanced => quiet(advanced(known, found.generation()), Some(Duration::ZERO)),
         Applied::Completed => {
             let message = find(&known.conditions, READY).map_or("", |ready| ready.message.as_str());
             let findings = conditions::ready(reasons::COMPLETED, message);
@@ -119,6 +125,19 @@ fn quiet(status: ArtifactStatus, requeue: Option<Duration>) -> Next {
         status,
         requeue,
         notice: None,
+    }
+}
+
+/// The known status, of another generation.
+fn advanced(known: ArtifactStatus, generation: i64) -> ArtifactStatus {
+    let mut conditions = known.conditions.clone();
+    for condition in &mut conditions {
+        condition.observed_generation = Some(generation);
+    }
+    ArtifactStatus {
+        observed_generation: Some(generation),
+        conditions,
+        ..known
     }
 }
 
@@ -197,7 +216,14 @@ fn observed(
     now: Timestamp,
 ) -> Next {
     let started = observation.started.map(Time);
+    // The write after the Job's creation may have failed.
+    let job_ref = found.job().map(|job| OwnedReference {
+        namespace: job.view.namespace.clone(),
+        name: job.view.name.clone(),
+        uid: job.view.uid.clone(),
+    });
     let known = ArtifactStatus {
+        job_ref: job_ref.or_else(|| found.status.job_ref.clone()),
         attempts: observation.attempts.clone(),
         start_time: started.or_else(|| found.status.start_time.clone()),
         ..found.status.clone()

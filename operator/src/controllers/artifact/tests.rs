@@ -61,9 +61,17 @@ fn found(spec: &Value) -> Found {
 fn run(generation: i64, attempt: i32) -> ImportRun {
     ImportRun {
         generation,
+        input: Some(found(&json!({})).input()),
         attempt,
         first_attempt: 1,
         ..ImportRun::default()
+    }
+}
+
+fn without_volume(run: ImportRun) -> ImportRun {
+    ImportRun {
+        workspace_deleted: true,
+        ..run
     }
 }
 
@@ -82,7 +90,9 @@ fn reference(name: &str) -> OwnedReference {
 }
 
 fn status(phase: ImportPhase, run: ImportRun) -> ArtifactStatus {
+    let has_ended = matches!(phase, ImportPhase::Succeeded | ImportPhase::Failed);
     ArtifactStatus {
+        observed_generation: has_ended.then_some(2),
         phase: Some(phase),
         run: Some(run),
         ..ArtifactStatus::default()
@@ -99,13 +109,85 @@ fn a_new_artifact_and_an_edited_one_begin() {
         ImportPhase::Succeeded,
         ImportPhase::Failed,
     ] {
-        found.status = status(phase, run(1, 3));
+        let other = ImportRun {
+            input: Some("another".into()),
+            ..run(1, 3)
+        };
+        found.status = status(phase, other);
         found.job = running();
         assert_eq!(
             decide(&found, at(0), &own()),
             Decision::Begin(run(2, 1)),
             "{phase:?}"
         );
+    }
+}
+
+/// Any edit once killed a running import, and wiped the result of a finished one: `suspend`, too.
+#[test]
+fn an_edit_that_the_import_does_not_depend_on_leaves_it_alone() {
+    let mut found = found(&json!({"suspend": true, "ttlSecondsAfterFinished": 1}));
+    found.status = status(ImportPhase::Running, run(1, 3));
+    found.job = running();
+    assert_eq!(decide(&found, at(0), &own()), Decision::Observe);
+    found.job = JobState::Missing;
+    assert_eq!(decide(&found, at(0), &own()), Decision::Suspended);
+    found.spec.suspend = false;
+    assert_eq!(decide(&found, at(0), &own()), Decision::Start);
+    assert_eq!(found.job_name(), "tiny-g1-3");
+    for (phase, ready) in [
+        (ImportPhase::Succeeded, conditions::ready("Completed", "done")),
+        (ImportPhase::Failed, conditions::failed("it failed")),
+    ] {
+        found.status = ArtifactStatus {
+            observed_generation: Some(1),
+            digest: Some("sha256:x".into()),
+            conditions: merge(&[], &ready, Some(1), at(0)),
+            ..status(phase, without_volume(run(1, 3)))
+        };
+        assert_eq!(decide(&found, at(0), &own()), Decision::Advance, "{phase:?}");
+        let advanced = next(&found, Applied::Advanced, &permanent(), at(9)).status;
+        let ready = find(&advanced.conditions, READY).expect("Ready");
+        assert_eq!(
+            (advanced.observed_generation, ready.observed_generation),
+            (Some(2), Some(2))
+        );
+        assert_eq!(
+            ArtifactStatus {
+                observed_generation: Some(1),
+                conditions: found.status.conditions.clone(),
+                ..advanced.clone()
+            },
+            found.status,
+            "nothing else changes"
+        );
+        found.status = advanced;
+        assert_eq!(
+            decide(&found, at(0), &own()),
+            Decision::Nothing(None),
+            "{phase:?}"
+        );
+    }
+}
+
+/// A field that a later version adds must not change it: every import would run again.
+#[test]
+fn the_hash_of_an_import_is_of_what_it_depends_on() {
+    let plain = found(&json!({}));
+    assert_eq!(
+        plain.input(),
+        "f35d8b02d441201e3da0fbbc48f10b401bff83d1152edcfff50bb3c0884f6fb5"
+    );
+    for same in [json!({"suspend": true}), json!({"ttlSecondsAfterFinished": 1})] {
+        assert_eq!(found(&same).input(), plain.input(), "{same}");
+    }
+    for other in [
+        json!({"source": {"huggingFace": {"repository": "acme/tiny", "revision": "v1"}}}),
+        json!({"format": "Raw"}),
+        json!({"target": {"registry": "h.example", "repository": "models/tiny", "tag": "1"}}),
+        json!({"storage": {"size": "20Gi"}}),
+    ] {
+        assert_ne!(found(&other).input(), plain.input(), "{other}");
     }
 }
 
@@ -149,10 +231,8 @@ fn the_job_of_the_current_attempt_decides() {
 fn an_ended_import_loses_its_volume_and_stays() {
     let mut found = found(&json!({}));
     for phase in [ImportPhase::Succeeded, ImportPhase::Failed] {
-        found.status = ArtifactStatus {
-            workspace_ref: Some(reference("tiny-workspace")),
-            ..status(phase, run(2, 1))
-        };
+        // The status may not name it: the write after the Job's creation may have failed.
+        found.status = status(phase, run(2, 1));
         assert_eq!(
             decide(&found, at(0), &own()),
             Decision::DeleteWorkspace,
@@ -163,14 +243,16 @@ fn an_ended_import_loses_its_volume_and_stays() {
             ..own()
         };
         assert_eq!(decide(&found, at(0), &kept), Decision::Nothing(None), "{phase:?}");
-        found.status.workspace_ref = None;
+        found.status.workspace_ref = Some(reference("tiny-workspace"));
+        found.status = next(&found, Applied::WorkspaceDeleted, &permanent(), at(1)).status;
+        assert_eq!(found.status.workspace_ref, None);
         assert_eq!(
             decide(&found, at(0), &own()),
             Decision::Nothing(None),
             "{phase:?}"
         );
     }
-    found.status = status(ImportPhase::Succeeded, run(2, 1));
+    found.status = status(ImportPhase::Succeeded, without_volume(run(2, 1)));
     let findings = conditions::ready(conditions::reasons::SUCCEEDED, "done");
     found.status.conditions = merge(&[], &findings, Some(2), at(0));
     assert_eq!(
@@ -195,8 +277,11 @@ fn a_failed_import_is_retried_by_the_annotation() {
         (begun.attempt, begun.first_attempt, begun.retry.as_deref()),
         (5, 5, Some("now"))
     );
-    found.status = status(ImportPhase::Failed, begun);
+    found.status = status(ImportPhase::Failed, without_volume(begun));
     assert_eq!(decide(&found, at(0), &own()), Decision::Nothing(None), "once");
+    // Its removal once repeated the import.
+    found.metadata.annotations = None;
+    assert_eq!(decide(&found, at(0), &own()), Decision::Nothing(None), "removed");
 }
 
 #[test]
@@ -300,6 +385,23 @@ fn a_success_has_the_containers_own_digest_and_only_it_advances_the_generation()
     assert_eq!(kept.status.digest, found.status.digest);
 }
 
+/// After a failed write its volume once stayed, and a Job that vanished was started again without being counted.
+#[test]
+fn a_job_that_the_status_does_not_name_is_named_once_it_is_seen() {
+    let mut found = found(&json!({}));
+    found.status = status(ImportPhase::Pending, run(2, 1));
+    found.job = running();
+    let scheduled = observation(State::Scheduled { message: "m".into() });
+    found.status = next(&found, scheduled, &permanent(), at(3)).status;
+    let job = found.status.job_ref.as_ref().expect("a reference");
+    assert_eq!(
+        (job.namespace.as_str(), job.name.as_str(), job.uid.as_str()),
+        ("tenant", "tiny-g2-1", "job-1")
+    );
+    found.job = JobState::Missing;
+    assert_eq!(decide(&found, at(4), &own()), Decision::Lost);
+}
+
 #[test]
 fn a_new_run_resets_phase_and_digest_and_keeps_the_generation_of_the_last_result() {
     let mut found = found(&json!({}));
@@ -385,7 +487,10 @@ fn each_secret_is_for_the_host_that_it_is_sent_to() {
     let oci = |reference: &str| json!({"oci": {"reference": reference, "pullSecretRef": {"name": "s"}}});
     let table = [
         (web("https://evil.example/x"), "evil.example"),
-        (web("http://h.example:8080/c/a@b.tgz?to=h.example#x"), "h.example:8080"),
+        (
+            web("http://h.example:8080/c/a@b.tgz?to=h.example#x"),
+            "h.example:8080",
+        ),
         (web("https://[::1]:8443/x"), "[::1]:8443"),
         (oci("h.example:5000/a/b:1"), "h.example:5000"),
         (oci("oci://h.example/a@sha256:b"), "h.example"),
@@ -395,7 +500,8 @@ fn each_secret_is_for_the_host_that_it_is_sent_to() {
         ),
     ];
     for (source, host) in table {
-        let target = json!({"registry": "t.example", "repository": "a", "credentialsSecretRef": {"name": "push"}});
+        let target =
+            json!({"registry": "t.example", "repository": "a", "credentialsSecretRef": {"name": "push"}});
         let found = found(&json!({"source": source, "target": target, "format": "Raw"}));
         let used = used_secrets(&found.spec);
         let used: Vec<_> = used.iter().map(|secret| (secret.name, secret.host)).collect();
