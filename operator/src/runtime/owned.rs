@@ -124,18 +124,39 @@ pub async fn delete<K>(cx: &Cx, namespace: &str, name: &str, uid: &str) -> Resul
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
-    delete_at(cx, K::url_path(&(), Some(namespace)), name, uid).await
+    let path = K::url_path(&(), Some(namespace));
+    delete_at(cx, path, name, uid, PropagationPolicy::Background).await
+}
+
+/// As [`delete`]; the object stays until what it owns is gone.
+pub async fn delete_in_foreground<K>(
+    cx: &Cx,
+    namespace: &str,
+    name: &str,
+    uid: &str,
+) -> Result<bool, kube::Error>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    let path = K::url_path(&(), Some(namespace));
+    delete_at(cx, path, name, uid, PropagationPolicy::Foreground).await
 }
 
 /// Deletes the object with a key and a UID, as [`delete`] does.
 pub async fn delete_object(cx: &Cx, key: &Key, uid: &str) -> Result<bool, kube::Error> {
     let path = PartialMetadata::url_path(&key.kind, Some(&key.namespace));
-    delete_at(cx, path, &key.name, uid).await
+    delete_at(cx, path, &key.name, uid, PropagationPolicy::Background).await
 }
 
-async fn delete_at(cx: &Cx, path: String, name: &str, uid: &str) -> Result<bool, kube::Error> {
+async fn delete_at(
+    cx: &Cx,
+    path: String,
+    name: &str,
+    uid: &str,
+    policy: PropagationPolicy,
+) -> Result<bool, kube::Error> {
     let params = DeleteParams {
-        propagation_policy: Some(PropagationPolicy::Background),
+        propagation_policy: Some(policy),
         preconditions: Some(Preconditions {
             uid: Some(uid.to_owned()),
             resource_version: None,

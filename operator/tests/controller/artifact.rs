@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Secret};
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Secret};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait::await_condition;
 use kube::{Api, ResourceExt as _};
@@ -150,8 +150,23 @@ fn an_edited_spec_deletes_the_older_job_first_and_imports_again() {
         let bench = Bench::start("art-edit", &["--artifacts"]).await;
         apply(&bench, "tiny", &json!({}));
         let first = bench.until_job("tiny-g1-1", None).await;
-        bench.pod("tiny-g1-1").await;
+        let pod = bench.pod("tiny-g1-1").await.name_any();
+        let pods = bench.api::<Pod>();
+        // It terminates for as long as this is there.
+        let hold = async |finalizers: Value| {
+            let patch = json!({"metadata": {"finalizers": finalizers}});
+            let params = PatchParams::default();
+            pods.patch(&pod, &params, &Patch::Merge(&patch)).await.unwrap();
+        };
+        hold(json!(["h.example/hold"])).await;
         apply(&bench, "tiny", &json!({"storage": {"size": "20Gi"}}));
+        let terminates = |pod: Option<&Pod>| pod.is_some_and(|pod| pod.metadata.deletion_timestamp.is_some());
+        let terminating = await_condition(pods.clone(), &pod, terminates);
+        within("its deletion", terminating).await.unwrap();
+        let job = bench.api::<Job>().get_opt("tiny-g1-1").await.unwrap();
+        let job = job.expect("a Job stays until its pods are gone");
+        assert!(job.metadata.deletion_timestamp.is_some());
+        hold(Value::Null).await;
         bench.until_gone::<Job>("tiny-g1-1").await;
         let second = bench.until_job("tiny-g2-1", first.uid().as_deref()).await;
         assert!(second.creation_timestamp() >= first.creation_timestamp());

@@ -156,7 +156,8 @@ fn observed(controller: &Artifacts, cx: &Cx, found: &Found) -> Applied {
     }
 }
 
-/// Deletes the Jobs of older runs; the new one begins when they are gone.
+/// Deletes the Jobs of older runs; the new one begins when they are gone, and their pods: one that is still terminating
+/// holds the volume, and may push last.
 async fn begin(cx: &Cx, found: &Found, run: ImportRun) -> Result<Applied, Error> {
     check_version(cx, found).await?;
     if found.status.run.is_none() {
@@ -172,7 +173,8 @@ async fn begin(cx: &Cx, found: &Found, run: ImportRun) -> Result<Applied, Error>
     for job in list.items.iter().filter(own) {
         is_gone = false;
         if job.metadata.deletion_timestamp.is_none() {
-            let deleted = owned::delete::<Job>(cx, namespace, &job.name().name, job.uid()).await;
+            let name = &job.name().name;
+            let deleted = owned::delete_in_foreground::<Job>(cx, namespace, name, job.uid()).await;
             deleted.map_err(Error::api("deleting a Job of an older run"))?;
         }
     }
