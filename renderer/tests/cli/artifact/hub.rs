@@ -1,0 +1,113 @@
+//! `artifact`: models of Hugging Face.
+
+use testbed::{Response, Server};
+
+use super::{COMMIT, Hub, TOKEN, folder, import, manifest, run_hostile, title, two};
+use crate::Run;
+
+#[test]
+fn a_model_is_imported_verified_and_packed_and_a_second_run_fetches_nothing() {
+    let hub = Hub::start(two());
+    let folder = folder();
+    let first = Run::of(&mut hub.import(folder.path()));
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    let report = first.json();
+    assert_eq!(report["outcome"], "created");
+    assert_eq!(report["revision"], COMMIT);
+    assert_eq!(report["content"]["files"], 3);
+    let manifest = manifest(folder.path());
+    assert_eq!(
+        manifest["artifactType"],
+        "application/vnd.cncf.model.manifest.v1+json"
+    );
+    let layers = manifest["layers"].as_array().unwrap();
+    let titles: Vec<&str> = layers.iter().map(title).collect();
+    assert_eq!(titles, ["docs/hello.md", "model.safetensors", "onnx/model.onnx"]);
+    for layer in layers {
+        assert_eq!(layer["annotations"]["org.cncf.model.filepath"], title(layer));
+    }
+    let config = manifest["config"]["digest"].as_str().unwrap().replace(':', "/");
+    let config = std::fs::read_to_string(folder.path().join("out/blobs").join(config)).unwrap();
+    assert!(
+        config.contains(r#""config":{"format":"safetensors","paramSize":"2M"}"#),
+        "{config}"
+    );
+    let fetched = hub.fetched();
+    let second = Run::of(&mut hub.import(folder.path()));
+    assert_eq!(second.json()["outcome"], "unchanged", "{}", second.stderr);
+    assert_eq!(second.json()["digest"], report["digest"]);
+    assert_eq!(hub.fetched(), fetched, "nothing was fetched again");
+}
+
+#[test]
+fn the_token_goes_to_the_hub_and_to_no_server_that_it_redirects_to() {
+    let hub = Hub::start(two());
+    let folder = folder();
+    let run = Run::of(hub.import(folder.path()).env("HF_TOKEN", TOKEN).arg("-v"));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let expected = format!("Bearer {TOKEN}");
+    for request in hub.api.requests() {
+        assert_eq!(
+            request.header("authorization"),
+            Some(expected.as_str()),
+            "{}",
+            request.target
+        );
+    }
+    assert_eq!(hub.cdn.count("GET"), 2);
+    for request in hub.cdn.requests() {
+        assert_eq!(request.header("authorization"), None, "{}", request.target);
+    }
+    assert!(!format!("{}{}", run.stdout, run.stderr).contains(TOKEN));
+}
+
+#[test]
+fn patterns_select_files_and_the_digest_is_that_of_the_files() {
+    let hub = Hub::start(two());
+    let folder = folder();
+    let run = Run::of(hub.import(folder.path()).args([
+        "--include",
+        "*.onnx",
+        "--include",
+        "docs/",
+        "--exclude",
+        "docs/*",
+    ]));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let one = manifest(folder.path());
+    let titles: Vec<&str> = one["layers"].as_array().unwrap().iter().map(title).collect();
+    assert_eq!(titles, ["onnx/model.onnx"]);
+    // Another server with this file alone.
+    let other = Hub::start(two()[1..].to_vec());
+    let elsewhere = tempfile::tempdir().unwrap();
+    let again = Run::of(other.import(elsewhere.path()).args(["--include", "*.onnx"]));
+    assert_eq!(again.json()["digest"], run.json()["digest"]);
+    let none = Run::of(hub.import(folder.path()).args(["--include", "nothing"]));
+    assert_eq!(none.code, 4, "{}", none.stderr);
+    assert!(
+        none.stderr.contains("has no files that are selected"),
+        "{}",
+        none.stderr
+    );
+}
+
+#[test]
+fn a_gated_or_missing_repository_says_what_to_do() {
+    for (status, code, text) in [
+        (401, 4, "accept its terms"),
+        (403, 4, "accept its terms"),
+        (404, 4, "check the repository's name"),
+        (500, 5, "500"),
+    ] {
+        let server = Server::start(move |_| Response::status(status).body(format!("no {TOKEN}")).into());
+        let run = run_hostile(&server, folder().path());
+        assert_eq!(run.code, code, "{}", run.stderr);
+        assert!(run.stderr.contains(text), "{status}: {}", run.stderr);
+        assert!(!format!("{}{}", run.stdout, run.stderr).contains(TOKEN));
+    }
+    let server = Server::start(|_| Response::status(401).into());
+    let folder = folder();
+    let mut command = import(folder.path(), "hf://acme/tiny", "raw");
+    let run = Run::of(command.env("HF_ENDPOINT", format!("http://{}", server.host())));
+    assert!(run.stderr.contains("set HF_TOKEN"), "{}", run.stderr);
+}
