@@ -16,6 +16,7 @@ mod listing;
 mod model_config;
 mod pack;
 mod pattern;
+mod private_files;
 mod safetensors;
 mod source;
 mod workspace;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use aws_lc_rs::digest as sha1;
 use sha2::Digest as _;
 
-use super::RemoteFile;
+use super::{RemoteFile, private_files};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
 use crate::oci::{BlobCache, Download, Downloader, Progress, RequestHeaders, ResumableSink};
@@ -65,9 +65,11 @@ impl Workspace {
     /// Opens the folder in `workdir`; both are created if they don't exist.
     pub(super) fn open(workdir: &Path) -> Result<Self> {
         let dir = workdir.join(FOLDER);
-        fs::create_dir_all(&dir).map_err(|error| fsio::cannot("create", &dir, &error, Class::Io))?;
+        fs::create_dir_all(workdir).map_err(|error| fsio::cannot("create", workdir, &error, Class::Io))?;
+        let made = private_files::make_folder(&dir);
+        made.map_err(|error| fsio::cannot("use", &dir, &error, Class::Config))?;
         let path = dir.join(LOCK);
-        let lock = OpenOptions::new().create(true).append(true).open(&path);
+        let lock = private_files::open(&path, OpenOptions::new().create(true).append(true));
         let lock = lock.map_err(|error| fsio::cannot("open", &path, &error, Class::Io))?;
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => {
@@ -103,10 +105,12 @@ impl Workspace {
                 .and_then(|stem| stem.to_str())
                 .unwrap_or_default();
             let ours = stem.starts_with("sha256-") || stem.starts_with("git-");
-            if path.ends_with(BLOBS) && !keeps_blobs {
-                fs::remove_dir_all(&path).map_err(failed)?;
-            } else if ours && !kept.contains(stem) {
-                fs::remove_file(&path).map_err(failed)?;
+            let removed = match path.ends_with(BLOBS) {
+                true => !keeps_blobs || !fs::symlink_metadata(&path).map_err(failed)?.is_dir(),
+                false => ours && !kept.contains(stem),
+            };
+            if removed {
+                private_files::remove(&path).map_err(failed)?;
             }
         }
         Ok(())
@@ -144,13 +148,13 @@ impl Workspace {
             progress.trace(&format!("{path}: {continued} bytes are there already"));
         }
         downloader.file(&download, &mut part)?;
-        if continued > 0 && !part.is_good(checksum) {
+        if continued > 0 && !part.restarted && !part.is_complete() {
             // The part was of another file, or damaged.
             progress.trace(&format!("{path}: what was there did not fit, from the beginning"));
             part.restart().map_err(|error| part.failed(&error))?;
             downloader.file(&download, &mut part)?;
         }
-        if !part.is_good(checksum) {
+        if !part.is_complete() {
             return Err(part.refuse(remote));
         }
         part.keep_as(target)
@@ -159,7 +163,7 @@ impl Workspace {
     /// A complete file, if it is there; one that is damaged is removed.
     fn stored(&self, path: &Path, checksum: &Checksum) -> Result<Option<StoredFile>> {
         let failed = |error: &io::Error| fsio::cannot("read", path, error, Class::Io);
-        let mut file = match File::open(path) {
+        let mut file = match private_files::open(path, OpenOptions::new().read(true)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(&error)),
@@ -242,13 +246,16 @@ struct Part {
     sums: Sums,
     checksum: Checksum,
     size: u64,
+    /// Whether what was there before has been dropped.
+    restarted: bool,
 }
 
 impl Part {
     /// Opens a part, or begins one. `size` is that of the whole file; a longer part is begun again.
     fn open(path: &Path, checksum: &Checksum, size: Option<u64>) -> Result<Self> {
         let failed = |error: &io::Error| fsio::cannot("open", path, error, Class::Io);
-        let file = OpenOptions::new().create(true).append(true).read(true).open(path);
+        let mut options = OpenOptions::new();
+        let file = private_files::open(path, options.create(true).append(true).read(true));
         let mut file = file.map_err(|error| failed(&error))?;
         let mut sums = Sums::new(checksum, size.unwrap_or(0));
         sums.read(&mut file).map_err(|error| failed(&error))?;
@@ -258,15 +265,12 @@ impl Part {
             sums,
             checksum: checksum.clone(),
             size: size.unwrap_or(0),
+            restarted: false,
         };
         if size.is_some_and(|size| part.received() > size) {
             part.restart().map_err(|error| failed(&error))?;
         }
         Ok(part)
-    }
-
-    fn is_good(&self, checksum: &Checksum) -> bool {
-        self.sums.is_good(checksum)
     }
 
     fn failed(&self, error: &io::Error) -> crate::diag::Diagnostics {
@@ -314,6 +318,15 @@ impl ResumableSink for Part {
     fn restart(&mut self) -> io::Result<()> {
         self.file.set_len(0)?;
         self.sums = Sums::new(&self.checksum, self.size);
+        self.restarted = true;
         Ok(())
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn is_complete(&self) -> bool {
+        self.sums.is_good(&self.checksum)
     }
 }

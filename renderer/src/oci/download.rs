@@ -1,10 +1,10 @@
 //! Downloads from web servers that can be continued: a file's bytes go to a [`ResumableSink`], and a body that is cut is
-//! requested again from where it ended (RFC 9110, 14).
+//! requested again from where it ended (RFC 9110, 14). A server that sends a wrong part is asked for the whole file.
 //!
 //! Of a file it only knows the size; whoever gives the sink verifies the content. No size that a server reports is
 //! trusted: a body longer than expected, or than the limit, ends the download.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
 
@@ -65,8 +65,22 @@ pub struct Download<'d> {
 enum Attempt {
     /// The file is complete.
     Complete,
-    /// The connection was cut after some of it.
-    Progress,
+    /// There is more to request, at once: the connection was cut after some of it, or parts are not requested any more.
+    Continue,
+}
+
+/// A part of a file that is not the requested one.
+struct WrongPart;
+
+/// What is known of a download from attempt to attempt.
+struct Transfer<'s> {
+    sink: RefCell<&'s mut dyn ResumableSink>,
+    /// The sink's.
+    name: String,
+    /// Whether parts are requested: not any more when the server sent a wrong one.
+    ranges: Cell<bool>,
+    /// The most bytes that the sink had. Bytes that are sent a second time are no progress.
+    furthest: Cell<u64>,
 }
 
 /// Receives a file's bytes in order.
@@ -83,6 +97,31 @@ pub trait ResumableSink {
     /// # Errors
     /// An I/O error, which ends the download.
     fn restart(&mut self) -> io::Result<()>;
+    /// Its name, for messages.
+    fn name(&self) -> String;
+    /// Whether its bytes are the whole file. Decides where neither the caller nor the server has its size.
+    fn is_complete(&self) -> bool;
+}
+
+impl Transfer<'_> {
+    fn is_complete(&self, download: &Download<'_>, received: u64) -> bool {
+        match download.size {
+            Some(size) => size == received,
+            None => received > 0 && self.sink.borrow().is_complete(),
+        }
+    }
+
+    fn restart(&self) -> Result<(), ClientError> {
+        let restarted = self.sink.borrow_mut().restart();
+        restarted.map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: io::Error) -> ClientError {
+        ClientError::Sink {
+            what: self.name.clone(),
+            source,
+        }
+    }
 }
 
 impl RequestHeaders {
@@ -164,10 +203,15 @@ impl<'a> Downloader<'a> {
     /// A server that is unreachable, refuses the request, or sends more or fewer bytes than it should; an error of the
     /// sink.
     pub fn file(&self, download: &Download<'_>, sink: &mut dyn ResumableSink) -> Result<(), Failure> {
-        let sink = RefCell::new(sink);
+        let transfer = Transfer {
+            ranges: Cell::new(true),
+            furthest: Cell::new(sink.received()),
+            name: sink.name(),
+            sink: RefCell::new(sink),
+        };
         let all = async {
             loop {
-                let tried = self.persistently(async || self.attempt(download, &sink).await);
+                let tried = self.persistently(async || self.attempt(download, &transfer).await);
                 if tried.await? == Attempt::Complete {
                     return Ok::<_, ClientError>(());
                 }
@@ -179,37 +223,54 @@ impl<'a> Downloader<'a> {
     async fn attempt(
         &self,
         download: &Download<'_>,
-        sink: &RefCell<&mut dyn ResumableSink>,
+        transfer: &Transfer<'_>,
     ) -> Result<Attempt, RequestFailure> {
-        let failed = |source: io::Error| ClientError::Sink {
-            what: shown(download.url),
-            source,
-        };
-        let from = sink.borrow().received();
-        if download.size == Some(from) {
+        let received = transfer.sink.borrow().received();
+        if transfer.is_complete(download, received) {
             return Ok(Attempt::Complete);
         }
-        let reply = self.get(download.url, download.headers, from).await?;
-        let from = match reply.status {
-            // The server doesn't send parts.
-            200 if from > 0 => {
-                sink.borrow_mut().restart().map_err(failed)?;
-                0
+        let first = if transfer.ranges.get() { received } else { 0 };
+        let reply = self.get(download.url, download.headers, first).await?;
+        let total = match reply.status {
+            200 => {
+                // The server doesn't send parts.
+                if received > 0 {
+                    transfer.restart()?;
+                }
+                reply.length()
             }
-            200 => 0,
-            206 if from > 0 => check_range(&reply, from, download.size)?,
+            206 if first > 0 => match total_of_part(&reply, first, download.size) {
+                Ok(total) => total,
+                Err(WrongPart) => {
+                    transfer.ranges.set(false);
+                    transfer.restart()?;
+                    return Ok(Attempt::Continue);
+                }
+            },
             // What is there is no beginning of the file.
-            416 if from > 0 => {
-                sink.borrow_mut().restart().map_err(failed)?;
+            416 if first > 0 => {
+                transfer.restart()?;
                 let reason = "the server has no such part of the file";
                 return Err(cut(&reply.action(), reason.to_owned()));
             }
             _ => return Err(self.refuse(reply, download.headers).await),
         };
-        check_length(&reply, from, download)?;
-        let limit = download.size.unwrap_or(download.limit).min(download.limit);
-        let action = reply.action();
-        let mut received = from;
+        check_total(&reply, total, download)?;
+        self.receive(reply, total, download, transfer).await
+    }
+
+    /// Receives a body that continues what the sink has.
+    async fn receive(
+        &self,
+        reply: Reply,
+        total: Option<u64>,
+        download: &Download<'_>,
+        transfer: &Transfer<'_>,
+    ) -> Result<Attempt, RequestFailure> {
+        let expected = download.size.or(total);
+        let limit = expected.unwrap_or(download.limit).min(download.limit);
+        let (action, is_delimited) = (reply.action(), reply.is_delimited());
+        let mut received = transfer.sink.borrow().received();
         let read = self.transport.each_piece(reply, |piece| {
             received = received.saturating_add(piece.len() as u64);
             if received > limit {
@@ -217,19 +278,27 @@ impl<'a> Downloader<'a> {
                 let action = action.clone();
                 return Err(ClientError::Protocol { action, message });
             }
-            sink.borrow_mut().append(piece).map_err(failed)
+            let appended = transfer.sink.borrow_mut().append(piece);
+            appended.map_err(|source| transfer.failed(source))
         });
-        let failure = match read.await {
-            // A body without Content-Length ends where the connection ends.
-            Ok(()) => match download.size.filter(|size| received < *size) {
-                Some(size) => cut(&action, format!("the server sent {received} of {size} bytes")),
-                None => return Ok(Attempt::Complete),
-            },
-            Err(failure) => failure,
+        let failure = match (read.await, expected) {
+            (Err(failure), _) => failure,
+            (Ok(()), Some(size)) if received < size => {
+                cut(&action, format!("the server sent {received} of {size} bytes"))
+            }
+            (Ok(()), None) if !is_delimited && !transfer.sink.borrow().is_complete() => {
+                let reason = format!(
+                    "the server closed the connection after {received} bytes, which are not the whole file"
+                );
+                cut(&action, reason)
+            }
+            (Ok(()), _) => return Ok(Attempt::Complete),
         };
+        let furthest = transfer.furthest.get();
+        transfer.furthest.set(furthest.max(received));
         let is_cut = matches!(failure.error, ClientError::Link { .. });
-        match received.saturating_sub(from) >= PROGRESS_BYTES && is_cut {
-            true => Ok(Attempt::Progress),
+        match received.saturating_sub(furthest) >= PROGRESS_BYTES && is_cut {
+            true => Ok(Attempt::Continue),
             false => Err(failure),
         }
     }
@@ -274,34 +343,23 @@ fn cut(action: &str, reason: String) -> RequestFailure {
     }
 }
 
-/// The URL for messages, without its query, which may contain a signature.
-fn shown(url: &Url) -> String {
-    format!("{}{}", url.origin().ascii_serialization(), url.path())
-}
-
-/// Checks that a part begins where it should: `Content-Range: bytes 100-199/200`.
-fn check_range(reply: &Reply, from: u64, size: Option<u64>) -> Result<u64, ClientError> {
+/// The file's size in `Content-Range: bytes 100-199/200`, if the server knows it. `Err` if the part does not begin
+/// where it should, or is of a file of another size.
+fn total_of_part(reply: &Reply, from: u64, size: Option<u64>) -> Result<Option<u64>, WrongPart> {
     let text = reply.header(CONTENT_RANGE.as_str()).unwrap_or_default();
     let range = text.strip_prefix("bytes ").and_then(|rest| rest.split_once('/'));
     let begins = range.and_then(|(range, _)| range.split_once('-')?.0.parse().ok());
     let total = range.and_then(|(_, total)| total.parse::<u64>().ok());
-    if begins != Some(from) {
-        let message = format!("the server sent the part {text:?}, expected one from byte {from}");
-        return Err(reply.protocol(message));
-    }
-    match total.zip(size) {
-        Some((total, size)) if total != size => {
-            Err(reply.protocol(format!("the file has {size} bytes, the server reports {total}")))
-        }
-        _ => Ok(from),
+    match begins == Some(from) && total.zip(size).is_none_or(|(total, size)| total == size) {
+        true => Ok(total),
+        false => Err(WrongPart),
     }
 }
 
-fn check_length(reply: &Reply, from: u64, download: &Download<'_>) -> Result<(), ClientError> {
-    let Some(length) = reply.length() else {
+fn check_total(reply: &Reply, total: Option<u64>, download: &Download<'_>) -> Result<(), ClientError> {
+    let Some(total) = total else {
         return Ok(());
     };
-    let total = from.saturating_add(length);
     if let Some(size) = download.size.filter(|size| *size != total) {
         return Err(reply.protocol(format!("the file has {size} bytes, the server reports {total}")));
     }

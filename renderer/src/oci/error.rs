@@ -120,7 +120,7 @@ pub enum ClientError {
     /// Received data can't be written.
     #[error("{what} can't be written: {}", crate::fsio::reason(.source))]
     Sink {
-        /// `the blob sha256:…`, or the URL it comes from.
+        /// `the blob sha256:…`, or a file's path.
         what: String,
         /// Why.
         source: io::Error,

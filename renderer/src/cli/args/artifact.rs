@@ -22,8 +22,8 @@ HF_ENDPOINT names another server than huggingface.co; HF_TOKEN is sent to that s
 REGISTRY_USERNAME and the like are for the target's registry.
 
 Examples:
-  solar-render artifact --from hf://openai/whisper-tiny --format model-pack --to oci://ghcr.io/acme/whisper:tiny --workdir /tmp/import
-  solar-render artifact --from https://charts.example.com/shop-1.0.0.tgz --sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 --format chart --to oci://ghcr.io/acme/charts --workdir /tmp/import";
+  solar-render artifact --from hf://openai/whisper-tiny --format model-pack --to oci://ghcr.io/acme/whisper:tiny --workdir import
+  solar-render artifact --from https://charts.example.com/shop-1.0.0.tgz --sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 --format chart --to oci://ghcr.io/acme/charts --workdir import";
 
 /// `artifact`
 #[derive(Args, Debug)]

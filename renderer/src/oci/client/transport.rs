@@ -12,9 +12,10 @@ use std::time::Duration;
 use crate::oci::client::http::{Body, HttpClient, ResponseFuture};
 use bytes::Bytes;
 use http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, PROXY_AUTHORIZATION, RANGE, USER_AGENT,
+    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, PROXY_AUTHORIZATION, RANGE,
+    TRANSFER_ENCODING, USER_AGENT,
 };
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderValue, Method, Uri, Version};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper_util::client::proxy::matcher::Intercept;
@@ -74,6 +75,7 @@ pub(in crate::oci) struct Reply {
     /// The URL that it came from, after redirects.
     pub(in crate::oci) url: Url,
     method: Method,
+    version: Version,
     body: Incoming,
 }
 
@@ -311,6 +313,7 @@ impl<'a> Transport<'a> {
                     status,
                     method: call.method.clone(),
                     url: call.url.clone(),
+                    version: response.version(),
                     headers: std::mem::take(response.headers_mut()),
                     body: response.into_body(),
                 })
@@ -568,6 +571,14 @@ impl Reply {
     /// Content-Length; after HEAD, the length of the omitted body.
     pub(in crate::oci) fn length(&self) -> Option<u64> {
         self.header("content-length")?.parse().ok()
+    }
+
+    /// Whether the body's end is marked. Otherwise it ends where the connection ends (RFC 9112, 6.3), and one that was
+    /// cut can't be told from a complete one.
+    pub(in crate::oci) fn is_delimited(&self) -> bool {
+        self.version >= Version::HTTP_2
+            || self.length().is_some()
+            || self.headers.contains_key(TRANSFER_ENCODING)
     }
 
     pub(in crate::oci) fn protocol(&self, message: impl Into<String>) -> ClientError {

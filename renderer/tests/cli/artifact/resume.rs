@@ -2,9 +2,9 @@
 
 use std::sync::Mutex;
 
-use testbed::{Answer, Response};
+use testbed::{Answer, Response, Server};
 
-use super::{Hub, folder, range, ranged, sha256, weights};
+use super::{Hub, folder, import, range, ranged, sha256, weights};
 use crate::Run;
 
 #[test]
@@ -138,4 +138,173 @@ fn a_server_without_ranges_sends_the_file_again() {
     let run = Run::of(&mut hub.import(folder.path()));
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(range(&hub.cdn.requests()[0]), Some(2000));
+}
+
+/// The size of the files below, and where their first body is cut.
+const WHOLE: usize = 600_000;
+const CUT_AT: usize = 500_000;
+
+/// A body that is cut, with these headers.
+fn cut_body(head: &str, body: &[u8]) -> Answer {
+    let head = format!("HTTP/1.1 200 x\r\n{head}\r\n");
+    Answer::bytes([head.as_bytes(), &body[..CUT_AT]].concat())
+}
+
+/// Imports `/model.bin` of a web server, whose size is not known before.
+fn from_web(server: &Server, folder: &std::path::Path, body: &[u8]) -> Run {
+    let from = format!("http://{}/model.bin", server.host());
+    let mut command = import(folder, &from, "raw");
+    Run::of(command.args(["--retries", "2", "--sha256", &sha256(body)]))
+}
+
+fn ranges(server: &Server) -> Vec<Option<usize>> {
+    server.requests().iter().map(range).collect()
+}
+
+#[test]
+fn a_server_with_broken_ranges_is_asked_for_the_whole_file() {
+    type Broken = fn(usize) -> String;
+    let from_the_beginning: Broken = |_| format!("bytes 0-{}/{WHOLE}", WHOLE - 1);
+    let of_another_size: Broken = |from| format!("bytes {from}-{}/{}", WHOLE, WHOLE + 1);
+    let without_numbers: Broken = |_| "bytes".to_owned();
+    for broken in [from_the_beginning, of_another_size, without_numbers] {
+        let cut = Mutex::new(false);
+        let hub = Hub::with(vec![("model.gguf", weights(WHOLE))], move |request, body| {
+            if let Some(from) = range(request) {
+                let response = Response::status(206).header("Content-Range", broken(from));
+                return response.body(body).into();
+            }
+            match std::mem::replace(&mut *cut.lock().unwrap(), true) {
+                false => cut_body(&format!("Content-Length: {WHOLE}\r\n"), body),
+                true => Response::status(200).body(body).into(),
+            }
+        });
+        let folder = folder();
+        let run = Run::of(&mut hub.import(folder.path()));
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_eq!(ranges(&hub.cdn), [None, Some(CUT_AT), None]);
+    }
+    // One that sends parts even then.
+    let body = weights(WHOLE);
+    let served = body.clone();
+    let server = Server::start(move |_| {
+        Response::status(206)
+            .header("Content-Range", format!("bytes 0-{}/{WHOLE}", WHOLE - 1))
+            .body(served.clone())
+            .into()
+    });
+    let folder = folder();
+    let run = from_web(&server, folder.path(), &body);
+    assert_eq!(run.code, 4, "{}", run.stderr);
+    assert!(
+        run.stderr.contains("answered 206, expected 200"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_server_that_sends_less_than_the_range_is_asked_for_the_rest() {
+    const PIECE: usize = 40_000;
+    let body = weights(WHOLE);
+    let served = body.clone();
+    let server = Server::start(move |request| match range(request) {
+        None => cut_body(&format!("Content-Length: {WHOLE}\r\n"), &served),
+        Some(from) => {
+            let to = (from + PIECE).min(WHOLE);
+            let text = format!("bytes {from}-{}/{WHOLE}", to - 1);
+            let response = Response::status(206).header("Content-Range", text);
+            response.body(&served[from..to]).into()
+        }
+    });
+    let folder = folder();
+    let from = format!("http://{}/model.bin", server.host());
+    let mut command = import(folder.path(), &from, "raw");
+    let run = Run::of(command.args(["--sha256", &sha256(&body)]));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let expected = [None, Some(CUT_AT), Some(CUT_AT + PIECE), Some(CUT_AT + 2 * PIECE)];
+    assert_eq!(ranges(&server), expected);
+}
+
+#[test]
+fn a_body_without_an_end_that_is_cut_is_continued_and_kept() {
+    let body = weights(WHOLE);
+    let served = body.clone();
+    let server = Server::start(move |request| match range(request) {
+        None => cut_body("", &served),
+        Some(_) => ranged(request, &served).into(),
+    });
+    let folder = folder();
+    let run = from_web(&server, folder.path(), &body);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(ranges(&server), [None, Some(CUT_AT)]);
+    // Always cut: it may pass, and what is there is kept.
+    let served = body.clone();
+    let server = Server::start(move |_| cut_body("", &served));
+    let folder = super::folder();
+    let run = from_web(&server, folder.path(), &body);
+    assert_eq!(run.code, 5, "{}", run.stderr);
+    assert!(
+        run.stderr.contains("closed the connection after 500000 bytes"),
+        "{}",
+        run.stderr
+    );
+    let part = folder
+        .path()
+        .join(format!("work/solar-render-import/sha256-{}.part", sha256(&body)));
+    assert_eq!(std::fs::metadata(part).unwrap().len(), CUT_AT as u64);
+}
+
+#[test]
+fn a_server_without_ranges_that_always_cuts_is_given_up() {
+    let large = weights(3 << 20);
+    let half = 2 << 20;
+    let served = large.clone();
+    let asked = Mutex::new(0);
+    // It answers the hundredth request with nothing, or this would never end.
+    let server = Server::start(move |_| {
+        let mut asked = asked.lock().unwrap();
+        *asked += 1;
+        if *asked > 100 {
+            return Response::status(404).into();
+        }
+        let head = format!("HTTP/1.1 200 x\r\nContent-Length: {}\r\n\r\n", served.len());
+        Answer::bytes([head.as_bytes(), &served[..half]].concat())
+    });
+    let folder = folder();
+    let run = from_web(&server, folder.path(), &large);
+    assert_eq!(run.code, 5, "{}", run.stderr);
+    assert!(server.requests().len() < 10, "{}", server.requests().len());
+}
+
+#[test]
+fn a_part_that_is_complete_is_not_fetched_again() {
+    let body = weights(WHOLE);
+    let served = body.clone();
+    let server = Server::start(move |request| match range(request) {
+        Some(from) if from >= WHOLE => Response::status(416).into(),
+        _ => ranged(request, &served).into(),
+    });
+    let folder = folder();
+    let work = folder.path().join("work/solar-render-import");
+    std::fs::create_dir_all(&work).unwrap();
+    // Killed after the last byte, before the file got its name.
+    std::fs::write(work.join(format!("sha256-{}.part", sha256(&body))), &body).unwrap();
+    let run = from_web(&server, folder.path(), &body);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(server.lines(), Vec::<String>::new());
+}
+
+#[test]
+fn a_wrong_file_from_a_server_without_ranges_is_fetched_once() {
+    let body = weights(5000);
+    let server = Server::start(|_| Response::status(200).body(vec![9; 5000]).into());
+    let folder = folder();
+    let work = folder.path().join("work/solar-render-import");
+    std::fs::create_dir_all(&work).unwrap();
+    let part = work.join(format!("sha256-{}.part", sha256(&body)));
+    std::fs::write(part, &body[..2000]).unwrap();
+    let run = from_web(&server, folder.path(), &body);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert_eq!(ranges(&server), [Some(2000)]);
 }
