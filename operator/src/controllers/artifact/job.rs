@@ -196,13 +196,15 @@ fn add_registry(source: &OciSource, parts: &mut Parts) {
     }
 }
 
-/// A Secret as files; with a key, that one alone as `config.json`.
+/// A Secret as files; with a key, that one alone as `config.json`. A pod waits for a key that its Secret doesn't have,
+/// without a message and with a slot; without the file the renderer pulls anonymously and reports a refusal.
 fn secret_volume(name: &str, secret: &str, key: Option<&str>) -> Volume {
     Volume {
         name: name.to_owned(),
         secret: Some(SecretVolumeSource {
             secret_name: Some(secret.to_owned()),
             items: key.map(|key| vec![item(key, "config.json")]),
+            optional: key.map(|_| true),
             ..SecretVolumeSource::default()
         }),
         ..Volume::default()

@@ -620,7 +620,10 @@ fn the_other_sources_have_their_flags_and_files() {
     ];
     assert_eq!(args(&registry), expected);
     let volumes = registry["spec"]["template"]["spec"]["volumes"].to_string();
-    assert!(volumes.contains(r#""secretName":"pull""#), "{volumes}");
+    // Without its key, a pod once waited for hours.
+    let secret =
+        r#"{"items":[{"key":".dockerconfigjson","path":"config.json"}],"optional":true,"secretName":"pull"}"#;
+    assert!(volumes.contains(secret), "{volumes}");
 }
 
 /// A digest was once found by a grep inside the image.
