@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::JobStatus;
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, PodStatus};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, PodStatus};
 
 use super::parts::{PartialJob, PartialPod};
 use super::pod::CONTAINER;
@@ -12,6 +12,8 @@ use crate::runtime::conditions::cut;
 const MAX_TERMINATION_MESSAGE: usize = 4096;
 /// The maximum length of the text about what a pod waits for, in bytes.
 const MAX_WAITING: usize = 512;
+/// How much is kept of the end of a failed init container's message, in bytes.
+const MAX_INIT_MESSAGE: usize = 400;
 
 /// A Job.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,7 +74,7 @@ pub struct PodSnapshot {
     pub end: Option<PodEnd>,
     /// What it waits for, if that may not pass by itself; for a pod that never ran, what it waited for last.
     pub waiting: Option<String>,
-    /// Whether the container runs or ran.
+    /// Whether the container runs or ran, or an init container has failed.
     pub ran: bool,
     /// It is being deleted.
     pub deleting: bool,
@@ -85,7 +87,7 @@ pub struct PodEnd {
     pub started: Option<Timestamp>,
     /// When it ended.
     pub finished: Option<Timestamp>,
-    /// The exit code; `None` if the container never ran.
+    /// The exit code; `None` if the container never ran: an init container's codes are not the renderer's.
     pub exit_code: Option<i32>,
     /// The reason: `Completed`, `Error`, `OOMKilled`, `Evicted` …
     pub reason: String,
@@ -163,7 +165,8 @@ impl From<&PartialPod> for PodSnapshot {
             },
             ran: container
                 .and_then(|container| container.state.as_ref())
-                .is_some_and(has_run),
+                .is_some_and(has_run)
+                || status.and_then(failed_init_container).is_some(),
             deleting: pod.metadata.deletion_timestamp.is_some(),
             end,
         }
@@ -204,6 +207,32 @@ fn container_status(status: &PodStatus) -> Option<&ContainerStatus> {
     all.iter().find(|one| one.name == CONTAINER).or(all.first())
 }
 
+/// The init container that has failed, after which no other container starts.
+fn failed_init_container(status: &PodStatus) -> Option<(&str, &ContainerStateTerminated)> {
+    let all = status.init_container_statuses.as_deref().unwrap_or_default();
+    all.iter().find_map(|one| {
+        let terminated = one.state.as_ref()?.terminated.as_ref()?;
+        (terminated.exit_code != 0).then_some((one.name.as_str(), terminated))
+    })
+}
+
+/// The end of a pod whose container was never started, because of an init container.
+fn init_end(status: &PodStatus) -> Option<PodEnd> {
+    let (name, end) = failed_init_container(status)?;
+    let message = end.message.as_deref().unwrap_or("").trim();
+    // An error is what a program writes last.
+    let from = message.ceil_char_boundary(message.len().saturating_sub(MAX_INIT_MESSAGE));
+    let last = message.get(from..).unwrap_or("");
+    let code = end.exit_code;
+    Some(PodEnd {
+        started: end.started_at.as_ref().map(|time| time.0),
+        finished: end.finished_at.as_ref().map(|time| time.0),
+        exit_code: None,
+        reason: end.reason.clone().unwrap_or_default(),
+        message: format!("the init container {name} ended with exit code {code}: {last}"),
+    })
+}
+
 /// A terminated container is the pod's end, whatever the phase: the phase follows two seconds later, and containers are
 /// never restarted.
 fn pod_end(status: &PodStatus, container: Option<&ContainerStatus>) -> Option<PodEnd> {
@@ -223,8 +252,12 @@ fn pod_end(status: &PodStatus, container: Option<&ContainerStatus>) -> Option<Po
             message: cut(end.message.as_deref().unwrap_or(""), MAX_TERMINATION_MESSAGE),
         });
     }
+    let has_ended = matches!(status.phase.as_deref(), Some("Failed" | "Succeeded"));
+    if let Some(end) = init_end(status).filter(|_| has_ended) {
+        return Some(end);
+    }
     // It was evicted, or its node was lost, before the container ended.
-    matches!(status.phase.as_deref(), Some("Failed" | "Succeeded")).then(|| {
+    has_ended.then(|| {
         let conditions = status.conditions.as_deref().unwrap_or_default();
         let disruption = conditions
             .iter()
@@ -253,11 +286,14 @@ fn pod_end(status: &PodStatus, container: Option<&ContainerStatus>) -> Option<Po
 }
 
 fn waiting(status: &PodStatus, container: Option<&ContainerStatus>) -> Option<String> {
-    let state = container.and_then(|container| container.state.as_ref());
-    if let Some(waiting) = state.and_then(|state| state.waiting.as_ref()) {
+    let inits = status.init_container_statuses.iter().flatten();
+    for one in container.into_iter().chain(inits) {
+        let state = one.state.as_ref().and_then(|state| state.waiting.as_ref());
+        let Some(waiting) = state else { continue };
         let reason = waiting.reason.as_deref().unwrap_or("");
-        let passes = matches!(reason, "" | "ContainerCreating" | "PodInitializing");
-        return (!passes).then(|| waiting_message(reason, waiting.message.as_deref()));
+        if !matches!(reason, "" | "ContainerCreating" | "PodInitializing") {
+            return Some(waiting_message(reason, waiting.message.as_deref()));
+        }
     }
     let conditions = status.conditions.as_deref().unwrap_or_default();
     let scheduled = conditions
@@ -275,4 +311,57 @@ fn waiting_message(reason: &str, message: Option<&str>) -> String {
         _ => reason.to_owned(),
     };
     cut(&text, MAX_WAITING)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn pod(phase: &str, init: &Value) -> PodSnapshot {
+        let renderer = json!({"waiting": {"reason": "PodInitializing"}});
+        let container = |name: &str, state: &Value| json!({"name": name, "image": "x", "imageID": "", "ready": false, "restartCount": 0, "state": state});
+        let object = json!({
+            "metadata": {"name": "tiny-x", "namespace": "tenant", "uid": "pod-1"},
+            "status": {
+                "phase": phase,
+                "initContainerStatuses": [
+                    container("import", &json!({"terminated": {"exitCode": 0, "reason": "Completed"}})),
+                    container("push", init),
+                ],
+                "containerStatuses": [container("renderer", &renderer)],
+            },
+        });
+        let pod: PartialPod = serde_json::from_value(object).expect("a pod");
+        PodSnapshot::from(&pod)
+    }
+
+    /// It once had neither a message nor anything else that says why.
+    #[test]
+    fn the_end_of_a_pod_by_an_init_container_has_its_last_words_and_not_its_exit_code() {
+        let log = format!("{}\nError: 401 unauthorized\n", "é".repeat(1000));
+        let state = json!({"terminated": {"exitCode": 1, "reason": "Error", "message": log,
+            "finishedAt": "2026-01-01T00:00:00Z"}});
+        let end = pod("Failed", &state).end.expect("its end");
+        assert_eq!((end.exit_code, end.reason.as_str()), (None, "Error"));
+        assert!(end.finished.is_some());
+        let PodEnd { message, .. } = end;
+        assert!(
+            message.starts_with("the init container push ended with exit code 1: é"),
+            "{message}"
+        );
+        assert!(message.ends_with("Error: 401 unauthorized"), "{message}");
+        assert!(message.len() < 2 * MAX_INIT_MESSAGE, "{}", message.len());
+        assert_eq!(pod("Pending", &json!({"running": {}})).end, None);
+    }
+
+    #[test]
+    fn a_pod_waits_for_what_its_init_containers_wait_for() {
+        let state = json!({"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}});
+        let waiting = pod("Pending", &state).waiting;
+        assert_eq!(waiting.as_deref(), Some("ImagePullBackOff: no such image"));
+        let state = json!({"waiting": {"reason": "PodInitializing"}});
+        assert_eq!(pod("Pending", &state).waiting, None);
+    }
 }

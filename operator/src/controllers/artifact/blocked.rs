@@ -1,10 +1,10 @@
-//! What blocks a Job until somebody acts: a host that isn't allowed, a Secret that is missing or is for another host, a
-//! missing ConfigMap.
+//! What blocks a Job until somebody acts: what KitOps can't do, a host that isn't allowed, a Secret that is missing or is
+//! for another host, a missing ConfigMap.
 
 use k8s_openapi::api::core::v1::Secret;
 
-use super::Artifacts;
 use super::dereference::Found;
+use super::{Artifacts, kit};
 use crate::api::REGISTRY_HOST_ANNOTATION;
 use crate::api::artifact::{ArtifactSpec, OciSource};
 use crate::jobs::registry_access::{CA_KEY, has_ca_certificates, host_mismatch};
@@ -23,6 +23,9 @@ pub(super) struct UsedSecret<'a> {
 
 /// What a user has to change first.
 pub(super) async fn blocked(controller: &Artifacts, cx: &Cx, found: &Found) -> Result<Option<String>, Error> {
+    if let Some(refusal) = kit::refusal(&found.spec, &controller.settings) {
+        return Ok(Some(refusal));
+    }
     let namespace = &found.key.namespace;
     let settings = &controller.job_settings;
     let source = found.spec.source.oci.as_ref().map(registry_of);

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
 use super::ArtifactSettings;
 use super::dereference::Found;
 use super::job::{WORKSPACE, bare, target_text, token, workspace_volume};
+use crate::api::IfExists;
 use crate::api::artifact::{ArtifactFormat, ArtifactSpec};
 use crate::jobs::JobSettings;
 use crate::jobs::pod::{Parts, literal, pod_spec};
@@ -19,6 +20,22 @@ const KIT_HOME: &str = "KITOPS_HOME";
 pub(super) fn replaces<'s>(spec: &ArtifactSpec, settings: &'s ArtifactSettings) -> Option<&'s str> {
     let is_model = spec.format == ArtifactFormat::ModelPack && spec.source.hugging_face.is_some();
     settings.kit_image.as_deref().filter(|_| is_model)
+}
+
+/// What KitOps can't do of a spec that it would import.
+pub(super) fn refusal(spec: &ArtifactSpec, settings: &ArtifactSettings) -> Option<String> {
+    replaces(spec, settings)?;
+    let hub = spec.source.hugging_face.as_ref()?;
+    let advice = if !hub.include.is_empty() || !hub.exclude.is_empty() {
+        "it imports whole repositories: remove include and exclude"
+    } else if spec.target.if_exists != IfExists::Replace {
+        "its push replaces what is at the tag: set target.ifExists to replace"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "models of Hugging Face are imported with KitOps here (artifacts.kitImage), and {advice}"
+    ))
 }
 
 /// The pod: import, push, report.

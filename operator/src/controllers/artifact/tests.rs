@@ -14,7 +14,7 @@ use super::dereference::{Found, JobState};
 use super::job::job;
 use super::status::next;
 use super::workspace::claim;
-use super::{ArtifactSettings, conditions};
+use super::{ArtifactSettings, conditions, kit};
 use crate::api::OwnedReference;
 use crate::api::artifact::{ARTIFACTS, ArtifactStatus, ImportPhase, ImportRun};
 use crate::jobs::conditions::{Reason, State};
@@ -629,11 +629,11 @@ fn the_other_sources_have_their_flags_and_files() {
 /// A digest was once found by a grep inside the image.
 #[test]
 fn kitops_imports_and_pushes_and_the_renderer_reports_the_digest() {
-    let kit = ArtifactSettings {
+    let with_kit = ArtifactSettings {
         kit_image: Some("h.example/kit:1".into()),
         ..own()
     };
-    let job = built(&json!({}), &kit);
+    let job = built(&json!({}), &with_kit);
     let pod = &job["spec"]["template"]["spec"];
     let inits = pod["initContainers"].as_array().expect("init containers");
     let shown: Vec<_> = inits
@@ -655,7 +655,31 @@ fn kitops_imports_and_pushes_and_the_renderer_reports_the_digest() {
         args(&job)[1..3],
         [format!("--from=oci://{target}"), format!("--to=oci://{target}")]
     );
-    let other = built(&json!({"source": {"oci": {"reference": "h.example/a:1"}}}), &kit);
+    let with = |hub: Value, if_exists: &str| {
+        let target = json!({"registry": "h.example", "repository": "a", "ifExists": if_exists});
+        let spec = found(&json!({"source": {"huggingFace": hub}, "target": target})).spec;
+        kit::refusal(&spec, &with_kit).unwrap_or_default()
+    };
+    let plain = || json!({"repository": "a/b"});
+    assert_eq!(with(plain(), "replace"), "");
+    // All three were once ignored, and what was at the tag was replaced.
+    for ignored in ["fail", "skip"] {
+        let refusal = with(plain(), ignored);
+        assert!(refusal.contains("set target.ifExists to replace"), "{refusal}");
+    }
+    for patterns in ["include", "exclude"] {
+        let refusal = with(json!({"repository": "a/b", patterns: ["*.bin"]}), "replace");
+        assert!(refusal.contains("remove include and exclude"), "{refusal}");
+    }
+    assert_eq!(
+        kit::refusal(&found(&json!({})).spec, &own()),
+        None,
+        "the renderer can"
+    );
+    let other = built(
+        &json!({"source": {"oci": {"reference": "h.example/a:1"}}}),
+        &with_kit,
+    );
     assert_eq!(other["spec"]["template"]["spec"].get("initContainers"), None);
 }
 
