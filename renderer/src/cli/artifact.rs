@@ -163,13 +163,19 @@ fn source_client(args: &ArtifactArgs, source: &Source, client: &ClientOptions) -
     }
 }
 
-/// Reads the headers from a folder, such as a mounted Secret: Kubernetes' own entries begin with two dots.
+/// Reads the headers from a folder, such as a mounted Secret: Kubernetes' own entries begin with two dots. A file whose
+/// name begins with one is refused: in a registry's Secret it has the credentials (`.dockerconfigjson`).
 fn headers(dir: &Path) -> Result<RequestHeaders> {
     let failed = |error: &std::io::Error| fsio::cannot("read", dir, error, Class::Config);
     let mut names = Vec::new();
     for entry in std::fs::read_dir(dir).map_err(|error| failed(&error))? {
         let name = entry.map_err(|error| failed(&error))?.file_name();
-        names.extend(name.into_string().ok().filter(|name| !name.starts_with("..")));
+        match name.into_string() {
+            Ok(name) if name.starts_with("..") => {}
+            Ok(name) if !name.starts_with('.') => names.push(name),
+            Ok(name) => return Err(not_a_header(&dir.join(name)).into()),
+            Err(name) => return Err(not_a_header(&dir.join(name)).into()),
+        }
     }
     if names.len() > MAX_HEADERS {
         let message = format!("{} has more than {MAX_HEADERS} headers", dir.display());
@@ -191,4 +197,11 @@ fn headers(dir: &Path) -> Result<RequestHeaders> {
         }
     }
     Ok(headers)
+}
+
+fn not_a_header(path: &Path) -> Diagnostic {
+    let message = format!("{} is not a header's name", path.display());
+    Diagnostic::error(Class::Config, message)
+        .note("nothing was sent")
+        .hint("the folder of `--from-headers` has a file for each header: a registry's credentials are none")
 }

@@ -1,6 +1,8 @@
 //! The API of Hugging Face, as the crate `hf-hub` uses it: which commit a revision is, which files it has, where they
 //! are. `HF_ENDPOINT` names another server, `HF_TOKEN` the token, which is only sent to that server.
 
+use std::fmt::Display;
+
 use url::Url;
 
 use super::listing::{self, TreeFile};
@@ -65,8 +67,8 @@ impl<'h, 'a> Hub<'h, 'a> {
     }
 
     /// The headers for the server.
-    pub(super) fn into_headers(self) -> RequestHeaders {
-        self.headers
+    pub(super) fn headers(&self) -> &RequestHeaders {
+        &self.headers
     }
 
     /// Lists the selected files of the revision's commit.
@@ -137,16 +139,24 @@ impl<'h, 'a> Hub<'h, 'a> {
         read.map_err(|failure| self.explain(failure, repository))
     }
 
-    /// Says what a refusal means: the server answers 401 for repositories that don't exist, too.
-    fn explain(&self, failure: Failure, repository: &HubRepository) -> Diagnostics {
+    /// Says what a refusal of `what` means: the server answers 401 for repositories that don't exist, too.
+    pub(super) fn explain(&self, failure: Failure, what: impl Display) -> Diagnostics {
         let host = self.endpoint.host_str().unwrap_or_default();
         let one = |class, text: String| Diagnostic::error(class, text);
         match &failure {
+            Failure::Client(error @ ClientError::Status { redirected: true, .. }) => {
+                one(error.class(), error.to_string())
+                    .note(format!(
+                        "{host} redirects to this server, and no token was sent to it"
+                    ))
+                    .hint("it stores the files: its links expire, so try again")
+                    .into()
+            }
             Failure::Client(ClientError::Status {
                 status: status @ (401 | 403),
                 ..
             }) => {
-                let message = format!("{host} answered {status} for {repository}");
+                let message = format!("{host} answered {status} for {what}");
                 let one = one(Class::Auth, message);
                 let hint = match self.headers.is_empty() {
                     true => {
@@ -159,7 +169,7 @@ impl<'h, 'a> Hub<'h, 'a> {
                 one.hint(hint).into()
             }
             Failure::Client(ClientError::Status { status: 404, .. }) => {
-                let message = format!("{host} has no {repository}");
+                let message = format!("{host} has no {what}");
                 let one = one(Class::Refused, message);
                 one.hint("check the repository's name and the revision").into()
             }

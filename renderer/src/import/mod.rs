@@ -27,11 +27,12 @@ use url::Url;
 
 pub use self::pattern::{MAX_PATTERN, MAX_PATTERNS, Patterns};
 pub use self::source::{DEFAULT_REVISION, HubRepository, Source, SourceError};
-use self::workspace::{Checksum, StoredFile, Workspace};
+use self::workspace::{Checksum, Explain, StoredFile, Workspace};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::import::file_path::FilePath;
 use crate::oci::{
-    self, ClientOptions, CopyOptions, Destination, Downloader, Failure, PushOptions, RequestHeaders, Secret,
+    self, ClientError, ClientOptions, CopyOptions, Destination, Downloader, Failure, PushOptions,
+    RequestHeaders, Secret,
 };
 use crate::package::Packer;
 use crate::package::artifact::Artifact;
@@ -129,8 +130,9 @@ pub fn run(request: &ImportRequest, world: &dyn World, observer: &dyn Observer) 
 
 fn import_and_pack(request: &ImportRequest, world: &dyn World, observer: &dyn Observer) -> Result<Packed> {
     check_target(request)?;
-    let downloader = Downloader::new(&request.from, world, observer.progress())?;
-    let (list, headers, revision) = match &request.source {
+    let progress = observer.progress();
+    let downloader = Downloader::new(&request.from, world, progress)?;
+    let (files, revision) = match &request.source {
         Source::Web { url, sha256 } => {
             let file = RemoteFile {
                 path: FilePath::of_url(url)?,
@@ -138,7 +140,10 @@ fn import_and_pack(request: &ImportRequest, world: &dyn World, observer: &dyn Ob
                 size: None,
                 checksum: Checksum::Sha256(sha256.clone()),
             };
-            (vec![file], request.headers.clone(), None)
+            let headers = &request.headers;
+            let explain = |failure, _: &FilePath| of_web_server(failure, headers);
+            let files = fetch(request, vec![file], headers, &downloader, (progress, &explain))?;
+            (files, None)
         }
         Source::Hub { repository, patterns } => {
             if request.format == Format::Chart {
@@ -147,22 +152,68 @@ fn import_and_pack(request: &ImportRequest, world: &dyn World, observer: &dyn Ob
             }
             let hub = hub::Hub::new(&downloader, world)?;
             let listing = hub.files(repository, patterns)?;
-            (listing.files, hub.into_headers(), Some(listing.commit))
+            let explain =
+                |failure, path: &FilePath| hub.explain(failure, format_args!("{path} of {repository}"));
+            let files = fetch(
+                request,
+                listing.files,
+                hub.headers(),
+                &downloader,
+                (progress, &explain),
+            )?;
+            (files, Some(listing.commit))
         }
-        Source::Registry(_) => (Vec::new(), RequestHeaders::default(), None),
+        Source::Registry(_) => (Vec::new(), None),
     };
+    pack(request.format, &files, revision)
+}
+
+fn fetch(
+    request: &ImportRequest,
+    list: Vec<RemoteFile>,
+    headers: &RequestHeaders,
+    downloader: &Downloader<'_>,
+    (progress, explain): (&dyn oci::Progress, Explain<'_>),
+) -> Result<Vec<ImportedFile>> {
     let workspace = Workspace::open(&request.workdir)?;
     workspace.retain(list.iter().map(|file| &file.checksum))?;
     let mut left = request.max_bytes;
     check_size(&list, left)?;
     let mut files = Vec::new();
     for remote in list {
-        let stored = workspace.fetch(&remote, &headers, left, &downloader, observer.progress())?;
+        let stored = workspace.fetch(&remote, headers, left, downloader, (progress, explain))?;
         left = left.saturating_sub(stored.size);
         let path = remote.path;
         files.push(ImportedFile { path, stored });
     }
-    pack(request.format, &files, revision)
+    Ok(files)
+}
+
+/// Says what a web server's refusal means.
+fn of_web_server(failure: Failure, headers: &RequestHeaders) -> Diagnostics {
+    let (error, status, redirected) = match failure {
+        Failure::Client(
+            error @ ClientError::Status {
+                status, redirected, ..
+            },
+        ) => (error.redirected(), status, redirected),
+        other => return other.into(),
+    };
+    let one = Diagnostic::error(error.class(), error.to_string());
+    match (status, headers.is_empty()) {
+        _ if redirected => {
+            one.note("it was redirected to this server, which gets no headers of `--from-headers`")
+        }
+        (401 | 403, true) => {
+            one.hint("a token or another header for the server is given with `--from-headers`")
+        }
+        (401 | 403, false) => one.hint("check the headers of `--from-headers`"),
+        (404 | 410, _) => one.hint(
+            "check the URL; some servers answer so when the headers of `--from-headers` are missing or wrong",
+        ),
+        _ => one,
+    }
+    .into()
 }
 
 fn check_size(list: &[RemoteFile], limit: u64) -> Result<()> {
@@ -337,7 +388,9 @@ fn finished(format: Format, report: Report, pushed: std::result::Result<oci::Pus
     }
 }
 
-/// A token from the environment, which Hugging Face's own tools read too.
+/// The token in the environment, which Hugging Face's own tools read too; an empty one is none.
 fn hub_token(world: &dyn World) -> Option<Secret> {
-    world.env("HF_TOKEN").map(|token| Secret::new(token.trim()))
+    let token = world.env("HF_TOKEN")?;
+    let token = token.trim();
+    (!token.is_empty()).then(|| Secret::new(token))
 }

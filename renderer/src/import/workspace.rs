@@ -13,9 +13,10 @@ use aws_lc_rs::digest as sha1;
 use sha2::Digest as _;
 
 use super::{RemoteFile, private_files};
-use crate::diag::{Class, Diagnostic, Result};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
-use crate::oci::{BlobCache, Download, Downloader, Progress, RequestHeaders, ResumableSink};
+use crate::import::file_path::FilePath;
+use crate::oci::{BlobCache, Download, Downloader, Failure, Progress, RequestHeaders, ResumableSink};
 use crate::reference::Digest;
 
 /// The folder in the working folder.
@@ -36,6 +37,9 @@ pub(super) enum Checksum {
     /// Its Git object: the SHA-1 of `blob <size>`, a zero byte, and its bytes.
     GitBlob(String),
 }
+
+/// Says what a server's refusal of a file means.
+pub(super) type Explain<'e> = &'e dyn Fn(Failure, &FilePath) -> Diagnostics;
 
 /// A verified file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,14 +120,14 @@ impl Workspace {
         Ok(())
     }
 
-    /// The file, verified: as it is there, or downloaded.
+    /// The file, verified: as it is there, or downloaded. `explain` says what a server's refusal means.
     pub(super) fn fetch(
         &self,
         remote: &RemoteFile,
         headers: &RequestHeaders,
         limit: u64,
         downloader: &Downloader<'_>,
-        progress: &dyn Progress,
+        (progress, explain): (&dyn Progress, Explain<'_>),
     ) -> Result<StoredFile> {
         let RemoteFile {
             path,
@@ -147,12 +151,13 @@ impl Workspace {
         if continued > 0 {
             progress.trace(&format!("{path}: {continued} bytes are there already"));
         }
-        downloader.file(&download, &mut part)?;
+        let explained = |failure| explain(failure, path);
+        downloader.file(&download, &mut part).map_err(explained)?;
         if continued > 0 && !part.restarted && !part.is_complete() {
             // The part was of another file, or damaged.
             progress.trace(&format!("{path}: what was there did not fit, from the beginning"));
             part.restart().map_err(|error| part.failed(&error))?;
-            downloader.file(&download, &mut part)?;
+            downloader.file(&download, &mut part).map_err(explained)?;
         }
         if !part.is_complete() {
             return Err(part.refuse(remote));
@@ -273,12 +278,12 @@ impl Part {
         Ok(part)
     }
 
-    fn failed(&self, error: &io::Error) -> crate::diag::Diagnostics {
+    fn failed(&self, error: &io::Error) -> Diagnostics {
         fsio::cannot("write", &self.path, error, Class::Io)
     }
 
     /// Removes the file, and says what is wrong with it.
-    fn refuse(self, remote: &RemoteFile) -> crate::diag::Diagnostics {
+    fn refuse(self, remote: &RemoteFile) -> Diagnostics {
         let found = self.sums.digest();
         // Another attempt must not begin with it; whether it is gone decides nothing.
         let _ = fs::remove_file(&self.path);

@@ -188,7 +188,7 @@ impl<'a> Downloader<'a> {
         let read = self.persistently(async || {
             let reply = self.get(url, headers, 0).await?;
             if reply.status != 200 {
-                return Err(self.refuse(reply, headers).await);
+                return Err(self.refuse(reply, url, headers).await);
             }
             let next = next_page(&reply, url)?;
             let body = self.transport.body(reply, limit).await?;
@@ -253,7 +253,7 @@ impl<'a> Downloader<'a> {
                 let reason = "the server has no such part of the file";
                 return Err(cut(&reply.action(), reason.to_owned()));
             }
-            _ => return Err(self.refuse(reply, download.headers).await),
+            _ => return Err(self.refuse(reply, download.url, download.headers).await),
         };
         check_total(&reply, total, download)?;
         self.receive(reply, total, download, transfer).await
@@ -310,14 +310,20 @@ impl<'a> Downloader<'a> {
         self.transport.send(&call, None).await
     }
 
-    async fn refuse(&self, reply: Reply, headers: &RequestHeaders) -> RequestFailure {
+    async fn refuse(&self, reply: Reply, requested: &Url, headers: &RequestHeaders) -> RequestFailure {
         if reply.status < 400 {
             let message = format!("the server answered {}, expected 200", reply.status);
             return reply.protocol(message).into();
         }
-        self.transport
+        let redirected = !same_origin(&reply.url, requested);
+        let mut failure = self
+            .transport
             .refuse(reply, Vec::new(), !headers.is_empty())
-            .await
+            .await;
+        if redirected {
+            failure.error = failure.error.redirected();
+        }
+        failure
     }
 
     async fn persistently<T>(

@@ -204,8 +204,8 @@ impl ClientError {
         self
     }
 
-    /// Marks it as the response of a server that the registry redirected to.
-    pub(in crate::oci) fn redirected(mut self) -> Self {
+    /// Marks it as the response of a server that is no registry: one that the registry redirected to, or a web server.
+    pub(crate) fn redirected(mut self) -> Self {
         if let Self::Status { redirected, .. } = &mut self {
             *redirected = true;
         }

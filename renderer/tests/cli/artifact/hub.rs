@@ -111,3 +111,60 @@ fn a_gated_or_missing_repository_says_what_to_do() {
     let run = Run::of(command.env("HF_ENDPOINT", format!("http://{}", server.host())));
     assert!(run.stderr.contains("set HF_TOKEN"), "{}", run.stderr);
 }
+
+#[test]
+fn a_gated_file_says_what_to_do() {
+    for (token, status, texts) in [
+        (None, 401, ["set HF_TOKEN", "model.gguf of hf://acme/tiny"]),
+        (
+            Some(TOKEN),
+            403,
+            ["accept its terms", "model.gguf of hf://acme/tiny"],
+        ),
+        (
+            Some(TOKEN),
+            404,
+            ["check the repository's name", "model.gguf of hf://acme/tiny"],
+        ),
+    ] {
+        let server = super::hostile(&super::entry("model.gguf"), move |_| {
+            Response::status(status).into()
+        });
+        let folder = folder();
+        let mut command = import(folder.path(), "hf://acme/tiny", "raw");
+        command.env("HF_ENDPOINT", format!("http://{}", server.host()));
+        if let Some(token) = token {
+            command.env("HF_TOKEN", token);
+        }
+        let run = Run::of(&mut command);
+        assert_eq!(run.code, 4, "{}", run.stderr);
+        for text in texts {
+            assert!(run.stderr.contains(text), "{status}: {}", run.stderr);
+        }
+        for word in ["registry", "login", TOKEN] {
+            assert!(!run.stderr.contains(word), "{status}: {}", run.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_refusal_of_the_storage_is_not_blamed_on_the_token() {
+    let hub = Hub::with(two(), |_, _| Response::status(403).into());
+    let folder = folder();
+    let run = Run::of(hub.import(folder.path()).env("HF_TOKEN", TOKEN));
+    assert_eq!(run.code, 4, "{}", run.stderr);
+    assert!(run.stderr.contains("the server answered 403"), "{}", run.stderr);
+    assert!(run.stderr.contains("redirects to this server"), "{}", run.stderr);
+    assert!(!run.stderr.contains("registry"), "{}", run.stderr);
+}
+
+#[test]
+fn an_empty_token_is_none() {
+    let hub = Hub::start(two());
+    let folder = folder();
+    let run = Run::of(hub.import(folder.path()).env("HF_TOKEN", " "));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for request in hub.api.requests() {
+        assert_eq!(request.header("authorization"), None, "{}", request.target);
+    }
+}

@@ -1,5 +1,7 @@
 //! `artifact`: files of web servers, and the headers for them.
 
+use testbed::{Response, Server};
+
 use super::{folder, import, manifest, sha256, title, web};
 use crate::{Run, command};
 
@@ -100,6 +102,8 @@ fn headers_of_the_transfer_and_too_many_are_refused() {
         ("Host", "x"),
         ("range", "x"),
         ("a b", "x"),
+        (".dockerconfigjson", "x"),
+        (".x", "x"),
         ("x", "a\nb"),
         ("x", &"a".repeat(8193)),
     ] {
@@ -112,4 +116,47 @@ fn headers_of_the_transfer_and_too_many_are_refused() {
         std::fs::write(headers.join(format!("x-{number}")), "y").unwrap();
     }
     assert_eq!(run("x-17", "y").code, 1);
+}
+
+#[test]
+fn the_secret_of_a_registry_is_no_folder_of_headers() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let server = Server::start(|_| Response::status(200).body("content").into());
+    let from = format!("http://{}/a", server.host());
+    let folder = folder();
+    let headers = folder.path().join("headers");
+    for name in [".dockerconfigjson".as_bytes(), b"\xff"] {
+        std::fs::create_dir(&headers).unwrap();
+        std::fs::write(headers.join(std::ffi::OsStr::from_bytes(name)), "s3cret").unwrap();
+        std::fs::write(headers.join("password"), "s3cret").unwrap();
+        let mut command = import(folder.path(), &from, "raw");
+        command.args(["--sha256", &sha256(b"content"), "--from-headers"]);
+        let run = Run::of(command.arg(&headers));
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        assert!(run.stderr.contains("is not a header's name"), "{}", run.stderr);
+        assert!(!run.stderr.contains("s3cret"));
+        std::fs::remove_dir_all(&headers).unwrap();
+    }
+    assert_eq!(server.lines(), Vec::<String>::new(), "nothing was sent");
+}
+
+#[test]
+fn a_refusal_is_that_of_a_web_server() {
+    for (status, text) in [
+        (401, "`--from-headers`"),
+        (403, "`--from-headers`"),
+        (404, "`--from-headers`"),
+    ] {
+        let server = Server::start(move |_| Response::status(status).into());
+        let folder = folder();
+        let mut command = import(folder.path(), &format!("http://{}/a", server.host()), "raw");
+        let run = Run::of(command.args(["--sha256", &sha256(b"content")]));
+        assert_eq!(run.code, 4, "{}", run.stderr);
+        let answered = format!("the server answered {status}");
+        assert!(run.stderr.contains(&answered), "{}", run.stderr);
+        assert!(run.stderr.contains(text), "{}", run.stderr);
+        for word in ["registry", "login"] {
+            assert!(!run.stderr.contains(word), "{status}: {}", run.stderr);
+        }
+    }
 }
