@@ -67,6 +67,7 @@ mod tags;
 mod template;
 mod template_files;
 mod test;
+mod test_junit;
 mod test_report;
 mod verify;
 mod version;

@@ -12,18 +12,35 @@ use super::chart_search::{expanded, find_all};
 use super::context::{CommandOutcome, CommandResult, Context};
 use super::request::merged;
 use super::signals::verb;
+use super::test_junit;
 use super::test_report::TestReport;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
 use crate::oci::ClientOptions;
 use crate::unittest::{DiscoverOptions, Discovered, RunOptions, SUITE_FILES, TestOptions, run};
 
+/// How many files without a suite are named.
+const SHOWN_EMPTY_FILES: usize = 10;
+
 /// `test`
 pub(crate) fn test(args: &TestArgs, context: &Context<'_>) -> CommandResult {
     match run_all(args, context) {
         Ok(done) => done,
-        Err(problem) => CommandResult::One(Box::new(CommandOutcome::failed(problem))),
+        Err(mut problem) => {
+            // The results of an earlier run would be taken for those of this one.
+            if let Err(other) = write_junit(args, || test_junit::of_problem(&problem)) {
+                problem.extend(other);
+            }
+            CommandResult::One(Box::new(CommandOutcome::failed(problem)))
+        }
     }
+}
+
+fn write_junit(args: &TestArgs, text: impl FnOnce() -> String) -> Result<()> {
+    let Some(path) = &args.junit else {
+        return Ok(());
+    };
+    fsio::write_over(path, text().as_bytes()).map_err(|error| fsio::cannot("write", path, &error, Class::Io))
 }
 
 fn run_all(args: &TestArgs, context: &Context<'_>) -> Result<CommandResult> {
@@ -48,16 +65,14 @@ fn run_all(args: &TestArgs, context: &Context<'_>) -> Result<CommandResult> {
         return Err(Diagnostic::error(class, format!("{} by a signal", verb(class))).into());
     }
     if outcome.tests.is_empty() {
-        return Err(nothing(args));
+        return Err(nothing(args, &found));
     }
     let report = TestReport {
         found: &found,
         outcome: &outcome,
     };
-    if let Some(path) = &args.junit {
-        let text = report.junit();
-        fsio::write_over(path, text.as_bytes())
-            .map_err(|error| fsio::cannot("write", path, &error, Class::Io))?;
+    if let Err(problem) = write_junit(args, || test_junit::of_report(&report)) {
+        return Ok(CommandResult::One(Box::new(CommandOutcome::failed(problem))));
     }
     Ok(CommandResult::Findings {
         json: report.json(),
@@ -108,8 +123,14 @@ fn folders(args: &TestArgs) -> Result<Vec<PathBuf>> {
 }
 
 /// No test was run: a misspelled filter or pattern would pass unseen.
-fn nothing(args: &TestArgs) -> Diagnostics {
-    let one = Diagnostic::error(Class::Usage, "there is no test to run");
+fn nothing(args: &TestArgs, found: &Discovered) -> Diagnostics {
+    let mut one = Diagnostic::error(Class::Usage, "there is no test to run");
+    if let ([], [_, ..]) = (found.suites.as_slice(), found.empty_files.as_slice()) {
+        for file in found.empty_files.iter().take(SHOWN_EMPTY_FILES) {
+            one = one.note(format!("{file} holds no suite"));
+        }
+        return one.into();
+    }
     match &args.filter {
         Some(text) => one
             .hint(format!("no test's and no suite's name contains {text:?}"))

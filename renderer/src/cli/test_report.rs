@@ -7,6 +7,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::real_paths::{with_real_location, with_real_paths};
 use crate::diag::{Class, Diagnostic, Diagnostics};
+use crate::draw::printable_but;
 use crate::report::documents::Document as _;
 use crate::report::testing::{FailureEntry, SnapshotEntry, SuiteEntry, TestDocument, TestEntry, TestTotal};
 use crate::source::Location;
@@ -25,7 +26,7 @@ pub(crate) struct TestReport<'r> {
 
 impl TestReport<'_> {
     /// The tests of each suite that has some, in order.
-    fn suites(&self) -> impl Iterator<Item = (&SuiteRun, &Path, &[TestOutcome])> {
+    pub(super) fn suites(&self) -> impl Iterator<Item = (&SuiteRun, &Path, &[TestOutcome])> {
         let chunks = self.outcome.tests.chunk_by(|one, next| one.suite == next.suite);
         chunks.filter_map(|tests| {
             let run = self.found.suites.get(tests.first()?.suite)?;
@@ -107,7 +108,10 @@ impl TestReport<'_> {
                 false => "PASS",
             };
             let name = [run.suite.name.as_str(), " "].concat();
-            let _ = writeln!(out, "{verdict}  {}{}", name.trim_start(), run.suite.source.name());
+            line(
+                &format!("{verdict}  {}{}", name.trim_start(), run.suite.source.name()),
+                &mut out,
+            );
             for one in tests {
                 describe(run, root, one, &mut out);
             }
@@ -156,47 +160,6 @@ impl TestReport<'_> {
         out.push('\n');
         out
     }
-
-    /// JUnit's XML: a suite for each suite, the failures as text.
-    pub(crate) fn junit(&self) -> String {
-        let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-        let count =
-            |tests: &[TestOutcome], verdict| tests.iter().filter(|one| one.verdict == verdict).count();
-        let numbers = |tests: &[TestOutcome]| {
-            format!(
-                "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
-                tests.len(),
-                count(tests, Verdict::Failed),
-                count(tests, Verdict::Errored),
-                count(tests, Verdict::Skipped)
-            )
-        };
-        let _ = writeln!(
-            out,
-            "<testsuites name=\"solar-render test\" {}>",
-            numbers(&self.outcome.tests)
-        );
-        for (run, root, tests) in self.suites() {
-            let file = run.suite.source.name();
-            let name = match run.suite.name.as_str() {
-                "" => file,
-                name => name,
-            };
-            let _ = writeln!(
-                out,
-                "  <testsuite name={} file={} {}>",
-                attribute(name),
-                attribute(file),
-                numbers(tests)
-            );
-            for one in tests {
-                junit_case(run, root, one, name, &mut out);
-            }
-            out.push_str("  </testsuite>\n");
-        }
-        out.push_str("</testsuites>\n");
-        out
-    }
 }
 
 fn is_bad(one: &TestOutcome) -> bool {
@@ -210,7 +173,7 @@ fn counted(count: usize, what: &str) -> String {
     }
 }
 
-fn name_of<'n>(run: &'n SuiteRun, one: &TestOutcome) -> &'n str {
+pub(super) fn name_of<'n>(run: &'n SuiteRun, one: &TestOutcome) -> &'n str {
     run.suite.tests.get(one.test).map_or("", |test| &test.name)
 }
 
@@ -218,7 +181,7 @@ fn real(place: &Location, root: &Path) -> Location {
     with_real_location(place.clone(), root)
 }
 
-fn error_text(one: &TestOutcome, root: &Path) -> Option<String> {
+pub(super) fn error_text(one: &TestOutcome, root: &Path) -> Option<String> {
     let error = one.error.clone()?;
     let error = with_real_paths(error, root);
     let lines = error.iter().map(|one| {
@@ -227,7 +190,8 @@ fn error_text(one: &TestOutcome, root: &Path) -> Option<String> {
             .as_ref()
             .map(|at| format!("{at}: "))
             .unwrap_or_default();
-        format!("{at}{}", one.message)
+        let notes: String = one.notes.iter().map(|note| format!(" ({note})")).collect();
+        format!("{at}{}{notes}", one.message)
     });
     Some(lines.collect::<Vec<_>>().join("\n"))
 }
@@ -235,30 +199,41 @@ fn error_text(one: &TestOutcome, root: &Path) -> Option<String> {
 fn describe(run: &SuiteRun, root: &Path, one: &TestOutcome, out: &mut String) {
     let name = name_of(run, one);
     if let Some(reason) = &one.skipped {
-        let _ = writeln!(out, "  skipped: {name} ({reason})");
+        line(&format!("  skipped: {name} ({reason})"), out);
     }
     if !is_bad(one) {
         return;
     }
-    let _ = writeln!(out, "  {}: {name}", one.verdict.as_str());
+    line(&format!("  {}: {name}", one.verdict.as_str()), out);
     if let Some(error) = error_text(one, root) {
-        for line in error.lines() {
-            let _ = writeln!(out, "    {line}");
+        for text in error.lines() {
+            line(&format!("    {text}"), out);
         }
     }
     for failure in &one.failures {
-        let _ = writeln!(out, "    {}", head(failure));
-        for line in places(failure, root) {
-            let _ = writeln!(out, "      {line}");
-        }
-        for line in diff(failure).into_iter().take(SHOWN_LINES) {
-            let _ = writeln!(out, "      {line}");
+        line(&format!("    {}", head(failure)), out);
+        let details = diff(failure).into_iter().take(SHOWN_LINES);
+        for text in places(failure, root).into_iter().chain(details) {
+            line(&format!("      {text}"), out);
         }
     }
 }
 
+/// Adds a line. Texts of suites and templates are in it: control characters, which a terminal would obey, are escaped,
+/// and a line that CI systems would take for a command (`::warning::`, `##[error]`) gets a backslash.
+fn line(text: &str, out: &mut String) {
+    let text = printable_but(text, &['\t']);
+    let rest = text.trim_start();
+    let (indent, _) = text.split_at(text.len() - rest.len());
+    let escape = match rest.starts_with("::") || rest.starts_with("##") {
+        true => "\\",
+        false => "",
+    };
+    let _ = writeln!(out, "{indent}{escape}{rest}");
+}
+
 /// `equal spec.replicas: expected to equal (shop/templates/a.yaml, document 1)`
-fn head(failure: &Failure) -> String {
+pub(super) fn head(failure: &Failure) -> String {
     let mut out = failure.assertion.clone();
     if !failure.path.is_empty() {
         let _ = write!(out, " {}", failure.path);
@@ -272,7 +247,7 @@ fn head(failure: &Failure) -> String {
     out
 }
 
-fn places(failure: &Failure, root: &Path) -> Vec<String> {
+pub(super) fn places(failure: &Failure, root: &Path) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(at) = &failure.asserted_at {
         out.push(format!("asserted at {at}"));
@@ -287,7 +262,7 @@ fn places(failure: &Failure, root: &Path) -> Vec<String> {
 }
 
 /// The lines of what is expected with `-`, those of what was rendered with `+`.
-fn diff(failure: &Failure) -> Vec<String> {
+pub(super) fn diff(failure: &Failure) -> Vec<String> {
     let (Some(expected), Some(actual)) = (&failure.expected, &failure.actual) else {
         return Vec::new();
     };
@@ -353,60 +328,4 @@ fn failure_entry(failure: &Failure, root: &Path) -> FailureEntry {
         line: position.map(|at| at.line),
         column: position.map(|at| at.column),
     }
-}
-
-fn junit_case(run: &SuiteRun, root: &Path, one: &TestOutcome, suite: &str, out: &mut String) {
-    let name = attribute(name_of(run, one));
-    let _ = write!(out, "    <testcase name={name} classname={}", attribute(suite));
-    match one.verdict {
-        Verdict::Passed => out.push_str("/>\n"),
-        Verdict::Skipped => {
-            let reason = attribute(one.skipped.as_deref().unwrap_or_default());
-            let _ = writeln!(out, "><skipped message={reason}/></testcase>");
-        }
-        Verdict::Errored => {
-            let error = error_text(one, root).unwrap_or_default();
-            let first = attribute(error.lines().next().unwrap_or_default());
-            let _ = writeln!(
-                out,
-                "><error message={first}>{}</error></testcase>",
-                escaped(&error)
-            );
-        }
-        Verdict::Failed => {
-            out.push_str(">\n");
-            for failure in &one.failures {
-                let mut lines = places(failure, root);
-                lines.extend(diff(failure));
-                let _ = writeln!(
-                    out,
-                    "      <failure message={}>{}</failure>",
-                    attribute(&head(failure)),
-                    escaped(&lines.join("\n"))
-                );
-            }
-            out.push_str("    </testcase>\n");
-        }
-    }
-}
-
-fn attribute(text: &str) -> String {
-    format!("\"{}\"", escaped(text).replace('\n', "&#10;"))
-}
-
-/// XML's own characters are escaped; those that XML does not allow are replaced.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\t' => out.push(char),
-            char if char < ' ' || matches!(char, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
-            char => out.push(char),
-        }
-    }
-    out
 }

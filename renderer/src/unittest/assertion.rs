@@ -289,11 +289,13 @@ fn required_pattern(reader: &mut FieldReader, object: &ObjectNode<'_>) -> Patter
     })
 }
 
-/// The pattern in a map; one without a text matches everything.
+/// The pattern in a map, without the white space around it; one without a text matches everything.
 fn inner_pattern(reader: &mut FieldReader, object: &ObjectNode<'_>, name: &str) -> Option<Pattern> {
     let inner = reader.object_in(object, name)?;
     reader.only(&inner, &["pattern"]);
-    pattern(reader, &inner, "pattern").filter(|pattern| !pattern.text.is_empty())
+    let text = reader.exact_text(&inner, "pattern")?.trim().to_owned();
+    let compiled = GoRegex::new(&text);
+    (!text.is_empty()).then_some(Pattern { text, compiled })
 }
 
 fn flag(reader: &mut FieldReader, object: &ObjectNode<'_>, name: &str) -> bool {
@@ -373,9 +375,10 @@ fn length(reader: &mut FieldReader, object: &ObjectNode<'_>) -> Check {
     let path = reader.text(object, "path").filter(|path| !path.is_empty());
     let paths = reader.texts(object, "paths");
     let count = reader.integer(object, "count");
-    let mistake = match (&path, paths.is_empty(), count) {
+    let has_count = count.is_some_and(|count| count >= 0);
+    let mistake = match (&path, paths.is_empty(), has_count) {
         (Some(_), false, _) => Some("'paths' couldn't be used with 'path'"),
-        (Some(_), true, None) => Some("'count' field must be set if 'path' is used"),
+        (Some(_), true, false) => Some("'count' field must be set if 'path' is used"),
         (None, true, _) => Some("'path' or 'paths' must be set"),
         _ => None,
     };

@@ -38,8 +38,6 @@ pub struct TestedChart {
     pub(super) path: String,
     /// The keys of that chart's values in the top chart's.
     pub(super) scope: Vec<String>,
-    /// All templates that are run with the chart's own values, by full name.
-    pub(super) templates: Arc<BTreeSet<String>>,
     /// The values of the command line.
     pub(super) values: Arc<Map>,
 }
@@ -169,13 +167,12 @@ impl Case<'_> {
     /// What the chart renders to, and the templates that the suite selects.
     fn render(&self, request: &RenderRequest) -> Result<(Rendered, BTreeSet<String>)> {
         let selected = self.selected();
-        let before = || selected.among(self.chart.templates.iter().map(String::as_str));
         let (rendered, problems) = match self.chart.chart.run(request, true) {
             Ok(ran) => ran,
-            Err(problem) => return Ok((Rendered::Failed(RenderFailure::of_chart(problem)), before())),
+            Err(problem) => return Ok(failed(RenderFailure::of_chart(problem), &selected)),
         };
         if let Some(problem) = problems.first() {
-            return Ok((Rendered::Failed(RenderFailure::of_template(problem)), before()));
+            return Ok(failed(RenderFailure::of_template(problem), &selected));
         }
         let crds = rendered.crds.into_iter().filter(|_| self.suite.include_crds);
         let crds = crds.map(|crd| (Arc::from(crd.name.as_str()), crd.body.text().to_string()));
@@ -188,7 +185,9 @@ impl Case<'_> {
         );
         let mut out = BTreeMap::new();
         for (name, text) in all {
-            if let Some(documents) = documents(&name, text)? {
+            let documents =
+                documents(&name, text).map_err(|problem| self.chart.chart.blame(request, problem))?;
+            if let Some(documents) = documents {
                 out.insert(name, documents);
             }
         }
@@ -279,6 +278,23 @@ impl Case<'_> {
             }
         }
     }
+}
+
+/// A failure with the templates that assertions are about: those that the suite names. If it names none, or has a pattern,
+/// they are the failed template alone: nothing else has an output.
+fn failed(mut failure: RenderFailure, selected: &Selected) -> (Rendered, BTreeSet<String>) {
+    let names = match selected.has_patterns() {
+        true => failure.templates.clone(),
+        false => {
+            let named = selected.among(std::iter::empty());
+            // An error in a partial is one of each template that the suite names.
+            if failure.templates.iter().any(|name| is_partial(name)) {
+                failure.templates.clone_from(&named);
+            }
+            named
+        }
+    };
+    (Rendered::Failed(failure), names)
 }
 
 fn capabilities(suite: &Settings, test: &Settings) -> Capabilities {

@@ -69,7 +69,9 @@ impl Checking<'_> {
 
     fn in_template(&mut self, assertion: &Assertion, template: &SelectedTemplate<'_>) -> Vec<Failure> {
         let negative = assertion.is_negative();
+        let mistake = mistaken(&assertion.check);
         let mut failures = match &assertion.check {
+            _ if mistake.is_some() => mistake.map(message).into_iter().collect(),
             Check::Documents { count, filter_aware } => {
                 let found = if *filter_aware {
                     template.documents.len()
@@ -87,9 +89,7 @@ impl Checking<'_> {
                 }
             }
             Check::ContainsDocument { .. } => contains_document(assertion, template),
-            Check::FailedTemplate { .. } => {
-                failed_template::not_failed(assertion, template.documents.is_empty())
-            }
+            Check::FailedTemplate { .. } => failed_template::not_failed(assertion, template),
             Check::Snapshot { .. } | Check::SnapshotRaw if template.documents.is_empty() => match negative {
                 true => vec![message(NO_MANIFEST)],
                 false => Vec::new(),
@@ -139,6 +139,17 @@ impl Checking<'_> {
                 .get_or_insert_with(|| position(document, None));
         }
         failures
+    }
+}
+
+/// Why an assertion's parameters can't be used, whatever was rendered.
+fn mistaken(check: &Check) -> Option<String> {
+    match check {
+        Check::Length { paths, mistake, .. } if !paths.is_empty() => mistake.map(str::to_owned),
+        Check::Regex { pattern, .. } | Check::RegexRaw(pattern) if pattern.text.is_empty() => {
+            pattern.compiled.as_ref().err().cloned()
+        }
+        _ => None,
     }
 }
 

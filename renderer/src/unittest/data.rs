@@ -56,7 +56,7 @@ pub(super) fn document_text(text: &str) -> Value {
 }
 
 /// The word, if it is a boolean in YAML 1.1 only.
-fn word(written: &str) -> Option<&str> {
+pub(super) fn word(written: &str) -> Option<&str> {
     let is_word = written.len() <= 3 && WORDS.iter().any(|word| written.eq_ignore_ascii_case(word));
     is_word.then_some(written)
 }

@@ -4,7 +4,7 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
 use super::assertion;
-use super::data::suite_data;
+use super::data::{suite_data, word};
 use super::fields::FieldReader;
 use super::path::Path;
 use super::set_path::SetPath;
@@ -13,10 +13,13 @@ use crate::decode::ObjectNode;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::semver::Version;
 use crate::source::Source;
-use crate::yaml::{self, Node};
+use crate::yaml::{self, DuplicateKey, Entry, Node};
 
 /// The version of helm-unittest whose suites are understood.
 pub const HELM_UNITTEST: &str = "1.1.2";
+
+/// How many characters of a wrong key are quoted.
+const SHOWN_KEY: usize = 200;
 
 const SHARED_FIELDS: [&str; 8] = [
     "values",
@@ -55,10 +58,12 @@ pub(super) fn suites(
     file: &FilePath,
     is_strict: bool,
 ) -> Result<(Vec<Suite>, Vec<Diagnostic>)> {
-    let nodes = yaml::parse_all(source, Class::Chart, &yaml::Limits::default())?;
+    let documents = yaml::parse_all_documents(source, Class::Chart, &yaml::Limits::default())?;
     let folder = file.parent().map(FilePath::to_path_buf).unwrap_or_default();
     let (mut suites, mut warnings, mut problems) = (Vec::new(), Vec::new(), Vec::new());
-    for node in nodes.iter().filter(|node| !node.is_null()) {
+    problems.extend(documents.iter().flat_map(|one| &one.duplicates).map(duplicate));
+    let nodes = documents.iter().map(|one| &one.root);
+    for node in nodes.filter(|node| !node.is_null()) {
         let mut reader = FieldReader::new(source, is_strict);
         let suite = suite(&mut reader, node, &folder);
         match reader.finish(suite) {
@@ -70,6 +75,29 @@ pub(super) fn suites(
         }
     }
     Diagnostics::or(problems, (suites, warnings))
+}
+
+/// A key that is there twice: all but the last would be lost, also of `yes`, `on` and `true`.
+fn duplicate(key: &DuplicateKey) -> Diagnostic {
+    let written = key.location.source.slice(key.location.span);
+    let message = format!(
+        "duplicate key `{written}`: it is already on line {}",
+        key.previous_line
+    );
+    Diagnostic::error(Class::Chart, message).at(key.location.clone())
+}
+
+/// The suffix of the snapshot file, which must stay in its folder.
+fn snapshot_id(reader: &mut FieldReader, object: &ObjectNode<'_>) -> String {
+    let id = reader.text(object, "snapshotId").unwrap_or_default();
+    if id.contains(['/', '\\', '\0']) {
+        let span = object.get("snapshotId").unwrap_or(object.node).span;
+        reader.error(
+            span,
+            "`snapshotId` is part of a file's name: `/` and `\\` are not allowed",
+        );
+    }
+    id
 }
 
 fn suite(reader: &mut FieldReader, node: &Node, folder: &FilePath) -> Option<Suite> {
@@ -98,7 +126,7 @@ fn suite(reader: &mut FieldReader, node: &Node, folder: &FilePath) -> Option<Sui
         name: reader.text(&object, "suite").unwrap_or_default(),
         source: Arc::clone(reader.source()),
         folder: folder.to_path_buf(),
-        snapshot_id: reader.text(&object, "snapshotId").unwrap_or_default(),
+        snapshot_id: snapshot_id(reader, &object),
         templates: reader.texts(&object, "templates"),
         excluded: reader.texts(&object, "excludeTemplates"),
         include_crds: reader.boolean(&object, "includeCrds").unwrap_or(false),
@@ -132,7 +160,7 @@ fn test(reader: &mut FieldReader, node: &Node, number: usize) -> Option<TestCase
     Some(TestCase {
         name: reader.text(&object, "it").unwrap_or_default(),
         templates,
-        index: index(reader, &object),
+        index: reader.integer(&object, "documentIndex"),
         selector: selector(reader, &object),
         settings: settings(reader, &object),
         skip: skip(reader, &object, false),
@@ -200,14 +228,27 @@ fn set(reader: &mut FieldReader, object: &ObjectNode<'_>) -> Vec<(SetPath, crate
     let Some(fields) = reader.object_in(object, "set") else {
         return Vec::new();
     };
-    let mut entries: Vec<_> = fields.node.entries().iter().collect();
-    entries.sort_by(|one, other| one.key.cmp(&other.key));
+    let source = Arc::clone(reader.source());
+    let key = |entry: &'_ Entry| {
+        let written = word(source.slice(entry.key_span));
+        written.unwrap_or(&entry.key).to_owned()
+    };
+    let mut entries: Vec<_> = fields
+        .node
+        .entries()
+        .iter()
+        .map(|entry| (key(entry), entry))
+        .collect();
+    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
     let mut out = Vec::new();
-    for entry in entries {
-        let value = suite_data(&entry.value, reader.source());
-        match SetPath::parse(&entry.key) {
+    for (key, entry) in entries {
+        let value = suite_data(&entry.value, &source);
+        match SetPath::parse(&key) {
             Ok(path) => out.push((path, value)),
-            Err(why) => reader.error(entry.key_span, format!("{}: {why}", fields.field(&entry.key))),
+            Err(why) => {
+                let shown: String = key.chars().take(SHOWN_KEY).collect();
+                reader.error(entry.key_span, format!("{}: {why}", fields.field(&shown)));
+            }
         }
     }
     out

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::case::{TestedChart, chart_problem};
 use super::decode::{shown, suites};
 use super::runner::SuiteRun;
+use super::snapshot::{check_links, snapshot_path};
 use super::suite::Suite;
-use super::templates::all_templates;
 use crate::chart::MAX_CHART_DEPTH;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::engine::ParsedChart;
@@ -44,6 +44,8 @@ pub struct Discovered {
     pub folders: Vec<PathBuf>,
     /// The folders of their top charts.
     pub roots: Vec<PathBuf>,
+    /// The suite files that hold no suite.
+    pub empty_files: Vec<String>,
     /// The suites, chart by chart.
     pub suites: Vec<SuiteRun>,
     /// Warnings of the suites.
@@ -59,7 +61,6 @@ impl Discovered {
         let chart = ParsedChart::load(folder).map_err(|problem| chart_problem(problem, folder))?;
         let prepared = prepare(chart.loaded(), &options.values);
         let root = prepared.map_err(|problem| chart_problem(problem, folder))?.root;
-        let templates = Arc::new(all_templates(&root));
         let chart = Arc::new(chart);
         let mut found = vec![(folder.to_owned(), &root, Vec::new())];
         if options.with_subcharts {
@@ -73,10 +74,9 @@ impl Discovered {
                 chart: Arc::clone(&chart),
                 path: one.path.clone(),
                 scope,
-                templates: Arc::clone(&templates),
                 values: Arc::clone(&options.values),
             });
-            if let Err(problem) = self.read(&folder, number, options) {
+            if let Err(problem) = self.read(&folder, top, number, options) {
                 problems.extend(problem.into_vec());
             }
             self.folders.push(folder);
@@ -85,7 +85,7 @@ impl Discovered {
         Diagnostics::or(problems, ())
     }
 
-    fn read(&mut self, folder: &Path, chart: usize, options: &DiscoverOptions) -> Result<()> {
+    fn read(&mut self, folder: &Path, top: &Path, chart: usize, options: &DiscoverOptions) -> Result<()> {
         let mut problems = Vec::new();
         for file in suite_files(folder, &options.files)? {
             let limit = yaml::Limits::BYTES;
@@ -96,6 +96,14 @@ impl Discovered {
             match read {
                 Ok((found, warnings)) => {
                     self.warnings.extend(warnings);
+                    if found.is_empty() {
+                        self.empty_files.push(shown(&file));
+                    }
+                    for suite in &found {
+                        let path = snapshot_path(&file, &suite.snapshot_id);
+                        let checked = check_links(&path, top);
+                        problems.extend(checked.err().map(Diagnostics::into_vec).unwrap_or_default());
+                    }
                     let run = |suite: Suite| SuiteRun {
                         suite,
                         chart,

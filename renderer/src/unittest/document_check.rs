@@ -199,44 +199,43 @@ fn lengths(
     if let Some(mistake) = mistake {
         return vec![message(mistake)];
     }
-    let Some(count) = count else {
-        return same_lengths(paths, document, negative);
-    };
-    let compared = |path: &PathText| {
-        each(path, document, negative, |value| {
-            match (length(value) == count) == negative {
-                true => Some(compared(
-                    &not("so many items", negative),
-                    count.to_string(),
-                    length(value).to_string(),
-                )),
-                false => None,
-            }
-        })
-    };
-    paths.iter().flat_map(compared).collect()
-}
-
-/// Without a count, all lists must have as many items as the first.
-fn same_lengths(paths: &[PathText], document: &Document, negative: bool) -> Vec<Failure> {
     let mut found = Vec::new();
     let mut problems = Vec::new();
     for path in paths {
+        let mut last = 0;
         problems.extend(each(path, document, negative, |value| {
-            found.push(length(value));
-            None
+            last = length(value);
+            match count {
+                None if !matches!(value, Value::List(_)) => Some(message("is not a list")),
+                Some(count) if (last == count) == negative => Some(compared(
+                    &not("so many items", negative),
+                    count.to_string(),
+                    last.to_string(),
+                )),
+                _ => None,
+            }
         }));
+        if !found.iter().any(|(known, _)| *known == &path.text) {
+            found.push((&path.text, last));
+        }
     }
-    let same = found
-        .windows(2)
-        .all(|pair| matches!(pair, [one, other] if one == other));
-    if problems.is_empty() && !found.is_empty() && same == negative {
-        let counts: Vec<String> = found.iter().map(ToString::to_string).collect();
-        problems.push(compared(
+    if problems.is_empty() {
+        problems.extend(same_lengths(&mut found, negative));
+    }
+    problems
+}
+
+/// Several lists must have as many items as the first of them, in the order of their paths.
+fn same_lengths(found: &mut [(&String, i64)], negative: bool) -> Option<Failure> {
+    found.sort();
+    let (_, first) = found.first()?;
+    let mut others = found.iter().skip(1);
+    others.any(|(_, other)| (other == first) == negative).then(|| {
+        let counts: Vec<String> = found.iter().map(|(_, count)| count.to_string()).collect();
+        compared(
             &not("lists of the same length", negative),
             String::new(),
             counts.join(", "),
-        ));
-    }
-    problems
+        )
+    })
 }

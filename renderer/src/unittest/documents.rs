@@ -1,11 +1,11 @@
 //! What a test's rendering gave: documents by template, or a failure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::data::{document_data, document_text};
 use crate::diag::{Class, Diagnostic, Diagnostics};
-use crate::engine::{TemplateError, manifest};
+use crate::engine::{RENDERED_LINES, TemplateError, manifest};
 use crate::source::{Location, Source, Span};
 use crate::template::Detail;
 use crate::value::{Map, Value};
@@ -37,8 +37,9 @@ pub(super) enum Rendered {
 /// Why nothing could be rendered.
 #[derive(Debug)]
 pub(super) struct RenderFailure {
-    /// The template that failed, by full name; none when it is not known which one.
-    pub(super) template: Option<String>,
+    /// The templates that failed, by full name: one, or those that an error in a partial counts for; none when it is not
+    /// known which one.
+    pub(super) templates: BTreeSet<String>,
     /// The reason alone, as helm-unittest compares it.
     pub(super) message: String,
     /// Our own description.
@@ -51,7 +52,7 @@ impl RenderFailure {
         let whole = helm_3_text(error);
         let (template, message) = parts(&whole);
         Self {
-            template,
+            templates: template.into_iter().collect(),
             message,
             problem: error.diagnostic().into(),
         }
@@ -61,7 +62,7 @@ impl RenderFailure {
     pub(super) fn of_chart(problem: Diagnostics) -> Self {
         let whole: Vec<&str> = problem.iter().map(|one| one.message.as_str()).collect();
         Self {
-            template: None,
+            templates: BTreeSet::new(),
             message: whole.join("\n"),
             problem,
         }
@@ -130,7 +131,7 @@ pub(super) fn documents(name: &str, text: String) -> Result<Option<Vec<Document>
             false => Source::new(name, whole.text().get(range).unwrap_or("")),
         };
         let node = yaml::parse(&piece, Class::Template, &yaml::Limits::default())
-            .map_err(|error| Diagnostics::from(error.within(&whole, start)))?;
+            .map_err(|error| of_output(error.within(&whole, start).into()))?;
         match document_data(&node, &piece) {
             Value::Null => {}
             value @ Value::Map(_) => out.push(Document {
@@ -141,11 +142,19 @@ pub(super) fn documents(name: &str, text: String) -> Result<Option<Vec<Document>
             other => {
                 let message = format!("a document of {name} is {}, not a map", other.kind());
                 let at = Location::new(&whole, Span::new(start, start + piece.text().trim_end().len()));
-                return Err(Diagnostic::error(Class::Template, message).at(at).into());
+                return Err(of_output(
+                    Diagnostic::error(Class::Template, message).at(at).into(),
+                ));
             }
         }
     }
     Ok(Some(out))
+}
+
+/// An error with a location in a template's output.
+fn of_output(problem: Diagnostics) -> Diagnostics {
+    let list = problem.into_vec().into_iter();
+    list.map(|one| one.note(RENDERED_LINES)).collect()
 }
 
 /// A text as the only document; none if it is blank.

@@ -2,17 +2,27 @@
 
 use std::collections::BTreeSet;
 
-use super::assertion::{Assertion, Check};
-use super::check::{compared, message, missing};
-use super::documents::RenderFailure;
+use super::assertion::{Assertion, Check, Pattern};
+use super::check::{compared, message, missing, raw};
+use super::documents::{Document, RenderFailure};
 use super::outcome::Failure;
+use super::select::SelectedTemplate;
+
+/// The message when nothing failed.
+const NOT_FAILED: &str = "the template did not fail";
+/// The message for parameters that exclude each other.
+const BOTH: &str = "single attribute 'errorMessage' or 'errorPattern' supported at the same time";
+/// The characters for which a pattern is tried as a text, too.
+const SPECIAL: [char; 14] = [
+    '\\', '.', '+', '*', '?', '(', ')', '|', '[', ']', '{', '}', '^', '$',
+];
 
 /// Whether a test expects that its chart can't be rendered; otherwise such a failure is an error of the test.
 pub(super) fn is_expected(asserts: &[Assertion], failure: &RenderFailure) -> bool {
     asserts.iter().any(|assertion| match &assertion.check {
         // Without a template there is no message to compare with.
         Check::FailedTemplate { message, .. } if !assertion.kind.is_negative => {
-            failure.template.is_some() || message.is_none()
+            !failure.templates.is_empty() || message.is_none()
         }
         _ => false,
     })
@@ -24,13 +34,19 @@ pub(super) fn check(
     names: &BTreeSet<String>,
     failure: &RenderFailure,
 ) -> Vec<Failure> {
-    let Some(template) = &failure.template else {
+    if failure.templates.is_empty() {
         return in_template(assertion, failure).into_iter().collect();
-    };
+    }
     let of_name = |name: &String| {
-        let found = match (name == template, &assertion.check) {
+        let found = match (failure.templates.contains(name), &assertion.check) {
             (true, _) => in_template(assertion, failure),
-            (false, Check::FailedTemplate { .. }) => Some(message("the template did not fail")),
+            (false, Check::FailedTemplate { message, pattern }) if !assertion.kind.is_negative => {
+                match (message, pattern, assertion.not) {
+                    (Some(_), Some(_), _) => Some(self::message(BOTH)),
+                    (.., true) => None,
+                    (.., false) => Some(self::message(NOT_FAILED)),
+                }
+            }
             (false, _) => Some(missing(name)),
         };
         found.map(|one| Failure {
@@ -53,16 +69,12 @@ fn in_template(assertion: &Assertion, failure: &RenderFailure) -> Option<Failure
         return Some(message(format!("the template failed: {}", failure.message)));
     }
     let (holds, what, expected) = match (wanted, pattern) {
-        (Some(_), Some(_)) => {
-            return Some(message(
-                "single attribute 'errorMessage' or 'errorPattern' supported at the same time",
-            ));
-        }
+        (Some(_), Some(_)) => return Some(message(BOTH)),
         (Some(wanted), None) => (*wanted == failure.message, "to equal", wanted.clone()),
-        (None, Some(pattern)) => match &pattern.compiled {
-            Ok(regex) => (regex.is_match(&failure.message), "to match", pattern.text.clone()),
-            Err(why) => return Some(message(why.clone())),
-        },
+        (None, Some(pattern)) => {
+            let found = occurs(pattern, &failure.message, !assertion.not);
+            (found, "to match", pattern.text.clone())
+        }
         // Any failure will do, also with `not`.
         (None, None) => return None,
     };
@@ -76,15 +88,47 @@ fn in_template(assertion: &Assertion, failure: &RenderFailure) -> Option<Failure
     Some(compared(&what, expected, failure.message.clone()))
 }
 
-/// The failures when the templates were rendered.
-pub(super) fn not_failed(assertion: &Assertion, is_empty: bool) -> Vec<Failure> {
-    let fails = match assertion.kind.is_negative {
-        // What was rendered did not fail, with or without `not`; only of nothing the opposite is said.
-        true => assertion.not && is_empty,
-        false => true,
-    };
-    match fails {
-        true => vec![message("the template did not fail")],
-        false => Vec::new(),
+/// Whether a pattern occurs in a message. One that is no expression is a text; one that has characters of expressions is
+/// tried as a text, too, if it does not give what is `wanted`.
+fn occurs(pattern: &Pattern, text: &str, wanted: bool) -> bool {
+    let has_text = text.contains(&pattern.text);
+    match &pattern.compiled {
+        Err(_) => has_text,
+        Ok(regex) => match regex.is_match(text) {
+            found if found != wanted && pattern.text.contains(SPECIAL) => has_text,
+            found => found,
+        },
     }
+}
+
+/// The failures when the templates were rendered.
+pub(super) fn not_failed(assertion: &Assertion, template: &SelectedTemplate<'_>) -> Vec<Failure> {
+    let Check::FailedTemplate {
+        message: wanted,
+        pattern,
+    } = &assertion.check
+    else {
+        return Vec::new();
+    };
+    let (is_negative, documents) = (assertion.is_negative(), &template.documents);
+    // Texts such as NOTES.txt are compared, as if they were messages.
+    let holds = |document: &Document| {
+        let text = raw(document);
+        match (wanted, pattern, text.as_str()) {
+            (Some(wanted), ..) => (text.as_str() == Some(wanted)) != is_negative,
+            (None, Some(pattern), Some(text)) => occurs(pattern, text, !is_negative) != is_negative,
+            _ => true,
+        }
+    };
+    let failure = match (wanted, pattern) {
+        (Some(_), Some(_)) if assertion.kind.is_negative => BOTH,
+        _ if !assertion.kind.is_negative => NOT_FAILED,
+        _ if documents.is_empty() && !is_negative => NOT_FAILED,
+        _ if documents.iter().any(|(_, document)| !holds(document)) => match is_negative {
+            true => "the template's text is the message",
+            false => NOT_FAILED,
+        },
+        _ => return Vec::new(),
+    };
+    vec![message(failure)]
 }

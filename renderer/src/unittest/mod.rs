@@ -38,6 +38,6 @@ pub use outcome::{Failure, TestOutcome, Verdict};
 pub use path::{MAX_FILTER_DEPTH, MAX_FOUND, Path, PathError};
 pub use regex::MAX_REGEX_BYTES;
 pub use runner::{RunOptions, RunOutcome, SnapshotTotal, SuiteRun, run};
-pub use set_path::MAX_SET_INDEX;
+pub use set_path::{MAX_SET_INDEX, MAX_SET_STEPS};
 pub use snapshot::MAX_SNAPSHOT_BYTES;
 pub use suite::{Suite, TestCase};

@@ -1,8 +1,8 @@
 //! Runs the suites of charts: tests in parallel, results in the order of the files, then the snapshots are written.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::case::{Case, TestOptions, TestedChart, ValuesFiles};
@@ -57,10 +57,17 @@ pub struct RunOutcome {
     pub snapshots: SnapshotTotal,
 }
 
-/// The tests of one suite with the same name: they share the numbers of their snapshots.
+/// The tests of one snapshot file with the same name: they share the numbers of their snapshots.
 struct Group {
-    suite: usize,
-    tests: Vec<usize>,
+    tests: Vec<GroupedTest>,
+}
+
+/// A test by the positions of its suite and of the test, and whether it is one of those to run. One that is not is run
+/// only as far as a later one needs to know how many snapshots come before its own.
+#[derive(Clone, Copy)]
+struct GroupedTest {
+    at: (usize, usize),
+    is_wanted: bool,
 }
 
 /// Runs suites. `ended` is asked between tests.
@@ -83,14 +90,15 @@ pub fn run(
             stored.insert(path.clone(), Snapshots::read(path)?);
         }
     }
-    let groups = groups(suites, options);
+    let groups = groups(suites, &paths, options);
     let files = ValuesFiles::default();
     let none = Snapshots::default();
     let work = |group: &Group| {
         let mut out = Vec::new();
         let mut used = 0;
-        for &number in &group.tests {
-            let found = suites.get(group.suite);
+        for &GroupedTest { at, is_wanted } in &group.tests {
+            let (suite, number) = at;
+            let found = suites.get(suite);
             let Some((run, test)) = found.and_then(|run| Some((run, run.suite.tests.get(number)?))) else {
                 continue;
             };
@@ -104,14 +112,16 @@ pub fn run(
                 options: &options.test,
                 files: &files,
                 stored: paths
-                    .get(group.suite)
+                    .get(suite)
                     .and_then(|path| stored.get(path))
                     .unwrap_or(&none),
                 used,
             };
-            let outcome = case.run((group.suite, number));
+            let outcome = case.run(at);
             used += outcome.snapshots.len();
-            out.push(outcome);
+            if is_wanted {
+                out.push(outcome);
+            }
         }
         out
     };
@@ -131,29 +141,39 @@ fn is_bad(one: &TestOutcome) -> bool {
     matches!(one.verdict, Verdict::Failed | Verdict::Errored)
 }
 
-fn groups(suites: &[SuiteRun], options: &RunOptions) -> Vec<Group> {
-    let mut out = Vec::new();
-    for (suite, run) in suites.iter().enumerate() {
-        let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
+fn groups(suites: &[SuiteRun], paths: &[PathBuf], options: &RunOptions) -> Vec<Group> {
+    let mut out: Vec<Group> = Vec::new();
+    let mut by_name: BTreeMap<(&Path, &str), usize> = BTreeMap::new();
+    for (suite, (run, path)) in suites.iter().zip(paths).enumerate() {
         for (number, test) in run.suite.tests.iter().enumerate() {
-            let wanted = options
+            let is_wanted = options
                 .filter
                 .as_ref()
                 .is_none_or(|text| test.name.contains(text) || run.suite.name.contains(text));
-            if !wanted {
-                continue;
-            }
-            let at = *by_name.entry(&test.name).or_insert(out.len());
-            match out.get_mut(at) {
-                Some(Group { tests, .. }) => tests.push(number),
-                None => out.push(Group {
-                    suite,
-                    tests: vec![number],
-                }),
+            let one = GroupedTest {
+                at: (suite, number),
+                is_wanted,
+            };
+            let position = *by_name.entry((path, &test.name)).or_insert(out.len());
+            match out.get_mut(position) {
+                Some(Group { tests }) => tests.push(one),
+                None => out.push(Group { tests: vec![one] }),
             }
         }
     }
+    for group in &mut out {
+        let last = group.tests.iter().rposition(|one| one.is_wanted);
+        group.tests.truncate(last.map_or(0, |last| last + 1));
+    }
+    out.retain(|group| !group.tests.is_empty());
     out
+}
+
+/// What has been run, and the first test that is bad.
+#[derive(Default)]
+struct Collected {
+    outcomes: Vec<TestOutcome>,
+    first_bad: Option<(usize, usize)>,
 }
 
 /// The outcomes of all groups, in any order; of those before the first bad one at least, if that ends the run.
@@ -163,17 +183,28 @@ fn in_parallel(
     ended: &(dyn Fn() -> bool + Sync),
     work: impl Fn(&Group) -> Vec<TestOutcome> + Sync,
 ) -> Vec<TestOutcome> {
-    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let results = Mutex::new(Vec::new());
+    let next = AtomicUsize::new(0);
+    let collected = Mutex::new(Collected::default());
+    let locked = || collected.lock().unwrap_or_else(PoisonError::into_inner);
+    // A group begins where its first test is: it may be before a bad one of an earlier group.
+    let is_behind = |group: &Group| {
+        let first = group.tests.first().map(|one| one.at);
+        fail_fast && locked().first_bad.is_some_and(|bad| first > Some(bad))
+    };
     let some = || {
-        while !(ended() || fail_fast && failed.load(Ordering::Relaxed)) {
+        while !ended() {
             let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) else {
                 break;
             };
+            if is_behind(group) {
+                break;
+            }
             let mut outcomes = work(group);
-            failed.fetch_or(outcomes.iter().any(is_bad), Ordering::Relaxed);
-            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-            results.append(&mut outcomes);
+            let mut collected = locked();
+            let bad = outcomes.iter().filter(|one| is_bad(one));
+            let bad = bad.map(|one| (one.suite, one.test));
+            collected.first_bad = collected.first_bad.into_iter().chain(bad).min();
+            collected.outcomes.append(&mut outcomes);
         }
     };
     std::thread::scope(|scope| {
@@ -182,7 +213,19 @@ fn in_parallel(
         }
         some();
     });
-    results.into_inner().unwrap_or_else(PoisonError::into_inner)
+    let collected = collected.into_inner();
+    collected.unwrap_or_else(PoisonError::into_inner).outcomes
+}
+
+/// How many tests of each name write to a snapshot file.
+fn counts(suites: &[SuiteRun], here: impl Fn(usize) -> bool) -> BTreeMap<&str, usize> {
+    let mut out = BTreeMap::new();
+    for (_, run) in suites.iter().enumerate().filter(|(number, _)| here(*number)) {
+        for test in &run.suite.tests {
+            *out.entry(test.name.as_str()).or_default() += 1;
+        }
+    }
+    out
 }
 
 /// Writes the snapshot files that are different now. What tests have that did not run to their end is kept.
@@ -197,7 +240,7 @@ fn write(
     for (path, old) in stored {
         let here = |suite: usize| paths.get(suite) == Some(path);
         let mut new = Snapshots::default();
-        let mut complete = BTreeSet::new();
+        let mut missing = counts(suites, here);
         for one in tests.iter().filter(|one| here(one.suite)) {
             let Some(test) = suites
                 .get(one.suite)
@@ -205,13 +248,11 @@ fn write(
             else {
                 continue;
             };
-            if matches!(one.verdict, Verdict::Errored | Verdict::Skipped) {
-                new.keep(&test.name, old);
-                continue;
+            if let Some(count) = missing.get_mut(test.name.as_str()) {
+                *count -= 1;
             }
-            complete.insert(&test.name);
-            if one.verdict == Verdict::Failed {
-                // It may have failed before it came to its snapshots.
+            if one.verdict != Verdict::Passed {
+                // It may have ended before it came to its snapshots.
                 new.keep(&test.name, old);
             }
             for used in &one.snapshots {
@@ -237,7 +278,8 @@ fn write(
             }
         }
         if !whole || options.filter.is_some() {
-            for name in old.tests().filter(|name| !complete.contains(name)) {
+            let is_complete = |name: &String| missing.get(name.as_str()) == Some(&0);
+            for name in old.tests().filter(|name| !is_complete(name)) {
                 new.keep(name, old);
             }
         }

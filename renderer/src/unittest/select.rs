@@ -60,7 +60,7 @@ pub(super) fn select<'d>(
     if let Some((selector, of_test)) = selector(test, assertion) {
         return by_selector(found, selector, of_test).map_err(|message| vec![message]);
     }
-    if let Some(index) = test.index.or(assertion.index) {
+    if let Some(index) = test.index.or(assertion.index).filter(|index| *index != -1) {
         for template in &mut found {
             template
                 .documents

@@ -3,9 +3,12 @@
 //! They are not those of `--set`: a backslash escapes nothing, and a key with dots stands in brackets after a dot.
 
 use crate::value::{Map, Value};
+use crate::yaml;
 
 /// The largest index of a list: as many items are made.
 pub const MAX_SET_INDEX: usize = 65_536;
+/// The most steps of a key: values are as deep, and no deeper than in a file.
+pub const MAX_SET_STEPS: usize = yaml::Limits::DEPTH;
 
 /// A parsed key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +38,9 @@ impl SetPath {
             };
             while let Some(inside) = rest.strip_prefix('[') {
                 rest = index(inside, &mut steps)?;
+            }
+            if steps.len() > MAX_SET_STEPS {
+                return Err(format!("the key has more than {MAX_SET_STEPS} steps"));
             }
             rest = match rest.strip_prefix('.') {
                 Some("") => return Err("a key is missing after the last dot".to_owned()),
@@ -140,5 +146,16 @@ mod tests {
             assert!(SetPath::parse(path).is_err(), "{path}");
         }
         assert!(SetPath::parse(&format!("a[{MAX_SET_INDEX}]")).is_ok());
+    }
+
+    #[test]
+    fn a_key_has_no_more_steps_than_a_file_is_deep() {
+        let of = |steps: usize| vec!["a"; steps].join(".");
+        let deepest = SetPath::parse(&of(MAX_SET_STEPS)).unwrap();
+        assert_eq!(deepest.to_map(Value::Null).len(), 1);
+        let why = SetPath::parse(&of(MAX_SET_STEPS + 1)).unwrap_err();
+        assert!(why.contains("more than 1000 steps"), "{why}");
+        let lists = format!("a{}", "[0]".repeat(MAX_SET_STEPS));
+        assert!(SetPath::parse(&lists).is_err());
     }
 }

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use super::data::written_tree;
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
-use crate::yaml::{self, Tree, Writer};
+use crate::source::Location;
+use crate::yaml::{self, Kind, Node, Tree, Writer};
 
 /// The maximum size of a file, in bytes.
 pub const MAX_SNAPSHOT_BYTES: usize = yaml::Limits::BYTES;
@@ -30,11 +31,22 @@ impl Snapshots {
         let source = fsio::read_text(path, MAX_SNAPSHOT_BYTES, Class::Chart)?;
         let node = yaml::parse(&source, Class::Chart, &yaml::Limits::default())?;
         let mut all = Self::default();
+        let is_map = |node: &Node| matches!(node.kind, Kind::Null | Kind::Map(_));
+        let maps = std::iter::once(&node).chain(node.entries().iter().map(|entry| &entry.value));
+        if let Some(other) = maps.into_iter().find(|node| !is_map(node)) {
+            let message = format!(
+                "{} is no snapshot file: a snapshot file is a map of tests",
+                path.display()
+            );
+            let at = Location::new(&source, other.span);
+            let one = Diagnostic::error(Class::Chart, message).at(at);
+            return Err(one.hint("move the file away and run the tests again").into());
+        }
         for entry in node.entries() {
             for below in entry.value.entries() {
                 let (Ok(number), Some(text)) = (below.key.parse(), below.value.as_str()) else {
                     let message = "a snapshot is a text with a number";
-                    let at = crate::source::Location::new(&source, below.key_span);
+                    let at = Location::new(&source, below.key_span);
                     let one = Diagnostic::error(Class::Chart, message).at(at);
                     return Err(one.hint("remove the file and run the tests again").into());
                 };
@@ -138,6 +150,32 @@ pub(super) fn snapshot_path(suite_file: &Path, id: &str) -> PathBuf {
     folder.join("__snapshot__").join(format!("{name}{suffix}.snap"))
 }
 
+/// Refuses a snapshot file, or its folder, that is a link to outside of the chart: running a chart's tests writes nothing
+/// there.
+///
+/// # Errors
+/// Class chart.
+pub(super) fn check_links(path: &Path, chart: &Path) -> Result<()> {
+    for link in path
+        .parent()
+        .into_iter()
+        .chain([path])
+        .filter(|path| path.is_symlink())
+    {
+        let ends = std::fs::canonicalize(link)
+            .ok()
+            .zip(std::fs::canonicalize(chart).ok());
+        if ends.is_none_or(|(target, chart)| !target.starts_with(chart)) {
+            let message = format!("{} is a link to outside of the chart", link.display());
+            let one = Diagnostic::error(Class::Chart, message);
+            return Err(one
+                .hint("snapshots are kept beside their suites: remove the link")
+                .into());
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,5 +205,14 @@ mod tests {
         std::fs::write(&path, "a: {b: c}\n").unwrap();
         let problem = Snapshots::read(&path).unwrap_err();
         assert!(problem.to_string().contains("a snapshot is a text"), "{problem}");
+        for other in ["a text", "[1]", "a: 1", "a: [x]"] {
+            std::fs::write(&path, other).unwrap();
+            let problem = Snapshots::read(&path).unwrap_err();
+            assert!(problem.to_string().contains("a map of tests"), "{problem}");
+        }
+        for none in ["", "null", "{}", "a:\n"] {
+            std::fs::write(&path, none).unwrap();
+            assert!(Snapshots::read(&path).unwrap().is_empty(), "{none}");
+        }
     }
 }

@@ -54,32 +54,47 @@ impl<'s> SnapshotChecker<'s> {
             content: kept.to_owned(),
             state,
         });
-        let is_same = state != SnapshotState::Changed || self.updates;
-        if is_same == negative {
-            let expected = stored.unwrap_or(content).to_owned();
-            let what = match negative {
-                true => format!("expected not to match snapshot {number}"),
-                false => format!("expected to match snapshot {number}"),
-            };
-            return Some(compared(&what, expected, content.to_owned()));
+        let unmatched = match of_patterns(content, matches, matches_not) {
+            Ok(unmatched) => unmatched,
+            Err(why) => return Some(message(why)),
+        };
+        let holds = self.updates || unmatched.is_none() && state != SnapshotState::Changed;
+        if holds != negative {
+            return None;
         }
-        [(matches, true), (matches_not, false)]
-            .into_iter()
-            .find_map(|(pattern, wanted)| of_pattern(content, pattern?, wanted))
+        let what = match (negative, has_patterns) {
+            (false, true) => return unmatched,
+            (true, true) => "expected the snapshot not to match its patterns".to_owned(),
+            (true, false) => format!("expected not to match snapshot {number}"),
+            (false, false) => format!("expected to match snapshot {number}"),
+        };
+        Some(compared(
+            &what,
+            stored.unwrap_or(content).to_owned(),
+            content.to_owned(),
+        ))
     }
 }
 
-fn of_pattern(content: &str, pattern: &Pattern, wanted: bool) -> Option<Failure> {
-    let regex = match &pattern.compiled {
-        Ok(regex) => regex,
-        Err(why) => return Some(message(why.clone())),
-    };
-    if regex.is_match(content) == wanted {
-        return None;
+/// Why a snapshot does not match its patterns.
+///
+/// # Errors
+/// A pattern is no expression.
+fn of_patterns(
+    content: &str,
+    matches: Option<&Pattern>,
+    matches_not: Option<&Pattern>,
+) -> Result<Option<Failure>, String> {
+    for (pattern, wanted) in [(matches, true), (matches_not, false)] {
+        let Some(pattern) = pattern else { continue };
+        let regex = pattern.compiled.as_ref().map_err(Clone::clone)?;
+        if regex.is_match(content) != wanted {
+            let what = match wanted {
+                true => "expected the snapshot to match",
+                false => "expected the snapshot not to match",
+            };
+            return Ok(Some(compared(what, pattern.text.clone(), content.to_owned())));
+        }
     }
-    let what = match wanted {
-        true => "expected the snapshot to match",
-        false => "expected the snapshot not to match",
-    };
-    Some(compared(what, pattern.text.clone(), content.to_owned()))
+    Ok(None)
 }

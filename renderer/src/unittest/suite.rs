@@ -42,7 +42,7 @@ pub struct TestCase {
     pub name: String,
     /// `template` or `templates`.
     pub(super) templates: Vec<String>,
-    /// `documentIndex`
+    /// `documentIndex`; -1 stands for all documents, whatever an assertion has.
     pub(super) index: Option<i64>,
     /// `documentSelector`
     pub(super) selector: Option<Selector>,

@@ -5,8 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::values::Enabled;
-
 /// The full name of a template, as in `# Source:`; `chart` is the path of the chart that the suite is in.
 pub(super) fn full_name(chart: &str, name: &str) -> String {
     let name = name
@@ -14,22 +12,22 @@ pub(super) fn full_name(chart: &str, name: &str) -> String {
         .map_or(name.to_owned(), |rest| format!("templates/{rest}"));
     let first = name.split('/').next().unwrap_or_default();
     match first {
-        "templates" | "charts" | "crds" | "**" => format!("{chart}/{name}"),
-        _ => format!("{chart}/templates/{name}"),
+        "templates" | "charts" | "crds" | "**" => clean(&format!("{chart}/{name}")),
+        _ => clean(&format!("{chart}/templates/{name}")),
     }
 }
 
-/// The files of a chart and its subcharts that are no partials, by full name.
-pub(super) fn all_templates(root: &Enabled) -> BTreeSet<String> {
-    let mut out = BTreeSet::new();
-    for chart in root.all() {
-        for template in &chart.chart.templates {
-            if !is_partial(&template.name) {
-                out.insert(format!("{}/{}", chart.path, template.name));
-            }
+/// The path without `.`, `..` and empty parts.
+fn clean(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
         }
     }
-    out
+    parts.join("/")
 }
 
 /// Whether a template only defines others.
@@ -57,6 +55,11 @@ impl Selected {
     pub(super) fn has(&self, name: &str) -> bool {
         let is_any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name));
         (self.patterns.is_empty() || is_any(&self.patterns)) && !is_any(&self.excluded)
+    }
+
+    /// Whether it selects by more than names: it is empty, or a pattern has a `*`.
+    pub(super) fn has_patterns(&self) -> bool {
+        self.patterns.is_empty() || self.patterns.iter().any(|pattern| pattern.contains('*'))
     }
 
     /// The templates among `all` that are selected, and the names without `*`, even if there are no such templates.
@@ -99,6 +102,9 @@ mod tests {
             ("charts/k/templates/a.yaml", "c/charts/k/templates/a.yaml"),
             ("crds/a.yaml", "c/crds/a.yaml"),
             ("**/a.yaml", "c/**/a.yaml"),
+            ("templates//a.yaml", "c/templates/a.yaml"),
+            ("templates/sub/../a.yaml", "c/templates/a.yaml"),
+            ("sub/./a.yaml", "c/templates/sub/a.yaml"),
         ];
         for (name, expected) in cases {
             assert_eq!(full_name("c", name), expected);

@@ -62,6 +62,7 @@ mod tag;
 mod tags;
 mod template;
 mod unittest;
+mod unittest_edges;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -41,14 +41,14 @@ fn shop(folder: &Path, suite: &str) -> PathBuf {
     shop
 }
 
-fn test(chart: &Path, more: &[&str]) -> Run {
+pub(crate) fn test(chart: &Path, more: &[&str]) -> Run {
     let mut command = command();
     command.arg("test").arg(chart).args(more);
     Run::of(&mut command)
 }
 
 /// The verdicts of a run, by the test's name.
-fn verdicts(chart: &Path, more: &[&str]) -> BTreeMap<String, String> {
+pub(crate) fn verdicts(chart: &Path, more: &[&str]) -> BTreeMap<String, String> {
     let run = test(chart, &[&["-o", "json"], more].concat());
     let json: Value =
         serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}{}", run.stdout, run.stderr));
@@ -254,7 +254,7 @@ const OTHERS: &[(&str, &str)] = &[
     ),
 ];
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().flatten() {
         let target = to.join(entry.file_name());
@@ -291,7 +291,7 @@ fn unescaped(name: &str) -> String {
 }
 
 /// The tests by suite file and name that passed, and those that did not, in JUnit's format.
-fn junit_verdicts(text: &str) -> Vec<(String, bool)> {
+pub(crate) fn junit_verdicts(text: &str) -> Vec<(String, bool)> {
     let cases = text.split("<testcase").skip(1);
     let verdicts = cases.map(|case| {
         let name = case.split(" name=\"").nth(1).unwrap().split('"').next().unwrap();
