@@ -334,6 +334,8 @@ fn copy(
             Format::ModelPack => oci::CopiedKind::Artifact(Some(pack::MODEL_TYPE)),
             Format::Raw => oci::CopiedKind::Artifact(None),
         },
+        max_bytes: Some(request.max_bytes),
+        exclusive_cache: true,
         ..CopyOptions::default()
     };
     let from = ClientOptions {

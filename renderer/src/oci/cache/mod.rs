@@ -8,6 +8,7 @@
 #[cfg(feature = "cli")]
 mod texts;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
@@ -184,6 +185,27 @@ impl BlobCache {
         }
         self.sweep(now);
         Ok(removed)
+    }
+
+    /// Removes all files but these, and what is unfinished. For a cache that no other process uses.
+    pub(in crate::oci) fn retain(&self, kept: &BTreeSet<PathBuf>) -> io::Result<()> {
+        for folder in self.folders()? {
+            // A link or a file in the way of a folder.
+            if !fs::symlink_metadata(&folder)?.is_dir() {
+                fs::remove_file(&folder)?;
+                continue;
+            }
+            for entry in fs::read_dir(&folder)? {
+                let path = entry?.path();
+                let found = fs::symlink_metadata(&path)?;
+                match found.is_dir() {
+                    true => fs::remove_dir_all(&path)?,
+                    false if found.is_file() && kept.contains(&path) => {}
+                    false => fs::remove_file(&path)?,
+                }
+            }
+        }
+        Ok(())
     }
 
     fn folders(&self) -> io::Result<Vec<PathBuf>> {

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::diag::{Class, Diagnostic, Result};
+use crate::fsio;
 use crate::oci::client::image::{AnyManifest, Descriptor};
 use crate::oci::client::referrers::digest_of;
 use crate::oci::client::{AccessScope, Client};
@@ -41,6 +42,11 @@ pub struct CopyOptions {
     pub referrers: bool,
     /// What is copied: anything else is refused.
     pub kind: CopiedKind,
+    /// The maximum size of all blobs together, in bytes, by the manifest: more is refused before any is fetched.
+    pub max_bytes: Option<u64>,
+    /// The source's cache is for this copy alone: blobs that the manifest doesn't name are removed before any is
+    /// fetched, and with them what an interrupted copy left.
+    pub exclusive_cache: bool,
 }
 
 /// What is copied.
@@ -90,10 +96,18 @@ pub fn copy(
         let at = origin.resolve(locator, options.devel, None).await?;
         let reference = locator.place.with(&at);
         let artifact = match options.kind {
-            CopiedKind::Chart => chart(&origin, &at, &reference, &locator.place).await?,
+            CopiedKind::Chart => {
+                let before = |blobs: &[Descriptor]| before_blobs(blobs, &reference, options, from);
+                chart(&origin, &at, &reference, &locator.place, before).await?
+            }
             CopiedKind::Artifact(kind) => {
                 let bytes = origin.manifest(&at).await?;
-                any_artifact(bytes, kind, &locator.place).map_err(|reason| not_copied(&reference, &reason))?
+                let (manifest, bytes) =
+                    any_manifest(bytes, kind).map_err(|reason| not_copied(&reference, &reason))?;
+                before_blobs(&manifest.blobs, &reference, options, from)?;
+                let names = (String::new(), String::new());
+                let digest = digest_of(&bytes);
+                artifact_of(bytes, digest, &manifest.blobs, names, &locator.place)
             }
         };
         let allow_mismatch = options.allow_mismatch || options.kind != CopiedKind::Chart;
@@ -129,25 +143,45 @@ async fn chart(
     at: &At,
     reference: &str,
     place: &ArtifactStore,
+    before_blobs: impl Fn(&[Descriptor]) -> Result<()>,
 ) -> Result<Artifact> {
     let image = origin.image(at, reference).await?;
     // Without an archive it is not a chart, and could not be pulled.
     image.layer().map_err(|reason| not_a_chart(reference, reason))?;
-    let named = origin.named(&image, reference).await?;
     let blobs: Vec<Descriptor> = std::iter::once(&image.config)
         .chain(&image.layers)
         .cloned()
         .collect();
+    before_blobs(&blobs)?;
+    let named = origin.named(&image, reference).await?;
     let names = (named.name, named.version);
     Ok(artifact_of(image.bytes, image.digest, &blobs, names, place))
 }
 
-/// An image manifest with its blobs. `Err` is the reason why it can't be copied.
-fn any_artifact(
-    bytes: Vec<u8>,
-    kind: Option<&str>,
-    place: &ArtifactStore,
-) -> std::result::Result<Artifact, String> {
+/// Refuses blobs that are too large together, and makes room for the others.
+fn before_blobs(
+    blobs: &[Descriptor],
+    reference: &str,
+    options: &CopyOptions,
+    from: &ClientOptions,
+) -> Result<()> {
+    let total = blobs.iter().fold(0u64, |sum, blob| sum.saturating_add(blob.size));
+    if let Some(limit) = options.max_bytes.filter(|limit| total > *limit) {
+        let message = format!("{reference} has {total} bytes, the limit is {limit}");
+        return Err(Diagnostic::error(Class::Refused, message)
+            .hint("raise it with `--max-size`")
+            .into());
+    }
+    if let (true, Some(cache)) = (options.exclusive_cache, &from.cache) {
+        let kept = blobs.iter().map(|blob| cache.path_of(&blob.digest)).collect();
+        let retained = cache.retain(&kept);
+        retained.map_err(|error| fsio::cannot("clean up", cache.dir(), &error, Class::Io))?;
+    }
+    Ok(())
+}
+
+/// An image manifest, with its bytes. `Err` is the reason why it can't be copied.
+fn any_manifest(bytes: Vec<u8>, kind: Option<&str>) -> std::result::Result<(AnyManifest, Vec<u8>), String> {
     let manifest = AnyManifest::parse(&bytes, MAX_BLOB)?;
     let media_type = manifest.media_type.as_deref().unwrap_or(Artifact::MANIFEST_TYPE);
     if media_type != Artifact::MANIFEST_TYPE {
@@ -161,9 +195,7 @@ fn any_artifact(
             manifest.kind
         ));
     }
-    let digest = digest_of(&bytes);
-    let names = (String::new(), String::new());
-    Ok(artifact_of(bytes, digest, &manifest.blobs, names, place))
+    Ok((manifest, bytes))
 }
 
 fn not_copied(reference: &str, reason: &str) -> Diagnostic {
