@@ -79,7 +79,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use clap::{ArgMatches, FromArgMatches as _};
 
 use crate::diag::Diagnostics;
-use crate::parallel::make_room;
 use crate::report;
 use crate::world::System;
 use args::cli::{Cli, Command};
@@ -95,7 +94,6 @@ use printer::Printer;
 
 /// Runs the command line and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    make_room();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let program = arguments.first().map(|name| name.to_string_lossy().into_owned());
     let program = program.unwrap_or_default();

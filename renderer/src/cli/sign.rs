@@ -49,6 +49,12 @@ fn sign_files(
     let mut paths = Vec::new();
     for one in signed {
         match one {
+            Signable::File(path) if !path.exists() => {
+                return usage(
+                    &format!("{}: there is no such file", path.display()),
+                    "name a file, or a chart as oci://HOST/PATH:TAG or oci-layout:DIR:TAG",
+                );
+            }
             Signable::File(path) => paths.push(path.clone()),
             Signable::Chart(_) if signed.len() == 1 => {
                 return usage(

@@ -4,8 +4,6 @@ use crate::diag::Result;
 #[cfg(not(target_family = "wasm"))]
 use crate::diag::{Class, Diagnostic, Diagnostics};
 #[cfg(not(target_family = "wasm"))]
-use crate::parallel::make_room;
-#[cfg(not(target_family = "wasm"))]
 use crate::template::STACK_BYTES;
 
 /// Runs `work` here: a WebAssembly module has no threads, and its stack is what the linker gave it.
@@ -20,11 +18,7 @@ pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result
 pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
-        let with_room = || {
-            make_room();
-            work()
-        };
-        match builder.spawn_scoped(scope, with_room) {
+        match builder.spawn_scoped(scope, work) {
             Ok(thread) => Ok(thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))),

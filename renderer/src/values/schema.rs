@@ -31,7 +31,6 @@ use super::schema_mistakes::{SchemaMistake, mistakes, not_json};
 use super::schema_patterns::{self, PatternKeyword};
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::funcs::re2;
-use crate::parallel::make_room;
 use crate::source::{Location, Source, Span};
 use crate::value::{Map, Number, Value};
 
@@ -322,14 +321,7 @@ fn with_room(work: impl FnOnce() -> Violations + Send) -> Violations {
     }
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK);
-        let with_room = || {
-            make_room();
-            work()
-        };
-        match thread
-            .spawn_scoped(scope, with_room)
-            .map(|running| running.join())
-        {
+        match thread.spawn_scoped(scope, work).map(|running| running.join()) {
             Ok(Ok(found)) => found,
             Ok(Err(panic)) if panic.is::<TooManySteps>() => Violations::of_schema(format!(
                 "values.schema.json takes more than {MAX_STEPS} steps to check"

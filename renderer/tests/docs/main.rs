@@ -34,6 +34,9 @@ const FLAGS_OF_OTHERS: &[&str] = &[
     "--artifacts",
     "--keep-workspace",
     "--kit-image",
+    // helm-unittest's, beside ours.
+    "--update-snapshot",
+    "--chart-tests-path",
     "--registry-binding-strict",
 ];
 /// Pages about flags of Helm, and about the operator's, whose own test reads them.

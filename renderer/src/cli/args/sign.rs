@@ -1,6 +1,6 @@
 //! `sign`, `generate-key-pair`, and the flags of a signature after a push
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -31,7 +31,7 @@ pub(crate) struct SignArgs {
     /// Sign an in-toto statement about the files, with the JSON of this file as its predicate
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires_all = ["predicate_type", "bundle"])]
     pub(crate) predicate: Option<PathBuf>,
-    /// The URI of the predicate's type: https://slsa.dev/provenance/v1
+    /// The URI of the predicate's type, as `https://slsa.dev/provenance/v1`
     #[arg(long, value_name = "URI", requires = "predicate")]
     pub(crate) predicate_type: Option<String>,
     #[command(flatten)]
@@ -52,13 +52,12 @@ pub(crate) enum Signable {
     File(PathBuf),
 }
 
-/// References have a scheme; everything else is a file, which must exist.
+/// References have a scheme; everything else is a file.
 fn signable(text: &str) -> Result<Signable, String> {
     match text.parse::<Locator>() {
         Ok(locator) => Ok(Signable::Chart(Box::new(locator))),
-        Err(_) if Path::new(text).is_file() => Ok(Signable::File(text.into())),
-        Err(error) if text.contains("://") => Err(error.to_string()),
-        Err(error) => Err(format!("{error}; there is no such file, either")),
+        Err(error) if text.contains("://") || text.starts_with("oci-layout:") => Err(error.to_string()),
+        Err(_) => Ok(Signable::File(text.into())),
     }
 }
 
