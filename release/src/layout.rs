@@ -17,7 +17,7 @@ const NAME: &str = "org.opencontainers.image.ref.name";
 /// Writes the images, and an index of them under a tag, whose digest is returned. Other tags of the layout stay.
 ///
 /// # Errors
-/// The folder can't be written, or holds an `index.json` that is none.
+/// The folder can't be written, or holds an invalid `index.json`.
 pub fn write(folder: &Path, tag: &str, images: &[Image]) -> io::Result<String> {
     fs::create_dir_all(folder.join("blobs/sha256")).map_err(|error| with_path(&error, folder))?;
     let mut manifests = Vec::new();

@@ -1,8 +1,7 @@
 //! Renders diagnostics as text, in the renderer's form: what, where, why, what to do.
 
 use solar_render::diag::{Diagnostic, Diagnostics, Severity};
-
-use crate::yaml::is_special;
+use solar_render::draw::printable_but;
 
 /// Renders all diagnostics.
 pub(super) fn draw(all: &Diagnostics) -> String {
@@ -34,14 +33,5 @@ pub(super) fn line(text: &str) -> String {
 
 /// Control characters of a user's text must not reach the terminal.
 fn printable(text: &str) -> String {
-    let harmless = |character: char| character == '\n' || !is_special(character);
-    text.chars()
-        .flat_map(|one| {
-            if harmless(one) {
-                vec![one]
-            } else {
-                one.escape_default().collect()
-            }
-        })
-        .collect()
+    printable_but(text, &['\n'])
 }

@@ -8,11 +8,11 @@ use super::client::client_options;
 use super::context::{CalledAs, CommandOutcome, Context};
 use super::keys::signer;
 use super::progress::TerminalProgress;
-use super::push::outcome;
+use super::push::{outcome, push_options};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
 use crate::import::{self, DEFAULT_MAX_BYTES, Format, ImportRequest, Patterns, Source};
-use crate::oci::{self, AmbientHost, ClientOptions, IfExists, PushOptions, RequestHeaders, Secret};
+use crate::oci::{self, AmbientHost, ClientOptions, PushOptions, RequestHeaders, Secret};
 use crate::pipeline::Observer;
 use crate::reference::{ArtifactStore, Target};
 use crate::report::Report;
@@ -75,12 +75,8 @@ fn request(args: &ArtifactArgs, context: &Context<'_>) -> Result<ImportRequest> 
         max_bytes: args.max_size.unwrap_or(DEFAULT_MAX_BYTES),
         allow_mismatch: policy.allow_mismatch,
         push: PushOptions {
-            if_exists: IfExists::from(policy.if_exists.unwrap_or(IfExistsChoice::Fail)),
-            expect_digest: policy.expect_digest.clone(),
-            tags: policy.tag.clone(),
-            moved_tags: policy.move_tag.clone(),
             signer,
-            ..PushOptions::default()
+            ..push_options(policy, IfExistsChoice::Fail)
         },
         from: source_client(args, &source, &client),
         headers: match &args.from_headers {
@@ -203,5 +199,5 @@ fn not_a_header(path: &Path) -> Diagnostic {
     let message = format!("{} is not a header's name", path.display());
     Diagnostic::error(Class::Config, message)
         .note("nothing was sent")
-        .hint("the folder of `--from-headers` has a file for each header: a registry's credentials are none")
+        .hint("the folder of `--from-headers` has a file for each header: a registry's credentials are not headers")
 }

@@ -6,9 +6,9 @@ use super::client::client_options;
 use super::context::{CalledAs, CommandOutcome, Context};
 use super::keys::signer;
 use super::progress::TerminalProgress;
-use super::push::outcome;
+use super::push::{outcome, push_options};
 use crate::diag::{Class, Diagnostic, Result};
-use crate::oci::{self, ClientOptions, CopyOptions, IfExists, PushOptions};
+use crate::oci::{self, ClientOptions, CopyOptions, PushOptions};
 use crate::pipeline::{delivered, describe};
 use crate::reference::{ArtifactStore, Target};
 
@@ -30,12 +30,8 @@ pub(crate) fn copy(args: &CopyArgs, context: &Context<'_>) -> CommandOutcome {
     let policy = &args.policy;
     let options = CopyOptions {
         push: PushOptions {
-            if_exists: IfExists::from(policy.if_exists.unwrap_or(IfExistsChoice::Fail)),
-            expect_digest: policy.expect_digest.clone(),
-            tags: policy.tag.clone(),
-            moved_tags: policy.move_tag.clone(),
             signer,
-            ..PushOptions::default()
+            ..push_options(policy, IfExistsChoice::Fail)
         },
         allow_mismatch: policy.allow_mismatch,
         devel: false,

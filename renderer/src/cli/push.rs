@@ -58,18 +58,23 @@ pub(crate) fn with_policy<'a>(
         IfExistsChoice::Fail
     };
     request.allow_mismatch = policy.allow_mismatch;
-    request.push = PushOptions {
-        if_exists: IfExists::from(policy.if_exists.unwrap_or(default)),
-        expect_digest: policy.expect_digest.clone(),
-        tags: policy.tag.clone(),
-        moved_tags: policy.move_tag.clone(),
-        ..PushOptions::default()
-    };
+    request.push = push_options(policy, default);
     if !request.skip_push && request.target.is_some() {
         request.client = client_options(registry)?;
         request.push.signer = signer(&policy.signing, registry.password_stdin, context)?;
     }
     Ok(request)
+}
+
+/// The options of a push, unsigned. `default`: what is done when another digest is at the tag and no flag says so.
+pub(crate) fn push_options(policy: &PolicyFlags, default: IfExistsChoice) -> PushOptions {
+    PushOptions {
+        if_exists: IfExists::from(policy.if_exists.unwrap_or(default)),
+        expect_digest: policy.expect_digest.clone(),
+        tags: policy.tag.clone(),
+        moved_tags: policy.move_tag.clone(),
+        ..PushOptions::default()
+    }
 }
 
 /// Runs the pipeline, and returns its outcome.

@@ -60,7 +60,7 @@ pub struct RenderRequest {
     pub limits: Limits,
     /// What `lookup` finds.
     pub cluster: Arc<ClusterObjects>,
-    /// Which templates are rendered, by full name; all if it is none. Partials always are part of the program.
+    /// Which templates are rendered, by full name; all if it is `None`. Partials always are part of the program.
     pub only: Option<TemplateFilter>,
     /// What replaces the versions of the chart and its subcharts in `.Chart`.
     pub chart_versions: ChartVersions,

@@ -74,7 +74,7 @@ impl<'h, 'a> Hub<'h, 'a> {
     /// Lists the selected files of the revision's commit.
     ///
     /// # Errors
-    /// A server that is unreachable or refuses the request; an answer that is none; no file; a file whose name leaves
+    /// A server that is unreachable or refuses the request; an invalid answer; no file; a file whose name leaves
     /// the folder, or that has no checksum.
     pub(super) fn files(&self, repository: &HubRepository, patterns: &Patterns) -> Result<Listing> {
         let name = repository.name();

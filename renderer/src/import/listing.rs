@@ -35,7 +35,7 @@ struct Lfs {
     size: u64,
 }
 
-/// The commit of a revision: `{"sha": "…"}`. `Err` is the reason why the answer is none.
+/// The commit of a revision: `{"sha": "…"}`. `Err` is the reason why the answer is invalid.
 pub(super) fn commit(body: &[u8]) -> Result<String, String> {
     let Revision { sha } =
         serde_json::from_slice(body).map_err(|error| format!("the answer is no revision: {error}"))?;

@@ -390,7 +390,7 @@ fn finished(format: Format, report: Report, pushed: std::result::Result<oci::Pus
     }
 }
 
-/// The token in the environment, which Hugging Face's own tools read too; an empty one is none.
+/// The token in the environment, which Hugging Face's own tools read too; an empty one counts as absent.
 fn hub_token(world: &dyn World) -> Option<Secret> {
     let token = world.env("HF_TOKEN")?;
     let token = token.trim();

@@ -22,7 +22,7 @@ impl Patterns {
     /// Parses patterns; without any, all files are imported.
     ///
     /// # Errors
-    /// Class `Usage`: a pattern that is none, too many, or too long ones.
+    /// Class `Usage`: an invalid pattern, too many, or too long ones.
     pub fn new(include: &[String], exclude: &[String]) -> Result<Self> {
         Ok(Self {
             include: set(include, "--include")?,

@@ -282,7 +282,7 @@ fn in_document(check: &Check, document: &Document, negative: bool) -> Vec<Failur
             ("to contain", written(content)),
             |found| match (found, content) {
                 (Value::Map(map), Value::Map(wanted)) => is_subset(map, wanted).into(),
-                _ => Holds::Broken("is not an object, or the content is none".to_owned()),
+                _ => Holds::Broken("is not an object, or the content is not one".to_owned()),
             },
         ),
         other => of_document(other, document, negative),

@@ -31,7 +31,7 @@ pub(super) struct Found {
 /// The Job of the current attempt.
 #[derive(Debug)]
 pub(super) enum JobState {
-    /// There is none.
+    /// It doesn't exist.
     Missing,
     /// There is one.
     Found(Box<FoundJob>),
