@@ -12,10 +12,11 @@ use http::header::{AUTHORIZATION, CONTENT_RANGE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use url::Url;
 
+use crate::oci::client::exchange::{Call, Reply, RequestFailure, same_origin};
 use crate::oci::client::link_header;
 use crate::oci::client::persistently;
 use crate::oci::client::retry::Cause;
-use crate::oci::client::transport::{Call, Reply, RequestFailure, Transport, same_origin};
+use crate::oci::client::transport::Transport;
 use crate::oci::error::{ClientError, Link};
 use crate::oci::failure::Failure;
 use crate::oci::{ClientOptions, Progress, Secret};

@@ -7,7 +7,7 @@ use url::Url;
 use crate::oci::auth::challenge::{self, Challenge, Held, TokenAnswer};
 use crate::oci::auth::credentials::{self, CredentialLookup, Credentials, Secret};
 use crate::oci::client::Client;
-use crate::oci::client::transport::{Call, Payload, Reply, RequestFailure, origin};
+use crate::oci::client::exchange::{Call, Payload, Reply, RequestFailure, origin};
 use crate::oci::error::ClientError;
 
 /// The maximum size of a token server's response, in bytes.

@@ -6,9 +6,9 @@ use std::time::Duration;
 use rustls::CertificateError;
 
 use crate::oci::client::dial::ResolveError;
+use crate::oci::client::exchange::RequestFailure;
 use crate::oci::client::proxy::Proxy;
 use crate::oci::client::retry::Cause;
-use crate::oci::client::transport::RequestFailure;
 use crate::oci::client::tunnel::ProxyRefused;
 use crate::oci::error::{ClientError, Link, summary};
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use sha2::Digest as _;
 use url::Url;
 
-use crate::oci::client::transport::{Call, Reply, RequestFailure};
+use crate::oci::client::exchange::{Call, Reply, RequestFailure};
 use crate::oci::client::{Client, MAX_MANIFEST};
 use crate::oci::error::ClientError;
 use crate::reference::{At, Digest, Tag};

@@ -7,6 +7,7 @@ pub(in crate::oci) mod cancellation;
 pub(in crate::oci) mod connection_error;
 pub(in crate::oci) mod connector;
 pub(in crate::oci) mod dial;
+pub(in crate::oci) mod exchange;
 pub(in crate::oci) mod http;
 pub(in crate::oci) mod image;
 pub(in crate::oci) mod link_header;
@@ -29,8 +30,9 @@ use ::http::Method;
 use url::Url;
 
 use crate::oci::auth::challenge::Session;
+use crate::oci::client::exchange::{Call, Payload, Reply, RequestFailure, same_origin};
 use crate::oci::client::retry::{Cause, Decision};
-use crate::oci::client::transport::{Call, Payload, Reply, RequestFailure, Transport, same_origin};
+use crate::oci::client::transport::Transport;
 use crate::oci::error::ClientError;
 use crate::oci::{ClientOptions, Progress};
 use crate::package::artifact::{Artifact, ArtifactBlob};

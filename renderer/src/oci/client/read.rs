@@ -8,10 +8,10 @@ use sha2::Digest as _;
 use url::Url;
 
 use crate::oci::cache::Tee;
+use crate::oci::client::exchange::{Call, Reply, RequestFailure, same_origin};
 use crate::oci::client::image::Descriptor;
 use crate::oci::client::link_header;
 use crate::oci::client::manifest::ANY_MANIFEST;
-use crate::oci::client::transport::{Call, Reply, RequestFailure, same_origin};
 use crate::oci::client::{Client, MAX_MANIFEST};
 use crate::oci::error::ClientError;
 use crate::oci::failure::Failure;

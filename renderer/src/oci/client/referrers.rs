@@ -5,9 +5,9 @@ use http::Method;
 use serde_json::{Map, Value, json};
 
 use crate::oci::client::Client;
+use crate::oci::client::exchange::{Call, RequestFailure};
 use crate::oci::client::image::Descriptor;
 use crate::oci::client::retry::Cause;
-use crate::oci::client::transport::{Call, RequestFailure};
 use crate::oci::error::ClientError;
 use crate::package::artifact::{Artifact, ArtifactBlob, BlobContent};
 use crate::reference::{At, Digest, Tag};
@@ -241,7 +241,7 @@ impl Client<'_> {
         self.persistently(async || {
             let mut call = Call::new(Method::PUT, url.clone());
             call.content_type = Some(media_type);
-            call.payload = crate::oci::client::transport::Payload::Bytes(bytes.clone());
+            call.payload = crate::oci::client::exchange::Payload::Bytes(bytes.clone());
             let reply = self.exchange(&call).await?;
             if reply.status != 201 {
                 let mut fault = self.unexpected(reply, "201").await;

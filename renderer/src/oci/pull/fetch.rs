@@ -10,8 +10,9 @@ use url::Url;
 
 use crate::oci::auth::challenge as auth;
 use crate::oci::cache::{BlobCache, Tee};
+use crate::oci::client::exchange::{Call, RequestFailure};
 use crate::oci::client::image::{Descriptor, MAX_LAYER};
-use crate::oci::client::transport::{Call, RequestFailure, Transport};
+use crate::oci::client::transport::Transport;
 use crate::oci::client::{AccessScope, Client, persistently};
 use crate::oci::error::ClientError;
 use crate::oci::failure::Failure;
@@ -197,7 +198,7 @@ impl<'a> Fetcher<'a> {
         &self,
         url: &Url,
         header: Option<&HeaderValue>,
-    ) -> Result<crate::oci::client::transport::Reply, RequestFailure> {
+    ) -> Result<crate::oci::client::exchange::Reply, RequestFailure> {
         let reply = self
             .transport
             .send(&Call::new(Method::GET, url.clone()), header)
