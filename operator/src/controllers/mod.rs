@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::jobs::tracker::{JobTracker, Jobs, Pods};
 use crate::runtime::{Controllers, Cx};
 use artifact::{ArtifactSettings, Artifacts};
-use pipeline::controllers::{self as pipeline_controllers, PipelineSettings, RenderArtifacts};
+use pipeline::reconcilers::{self, PipelineSettings, RenderArtifacts};
 use rendertask::{ClusterRenderTasks, Context, RenderTasks, Settings, TaskMetrics};
 
 /// All controllers, created anew when this process becomes leader; optional ones only if they are enabled.
@@ -42,7 +42,7 @@ pub fn all(
         Some(pipeline) => {
             cx.stores().share(pipeline.cross_namespace);
             let artifacts = RenderArtifacts::new(&jobs, &settings.job);
-            pipeline_controllers::add(controllers, pipeline, artifacts)
+            reconcilers::add(controllers, pipeline, artifacts)
         }
         None => controllers,
     }

@@ -7,18 +7,18 @@
 //! ([`target_plan`]), which Targets a Profile matches ([`profile_bindings`]), when a pushed chart may be deleted
 //! ([`artifacts`]), which references keep an object ([`references`]), which key pairs sign its charts
 //! ([`signing`]), and the conditions of each kind ([`conditions`]) with a Target's status ([`target_status`]). None of
-//! them uses a client, a store or a clock; the [`controllers`] do, and read through [`stored`].
+//! them uses a client, a store or a clock; the [`reconcilers`] do, and read through [`stored`].
 
 pub mod artifacts;
 pub mod blueprints;
 pub mod bootstrap;
 pub mod canonical;
 pub mod conditions;
-pub mod controllers;
 pub mod grants;
 pub mod namespaces;
 pub mod profile_bindings;
 pub mod pull_secrets;
+pub mod reconcilers;
 pub mod references;
 pub mod release_task;
 pub mod resolver;

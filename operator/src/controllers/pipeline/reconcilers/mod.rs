@@ -1,4 +1,5 @@
-//! The pipeline's controllers: what each one watches, and what wakes it. Pure functions make the decisions.
+//! What reconciles each kind of the pipeline: a file or folder a kind, with what it watches and what wakes it. They read
+//! from stores, leave the decisions to pure functions, and apply and report what these decide.
 
 mod artifact;
 mod bindings;
