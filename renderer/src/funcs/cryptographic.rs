@@ -6,7 +6,7 @@
 use super::Context;
 use super::args::func;
 #[cfg(feature = "crypto")]
-use super::{certs, crypto};
+use super::{certs, ciphers};
 use crate::template::{Func, Type};
 
 /// The type of certificates.
@@ -41,13 +41,13 @@ pub(super) const CIPHERS: &[Func<Context>] = &[
         "bcrypt",
         TEXT,
         "A password's bcrypt hash.",
-        cryptographic!(crypto::bcrypt),
+        cryptographic!(ciphers::bcrypt),
     ),
     func(
         "htpasswd",
         TEXTS,
         "A user's line for htpasswd, with bcrypt.",
-        cryptographic!(crypto::htpasswd),
+        cryptographic!(ciphers::htpasswd),
     ),
     func(
         "derivePassword",
@@ -59,19 +59,19 @@ pub(super) const CIPHERS: &[Func<Context>] = &[
             Type::String,
         ],
         "A site's password by counter, kind, master password, user and site.",
-        cryptographic!(crypto::derive_password),
+        cryptographic!(ciphers::derive_password),
     ),
     func(
         "encryptAES",
         TEXTS,
         "A text encrypted with a password by AES-256 in CBC mode.",
-        cryptographic!(crypto::encrypt_aes),
+        cryptographic!(ciphers::encrypt_aes),
     ),
     func(
         "decryptAES",
         TEXTS,
         "The text that encryptAES encrypted.",
-        cryptographic!(crypto::decrypt_aes),
+        cryptographic!(ciphers::decrypt_aes),
     ),
 ];
 

@@ -11,10 +11,10 @@ mod args;
 mod case;
 #[cfg(feature = "crypto")]
 mod certs;
+#[cfg(feature = "crypto")]
+mod ciphers;
 mod cluster_objects;
 mod convert;
-#[cfg(feature = "crypto")]
-mod crypto;
 mod cryptographic;
 mod data;
 mod dates;
