@@ -27,6 +27,7 @@
 //! - [`oci`][]: registries, layouts and folders, and the push policy
 //! - `compare`: what Helm prints of a chart beside what we print
 //! - `unittest`: tests of charts in helm-unittest's format
+//! - `validate`: rendered objects against the schemas of Kubernetes and of CRDs
 //! - [`lint`][]: the messages of `helm lint`, and more
 //! - [`engine`][]: charts' templates with values
 //! - [`blueprint`][]: config to chart
@@ -100,6 +101,8 @@ pub mod semver;
 pub mod signing_key;
 #[cfg(feature = "cli")]
 pub mod unittest;
+#[cfg(feature = "cli")]
+pub mod validate;
 #[cfg(feature = "render")]
 pub mod values;
 pub mod version;

@@ -11,6 +11,8 @@ pub(crate) mod documents;
 mod page;
 #[cfg(feature = "cli")]
 pub(crate) mod testing;
+#[cfg(feature = "cli")]
+pub(crate) mod validation;
 
 use serde::{Deserialize, Serialize};
 

@@ -99,9 +99,15 @@ impl Origins {
         let before = before.map_or(0, |before| before.inner);
         let own = self.inner.get(before..mark.inner).unwrap_or_default();
         let earlier = self.inner.get(..before).unwrap_or_default();
+        let (above, below) = neighbours(&self.text, &range);
         let find = |inner: &[Inner], wanted: &[u8]| match wanted.is_empty() {
             true => None,
-            false => inner.iter().rev().find_map(|inner| inner.with_line(wanted)),
+            false => inner
+                .iter()
+                .rev()
+                .filter_map(|inner| inner.with_line(wanted, &above, &below))
+                .reduce(|best, one| if one.0 > best.0 { one } else { best })
+                .map(|(_, name, origin)| (name, origin)),
         };
         let earlier = || find(earlier, line).filter(|_| printed == line);
         find(own, printed).or_else(|| find(own, line)).or_else(earlier)
@@ -133,18 +139,32 @@ impl Origins {
 }
 
 impl Inner {
-    /// The origin of a line of an included text, whatever its indentation.
-    fn with_line(&self, wanted: &[u8]) -> Option<(Arc<str>, Origin)> {
-        let mut start = 0;
-        for line in self.origins.text.split(|byte| *byte == b'\n') {
-            if line.trim_ascii() == wanted {
-                let blanks = line.len() - line.trim_ascii_start().len();
-                let origin = self.origins.at(start + blanks)?;
-                return Some((Arc::clone(&self.name), origin));
-            }
-            start += line.len() + 1;
-        }
-        None
+    /// The origin of a line of an included text, whatever its indentation. The same line may stand there several times:
+    /// the one counts whose neighbours are those of the printed line, `before` (nearest first) and `after`.
+    fn with_line(
+        &self,
+        wanted: &[u8],
+        before: &[&[u8]],
+        after: &[&[u8]],
+    ) -> Option<(usize, Arc<str>, Origin)> {
+        let lines: Vec<&[u8]> = self.origins.text.split(|byte| *byte == b'\n').collect();
+        let trimmed: Vec<&[u8]> = lines.iter().map(|line| line.trim_ascii()).collect();
+        let same = |neighbours: &[&[u8]], found: &mut dyn Iterator<Item = &&[u8]>| {
+            neighbours.iter().zip(found).take_while(|(a, b)| a == b).count()
+        };
+        let candidates = trimmed.iter().enumerate().filter(|(_, line)| **line == wanted);
+        let scored = candidates.map(|(index, _)| {
+            let (earlier, later) = trimmed.split_at(index);
+            let score = same(before, &mut earlier.iter().rev()) + same(after, &mut later.iter().skip(1));
+            (score, index)
+        });
+        // Of equal ones the first.
+        let (score, index) = scored.max_by_key(|(score, index)| (*score, std::cmp::Reverse(*index)))?;
+        let start: usize = lines.iter().take(index).map(|line| line.len() + 1).sum();
+        let line = lines.get(index)?;
+        let blanks = line.len() - line.trim_ascii_start().len();
+        let origin = self.origins.at(start + blanks)?;
+        Some((score, Arc::clone(&self.name), origin))
     }
 }
 
@@ -154,6 +174,24 @@ fn line_starts(text: &[u8]) -> Vec<usize> {
     std::iter::once(0)
         .chain(breaks.map(|(index, _)| index + 1))
         .collect()
+}
+
+/// How many lines on each side of a line are compared to tell equal lines apart.
+const NEIGHBOURS: usize = 64;
+
+/// The lines before one, nearest first, and those after it, without their indentation.
+fn neighbours<'t>(text: &'t [u8], line: &Range<usize>) -> (Vec<&'t [u8]>, Vec<&'t [u8]>) {
+    let before = text.get(..line.start.saturating_sub(1)).unwrap_or_default();
+    let after = text.get(line.end + 1..).unwrap_or_default();
+    let some = |lines: &mut dyn Iterator<Item = &'t [u8]>| {
+        let lines = lines.take(NEIGHBOURS).map(<[u8]>::trim_ascii);
+        lines.collect()
+    };
+    let is_break = |byte: &u8| *byte == b'\n';
+    (
+        some(&mut before.rsplit(is_break)),
+        some(&mut after.split(is_break)),
+    )
 }
 
 /// The line around an offset.

@@ -12,6 +12,14 @@ pub(crate) fn fields(flag: &str, given: &[String]) -> Result<Vec<String>> {
     Ok(out)
 }
 
+/// A text as one field.
+pub(crate) fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}
+
 /// The fields of the first line.
 fn line(flag: &str, text: &str, out: &mut Vec<String>) -> Result<()> {
     let wrong = |at: usize, why: &str| {

@@ -32,6 +32,7 @@ mod digest;
 mod env;
 mod exit;
 mod fetch;
+mod finding_formats;
 mod functions;
 mod helm_program;
 mod images;
@@ -69,16 +70,19 @@ mod template_files;
 mod test;
 mod test_junit;
 mod test_report;
+mod validate;
+mod validate_report;
 mod verify;
 mod version;
 mod wrong_kind;
+mod xml;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use clap::{ArgMatches, FromArgMatches as _};
 
-use crate::diag::Diagnostics;
+use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::report;
 use crate::world::System;
 use args::cli::{Cli, Command};
@@ -175,6 +179,10 @@ fn run_understood(
             CommandResult::One(Box::new(CommandOutcome::failed(problem))),
         );
     }
+    if let Some(problem) = refused_format(&cli) {
+        let failed = CommandResult::One(Box::new(CommandOutcome::failed(problem)));
+        return conclude(&printer, failed);
+    }
     if let Err(problem) = printer.check_result_file() {
         let failed = CommandResult::One(Box::new(CommandOutcome::failed(problem)));
         return conclude(&printer.without_result_file(), failed);
@@ -198,6 +206,16 @@ fn run_understood(
         std::thread::park();
     }
     conclude(&printer, done)
+}
+
+/// The error about a format of findings on a command that has none in it.
+fn refused_format(cli: &Cli) -> Option<Diagnostics> {
+    if !cli.global.output.is_for_findings() || matches!(cli.command, Command::Validate(_)) {
+        return None;
+    }
+    let message = "junit, sarif, github and gitlab are formats of `validate` alone";
+    let one = Diagnostic::error(Class::Usage, message);
+    Some(one.hint("-o takes text, json or yaml here").into())
 }
 
 /// Whether a refused flag of Helm is given.
@@ -247,6 +265,7 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Co
         Command::Lint(args) => lint::lint(args, context),
         Command::Images(args) => images::list(args, context),
         Command::Test(args) => test::test(args, context),
+        Command::Validate(args) => validate::validate(args, context),
         Command::Compare(args) => compare::compare(args, context),
         Command::Show(args) => show::show(args, context),
         Command::Reference => {

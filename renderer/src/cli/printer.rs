@@ -113,7 +113,12 @@ impl Printer {
 
     /// Whether the result is requested as JSON anywhere but in the termination message.
     pub(crate) fn wants_json(&self) -> bool {
-        self.output != OutputFormat::Text || self.result_file.is_some()
+        matches!(self.output, OutputFormat::Json | OutputFormat::Yaml) || self.result_file.is_some()
+    }
+
+    /// The form of the result.
+    pub(crate) fn format(&self) -> OutputFormat {
+        self.output
     }
 
     /// The result file.
@@ -201,7 +206,7 @@ impl Printer {
                 to_stdout(&self.document(&report::with_loss(json, message)))
             }
             OutputFormat::Json | OutputFormat::Yaml => to_stdout(&self.document(json)),
-            OutputFormat::Text => to_stdout(text),
+            _ => to_stdout(text),
         };
         lost |= self.complain("write to", Path::new("standard output"), written);
         if lost { Finish::Lost } else { Finish::Done }
@@ -211,7 +216,7 @@ impl Printer {
     fn document(&self, json: &str) -> String {
         let value = match self.output {
             OutputFormat::Yaml => yaml::parse_json(&Source::new("result", json), &yaml::Limits::default()),
-            OutputFormat::Json | OutputFormat::Text => None,
+            _ => None,
         };
         value.map_or_else(|| format!("{json}\n"), |node| yaml::write(&node.into_value()))
     }

@@ -50,11 +50,8 @@ pub(crate) fn request_of(
     let api_versions = csv::fields("--api-versions", &cluster.api_versions)?;
     let capabilities = Capabilities::with(Some(&cluster.kube_version), &api_versions)?;
     let (world, seed): (Arc<dyn World>, _) = if *frozen {
-        let frozen = Fixed {
-            now: SystemTime::UNIX_EPOCH + Duration::from_secs(FROZEN_CLOCK),
-            ..Fixed::default()
-        };
-        (Arc::new(frozen), Some(FROZEN_SEED))
+        let (world, seed) = frozen_world();
+        (world, Some(seed))
     } else {
         (Arc::new(System), None)
     };
@@ -82,6 +79,15 @@ pub(crate) fn request_of(
         chart_versions: ChartVersions::default(),
     };
     Ok((PathBuf::from(chart), request))
+}
+
+/// The clock and the seed of `--frozen`.
+pub(crate) fn frozen_world() -> (Arc<dyn World>, u64) {
+    let frozen = Fixed {
+        now: SystemTime::UNIX_EPOCH + Duration::from_secs(FROZEN_CLOCK),
+        ..Fixed::default()
+    };
+    (Arc::new(frozen), FROZEN_SEED)
 }
 
 /// Which hooks are printed.

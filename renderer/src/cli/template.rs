@@ -11,6 +11,8 @@ use super::fetch;
 use super::real_paths::{with_real_path, with_real_paths};
 use super::request::{filter, request_of};
 use super::template_files::write_files;
+use super::validate::{located, print_findings, versions};
+use super::validate_report::ValidateReport;
 use crate::chart::load::Loaded;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::engine::manifest::{Crd, Manifest, ManifestFilter, Manifests, print_texts};
@@ -22,6 +24,7 @@ use crate::report::documents::{
     AnyValue, Document as _, HookEntry, ObjectEntry, ReleaseEntry, TemplateDocument,
 };
 use crate::report::{Outcome, Report};
+use crate::validate::{CrdSchemas, ValidateOptions, Validated, validate as validate_chart};
 use crate::value::Value;
 use crate::values::dependencies::missing_charts;
 
@@ -69,6 +72,11 @@ fn run(args: &TemplateArgs, context: &Context<'_>) -> Result<CommandResult> {
             return Ok(failed(problem, kept.unwrap_or_default()));
         }
     };
+    if args.validate
+        && let Some(problem) = validate_objects(args, (&sources, &chart), &request, context)?
+    {
+        return Ok(failed(problem, String::new()));
+    }
     let crds = if args.shown.include_crds { crds } else { Vec::new() };
     for crd in &crds {
         fsio::check_text(&crd.name, crd.body.read()?, Class::Chart)?;
@@ -104,6 +112,38 @@ fn run(args: &TemplateArgs, context: &Context<'_>) -> Result<CommandResult> {
         String::new()
     };
     Ok(CommandResult::Document { json, text })
+}
+
+/// `--validate`: prints what is wrong; the error if something is.
+fn validate_objects(
+    args: &TemplateArgs,
+    (sources, chart): (&ParsedChart, &Path),
+    request: &RenderRequest,
+    context: &Context<'_>,
+) -> Result<Option<Diagnostics>> {
+    let given = &args.rendering.input.cluster.kube_version;
+    let given: Vec<String> = Some(given.clone())
+        .filter(|text| !text.is_empty())
+        .into_iter()
+        .collect();
+    let versions = versions(&given)?;
+    let options = ValidateOptions {
+        versions: &versions,
+        crds: &CrdSchemas::default(),
+        hooks: filter(args.shown.hooks),
+        requires_schemas: false,
+    };
+    let mut validated = Validated::default();
+    validate_chart(sources, request, None, &options, &mut validated);
+    validated.warnings.clear();
+    located(&mut validated, chart);
+    let report = ValidateReport {
+        versions: versions.iter().map(|(version, _)| version.number()).collect(),
+        charts: vec![(chart.display().to_string(), validated)],
+        strict: false,
+    };
+    print_findings(&report, context);
+    Ok(report.problem())
 }
 
 fn load(chart: &Path, args: &TemplateArgs, context: &Context<'_>) -> Result<Arc<Loaded>> {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::test_report::{TestReport, diff, error_text, head, name_of, places};
+use super::xml::{attribute, escaped};
 use crate::diag::Diagnostics;
 use crate::unittest::{SuiteRun, TestOutcome, Verdict};
 
@@ -107,25 +108,4 @@ fn junit_case(run: &SuiteRun, root: &Path, one: &TestOutcome, suite: &str, out: 
             out.push_str("    </testcase>\n");
         }
     }
-}
-
-fn attribute(text: &str) -> String {
-    format!("\"{}\"", escaped(text).replace('\n', "&#10;"))
-}
-
-/// XML's own characters are escaped; those that XML does not allow are replaced.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\t' => out.push(char),
-            char if char < ' ' || matches!(char, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
-            char => out.push(char),
-        }
-    }
-    out
 }

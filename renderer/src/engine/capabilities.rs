@@ -4,6 +4,8 @@
 
 use std::any::Any;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::diag::{Class, Diagnostic, Result};
 use crate::source::{Location, Source, Span};
@@ -151,7 +153,13 @@ impl Capabilities {
 
     /// The value for templates: Go's pointer to the struct.
     pub fn to_val(&self) -> Val {
+        self.to_val_recording(Arc::default())
+    }
+
+    /// As [`Capabilities::to_val`]; `reads_version` becomes true when a template reads the version.
+    pub(super) fn to_val_recording(&self, reads_version: Arc<AtomicBool>) -> Val {
         Val::Object(Rc::new(Shown {
+            reads_version,
             kube_version: Val::Object(Rc::new(self.kube_version.clone())),
             api_versions: Val::Object(Rc::new(VersionSet(self.api_versions.clone()))),
             helm_version: Val::Object(Rc::new(BuildInfo)),
@@ -229,6 +237,7 @@ fn number(digits: &str, text: &str) -> std::result::Result<String, String> {
 /// `*common.Capabilities`
 #[derive(Debug)]
 struct Shown {
+    reads_version: Arc<AtomicBool>,
     kube_version: Val,
     api_versions: Val,
     helm_version: Val,
@@ -245,7 +254,10 @@ impl Object for Shown {
 
     fn field(&self, name: &str) -> Option<Val> {
         match name {
-            "KubeVersion" => Some(self.kube_version.clone()),
+            "KubeVersion" => {
+                self.reads_version.store(true, Ordering::Relaxed);
+                Some(self.kube_version.clone())
+            }
             "APIVersions" => Some(self.api_versions.clone()),
             "HelmVersion" => Some(self.helm_version.clone()),
             _ => None,
@@ -253,6 +265,7 @@ impl Object for Shown {
     }
 
     fn fields(&self) -> Vec<(String, Val)> {
+        self.reads_version.store(true, Ordering::Relaxed);
         vec![
             ("KubeVersion".to_owned(), self.kube_version.clone()),
             ("APIVersions".to_owned(), self.api_versions.clone()),

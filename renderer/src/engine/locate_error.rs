@@ -54,7 +54,7 @@ fn printed_by(at: Location, origins: &Traced) -> Location {
 pub(crate) const RENDERED_LINES: &str = "the lines are those of the rendered text";
 
 /// An empty location is extended to the end of its line.
-fn word_at(location: Location) -> Location {
+pub(crate) fn word_at(location: Location) -> Location {
     if location.span.start < location.span.end {
         return location;
     }

@@ -90,6 +90,8 @@ pub struct Manifest {
     text: Arc<Source>,
     /// Where it begins in the template's text.
     start: usize,
+    /// The line of the template's text on which it begins, from 1.
+    first_line: usize,
 }
 
 /// The annotations of a hook.
@@ -148,6 +150,18 @@ impl Manifest {
         self.start
     }
 
+    /// Its text, to be parsed.
+    pub(crate) fn source_text(&self) -> &Arc<Source> {
+        &self.text
+    }
+
+    /// The line and the column, from 1, of an offset in its text, in the text that its template rendered to.
+    #[cfg(feature = "cli")]
+    pub(crate) fn position(&self, offset: u32) -> (usize, usize) {
+        let at = self.text.position(offset);
+        (self.first_line + at.line - 1, at.column)
+    }
+
     /// Whether it is a test.
     pub fn is_test(&self) -> bool {
         self.hook.as_ref().is_some_and(|hook| hook.events.contains(&TEST))
@@ -194,8 +208,12 @@ impl Manifests {
                 continue;
             }
             let whole = Source::new(&*name, text);
+            let mut counted = (0, 1);
             for range in split(whole.text()) {
-                if let Err(problem) = all.add(&name, &whole, range) {
+                let before = whole.text().as_bytes().get(counted.0..range.start);
+                let lines = memchr::memchr_iter(b'\n', before.unwrap_or_default()).count();
+                counted = (range.start, counted.1 + lines);
+                if let Err(problem) = all.add(&name, &whole, range, counted.1) {
                     problems.extend(problem.into_vec());
                 }
             }
@@ -206,7 +224,13 @@ impl Manifests {
         Diagnostics::or(problems, all)
     }
 
-    fn add(&mut self, name: &Arc<str>, whole: &Arc<Source>, range: Range<usize>) -> Result<()> {
+    fn add(
+        &mut self,
+        name: &Arc<str>,
+        whole: &Arc<Source>,
+        range: Range<usize>,
+        first_line: usize,
+    ) -> Result<()> {
         let start = range.start;
         let text = if range.len() == whole.text().len() {
             Arc::clone(whole)
@@ -222,6 +246,7 @@ impl Manifests {
             hook: None,
             text,
             start,
+            first_line,
         };
         let Some(events) = head.annotations.get("helm.sh/hook") else {
             self.manifests.push(manifest);

@@ -26,6 +26,8 @@ pub use functions::{MAX_INCLUDES, families, functions};
 pub use limits::{DEFAULT_MEMORY, DEFAULT_TIME, Limits};
 #[cfg(feature = "pipeline")]
 pub(crate) use locate_error::RENDERED_LINES;
+#[cfg(feature = "cli")]
+pub(crate) use locate_error::word_at;
 pub use locate_error::{Traced, blame};
 pub use metadata::metadata;
 #[cfg(feature = "pipeline")]

@@ -26,6 +26,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::locate_error::{Traced, blame};
 use super::manifest::{Crd, ManifestFilter, Manifests};
@@ -188,10 +189,11 @@ impl ParsedChart {
                 return Ok((rendered, problems, Traced::new()));
             }
         };
+        let reads_version = Arc::new(AtomicBool::new(false));
         let input = RenderInput {
             values: &values,
             release: &request.release.to_map(),
-            capabilities: &|| request.capabilities.to_val(),
+            capabilities: &|| request.capabilities.to_val_recording(Arc::clone(&reads_version)),
             world: Arc::clone(&request.world),
             seed: request.seed,
             lint: request.lint,
@@ -201,7 +203,9 @@ impl ParsedChart {
         };
         let (mut output, problems) = program.run(&input, first_ends)?;
         let origins = std::mem::take(&mut output.origins);
-        Ok((self.rendered(output, crds, warnings), problems, origins))
+        let mut rendered = self.rendered(output, crds, warnings);
+        rendered.reads_kube_version = reads_version.load(Ordering::Relaxed);
+        Ok((rendered, problems, origins))
     }
 
     fn rendered(&self, output: RenderOutput, crds: Vec<Crd>, prepared: Vec<Diagnostic>) -> RenderedChart {
@@ -216,12 +220,13 @@ impl ParsedChart {
             crds,
             impure: output.impure,
             predictable: output.predictable,
+            reads_kube_version: false,
             warnings,
         }
     }
 
     /// Library charts can't be installed, and a chart may require a version of Kubernetes.
-    fn check_installable(&self, request: &RenderRequest) -> Result<()> {
+    pub(crate) fn check_installable(&self, request: &RenderRequest) -> Result<()> {
         let details = &self.loaded.details;
         if !matches!(details.kind.as_str(), "" | "application") {
             let message = format!("{} charts are not installable", details.kind);

@@ -261,6 +261,8 @@ pub struct RenderedChart {
     /// The functions called whose random results come from [`RenderRequest::seed`]: anyone who knows the seed can
     /// reproduce the keys and passwords.
     pub predictable: Vec<&'static str>,
+    /// Whether a template read `.Capabilities.KubeVersion`: for another version it may render differently.
+    pub reads_kube_version: bool,
     /// The warnings about the chart.
     pub warnings: Vec<Diagnostic>,
 }

@@ -7,15 +7,27 @@ use std::sync::OnceLock;
 /// that replace it; `-` for none. Lines with `#` are comments.
 const TABLE: &str = include_str!("deprecations.tsv");
 
-struct Deprecated {
-    since: (u64, u64),
-    message: String,
+/// A deprecated API version of a kind.
+pub(crate) struct Deprecated {
+    /// The version of Kubernetes since which it is.
+    pub(crate) since: (u64, u64),
+    /// The version that no longer serves it, if that is known.
+    pub(crate) removed: Option<(u64, u64)>,
+    /// The API version and kind that replace it.
+    pub(crate) replacement: Option<String>,
+    /// Kubernetes' message.
+    pub(crate) message: String,
 }
 
 /// The message about an object's API version for a Kubernetes version, if it is deprecated.
 pub(super) fn message(api_version: &str, kind: &str, kubernetes: (u64, u64)) -> Option<&'static str> {
-    let one = table().get(api_version)?.get(kind)?;
+    let one = find(api_version, kind)?;
     (one.since <= kubernetes).then_some(one.message.as_str())
+}
+
+/// What is known of an object's API version.
+pub(crate) fn find(api_version: &str, kind: &str) -> Option<&'static Deprecated> {
+    table().get(api_version)?.get(kind)
 }
 
 /// By API version and kind.
@@ -56,9 +68,19 @@ fn entry(line: &'static str) -> Option<((&'static str, &'static str), Deprecated
     if *new_version != "-" {
         message.push_str(&format!("; use {new_version} {new_kind}"));
     }
-    let (major, minor) = since.split_once('.')?;
-    let since = (major.parse().ok()?, minor.parse().ok()?);
-    Some(((api_version, kind), Deprecated { since, message }))
+    let one = Deprecated {
+        since: numbers(since)?,
+        removed: numbers(removed),
+        replacement: (*new_version != "-").then(|| format!("{new_version} {new_kind}")),
+        message,
+    };
+    Some(((api_version, kind), one))
+}
+
+/// `1.22`
+fn numbers(version: &str) -> Option<(u64, u64)> {
+    let (major, minor) = version.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 #[cfg(test)]

@@ -42,6 +42,10 @@ use crate::values::ValueOrigins;
 use crate::values::schema_documents::SchemaStore;
 use linted_chart::LintedChart;
 
+#[cfg(feature = "cli")]
+pub(crate) use deprecations::find as deprecation;
+#[cfg(feature = "cli")]
+pub(crate) use names::check as object_name_problem;
 pub use rules::{Check, Rule};
 
 /// The severity of a finding, as in Helm.

@@ -7,7 +7,7 @@ const SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 const LABEL_1035: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
 
 /// Helm's message about an object's name; `None` if it is valid.
-pub(super) fn check(kind: &str, name: &str) -> Option<String> {
+pub(crate) fn check(kind: &str, name: &str) -> Option<String> {
     let problems = match kind.to_lowercase().as_str() {
         "service" => label_1035(name),
         "namespace" => label(name),

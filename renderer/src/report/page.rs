@@ -16,6 +16,7 @@ use super::documents::{
     TemplateDocument, VersionDocument,
 };
 use super::testing::TestDocument;
+use super::validation::ValidateDocument;
 use super::{MAX_DOCUMENT, Outcome, Report, SCHEMA};
 use crate::diag::Class;
 
@@ -30,13 +31,14 @@ renamed or removed. A field marked *optional* is absent when there is nothing to
 ";
 
 /// The commands that print a document of their own.
-fn documents() -> [(&'static str, Schema); 16] {
+fn documents() -> [(&'static str, Schema); 17] {
     [
         ("template", schema::<TemplateDocument>()),
         ("lint", schema::<LintDocument>()),
         ("lint --rules", schema::<RulesDocument>()),
         ("images", schema::<ImagesDocument>()),
         ("test", schema::<TestDocument>()),
+        ("validate", schema::<ValidateDocument>()),
         ("compare", schema::<CompareDocument>()),
         ("show", schema::<ShowDocument>()),
         ("dependency list", schema::<DependencyDocument>()),

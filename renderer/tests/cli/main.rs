@@ -63,6 +63,7 @@ mod tags;
 mod template;
 mod unittest;
 mod unittest_edges;
+mod validate;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

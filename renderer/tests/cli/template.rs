@@ -51,7 +51,6 @@ fn what_would_need_a_network_is_refused_with_a_hint() {
     for arguments in [
         &[".", "-f", "https://example.org/values.yaml"] as &[&str],
         &[".", "--set-file", "a=http://example.org/a"],
-        &[".", "--validate"],
         &[".", "--enable-dns"],
     ] {
         let run = refusal(arguments);

@@ -24,6 +24,8 @@ pub enum Tool {
     HelmUnittest,
     /// Skopeo.
     Skopeo,
+    /// Validates manifests against JSON Schemas.
+    Kubeconform,
     /// Sigstore's command.
     Cosign,
     /// etcd 3.4 or newer.
@@ -99,6 +101,10 @@ impl Tool {
             Self::Kubelet => ("kubelet", From::Replaced(KUBERNETES)),
             Self::Kubectl => ("kubectl", From::Replaced(KUBERNETES)),
             Self::SourceController => ("source-controller", From::Replaced(SOURCE_CONTROLLER)),
+            Self::Kubeconform => (
+                "kubeconform",
+                From::Module("github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0"),
+            ),
             Self::ControllerGen => (
                 "controller-gen",
                 From::Module("sigs.k8s.io/controller-tools/cmd/controller-gen@v0.20.1"),

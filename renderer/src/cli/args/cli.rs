@@ -31,6 +31,7 @@ use super::sign::{GenerateKeyPairArgs, SignArgs};
 use super::tags::TagsArgs;
 use super::template::TemplateArgs;
 use super::test::TestArgs;
+use super::validate::ValidateArgs;
 use super::verify::VerifyArgs;
 use super::version::VersionArgs;
 
@@ -141,6 +142,8 @@ pub(crate) enum Command {
     Images(Box<ImagesArgs>),
     /// Run the tests of charts, in helm-unittest's format
     Test(Box<TestArgs>),
+    /// Check what charts render to against the schemas of Kubernetes and of CRDs, at the templates' lines
+    Validate(Box<ValidateArgs>),
     /// Compare what charts render to with Helm's own output, to the byte
     Compare(Box<CompareArgs>),
     /// Print the version

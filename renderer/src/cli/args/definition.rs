@@ -34,6 +34,7 @@ use super::sign::{GenerateKeyPairArgs, SignArgs};
 use super::tags::TagsArgs;
 use super::template::TemplateArgs;
 use super::test::TestArgs;
+use super::validate::ValidateArgs;
 use super::verify::VerifyArgs;
 use super::version::VersionArgs;
 
@@ -65,6 +66,7 @@ const COMMANDS: &[(&str, Define)] = &[
     ("lint", as_in_helm::<Box<LintArgs>>),
     ("images", options::<Box<ImagesArgs>>),
     ("test", options::<Box<TestArgs>>),
+    ("validate", options::<Box<ValidateArgs>>),
     ("compare", options::<Box<CompareArgs>>),
 ];
 

@@ -47,6 +47,25 @@ pub(crate) enum OutputFormat {
     Json,
     /// The same document as YAML
     Yaml,
+    /// JUnit's XML
+    #[value(hide = true)]
+    Junit,
+    /// SARIF 2.1.0
+    #[value(hide = true)]
+    Sarif,
+    /// GitHub's annotations
+    #[value(hide = true)]
+    Github,
+    /// GitLab's code quality report
+    #[value(hide = true)]
+    Gitlab,
+}
+
+impl OutputFormat {
+    /// Whether it is one for findings, which few commands have.
+    pub(crate) fn is_for_findings(self) -> bool {
+        matches!(self, Self::Junit | Self::Sarif | Self::Github | Self::Gitlab)
+    }
 }
 
 /// When to use colors.

@@ -39,10 +39,6 @@ const NO_DNS: &str = "what is rendered must not depend on a network: getHostByNa
 /// Flags of `helm template` alone.
 const TEMPLATE: &[RefusedFlag] = &[
     flag("enable-dns", NO_DNS),
-    flag(
-        "validate",
-        "solar-render never contacts a cluster; send the output to `kubectl apply --dry-run=server -f -`",
-    ),
     value("post-renderer", NO_PLUGINS),
     value("post-renderer-args", NO_PLUGINS),
 ];

@@ -42,6 +42,7 @@ pub(super) mod tags;
 pub(super) mod template;
 pub(super) mod test;
 pub(super) mod unsupported_commands;
+pub(super) mod validate;
 pub(super) mod verify;
 pub(super) mod version;
 pub(super) mod versions;

@@ -17,6 +17,9 @@ pub(crate) struct TemplateArgs {
     /// Print what was rendered even where it is not valid YAML
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) debug: bool,
+    /// Check the objects as `validate` does, against the schemas of --kube-version; print nothing if one is wrong
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
+    pub(crate) validate: bool,
     /// Helm's `client` is what is always done here
     #[arg(long, hide = true, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_value = "client", default_missing_value = "unset")]
     pub(crate) dry_run: String,

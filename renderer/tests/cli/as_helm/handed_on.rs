@@ -32,7 +32,7 @@ fn what_needs_a_cluster_is_refused_or_handed_to_the_helm_that_is_named() {
         &["delete", "a"],
         &["plugin", "install", "x"],
         &["search", "hub", "x"],
-        &["template", "x", "c", "--validate"],
+        &["template", "x", "c", "--enable-dns"],
     ];
     let real = script(&home, "#!/bin/sh\necho \"real: $*\"\nexit 7\n");
     for words in cases {

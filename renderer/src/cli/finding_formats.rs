@@ -1,0 +1,167 @@
+//! Findings in the formats of CI systems: SARIF, GitLab's code quality, GitHub's annotations.
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::annotation::annotation;
+use crate::diag::{Diagnostic, Severity};
+
+/// A finding with a stable rule.
+pub(crate) struct ReportedFinding {
+    /// The rule's id.
+    pub(crate) rule: &'static str,
+    /// The rule in one line.
+    pub(crate) rule_doc: &'static str,
+    /// What is found, and where.
+    pub(crate) diagnostic: Diagnostic,
+    /// A file of the chart, for findings without a location.
+    pub(crate) chart_file: String,
+}
+
+impl ReportedFinding {
+    fn file(&self) -> &str {
+        let at = self.diagnostic.location.as_ref();
+        at.map_or(&self.chart_file, |at| at.source.name())
+    }
+
+    /// The line and the column, from 1.
+    fn position(&self) -> (usize, usize) {
+        let at = self.diagnostic.location.as_ref().map(|at| at.position());
+        at.map_or((1, 1), |at| (at.line, at.column))
+    }
+
+    /// The message with notes and hints.
+    fn text(&self) -> String {
+        let Diagnostic {
+            message,
+            notes,
+            hints,
+            ..
+        } = &self.diagnostic;
+        let lines = std::iter::once(message).chain(notes).chain(hints);
+        lines.map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The same in every run, wherever lines move to.
+    fn fingerprint(&self) -> String {
+        let text = [self.rule, self.file(), &self.diagnostic.message].join("\0");
+        let digest = Sha256::digest(text.as_bytes());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// SARIF 2.1.0, as GitHub's code scanning and others read it.
+pub(crate) fn sarif(findings: &[ReportedFinding]) -> String {
+    let mut rules: Vec<(&str, &str)> = findings.iter().map(|one| (one.rule, one.rule_doc)).collect();
+    rules.sort_unstable();
+    rules.dedup();
+    let rules = rules.iter().map(|(id, doc)| {
+        json!({"id": id, "shortDescription": {"text": doc}, "defaultConfiguration": {"level": "error"}})
+    });
+    let results = findings.iter().map(|one| {
+        let (line, column) = one.position();
+        let level = match one.diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let uri = one
+            .file()
+            .replace('\\', "/")
+            .replace('%', "%25")
+            .replace(' ', "%20");
+        json!({
+            "ruleId": one.rule,
+            "level": level,
+            "message": {"text": one.text()},
+            "locations": [{"physicalLocation": {
+                "artifactLocation": {"uri": uri},
+                "region": {"startLine": line, "startColumn": column},
+            }}],
+            "partialFingerprints": {"solarRender/v1": one.fingerprint()},
+        })
+    });
+    let driver = json!({
+        "name": "solar-render",
+        "version": env!("CARGO_PKG_VERSION"),
+        "rules": rules.collect::<Vec<Value>>(),
+    });
+    let document = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results.collect::<Vec<Value>>()}],
+    });
+    format!("{document}\n")
+}
+
+/// GitLab's code quality report.
+pub(crate) fn gitlab(findings: &[ReportedFinding]) -> String {
+    let entries = findings.iter().map(|one| {
+        let severity = match one.diagnostic.severity {
+            Severity::Error => "major",
+            Severity::Warning => "minor",
+        };
+        json!({
+            "description": one.diagnostic.message,
+            "check_name": one.rule,
+            "fingerprint": one.fingerprint(),
+            "severity": severity,
+            "location": {"path": one.file(), "lines": {"begin": one.position().0}},
+        })
+    });
+    format!("{}\n", Value::Array(entries.collect()))
+}
+
+/// GitHub's annotations, one a line.
+pub(crate) fn github(findings: &[ReportedFinding]) -> String {
+    let lines = findings
+        .iter()
+        .map(|one| annotation(&one.diagnostic, Some(one.rule)));
+    lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::Class;
+    use crate::source::{Location, Source, Span};
+
+    fn findings() -> Vec<ReportedFinding> {
+        let source = Source::new("my chart/templates/a.yaml", "x: 1\ny: 2\n");
+        let of = |diagnostic| ReportedFinding {
+            rule: "unknown-field",
+            rule_doc: "a field that the kind does not have",
+            diagnostic,
+            chart_file: "my chart/Chart.yaml".to_owned(),
+        };
+        vec![
+            of(Diagnostic::error(Class::Chart, "unknown field")
+                .at(Location::new(&source, Span::new(5, 6)))
+                .hint("did you mean `z`?")),
+            of(Diagnostic::warning(Class::Chart, "a <warning>")),
+        ]
+    }
+
+    #[test]
+    fn each_format_has_file_line_and_rule() {
+        insta::assert_snapshot!(github(&findings()), @r"
+        ::error file=my chart/templates/a.yaml,line=2,col=1,title=unknown-field::unknown field%0Adid you mean `z`?
+        ::warning title=unknown-field::a <warning>
+        ");
+        let sarif: Value = serde_json::from_str(&sarif(&findings())).unwrap();
+        let result = &sarif["runs"][0]["results"][0];
+        assert_eq!(result["level"], "error");
+        let place = &result["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], "my%20chart/templates/a.yaml");
+        assert_eq!(place["region"]["startLine"], 2);
+        assert_eq!(
+            sarif["runs"][0]["tool"]["driver"]["rules"]
+                .as_array()
+                .map(Vec::len),
+            Some(1)
+        );
+        let gitlab: Value = serde_json::from_str(&gitlab(&findings())).unwrap();
+        assert_eq!(gitlab[0]["location"]["lines"]["begin"], 2);
+        assert_eq!(gitlab[1]["location"]["path"], "my chart/Chart.yaml");
+        assert_ne!(gitlab[0]["fingerprint"], gitlab[1]["fingerprint"]);
+    }
+}
