@@ -81,16 +81,7 @@ fn run(args: &TemplateArgs, context: &Context<'_>) -> Result<CommandResult> {
     for crd in &crds {
         fsio::check_text(&crd.name, crd.body.read()?, Class::Chart)?;
     }
-    let (before, printed) = match &args.shown.output_dir {
-        Some(folder) => {
-            let below = args.shown.release_name.then_some(request.release.name.as_str());
-            (
-                write_files(&manifests, &crds, choice, folder, below)?,
-                "\n".to_owned(),
-            )
-        }
-        None => (String::new(), manifests.print(&crds, choice)),
-    };
+    let (before, printed) = printed(args, &request.release, (&manifests, &crds), choice)?;
     let shown = match args.shown.show_only.is_empty() {
         true => printed,
         false => show_only(&printed, &args.shown.show_only)?,
@@ -112,6 +103,23 @@ fn run(args: &TemplateArgs, context: &Context<'_>) -> Result<CommandResult> {
         String::new()
     };
     Ok(CommandResult::Document { json, text })
+}
+
+/// What is printed of the manifests, after the names of the files that were written.
+fn printed(
+    args: &TemplateArgs,
+    release: &Release,
+    (manifests, crds): (&Manifests, &[Crd]),
+    choice: ManifestFilter,
+) -> Result<(String, String)> {
+    let Some(folder) = &args.shown.output_dir else {
+        return Ok((String::new(), manifests.print(crds, choice)));
+    };
+    let below = args.shown.release_name.then_some(release.name.as_str());
+    Ok((
+        write_files(manifests, crds, choice, folder, below)?,
+        "\n".to_owned(),
+    ))
 }
 
 /// `--validate`: prints what is wrong; the error if something is.

@@ -160,6 +160,27 @@ impl ValidateReport {
         .to_json()
     }
 
+    fn junit_finding(&self, one: &ChartFinding, fails: bool, out: &mut String) {
+        let drawn = self.diagnostic(one);
+        let at = drawn.location.as_ref().map(ToString::to_string);
+        let lines = at.iter().chain(&drawn.notes).chain(&drawn.hints);
+        let lines: Vec<&str> = lines.map(String::as_str).collect();
+        let text = escaped(&lines.join("\n"));
+        let message = &drawn.message;
+        let _ = match fails {
+            true => write!(
+                out,
+                "\n      <failure message={}>{text}</failure>",
+                attribute(message)
+            ),
+            false => write!(
+                out,
+                "\n      <system-out>{}\n{text}</system-out>",
+                escaped(message)
+            ),
+        };
+    }
+
     /// A suite for each chart, a test for each version.
     fn junit(&self) -> String {
         let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -194,28 +215,7 @@ impl ValidateReport {
                     .iter()
                     .filter(|one| one.versions.contains(version));
                 for one in here {
-                    let drawn = self.diagnostic(one);
-                    let at = drawn
-                        .location
-                        .as_ref()
-                        .map(|at| format!("{at}\n"))
-                        .unwrap_or_default();
-                    let details: Vec<&str> = drawn
-                        .notes
-                        .iter()
-                        .chain(&drawn.hints)
-                        .map(String::as_str)
-                        .collect();
-                    let text = escaped(&format!("{at}{}", details.join("\n")));
-                    let message = attribute(&drawn.message);
-                    let _ = match fails(one) {
-                        true => write!(out, "\n      <failure message={message}>{text}</failure>"),
-                        false => write!(
-                            out,
-                            "\n      <system-out>{}\n{text}</system-out>",
-                            escaped(&drawn.message)
-                        ),
-                    };
+                    self.junit_finding(one, fails(one), &mut out);
                 }
                 out.push_str("</testcase>\n");
             }

@@ -99,33 +99,8 @@ impl Checker {
                 self.integer(node, *number, (i64::MIN, i64::MAX), path, at);
             }
             (FieldType::Quantity, Kind::Number(_)) => {}
-            (FieldType::Quantity, Kind::String(text)) => {
-                let known = is_quantity(text.trim()).then_some(());
-                self.format(
-                    known,
-                    node,
-                    text,
-                    ("a quantity", "as in 500m, 0.5, 128Mi or 2Gi"),
-                    path,
-                    at,
-                );
-            }
-            (FieldType::Time, Kind::String(text)) => {
-                let known = is_time(text).then_some(());
-                self.format(
-                    known,
-                    node,
-                    text,
-                    ("a time", "as in 2026-01-31T12:00:00Z"),
-                    path,
-                    at,
-                );
-            }
-            (FieldType::Bytes, Kind::String(text)) => {
-                let known = is_base64(text).then_some(());
-                let hint = "encode it with b64enc, or set stringData, which takes plain text";
-                // The text may be a secret.
-                self.format(known, node, "", ("base64", hint), path, at);
+            (FieldType::Quantity | FieldType::Time | FieldType::Bytes, Kind::String(text)) => {
+                self.decoded(text, kind, path, or_at(node.span, at));
             }
             (FieldType::Enum(values), Kind::String(text)) => {
                 if !values.contains(text) && !text.is_empty() {
@@ -210,23 +185,30 @@ impl Checker {
         }
     }
 
-    fn format(
-        &mut self,
-        known: Option<()>,
-        node: &Node,
-        text: &str,
-        (what, hint): (&str, &str),
-        path: &FieldPath<'_>,
-        at: Span,
-    ) {
-        if known.is_some() {
+    /// Checks a text that API servers decode further.
+    fn decoded(&mut self, text: &str, kind: &FieldType, path: &FieldPath<'_>, span: Span) {
+        let (known, what, hint) = match kind {
+            FieldType::Quantity => (
+                is_quantity(text.trim()),
+                "a quantity",
+                "as in 500m, 0.5, 128Mi or 2Gi",
+            ),
+            FieldType::Time => (is_time(text), "a time", "as in 2026-01-31T12:00:00Z"),
+            _ => (
+                is_base64(text),
+                "base64",
+                "encode it with b64enc, or set stringData, which takes plain text",
+            ),
+        };
+        if known {
             return;
         }
-        let message = match text {
-            "" => format!("the value is not {what}"),
-            text => format!("{text:?} is not {what}"),
+        // What should be base64 may be a secret.
+        let message = match kind {
+            FieldType::Bytes => format!("the value is not {what}"),
+            _ => format!("{text:?} is not {what}"),
         };
-        let one = Violation::error(Rule::InvalidValue, path, or_at(node.span, at), message);
+        let one = Violation::error(Rule::InvalidValue, path, span, message);
         self.found.push(one.hint(Some(hint.to_owned())));
     }
 

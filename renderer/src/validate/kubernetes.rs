@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(
             kind("networking.k8s.io/v1beta1", "ServiceCIDR", "1.29"),
             KnownKind::In(vec![
-                "1.31.14", "1.32.13", "1.33.13", "1.34.4", "1.35.4", "1.36.3", "1.37.2"
+                "1.31.14", "1.32.13", "1.33.13", "1.34.4", "1.35.4", "1.36.3"
             ])
         );
         assert!(matches!(

@@ -130,10 +130,10 @@ fn of_number(number: Number, rules: &ValueRules, report: &mut impl FnMut(String)
             report(format!("{number} is not {than} {most}"));
         }
     }
-    if let Some(step) = rules.multiple_of.filter(|step| *step != 0.0) {
-        if (value / step).fract() != 0.0 {
-            report(format!("{number} is not a multiple of {step}"));
-        }
+    if let Some(step) = rules.multiple_of.filter(|step| *step != 0.0)
+        && (value / step).fract() != 0.0
+    {
+        report(format!("{number} is not a multiple of {step}"));
     }
     if rules.format.as_deref() == Some("int32") && !(-2_147_483_648.0..=2_147_483_647.0).contains(&value) {
         report(format!("{number} does not fit an integer of 32 bits"));

@@ -132,9 +132,9 @@ impl FieldType {
     }
 }
 
-/// Whether a span has text.
+/// The span of a value; where it is set, if the reader has none for it.
 pub(super) fn or_at(span: Span, otherwise: Span) -> Span {
-    if span.start < span.end { span } else { otherwise }
+    if span == Span::default() { otherwise } else { span }
 }
 
 #[cfg(test)]
