@@ -13,6 +13,8 @@ mod in_flight;
 mod signing;
 #[path = "pipeline_targets/suspended.rs"]
 mod suspended;
+#[path = "pipeline_targets/tenancy.rs"]
+mod tenancy;
 
 use std::fs::read_to_string;
 use std::sync::LazyLock;
