@@ -221,9 +221,17 @@ fn a_tenants_admin_reaches_no_other_namespace_without_its_grant() {
         "--for=jsonpath={.status.matchedTargets}=0",
         "--timeout=120s",
     ]);
-    let bound = "jsonpath={.status.conditions[?(@.type==\"ReleasesResolved\")].reason}";
-    let theirs = ["-n", &space.other, "get", "tgt", "theirs", "-o", bound];
-    assert_eq!(BED.0.cluster.kubectl(&theirs), "NoReleaseBindings");
+    let unbound =
+        "--for=jsonpath={.status.conditions[?(@.type==\"ReleasesResolved\")].reason}=NoReleaseBindings";
+    let wait = [
+        "-n",
+        &space.other,
+        "wait",
+        "tgt/theirs",
+        unbound,
+        "--timeout=120s",
+    ];
+    BED.0.cluster.kubectl(&wait);
     // The other side alone may grant it.
     admin.is_forbidden(
         &["-n", &space.other, "create", "-f", "-"],

@@ -11,7 +11,6 @@ use super::{
     RegistrySpec, ReleaseBindingSpec, ReleaseSpec, RenderArtifactSpec, RenderBindingSpec, Spec, TargetSpec,
 };
 use crate::api::crd::{Names, definition, structural};
-use crate::runtime::conditions::READY;
 
 /// The columns that every kind has after its own.
 const COMMON_COLUMNS: [Column; 3] = [
@@ -82,7 +81,7 @@ fn status_of(schema: &mut JSONSchemaProps) -> Option<&mut JSONSchemaProps> {
 /// The status of an object that is ready from its creation on. A default can't know when that was.
 fn ready(message: &str) -> Value {
     json!({"conditions": [{
-        "type": READY, "status": "True", "reason": READY, "message": message,
+        "type": "Ready", "status": "True", "reason": "Ready", "message": message,
         "lastTransitionTime": "1970-01-01T00:00:00Z",
     }]})
 }
