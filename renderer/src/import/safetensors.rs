@@ -7,15 +7,70 @@ use std::io::{BufReader, Read as _};
 use std::path::Path;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// The maximum length of a header, in bytes, as the format has it.
-const MAX_HEADER: u64 = 100_000_000;
+/// The maximum length of a header that is read, in bytes. The format allows 100 MB, of which one name would be held as a
+/// whole; a header of 500 tensors has 64 KiB.
+const MAX_HEADER: u64 = 8 << 20;
+/// The key of what is not a tensor.
+const METADATA: &str = "__metadata__";
 
 #[derive(Deserialize)]
 struct Tensor {
     #[serde(default)]
-    shape: Vec<u64>,
+    shape: Shape,
+}
+
+/// The product of a shape's sizes, which are not held.
+struct Shape(u64);
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(decoder: D) -> Result<Self, D::Error> {
+        struct Sizes;
+        impl<'de> Visitor<'de> for Sizes {
+            type Value = Shape;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of sizes")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Shape, A::Error> {
+                let mut product = 1u64;
+                while let Some(size) = list.next_element::<u64>()? {
+                    product = product.saturating_mul(size);
+                }
+                Ok(Shape(product))
+            }
+        }
+        decoder.deserialize_seq(Sizes)
+    }
+}
+
+/// Whether a key is a tensor's name, which is not held.
+struct IsTensor(bool);
+
+impl<'de> Deserialize<'de> for IsTensor {
+    fn deserialize<D: Deserializer<'de>>(decoder: D) -> Result<Self, D::Error> {
+        struct Name;
+        impl Visitor<'_> for Name {
+            type Value = IsTensor;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<IsTensor, E> {
+                Ok(IsTensor(name != METADATA))
+            }
+        }
+        decoder.deserialize_str(Name)
+    }
 }
 
 /// The sum over all tensors.
@@ -33,13 +88,12 @@ impl<'de> Deserialize<'de> for Parameters {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parameters, A::Error> {
                 let mut sum = 0u64;
-                while let Some(name) = map.next_key::<String>()? {
-                    if name == "__metadata__" {
+                while let Some(IsTensor(is_tensor)) = map.next_key()? {
+                    if !is_tensor {
                         map.next_value::<IgnoredAny>()?;
                         continue;
                     }
-                    let Tensor { shape } = map.next_value()?;
-                    let count = shape.iter().fold(1u64, |count, size| count.saturating_mul(*size));
+                    let Tensor { shape: Shape(count) } = map.next_value()?;
                     sum = sum.saturating_add(count);
                 }
                 Ok(Parameters(sum))
@@ -49,7 +103,7 @@ impl<'de> Deserialize<'de> for Parameters {
     }
 }
 
-/// The number of parameters; `None` if the file is not of this format.
+/// The number of parameters; `None` if the file is not of this format, or its header is longer than [`MAX_HEADER`].
 pub(super) fn parameters(path: &Path) -> Option<u64> {
     let mut file = BufReader::new(File::open(path).ok()?);
     let mut length = [0; 8];
@@ -89,5 +143,17 @@ mod tests {
         }
         let huge = format!(r#"{{"a":{{"shape":[{0},{0}]}},"b":{{"shape":[1]}}}}"#, u64::MAX);
         assert_eq!(of(huge.len() as u64, &huge), Some(u64::MAX));
+    }
+
+    /// Headers of 100 MB once took 387 MB of memory.
+    #[test]
+    fn a_header_at_the_limit_is_read_and_a_longer_one_is_not() {
+        let header = |length: usize| {
+            let tensor = r#"{"a":{"shape":[2,3]}}"#;
+            format!("{tensor}{}", " ".repeat(length - tensor.len()))
+        };
+        let limit = MAX_HEADER as usize;
+        assert_eq!(of(MAX_HEADER, &header(limit)), Some(6));
+        assert_eq!(of(MAX_HEADER + 1, &header(limit + 1)), None);
     }
 }
