@@ -32,6 +32,16 @@ const RESERVED: [&str; 8] = [
     "te",
     "transfer-encoding",
 ];
+/// The keys of Kubernetes' own types of Secrets that begin with no dot and have none in them: user, password, keys and
+/// tokens. Whoever mounts such a Secret as headers would send them to any server.
+const SECRET_KEYS: [&str; 6] = [
+    "identity",
+    "password",
+    "ssh-privatekey",
+    "token",
+    "token-secret",
+    "username",
+];
 
 /// `artifact`
 pub(crate) fn artifact(args: &ArtifactArgs, context: &Context<'_>) -> CommandOutcome {
@@ -159,8 +169,8 @@ fn source_client(args: &ArtifactArgs, source: &Source, client: &ClientOptions) -
     }
 }
 
-/// Reads the headers from a folder, such as a mounted Secret: Kubernetes' own entries begin with two dots. A file whose
-/// name begins with one is refused: in a registry's Secret it has the credentials (`.dockerconfigjson`).
+/// Reads the headers from a folder, such as a mounted Secret: Kubernetes' own entries begin with two dots. The keys of
+/// Secrets that hold no headers are refused: `.dockerconfigjson`, `password`, `tls.key`.
 fn headers(dir: &Path) -> Result<RequestHeaders> {
     let failed = |error: &std::io::Error| fsio::cannot("read", dir, error, Class::Config);
     let mut names = Vec::new();
@@ -184,8 +194,13 @@ fn headers(dir: &Path) -> Result<RequestHeaders> {
             let path = dir.join(&name);
             Diagnostic::error(Class::Config, format!("{}: {reason}", path.display()))
         };
-        if RESERVED.contains(&name.to_ascii_lowercase().as_str()) {
+        let lower = name.to_ascii_lowercase();
+        if RESERVED.contains(&lower.as_str()) {
             return Err(wrong("this header is set by the transfer").into());
+        }
+        // `tls.key`, `ca.crt`, `config.json`: files, and no headers.
+        if lower.contains('.') || SECRET_KEYS.contains(&lower.as_str()) {
+            return Err(not_a_header(&dir.join(&name)).into());
         }
         let text = fsio::read_text(&dir.join(&name), MAX_HEADER, Class::Config)?;
         if !headers.insert(&name, &Secret::new(text.text().trim_end_matches(['\r', '\n']))) {
@@ -199,5 +214,5 @@ fn not_a_header(path: &Path) -> Diagnostic {
     let message = format!("{} is not a header's name", path.display());
     Diagnostic::error(Class::Config, message)
         .note("nothing was sent")
-        .hint("the folder of `--from-headers` has a file for each header: a registry's credentials are not headers")
+        .hint("the folder of `--from-headers` has a file for each header, as `Authorization`: credentials of a registry, keys and tokens of a Secret are not headers")
 }

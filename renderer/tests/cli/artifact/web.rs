@@ -140,6 +140,40 @@ fn the_secret_of_a_registry_is_no_folder_of_headers() {
     assert_eq!(server.lines(), Vec::<String>::new(), "nothing was sent");
 }
 
+/// All but `.dockerconfigjson` once were sent to the server, as headers.
+#[test]
+fn the_keys_of_other_secrets_are_no_headers() {
+    let server = Server::start(|_| Response::status(200).body("content").into());
+    let from = format!("http://{}/a", server.host());
+    let folder = folder();
+    let headers = folder.path().join("headers");
+    for name in [
+        "username",
+        "password",
+        "Password",
+        "token",
+        "token-secret",
+        "ssh-privatekey",
+        "identity",
+        "tls.key",
+        "tls.crt",
+        "ca.crt",
+        "config.json",
+    ] {
+        std::fs::create_dir(&headers).unwrap();
+        std::fs::write(headers.join("Authorization"), "good").unwrap();
+        std::fs::write(headers.join(name), "s3cret").unwrap();
+        let mut command = import(folder.path(), &from, "raw");
+        command.args(["--sha256", &sha256(b"content"), "--from-headers"]);
+        let run = Run::of(command.arg(&headers));
+        assert_eq!(run.code, 1, "{name}: {}", run.stderr);
+        assert!(run.stderr.contains("is not a header's name"), "{}", run.stderr);
+        assert!(!run.stderr.contains("s3cret"));
+        std::fs::remove_dir_all(&headers).unwrap();
+    }
+    assert_eq!(server.lines(), Vec::<String>::new(), "nothing was sent");
+}
+
 #[test]
 fn a_refusal_is_that_of_a_web_server() {
     for (status, text) in [
