@@ -6,7 +6,7 @@ use std::fmt::Display;
 use url::Url;
 
 use super::listing::{self, TreeFile};
-use super::pattern::Patterns;
+use super::pattern::{ListScope, Patterns};
 use super::source::HubRepository;
 use super::{RemoteFile, hub_token};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
@@ -81,17 +81,24 @@ impl<'h, 'a> Hub<'h, 'a> {
         let revision = self.url(&["api", "models", name, "revision"], repository.revision())?;
         let body = self.page(&revision, repository)?.body;
         let commit = listing::commit(&body).map_err(|reason| self.lie(&revision, &reason))?;
-        let mut url = self.url(&["api", "models", name, "tree"], &commit)?;
-        url.set_query(Some("recursive=true&expand=false"));
+        let scope = patterns.scope();
+        let mut url = self.tree(name, &commit, &scope)?;
         let mut files = Vec::new();
         for _ in 0..MAX_PAGES {
-            let page = self.page(&url, repository)?;
+            let page = match self.downloader.page(&url, &self.headers, MAX_PAGE) {
+                Ok(page) => page,
+                // The folder doesn't exist in this commit, which does.
+                Err(Failure::Client(ClientError::Status { status: 404, .. })) if !scope.folder.is_empty() => {
+                    return sorted(repository, commit, Vec::new());
+                }
+                Err(failure) => return Err(self.explain(failure, repository)),
+            };
             let found = listing::files(&page.body).map_err(|reason| self.lie(&url, &reason))?;
             for file in found.into_iter().filter(|file| patterns.select(&file.path)) {
                 files.push(self.remote(name, &commit, file)?);
             }
             if files.len() > MAX_FILES {
-                let message = format!("{repository} has more than {MAX_FILES} files");
+                let message = format!("more than {MAX_FILES} files of {repository} are selected");
                 let one = Diagnostic::error(Class::Refused, message);
                 return Err(one.hint("choose some with `--include` and `--exclude`").into());
             }
@@ -100,8 +107,21 @@ impl<'h, 'a> Hub<'h, 'a> {
                 None => return sorted(repository, commit, files),
             }
         }
-        let reason = format!("the list of files has more than {MAX_PAGES} pages");
-        Err(self.lie(&url, &reason).into())
+        let message = format!("the list of files of {repository} has more than {MAX_PAGES} pages");
+        Err(Diagnostic::error(Class::Refused, message)
+            .hint("name the files or their folder with `--include`: then only the folder is listed")
+            .into())
+    }
+
+    /// The list of what may be selected. A folder is one element, as the crate `hf-hub` and Python's client have it.
+    fn tree(&self, name: &str, commit: &str, scope: &ListScope) -> Result<Url> {
+        let ListScope { folder, recursive } = scope;
+        let mut url = match folder.as_str() {
+            "" => self.url(&["api", "models", name, "tree"], commit)?,
+            folder => self.url(&["api", "models", name, "tree", commit], folder)?,
+        };
+        url.set_query(Some(&format!("recursive={recursive}&expand=false")));
+        Ok(url)
     }
 
     fn remote(&self, name: &str, commit: &str, file: TreeFile) -> Result<RemoteFile> {
@@ -144,12 +164,25 @@ impl<'h, 'a> Hub<'h, 'a> {
         let host = self.endpoint.host_str().unwrap_or_default();
         let one = |class, text: String| Diagnostic::error(class, text);
         match &failure {
-            Failure::Client(error @ ClientError::Status { redirected: true, .. }) => {
-                one(error.class(), error.to_string())
+            Failure::Client(
+                error @ ClientError::Status {
+                    redirected: true,
+                    status,
+                    ..
+                },
+            ) => {
+                // The storage refuses links that have expired, and may accept a later one.
+                let class = match status {
+                    401 | 403 => Class::Registry,
+                    _ => error.class(),
+                };
+                one(class, error.to_string())
                     .note(format!(
-                        "{host} redirects to this server, and no token was sent to it"
+                        "{host} redirects to this server, which stores the files and gets no token"
                     ))
-                    .hint("it stores the files: its links expire, so try again")
+                    .hint(
+                        "its links expire: check the clock of this machine and proxies between, or try again",
+                    )
                     .into()
             }
             Failure::Client(ClientError::Status {

@@ -7,6 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use http::header::{AUTHORIZATION, CONTENT_RANGE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -19,18 +20,21 @@ use crate::oci::client::retry::Cause;
 use crate::oci::client::transport::Transport;
 use crate::oci::error::{ClientError, Link};
 use crate::oci::failure::Failure;
-use crate::oci::{ClientOptions, Progress, Secret};
+use crate::oci::{ClientOptions, Progress, RetryPolicy, Secret};
 use crate::world::World;
 
 /// A connection that was cut counts as no failed attempt when it carried this many bytes: of a file of 100 GB, a
 /// connection may be cut more often than a request is retried.
 const PROGRESS_BYTES: u64 = 1 << 20;
+/// The maximum delay that a server may request: limits of Hugging Face are reset every five minutes.
+const RETRY_AFTER_CAP: Duration = Duration::from_secs(5 * 60);
 
 /// Downloads over shared connections. Every method blocks until it is done.
 pub struct Downloader<'a> {
     runtime: tokio::runtime::Runtime,
     transport: Transport<'a>,
-    options: &'a ClientOptions,
+    /// With this module's limit of a requested delay.
+    options: ClientOptions,
     world: &'a dyn World,
     progress: &'a dyn Progress,
 }
@@ -175,7 +179,7 @@ impl<'a> Downloader<'a> {
         Ok(Self {
             runtime: crate::oci::runtime()?,
             transport: Transport::new(options, world, progress, None),
-            options,
+            options: patient(options),
             world,
             progress,
         })
@@ -322,6 +326,9 @@ impl<'a> Downloader<'a> {
             .refuse(reply, Vec::new(), !headers.is_empty())
             .await;
         if redirected {
+            if matches!(failure.cause, Some(Cause::Status(401 | 403))) {
+                failure.cause = Some(Cause::LinkExpired);
+            }
             failure.error = failure.error.redirected();
         }
         failure
@@ -332,7 +339,19 @@ impl<'a> Downloader<'a> {
         operation: impl AsyncFn() -> Result<T, RequestFailure>,
     ) -> Result<T, ClientError> {
         let (world, progress) = (self.world, self.progress);
-        persistently(&self.transport, self.options, world, progress, operation).await
+        persistently(&self.transport, &self.options, world, progress, operation).await
+    }
+}
+
+/// The options, with a longer delay that a server may request.
+fn patient(options: &ClientOptions) -> ClientOptions {
+    let retry_after_cap = options.retry.retry_after_cap.max(RETRY_AFTER_CAP);
+    ClientOptions {
+        retry: RetryPolicy {
+            retry_after_cap,
+            ..options.retry
+        },
+        ..options.clone()
     }
 }
 

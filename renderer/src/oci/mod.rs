@@ -96,7 +96,8 @@ pub struct ClientOptions {
     pub ambient_host: AmbientHost,
     /// A credentials file to read before all others (`--registry-config`).
     pub registry_config: Option<PathBuf>,
-    /// The idle timeout of a request: no response, and no byte of its body transferred.
+    /// The idle timeout of a request: no response, and no byte of its body transferred. A response's body that comes with
+    /// less than 1 KiB a second over this time counts as cut.
     pub timeout: Duration,
     /// How long all requests over one set of connections may take, including retries.
     pub deadline: Option<Duration>,
@@ -129,7 +130,20 @@ impl Default for ClientOptions {
     }
 }
 
-/// Receives the progress of a push. Every method has an empty default.
+/// A file that is fetched, for [`Progress::file_started`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FetchedFile<'f> {
+    /// Its path in the artifact.
+    pub name: &'f str,
+    /// Which one it is, from 1.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+    /// Its size in bytes, if it is known.
+    pub size: Option<u64>,
+}
+
+/// Receives the progress of a push or an import. Every method has an empty default.
 pub trait Progress {
     /// A missing blob is about to be sent; `size` in bytes.
     fn blob_started(&self, _digest: &Digest, _size: u64) {}
@@ -137,6 +151,12 @@ pub trait Progress {
     fn blob_progress(&self, _digest: &Digest, _sent: u64) {}
     /// The destination has the blob; `sent` is false if it already had it.
     fn blob_done(&self, _digest: &Digest, _sent: bool) {}
+    /// A file of an import is about to be fetched.
+    fn file_started(&self, _file: &FetchedFile<'_>) {}
+    /// `received` bytes of it are there; after a damaged part it starts at 0 again.
+    fn file_progress(&self, _received: u64) {}
+    /// It is complete.
+    fn file_done(&self) {}
     /// No response has come for a while ([`ClientOptions::notice_after`]): the pending request, in one line without
     /// secrets. Called once for all clients that share connections.
     fn waiting(&self, _line: &str) {}

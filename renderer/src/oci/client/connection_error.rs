@@ -7,6 +7,7 @@ use rustls::CertificateError;
 
 use crate::oci::client::dial::ResolveError;
 use crate::oci::client::exchange::RequestFailure;
+use crate::oci::client::minimum_rate::MINIMUM_BYTES_PER_SECOND;
 use crate::oci::client::proxy::Proxy;
 use crate::oci::client::retry::Cause;
 use crate::oci::client::tunnel::ProxyRefused;
@@ -35,6 +36,17 @@ impl ConnectionFailure {
             reason: format!("no answer in {} s", limit.as_secs_f32()),
             refused: None,
             proxy: None,
+        }
+    }
+
+    /// The body came with `rate` bytes a second, on average over `window`.
+    pub(in crate::oci) fn slow(rate: u64, window: Duration) -> Self {
+        Self {
+            reason: format!(
+                "only {rate} bytes a second came in {} s, the minimum is {MINIMUM_BYTES_PER_SECOND}",
+                window.as_secs_f32()
+            ),
+            ..Self::timeout(window)
         }
     }
 

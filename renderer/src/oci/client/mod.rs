@@ -12,6 +12,7 @@ pub(in crate::oci) mod http;
 pub(in crate::oci) mod image;
 pub(in crate::oci) mod link_header;
 pub(in crate::oci) mod manifest;
+mod minimum_rate;
 pub(in crate::oci) mod no_proxy;
 pub(in crate::oci) mod proxy;
 pub(in crate::oci) mod read;
@@ -350,8 +351,15 @@ pub(in crate::oci) async fn persistently<T>(
             Decision::Retry(wait) => {
                 let (of, error) = (options.retry.attempts, &fault.error);
                 progress.trace(&format!("attempt {attempt} of {of}: {error}; again in {wait:?}"));
-                if begun.elapsed() + wait >= options.notice_after {
-                    transport.notice(&format!("{error}; attempt {} of {of} follows", attempt + 1));
+                let next_attempt = attempt + 1;
+                if wait > options.retry.cap {
+                    // The server requested a long delay: each one is announced.
+                    let seconds = wait.as_secs();
+                    transport.announce(&format!(
+                        "{error}; attempt {next_attempt} of {of} follows in {seconds} s"
+                    ));
+                } else if begun.elapsed() + wait >= options.notice_after {
+                    transport.notice(&format!("{error}; attempt {next_attempt} of {of} follows"));
                 }
                 let next = tokio::time::Instant::now() + wait;
                 if transport.deadline().is_some_and(|end| next >= end) {

@@ -7,6 +7,8 @@ use std::time::{Duration, SystemTime};
 
 /// The total number of attempts to resolve a name.
 const RESOLVE_ATTEMPTS: u32 = 2;
+/// The total number of attempts with a link to a server's storage that the server makes anew for each.
+const LINK_ATTEMPTS: u32 = 3;
 
 /// The number of attempts of a request, and the delays between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +51,9 @@ pub enum Cause {
     /// The upload session was lost, as on a restart of the registry, or behind a load balancer. A new session may
     /// succeed.
     SessionLost,
+    /// The storage that a server redirects to refused the link (401, 403), as it does once it has expired. Another
+    /// request gets a fresh one.
+    LinkExpired,
     /// The registry doesn't see a blob of the manifest yet: that may take a moment, above all if several clients upload
     /// the same blob.
     BlobUnseen,
@@ -74,6 +79,7 @@ pub fn decide(
 ) -> Decision {
     let attempts = match cause {
         Cause::Resolve => policy.attempts.min(RESOLVE_ATTEMPTS),
+        Cause::LinkExpired => policy.attempts.min(LINK_ATTEMPTS),
         _ => policy.attempts,
     };
     if attempt >= attempts || !is_transient(cause) {
@@ -94,6 +100,7 @@ pub fn is_transient(cause: Cause) -> bool {
         | Cause::Timeout
         | Cause::Cut
         | Cause::SessionLost
+        | Cause::LinkExpired
         | Cause::BlobUnseen => true,
         Cause::Status(501) => false,
         Cause::Status(status) => is_transient_status(status),
@@ -124,6 +131,19 @@ pub fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     Some(date.duration_since(now).unwrap_or(Duration::ZERO))
 }
 
+/// Reads a `RateLimit` header, as Hugging Face sends it with 429: `"api";r=0;t=55` says that nothing remains of the
+/// limit for 55 seconds. The longest of several.
+pub fn parse_rate_limit(text: &str) -> Option<Duration> {
+    let seconds = text.split(',').filter_map(|limit| {
+        let value = |wanted: &str| {
+            let mut pairs = limit.split(';').filter_map(|part| part.trim().split_once('='));
+            pairs.find(|(name, _)| *name == wanted)?.1.parse::<u64>().ok()
+        };
+        value("t").filter(|_| value("r") == Some(0))
+    });
+    seconds.max().map(Duration::from_secs)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,6 +159,7 @@ mod tests {
             Cause::Timeout,
             Cause::Cut,
             Cause::SessionLost,
+            Cause::LinkExpired,
             Cause::BlobUnseen,
         ] {
             assert!(retried(cause), "{cause:?}");
@@ -181,6 +202,9 @@ mod tests {
             Decision::Retry(MS(100))
         );
         assert_eq!(decide(&policy, 2, Cause::Resolve, None, 0), Decision::GiveUp);
+        let expired = |attempt| decide(&policy, attempt, Cause::LinkExpired, None, 0);
+        assert_eq!(expired(2), Decision::Retry(MS(200)));
+        assert_eq!(expired(LINK_ATTEMPTS), Decision::GiveUp);
         let patient = RetryPolicy {
             attempts: 100,
             ..policy
@@ -224,6 +248,26 @@ mod tests {
                 seconds.map(Duration::from_secs),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn a_used_up_limit_says_when_it_is_reset() {
+        let table = [
+            ("\"api\";r=0;t=55", Some(55)),
+            (" \"api\" ; r=0 ; t=7 ", Some(7)),
+            (
+                "\"api\";r=0;t=55, \"pages\";r=0;t=240, \"resolvers\";r=9;t=300",
+                Some(240),
+            ),
+            ("\"api\";r=12;t=55", None),
+            ("\"api\";r=0", None),
+            ("\"api\";t=55", None),
+            ("\"api\";r=0;t=-1", None),
+            ("", None),
+        ];
+        for (text, seconds) in table {
+            assert_eq!(parse_rate_limit(text), seconds.map(Duration::from_secs), "{text}");
         }
     }
 }

@@ -26,6 +26,7 @@ use crate::oci::auth::challenge::Challenge;
 use crate::oci::client::body::Upload;
 use crate::oci::client::connection_error::ConnectionFailure;
 use crate::oci::client::exchange::{Call, Payload, Reply, RequestFailure, action, same_origin};
+use crate::oci::client::minimum_rate::MinimumRate;
 use crate::oci::client::proxy::{self, Kind, Proxy};
 use crate::oci::client::redaction::Sent;
 use crate::oci::client::retry::{self, Cause};
@@ -116,8 +117,13 @@ impl<'a> Transport<'a> {
     /// Reports once what it is waiting for.
     pub(in crate::oci) fn notice(&self, what: &str) {
         if !self.noticed.replace(true) {
-            self.progress.waiting(&self.sent.hide(what));
+            self.announce(what);
         }
+    }
+
+    /// Reports what it is waiting for.
+    pub(in crate::oci) fn announce(&self, what: &str) {
+        self.progress.waiting(&self.sent.hide(what));
     }
 
     /// The challenge that a registry sent earlier.
@@ -343,10 +349,12 @@ impl<'a> Transport<'a> {
         Ok(request)
     }
 
-    /// The delay of Retry-After; dates are compared with the wall clock.
-    fn retry_after(&self, headers: &HeaderMap) -> Option<Duration> {
-        let text = headers.get("retry-after")?.to_str().ok()?;
-        retry::parse_retry_after(text, self.world.now())
+    /// The delay of Retry-After, whose dates are compared with the wall clock, or that until a used up limit is reset.
+    fn retry_after(&self, reply: &Reply) -> Option<Duration> {
+        let asked = reply.header("retry-after");
+        let asked = asked.and_then(|text| retry::parse_retry_after(text, self.world.now()));
+        let limit = reply.header("ratelimit").filter(|_| reply.status == 429);
+        asked.or_else(|| retry::parse_rate_limit(limit?))
     }
 
     /// The error for a failure status. Reads the error body.
@@ -357,7 +365,7 @@ impl<'a> Transport<'a> {
         authenticated: bool,
     ) -> RequestFailure {
         let proxy = self.refusing_proxy(&reply);
-        let retry_after = self.retry_after(&reply.headers);
+        let retry_after = self.retry_after(&reply);
         let lacks_scope = has_insufficient_scope(&reply.headers);
         let content_type = reply.header("content-type").unwrap_or_default().to_owned();
         let (status, action) = (reply.status, reply.action());
@@ -418,7 +426,7 @@ impl<'a> Transport<'a> {
         Ok(bytes)
     }
 
-    /// Streams the body to `take`, until that fails.
+    /// Streams the body to `take`, until that fails, or the body stops or comes too slowly.
     pub(in crate::oci) async fn each_piece(
         &self,
         reply: Reply,
@@ -430,10 +438,19 @@ impl<'a> Transport<'a> {
             url,
             ..
         } = reply;
+        let mut rate = MinimumRate::new(self.options.timeout, Instant::now());
         let broken = loop {
             match tokio::time::timeout(self.options.timeout, body.frame()).await {
-                // Trailers are ignored.
-                Ok(Some(Ok(frame))) => frame.data_ref().map_or(Ok(()), |piece| take(piece))?,
+                Ok(Some(Ok(frame))) => {
+                    // Trailers are ignored.
+                    let Some(piece) = frame.data_ref() else {
+                        continue;
+                    };
+                    take(piece)?;
+                    if let Err(found) = rate.add(piece.len(), Instant::now()) {
+                        break ConnectionFailure::slow(found, self.options.timeout);
+                    }
+                }
                 Ok(None) => return Ok(()),
                 Ok(Some(Err(error))) => break ConnectionFailure::new(&error, false),
                 Err(_) => break ConnectionFailure::timeout(self.options.timeout),

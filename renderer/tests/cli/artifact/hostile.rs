@@ -142,4 +142,7 @@ fn lists_that_lead_elsewhere_or_never_end_are_refused() {
     let run = run_hostile(&server, folder().path());
     assert_eq!(run.code, 4, "{}", run.stderr);
     assert!(run.stderr.contains("more than 200 pages"), "{}", run.stderr);
+    // The limit is ours: it was once the server's lie, without advice.
+    assert_eq!(run.json()["error"]["class"], "refused");
+    assert!(run.stderr.contains("`--include`"), "{}", run.stderr);
 }

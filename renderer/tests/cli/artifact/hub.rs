@@ -1,5 +1,7 @@
 //! `artifact`: models of Hugging Face.
 
+use std::sync::Mutex;
+
 use testbed::{Response, Server};
 
 use super::{COMMIT, Hub, TOKEN, folder, import, manifest, run_hostile, title, two};
@@ -152,10 +154,69 @@ fn a_refusal_of_the_storage_is_not_blamed_on_the_token() {
     let hub = Hub::with(two(), |_, _| Response::status(403).into());
     let folder = folder();
     let run = Run::of(hub.import(folder.path()).env("HF_TOKEN", TOKEN));
-    assert_eq!(run.code, 4, "{}", run.stderr);
+    // It once lasted: an import in a cluster was not tried again.
+    assert_eq!(run.code, 5, "{}", run.stderr);
+    assert_eq!(run.json()["error"]["class"], "registry");
+    assert_eq!(hub.cdn.count("GET"), 3, "each with a fresh link");
     assert!(run.stderr.contains("the server answered 403"), "{}", run.stderr);
     assert!(run.stderr.contains("redirects to this server"), "{}", run.stderr);
     assert!(!run.stderr.contains("registry"), "{}", run.stderr);
+}
+
+#[test]
+fn a_link_that_has_expired_is_asked_for_again() {
+    let asked = Mutex::new(0);
+    let hub = Hub::with(
+        vec![("model.gguf", super::weights(1000))],
+        move |request, body| {
+            let mut asked = asked.lock().unwrap();
+            *asked += 1;
+            match *asked {
+                1 => Response::status(403).body("Request has expired").into(),
+                _ => super::ranged(request, body).into(),
+            }
+        },
+    );
+    let folder = folder();
+    let run = Run::of(&mut hub.import(folder.path()));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let links = hub.fetched();
+    let links = links.iter().filter(|line| line.ends_with("model.gguf"));
+    assert_eq!(links.count(), 2, "the hub made a fresh one");
+}
+
+#[test]
+fn a_files_folder_alone_is_listed_when_patterns_name_it() {
+    let hub = Hub::start(two());
+    for (include, path, recursive) in [
+        (&["docs/hello.md"][..], "/docs", false),
+        (&["docs/"], "/docs", true),
+        (&["model.safetensors"], "", false),
+        (&["*.md"], "", true),
+        (&["docs/deep/*.md", "docs/deep/x/?"], "/docs%2Fdeep", true),
+    ] {
+        let before = hub.api.requests().len();
+        let folder = folder();
+        let flags = include.iter().flat_map(|pattern| ["--include", pattern]);
+        let run = Run::of(hub.import(folder.path()).args(flags));
+        let requests = hub.api.requests().split_off(before);
+        let mut targets = requests.iter().map(|request| &request.target);
+        let list = targets.find(|target| target.contains("/tree/")).unwrap();
+        let expected = format!("/tree/{COMMIT}{path}?recursive={recursive}&");
+        assert!(list.contains(&expected), "{include:?}: {list}");
+        match include[0].contains("deep") {
+            // The folder doesn't exist.
+            true => {
+                assert_eq!(run.code, 4, "{}", run.stderr);
+                assert!(
+                    run.stderr.contains("no files that are selected"),
+                    "{}",
+                    run.stderr
+                );
+            }
+            false => assert_eq!(run.code, 0, "{include:?}: {}", run.stderr),
+        }
+    }
 }
 
 #[test]

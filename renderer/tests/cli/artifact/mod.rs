@@ -97,8 +97,12 @@ impl Hub {
             let body = format!(r#"{{"id":"acme/tiny","sha":"{COMMIT}","siblings":[]}}"#);
             return Response::status(200).body(body);
         }
-        if request.path() == format!("/api/models/acme/tiny/tree/{COMMIT}") {
+        let tree = format!("/api/models/acme/tiny/tree/{COMMIT}");
+        if request.path() == tree {
             return Self::tree(request, large);
+        }
+        if request.path() == format!("{tree}/docs") {
+            return Response::status(200).body(format!("[{}]", Self::hello()));
         }
         if file("docs/hello.md") {
             return Response::status(200).body(HELLO.0);
@@ -117,6 +121,13 @@ impl Hub {
         }
     }
 
+    fn hello() -> String {
+        format!(
+            r#"{{"type":"file","oid":"{}","size":6,"path":"docs/hello.md"}}"#,
+            HELLO.1
+        )
+    }
+
     /// One entry a page.
     fn tree(request: &Request, large: &BTreeMap<String, Vec<u8>>) -> Response {
         let mut entries = vec![
@@ -124,10 +135,7 @@ impl Hub {
                 r#"{{"type":"directory","oid":"{}","size":0,"path":"docs"}}"#,
                 HELLO.1
             ),
-            format!(
-                r#"{{"type":"file","oid":"{}","size":6,"path":"docs/hello.md"}}"#,
-                HELLO.1
-            ),
+            Self::hello(),
         ];
         entries.extend(large.iter().map(|(name, body)| {
             let (size, oid) = (body.len(), sha256(body));

@@ -122,6 +122,68 @@ fn too_many_requests_are_retried_when_the_server_allows_it() {
     assert_eq!(hub.cdn.count("GET"), 2);
 }
 
+/// It was given up after 15 seconds: the header was not read.
+#[test]
+fn a_used_up_limit_of_hugging_face_is_waited_for_and_the_delay_is_printed() {
+    let asked = Mutex::new(0);
+    let hub = Hub::with(vec![("model.gguf", weights(1000))], move |request, body| {
+        let mut asked = asked.lock().unwrap();
+        *asked += 1;
+        match *asked {
+            1 => Response::status(429)
+                .header("RateLimit", "\"api\";r=0;t=11")
+                .into(),
+            _ => ranged(request, body).into(),
+        }
+    });
+    let folder = folder();
+    // The deadline ends the run before the delay begins.
+    let run = Run::of(hub.import(folder.path()).args(["-v", "--deadline", "10s"]));
+    assert_eq!(run.code, 5, "{}", run.stderr);
+    assert!(run.stderr.contains("again in 11s"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("attempt 2 of 8 follows in 11 s"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(hub.cdn.count("GET"), 1);
+    // A delay of minutes was once cut to one.
+    let hub = Hub::with(vec![("model.gguf", weights(1000))], |_, _| {
+        Response::status(429).header("Retry-After", "3600").into()
+    });
+    let run = Run::of(hub.import(folder.path()).args(["-v", "--deadline", "10s"]));
+    assert!(run.stderr.contains("again in 300s"), "{}", run.stderr);
+}
+
+/// A byte a second once kept a download alive for ever.
+#[test]
+fn a_body_that_comes_too_slowly_is_cut() {
+    const BYTES: usize = 200;
+    let hub = Hub::with(vec![("model.gguf", weights(BYTES))], |_, body| {
+        let body = body.to_vec();
+        Answer::Raw(Box::new(move |stream| {
+            use std::io::{Read as _, Write as _};
+            let head = format!("HTTP/1.1 200 x\r\nContent-Length: {BYTES}\r\n\r\n");
+            let _ = stream.write_all(head.as_bytes());
+            let _ = stream.set_read_timeout(Some(std::time::Duration::from_millis(50)));
+            for byte in body {
+                let sent = stream.write_all(&[byte]);
+                // Until the time has passed, or the other side is gone.
+                if sent.is_err() || stream.read(&mut [0]).is_ok() {
+                    return;
+                }
+            }
+        }))
+    });
+    let folder = folder();
+    let run = Run::of(
+        hub.import(folder.path())
+            .args(["--timeout", "2s", "--retries", "0"]),
+    );
+    assert_eq!(run.code, 5, "{}", run.stderr);
+    assert_eq!(run.json()["error"]["class"], "network", "{}", run.stderr);
+}
+
 #[test]
 fn a_server_without_ranges_sends_the_file_again() {
     let hub = Hub::with(vec![("model.gguf", weights(5000))], |request, body| {
