@@ -31,8 +31,8 @@ use self::workspace::{Checksum, Explain, StoredFile, Workspace};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::import::file_path::FilePath;
 use crate::oci::{
-    self, ClientError, ClientOptions, CopyOptions, Destination, Downloader, Failure, PushOptions,
-    RequestHeaders, Secret,
+    self, ClientError, ClientOptions, CopyOptions, Destination, Downloader, Failure, FetchedFile,
+    PushOptions, RequestHeaders, Secret,
 };
 use crate::package::Packer;
 use crate::package::artifact::Artifact;
@@ -180,8 +180,16 @@ fn fetch(
     let mut left = request.max_bytes;
     check_size(&list, left)?;
     let mut files = Vec::new();
-    for remote in list {
+    let of = list.len();
+    for (number, remote) in (1..).zip(list) {
+        progress.file_started(&FetchedFile {
+            name: remote.path.as_str(),
+            number,
+            of,
+            size: remote.size,
+        });
         let stored = workspace.fetch(&remote, headers, left, downloader, (progress, explain))?;
+        progress.file_done();
         left = left.saturating_sub(stored.size);
         let path = remote.path;
         files.push(ImportedFile { path, stored });

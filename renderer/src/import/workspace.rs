@@ -146,7 +146,7 @@ impl Workspace {
             size: *size,
             limit,
         };
-        let mut part = Part::open(&target.with_extension(PART), checksum, *size)?;
+        let mut part = Part::open(&target.with_extension(PART), checksum, *size, progress)?;
         let continued = part.received();
         if continued > 0 {
             progress.trace(&format!("{path}: {continued} bytes are there already"));
@@ -245,7 +245,8 @@ impl Sums {
 }
 
 /// A file that is not complete.
-struct Part {
+struct Part<'p> {
+    progress: &'p dyn Progress,
     path: PathBuf,
     file: File,
     sums: Sums,
@@ -255,9 +256,9 @@ struct Part {
     restarted: bool,
 }
 
-impl Part {
+impl<'p> Part<'p> {
     /// Opens a part, or begins one. `size` is that of the whole file; a longer part is begun again.
-    fn open(path: &Path, checksum: &Checksum, size: Option<u64>) -> Result<Self> {
+    fn open(path: &Path, checksum: &Checksum, size: Option<u64>, progress: &'p dyn Progress) -> Result<Self> {
         let failed = |error: &io::Error| fsio::cannot("open", path, error, Class::Io);
         let mut options = OpenOptions::new();
         let file = private_files::open(path, options.create(true).append(true).read(true));
@@ -265,6 +266,7 @@ impl Part {
         let mut sums = Sums::new(checksum, size.unwrap_or(0));
         sums.read(&mut file).map_err(|error| failed(&error))?;
         let mut part = Self {
+            progress,
             path: path.to_owned(),
             file,
             sums,
@@ -309,7 +311,7 @@ impl Part {
     }
 }
 
-impl ResumableSink for Part {
+impl ResumableSink for Part<'_> {
     fn received(&self) -> u64 {
         self.sums.received
     }
@@ -317,6 +319,7 @@ impl ResumableSink for Part {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         self.sums.add(bytes);
+        self.progress.file_progress(self.sums.received);
         Ok(())
     }
 
@@ -333,5 +336,36 @@ impl ResumableSink for Part {
 
     fn is_complete(&self) -> bool {
         self.sums.is_good(&self.checksum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Recorder(RefCell<Vec<u64>>);
+
+    impl Progress for Recorder {
+        fn file_progress(&self, received: u64) {
+            self.0.borrow_mut().push(received);
+        }
+    }
+
+    /// Nothing was once displayed while files of gigabytes were fetched.
+    #[test]
+    fn a_part_reports_how_much_of_it_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.part");
+        fs::write(&path, b"1234").unwrap();
+        let checksum = Checksum::GitBlob("a".repeat(40));
+        let recorder = Recorder::default();
+        let mut part = Part::open(&path, &checksum, Some(10), &recorder).unwrap();
+        part.append(b"56").unwrap();
+        part.restart().unwrap();
+        part.append(b"789").unwrap();
+        assert_eq!(*recorder.0.borrow(), [6, 3]);
     }
 }
