@@ -10,7 +10,7 @@ use super::cache::bytes;
 use super::policy::PolicyFlags;
 use super::registry::RegistryFlags;
 use crate::import::{self, Format, HubRepository};
-use crate::reference::{Digest, Locator, Target};
+use crate::reference::{Digest, Locator, ReferenceError, Target};
 
 const ARTIFACT_HELP: &str = "\
 Files are verified, and never held in memory. What is in --workdir already is not fetched again, and a file that is
@@ -29,8 +29,8 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = ARTIFACT_HELP)]
 pub(crate) struct ArtifactArgs {
-    /// The source: https://HOST/FILE with --sha256, hf://OWNER/NAME[@REVISION], or oci://HOST/PATH with :TAG or
-    /// @DIGEST
+    /// The source: https://HOST/FILE with --sha256, hf://OWNER/NAME[@REVISION], or oci://HOST/PATH or oci-layout:DIR
+    /// with :TAG or @DIGEST
     #[arg(long, value_name = "SOURCE")]
     pub(crate) from: SourceLocation,
     /// The target: oci://HOST/PATH[:TAG] or oci-layout:DIR[:TAG]. Without a tag, a chart's name and version are
@@ -113,10 +113,13 @@ impl FromStr for SourceLocation {
                 .map_err(|error: import::SourceError| error.to_string());
         }
         if text.starts_with("oci://") || text.starts_with("oci-layout:") {
-            let locator = text.parse();
-            return locator
-                .map(Self::Registry)
-                .map_err(|error: crate::reference::ReferenceError| error.to_string());
+            let locator: Result<Locator, ReferenceError> = text.parse();
+            let locator = locator.map_err(|error| error.to_string())?;
+            // The highest version, which is taken of charts, says nothing of an artifact.
+            return match locator.at() {
+                Some(_) => Ok(Self::Registry(locator)),
+                None => Err("it has neither tag nor digest: add :TAG or @DIGEST".to_owned()),
+            };
         }
         let url = Url::parse(text).ok();
         match url.filter(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some()) {
@@ -124,7 +127,10 @@ impl FromStr for SourceLocation {
                 Err("a URL can't hold credentials here: use `--from-headers`".to_owned())
             }
             Some(url) => Ok(Self::Web(url)),
-            None => Err("expected https://HOST/FILE, hf://OWNER/NAME or oci://HOST/PATH".to_owned()),
+            None => Err(
+                "expected https://HOST/FILE, hf://OWNER/NAME, oci://HOST/PATH:TAG or oci-layout:DIR:TAG"
+                    .to_owned(),
+            ),
         }
     }
 }

@@ -40,6 +40,25 @@ fn an_artifact_of_a_layout_is_copied_as_it_is_and_must_be_of_its_format() {
     );
 }
 
+/// Without a tag the highest version was once copied, as of a chart.
+#[test]
+fn a_source_without_tag_or_digest_is_refused() {
+    let folder = folder();
+    let layout = format!("oci-layout:{}", folder.path().join("out").display());
+    for from in ["oci://127.0.0.1:1/acme/model", &layout] {
+        let run = Run::of(&mut import(folder.path(), from, "raw"));
+        assert_eq!(run.code, 2, "{from}: {}", run.stderr);
+        assert!(
+            run.stderr.contains("add :TAG or @DIGEST"),
+            "{from}: {}",
+            run.stderr
+        );
+    }
+    let digest = format!("{layout}@sha256:{}", "a".repeat(64));
+    let run = Run::of(&mut import(folder.path(), &digest, "raw"));
+    assert!(run.stderr.contains("does not exist"), "{}", run.stderr);
+}
+
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_real_registry_takes_it_and_crane_reads_it_byte_for_byte() {
