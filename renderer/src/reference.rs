@@ -49,6 +49,7 @@ pub struct Reference {
 
 /// The target of a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Target {
     /// `oci://host[:port]/path[:tag]`
     Registry {
@@ -73,6 +74,7 @@ pub enum Target {
 
 /// Why a name was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReferenceError {
     /// Not `sha256:` and 64 hex digits.
     #[error("{0:?} is not a digest: expected `sha256:` and 64 lower-case hex digits")]
@@ -85,7 +87,8 @@ pub enum ReferenceError {
     Host(String),
     /// Not a repository path.
     #[error(
-        "{0:?} is not a repository path: lower-case letters and digits, joined by single `.`, `_`, `__` or `-`s, in parts divided by `/`"
+        "{0:?} is not a repository path: lower-case letters and digits, joined by single `.`, `_`, `__` or `-`s, in parts divided by `/`{lower}",
+        lower = in_lower_case(.0)
     )]
     Path(String),
     /// A digest instead of a tag.
@@ -346,6 +349,15 @@ fn valid_host(host: &str) -> bool {
     port_fits && name.len() <= 253 && name.split('.').all(label)
 }
 
+/// What follows the error of a path that is valid but for its case, as an owner's name on GitHub.
+fn in_lower_case(path: &str) -> String {
+    let lower = path.to_ascii_lowercase();
+    match lower != path && valid_path(&lower) {
+        true => format!("; in lower case it is one: {lower}"),
+        false => String::new(),
+    }
+}
+
 fn valid_path(path: &str) -> bool {
     path.len() <= MAX_REPOSITORY_LENGTH && path.split('/').all(valid_path_part)
 }
@@ -423,6 +435,15 @@ fn without_user(host: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_path_that_is_wrong_in_its_case_alone_is_offered_in_lower_case() {
+        let problem = |target: &str| target.parse::<Target>().unwrap_err().to_string();
+        let text = problem("oci://ghcr.io/Acme/Charts");
+        assert!(text.ends_with("; in lower case it is one: acme/charts"), "{text}");
+        let text = problem("oci://ghcr.io/Acme//Charts");
+        assert!(text.ends_with("divided by `/`"), "{text}");
+    }
 
     #[test]
     fn targets_are_told_apart() {

@@ -81,18 +81,21 @@ pub(super) fn check(folder: &Path) -> Result<()> {
             Class::Chart,
             format!("{} is not a chart: it has no Chart.yaml", folder.display()),
         );
-        let below = fs::read_dir(folder).ok().and_then(|mut entries| {
-            entries.find_map(|entry| {
-                entry
-                    .ok()
-                    .filter(|entry| entry.path().join("Chart.yaml").is_file())
-            })
-        });
-        return Err(match below {
-            Some(entry) => one
-                .hint(format!("did you mean {}?", entry.path().display()))
-                .into(),
-            None => one.into(),
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        let below: Vec<_> = paths.filter(|path| path.join("Chart.yaml").is_file()).collect();
+        return Err(match below.as_slice() {
+            [] => one.into(),
+            [only] => one.hint(format!("did you mean {}?", only.display())).into(),
+            several => {
+                let pattern = folder.join("*");
+                let count = several.len();
+                one.hint(format!(
+                    "it holds {count} charts: name each one, as in `{}`",
+                    pattern.display()
+                ))
+                .into()
+            }
         });
     }
     Ok(())
@@ -316,7 +319,11 @@ fn check_subcharts(folder: &Path, chart: &Chart) -> Result<()> {
             Some(place) => one.at(place).label("not in charts/"),
             None => one,
         };
-        problems.push(one.hint("fetch it first: `solar-render dependency build`"));
+        let build = format!(
+            "fetch it first: `solar-render dependency build {}`",
+            folder.display()
+        );
+        problems.push(one.hint(build));
     }
     Diagnostics::or(problems, ())
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::context::Context;
 use crate::chart::MAX_CHART_DEPTH;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::fsio;
@@ -77,6 +78,21 @@ pub(crate) fn find_all(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
         problems.push(Diagnostic::error(Class::Usage, message));
     }
     Diagnostics::or(problems, all)
+}
+
+/// Replaces folders that are no charts by the charts below them. A folder without any is kept, so that the command says
+/// what is wrong with it; called as Helm, which does not search, all are.
+pub(crate) fn with_charts_below(inputs: &[PathBuf], context: &Context<'_>) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for input in inputs {
+        let before = all.len();
+        let searched = !context.called_as.is_helm() && input.is_dir() && find(input, 0, &mut all).is_ok();
+        if !searched || all.len() == before {
+            all.truncate(before);
+            all.push(input.clone());
+        }
+    }
+    all
 }
 
 /// A chart's subcharts are part of it, and hidden folders are skipped.

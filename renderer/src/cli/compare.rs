@@ -53,7 +53,7 @@ fn run(args: &CompareArgs, context: &Context<'_>) -> Result<CommandResult> {
     let found = HelmProgram::find(args.helm.as_deref(), context);
     ended_by_signal(context)?;
     let helm = found?;
-    let (cases, _unpacked) = cases(args)?;
+    let (cases, _fetched) = cases(args, context)?;
     let comparing = Comparing {
         args,
         context,
@@ -112,7 +112,7 @@ fn problem(total: &CompareTotal, helm: &HelmProgram) -> Option<Diagnostics> {
 
 /// A chart of which nothing could be compared.
 fn warn_of_refused(compared: &[ComparedCase<'_>], context: &Context<'_>) {
-    for chart in compared.chunk_by(|one, next| one.case.chart == next.case.chart) {
+    for chart in compared.chunk_by(|one, next| one.case.name == next.case.name) {
         let (Some(first), true) = (
             chart.first(),
             chart.iter().all(|one| one.verdict == Verdict::BothRefuse),
@@ -121,7 +121,7 @@ fn warn_of_refused(compared: &[ComparedCase<'_>], context: &Context<'_>) {
         };
         let message = format!(
             "{}: both programs refuse it, so that nothing is compared",
-            first.case.chart.display()
+            first.case.name
         );
         let said = first.helm_error.as_deref().unwrap_or_default();
         let said = said

@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::args::compare::CompareArgs;
+use super::chart_location::ChartLocation;
 use super::chart_search::{expanded, find_all};
+use super::context::Context;
 use super::csv;
+use super::fetch;
 use super::wrong_kind::is_archive;
 use crate::chart::load;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
@@ -19,37 +22,68 @@ use crate::fsio;
 #[derive(Debug)]
 pub(crate) struct CompareCase {
     /// The chart, as it was given or found.
+    pub(crate) name: String,
+    /// The folder or archive of the chart.
     pub(crate) chart: PathBuf,
-    /// Its name in the chart: `ci/a-values.yaml`.
+    /// The path in the chart: `ci/a-values.yaml`.
     pub(crate) values: Option<String>,
     /// Where that file is.
     pub(crate) values_file: Option<PathBuf>,
 }
 
-/// The cases in order, and the folder with the values files of archives.
-pub(crate) fn cases(args: &CompareArgs) -> Result<(Vec<CompareCase>, TempDir)> {
-    let unpacked = tempfile::tempdir()
+/// The cases in order, those of fetched charts last, and the folder with these charts and the values files of archives.
+pub(crate) fn cases(args: &CompareArgs, context: &Context<'_>) -> Result<(Vec<CompareCase>, TempDir)> {
+    let kept = tempfile::tempdir()
         .map_err(|error| fsio::cannot("make", Path::new("a temporary folder"), &error, Class::Io))?;
     let mut all = Vec::new();
     let mut problems = Vec::new();
-    for (number, chart) in find_all(&expanded(&args.charts)?)?.into_iter().enumerate() {
-        match values_files(&chart, &unpacked.path().join(number.to_string())) {
+    for (number, (name, chart)) in charts(args, kept.path(), context)?.into_iter().enumerate() {
+        match values_files(&chart, &kept.path().join(number.to_string())) {
             Ok(files) => {
-                all.push(CompareCase {
+                let own = std::iter::once((None, None));
+                let files = files.into_iter().map(|(name, path)| (Some(name), Some(path)));
+                all.extend(own.chain(files).map(|(values, values_file)| CompareCase {
+                    name: name.clone(),
                     chart: chart.clone(),
-                    values: None,
-                    values_file: None,
-                });
-                all.extend(files.into_iter().map(|(name, path)| CompareCase {
-                    chart: chart.clone(),
-                    values: Some(name),
-                    values_file: Some(path),
+                    values,
+                    values_file,
                 }));
             }
             Err(problem) => problems.extend(problem.into_vec()),
         }
     }
-    Diagnostics::or(problems, (all, unpacked))
+    Diagnostics::or(problems, (all, kept))
+}
+
+/// The charts by their names; those that are not on disk are fetched into a folder.
+fn charts(args: &CompareArgs, folder: &Path, context: &Context<'_>) -> Result<Vec<(String, PathBuf)>> {
+    let (mut local, mut remote) = (Vec::new(), Vec::new());
+    for chart in expanded(&args.charts)? {
+        // A path that is not UTF-8 can only be a local one.
+        match chart
+            .to_str()
+            .map(|name| ChartLocation::of(name, &args.fetch.repositories))
+        {
+            None | Some(Ok(ChartLocation::Disk)) => local.push(chart),
+            Some(source) => remote.push((chart.display().to_string(), source?)),
+        }
+    }
+    let local = find_all(&local)?.into_iter();
+    let mut all: Vec<_> = local.map(|chart| (chart.display().to_string(), chart)).collect();
+    if remote.is_empty() {
+        return Ok(all);
+    }
+    let client = args.fetch.client(context)?;
+    let keyring = args.fetch.provenance.keyring(context)?;
+    let mut problems = Vec::new();
+    for (number, (name, source)) in remote.into_iter().enumerate() {
+        let folder = folder.join(format!("fetched-{number}"));
+        match fetch::archive(&source, &args.fetch, keyring.clone(), &client, &folder, context) {
+            Ok(path) => all.push((name, path)),
+            Err(problem) => problems.extend(problem.into_vec()),
+        }
+    }
+    Diagnostics::or(problems, all)
 }
 
 fn is_values_file(name: &str) -> bool {

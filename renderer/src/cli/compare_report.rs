@@ -99,7 +99,7 @@ fn row(one: &ComparedCase<'_>) -> [String; 5] {
             count => format!("{count} differences"),
         },
     };
-    let chart = one.case.chart.display().to_string();
+    let chart = one.case.name.clone();
     [
         chart,
         one.values().to_owned(),
@@ -159,7 +159,7 @@ fn last_line(helm: &HelmProgram, total: &CompareTotal) -> String {
 
 fn describe(one: &ComparedCase<'_>, out: &mut String) {
     // Writing to a String can't fail.
-    let _ = writeln!(out, "==> {} ({})", one.case.chart.display(), one.values());
+    let _ = writeln!(out, "==> {} ({})", one.case.name, one.values());
     if one.verdict != Verdict::Different {
         describe_messages(one, out);
         return;
@@ -252,7 +252,7 @@ pub(crate) fn document(helm: &HelmProgram, total: &CompareTotal, cases: &[Compar
 
 fn entry(one: &ComparedCase<'_>) -> CaseEntry {
     CaseEntry {
-        chart: one.case.chart.display().to_string(),
+        chart: one.case.name.clone(),
         values: one.case.values.clone(),
         verdict: match one.verdict {
             Verdict::Same => "same",

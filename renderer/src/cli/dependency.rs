@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::args::dependency::{DependencyArgs, DependencyCommand};
 use super::args::provenance::ProvenanceFlags;
 use super::args::repositories::RepositoryFileFlags;
+use super::chart_search::with_charts_below;
 use super::client::client_options;
 use super::context::{CommandOutcome, CommandResult, Context};
 use super::input::name_input;
@@ -27,7 +28,8 @@ pub(crate) fn dependency(command: &DependencyCommand, context: &Context<'_>) -> 
         cache: args.cache.find(context),
         ..client
     });
-    match client.and_then(|client| run(&args.charts, args.wanted(), &client, mode, context)) {
+    let charts = with_charts_below(&args.charts, context);
+    match client.and_then(|client| run(&charts, args.wanted(), &client, mode, context)) {
         Ok(charts) => {
             let charts = charts.into_iter();
             CommandResult::Many(charts.flat_map(|one| one.unwrap_or_else(failed)).collect())

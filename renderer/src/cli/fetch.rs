@@ -1,6 +1,6 @@
 //! Loads the chart that a command inspects, from disk or from a registry or repository.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::fetch::FetchFlags;
@@ -12,6 +12,7 @@ use crate::chart::load::{self, Loaded};
 use crate::diag::{Class, Result};
 use crate::fsio;
 use crate::oci::{ClientOptions, PullOptions};
+use crate::provenance::Keyring;
 
 impl FetchFlags {
     /// The client options; reads the password if it is on standard input.
@@ -49,8 +50,27 @@ pub(crate) fn load(chart: &Path, fetch: &FetchFlags, context: &Context<'_>) -> R
     let client = fetch.client(context)?;
     let folder = tempfile::tempdir()
         .map_err(|error| fsio::cannot("make", Path::new("a temporary folder"), &error, Class::Io))?;
+    load::load(&archive(
+        &source,
+        fetch,
+        keyring,
+        &client,
+        folder.path(),
+        context,
+    )?)
+}
+
+/// Fetches a chart that is not on disk into a folder, and returns the path of its archive.
+pub(crate) fn archive(
+    source: &ChartLocation,
+    fetch: &FetchFlags,
+    keyring: Option<Arc<Keyring>>,
+    client: &ClientOptions,
+    folder: &Path,
+    context: &Context<'_>,
+) -> Result<PathBuf> {
     let options = PullOptions {
-        destination: folder.path().to_owned(),
+        destination: folder.to_owned(),
         devel: fetch.devel,
         keyring,
         ..PullOptions::default()
@@ -59,5 +79,5 @@ pub(crate) fn load(chart: &Path, fetch: &FetchFlags, context: &Context<'_>) -> R
         version: fetch.version.as_deref(),
         repositories: &fetch.repositories,
     };
-    load::load(&chart_location::pull(&source, &choice, options, &client, context)?.path)
+    Ok(chart_location::pull(source, &choice, options, client, context)?.path)
 }

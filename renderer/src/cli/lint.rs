@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::lint::LintArgs;
 use super::chart_files::write_chart;
+use super::chart_search::with_charts_below;
 use super::context::{CommandOutcome, CommandResult, Context};
 use super::input::{chart_of_config, is_config};
 use super::namespace::namespace;
@@ -36,9 +37,10 @@ pub(crate) fn lint(args: &LintArgs, context: &Context<'_>) -> CommandResult {
         Ok(options) => options,
         Err(problem) => return CommandResult::One(Box::new(CommandOutcome::failed(problem))),
     };
-    let mut paths = args.paths.clone();
+    let charts = with_charts_below(&args.paths, context);
+    let mut paths = charts.clone();
     if args.with_subcharts {
-        for path in &args.paths {
+        for path in &charts {
             subcharts(&clean(&path.join("charts")), 0, &mut paths);
         }
     }

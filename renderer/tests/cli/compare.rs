@@ -339,6 +339,42 @@ stringData:
     fs::write(own.join("values.yaml"), "map: {a: 1, b: 2, c: 3}\n").unwrap();
 }
 
+/// It once took charts on disk alone.
+#[test]
+fn charts_that_are_fetched_are_compared_under_the_names_they_were_given_by() {
+    let folder = TempDir::new().unwrap();
+    let shop = shop(folder.path());
+    let layout = format!("oci-layout:{}", folder.path().join("layout").display());
+    let pushed = Run::of(command().args(["push", shop.to_str().unwrap(), &layout]));
+    assert_eq!(pushed.code, 0, "{}", pushed.stderr);
+    let helm = helm(folder.path(), "sed 's/color: blue/color: BLUE/'");
+    let named = format!("{layout}/shop");
+    let run = compare(Path::new(&named), &helm, &["--version", "^1", "-o", "json"]);
+    assert_eq!(run.code, 10, "{}\n{}", run.stdout, run.stderr);
+    let document = run.json();
+    let cases = document["cases"].as_array().unwrap();
+    let found: Vec<_> = cases
+        .iter()
+        .map(|case| (case["chart"].as_str().unwrap(), case["values"].as_str()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (named.as_str(), None),
+            (named.as_str(), Some("ci/blue-values.yaml"))
+        ]
+    );
+    let file = &cases[1]["differences"][0]["file"];
+    assert!(file.as_str().unwrap().starts_with("shop/templates/"), "{file}");
+
+    let missing = compare(Path::new(&format!("{named}:9.9.9")), &helm, &[]);
+    assert_ne!(missing.code, 0);
+    assert!(missing.stderr.contains("shop has no 9.9.9"), "{}", missing.stderr);
+    let unknown = compare(Path::new("nowhere/shop"), &helm, &[]);
+    let text = "nowhere/shop is neither a path nor a chart of a repository";
+    assert!(unknown.stderr.contains(text), "{}", unknown.stderr);
+}
+
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn charts_render_the_same_as_with_helm() {

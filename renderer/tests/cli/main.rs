@@ -14,6 +14,7 @@ mod bad_input;
 mod cache;
 mod certificates;
 mod chart_error_locations;
+mod chart_folders;
 mod chart_repositories;
 mod ci_output;
 mod compare;

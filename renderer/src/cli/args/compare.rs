@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use super::fetch::FetchFlags;
 use super::rendering::RenderInputFlags;
 
 const COMPARE_HELP: &str = "\
 Examples:
   solar-render compare charts
   solar-render compare ./shop -f prod.yaml --helm /opt/helm/bin/helm
+  solar-render compare oci://ghcr.io/acme/charts/shop --version 1.2.3
   solar-render compare charts -o json > compared.json
 
 Exit code 10: something is not the same, or nothing could be compared since both programs refuse every case.";
@@ -18,8 +20,8 @@ Exit code 10: something is not the same, or nothing could be compared since both
 #[derive(Args, Debug)]
 #[command(after_help = COMPARE_HELP)]
 pub(crate) struct CompareArgs {
-    /// Chart folders, archives, patterns, or folders of charts. Each is rendered with its own values, and with each of its
-    /// ci/*-values.yaml
+    /// Chart folders, archives, patterns, folders of charts, oci://HOST/PATH[:TAG], oci-layout:DIR[:TAG] or NAME/CHART.
+    /// Each is rendered with its own values, and with each of its ci/*-values.yaml
     #[arg(value_name = "CHART", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) charts: Vec<PathBuf>,
     /// The Helm to compare with; else SOLAR_HELM, else `helm` on the PATH
@@ -33,4 +35,6 @@ pub(crate) struct CompareArgs {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) input: RenderInputFlags,
+    #[command(flatten)]
+    pub(crate) fetch: FetchFlags,
 }

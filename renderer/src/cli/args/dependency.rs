@@ -27,7 +27,7 @@ pub(crate) enum DependencyCommand {
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  solar-render dependency update charts/shop")]
 pub(crate) struct DependencyArgs {
-    /// The chart folders
+    /// The chart folders, or folders of charts
     #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) charts: Vec<PathBuf>,
     /// Nothing: indexes of repositories are always fetched, and nothing is when the lock and the cache

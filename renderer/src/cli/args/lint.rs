@@ -13,7 +13,7 @@ use super::schemas::SchemaFlags;
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  solar-render lint charts/shop --strict")]
 pub(crate) struct LintArgs {
-    /// The charts: folders or archives
+    /// The charts: folders, archives, or folders of charts
     #[arg(value_name = "PATH", required_unless_present = "rules", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
     /// Fail on Helm's warnings, too
