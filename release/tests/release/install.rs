@@ -101,7 +101,13 @@ fn an_unknown_platform_is_refused_with_those_that_there_are() {
     assert_eq!(code, Some(1), "{text}");
     let expected = "there is no solar-render for Plan9 on riscv64; there is: x86_64-unknown-linux-gnu";
     assert!(text.contains(expected), "{text}");
-    for wrong in [&["--program", "helm"][..], &["--prefix"], &["now"]] {
+    for wrong in [
+        &["--program", "helm"][..],
+        &["--prefix"],
+        &["--prefix", ""],
+        &["--prefix="],
+        &["now"],
+    ] {
         let (code, text) = said(&super::install::install(
             "http://127.0.0.1:1",
             folder.path(),
@@ -151,14 +157,15 @@ fn the_actions_steps_install_what_is_pinned_and_take_it_from_the_cache() {
     let at = |name: &str| folder.path().join(name);
     let sum = testbed::run(Command::new("sha256sum").arg(dist().join("install.sh")));
     let sum = &sum[..64];
+    let place = at("self-hosted tools/solar-render").join(format!("{VERSION}-{sum}"));
     let step = |word: &str, version: &str, sha256: &str| {
         let mut step = Command::new(root().join("release/setup"));
         step.arg(word)
             .env("VERSION", version)
             .env("SHA256", sha256)
             .env("DOWNLOADS", &url)
-            .env("INSTALL_PATH", at("tools/solar-render").join(VERSION))
-            .env("RUNNER_TOOL_CACHE", at("tools"))
+            .env("INSTALL_PATH", &place)
+            .env("RUNNER_TOOL_CACHE", at("self-hosted tools"))
             .env("GITHUB_OUTPUT", at("output"))
             .env("GITHUB_PATH", at("path"));
         said(&step.output().unwrap())
@@ -168,9 +175,12 @@ fn the_actions_steps_install_what_is_pinned_and_take_it_from_the_cache() {
         assert!(code == Some(1) && text.starts_with("::error"), "{text}");
     }
     assert_eq!(step("place", VERSION, sum).0, Some(0));
-    let place = at("tools/solar-render").join(VERSION);
     let output = fs::read_to_string(at("output")).unwrap();
     assert_eq!(output, format!("path={}\n", place.display()));
+    // What was installed without a digest, or from another script, is elsewhere.
+    assert_eq!(step("place", VERSION, "").0, Some(0));
+    let output = fs::read_to_string(at("output")).unwrap();
+    assert!(output.ends_with(&format!("/{VERSION}-unpinned\n")), "{output}");
 
     let (code, text) = step("install", VERSION, &"0".repeat(64));
     assert_eq!(code, Some(1), "{text}");
@@ -182,4 +192,6 @@ fn the_actions_steps_install_what_is_pinned_and_take_it_from_the_cache() {
     let requests = server.requests().len();
     assert_eq!(step("install", VERSION, sum).0, Some(0));
     assert_eq!(server.requests().len(), requests, "it was there");
+    let names = fs::read_dir(place.parent().unwrap()).unwrap();
+    assert_eq!(names.count(), 1, "temporary folders are left");
 }

@@ -12,6 +12,7 @@
 )]
 
 mod install;
+mod install_hostile;
 mod pack;
 mod registry;
 mod shell_image;

@@ -185,3 +185,16 @@ fn without_the_projects_url_nothing_is_packed() {
     assert!(text.contains("set RELEASE_HOME"), "{text}");
     assert!(!dist.exists());
 }
+
+/// `rm -rf` of whatever RELEASE_DIST named.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_folder_with_other_files_is_not_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let precious = folder.path().join("precious");
+    fs::write(&precious, "").unwrap();
+    let (code, text) = said(&pack(folder.path()).output().unwrap());
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("has other files in it"), "{text}");
+    assert!(precious.exists());
+}

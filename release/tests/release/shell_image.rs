@@ -30,6 +30,10 @@ fn layer(tag: &str) -> PathBuf {
 /// The scripts of the component's jobs, with its inputs.
 fn scripts(inputs: &[(&str, &str)]) -> Vec<String> {
     let text = fs::read_to_string(root().join("templates/solar-render.yml")).unwrap();
+    // The job's credentials went to whatever `target` named.
+    assert!(text.contains("    REGISTRY_HOST: $CI_REGISTRY\n"), "{text}");
+    let (_, before) = text.split_once("before_script:\n    - |\n").unwrap();
+    let (before, _) = before.split_once("\n\n").unwrap();
     let lines = text
         .lines()
         .filter_map(|line| line.strip_prefix("    - solar-render "));
@@ -37,7 +41,7 @@ fn scripts(inputs: &[(&str, &str)]) -> Vec<String> {
         let with = |text: String, (name, value): &(&str, &str)| {
             text.replace(&format!("$[[ inputs.{name} ]]"), value)
         };
-        let line = inputs.iter().fold(format!("solar-render {line}"), with);
+        let line = inputs.iter().fold(format!("{before}\nsolar-render {line}"), with);
         assert!(!line.contains("$[["), "{line}");
         line
     });
@@ -68,10 +72,18 @@ fn the_components_scripts_run_in_the_image_with_a_shell_and_nothing_else() {
     fs::create_dir_all(&chart).unwrap();
     fs::write(
         chart.join("Chart.yaml"),
-        "apiVersion: v2\nname: shop\nversion: 1.0.0\n",
+        "apiVersion: v2\nname: shop\nversion: 1.0.0\ndependencies:\n- {name: blog, version: 1.0.0, repository: 'file://../../blog'}\n",
+    )
+    .unwrap();
+    let blog = image.join("builds/blog");
+    fs::create_dir_all(&blog).unwrap();
+    fs::write(
+        blog.join("Chart.yaml"),
+        "apiVersion: v2\nname: blog\nversion: 1.0.0\n",
     )
     .unwrap();
     let inputs = [
+        ("dependencies", "build"),
         ("charts", "charts"),
         ("target", "oci-layout:$CI_PROJECT_DIR/out"),
         ("arguments", ""),
