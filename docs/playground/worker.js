@@ -41,7 +41,7 @@ onmessage = async ({ data }) => {
   } catch (error) {
     // The browser's stack is smaller than the one that the engine counts on.
     const deep = error instanceof RangeError;
-    const reason = deep ? "the templates nest more deeply than this browser's stack" : `internal error: ${text() || error}`;
+    const reason = deep ? "the templates nest more deeply than this browser's stack" : text() || `internal error: ${error}`;
     postMessage({ id: data.id, broken: reason });
   }
 };

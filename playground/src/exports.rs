@@ -9,6 +9,8 @@
 
 use std::cell::RefCell;
 
+use solar_render::values::schema::TooManySteps;
+
 thread_local! {
     /// The request, and then the response.
     static TEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -36,7 +38,10 @@ extern "C" fn run() -> usize {
     // Its memory is free for the work.
     let request = TEXT.take();
     std::panic::set_hook(Box::new(|panic| {
-        let message = panic.to_string();
+        let message = match panic.payload().downcast_ref::<TooManySteps>() {
+            Some(limit) => limit.to_string(),
+            None => format!("internal error: {panic}"),
+        };
         TEXT.with_borrow_mut(|text| *text = message.into_bytes());
     }));
     let response = crate::respond(&String::from_utf8_lossy(&request));

@@ -120,10 +120,8 @@ impl Rendering {
     fn respond(self) -> Result<Response> {
         let files = not_ignored(self.files)?.into_iter().map(ChartFile::into_bytes);
         let chart = ParsedChart::from_files(files.collect::<Result<_>>()?)?;
-        let limits = Limits {
-            memory: MEMORY,
-            ..Limits::default()
-        };
+        let mut limits = Limits::default();
+        limits.memory = MEMORY;
         let world = PageWorld::new(self.now, decode("random", &self.random)?);
         let request = RenderRequest::new(&self.release)
             .namespace(self.namespace)

@@ -235,6 +235,36 @@ fn what_never_ends_is_stopped_and_the_page_goes_on() {
     assert_eq!(in_the_page(&mut browser, &short), here(&short));
 }
 
+/// The module ends there: its panics can't be caught.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_schema_over_its_step_limit_is_an_error_and_the_page_goes_on() {
+    let server = server();
+    let mut browser = open(&server);
+    // Each level checks the one below it twice.
+    let levels = (1..=24).map(|level| {
+        let below = format!("{{\"$ref\": \"#/definitions/l{}\"}}", level - 1);
+        format!("\"l{level}\": {{\"allOf\": [{below}, {below}]}}")
+    });
+    let levels: Vec<_> = levels.collect();
+    let mut files = one_template("a: 1");
+    files.push(ChartFile {
+        path: "values.schema.json".to_owned(),
+        text: Some(format!(
+            "{{\"$ref\": \"#/definitions/l24\", \"definitions\": {{\"l0\": {{\"type\": \"object\"}}, {}}}}}",
+            levels.join(", ")
+        )),
+        bytes: None,
+    });
+    let request = request(files);
+    let limit = "values.schema.json takes more than 2000000 steps to check";
+    assert!(respond(&json!(request).to_string()).contains(limit));
+    let answer = browser.evaluate(&format!("ask({})", json!(request)));
+    assert_eq!(answer["broken"], json!(limit), "{answer}");
+    let short = self::request(one_template("a: 1"));
+    assert_eq!(in_the_page(&mut browser, &short), here(&short));
+}
+
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn charts_are_opened_from_archives_and_files() {

@@ -23,6 +23,7 @@ pub const MAX_FILE: usize = yaml::Limits::BYTES;
 
 /// The values of the flags.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct ValuesOptions {
     /// `-f`, `--values`: paths, or `-`.
     pub files: Vec<String>,

@@ -20,9 +20,8 @@ use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError, Validator};
 use serde_json::Value as Json;
 use solar_go_json::Piece;
 
-use super::schema_bounds::{
-    KEYWORD, MAX_LOOKED_INTO, MAX_STEPS, Steps, TooManySteps, pattern_bytes, prepare,
-};
+pub use super::schema_bounds::TooManySteps;
+use super::schema_bounds::{KEYWORD, MAX_LOOKED_INTO, Steps, pattern_bytes, prepare};
 use super::schema_cycles::{looked_into, refers_to_itself};
 use super::schema_documents::{Documents, HOME, NoSchemas, SchemaStore};
 pub use super::schema_messages::MAX_LISTED;
@@ -55,6 +54,7 @@ const MAX_SCHEMA_DEPTH: usize = 127;
 
 /// The violations in the values of a chart and its subcharts.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct SchemaViolations {
     /// The charts whose values are invalid, in the order of the tree.
     pub charts: Vec<String>,
@@ -66,6 +66,7 @@ pub struct SchemaViolations {
 
 /// One violation of a chart's schema.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct SchemaViolation {
     /// The chart's name.
     pub chart: String,
@@ -323,9 +324,7 @@ fn with_room(work: impl FnOnce() -> Violations + Send) -> Violations {
         let thread = std::thread::Builder::new().stack_size(STACK);
         match thread.spawn_scoped(scope, work).map(|running| running.join()) {
             Ok(Ok(found)) => found,
-            Ok(Err(panic)) if panic.is::<TooManySteps>() => Violations::of_schema(format!(
-                "values.schema.json takes more than {MAX_STEPS} steps to check"
-            )),
+            Ok(Err(panic)) if panic.is::<TooManySteps>() => Violations::of_schema(TooManySteps.to_string()),
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
             Err(error) => Violations::of_schema(format!("the schema can't be checked: {error}")),
         }

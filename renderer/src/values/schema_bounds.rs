@@ -58,18 +58,27 @@ const BRANCHES: &[&str] = &["anyOf", "if", "not", "oneOf"];
 /// Keywords that name a schema elsewhere.
 pub(super) const REFERENCES: &[&str] = &["$dynamicRef", "$recursiveRef", "$ref"];
 
-/// The panic payload when there are too many steps.
-pub(super) struct TooManySteps;
+/// The panic payload when there are too many steps. Only a WebAssembly module, whose panics can't be caught, ends by it.
+pub struct TooManySteps;
+
+impl std::fmt::Display for TooManySteps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "values.schema.json takes more than {MAX_STEPS} steps to check")
+    }
+}
 
 /// The step counter.
 #[derive(Default, Clone)]
 pub(super) struct Steps(Arc<AtomicUsize>);
 
 impl Steps {
-    /// Counts a step; unwinds, without a panic message, when the limit is exceeded.
+    /// Counts a step; unwinds, without a panic message, when the limit is exceeded. A WebAssembly module's hook writes one.
     pub(super) fn step(&self) {
         if self.0.fetch_add(1, Ordering::Relaxed) >= MAX_STEPS {
-            std::panic::resume_unwind(Box::new(TooManySteps));
+            match cfg!(target_family = "wasm") {
+                true => std::panic::panic_any(TooManySteps),
+                false => std::panic::resume_unwind(Box::new(TooManySteps)),
+            }
         }
     }
 }
