@@ -260,10 +260,9 @@ fn artifact(name: &str, salt: &str) -> Artifact {
 }
 
 fn client() -> ClientOptions {
-    ClientOptions {
-        plain_http: true,
-        ..ClientOptions::default()
-    }
+    let mut client = ClientOptions::default();
+    client.plain_http = true;
+    client
 }
 
 fn push(artifact: &Artifact, host: &str) {

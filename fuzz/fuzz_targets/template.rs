@@ -42,9 +42,10 @@ fuzz_target!(|text: &str| {
         world: Arc::new(Fixed::default()),
         seed: Some(1),
         lint: false,
-        limits: Limits {
-            steps: STEPS,
-            ..Limits::default()
+        limits: {
+            let mut limits = Limits::default();
+            limits.steps = STEPS;
+            limits
         },
         traced: BTreeSet::new(),
         cluster: Arc::default(),

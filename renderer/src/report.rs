@@ -31,6 +31,7 @@ const MAX_LISTED_MESSAGE: usize = 500;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Report {
     /// What was done; absent on failure.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,6 +109,7 @@ pub struct Provenance {
 /// A blob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct BlobReport {
     /// Its digest.
     pub digest: String,
@@ -118,6 +120,7 @@ pub struct BlobReport {
 /// The files of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ContentReport {
     /// How many there are.
     pub files: u64,
@@ -129,6 +132,7 @@ pub struct ContentReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Outcome {
     /// The tag did not exist; the chart was pushed.
     Created,
@@ -160,6 +164,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TagReport {
     /// The tag.
     pub tag: String,
@@ -173,6 +178,7 @@ pub struct TagReport {
 /// One tag of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct TagEntry {
     /// The tag, as the registry has it.
     pub tag: String,
@@ -184,6 +190,7 @@ pub struct TagEntry {
 /// Why the command failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ErrorReport {
     /// The class: see [classes](#error-classes).
     pub class: String,
@@ -205,6 +212,7 @@ pub struct ErrorReport {
 /// One mistake, and where it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Mistake {
     /// The class: see [classes](#error-classes).
     pub class: String,

@@ -50,6 +50,7 @@ const POINT: usize = 65;
 
 /// Why a key can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum KeyError {
     /// No PEM block of the expected kind.
     #[error("not a key in cosign's format: expected a PEM block {0:?}")]

@@ -76,10 +76,8 @@ fn fetch(registry: &Registry, dir: &Path, client: &ClientOptions) {
     .iter()
     .enumerate()
     {
-        let options = PullOptions {
-            destination: dir.join(number.to_string()),
-            ..PullOptions::default()
-        };
+        let mut options = PullOptions::default();
+        options.destination = dir.join(number.to_string());
         let world = Fixed::default();
         let pulled = pull(&from.parse().unwrap(), &options, client, &world, &Silent).unwrap();
         assert_eq!(pulled.path.metadata().unwrap().len(), pulled.layer.1);
@@ -122,10 +120,8 @@ fn a_chart_of_200_mib_goes_to_a_registry_and_a_layout_and_back_without_being_hel
     };
     let registry = Registry::start();
     let dir = tempfile::tempdir().unwrap();
-    let client = ClientOptions {
-        plain_http: true,
-        ..ClientOptions::default()
-    };
+    let mut client = ClientOptions::default();
+    client.plain_http = true;
     let before = peak();
     for target in [
         format!("oci://{}", registry.host()),

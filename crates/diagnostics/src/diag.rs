@@ -12,6 +12,7 @@ use crate::source::Location;
 
 /// The class of a failure, which decides the exit code. In the order of exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Class {
     /// The input config, or the file that holds it.
     Config,

@@ -11,6 +11,7 @@ use crate::value::Value;
 
 /// The fields of Chart.yaml.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Details {
     /// `name`; for a chart with an alias, the alias.
     pub name: String,
@@ -51,6 +52,7 @@ pub struct Details {
 
 /// A maintainer of a chart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Maintainer {
     /// `name`
     pub name: String,
@@ -62,6 +64,7 @@ pub struct Maintainer {
 
 /// A dependency of a chart.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct DependencyDetails {
     /// `name`; once dependencies are processed, the alias if there is one.
     pub name: String,

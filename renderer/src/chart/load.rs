@@ -40,6 +40,7 @@ const SHARED_BYTES: usize = 64 << 10;
 
 /// A chart in memory.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Loaded {
     /// The fields of Chart.yaml.
     pub details: Arc<Details>,

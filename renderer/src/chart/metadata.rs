@@ -21,6 +21,7 @@ pub const MAX_METADATA_BYTES: usize = 1024 * 1024;
 
 /// Chart.yaml: the fields for packaging, and all fields as Helm stores them.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Metadata {
     /// The chart's name.
     pub name: String,

@@ -26,6 +26,7 @@ pub fn merge(base: &mut Map, over: Map) {
 
 /// An error of a values file; its diagnostic is of class values.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ValuesFileError {
     /// Text after the `---` between two documents.
     Separator(Box<Diagnostic>),

@@ -51,6 +51,7 @@ impl RenderRun {
 
 /// How the runs of one chart with the same values compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Verdict {
     /// Both rendered the same.
     Same,
@@ -68,6 +69,7 @@ pub enum Verdict {
 
 /// A verdict with its reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Judgment {
     /// The verdict.
     pub verdict: Verdict,
@@ -79,6 +81,7 @@ pub struct Judgment {
 
 /// Something that is not the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Difference {
     /// In what way.
     pub kind: DifferenceKind,
@@ -108,6 +111,7 @@ pub struct Position {
 
 /// In what way something differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DifferenceKind {
     /// Lines of a document.
     Lines,

@@ -19,6 +19,7 @@ pub use verify::{MAX_PUBLIC_KEY, MAX_VERIFICATION_KEYS};
 
 /// A checked config.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Config {
     /// A component as Flux objects.
     Release(ReleaseConfig),

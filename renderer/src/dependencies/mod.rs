@@ -51,6 +51,7 @@ pub struct Reach<'a> {
 
 /// The result for one archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Placed {
     /// The path in `charts/`.
     pub path: PathBuf,
@@ -66,6 +67,7 @@ pub struct Placed {
 
 /// The change of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Change {
     /// It was installed.
     Added,
@@ -77,6 +79,7 @@ pub enum Change {
 
 /// A chart whose dependencies are installed.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct BuiltDependencies {
     /// The chart's folder.
     pub chart: PathBuf,

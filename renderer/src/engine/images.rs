@@ -23,6 +23,7 @@ const MAX_DEPTH: usize = 100;
 
 /// An image, and the fields that use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ImageReference {
     /// The reference as written: `registry/repository:tag`.
     pub name: String,
@@ -32,6 +33,7 @@ pub struct ImageReference {
 
 /// A field that names an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Use {
     /// The template, as in `# Source:`.
     pub source: String,

@@ -15,6 +15,7 @@ pub const DEFAULT_TIME: Duration = Duration::from_secs(30);
 
 /// The resource limits of a rendering. Exceeding one is a diagnostic of class template.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Limits {
     /// The maximum number of steps, at most [`MAX_STEPS`]. A step is a node, a call, an item of a list, or 64 bytes of
     /// a function's strings.

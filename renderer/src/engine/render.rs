@@ -44,6 +44,7 @@ pub struct RenderInput<'a> {
 
 /// The output of a rendering.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct RenderOutput {
     /// The text of each template that is no partial, by full name, in the order they ran.
     pub texts: Vec<(Arc<str>, String)>,

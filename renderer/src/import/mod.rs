@@ -48,6 +48,7 @@ const DEFAULT_TAG: &str = "latest";
 
 /// The form of the artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// A model in the format of CNCF's ModelPack: a layer for each file, as it is.
     ModelPack,
@@ -59,6 +60,7 @@ pub enum Format {
 
 /// What to import, and where to push it.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ImportRequest {
     /// The source.
     pub source: Source,

@@ -17,6 +17,7 @@ const MAX_REVISION: usize = 255;
 
 /// The source of an artifact.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Source {
     /// A file on a web server.
     Web {
@@ -45,6 +46,7 @@ pub struct HubRepository {
 
 /// Why a repository was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SourceError {
     /// The name.
     #[error("{0:?} is not a repository: expected OWNER/NAME of letters, digits, `-`, `_` and `.`")]

@@ -80,6 +80,7 @@ impl Severity {
 
 /// A finding about a chart.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Finding {
     /// Its severity.
     pub severity: Severity,
@@ -99,6 +100,7 @@ pub struct Finding {
 
 /// The options of linting.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct LintOptions {
     /// The user's values.
     pub values: Map,
@@ -118,6 +120,7 @@ pub struct LintOptions {
 
 /// The findings in one chart.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct LintReport {
     /// The chart, as the user named it.
     pub chart: String,

@@ -46,6 +46,7 @@ impl Check {
 
 /// Who reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RuleOrigin {
     /// `helm lint` 4.3.1 reports it, and so do we, with the same message.
     Helm,
@@ -68,6 +69,7 @@ impl RuleOrigin {
 
 /// A rule of lint.
 #[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Rule {
     /// Its id in JSON, in reports and in the docs.
     pub id: &'static str,

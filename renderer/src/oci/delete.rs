@@ -34,6 +34,7 @@ const MAX_SHOWN: usize = 10;
 
 /// The options of a deletion.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct DeleteOptions {
     /// Refuse to delete another digest than this one.
     pub expect_digest: Option<Digest>,
@@ -46,6 +47,7 @@ pub struct DeleteOptions {
 
 /// The result for one reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Deleted {
     /// The digest it named; `None` if it did not exist.
     pub digest: Option<Digest>,

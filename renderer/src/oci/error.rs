@@ -11,6 +11,7 @@ use crate::reference::Digest;
 
 /// How a connection failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Link {
     /// It could not be established.
     Connect,
@@ -40,6 +41,7 @@ pub enum Link {
 
 /// Why a request to a registry failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ClientError {
     /// No response.
     #[error("{action}: {reason}{}", tries(*.attempts))]

@@ -9,6 +9,7 @@ use crate::reference::Digest;
 
 /// Why a chart could not be pushed, pulled, copied or signed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Failure {
     /// The tag has another digest, and was not moved.
     #[error("{reference} already holds {}, and this chart is {ours}", existing_or(.existing.as_ref()))]

@@ -23,6 +23,7 @@ use crate::world::World;
 
 /// Errors of `login` and `logout`.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LoginError {
     /// The registry.
     #[error(transparent)]
@@ -64,6 +65,7 @@ pub enum LoginError {
 
 /// Where credentials are stored, or were.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Kept {
     /// The file.
     pub file: PathBuf,

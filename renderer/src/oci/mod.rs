@@ -66,6 +66,7 @@ mod sign;
 
 /// The exact destination of a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Destination {
     /// A tag in a registry.
     Registry(Reference),
@@ -85,6 +86,7 @@ pub enum Destination {
 
 /// The options of the registry client.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ClientOptions {
     /// `http://` instead of `https://`.
     pub plain_http: bool,

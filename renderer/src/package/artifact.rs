@@ -41,6 +41,7 @@ pub struct ArtifactBlob {
 
 /// The bytes of a blob.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum BlobContent {
     /// Held in memory.
     Memory(Arc<[u8]>),

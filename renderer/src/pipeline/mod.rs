@@ -31,6 +31,7 @@ pub const MAX_EPOCH: u64 = 0o77_777_777_777;
 
 /// A chart with its artifact.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct PreparedArtifact {
     /// The chart; `None` for an archive, which is not unpacked.
     pub chart: Option<Arc<Chart>>,

@@ -21,6 +21,7 @@ use crate::world::World;
 
 /// The input of a chart.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub enum Input<'a> {
     /// A config; paths in it are relative to `base`.
     Config {
@@ -124,6 +125,7 @@ impl Observer for oci::Silent {}
 
 /// The result of a request.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Delivered {
     /// The report; on failure with all that was known by then.
     pub report: Report,

@@ -17,6 +17,7 @@ const KEY_REVOCATION: [u8; 2] = [4, 0x20];
 
 /// Why a file is no keyring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum KeyringError {
     /// Neither packets, nor armor, nor a keybox.
     #[error("not a keyring: expected OpenPGP packets, their text form, or a keybox")]

@@ -35,6 +35,7 @@ const MAX_NAMES: usize = 5;
 
 /// Errors of signing with a keyring.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SignError {
     /// No user ID of a key contains the text.
     #[error("it has no key whose name contains {0:?}")]

@@ -20,6 +20,7 @@ pub const MAX_GROUPS: usize = 32;
 
 /// Errors of versions and constraints, with Masterminds' messages.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SemverError {
     /// Not a version.
     #[error("invalid semantic version")]

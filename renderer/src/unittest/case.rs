@@ -47,6 +47,7 @@ const GLOBAL: &str = "global";
 
 /// What all tests share.
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub struct TestOptions {
     /// Whether snapshots that have changed are written anew.
     pub updates: bool,

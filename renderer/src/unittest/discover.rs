@@ -24,6 +24,7 @@ pub const MAX_SUITE_FILES: usize = 10_000;
 
 /// What is looked for in charts.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct DiscoverOptions {
     /// Patterns of suite files, relative to the chart.
     pub files: Vec<String>,

@@ -5,6 +5,7 @@ use crate::source::Location;
 
 /// How a test ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Verdict {
     /// Every assertion holds.
     Passed,
@@ -30,6 +31,7 @@ impl Verdict {
 
 /// The result of a test.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct TestOutcome {
     /// The suite's position among those that were run.
     pub suite: usize,

@@ -24,6 +24,7 @@ pub struct SuiteRun {
 
 /// Which tests are run, and how.
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub struct RunOptions {
     /// How each is rendered and compared.
     pub test: TestOptions,
@@ -50,6 +51,7 @@ pub struct SnapshotTotal {
 
 /// The result of a run.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct RunOutcome {
     /// The tests that were run or skipped, in order.
     pub tests: Vec<TestOutcome>,

@@ -8,6 +8,7 @@
 )]
 
 mod commands;
+mod growth;
 mod links;
 mod markdown;
 mod module_order;

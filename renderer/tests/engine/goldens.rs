@@ -63,10 +63,8 @@ struct Stage {
 impl Stage {
     fn new() -> Self {
         let sets = std::fs::read_to_string(folder().join("set.txt")).unwrap();
-        let options = ValuesOptions {
-            typed: sets.lines().map(str::to_owned).collect(),
-            ..ValuesOptions::default()
-        };
+        let mut options = ValuesOptions::default();
+        options.typed = sets.lines().map(str::to_owned).collect();
         let mut request = RenderRequest::new("rel");
         "ns".clone_into(&mut request.release.namespace);
         (request.values, request.places) = options.merge(&mut std::io::empty()).unwrap();

@@ -140,10 +140,11 @@ fn subcharts_under_many_aliases_are_counted() {
 #[test]
 fn values_that_fill_the_memory_are_refused() {
     const MEMORY: usize = 16 << 20;
-    let limits = || Limits {
-        memory: MEMORY,
-        clock: Arc::new(solar_render::world::Fixed::default()),
-        ..Limits::default()
+    let limits = || {
+        let mut limits = Limits::default();
+        limits.memory = MEMORY;
+        limits.clock = Arc::new(solar_render::world::Fixed::default());
+        limits
     };
     let big = r#"{{ $x := repeat 100000 "0123456789" }}"#;
     for text in [
@@ -221,10 +222,11 @@ impl World for Ticking {
 
 #[test]
 fn a_rendering_ends_when_its_time_is_over() {
-    let limits = |seconds| Limits {
-        time: Duration::from_secs(seconds),
-        clock: Arc::new(Ticking(AtomicU64::new(0))),
-        ..Limits::default()
+    let limits = |seconds| {
+        let mut limits = Limits::default();
+        limits.time = Duration::from_secs(seconds);
+        limits.clock = Arc::new(Ticking(AtomicU64::new(0)));
+        limits
     };
     let text = "{{ range 1000000 }}{{ end }}";
     let problem = render_limited(text, limits(5)).unwrap_err();

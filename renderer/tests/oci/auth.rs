@@ -2,7 +2,7 @@
 //! that misbehave. No secret is in any trace line or error.
 
 use solar_render::diag::Class;
-use solar_render::oci::{ClientOptions, Credentials, IfExists, Secret};
+use solar_render::oci::{Credentials, IfExists, Secret};
 use solar_render::package::artifact::Artifact;
 use solar_render::report::Outcome;
 use testbed::{Auth, Registry, Response, Server, Setup, TokenServer};
@@ -39,10 +39,8 @@ fn basic_credentials_open_the_registry_from_flags_environment_and_files() {
     );
     write(&config, &entry);
     let file = config.to_str().unwrap();
-    let with_file = ClientOptions {
-        registry_config: Some(config.clone()),
-        ..plain()
-    };
+    let mut with_file = plain();
+    with_file.registry_config = Some(config.clone());
     let cases = [
         ("1.0.0", with_user(PASSWORD), world(&[])),
         (
@@ -147,10 +145,8 @@ fn a_token_is_asked_for_once_with_pull_and_push() {
         ..Setup::default()
     });
     let target = format!("oci://{}/charts", registry.host());
-    let identity = ClientOptions {
-        credentials: Some(Credentials::IdentityToken(Secret::new("refresh-me"))),
-        ..plain()
-    };
+    let mut identity = plain();
+    identity.credentials = Some(Credentials::IdentityToken(Secret::new("refresh-me")));
     for (version, client, method) in [("1.0.0", with_user(PASSWORD), "GET"), ("2.0.0", identity, "POST")] {
         let before = tokens.requests().len();
         let pushed = send(&chart("app", version, "x"), &target, IfExists::Fail, &client).unwrap();

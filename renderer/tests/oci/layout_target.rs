@@ -213,10 +213,8 @@ fn what_is_no_chart_or_another_is_not_pulled() {
         let target = format!("{target}{number}");
         let wrong = artifact("good", "7.0.0", vec![blob(Artifact::CONFIG_TYPE, config), layer]);
         send(&wrong, &target, IfExists::Fail, &plain()).unwrap();
-        let options = PullOptions {
-            destination: dir.path().join("got"),
-            ..PullOptions::default()
-        };
+        let mut options = PullOptions::default();
+        options.destination = dir.path().join("got");
         let from = format!("{target}/good:7.0.0").parse().unwrap();
         let problem = pull(&from, &options, &plain(), &world(&[]), &Silent).unwrap_err();
         assert_eq!(problem.class(), Class::Chart, "{problem}");

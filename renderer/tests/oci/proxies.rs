@@ -11,13 +11,13 @@ use testbed::{Authority, Registry, Response, Server, Setup};
 use crate::support::*;
 
 fn trusting(authority: &Authority) -> ClientOptions {
-    ClientOptions {
-        tls: TlsOptions {
-            ca_file: Some(authority.ca.clone()),
-            ..TlsOptions::default()
-        },
-        ..secure()
-    }
+    let mut client = secure();
+    client.tls = {
+        let mut tls = TlsOptions::default();
+        tls.ca_file = Some(authority.ca.clone());
+        tls
+    };
+    client
 }
 
 #[test]

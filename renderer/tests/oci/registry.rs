@@ -79,10 +79,8 @@ fn an_unexpected_digest_fails_before_any_request() {
     let artifact = chart("app", "1.0.0", "one");
     let target = format!("oci://{}/charts", server.host()).parse().unwrap();
     let destination = resolve(&target, &artifact, false).unwrap();
-    let options = PushOptions {
-        expect_digest: Some(Digest::from_sha256(&[7; 32])),
-        ..PushOptions::default()
-    };
+    let mut options = PushOptions::default();
+    options.expect_digest = Some(Digest::from_sha256(&[7; 32]));
     let failure = push(
         &artifact,
         &destination,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use solar_render::diag::Class;
-use solar_render::oci::{ClientOptions, IfExists, RetryPolicy};
+use solar_render::oci::{ClientOptions, IfExists};
 use solar_render::report::Outcome;
 use testbed::{Answer, Registry, Response, Server};
 
@@ -104,12 +104,14 @@ fn retry_after_is_waited_for_in_both_forms_up_to_its_cap() {
         let server = in_front(&registry, move |_, number| {
             (number == 0).then(|| Response::status(429).header("Retry-After", asked).into())
         });
-        let client = ClientOptions {
-            retry: RetryPolicy {
-                retry_after_cap: Duration::from_millis(7),
-                ..plain().retry
-            },
-            ..plain()
+        let client = {
+            let mut client = plain();
+            client.retry = {
+                let mut retry = plain().retry;
+                retry.retry_after_cap = Duration::from_millis(7);
+                retry
+            };
+            client
         };
         let trace = Trace::default();
         let artifact = chart("app", "1.0.0", "x");

@@ -98,24 +98,23 @@ pub(crate) fn sha256(bytes: &[u8]) -> Digest {
 
 /// Plain HTTP, and waits so short that no test is slow.
 pub(crate) fn plain() -> ClientOptions {
-    ClientOptions {
-        plain_http: true,
-        ..secure()
-    }
+    let mut client = secure();
+    client.plain_http = true;
+    client
 }
 
 /// TLS, with the same short waits.
 pub(crate) fn secure() -> ClientOptions {
-    ClientOptions {
-        timeout: Duration::from_secs(20),
-        retry: RetryPolicy {
-            base: Duration::from_millis(1),
-            cap: Duration::from_millis(4),
-            retry_after_cap: Duration::from_millis(5),
-            ..RetryPolicy::default()
-        },
-        ..ClientOptions::default()
-    }
+    let mut client = ClientOptions::default();
+    client.timeout = Duration::from_secs(20);
+    client.retry = {
+        let mut retry = RetryPolicy::default();
+        retry.base = Duration::from_millis(1);
+        retry.cap = Duration::from_millis(4);
+        retry.retry_after_cap = Duration::from_millis(5);
+        retry
+    };
+    client
 }
 
 pub(crate) fn user(username: &str, password: &str) -> Option<Credentials> {
@@ -127,10 +126,9 @@ pub(crate) fn user(username: &str, password: &str) -> Option<Credentials> {
 
 /// The user that the tests' registries know.
 pub(crate) fn with_user(password: &str) -> ClientOptions {
-    ClientOptions {
-        credentials: user("robot", password),
-        ..plain()
-    }
+    let mut client = plain();
+    client.credentials = user("robot", password);
+    client
 }
 
 /// The challenge for an unauthenticated request; `None` for an authenticated one.
@@ -201,10 +199,8 @@ pub(crate) fn send_in(
     trace: &Trace,
 ) -> Result<Pushed, Failure> {
     let destination = resolve(&target.parse().unwrap(), artifact, false).unwrap();
-    let options = PushOptions {
-        if_exists,
-        ..PushOptions::default()
-    };
+    let mut options = PushOptions::default();
+    options.if_exists = if_exists;
     push(artifact, &destination, &options, client, world, trace)
 }
 

@@ -9,14 +9,15 @@ use testbed::{Answer, Auth, Authority, Registry, Response, Server, Setup, TokenS
 use crate::support::*;
 
 fn with_tls(tls: TlsOptions) -> ClientOptions {
-    ClientOptions { tls, ..secure() }
+    let mut client = secure();
+    client.tls = tls;
+    client
 }
 
 fn trusting(authority: &Authority) -> TlsOptions {
-    TlsOptions {
-        ca_file: Some(authority.ca.clone()),
-        ..TlsOptions::default()
-    }
+    let mut tls = TlsOptions::default();
+    tls.ca_file = Some(authority.ca.clone());
+    tls
 }
 
 #[test]
@@ -50,9 +51,10 @@ fn a_private_authority_is_trusted_when_given_and_only_then() {
         &trace,
     );
     assert_eq!(again.unwrap().outcome, Outcome::Unchanged);
-    let insecure = with_tls(TlsOptions {
-        insecure_skip_verify: true,
-        ..TlsOptions::default()
+    let insecure = with_tls({
+        let mut tls = TlsOptions::default();
+        tls.insecure_skip_verify = true;
+        tls
     });
     let again = send(&artifact, &target, IfExists::Fail, &insecure).unwrap();
     assert_eq!(again.outcome, Outcome::Unchanged);
@@ -172,9 +174,10 @@ fn files_that_hold_no_certificates_are_named() {
     let junk = dir.path().join("junk.pem");
     write(&junk, "no certificate");
     for path in [junk, dir.path().join("absent.pem"), authority.client.key.clone()] {
-        let client = with_tls(TlsOptions {
-            ca_file: Some(path.clone()),
-            ..TlsOptions::default()
+        let client = with_tls({
+            let mut tls = TlsOptions::default();
+            tls.ca_file = Some(path.clone());
+            tls
         });
         let failure = send(
             &chart("app", "1.0.0", "x"),
@@ -195,12 +198,14 @@ fn files_that_hold_no_certificates_are_named() {
 fn plain_http_reads_no_roots_at_all() {
     // A CA file that isn't there would be an error if it were read.
     let registry = Registry::start();
-    let client = ClientOptions {
-        plain_http: true,
-        ..with_tls(TlsOptions {
-            ca_file: Some("absent.pem".into()),
-            ..TlsOptions::default()
-        })
+    let client = {
+        let mut client = with_tls({
+            let mut tls = TlsOptions::default();
+            tls.ca_file = Some("absent.pem".into());
+            tls
+        });
+        client.plain_http = true;
+        client
     };
     let target = format!("oci://{}/charts", registry.host());
     send(&chart("app", "1.0.0", "x"), &target, IfExists::Fail, &client).unwrap();
@@ -210,10 +215,8 @@ fn plain_http_reads_no_roots_at_all() {
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_location_or_a_token_server_that_leaves_tls_is_refused() {
     let authority = Authority::new();
-    let client = ClientOptions {
-        credentials: user("robot", "hunter2"),
-        ..with_tls(trusting(&authority))
-    };
+    let mut client = with_tls(trusting(&authority));
+    client.credentials = user("robot", "hunter2");
     let artifact = chart("app", "1.0.0", "x");
 
     let outside = Server::start(|_| Response::status(201).into());
@@ -262,19 +265,21 @@ fn a_certificate_of_version_1_or_for_another_name_is_called_so() {
     let artifact = chart("app", "1.0.0", "x");
     // Also where it is the very certificate that is trusted.
     for ca_file in [authority.ca.clone(), authority.server.cert.clone()] {
-        let client = with_tls(TlsOptions {
-            ca_file: Some(ca_file),
-            ..TlsOptions::default()
+        let client = with_tls({
+            let mut tls = TlsOptions::default();
+            tls.ca_file = Some(ca_file);
+            tls
         });
         let failure = send(&artifact, &target, IfExists::Fail, &client).unwrap_err();
         assert_eq!(failure.class(), Class::Protocol, "{}", words(&failure));
         assert!(words(&failure).contains("X.509 version 1"), "{}", words(&failure));
         assert!(words(&failure).contains("subjectAltName"), "{}", words(&failure));
     }
-    let client = with_tls(TlsOptions {
-        cert_file: Some(authority.server.cert.clone()),
-        key_file: Some(authority.server.key.clone()),
-        ..TlsOptions::default()
+    let client = with_tls({
+        let mut tls = TlsOptions::default();
+        tls.cert_file = Some(authority.server.cert.clone());
+        tls.key_file = Some(authority.server.key.clone());
+        tls
     });
     if let Err(failure) = send(&artifact, &target, IfExists::Fail, &client) {
         assert!(words(&failure).contains("X.509 version 1"), "{}", words(&failure));

@@ -41,6 +41,7 @@ pub struct Sources<'a> {
 
 /// Credentials for a registry, or for its token server.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Credentials {
     /// A user and a password.
     Basic {
@@ -58,6 +59,7 @@ pub enum Credentials {
 /// The registry that the environment's credentials (REGISTRY_USERNAME, REGISTRY_PASSWORD) are for. REGISTRY_HOST takes
 /// precedence if it is set: then they are only for that one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AmbientHost {
     /// The registry of the client: for registries that the user names.
     #[default]
@@ -103,6 +105,7 @@ pub struct CredentialLookup {
 
 /// Errors of a credentials file.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CredentialsError {
     /// It exists but can't be read.
     #[error("the credentials file {} can't be read: {}", .path.display(), fsio::reason(.source))]

@@ -34,6 +34,7 @@ pub struct BlobCache {
 
 /// The content of the cache, or what was removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CacheUsage {
     /// The number of blobs.
     pub files: u64,
@@ -43,6 +44,7 @@ pub struct CacheUsage {
 
 /// Which blobs are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Retention {
     /// Blobs that were used within this time.
     pub age: Option<Duration>,

@@ -12,6 +12,7 @@ const LINK_ATTEMPTS: u32 = 3;
 
 /// The number of attempts of a request, and the delays between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RetryPolicy {
     /// The total number of attempts, including the first; 0 counts as 1.
     pub attempts: u32,

@@ -29,6 +29,7 @@ const SYSTEM_BUNDLES: [&str; 5] = [
 
 /// The user's TLS options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TlsOptions {
     /// PEM certificates trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
@@ -42,6 +43,7 @@ pub struct TlsOptions {
 
 /// Why TLS can't be set up.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TlsError {
     /// A file can't be read, or isn't PEM.
     #[error("{} holds no readable PEM {what}: {reason}", .path.display())]

@@ -31,6 +31,7 @@ const MAX_BLOB: u64 = 1 << 40;
 
 /// The options of a copy.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct CopyOptions {
     /// The policy at the destination.
     pub push: PushOptions,
@@ -51,6 +52,7 @@ pub struct CopyOptions {
 
 /// What is copied.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CopiedKind {
     /// A Helm chart.
     #[default]
@@ -62,6 +64,7 @@ pub enum CopiedKind {
 
 /// The result of a copy.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Copied {
     /// The chart; its blobs are without bytes.
     pub artifact: Artifact,

@@ -15,6 +15,7 @@ use crate::report::Outcome;
 
 /// Why an archive could not be written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FileError {
     /// An I/O error.
     #[error("{} can't be {action}: {}", .path.display(), reason(.source))]

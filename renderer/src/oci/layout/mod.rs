@@ -36,6 +36,7 @@ const VERSION: &str = "1.0.0";
 
 /// Errors of a layout.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LayoutError {
     /// An I/O error.
     #[error("{} can't be {action}: {}", .path.display(), reason(.source))]

@@ -31,6 +31,7 @@ use crate::world::World;
 
 /// The options of a pull.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct PullOptions {
     /// The folder for the archive; created if it doesn't exist.
     pub destination: PathBuf,
@@ -52,6 +53,7 @@ pub struct PullOptions {
 
 /// What was pulled.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Pulled {
     /// The reference, with the requested tag or digest.
     pub reference: String,
@@ -263,6 +265,7 @@ impl<'a> PullRun<'a> {
 
 /// A chart that was verified without fetching its archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Vouched {
     /// The chart.
     pub subjected: Subjected,

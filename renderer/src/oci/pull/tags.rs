@@ -9,6 +9,7 @@ use crate::world::World;
 
 /// A tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Listed {
     /// The tag as in the registry.
     pub tag: Tag,

@@ -20,6 +20,7 @@ pub(in crate::oci) const MAX_COMPARED: u64 = MEMORY_LIMIT;
 
 /// The same chart with another digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Equivalent {
     /// The manifest's digest.
     pub digest: Digest,

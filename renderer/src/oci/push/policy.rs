@@ -20,6 +20,7 @@ pub enum IfExists {
 
 /// The options of a push.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct PushOptions {
     /// The policy if the destination has another digest.
     pub if_exists: IfExists,
@@ -40,6 +41,7 @@ pub struct PushOptions {
 
 /// The result of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Pushed {
     /// Created, unchanged, replaced or skipped.
     pub outcome: Outcome,
@@ -58,6 +60,7 @@ pub struct Pushed {
 
 /// The result for one of several tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TagResult {
     /// The tag.
     pub tag: Tag,

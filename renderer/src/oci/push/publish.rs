@@ -63,6 +63,7 @@ pub struct Batch<'a> {
 
 /// The result for one chart.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Finished {
     /// It could not be built.
     Unmade(Diagnostics),

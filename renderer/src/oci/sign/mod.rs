@@ -30,6 +30,7 @@ const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";
 const IMAGE_CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 /// The format of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum SignatureFormat {
     /// Sigstore's bundle as a referrer of the chart, as in cosign 3.
     #[default]
