@@ -39,7 +39,11 @@ download() {
         curl --fail --silent --show-error --location --retry 3 --connect-timeout 20 --speed-limit 1 --speed-time 60 \
             --output "$2" "$1"
     elif has wget; then
-        wget -q -T 60 -O "$2" "$1"
+        # Debian's BusyBox crashes when it is given a timeout.
+        case "$(wget --version 2>&1 || true)" in
+            *GNU*) wget -q -T 60 -t 3 -O "$2" "$1" ;;
+            *) wget -q -O "$2" "$1" ;;
+        esac
     else
         fail "curl or wget is needed to download $1"
     fi || fail "$1 can't be downloaded"
