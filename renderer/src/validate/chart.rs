@@ -21,6 +21,7 @@ const TPL_NAME: &str = "gotpl";
 pub const MAX_FINDINGS: usize = 1_000;
 
 /// What objects are checked against.
+#[non_exhaustive]
 pub struct ValidateOptions<'o> {
     /// The versions of Kubernetes: their schemas, and what templates see.
     pub versions: &'o [(VersionChoice, KubeVersion)],

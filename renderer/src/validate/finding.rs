@@ -5,6 +5,7 @@ use crate::source::{Location, Span};
 
 /// What a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Rule {
     /// A field that the kind does not have.
     UnknownField,
