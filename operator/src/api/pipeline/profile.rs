@@ -22,12 +22,12 @@ pub struct ProfileSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_map")]
     pub userdata: Option<Box<RawValue>>,
-    /// Suspends reconciling while it is true, except for its own deletion. Running Jobs continue.
+    /// Nothing is made, changed or deleted for it while this is true, but for its own deletion. Jobs that run go on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,
 }
 
-/// The observed state of a Profile.
+/// What became of a Profile.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProfileStatus {

@@ -9,10 +9,10 @@ use super::{Column, ConditionsStatus, Spec};
 /// Which objects of other namespaces may refer to which objects of this one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReferenceGrantSpec {
-    /// The objects that may refer to those of `to`.
+    /// Who may refer.
     #[schemars(length(min = 1, max = 256), extend("x-kubernetes-list-type" = "atomic"))]
     pub from: Vec<GrantFrom>,
-    /// The objects of this namespace that may be referred to.
+    /// To what.
     #[schemars(length(min = 1, max = 256), extend("x-kubernetes-list-type" = "atomic"))]
     pub to: Vec<GrantTo>,
 }
@@ -53,5 +53,4 @@ impl Spec for ReferenceGrantSpec {
         ("From", "string", ".spec.from[*].namespace"),
         ("To", "string", ".spec.to[*].kind"),
     ];
-    const READY_FROM_CREATION: Option<&'static str> = Some("accepted");
 }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::schemas::any_map;
 use super::{Column, ObjectReference, Spec};
 
-/// Where charts for the environment are pushed to, and their userdata.
+/// Where charts for the environment are pushed to, and what they get.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TargetSpec {
@@ -19,10 +19,10 @@ pub struct TargetSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_map")]
     pub userdata: Option<Box<RawValue>>,
-    /// Whether the charts of this Target are signed.
+    /// Whether this Target's charts are signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signing: Option<SigningSpec>,
-    /// Suspends reconciling while it is true, except for its own deletion. Running Jobs continue.
+    /// Nothing is made, changed or deleted for it while this is true, but for its own deletion. Jobs that run go on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,
 }
@@ -30,13 +30,13 @@ pub struct TargetSpec {
 /// Whether a Target's charts are signed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SigningSpec {
-    /// Signs them with a cosign key pair that the operator creates for this Target: a Secret in the Registry's namespace.
-    /// Each new value of the annotation `solar.opendefense.cloud/rotate-signing-key` requests another pair.
+    /// They are, by a cosign key pair that the operator makes for this Target: a Secret in the Registry's namespace.
+    /// The annotation `solar.opendefense.cloud/rotate-signing-key` asks for another pair, with each new value.
     #[serde(default)]
     pub enabled: bool,
 }
 
-/// The observed state of a Target.
+/// What became of a Target.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TargetStatus {
@@ -122,11 +122,11 @@ pub struct TargetRelease {
     /// The digest of the chart's manifest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// The state of its chart.
+    /// How far it is.
     pub state: ReleaseState,
 }
 
-/// The state of a Release on a Target.
+/// How far a Release is on a Target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum ReleaseState {
     /// Its chart is being rendered.
@@ -138,7 +138,7 @@ pub enum ReleaseState {
     Failed,
     /// The Release, its ComponentVersion or a grant is missing.
     Missing,
-    /// Another Release is deployed instead.
+    /// Another Release is deployed in its stead.
     Filtered,
 }
 

@@ -19,6 +19,26 @@ pub(super) struct UsedSecret<'a> {
     pub(super) name: &'a str,
     /// The host that its content is sent to.
     pub(super) host: &'a str,
+    /// Whether all its keys are sent to a server that the Artifact's author chooses: only an annotation says that they
+    /// may be.
+    pub(super) as_headers: bool,
+}
+
+impl UsedSecret<'_> {
+    /// Why its annotation doesn't allow this use.
+    pub(super) fn refusal(&self, annotated: Option<&str>) -> Option<String> {
+        let Self {
+            name,
+            host,
+            as_headers,
+        } = self;
+        match annotated {
+            None if *as_headers => Some(format!(
+                "the Secret {name} is sent to {host} as headers: it must have the annotation {REGISTRY_HOST_ANNOTATION}: {host}"
+            )),
+            _ => host_mismatch(name, annotated, host),
+        }
+    }
 }
 
 /// What a user has to change first.
@@ -45,7 +65,7 @@ pub(super) async fn blocked(controller: &Artifacts, cx: &Cx, found: &Found) -> R
         };
         let annotations = metadata.annotations.unwrap_or_default();
         let annotated = annotations.get(REGISTRY_HOST_ANNOTATION).map(String::as_str);
-        if let Some(message) = host_mismatch(name, annotated, secret.host) {
+        if let Some(message) = secret.refusal(annotated) {
             return Ok(Some(message));
         }
     }
@@ -71,8 +91,16 @@ pub(super) fn used_secrets(spec: &ArtifactSpec) -> Vec<UsedSecret<'_>> {
     let web = web.and_then(|web| Some((&web.headers_secret_ref.as_ref()?.name, authority(&web.url))));
     let registry = source.oci.as_ref();
     let registry = registry.and_then(|oci| Some((&oci.pull_secret_ref.as_ref()?.name, registry_of(oci))));
-    let all = [push, hub, web, registry].into_iter().flatten();
-    all.map(|(name, host)| UsedSecret { name, host }).collect()
+    let all = [(push, false), (hub, false), (web, true), (registry, false)];
+    let all = all.into_iter().filter_map(|(secret, as_headers)| {
+        let (name, host) = secret?;
+        Some(UsedSecret {
+            name,
+            host,
+            as_headers,
+        })
+    });
+    all.collect()
 }
 
 /// `host[:port]` of a reference.

@@ -511,3 +511,22 @@ fn each_secret_is_for_the_host_that_it_is_sent_to() {
     }
     assert_eq!(used_secrets(&found(&json!({})).spec), []);
 }
+
+/// A push Secret without the annotation was once sent to any web server: its user and password as headers.
+#[test]
+fn only_an_annotated_secret_is_sent_as_headers() {
+    let source = json!({"http": {"url": "https://h.example/x", "sha256": "b".repeat(64),
+        "headersSecretRef": {"name": "s"}}});
+    let target =
+        json!({"registry": "t.example", "repository": "a", "credentialsSecretRef": {"name": "push"}});
+    let found = found(&json!({"source": source, "target": target, "format": "Raw"}));
+    let refused = |annotated: Option<&'static str>| -> Vec<Option<String>> {
+        let used = used_secrets(&found.spec);
+        used.iter().map(|secret| secret.refusal(annotated)).collect()
+    };
+    let needed = "the Secret s is sent to h.example as headers: it must have the annotation \
+                  solar.opendefense.cloud/registry-host: h.example";
+    assert_eq!(refused(None), [None, Some(needed.to_owned())]);
+    assert_eq!(refused(Some("H.example"))[1], None);
+    assert!(refused(Some("t.example"))[1].is_some());
+}
