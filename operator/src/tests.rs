@@ -51,6 +51,8 @@ pub(crate) fn settings() -> JobSettings {
         requests: [("cpu".into(), "50m".into())].into(),
         limits: [("memory".into(), "256Mi".into())].into(),
         job_namespace: "solar-system".into(),
+        service_account: None,
+        token_audience: None,
         allowed_hosts: AllowedHosts::default(),
     }
 }

@@ -14,7 +14,7 @@ use std::process::{Command, Output};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use fleet::{Fleet, Kubelet, Order, condition, own_requests};
+use fleet::{Fleet, Kubelet, Order, condition, install_chart, own_requests};
 use testbed::{Cluster, ClusterSetup, Tool, eventually, run, workspace_program};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 static RENDERER: LazyLock<PathBuf> = LazyLock::new(|| workspace_program("solar-render", "solar-render"));
 
 fn chart() -> PathBuf {
-    Path::new(ROOT).join("charts/solar-operator")
+    PathBuf::from(install_chart::CHART)
 }
 
 fn crds() -> String {
@@ -44,9 +44,8 @@ fn values() -> Vec<(String, PathBuf)> {
 }
 
 fn template(namespace: &str, arguments: &[&str]) -> Output {
-    let mut command = Command::new(&*RENDERER);
-    command.args(["template", "solar-operator"]).arg(chart());
-    command.args(["-n", namespace]).args(arguments).output().unwrap()
+    let mut command = install_chart::template("solar-operator", namespace);
+    command.args(arguments).output().unwrap()
 }
 
 fn manifests(namespace: &str, arguments: &[&str]) -> String {
@@ -290,6 +289,44 @@ fn an_api_server_takes_the_examples() {
             "{file}: {}",
             String::from_utf8_lossy(&output.stderr)
         );
+    }
+}
+
+/// The sample of an admission policy: in a tenant's namespace, no object names another registry host.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn the_admission_policy_refuses_registry_hosts_in_tenants_namespaces_alone() {
+    let cluster = cluster();
+    let policy = chart().join("examples/admissionpolicy.yaml");
+    cluster.apply(&fs::read_to_string(policy).unwrap());
+    for namespace in ["policy-tenant", "policy-platform"] {
+        cluster.kubectl(&["create", "namespace", namespace]);
+    }
+    let label = "solar.opendefense.cloud/tenant=a";
+    cluster.kubectl(&["label", "namespace", "policy-tenant", label]);
+    let registry = |namespace: &str, host: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("registry.yaml");
+        let text = format!(
+            "apiVersion: solar.opendefense.cloud/v1alpha1\nkind: Registry\n\
+             metadata: {{name: charts, namespace: {namespace}}}\nspec: {{hostname: \"{host}\"}}\n"
+        );
+        fs::write(&file, text).unwrap();
+        let create = ["create", "--dry-run=server", "-f", file.to_str().unwrap()];
+        let output = cluster.kubectl_command(&create).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    eventually("the policy is in force", LIMIT, || {
+        let refusal = registry("policy-tenant", "oci://evil.example/charts");
+        refusal
+            .contains("registry host evil.example is not allowed")
+            .then_some(())
+    });
+    for (namespace, host) in [
+        ("policy-tenant", "REGISTRY.example.com:5000/charts"),
+        ("policy-platform", "evil.example"),
+    ] {
+        assert_eq!(registry(namespace, host), "", "{namespace} {host}");
     }
 }
 

@@ -5,15 +5,17 @@
     reason = "tests stop at once when something isn't as it should be"
 )]
 
+#[path = "fleet/install_chart.rs"]
+mod install_chart;
+
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
-use testbed::{run, workspace_program};
+use testbed::run;
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// With what the names of metrics begin.
 const PREFIXES: [&str; 2] = ["solar_operator_", "process_"];
 
@@ -61,17 +63,7 @@ fn metrics() -> String {
 }
 
 fn template(set: &str) -> String {
-    let mut template = Command::new(workspace_program("solar-render", "solar-render"));
-    template.args([
-        "template",
-        "solar-operator",
-        "charts/solar-operator",
-        "-n",
-        "solar-system",
-        "--set",
-        set,
-    ]);
-    run(template.current_dir(ROOT))
+    run(install_chart::template("solar-operator", "solar-system").args(["--set", set]))
 }
 
 /// The names of metrics in a text.

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use fleet::{Fleet, Kubelet};
+use fleet::{Fleet, Kubelet, install_chart};
 use serde_json::{Value, json};
 use solar_render::diag::Class;
 use solar_render::source::Source;
 use solar_render::yaml::{self, Limits};
-use testbed::{Cluster, ClusterSetup, Request, Response, Server, run, workspace_program};
+use testbed::{Cluster, ClusterSetup, Request, Response, Server, run};
 
 const OPERATOR: &str = env!("CARGO_BIN_EXE_solar-operator");
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -248,18 +248,10 @@ fn failed(output: &Output) -> Vec<String> {
 fn cluster_with_hook() -> (Cluster, PathBuf) {
     let cluster = Cluster::start(&ClusterSetup::default());
     cluster.kubectl(&["create", "namespace", "solar-system"]);
-    let mut template = Command::new(workspace_program("solar-render", "solar-render"));
-    template.args([
-        "template",
-        "solar-operator",
-        "charts/solar-operator",
-        "-n",
-        "solar-system",
-    ]);
+    let mut template = install_chart::template("solar-operator", "solar-system");
     template
         .args(["--set", "pipeline.enabled=true"])
-        .args(["--show-only", "templates/preflight.yaml"])
-        .current_dir(ROOT);
+        .args(["--show-only", "templates/preflight.yaml"]);
     cluster.apply(&run(&mut template));
     let account = cluster.service_account("solar-system", "solar-operator-preflight");
     (cluster, account)

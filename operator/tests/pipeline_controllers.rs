@@ -8,6 +8,8 @@
 
 #[path = "pipeline_controllers/artifacts.rs"]
 mod artifacts;
+#[path = "fleet/install_chart.rs"]
+mod install_chart;
 #[path = "pipeline_controllers/references.rs"]
 mod references;
 
@@ -17,10 +19,9 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testbed::{Cluster, ClusterSetup, run, workspace_program};
+use testbed::{Cluster, ClusterSetup, run};
 
 const OPERATOR: &str = env!("CARGO_BIN_EXE_solar-operator");
-const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/solar-operator");
 const SYSTEM: &str = "solar-system";
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -35,11 +36,7 @@ static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
         "--set",
         "crds.install=false,pipeline.enabled=true,networkPolicy.enabled=false",
     ];
-    let mut template = Command::new(workspace_program("solar-render", "solar-render"));
-    template
-        .args(["template", "solar-operator", CHART, "-n", SYSTEM])
-        .args(sets);
-    cluster.apply(&run(&mut template));
+    cluster.apply(&run(install_chart::template("solar-operator", SYSTEM).args(sets)));
     let mut operator = Command::new(OPERATOR);
     operator
         .args([

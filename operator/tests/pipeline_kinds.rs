@@ -66,6 +66,30 @@ fn object(kind: &str, name: &str, spec: &Value) -> Value {
     })
 }
 
+/// No operator runs: kinds of which nothing has to be found out are ready by a default, which costs nobody a request.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn what_only_holds_data_is_ready_from_its_creation_on_and_nothing_else_is() {
+    let chart = json!({"chart": {"repository": "h.example/shop", "tag": "1"}});
+    let version = json!({"componentRef": {"name": "shop"}, "tag": "1", "resources": chart,
+        "entrypoint": {"resourceName": "chart", "type": "helm"}});
+    let binding = json!({"renderArtifactRef": {"name": "a"}, "ownerKind": "Target", "ownerName": "edge",
+        "ownerNamespace": "default"});
+    let target = json!({"renderRegistryRef": {"name": "charts"}});
+    let table = [
+        ("ComponentVersion", version, "True"),
+        ("Registry", json!({"hostname": "h.example"}), "True"),
+        ("RenderBinding", binding, "True"),
+        ("Target", target, ""),
+    ];
+    for (kind, spec, expected) in table {
+        assert_eq!(refusal(&object(kind, "created", &spec)), "", "{kind}");
+        let path = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
+        let found = CLUSTER.kubectl(&["get", kind, "created", "-o", path]);
+        assert_eq!(found, expected, "{kind}");
+    }
+}
+
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn objects_of_solar_go_through_with_all_their_fields() {

@@ -13,6 +13,8 @@ mod in_flight;
 mod signing;
 #[path = "pipeline_targets/suspended.rs"]
 mod suspended;
+#[path = "pipeline_targets/tenancy.rs"]
+mod tenancy;
 
 use std::fs::read_to_string;
 use std::sync::LazyLock;
@@ -487,6 +489,34 @@ fn with_strict_bindings_a_host_that_nothing_is_bound_for_is_refused() {
         .cluster
         .kubectl(&["-n", SYSTEM, "get", "rt", "-l", &selector, "-o", path]);
     assert_eq!(secrets, "pull");
+}
+
+/// Those of other namespaces were not collected, and their resources pulled anonymously.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_registry_binding_of_another_namespace_counts_once_it_is_granted() {
+    let space = Space::new("shared");
+    space.target(&json!({"strict": "yes"}), &json!({}));
+    space.release(&space.own, "shop", &json!({}));
+    let registry = json!({"hostname": "h.example", "targetPullSecretName": "shared-pull"});
+    apply(&BED.0, &space.other, "Registry", "source", &json!({}), &registry);
+    let target = json!({"name": "edge", "namespace": space.own});
+    let binding = json!({"targetRef": target, "registryRef": {"name": "source"}});
+    apply(
+        &BED.0,
+        &space.other,
+        "RegistryBinding",
+        "source",
+        &json!({}),
+        &binding,
+    );
+    space.until_reason("ReleasesRendered", "MissingRegistryBinding");
+    space.grant(&space.own, "sources", ("RegistryBinding", &space.other), "Target");
+    space.until_tasks(1);
+    let path = "jsonpath={.items[*].spec.release.input.resources.chart.pullSecretName}";
+    let selector = format!("{GROUP}/owner-namespace=shared");
+    let tasks = ["-n", SYSTEM, "get", "rt", "-l", &selector, "-o", path];
+    assert_eq!(BED.0.cluster.kubectl(&tasks), "shared-pull");
 }
 
 #[test]

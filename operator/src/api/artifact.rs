@@ -291,7 +291,7 @@ pub struct ArtifactStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub attempts: Vec<Attempt>,
-    /// What the operator has to remember.
+    /// The state that later reconciles need.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<ImportRun>,
 }
@@ -327,7 +327,7 @@ pub struct ImportRun {
 struct Root {
     /// What is imported, how it is packed, and where it is pushed to. A change of these imports again.
     spec: ArtifactSpec,
-    /// What became of it.
+    /// The observed state.
     #[serde(default)]
     #[schemars(with = "ArtifactStatus")]
     status: ArtifactStatus,

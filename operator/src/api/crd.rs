@@ -32,9 +32,9 @@ const COLUMNS: [Column; 5] = [
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 struct Object {
-    /// What is to be rendered, and where it goes. It can't be changed: another chart is another task.
+    /// What is rendered, and where the chart is pushed to. It can't be changed: another chart is another task.
     spec: TaskSpec,
-    /// What became of it.
+    /// The observed state.
     #[serde(default)]
     #[schemars(with = "TaskStatus")]
     status: TaskStatus,

@@ -68,7 +68,7 @@ pub struct Task {
     pub metadata: ObjectMeta,
     /// What is to be rendered and where it goes.
     pub spec: TaskSpec,
-    /// What became of it.
+    /// The observed state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<TaskStatus>,
 }

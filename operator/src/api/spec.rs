@@ -21,7 +21,7 @@ pub(super) const TAG: &str = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$";
 /// The digest of a manifest.
 const DIGEST: &str = "^sha256:[0-9a-f]{64}$";
 
-/// What is to be rendered, and where it goes. It can't be changed: another chart is another task.
+/// What is rendered, and where the chart is pushed to. It can't be changed: another chart is another task.
 ///
 /// The renderer's config is not decoded, only passed on: it is a tenant's, of any depth and size.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -78,13 +78,13 @@ pub struct TaskSpec {
     #[serde(default = "default_failed_job_ttl", rename = "failedJobTTL")]
     #[schemars(range(min = 0))]
     pub failed_job_ttl: i32,
-    /// The name of what the task was made for.
+    /// The name of the owner, for which the task was created.
     #[schemars(length(min = 1))]
     pub owner_name: String,
-    /// The namespace of what the task was made for.
+    /// The namespace of the owner.
     #[schemars(length(min = 1))]
     pub owner_namespace: String,
-    /// The kind of what the task was made for.
+    /// The kind of the owner.
     #[schemars(length(min = 1))]
     pub owner_kind: String,
 }

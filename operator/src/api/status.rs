@@ -8,7 +8,7 @@ use solar_render::report::Outcome;
 /// How many finished pods a status keeps: the newest.
 pub const MAX_ATTEMPTS: usize = 10;
 
-/// What became of a task.
+/// The observed state of a task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TaskStatus {
@@ -28,7 +28,7 @@ pub struct TaskStatus {
     /// The Secret that holds the renderer's config, while there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_secret_ref: Option<OwnedReference>,
-    /// Where the chart is: `oci://host/path:tag`.
+    /// The chart's URL: `oci://host/path:tag`.
     #[serde(rename = "chartURL", skip_serializing_if = "Option::is_none")]
     pub chart_url: Option<String>,
     /// The digest of the manifest that is at `chartURL`.
@@ -48,7 +48,7 @@ pub struct TaskStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub attempts: Vec<Attempt>,
-    /// What the operator has to remember of the present run.
+    /// The state of the current run that later reconciles need.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
 }
@@ -91,7 +91,7 @@ pub struct Attempt {
     pub message: String,
 }
 
-/// What the operator has to remember of the present run.
+/// The state of the current run that later reconciles need.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Run {
@@ -107,7 +107,7 @@ pub struct Run {
     /// This run is the one that a changed push Secret gives to a task that failed with AuthFailed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub after_rotation: bool,
-    /// How many Jobs of this run have vanished.
+    /// How many Jobs of this run were deleted before they finished.
     #[serde(skip_serializing_if = "is_zero")]
     pub lost_jobs: u32,
 }

@@ -113,6 +113,23 @@ pub(super) struct Run {
         help_heading = "Jobs"
     )]
     pub(super) renderer_image_pull_secrets: Vec<String>,
+    /// The ServiceAccount of the pods, in the Jobs' namespace, for a cloud's workload identity
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "SOLAR_OPERATOR_RENDERER_SERVICE_ACCOUNT",
+        help_heading = "Jobs"
+    )]
+    pub(super) renderer_service_account: Option<String>,
+    /// The audience of a token of that ServiceAccount, in the file that REGISTRY_TOKEN_FILE names in the container
+    #[arg(
+        long,
+        value_name = "AUDIENCE",
+        env = "SOLAR_OPERATOR_RENDERER_TOKEN_AUDIENCE",
+        requires = "renderer_service_account",
+        help_heading = "Jobs"
+    )]
+    pub(super) renderer_token_audience: Option<String>,
     /// The container's resource requests
     #[arg(
         long,

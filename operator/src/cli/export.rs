@@ -12,7 +12,7 @@ use tempfile::SpooledTempFile;
 
 use super::args::ExportArgs;
 use super::cluster::with_client;
-use super::draw;
+use super::printable;
 use crate::export::{ExportError, Output, Summary, export as write};
 
 /// How many bytes of YAML are kept in memory; more are in a temporary file.
@@ -35,7 +35,7 @@ impl Output for Streams {
 
 fn note(text: &str) {
     // Whoever has closed standard error reads nothing of it.
-    let _ = writeln!(io::stderr(), "{}", draw::line(text));
+    let _ = writeln!(io::stderr(), "{}", printable::line(text));
 }
 
 /// Prints the objects of the cluster.

@@ -2,11 +2,11 @@
 
 mod args;
 mod cluster;
-mod draw;
 mod export;
 mod file;
 mod logs;
 mod preflight;
+mod printable;
 mod quantity;
 mod settings;
 mod task;
@@ -21,6 +21,7 @@ use hyper::header::{HeaderValue, USER_AGENT};
 use kube::Client;
 use kube::client::{ClientBuilder, DynBody};
 use solar_render::diag::{Class, Diagnostic, Diagnostics};
+use solar_render::draw::Style;
 use solar_render::source::Source;
 use solar_render::world::{System, World};
 
@@ -242,7 +243,7 @@ fn usage(error: &clap::Error) -> u8 {
 }
 
 fn fail(problems: &Diagnostics) -> u8 {
-    let _ = std::io::stderr().write_all(draw::draw(problems).as_bytes());
+    let _ = std::io::stderr().write_all(problems.draw(Style::Plain).as_bytes());
     match problems.class() {
         Class::Usage => USAGE,
         _ => FAILED,

@@ -4,7 +4,7 @@ use solar_render::diag::{Class, Diagnostic, Diagnostics};
 
 use super::args::{Format, PreflightArgs};
 use super::cluster::with_client;
-use super::draw;
+use super::printable;
 use crate::preflight::{Check, Expected, ObserveError, checks, document, observe};
 
 const CONNECTION: &str = "Connection";
@@ -53,7 +53,7 @@ fn explained(error: &ObserveError) -> Diagnostic {
 fn text(checks: &[Check]) -> String {
     let passed = checks.iter().filter(|check| check.passed);
     passed
-        .map(|check| format!("ok  {}: {}\n", check.name, draw::line(&check.message)))
+        .map(|check| format!("ok  {}: {}\n", check.name, printable::line(&check.message)))
         .collect()
 }
 

@@ -146,13 +146,18 @@ fn job(args: &Run, around: &Environment, checker: &mut Checker) -> JobSettings {
             "name one, as in ghcr.io/acme/solar-render:1.0.0",
         );
     }
-    let ca_configmap = args.renderer_ca_configmap.clone().filter(|name| !name.is_empty());
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let ca_configmap = given(&args.renderer_ca_configmap);
     for name in ca_configmap.iter() {
         checker.name("renderer-ca-configmap", name);
     }
     let image_pull_secrets = words(&args.renderer_image_pull_secrets);
     for name in &image_pull_secrets {
         checker.name("renderer-image-pull-secrets", name);
+    }
+    let service_account = given(&args.renderer_service_account);
+    for name in service_account.iter() {
+        checker.name("renderer-service-account", name);
     }
     let requests = checker.quantities("renderer-requests", &args.renderer_requests);
     let limits = checker.quantities("renderer-limits", &args.renderer_limits);
@@ -163,6 +168,8 @@ fn job(args: &Run, around: &Environment, checker: &mut Checker) -> JobSettings {
         args: words(&args.renderer_args),
         ca_configmap,
         image_pull_secrets,
+        service_account,
+        token_audience: given(&args.renderer_token_audience),
         deadline_seconds: deadline(args, checker),
         permanent_exit_codes: exit_codes(args, checker),
         requests,

@@ -39,6 +39,10 @@ pub struct JobSettings {
     pub ca_configmap: Option<String>,
     /// The Secrets to pull the image with, in the Job's namespace.
     pub image_pull_secrets: Vec<String>,
+    /// The ServiceAccount of the pods, in the Job's namespace: a cloud's workload identity for its registry.
+    pub service_account: Option<String>,
+    /// The audience of a token of that account, which a credential helper in the image exchanges.
+    pub token_audience: Option<String>,
     /// How long a Job may be active, all its pods together, in seconds.
     pub deadline_seconds: u32,
     /// The exit codes of permanent failures, which are not retried; empty for renderers with other codes.

@@ -4,15 +4,25 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, EmptyDirVolumeSource, EnvVar, EnvVarSource, LocalObjectReference,
-    ObjectFieldSelector, PodSecurityContext, PodSpec, ResourceRequirements, SeccompProfile, SecurityContext,
-    Volume, VolumeMount,
+    ObjectFieldSelector, PodSecurityContext, PodSpec, ProjectedVolumeSource, ResourceRequirements,
+    SeccompProfile, SecurityContext, ServiceAccountTokenProjection, Volume, VolumeMount, VolumeProjection,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::JobSettings;
+use super::registry_access::plain;
 
 /// The container's name.
 pub const CONTAINER: &str = "renderer";
+
+/// The mount path of the token for a registry.
+const TOKEN_DIR: &str = "/var/run/secrets/renderer-token";
+/// The token's file there.
+const TOKEN_FILE: &str = "token";
+/// The environment variable with the path of that file, for credential helpers.
+const TOKEN_VARIABLE: &str = "REGISTRY_TOKEN_FILE";
+/// How long a token is valid, in seconds: the kubelet renews it.
+const TOKEN_SECONDS: i64 = 3600;
 
 /// The parts that differ between kinds of Jobs.
 #[derive(Default)]
@@ -41,10 +51,14 @@ pub struct WritableVolume {
 pub fn pod_spec(settings: &JobSettings, parts: Parts) -> PodSpec {
     let Parts {
         args,
-        env,
-        volumes,
+        mut env,
+        mut volumes,
         writable,
     } = parts;
+    if let Some(audience) = &settings.token_audience {
+        env.push(plain(TOKEN_VARIABLE, &format!("{TOKEN_DIR}/{TOKEN_FILE}")));
+        volumes.push((token_volume(audience), TOKEN_DIR));
+    }
     let temporary = Volume {
         name: "tmp".to_owned(),
         empty_dir: Some(EmptyDirVolumeSource::default()),
@@ -65,6 +79,7 @@ pub fn pod_spec(settings: &JobSettings, parts: Parts) -> PodSpec {
         .collect();
     PodSpec {
         restart_policy: Some("Never".to_owned()),
+        service_account_name: settings.service_account.clone(),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         image_pull_secrets: (!pull_secrets.is_empty()).then_some(pull_secrets),
@@ -76,6 +91,25 @@ pub fn pod_spec(settings: &JobSettings, parts: Parts) -> PodSpec {
         }),
         containers: vec![container(settings, args, env, mounts)],
         volumes: Some(all_volumes),
+        ..Default::default()
+    }
+}
+
+/// A token of the pod's ServiceAccount, for nobody but this audience.
+fn token_volume(audience: &str) -> Volume {
+    Volume {
+        name: "token".to_owned(),
+        projected: Some(ProjectedVolumeSource {
+            sources: Some(vec![VolumeProjection {
+                service_account_token: Some(ServiceAccountTokenProjection {
+                    audience: Some(audience.to_owned()),
+                    expiration_seconds: Some(TOKEN_SECONDS),
+                    path: TOKEN_FILE.to_owned(),
+                }),
+                ..Default::default()
+            }]),
+            ..Default::default()
+        }),
         ..Default::default()
     }
 }
@@ -161,4 +195,52 @@ fn quantities(given: &BTreeMap<String, String>) -> Option<BTreeMap<String, Quant
         .iter()
         .map(|(name, amount)| (name.clone(), Quantity(amount.clone())));
     (!given.is_empty()).then(|| quantities.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::settings;
+    use serde_json::{Value, json};
+
+    fn built(settings: &JobSettings) -> Value {
+        serde_json::to_value(pod_spec(settings, Parts::default())).expect("JSON")
+    }
+
+    #[test]
+    fn a_pod_has_an_account_and_a_token_only_if_the_platform_names_them() {
+        let mut settings = settings();
+        let without = built(&settings);
+        assert_eq!(without["serviceAccountName"], Value::Null);
+        assert!(!without.to_string().contains("token\""), "{without:#}");
+        settings.service_account = Some("pusher".into());
+        settings.token_audience = Some("sts.example.com".into());
+        let with = built(&settings);
+        assert_eq!(with["serviceAccountName"], "pusher");
+        // The API server's own token stays out of the pod.
+        assert_eq!(with["automountServiceAccountToken"], false);
+        let volumes = with["volumes"].as_array().expect("volumes");
+        assert_eq!(
+            volumes[volumes.len() - 1],
+            json!({"name": "token", "projected": {"sources": [{"serviceAccountToken": {
+                "audience": "sts.example.com", "expirationSeconds": 3600, "path": "token"}}]}})
+        );
+        let container = &with["containers"][0];
+        let mount =
+            json!({"name": "token", "mountPath": "/var/run/secrets/renderer-token", "readOnly": true});
+        assert!(
+            container["volumeMounts"]
+                .as_array()
+                .expect("mounts")
+                .contains(&mount)
+        );
+        let variable =
+            json!({"name": "REGISTRY_TOKEN_FILE", "value": "/var/run/secrets/renderer-token/token"});
+        assert!(
+            container["env"]
+                .as_array()
+                .expect("variables")
+                .contains(&variable)
+        );
+    }
 }

@@ -348,6 +348,36 @@ fn a_namespace_with_as_many_jobs_as_it_may_have_waits_while_others_go_on() {
     });
 }
 
+/// The platform says which hosts a tenant's Jobs may talk to; the Secret for another is the tenant's own.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_registry_host_that_the_platform_does_not_allow_is_refused_and_others_are_not() {
+    run(async {
+        let hosts = ["--allowed-hosts=allowed-hosts=one.example,allowed-hosts=two.example:5000"];
+        let bench = Bench::start("allowed-hosts", &hosts).await;
+        for (name, base_url) in [
+            ("other", "oci://evil.example/charts"),
+            ("port", "two.example/charts"),
+            ("user", "one.example:5000"),
+        ] {
+            bench.make(name, json!({"baseURL": base_url})).await;
+            let status = bench
+                .until_reason(name, "JobScheduled", "RegistryHostNotAllowed")
+                .await;
+            let message = message_of(&status, "JobScheduled");
+            assert!(
+                message.ends_with("the platform allows one.example, two.example:5000"),
+                "{message}"
+            );
+        }
+        assert_eq!(bench.count_jobs().await, 0);
+        for (name, base_url) in [("one", "oci://ONE.example/charts"), ("two", "two.example:5000")] {
+            bench.make(name, json!({"baseURL": base_url})).await;
+            bench.until_state(name, "JobScheduled").await;
+        }
+    });
+}
+
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn a_namespace_that_is_being_deleted_is_reported() {

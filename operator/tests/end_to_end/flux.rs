@@ -8,7 +8,7 @@ use solar_render::diag::Class;
 use solar_render::source::Source;
 use solar_render::yaml;
 
-use super::Bed;
+use super::bed::Bed;
 
 /// The namespace of the bootstrap's HelmRelease.
 pub(super) const NAMESPACE: &str = "apps";

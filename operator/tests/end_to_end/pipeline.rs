@@ -8,8 +8,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use testbed::{Tool, run};
 
+use super::bed::{Bed, PASSWORD, ROOT, USERNAME, bed};
 use super::flux::NAMESPACE;
-use super::{Bed, PASSWORD, ROOT, USERNAME, bed};
 
 /// The page's blocks of a language, in their order, with the bed's registry and its user.
 pub(super) fn blocks(language: &str, host: &str) -> Vec<String> {

@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use testbed::eventually;
 
-use super::{Bed, LIMIT, Order, PASSWORD, ROOT, USERNAME, bed, condition, make_key};
+use super::bed::{Bed, LIMIT, Order, PASSWORD, ROOT, USERNAME, bed, condition};
+use super::tasks::make_key;
 
 /// The namespace of the OCIRepositories here.
 const NAMESPACE: &str = "verified";

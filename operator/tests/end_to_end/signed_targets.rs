@@ -9,8 +9,8 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use testbed::{Tool, eventually, run};
 
+use super::bed::{Bed, LIMIT, ROOT, bed, condition};
 use super::pipeline::{Shell, blocks};
-use super::{Bed, LIMIT, ROOT, bed, condition};
 
 /// The namespace of the Target.
 const TENANT: &str = "signing-shop";

@@ -102,11 +102,16 @@ fn kill_again_and_again(fleet: &Fleet, kubelet: &Kubelet, estate: &Estate, kills
     let mut random = Random(SEED);
     for kill in 0..kills {
         // What else goes away, and comes back, between the kills.
+        if kill == kills / 10 {
+            // It goes away in the middle of pushes: what it has taken, nobody has reported.
+            kubelet.refuse("/release-release-1:", Refusal::LostAfterPush);
+        }
         if kill == kills / 5 {
             kubelet.refuse("", Refusal::Unavailable);
         }
         if kill == kills * 2 / 5 {
             kubelet.accept("");
+            kubelet.accept("/release-release-1:");
             fleet.cluster.stop_apiserver();
             thread::sleep(OUTAGE);
             fleet.cluster.start_apiserver();

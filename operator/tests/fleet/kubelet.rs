@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, future};
 use k8s_openapi::api::core::v1::Pod;
-use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
-use super::{client, digest_of};
+use super::{client, digest_of, renderer};
 
 /// How many pods are ended at the same time.
 const PARALLEL: usize = 64;
@@ -114,6 +114,8 @@ pub enum Refusal {
     Hold,
     /// It has the chart, and the pod never ends.
     Linger,
+    /// It has the chart, and is away before it has confirmed that.
+    LostAfterPush,
 }
 
 /// How a pod ends.
@@ -156,6 +158,15 @@ impl FakeRegistry {
                 self.charts.insert(url.to_owned(), config.to_owned());
                 return End::Never;
             }
+            Some(Refusal::LostAfterPush) => {
+                self.contents
+                    .entry(url.to_owned())
+                    .or_default()
+                    .insert(config.to_owned());
+                let chart = self.charts.entry(url.to_owned());
+                chart.or_insert_with(|| config.to_owned());
+                return End::UNAVAILABLE;
+            }
             Some(Refusal::Credentials) => {
                 return End::Failed {
                     exit_code: 4,
@@ -197,26 +208,21 @@ async fn end_pods(kubeconfig: &Path, spread: Duration, registry: &Mutex<FakeRegi
         .applied_objects();
     let waiting = pods.filter_map(|pod| future::ready(pod.ok().filter(is_waiting)));
     let end = |pod: Pod| {
+        let client = client.clone();
         let api = Api::<Pod>::namespaced(client.clone(), &pod.namespace().unwrap());
         async move {
             let url = place(&pod);
             // Some of the digest for a number that is the same in each run.
             let part = u32::from_str_radix(&digest_of(&url)[7..11], 16).unwrap();
             tokio::time::sleep(spread * part / 0x1_0000).await;
-            let config = environment(&pod, "SOLAR_CONFIG_SHA256");
-            let end = loop {
-                let answer = |mut registry: MutexGuard<'_, FakeRegistry>| match deletes(&pod) {
-                    true => registry.delete(&url),
-                    false => registry.push(&url, &config),
-                };
-                match answer(registry.lock().unwrap()) {
-                    End::Running => {}
+            let (status, is_pushed) = if renderer::is_there(&url) {
+                rendered(&client, &pod, &url, registry).await
+            } else {
+                match faked(&pod, &url, registry).await {
                     End::Never => return,
-                    end => break end,
+                    end => ended(&url, &end),
                 }
-                tokio::time::sleep(HELD).await;
             };
-            let (status, is_pushed) = ended(&url, &end);
             let patched = api
                 .patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Merge(status))
                 .await;
@@ -233,6 +239,33 @@ async fn end_pods(kubeconfig: &Path, spread: Duration, registry: &Mutex<FakeRegi
         .await;
 }
 
+/// How a pod ends according to the fake registry.
+async fn faked(pod: &Pod, url: &str, registry: &Mutex<FakeRegistry>) -> End {
+    let config = environment(pod, "SOLAR_CONFIG_SHA256");
+    loop {
+        let answer = |mut registry: MutexGuard<'_, FakeRegistry>| match deletes(pod) {
+            true => registry.delete(url),
+            false => registry.push(url, &config),
+        };
+        match answer(registry.lock().unwrap()) {
+            End::Running => {}
+            end => return end,
+        }
+        tokio::time::sleep(HELD).await;
+    }
+}
+
+/// The status of a pod whose renderer has run, and whether it has pushed.
+async fn rendered(client: &Client, pod: &Pod, url: &str, registry: &Mutex<FakeRegistry>) -> (Value, bool) {
+    let (exit_code, message) = renderer::run(client, pod).await;
+    let is_pushed = exit_code == 0 && !deletes(pod);
+    let refusal = registry.lock().unwrap().refusal(url);
+    if is_pushed && refusal == Some(Refusal::LostAfterPush) {
+        return ended(url, &End::UNAVAILABLE);
+    }
+    (terminated(exit_code, &message), is_pushed)
+}
+
 /// The status of a pod that has ended so, and whether it has pushed.
 fn ended(url: &str, end: &End) -> (Value, bool) {
     let (exit_code, message) = match end {
@@ -246,14 +279,18 @@ fn ended(url: &str, end: &End) -> (Value, bool) {
             json!({"schema": 1, "outcome": "created", "reference": url, "digest": digest_of(url), "size": 512}),
         ),
     };
-    let status = json!({"status": {
+    (terminated(exit_code, &message), matches!(end, End::Pushed))
+}
+
+/// The status of a pod that has ended with an exit code and this result.
+fn terminated(exit_code: i32, message: &Value) -> Value {
+    json!({"status": {
         "phase": if exit_code == 0 { "Succeeded" } else { "Failed" },
         "containerStatuses": [{
             "name": "renderer", "image": "x", "imageID": "", "ready": false, "restartCount": 0,
             "state": {"terminated": {"exitCode": exit_code, "message": message.to_string()}},
         }],
-    }});
-    (status, matches!(end, End::Pushed))
+    }})
 }
 
 /// Whether the pod has just been made: it isn't being deleted, and each is seen so but once.

@@ -11,9 +11,11 @@
     reason = "every test that includes it needs another part of it"
 )]
 
+pub mod install_chart;
 mod kubelet;
 pub mod measure;
 pub mod pipeline;
+mod renderer;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -27,7 +29,7 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use testbed::{Cluster, ClusterSetup, run, workspace_program};
+use testbed::{Cluster, ClusterSetup, run};
 use tokio::runtime::{Builder, Runtime};
 
 pub use kubelet::Kubelet;
@@ -37,7 +39,6 @@ pub use kubelet::Kubelet;
 )]
 pub use kubelet::Refusal;
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Where the operator and cluster tasks' Jobs are.
 pub const NAMESPACE: &str = "solar-system";
 /// How many requests go out at the same time.
@@ -61,22 +62,14 @@ pub struct Order {
 impl Fleet {
     /// With some namespaces more, and values for the chart as `--set` takes them.
     pub fn start(audit: bool, namespaces: &[&str], values: &str) -> Self {
-        let chart = Path::new(ROOT).join("charts/solar-operator");
-        let crds = fs::read_to_string(chart.join("files/crds.yaml")).unwrap();
+        let crds = Path::new(install_chart::CHART).join("files/crds.yaml");
+        let crds = fs::read_to_string(crds).unwrap();
         let cluster = Cluster::start(&ClusterSetup { crds: &crds, audit });
         for namespace in namespaces.iter().chain([&NAMESPACE]) {
             cluster.kubectl(&["create", "namespace", namespace]);
         }
-        let mut template = Command::new(workspace_program("solar-render", "solar-render"));
-        template.args(["template", "solar-operator"]).arg(chart);
-        template.args([
-            "-n",
-            NAMESPACE,
-            "--set",
-            "replicas=0,crds.install=false",
-            "--set",
-            values,
-        ]);
+        let mut template = install_chart::template("solar-operator", NAMESPACE);
+        template.args(["--set", "replicas=0,crds.install=false", "--set", values]);
         cluster.apply(&run(&mut template));
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let client = runtime.block_on(client(cluster.kubeconfig()));

@@ -5,10 +5,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testbed::{eventually, run, workspace_program};
+use testbed::{Registry, Tool, eventually, run, workspace_program};
 
 use super::fleet::Refusal;
-use super::{BED, GROUP, SYSTEM, Space};
+use super::{BED, GROUP, SYSTEM, Space, apply, message};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -94,4 +94,46 @@ fn a_bootstrap_chart_that_was_being_pushed_is_deleted_if_it_is_what_its_config_r
     assert_eq!(digests, [digest.trim()]);
     space.until_deleted(&task);
     BED.1.accept(part);
+}
+
+/// The registry takes the chart, and is away before the Job knows: the Job fails, and is not dropped before the Release
+/// has changed. Its tag once stayed in the registry for ever.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_chart_whose_job_failed_after_the_push_is_deleted_in_the_registry_when_its_task_is_dropped() {
+    let registry = Registry::start();
+    let host = registry.host();
+    let space = Space::new("lost");
+    let spec = json!({"hostname": host, "plainHTTP": true, "solarSecretRef": {"name": "push"}});
+    apply(&BED.0, SYSTEM, "Registry", "lost", &json!({}), &spec);
+    space.grant(
+        SYSTEM,
+        "lost-artifacts",
+        ("RenderArtifact", &space.own),
+        "Registry",
+    );
+    BED.1.refuse(host, Refusal::LostAfterPush);
+    space.release(&space.own, "shop", &json!({}));
+    let spec = json!({"renderRegistryRef": {"name": "lost", "namespace": SYSTEM}});
+    apply(&BED.0, &space.own, "Target", "edge", &json!({}), &spec);
+    let target = space.until_reason("Ready", "ReleaseFailed");
+    let reason = message(&target, "Ready");
+    assert!(reason.contains("RegistryUnavailable"), "{reason}");
+    let tags = || {
+        let repository = format!("{host}/lost/lost/release-shop");
+        let mut list = Tool::Crane.command(registry.home());
+        run(list.args(["ls", "--insecure", &repository]))
+    };
+    let pushed = tags();
+    assert_eq!(pushed.lines().count(), 1, "{pushed}");
+
+    BED.1.accept(host);
+    space.release(&space.own, "shop", &json!({"values": {"replicas": 2}}));
+    space.until_reason("Ready", "Ready");
+    eventually("the tag of the dropped task is deleted", LIMIT, || {
+        let tags = tags();
+        (tags.lines().count() == 1 && tags != pushed).then_some(())
+    });
+    let artifacts = space.kubectl(&["get", "ra", "-o", "name"]);
+    assert_eq!(artifacts.lines().count(), 2, "{artifacts}");
 }

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Column, ConditionsStatus, Spec};
+use super::{Column, ConditionsStatus, Spec, USABLE};
 
-/// Where the component is kept.
+/// Where the component is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ComponentSpec {
     /// How the component is reached, as `https` or `http`.
@@ -29,4 +29,5 @@ impl Spec for ComponentSpec {
         ("Registry", "string", ".spec.registry"),
         ("Repository", "string", ".spec.repository"),
     ];
+    const READY_FROM_CREATION: Option<&'static str> = Some(USABLE);
 }

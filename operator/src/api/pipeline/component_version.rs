@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Column, ConditionsStatus, Spec};
+use super::{Column, ConditionsStatus, Spec, USABLE};
 use crate::api::LocalReference;
 
-/// What the version consists of.
+/// The resources of a component version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ComponentVersionSpec {
@@ -17,7 +17,7 @@ pub struct ComponentVersionSpec {
     /// The version, as the component is tagged in its registry.
     #[schemars(length(max = 128))]
     pub tag: String,
-    /// What the version consists of, by name.
+    /// The version's resources, by name.
     #[schemars(extend("maxProperties" = 256))]
     pub resources: BTreeMap<String, ResourceAccess>,
     /// The resource that is installed.
@@ -36,12 +36,12 @@ pub struct ResourceAccess {
     /// A tag, or `@sha256:…`.
     #[schemars(length(max = 256))]
     pub tag: String,
-    /// What is known of a Helm chart.
+    /// The properties of a Helm chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helm: Option<HelmResource>,
 }
 
-/// What is known of a Helm chart.
+/// The properties of a Helm chart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HelmResource {
@@ -49,7 +49,7 @@ pub struct HelmResource {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 256))]
     pub name: String,
-    /// What the chart says of itself.
+    /// The chart's own description.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 4096))]
     pub description: String,
@@ -115,4 +115,5 @@ impl Spec for ComponentVersionSpec {
         ("Component Ref", "string", ".spec.componentRef.name"),
         ("Tag", "string", ".spec.tag"),
     ];
+    const READY_FROM_CREATION: Option<&'static str> = Some(USABLE);
 }

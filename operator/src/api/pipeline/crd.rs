@@ -1,7 +1,10 @@
 //! The CRDs of the pipeline's kinds, from their types.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSON, JSONSchemaProps,
+};
 use schemars::JsonSchema;
+use serde_json::{Value, json};
 
 use super::{
     Column, ComponentSpec, ComponentVersionSpec, ProfileSpec, ReferenceGrantSpec, RegistryBindingSpec,
@@ -64,13 +67,28 @@ fn crd<S: Spec>() -> Result<CustomResourceDefinition, serde_json::Error> {
     };
     let columns = S::COLUMNS.iter().chain(&COMMON_COLUMNS);
     let columns = columns.map(|(name, type_, path)| (*name, *type_, *path, 0));
-    Ok(definition(&names, columns, structural::<Root<S>>(S::ABOUT)?))
+    let mut schema = structural::<Root<S>>(S::ABOUT)?;
+    if let (Some(message), Some(status)) = (S::READY_FROM_CREATION, status_of(&mut schema)) {
+        status.default = Some(JSON(ready(message)));
+    }
+    Ok(definition(&names, columns, schema))
+}
+
+fn status_of(schema: &mut JSONSchemaProps) -> Option<&mut JSONSchemaProps> {
+    schema.properties.as_mut()?.get_mut("status")
+}
+
+/// The status of an object that is ready from its creation on. A default can't know when that was.
+fn ready(message: &str) -> Value {
+    json!({"conditions": [{
+        "type": "Ready", "status": "True", "reason": "Ready", "message": message,
+        "lastTransitionTime": "1970-01-01T00:00:00Z",
+    }]})
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
 
     fn all() -> Vec<Value> {
         let crds = crds().expect("CRDs");
@@ -228,7 +246,22 @@ mod tests {
                 "",
                 false,
             );
-            assert!(properties["status"].get("default").is_none());
+            let conditions = &properties["status"]["default"]["conditions"];
+            let is_data = [
+                "Component",
+                "ComponentVersion",
+                "Registry",
+                "RenderBinding",
+                "ReferenceGrant",
+            ]
+            .map(Value::from)
+            .contains(&crd["spec"]["names"]["kind"]);
+            assert_eq!(conditions[0]["status"] == "True", is_data, "{crd:#}");
+            assert_eq!(
+                conditions.is_array(),
+                is_data,
+                "only these need nothing found out"
+            );
         }
     }
 

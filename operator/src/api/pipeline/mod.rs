@@ -42,7 +42,7 @@ pub use registry_binding::RegistryBindingSpec;
 pub use release::{ReleaseSpec, ReleaseStatus, RenderTaskReference};
 pub use release_binding::ReleaseBindingSpec;
 pub use render_artifact::{RenderArtifactSpec, RenderArtifactStatus};
-pub use render_binding::RenderBindingSpec;
+pub use render_binding::{KEEPS_TAG, RenderBindingSpec};
 pub use selector::{LabelSelector, Operator, Requirement};
 pub use target::{KeyPair, ReleaseState, SigningKeys, SigningSpec, TargetRelease, TargetSpec, TargetStatus};
 
@@ -75,7 +75,7 @@ pub type ReferenceGrant = Object<ReferenceGrantSpec>;
 pub trait Spec:
     Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static
 {
-    /// What is reported of an object.
+    /// The observed state of an object.
     type Status: Clone
         + fmt::Debug
         + Default
@@ -96,6 +96,9 @@ pub trait Spec:
     const ABOUT: &'static str;
     /// The columns of its own, before Ready, Reason and Age.
     const COLUMNS: &'static [Column];
+    /// The message of Ready=True that an object has from its creation on, by a default in the CRD: of a kind of which
+    /// nothing has to be found out first. It costs no request, and a controller only writes what differs.
+    const READY_FROM_CREATION: Option<&'static str> = None;
 }
 
 /// A status with conditions, as every kind's is.
@@ -123,6 +126,9 @@ reported_conditions!(
     TargetStatus
 );
 
+/// The message of Ready of an object that others refer to.
+pub const USABLE: &str = "it can be used";
+
 /// A printed column: name, type and JSON path.
 pub type Column = (&'static str, &'static str, &'static str);
 
@@ -139,9 +145,9 @@ pub struct Object<S: Spec> {
     /// Name, namespace, UID, labels, finalizers, owners.
     #[serde(deserialize_with = "crate::api::metadata::with_labels")]
     pub metadata: ObjectMeta,
-    /// What is asked for.
+    /// The desired state.
     pub spec: S,
-    /// What became of it.
+    /// The observed state.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub status: Option<S::Status>,
 }
@@ -153,7 +159,7 @@ pub struct ConditionsStatus {
     /// The generation of the spec that this status is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// What holds of the object.
+    /// The conditions of the object: Ready, Stalled, and those of its kind.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,

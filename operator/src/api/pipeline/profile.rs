@@ -22,12 +22,12 @@ pub struct ProfileSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_map")]
     pub userdata: Option<Box<RawValue>>,
-    /// Nothing is made, changed or deleted for it while this is true, but for its own deletion. Jobs that run go on.
+    /// Suspends reconciling while it is true, except for its own deletion. Running Jobs continue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,
 }
 
-/// What became of a Profile.
+/// The observed state of a Profile.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProfileStatus {

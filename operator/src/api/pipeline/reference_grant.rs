@@ -9,10 +9,10 @@ use super::{Column, ConditionsStatus, Spec};
 /// Which objects of other namespaces may refer to which objects of this one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReferenceGrantSpec {
-    /// Who may refer.
+    /// The objects that may refer to those of `to`.
     #[schemars(length(min = 1, max = 256), extend("x-kubernetes-list-type" = "atomic"))]
     pub from: Vec<GrantFrom>,
-    /// To what.
+    /// The objects of this namespace that may be referred to.
     #[schemars(length(min = 1, max = 256), extend("x-kubernetes-list-type" = "atomic"))]
     pub to: Vec<GrantTo>,
 }
@@ -53,4 +53,5 @@ impl Spec for ReferenceGrantSpec {
         ("From", "string", ".spec.from[*].namespace"),
         ("To", "string", ".spec.to[*].kind"),
     ];
+    const READY_FROM_CREATION: Option<&'static str> = Some("accepted");
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schemas::OPTIONAL_NAME;
-use super::{Column, ConditionsStatus, Spec};
+use super::{Column, ConditionsStatus, Spec, USABLE};
 use crate::api::LocalReference;
 use crate::api::spec::BASE_URL;
 
@@ -49,4 +49,5 @@ impl Spec for RegistrySpec {
         ("Hostname", "string", ".spec.hostname"),
         ("Plain HTTP", "boolean", ".spec.plainHTTP"),
     ];
+    const READY_FROM_CREATION: Option<&'static str> = Some(USABLE);
 }

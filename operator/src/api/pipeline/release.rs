@@ -43,7 +43,7 @@ pub struct ReleaseSpec {
     pub priority: i32,
 }
 
-/// What became of a Release.
+/// The observed state of a Release.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ReleaseStatus {

@@ -8,7 +8,7 @@ use super::schemas::OBJECT_NAME;
 use super::{Column, ObjectReference, Spec};
 use crate::api::spec::{BASE_URL, REPOSITORY, TAG};
 
-/// Where the chart is. Only `registryRef` may change.
+/// The chart's destination. Only `registryRef` may change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = [{
@@ -35,7 +35,7 @@ pub struct RenderArtifactSpec {
     pub registry_ref: Option<ObjectReference>,
 }
 
-/// What became of a pushed chart.
+/// The observed state of a pushed chart.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RenderArtifactStatus {
@@ -46,7 +46,7 @@ pub struct RenderArtifactStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
-    /// Where the chart is: `oci://host/path:tag`.
+    /// The chart's URL: `oci://host/path:tag`.
     #[serde(rename = "chartURL", skip_serializing_if = "Option::is_none")]
     pub chart_url: Option<String>,
     /// The digest of its manifest.

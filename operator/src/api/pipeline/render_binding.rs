@@ -7,6 +7,9 @@ use super::schemas::{NAMESPACE, OBJECT_NAME};
 use super::{Column, ConditionsStatus, ObjectReference, Spec};
 use crate::api::LocalReference;
 
+/// The message of Ready: true of a RenderBinding as soon as it exists, whether or not it has a RenderArtifact.
+pub const KEEPS_TAG: &str = "no tag of its RenderArtifact is deleted";
+
 /// Which pushed chart is used, and by what. Only `registryRef` may change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -42,4 +45,5 @@ impl Spec for RenderBindingSpec {
         ("OwnerKind", "string", ".spec.ownerKind"),
         ("OwnerName", "string", ".spec.ownerName"),
     ];
+    const READY_FROM_CREATION: Option<&'static str> = Some(KEEPS_TAG);
 }

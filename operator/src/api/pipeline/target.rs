@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::schemas::any_map;
 use super::{Column, ObjectReference, Spec};
 
-/// Where charts for the environment are pushed to, and what they get.
+/// Where charts for the environment are pushed to, and their userdata.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TargetSpec {
@@ -19,10 +19,10 @@ pub struct TargetSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_map")]
     pub userdata: Option<Box<RawValue>>,
-    /// Whether this Target's charts are signed.
+    /// Whether the charts of this Target are signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signing: Option<SigningSpec>,
-    /// Nothing is made, changed or deleted for it while this is true, but for its own deletion. Jobs that run go on.
+    /// Suspends reconciling while it is true, except for its own deletion. Running Jobs continue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,
 }
@@ -30,13 +30,13 @@ pub struct TargetSpec {
 /// Whether a Target's charts are signed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SigningSpec {
-    /// They are, by a cosign key pair that the operator makes for this Target: a Secret in the Registry's namespace.
-    /// The annotation `solar.opendefense.cloud/rotate-signing-key` asks for another pair, with each new value.
+    /// Signs them with a cosign key pair that the operator creates for this Target: a Secret in the Registry's namespace.
+    /// Each new value of the annotation `solar.opendefense.cloud/rotate-signing-key` requests another pair.
     #[serde(default)]
     pub enabled: bool,
 }
 
-/// What became of a Target.
+/// The observed state of a Target.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TargetStatus {
@@ -122,11 +122,11 @@ pub struct TargetRelease {
     /// The digest of the chart's manifest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// How far it is.
+    /// The state of its chart.
     pub state: ReleaseState,
 }
 
-/// How far a Release is on a Target.
+/// The state of a Release on a Target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum ReleaseState {
     /// Its chart is being rendered.
@@ -138,7 +138,7 @@ pub enum ReleaseState {
     Failed,
     /// The Release, its ComponentVersion or a grant is missing.
     Missing,
-    /// Another Release is deployed in its stead.
+    /// Another Release is deployed instead.
     Filtered,
 }
 

@@ -45,8 +45,6 @@ pub struct BootstrapSources<'a> {
     pub registry: &'a Registry,
     /// By unique name: unlike Release names, it is unique on a Target.
     pub releases: &'a BTreeMap<String, RenderedRelease>,
-    /// Sign it and the charts of Releases.
-    pub signing: Option<&'a SigningKeys>,
     /// The version of the renderer's blueprint.
     pub blueprint: &'a str,
 }
@@ -77,32 +75,46 @@ pub struct KnownTask {
 #[error("the numbers of bootstrap charts are used up")]
 pub struct NumbersUsedUp;
 
-/// Plans the bootstrap chart of a Target.
+/// Plans the bootstrap chart of a Target, unsigned: its input is the chart's content alone.
 pub fn plan(sources: &BootstrapSources<'_>) -> Result<BootstrapPlan, PlanError> {
-    let BootstrapSources {
-        target,
-        registry,
-        releases,
-        signing,
-        blueprint,
-    } = *sources;
-    let repository = repository(target);
+    let repository = repository(sources.target);
     if repository.len() > MAX_REPOSITORY {
         return Err(PlanError::PathTooLong { repository });
     }
-    let document = document(sources, releases)?;
-    let signer = signing.and_then(SigningKeys::of_bootstrap);
-    let content = content(&document, registry, &repository, blueprint, signer);
-    let input = canonical::sha256(&content).chars().take(INPUT_DIGITS).collect();
+    let document = document(*sources)?;
     Ok(BootstrapPlan {
-        input,
+        input: input(sources, &document, &repository, None),
         repository,
         document,
-        signer: signer.cloned(),
+        signer: None,
     })
 }
 
+/// The hash of all inputs of a chart.
+fn input(
+    sources: &BootstrapSources<'_>,
+    document: &BootstrapDocument,
+    repository: &str,
+    signer: Option<&KeyPair>,
+) -> String {
+    let content = content(document, sources.registry, repository, sources.blueprint, signer);
+    canonical::sha256(&content).chars().take(INPUT_DIGITS).collect()
+}
+
 impl BootstrapPlan {
+    /// The chart signed with these keys, with which Flux verifies the charts of Releases too: another input, from the
+    /// same document.
+    pub fn signed(mut self, sources: &BootstrapSources<'_>, keys: &SigningKeys) -> Self {
+        let target = sources.target.key();
+        for release in self.document.input.releases.values_mut() {
+            release.verify = Some(signing::verify(&target));
+        }
+        self.document.input.verification_keys = Some(keys.verification_keys(&target));
+        self.signer = keys.of_bootstrap().cloned();
+        self.input = input(sources, &self.document, &self.repository, self.signer.as_ref());
+        self
+    }
+
     /// The RenderTask of the chart with a number.
     pub fn task(&self, target: &Target, registry: &Registry, number: i64) -> Result<PlannedTask, PlanError> {
         let tag = format!("v0.0.{number}");
@@ -140,24 +152,35 @@ pub fn task_name(target: &ObjectKey, registry_namespace: &str, number: i64) -> S
     bounded("render-tgt-", &target.name, &format!("-{hash}-{number}"))
 }
 
+/// The numbers of a Target's bootstrap charts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// Of those that have a RenderArtifact and may be in the registry, also of an earlier Target of the same name.
+    pub pushed: BTreeSet<i64>,
+    /// The highest one that has a RenderTask.
+    pub newest_task: Option<i64>,
+}
+
 /// The number of the chart with this input.
 ///
-/// `previous` is the number and input in the Target's status, `task` returns the RenderTask with a number, `pushed` are
-/// the numbers of charts of this Target that may still be in the registry.
+/// `previous` is the number and input in the Target's status, `task` returns the RenderTask with a number.
 ///
-/// If the status was not written after the task was created, the task's number is used if it has the same input. When a
-/// tag is taken, the number doubles, so that few of the tags that an earlier Target of the same name has left are
-/// tried.
+/// The status may not have been written since the newest task was created: that one's number is used if it has the same
+/// input, and otherwise a higher one, since it may have pushed. When a tag is taken, the number doubles, so that few of
+/// the tags that an earlier Target of the same name has left are tried.
 pub fn number(
     previous: Option<(i64, &str)>,
     input: &str,
     task: impl Fn(i64) -> Option<KnownTask>,
-    pushed: &BTreeSet<i64>,
+    numbers: &Numbers,
 ) -> Result<i64, NumbersUsedUp> {
+    let newest = numbers.newest_task.unwrap_or(0);
+    let pushed = numbers.pushed.last().copied().unwrap_or(0);
     let mut candidate = match previous {
-        Some((number, known)) if known == input && number > 0 => number,
-        Some((number, _)) => next(number.max(0))?,
-        None => next(pushed.last().copied().unwrap_or(0).max(0))?,
+        Some((number, known)) if known == input && number > 0 => number.max(newest),
+        Some((number, _)) => newest.max(next(number.max(0))?),
+        None if newest > 0 && newest >= pushed => newest,
+        None => next(pushed.max(0))?,
     };
     loop {
         match task(candidate) {
@@ -180,11 +203,8 @@ pub fn number_of_tag(tag: &str) -> Option<i64> {
     tag.strip_prefix("v0.0.")?.parse().ok()
 }
 
-fn document(
-    sources: &BootstrapSources<'_>,
-    releases: &BTreeMap<String, RenderedRelease>,
-) -> Result<BootstrapDocument, PlanError> {
-    let (target, registry) = (sources.target.key(), &sources.registry.spec);
+fn document(sources: BootstrapSources<'_>) -> Result<BootstrapDocument, PlanError> {
+    let (releases, registry) = (sources.releases, &sources.registry.spec);
     let host = registry
         .hostname
         .strip_prefix("oci://")
@@ -195,7 +215,7 @@ fn document(
         insecure: registry.plain_http,
         tag: release.tag.clone(),
         pull_secret_name: registry.target_pull_secret_name.clone(),
-        verify: sources.signing.map(|_| signing::verify(&target)),
+        verify: None,
     };
     let mut names: Vec<&str> = releases.values().map(|release| release.name.as_str()).collect();
     names.sort_unstable();
@@ -212,7 +232,7 @@ fn document(
                 .map(|(unique, release)| (unique.clone(), entry(release)))
                 .collect(),
             userdata: data("userdata", sources.target.spec.userdata.as_deref())?,
-            verification_keys: sources.signing.map(|keys| keys.verification_keys(&target)),
+            verification_keys: None,
         },
     })
 }
@@ -260,7 +280,6 @@ mod tests {
             target,
             registry,
             releases,
-            signing: None,
             blueprint,
         })
         .expect("a plan")
@@ -308,14 +327,13 @@ mod tests {
     fn a_signed_chart_brings_the_keys_that_flux_verifies_its_releases_with() {
         let (target, registry) = (target(), Fixture::new().registry);
         let signed_by = |keys: &SigningKeys| {
-            let plan = plan(&BootstrapSources {
+            let sources = BootstrapSources {
                 target: &target,
                 registry: &registry,
                 releases: &releases(),
-                signing: Some(keys),
                 blueprint: "1",
-            });
-            let plan = plan.expect("a plan");
+            };
+            let plan = plan(&sources).expect("a plan").signed(&sources, keys);
             let spec = plan.task(&target, &registry, 1).expect("a task").spec;
             let config: Value = serde_json::from_slice(&spec.config().expect("JSON")).expect("JSON");
             let parsed = solar_render::config::parse(&Source::new("config.json", config.to_string()));
@@ -423,7 +441,7 @@ mod tests {
     fn the_number_rises_exactly_when_the_input_changed() {
         // Case, the number and input in the status, tasks, numbers in the registry, the expected number.
         type Row<'a> = (&'a str, i64, &'a str, &'a str, &'a [i64], i64);
-        let table: [Row<'_>; 12] = [
+        let table: [Row<'_>; 15] = [
             ("new Target", 0, "", "", &[], 1),
             ("the same input", 4, "new", "", &[4], 4),
             ("the same input, its task is there", 4, "new", "4=new", &[], 4),
@@ -439,6 +457,10 @@ mod tests {
                 6,
             ),
             ("an unwritten first status", 0, "", "1=new", &[], 1),
+            ("an unwritten first status, pushed", 0, "", "1=new", &[1], 1),
+            ("an unwritten status after a conflict", 0, "", "2=new", &[], 2),
+            // The chart of the input in between may be in the registry, and Flux would take it for the newest.
+            ("changed and changed back", 4, "new", "4=new 5=mid", &[], 6),
             ("a tag that is taken", 1, "new", "1=conflict", &[], 2),
             ("tags that are taken", 4, "new", "4=conflict 8=conflict", &[], 16),
             // A Target that was created again under its name doesn't adopt an old chart.
@@ -449,12 +471,15 @@ mod tests {
         for (what, before, input, tasks, pushed, expected) in table {
             let tasks = known(tasks);
             let previous = (before != 0).then_some((before, input));
-            let pushed = pushed.iter().copied().collect();
-            let found = number(previous, "new", |number| tasks.get(&number).cloned(), &pushed);
+            let numbers = Numbers {
+                pushed: pushed.iter().copied().collect(),
+                newest_task: tasks.keys().last().copied(),
+            };
+            let found = number(previous, "new", |number| tasks.get(&number).cloned(), &numbers);
             assert_eq!(found, Ok(expected), "{what}");
         }
         let last = Some((i64::MAX, "old"));
-        let found = number(last, "new", |_| None, &BTreeSet::new());
+        let found = number(last, "new", |_| None, &Numbers::default());
         assert_eq!(found, Err(NumbersUsedUp));
     }
 
@@ -467,30 +492,36 @@ mod tests {
     }
 
     proptest! {
-        /// For any sequence of inputs and any taken tags, each input's chart is newer than all before.
+        /// For any sequence of inputs, any taken tags and whatever statuses were not written, each input's chart is newer
+        /// than all before.
         #[test]
         fn numbers_only_rise(
-            inputs in proptest::collection::vec("[ab]", 1..12),
+            inputs in proptest::collection::vec(("[ab]", proptest::bool::ANY), 1..12),
             taken in proptest::collection::btree_set(1..40_i64, 0..20),
         ) {
             let mut status: Option<(i64, String)> = None;
             let mut tasks: BTreeMap<i64, (String, bool)> = BTreeMap::new();
-            let mut shipped = Vec::new();
-            for input in inputs {
+            let mut shipped: Vec<(i64, String)> = Vec::new();
+            for (input, is_written) in inputs {
                 loop {
                     let known = |number| tasks.get(&number).map(|(input, is_conflict)| KnownTask {
                         input: input.clone(), is_own: true, is_conflict: *is_conflict,
                     });
                     let previous = status.as_ref().map(|(number, input)| (*number, input.as_str()));
-                    let found = number(previous, &input, known, &BTreeSet::new()).expect("a number");
+                    let numbers = Numbers { newest_task: tasks.keys().last().copied(), ..Numbers::default() };
+                    let found = number(previous, &input, known, &numbers).expect("a number");
                     let is_conflict = taken.contains(&found);
                     tasks.insert(found, (input.clone(), is_conflict));
-                    let is_new = status.as_ref().is_none_or(|(_, before)| *before != input);
-                    status = Some((found, input.clone()));
+                    if is_written {
+                        status = Some((found, input.clone()));
+                    }
                     if !is_conflict {
-                        if is_new || shipped.last() != Some(&found) {
-                            prop_assert!(shipped.last().is_none_or(|last| *last < found));
-                            shipped.push(found);
+                        match shipped.last() {
+                            Some((last, same)) if *same == input => prop_assert_eq!(*last, found),
+                            last => {
+                                prop_assert!(last.is_none_or(|(last, _)| *last < found));
+                                shipped.push((found, input.clone()));
+                            }
                         }
                         break;
                     }

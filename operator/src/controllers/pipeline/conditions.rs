@@ -9,7 +9,7 @@ use super::release_task::PlanError;
 use super::signing::{SigningProblem, TargetSigning};
 use super::target_status::{BoundRelease, Progress};
 use super::task_state::TaskState;
-use crate::api::pipeline::{ObjectKey, SigningKeys};
+use crate::api::pipeline::{KEEPS_TAG, ObjectKey, SigningKeys, USABLE};
 use crate::jobs::conditions::kinds;
 use crate::runtime::conditions::{ConditionReason, Finding};
 
@@ -412,9 +412,18 @@ pub fn binding(ends: &[Reference]) -> Findings {
     vec![ready.unwrap_or_else(|| finding(kinds::READY, "True", Reason::Ready, "both ends exist"))]
 }
 
+/// The conditions of a RenderBinding: only its RenderArtifact may be missing.
+pub fn render_binding(artifact: &Reference) -> Findings {
+    let ready = artifact.finding(kinds::READY);
+    vec![match ready.status {
+        "True" => finding(kinds::READY, "True", Reason::Ready, KEEPS_TAG),
+        _ => ready,
+    }]
+}
+
 /// The conditions of a Registry or a ComponentVersion: `held_by` is empty unless it is being deleted.
 pub fn referenced(held_by: &[Holder]) -> Findings {
-    vec![in_use(held_by).unwrap_or_else(|| finding(kinds::READY, "True", Reason::Ready, "it can be used"))]
+    vec![in_use(held_by).unwrap_or_else(|| finding(kinds::READY, "True", Reason::Ready, USABLE))]
 }
 
 /// The state of a Profile.

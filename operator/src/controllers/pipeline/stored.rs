@@ -117,14 +117,19 @@ pub fn primary<S: Spec>(cx: &Cx, key: &Key) -> Option<pipeline::Object<S>> {
     get(cx, &ObjectKey::new(&key.namespace, &key.name))
 }
 
-/// Writes the status that `next` computes from the known one and the object's generation, if the two differ.
+/// Writes the status that `next` computes from the known one and the object's generation, if the two differ. A status
+/// that the API server has made, by the CRD's default, has no generation: it is only written when something else
+/// differs.
 pub async fn report<S: Spec>(
     cx: &Cx,
     key: &Key,
     object: &pipeline::Object<S>,
-    next: impl FnOnce(&S::Status, Option<i64>) -> S::Status,
+    next: impl Fn(&S::Status, Option<i64>) -> S::Status,
 ) -> Result<Action, Error> {
     let known = object.status.clone().unwrap_or_default();
+    if S::READY_FROM_CREATION.is_some() && next(&known, None) == known {
+        return Ok(Action::done());
+    }
     let next = next(&known, object.metadata.generation);
     let version = object.metadata.resource_version.as_deref();
     status::patch(cx, key, version, &known, &next).await?;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use super::blueprints;
 use super::bootstrap::{
-    BootstrapPlan, BootstrapSources, INPUT_LABEL, KnownTask, RenderedRelease, number, plan as bootstrap_plan,
+    BootstrapPlan, BootstrapSources, INPUT_LABEL, KnownTask, Numbers, RenderedRelease, number,
+    plan as bootstrap_plan,
 };
 use super::conditions::{Bootstrap, Reference};
 use super::pull_secrets::PullSecrets;
@@ -38,9 +39,8 @@ pub struct TargetSources {
     pub pull_secrets: PullSecrets,
     /// The Releases that are bound to it.
     pub bound: Vec<BoundSources>,
-    /// The numbers of its bootstrap charts that have a RenderArtifact, including those of an earlier Target of the same
-    /// name that are being deleted.
-    pub pushed: BTreeSet<i64>,
+    /// The numbers of its bootstrap charts so far.
+    pub numbers: Numbers,
     /// Whether a resource of a host that no RegistryBinding names is refused.
     pub is_strict: bool,
     /// How its charts are signed, if they are.
@@ -334,7 +334,7 @@ impl Planner<'_> {
             ))
         });
         let known = |number| self.known_bootstrap(&plan.task(target, registry, number).ok()?);
-        let number = match number(previous, &plan.input, known, &self.sources.pushed) {
+        let number = match number(previous, &plan.input, known, &self.sources.numbers) {
             Ok(number) => number,
             Err(used_up) => return Some(refused(None, PlanError::NumbersUsedUp(used_up))),
         };
@@ -353,7 +353,7 @@ impl Planner<'_> {
         Some(PlannedBootstrap { version, progress })
     }
 
-    /// The bootstrap chart without its number, and the hash of its content: what it is made from, keys apart.
+    /// The bootstrap chart without its number, and the hash of its content: of all it is made from but the keys.
     fn bootstrap_plan(
         &mut self,
         registry: &Registry,
@@ -363,7 +363,6 @@ impl Planner<'_> {
             target: &self.sources.target,
             registry,
             releases,
-            signing: None,
             blueprint: blueprints::bootstrap(),
         };
         let unsigned = bootstrap_plan(&sources)?;
@@ -372,11 +371,7 @@ impl Planner<'_> {
             return Ok((content, unsigned));
         };
         signing.keys.retire(&content);
-        let signed = bootstrap_plan(&BootstrapSources {
-            signing: Some(&signing.keys),
-            ..sources
-        })?;
-        Ok((content, signed))
+        Ok((content, unsigned.signed(&sources, &signing.keys)))
     }
 
     /// What is known of the bootstrap task with a number.

@@ -28,7 +28,9 @@ pub use context::{Context, Settings};
 pub(crate) use job::{SIGN_KEY, SIGN_KEY_PASSWORD};
 pub use kind::{ClusterRenderTasks, RenderTasks, Tasks};
 pub use metrics::TaskMetrics;
-pub use view::{TaskConditionView, TaskLabels, TaskMetadataView, TaskSpecView, TaskStatusView, TaskView};
+pub use view::{
+    TaskConditionView, TaskLabels, TaskMetadataView, TaskRunView, TaskSpecView, TaskStatusView, TaskView,
+};
 
 use crate::api::TaskStatus;
 use crate::jobs::conditions::kinds;

@@ -12,6 +12,13 @@ use crate::jobs::conditions::{Reason, kinds};
 use crate::names::MANAGER;
 use crate::runtime::views::bounded;
 
+/// The renderer's exit codes after which no chart of its own is in the registry: invalid input, a conflict, and refused
+/// credentials.
+const PERMANENT_EXIT_CODES: [i32; 4] = [1, 2, 3, 4];
+
+/// The classes of errors, with such an exit code, that may come after the push: a registry that refuses the signature.
+const AFTER_PUSH: [&str; 2] = ["refused", "protocol"];
+
 /// The kept fields of a task.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
@@ -94,6 +101,19 @@ pub struct TaskStatusView {
     pub observed_generation: Option<i64>,
     /// Whether the Secret with the renderer's config is still to be deleted.
     pub config_secret_ref: Option<IgnoredAny>,
+    /// Whether a finished pod may have pushed, whatever it reported: of its attempts.
+    #[serde(rename = "attempts", deserialize_with = "has_pushed")]
+    pub may_have_pushed: bool,
+    /// The present run, in part.
+    pub run: TaskRunView,
+}
+
+/// The kept fields of a task's run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TaskRunView {
+    /// How many of its Jobs were deleted before they finished.
+    pub lost_jobs: u32,
 }
 
 /// The kept fields of a condition.
@@ -144,6 +164,26 @@ impl TaskStatusView {
     }
 }
 
+/// Whether a pod ran that didn't end with an exit code that says that nothing was pushed. The registry may have failed
+/// after it has taken the chart, or the pod was killed.
+fn has_pushed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    struct Attempt {
+        started: Option<Time>,
+        exit_code: Option<i32>,
+        class: String,
+    }
+    let attempts = Option::<Vec<Attempt>>::deserialize(deserializer)?.unwrap_or_default();
+    let may_have_pushed = |attempt: &Attempt| {
+        let is_final = attempt
+            .exit_code
+            .is_some_and(|code| PERMANENT_EXIT_CODES.contains(&code));
+        attempt.started.is_some() && (!is_final || AFTER_PUSH.contains(&attempt.class.as_str()))
+    };
+    Ok(attempts.iter().any(may_have_pushed))
+}
+
 fn conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<TaskConditionView>, D::Error> {
     let conditions = Vec::<Condition>::deserialize(deserializer)?;
     Ok(conditions.into_iter().filter_map(kept).collect())
@@ -178,6 +218,31 @@ fn kept(condition: Condition) -> Option<TaskConditionView> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_pod_that_was_killed_or_lost_the_registry_may_have_pushed() {
+        let table = [
+            (json!(null), json!(null), "", false),
+            (json!("2026-01-01T00:00:00Z"), json!(null), "", true),
+            (json!("2026-01-01T00:00:00Z"), json!(0), "", true),
+            (json!("2026-01-01T00:00:00Z"), json!(1), "config", false),
+            (json!("2026-01-01T00:00:00Z"), json!(3), "conflict", false),
+            (json!("2026-01-01T00:00:00Z"), json!(4), "auth", false),
+            (json!("2026-01-01T00:00:00Z"), json!(4), "refused", true),
+            (json!("2026-01-01T00:00:00Z"), json!(5), "network", true),
+            (json!("2026-01-01T00:00:00Z"), json!(137), "", true),
+        ];
+        for (started, code, class, expected) in table {
+            let attempt = json!({"jobName": "j", "started": started, "exitCode": code, "class": class});
+            let status =
+                json!({"attempts": [{"exitCode": 1}, attempt], "run": {"lostJobs": 2, "retry": "x"}});
+            let status: TaskStatusView = serde_json::from_value(status).expect("a status");
+            assert_eq!(status.may_have_pushed, expected, "{attempt}");
+            assert_eq!(status.run.lost_jobs, 2);
+        }
+        let empty: TaskStatusView = serde_json::from_value(json!({"attempts": null})).expect("a status");
+        assert!(!empty.may_have_pushed);
+    }
 
     #[test]
     fn the_status_fields_that_controllers_read_are_kept() {

@@ -28,7 +28,7 @@ impl Kind for Releases {
         stored::report(cx, key, &release, |known, generation| ReleaseStatus {
             observed_generation: generation,
             conditions: merge(&known.conditions, &findings, generation, cx.now()),
-            effective_unique_name: unique_name,
+            effective_unique_name: unique_name.clone(),
             render_task_ref: known.render_task_ref.clone(),
         })
         .await

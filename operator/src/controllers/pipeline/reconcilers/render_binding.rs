@@ -40,11 +40,13 @@ impl Kind for RenderBindings {
         let made = binding.metadata.creation_timestamp.as_ref();
         let age = made.map_or(SignedDuration::ZERO, |made| cx.now().duration_since(made.0));
         let left = ARTIFACT_TIMEOUT.saturating_sub(age.max(SignedDuration::ZERO).unsigned_abs());
-        // The artifact is created after its binding.
-        if binding.status.is_none() && !left.is_zero() && !matches!(end, Reference::Resolved(_)) {
+        // The artifact is created after its binding, whose status is the CRD's default until it is written.
+        let status = binding.status.as_ref();
+        let is_new = status.is_none_or(|status| status.observed_generation.is_none());
+        if is_new && !left.is_zero() && !matches!(end, Reference::Resolved(_)) {
             return Ok(Action::requeue(left));
         }
-        let findings = conditions::binding(&[end]);
+        let findings = conditions::render_binding(&end);
         stored::report(cx, key, &binding, |known, generation| ConditionsStatus {
             observed_generation: generation,
             conditions: merge(&known.conditions, &findings, generation, cx.now()),

@@ -43,7 +43,7 @@ impl Bench {
                 registry: Ok(fixture.registry.clone()),
                 pull_secrets: PullSecrets::new([BoundRegistry { binding, registry }]),
                 bound: vec![bound("a", &fixture), bound("b", &fixture)],
-                pushed: BTreeSet::new(),
+                numbers: Numbers::default(),
                 is_strict: false,
                 signing: None,
             },

@@ -16,8 +16,8 @@ use crate::controllers::pipeline::conditions::Reference;
 use crate::controllers::pipeline::release_task::PlanError;
 use crate::controllers::pipeline::target_plan::{NewTask, TargetPlan};
 use crate::controllers::pipeline::task_retry::{self, FailedTask, Retry};
-use crate::controllers::rendertask::{RenderTasks, TaskView};
-use crate::jobs::conditions::kinds;
+use crate::controllers::rendertask::{RenderTasks, TaskStatusView, TaskView};
+use crate::jobs::conditions::{Reason, kinds};
 use crate::names::MANAGER;
 use crate::runtime::views::{MetadataOnly, Object};
 use crate::runtime::{Cx, Error, Key, ObjectName, Watched as _, api_message, owned};
@@ -187,7 +187,7 @@ fn push<'a>(registry: &ObjectKey, task: &'a Object<TaskView>, is_dropped: bool) 
     if let Some(digest) = &status.digest {
         return Some(Push::Reported(digest));
     }
-    if !is_dropped || status.state.as_deref() != Some(kinds::JOB_SCHEDULED) {
+    if !is_dropped || !may_have_pushed(status) {
         return None;
     }
     let labels = view.metadata.labels.as_ref();
@@ -197,6 +197,22 @@ fn push<'a>(registry: &ObjectKey, task: &'a Object<TaskView>, is_dropped: bool) 
     } else {
         Push::Unreported
     })
+}
+
+/// Whether a task that reports no digest may have pushed its chart: its pod runs, or it failed after the push, as when
+/// the registry was away before it had confirmed the chart, or the pod was killed.
+fn may_have_pushed(status: &TaskStatusView) -> bool {
+    let failed = status
+        .condition(kinds::JOB_FAILED)
+        .filter(|one| one.status == "True");
+    if failed.is_some_and(|failed| failed.reason == Reason::Conflict.as_str()) {
+        // The tag has somebody else's content.
+        return false;
+    }
+    status.state.as_deref() == Some(kinds::JOB_SCHEDULED)
+        || failed.is_some_and(|failed| task_retry::is_temporary(&failed.reason))
+        || status.may_have_pushed
+        || status.run.lost_jobs > 0
 }
 
 /// The chart that a task pushes.
@@ -274,4 +290,38 @@ pub(super) async fn delete(cx: &Cx, tasks: Vec<(ObjectName, String)>) -> Result<
     });
     let deleted = deleted.buffer_unordered(PARALLEL);
     deleted.try_for_each(async |_| Ok(())).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only a running Job counted once, and the tag of one that had failed after its push stayed for ever.
+    #[test]
+    fn a_dropped_task_may_have_pushed_unless_its_end_says_otherwise() {
+        let failed = |reason: &str, attempts: serde_json::Value| {
+            let condition = json!({"type": "JobFailed", "status": "True", "reason": reason, "message": "m",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"});
+            json!({"state": "JobFailed", "conditions": [condition], "attempts": attempts})
+        };
+        let ran = |code: i32, class: &str| json!([{"started": "2026-01-01T00:00:00Z", "exitCode": code, "class": class}]);
+        let table = [
+            (json!({}), false),
+            (json!({"state": "Queued"}), false),
+            (json!({"state": "Queued", "run": {"lostJobs": 1}}), true),
+            (json!({"state": "Queued", "attempts": ran(5, "network")}), true),
+            (json!({"state": "JobScheduled"}), true),
+            (failed("RegistryUnavailable", ran(5, "registry")), true),
+            (failed("DeadlineExceeded", json!([])), true),
+            (failed("AuthFailed", ran(4, "auth")), false),
+            (failed("RegistryRefused", ran(4, "refused")), true),
+            (failed("ConfigInvalid", json!([])), false),
+            // Before the conflict there was a network error.
+            (failed("Conflict", ran(5, "network")), false),
+        ];
+        for (status, expected) in table {
+            let view: TaskStatusView = serde_json::from_value(status.clone()).expect("a status");
+            assert_eq!(may_have_pushed(&view), expected, "{status}");
+        }
+    }
 }

@@ -1,19 +1,18 @@
 //! Reads the objects that a Target refers to, and those that are bound to it, from the stores, without a request.
 
-use std::collections::BTreeSet;
-
 use super::super::{Artifacts, RegistryBindings, ReleaseBindings, wakes};
-use super::wakes::REPOSITORY;
+use super::wakes::{REPOSITORY, TARGET};
 use crate::api::pipeline::{
     ComponentVersion, ComponentVersionSpec, Object, ObjectKey, Registry, RegistrySpec, Release,
     ReleaseBinding, ReleaseBindingSpec, ReleaseSpec, Spec, Target,
 };
-use crate::controllers::pipeline::bootstrap;
+use crate::controllers::pipeline::bootstrap::{self, Numbers};
 use crate::controllers::pipeline::conditions::Reference;
 use crate::controllers::pipeline::grants::CrossReference;
 use crate::controllers::pipeline::pull_secrets::{BoundRegistry, PullSecrets};
 use crate::controllers::pipeline::stored;
 use crate::controllers::pipeline::target_plan::{BoundSources, MissingSource, TargetSources};
+use crate::controllers::rendertask::RenderTasks;
 use crate::runtime::{Cx, ObjectName};
 
 pub(super) fn dereference(cx: &Cx, target: Target, is_strict: bool) -> TargetSources {
@@ -21,7 +20,7 @@ pub(super) fn dereference(cx: &Cx, target: Target, is_strict: bool) -> TargetSou
         registry: registry(cx, &target),
         pull_secrets: pull_secrets(cx, &target),
         bound: releases(cx, &target),
-        pushed: pushed(cx, &target),
+        numbers: numbers(cx, &target),
         is_strict,
         signing: None,
         target,
@@ -64,13 +63,24 @@ fn pull_secrets(cx: &Cx, target: &Target) -> PullSecrets {
     }))
 }
 
-/// The numbers of the bootstrap charts that have a RenderArtifact.
-fn pushed(cx: &Cx, target: &Target) -> BTreeSet<i64> {
+/// The numbers of its bootstrap charts.
+fn numbers(cx: &Cx, target: &Target) -> Numbers {
     let repository = ObjectName::new(target.namespace(), &bootstrap::repository(target));
     let artifacts = cx.store::<Artifacts>().by(REPOSITORY, &repository);
-    let tags = artifacts.iter().filter_map(|artifact| artifact.view());
-    tags.filter_map(|view| bootstrap::number_of_tag(&view.spec.tag))
-        .collect()
+    let pushed = artifacts.iter().filter_map(|artifact| artifact.view());
+    let tasks = cx
+        .store::<RenderTasks>()
+        .by(TARGET, &ObjectName::new(target.namespace(), target.name()));
+    let bootstraps = tasks.iter().filter_map(|task| {
+        let labels = task.view()?.metadata.labels.as_ref()?;
+        (!labels.bootstrap_input.is_empty()).then_some(&task.view()?.spec.tag)
+    });
+    Numbers {
+        pushed: pushed
+            .filter_map(|view| bootstrap::number_of_tag(&view.spec.tag))
+            .collect(),
+        newest_task: bootstraps.filter_map(|tag| bootstrap::number_of_tag(tag)).max(),
+    }
 }
 
 fn releases(cx: &Cx, target: &Target) -> Vec<BoundSources> {

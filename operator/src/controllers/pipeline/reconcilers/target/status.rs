@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::pace::Pace;
 use crate::api::pipeline::{Target, TargetStatus};
-use crate::controllers::pipeline::conditions::{self, Reason, TargetState};
+use crate::controllers::pipeline::conditions::{self, Reason, TargetState, types};
 use crate::controllers::pipeline::stored;
 use crate::controllers::pipeline::target_plan::TargetPlan;
 use crate::controllers::pipeline::target_status::reported;
@@ -15,6 +15,9 @@ use crate::controllers::pipeline::task_state::TaskState;
 use crate::runtime::conditions::{ConditionReason as _, READY, find, merge, suspended};
 use crate::runtime::events::{self, Notice};
 use crate::runtime::{Action, Cx, Error, Key, status};
+
+/// How old a Target is before its first status says that it has no ReleaseBindings: Profiles bind it meanwhile.
+const FIRST_BINDINGS: Duration = Duration::from_secs(5);
 
 /// Writes the status, when it has changed and needn't wait. Returns how long it must wait.
 pub(super) async fn report(
@@ -26,6 +29,10 @@ pub(super) async fn report(
 ) -> Result<Option<Duration>, Error> {
     let known = target.status.clone().unwrap_or_default();
     let next = next(&known, plan, target.metadata.generation, cx.now());
+    let wait = wait_for_bindings(target, &next, cx.now());
+    if wait.is_some() {
+        return Ok(wait);
+    }
     let is_progress = is_progress(&known, &next);
     let wait = pace.wait_for_progress(key);
     if wait.is_some() && is_progress && known != next {
@@ -41,6 +48,19 @@ pub(super) async fn report(
     Ok(None)
 }
 
+/// How long a new Target without ReleaseBindings must wait for its first status.
+fn wait_for_bindings(target: &Target, next: &TargetStatus, now: Timestamp) -> Option<Duration> {
+    let created = target.metadata.creation_timestamp.as_ref()?;
+    let is_unbound = |ready: &Condition| ready.reason == Reason::NoReleaseBindings.name();
+    let is_waiting = target.status.is_none() && find(&next.conditions, READY).is_some_and(is_unbound);
+    let age = now
+        .duration_since(created.0)
+        .max(SignedDuration::ZERO)
+        .unsigned_abs();
+    let left = FIRST_BINDINGS.saturating_sub(age);
+    (is_waiting && !left.is_zero()).then_some(left)
+}
+
 /// Writes that a Target is suspended; the rest of its status stays.
 pub(super) async fn suspend(cx: &Cx, key: &Key, target: &Target) -> Result<Action, Error> {
     stored::report(cx, key, target, |known, generation| TargetStatus {
@@ -51,26 +71,37 @@ pub(super) async fn suspend(cx: &Cx, key: &Key, target: &Target) -> Result<Actio
 }
 
 /// Whether two statuses of a Target that waits for nobody only differ in how far its charts are: in the states of its
-/// Releases, of which none has failed, and in what is said of them.
+/// Releases and of the bootstrap chart, of which none has failed, and in what is said of them. The number of the
+/// bootstrap chart needn't be written either: its RenderTask has it.
 fn is_progress(known: &TargetStatus, next: &TargetStatus) -> bool {
     let is_pending = |condition: &Condition| condition.reason == Reason::Pending.name();
-    let outline = |status: &TargetStatus| {
-        let conditions = status.conditions.iter().cloned().map(|condition| Condition {
-            message: match condition.reason.as_str() {
-                reason if reason == Reason::Pending.name() || reason == Reason::NoConflicts.name() => {
-                    String::new()
-                }
-                _ => condition.message,
-            },
-            ..condition
-        });
-        TargetStatus {
-            conditions: conditions.collect(),
-            releases: Vec::new(),
-            ..status.clone()
-        }
-    };
     find(&next.conditions, READY).is_some_and(is_pending) && outline(known) == outline(next)
+}
+
+/// A status without what only says how far the charts are.
+fn outline(status: &TargetStatus) -> TargetStatus {
+    let charts = [types::RELEASES_RENDERED, types::BOOTSTRAP_READY];
+    let on_their_way = [Reason::Pending, Reason::AllRendered].map(Reason::name);
+    let conditions = status
+        .conditions
+        .iter()
+        .filter(|one| !(charts.contains(&one.type_.as_str()) && on_their_way.contains(&one.reason.as_str())));
+    let conditions = conditions.cloned().map(|condition| Condition {
+        message: match condition.reason.as_str() {
+            reason if reason == Reason::Pending.name() || reason == Reason::NoConflicts.name() => {
+                String::new()
+            }
+            _ => condition.message,
+        },
+        ..condition
+    });
+    TargetStatus {
+        conditions: conditions.collect(),
+        releases: Vec::new(),
+        bootstrap_version: None,
+        bootstrap_input: None,
+        ..status.clone()
+    }
 }
 
 fn next(known: &TargetStatus, plan: &TargetPlan, generation: Option<i64>, now: Timestamp) -> TargetStatus {
@@ -145,6 +176,8 @@ mod tests {
     use crate::controllers::pipeline::target_plan::PlannedBootstrap;
     use crate::controllers::pipeline::target_status::Progress;
     use crate::controllers::pipeline::target_status::tests::{bound, pushed, task};
+    use crate::controllers::pipeline::test_objects::object;
+    use serde_json::json;
 
     fn plan(number: i64, progress: Result<TaskState, PlanError>) -> TargetPlan {
         let key = ObjectKey::new("system", "render-tgt-edge");
@@ -229,6 +262,12 @@ mod tests {
             (&waiting, in_states(std::slice::from_ref(&queued))),
             (&waiting, in_states(&vec![queued.clone(); 3])),
             (&bootstrap(&queued), bootstrap(&pending("JobScheduled"))),
+            // The bootstrap chart begins, and begins anew.
+            (&waiting, after(&rendered, &plan(1, Ok(queued.clone())))),
+            (
+                &bootstrap(&queued),
+                after(&rendered, &plan(2, Ok(queued.clone()))),
+            ),
         ];
         for (known, next) in table {
             assert_ne!(*known, next);
@@ -273,13 +312,35 @@ mod tests {
                 waiting.clone(),
                 of(vec![task("a", queued()), missing]),
             ),
-            ("all charts", waiting, rendered.clone()),
-            ("the next number", bootstrap(1), bootstrap(2)),
+            (
+                "a change",
+                after(&bootstrap(1), &plan(1, Ok(pushed()))),
+                bootstrap(2),
+            ),
             ("the end", bootstrap(1), after(&rendered, &plan(1, Ok(pushed())))),
         ];
         for (what, known, next) in table {
             assert!(!is_progress(&known, &next), "{what}");
         }
+    }
+
+    #[test]
+    fn a_new_target_has_time_to_be_bound_before_it_reports_that_it_is_not() {
+        let mut target: Target = object(json!({
+            "metadata": {"name": "edge", "namespace": "tenant", "creationTimestamp": "1970-01-01T00:01:00Z"},
+            "spec": {"renderRegistryRef": {"name": "charts"}},
+        }));
+        let wait = |target: &Target, next: &TargetStatus, second| {
+            let now = Timestamp::from_second(second).expect("a time");
+            wait_for_bindings(target, next, now).map(|wait| wait.as_secs())
+        };
+        let unbound = of(Vec::new());
+        for (second, left) in [(60, Some(5)), (64, Some(1)), (65, None), (1, Some(5))] {
+            assert_eq!(wait(&target, &unbound, second), left, "{second}");
+        }
+        assert_eq!(wait(&target, &in_states(&[pending("Queued")]), 60), None);
+        target.status = Some(TargetStatus::default());
+        assert_eq!(wait(&target, &unbound, 60), None, "it was bound before");
     }
 
     #[test]
