@@ -151,13 +151,12 @@ impl Manifest {
     }
 
     /// Its text, to be parsed.
-    pub(crate) fn source_text(&self) -> &Arc<Source> {
+    pub fn source_text(&self) -> &Arc<Source> {
         &self.text
     }
 
     /// The line and the column, from 1, of an offset in its text, in the text that its template rendered to.
-    #[cfg(feature = "cli")]
-    pub(crate) fn position(&self, offset: u32) -> (usize, usize) {
+    pub fn position(&self, offset: u32) -> (usize, usize) {
         let at = self.text.position(offset);
         (self.first_line + at.line - 1, at.column)
     }

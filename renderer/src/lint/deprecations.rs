@@ -12,8 +12,10 @@ pub(crate) struct Deprecated {
     /// The version of Kubernetes since which it is.
     pub(crate) since: (u64, u64),
     /// The version that no longer serves it, if that is known.
+    #[cfg(feature = "cli")]
     pub(crate) removed: Option<(u64, u64)>,
     /// The API version and kind that replace it.
+    #[cfg(feature = "cli")]
     pub(crate) replacement: Option<String>,
     /// Kubernetes' message.
     pub(crate) message: String,
@@ -70,7 +72,9 @@ fn entry(line: &'static str) -> Option<((&'static str, &'static str), Deprecated
     }
     let one = Deprecated {
         since: numbers(since)?,
+        #[cfg(feature = "cli")]
         removed: numbers(removed),
+        #[cfg(feature = "cli")]
         replacement: (*new_version != "-").then(|| format!("{new_version} {new_kind}")),
         message,
     };
