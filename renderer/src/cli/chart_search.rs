@@ -71,8 +71,8 @@ pub(crate) fn find_all(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
             problems.push(Diagnostic::error(Class::Chart, message));
         }
     }
-    // Patterns may overlap.
-    all.retain(|path: &PathBuf| seen.insert(path.clone()));
+    // Patterns may overlap, and a chart may be given as `shop` and `./shop`.
+    all.retain(|path: &PathBuf| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())));
     if all.len() > MAX_CHARTS {
         let message = format!("there are {} charts, and {MAX_CHARTS} are the most", all.len());
         problems.push(Diagnostic::error(Class::Usage, message));

@@ -66,12 +66,19 @@ pub fn check_name(name: &str) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "release name check failed: release name {}: invalid release name, must match regex \
-         ^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ and the length must not be longer \
-         than {MAX_NAME}",
-        crate::template::print::quote(name)
+        "release name check failed: release name {}: {}",
+        crate::template::print::quote(name),
+        name_rule()
     );
     Err(Diagnostic::error(Class::Usage, message).into())
+}
+
+/// Helm's words for a name that can't be a release's.
+pub fn name_rule() -> String {
+    format!(
+        "invalid release name, must match regex ^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ \
+         and the length must not be longer than {MAX_NAME}"
+    )
 }
 
 /// The name that the template of `--name-template` renders.

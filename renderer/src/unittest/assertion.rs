@@ -243,9 +243,9 @@ pub(super) fn decode(reader: &mut FieldReader, node: &Node, path: &str) -> Optio
         kind,
         not: reader.boolean(&object, "not").unwrap_or(false),
         check: (kind.decode)(reader, &params),
-        template: reader.text(&object, "template"),
+        template: reader.text_or_none(&object, "template"),
         index: index(reader, &object),
-        selector: selector(reader, &object),
+        selector: selector(reader, &object, false),
         span: entry.key_span,
     })
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::check::Checking;
+use super::decode::suite_values;
 use super::documents::{RenderFailure, Rendered, documents};
 use super::failed_template::is_expected;
 use super::outcome::{Failure, TestOutcome, Verdict};
@@ -12,10 +13,9 @@ use super::snapshot::Snapshots;
 use super::snapshot_check::SnapshotChecker;
 use super::suite::{Settings, Suite, TestCase};
 use super::templates::{Selected, full_name, is_partial};
-use crate::chart::values_file;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::engine::capabilities::{Capabilities, KubeVersion};
-use crate::engine::release::Release;
+use crate::engine::release::{Release, check_name};
 use crate::engine::{ChartVersions, Limits, ParsedChart, RenderRequest};
 use crate::fsio;
 use crate::funcs::ClusterObjects;
@@ -73,7 +73,7 @@ impl ValuesFiles {
             return Ok(known);
         }
         let source = fsio::read_text(path, MAX_FILE, Class::Values)?;
-        let map = Arc::new(values_file::load(&source)?);
+        let map = Arc::new(suite_values(&source)?);
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(path.to_owned(), Arc::clone(&map));
         Ok(map)
@@ -168,6 +168,9 @@ impl Case<'_> {
     /// What the chart renders to, and the templates that the suite selects.
     fn render(&self, request: &RenderRequest) -> Result<(Rendered, BTreeSet<String>)> {
         let selected = self.selected();
+        if let Err(problem) = self.check_release_name() {
+            return Ok(failed(RenderFailure::of_name(problem), &selected));
+        }
         let (rendered, problems) = match self.chart.chart.run(request, true) {
             Ok(ran) => ran,
             Err(problem) => return Ok(failed(RenderFailure::of_chart(problem), &selected)),
@@ -195,6 +198,32 @@ impl Case<'_> {
         Ok((Rendered::Documents(out), names))
     }
 
+    /// The release's name, if suite or test set it.
+    fn release_name(&self) -> Option<&str> {
+        let (suite, test) = (&self.suite.settings, &self.test.settings);
+        test.release_name.as_deref().or(suite.release_name.as_deref())
+    }
+
+    /// A name that is set must be one of a release; the one that is used otherwise is none.
+    fn check_release_name(&self) -> Result<()> {
+        let Some(name) = self.release_name() else {
+            return Ok(());
+        };
+        check_name(name).map_err(|problem| {
+            let at = self
+                .test
+                .settings
+                .release_name_at
+                .or(self.suite.settings.release_name_at);
+            let of_suite = |one: Diagnostic| Diagnostic::error(Class::Chart, one.message);
+            let located = |one: Diagnostic| match at {
+                Some(span) => of_suite(one).at(self.suite.at(span)),
+                None => of_suite(one),
+            };
+            problem.into_vec().into_iter().map(located).collect()
+        })
+    }
+
     /// The request of the rendering, from what suite and test set.
     fn request(&self) -> Result<RenderRequest> {
         let (suite, test) = (&self.suite.settings, &self.test.settings);
@@ -207,7 +236,7 @@ impl Case<'_> {
         }
         let either = |of: fn(&Settings) -> &Option<String>| of(test).as_ref().or(of(suite).as_ref()).cloned();
         let selected = self.selected();
-        let mut request = RenderRequest::new(&either(|one| &one.release_name).unwrap_or(RELEASE.to_owned()));
+        let mut request = RenderRequest::new(self.release_name().unwrap_or(RELEASE));
         request.release = Release {
             namespace: either(|one| &one.namespace).unwrap_or(NAMESPACE.to_owned()),
             is_upgrade: test.is_upgrade.or(suite.is_upgrade).unwrap_or(false),

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::assertion::{Assertion, Check, PathText};
-use super::compare_values::{Holds, contains, decoded, is_null_or_empty, is_subset};
+use super::compare_values::{Holds, contains, decoded, is_null_or_empty, is_subset, without_line_ends};
 use super::data::written;
 use super::document_check::{contains_document, matches, of_document};
 use super::documents::{Document, RAW, Rendered};
@@ -238,10 +238,10 @@ fn in_document(check: &Check, document: &Document, negative: bool) -> Vec<Failur
             ("to equal", written(value)),
             |found| match found {
                 Value::String(text) if *decodes => match decoded(text) {
-                    Ok(text) => (Value::String(text) == *value).into(),
+                    Ok(text) => (without_line_ends(&Value::String(text)) == *value).into(),
                     Err(why) => Holds::Broken(why),
                 },
-                found => (found == value).into(),
+                found => (without_line_ends(found) == *value).into(),
             },
         ),
         Check::Regex {

@@ -50,6 +50,37 @@ pub(super) fn decoded(text: &str) -> Result<String, String> {
     decoded.ok_or_else(|| format!("unable to decode base64 expected content {text}"))
 }
 
+/// The value as `equal` compares it: its texts have no spaces at the ends of lines, and lines end with `\n`, where
+/// there were any.
+pub(super) fn without_line_ends(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(without_spaces(text)),
+        Value::List(items) => Value::List(items.iter().map(without_line_ends).collect()),
+        Value::Map(map) => Value::Map(
+            map.iter()
+                .map(|(key, value)| (key.clone(), without_line_ends(value)))
+                .collect(),
+        ),
+        other => other.clone(),
+    }
+}
+
+fn without_spaces(text: &str) -> String {
+    let line = |line: &str| {
+        let end = line.strip_suffix("\r\n").or(line.strip_suffix('\n'));
+        match end.filter(|rest| rest.ends_with(' ')) {
+            Some(rest) => format!("{}\n", rest.trim_end_matches(' ')),
+            None => line.to_owned(),
+        }
+    };
+    let lines: String = text.split_inclusive('\n').map(line).collect();
+    // Breaks at the beginning of a text are lost, as elsewhere.
+    match lines == text {
+        true => lines,
+        false => lines.trim_start_matches('\n').to_owned(),
+    }
+}
+
 /// Whether a list contains something, as often as `count` says.
 pub(super) fn contains(
     value: &Value,
@@ -122,6 +153,7 @@ pub(super) fn order(value: &Value, wanted: &Value) -> Result<Option<Ordering>, S
         ));
     }
     Ok(match (value, wanted) {
+        (Value::Number(Number::Uint(_)), _) => None,
         (Value::Number(one), Value::Number(other)) => one.as_f64().partial_cmp(&other.as_f64()),
         (Value::String(one), Value::String(other)) => Some(one.cmp(other)),
         _ => None,

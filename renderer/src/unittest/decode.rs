@@ -4,7 +4,7 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
 use super::assertion;
-use super::data::{suite_data, word};
+use super::data::{as_values, suite_data, word};
 use super::fields::FieldReader;
 use super::path::Path;
 use super::set_path::SetPath;
@@ -12,8 +12,9 @@ use super::suite::{Selector, Settings, Suite, TestCase};
 use crate::decode::ObjectNode;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::semver::Version;
-use crate::source::Source;
-use crate::yaml::{self, DuplicateKey, Entry, Node};
+use crate::source::{Location, Source, Span};
+use crate::value::{Map, Value};
+use crate::yaml::{self, DuplicateKey, Entry, Kind, Node};
 
 /// The version of helm-unittest whose suites are understood.
 pub const HELM_UNITTEST: &str = "1.1.2";
@@ -136,7 +137,7 @@ fn suite(reader: &mut FieldReader, node: &Node, folder: &FilePath) -> Option<Sui
     })
 }
 
-fn first_key(node: &Node) -> crate::source::Span {
+fn first_key(node: &Node) -> Span {
     node.entries().first().map_or(node.span, |entry| entry.key_span)
 }
 
@@ -150,7 +151,7 @@ fn test(reader: &mut FieldReader, node: &Node, number: usize) -> Option<TestCase
     }
     let mut templates = reader.texts(&object, "templates");
     if templates.is_empty() {
-        templates.extend(reader.text(&object, "template"));
+        templates.extend(reader.text_or_none(&object, "template"));
     }
     let asserts = asserts.iter().enumerate().filter_map(|(number, node)| {
         let path = object.field(&format!("asserts[{number}]"));
@@ -161,7 +162,7 @@ fn test(reader: &mut FieldReader, node: &Node, number: usize) -> Option<TestCase
         name: reader.text(&object, "it").unwrap_or_default(),
         templates,
         index: reader.integer(&object, "documentIndex"),
-        selector: selector(reader, &object),
+        selector: selector(reader, &object, true),
         settings: settings(reader, &object),
         skip: skip(reader, &object, false),
         asserts,
@@ -175,17 +176,23 @@ pub(super) fn index(reader: &mut FieldReader, object: &ObjectNode<'_>) -> Option
         .filter(|index| *index != -1)
 }
 
-pub(super) fn selector(reader: &mut FieldReader, object: &ObjectNode<'_>) -> Option<Selector> {
+/// `documentSelector`; without a path, or with an empty one, it selects nothing. An assertion's must have one.
+pub(super) fn selector(reader: &mut FieldReader, object: &ObjectNode<'_>, of_test: bool) -> Option<Selector> {
     let fields = reader.object_in(object, "documentSelector")?;
     reader.only(&fields, &["path", "value", "matchMany", "skipEmptyTemplates"]);
-    let Some(path) = reader.text(&fields, "path").filter(|path| !path.is_empty()) else {
-        reader.error(fields.node.span, format!("{} is missing", fields.field("path")));
+    let Some(path) = reader.text(&fields, "path") else {
+        if !of_test {
+            reader.error(fields.node.span, format!("{} is missing", fields.field("path")));
+        }
         return None;
     };
+    if path.is_empty() {
+        return None;
+    }
     let value = reader.value(&fields, "value");
     Some(Selector {
         path: Path::parse(&path).map_err(|error| error.to_string()),
-        value: (!matches!(value, crate::value::Value::Null)).then_some(value),
+        value: (!matches!(value, Value::Null)).then_some(value),
         matches_many: reader.boolean(&fields, "matchMany").unwrap_or(false),
         skips_empty: reader.boolean(&fields, "skipEmptyTemplates").unwrap_or(false),
     })
@@ -195,27 +202,28 @@ fn settings(reader: &mut FieldReader, object: &ObjectNode<'_>) -> Settings {
     let mut out = Settings {
         values: reader.texts(object, "values"),
         set: set(reader, object),
-        post_renderer: object.get("postRenderer").map(|node| node.span),
+        post_renderer: post_renderer(object),
         ..Settings::default()
     };
     if let Some(release) = reader.object_in(object, "release") {
         reader.only(&release, &["name", "namespace", "revision", "upgrade"]);
-        out.release_name = reader.text(&release, "name");
-        out.namespace = reader.text(&release, "namespace");
+        out.release_name = reader.text_or_none(&release, "name");
+        out.release_name_at = release.get("name").map(|node| node.span);
+        out.namespace = reader.text_or_none(&release, "namespace");
         out.revision = reader.integer(&release, "revision");
         out.is_upgrade = reader.boolean(&release, "upgrade");
     }
     if let Some(capabilities) = reader.object_in(object, "capabilities") {
         reader.only(&capabilities, &["majorVersion", "minorVersion", "apiVersions"]);
-        out.major = reader.text(&capabilities, "majorVersion");
-        out.minor = reader.text(&capabilities, "minorVersion");
+        out.major = reader.version_number(&capabilities, "majorVersion");
+        out.minor = reader.version_number(&capabilities, "minorVersion");
         out.api_versions = reader.texts(&capabilities, "apiVersions");
         out.without_api_versions = capabilities.node.get("apiVersions").is_some_and(Node::is_null);
     }
     if let Some(chart) = reader.object_in(object, "chart") {
         reader.only(&chart, &["version", "appVersion"]);
-        out.chart_version = reader.text(&chart, "version");
-        out.app_version = reader.text(&chart, "appVersion");
+        out.chart_version = reader.text_or_none(&chart, "version");
+        out.app_version = reader.text_or_none(&chart, "appVersion");
     }
     if let Some(provider) = reader.object_in(object, "kubernetesProvider") {
         reader.only(&provider, &["scheme", "objects"]);
@@ -224,7 +232,37 @@ fn settings(reader: &mut FieldReader, object: &ObjectNode<'_>) -> Settings {
     out
 }
 
-fn set(reader: &mut FieldReader, object: &ObjectNode<'_>) -> Vec<(SetPath, crate::value::Value)> {
+/// Where `postRenderer` is, if it names a program.
+fn post_renderer(object: &ObjectNode<'_>) -> Option<Span> {
+    let node = object.get("postRenderer")?;
+    let is_nothing = |node: &Node| node.is_null() || node.as_str() == Some("");
+    let names_nothing = matches!(node.kind, Kind::Map(_)) && node.get("cmd").is_none_or(is_nothing);
+    (!names_nothing).then_some(node.span)
+}
+
+/// The values of a file that a suite names: as go-yaml v3 reads them, so that `yes` is a text.
+///
+/// # Errors
+/// Class values: it is no map, or a key is there twice.
+pub(super) fn suite_values(source: &Arc<Source>) -> Result<Map> {
+    let documents = yaml::parse_all_documents(source, Class::Values, &yaml::Limits::default())?;
+    let Some(first) = documents.first() else {
+        return Ok(Map::default());
+    };
+    let twice: Vec<_> = first.duplicates.iter().map(duplicate).collect();
+    Diagnostics::or(twice, ())?;
+    match as_values(&suite_data(&first.root, source)) {
+        Value::Map(map) => Ok(map),
+        Value::Null => Ok(Map::default()),
+        other => {
+            let message = format!("a values file must be a map, not {}", other.kind());
+            let at = Location::new(source, first.root.span);
+            Err(Diagnostic::error(Class::Values, message).at(at).into())
+        }
+    }
+}
+
+fn set(reader: &mut FieldReader, object: &ObjectNode<'_>) -> Vec<(SetPath, Value)> {
     let Some(fields) = reader.object_in(object, "set") else {
         return Vec::new();
     };

@@ -144,13 +144,21 @@ pub(super) fn contains_document(assertion: &Assertion, template: &SelectedTempla
     };
     let fits = |document: &Document| {
         let value = &document.value;
+        // A document without a kind may be any.
+        let may_be = |key: &str, wanted: &str| {
+            let found = value
+                .as_map()
+                .and_then(|map| map.get(key))
+                .and_then(Value::as_str);
+            found.is_none_or(|found| found == wanted)
+        };
         let is = |wanted: &Option<String>, key: &str| {
             wanted
                 .as_ref()
                 .is_none_or(|wanted| field(value, &["metadata", key]) == *wanted)
         };
-        field(value, &["kind"]) == *kind
-            && field(value, &["apiVersion"]) == *api_version
+        may_be("kind", kind)
+            && may_be("apiVersion", api_version)
             && is(name, "name")
             && is(namespace, "namespace")
     };

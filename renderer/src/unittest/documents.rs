@@ -1,10 +1,13 @@
 //! What a test's rendering gave: documents by template, or a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use regex::Regex;
 
 use super::data::{document_data, document_text};
 use crate::diag::{Class, Diagnostic, Diagnostics};
+use crate::engine::release::name_rule;
 use crate::engine::{RENDERED_LINES, TemplateError, manifest};
 use crate::source::{Location, Source, Span};
 use crate::template::Detail;
@@ -58,6 +61,15 @@ impl RenderFailure {
         }
     }
 
+    /// A release's name that helm-unittest refuses, for a reason in its words.
+    pub(super) fn of_name(problem: Diagnostics) -> Self {
+        Self {
+            templates: BTreeSet::new(),
+            message: name_rule(),
+            problem,
+        }
+    }
+
     /// An error that is no template's: of values, for example.
     pub(super) fn of_chart(problem: Diagnostics) -> Self {
         let whole: Vec<&str> = problem.iter().map(|one| one.message.as_str()).collect();
@@ -80,35 +92,21 @@ fn helm_3_text(error: &TemplateError) -> String {
     }
 }
 
-/// The template and the reason in a message. Of a reason with several lines the first is missing, unless it is the only
-/// one; the expression belongs to the reason if it is a field of the dot or of a variable.
+/// How helm-unittest takes a message apart: the template, and the reason. The expression is not greedy: behind a column of
+/// several digits the reason begins with `executing`, behind one of a single digit it begins after the failed action.
+const REASON: &str = r"(?msU)^(?:.+: |.+ \()(?:(.+):[0-9]+:[0-9]+).+(?:.+>)*: (.+)$";
+
+/// The template and the reason in a message. Of a message with several lines the reason is all but the first.
 fn parts(whole: &str) -> (Option<String>, String) {
-    if let Some(rest) = whole.strip_prefix("execution error at (")
-        && let Some((place, message)) = rest.split_once("): ")
-    {
-        let message = message.trim_end_matches('\n');
-        let message = message.split_once('\n').map_or(message, |(_, rest)| rest);
-        let template = place.rsplitn(3, ':').nth(2);
-        return match message.is_empty() {
-            true => (None, whole.to_owned()),
-            false => (template.map(str::to_owned), message.to_owned()),
-        };
-    }
-    let found = whole.strip_prefix("template: ").and_then(|rest| {
-        let (place, executing) = rest.split_once(": executing ")?;
-        let template = place.rsplitn(3, ':').nth(2)?;
-        let (_, behind) = executing.split_once(" at <")?;
-        let (expression, reason) = behind.split_once(">: ")?;
-        let mut chars = expression.chars();
-        let is_field =
-            matches!(chars.next(), Some('.' | '$')) && chars.next().is_some_and(char::is_alphanumeric);
-        let message = match is_field {
-            true => format!("executing {executing}"),
-            false => reason.to_owned(),
-        };
-        Some((Some(template.to_owned()), message))
-    });
-    found.unwrap_or_else(|| (None, whole.to_owned()))
+    static CELL: OnceLock<Option<Regex>> = OnceLock::new();
+    let regex = CELL.get_or_init(|| Regex::new(REASON).ok());
+    let groups = regex.as_ref().and_then(|regex| regex.captures(whole));
+    let found = groups.and_then(|groups| Some((groups.get(1)?.as_str(), groups.get(2)?.as_str())));
+    let Some((template, reason)) = found else {
+        return (None, whole.to_owned());
+    };
+    let reason = whole.split_once('\n').map_or(reason, |(_, rest)| rest);
+    (Some(template.to_owned()), reason.to_owned())
 }
 
 /// The documents of a template's output; none if it is neither YAML nor text by its name.
@@ -196,6 +194,21 @@ mod tests {
                 "template: c/templates/a.yaml:1:13: executing \"c/templates/a.yaml\" at <.Values.x.y>: nil pointer",
                 Some("c/templates/a.yaml"),
                 "executing \"c/templates/a.yaml\" at <.Values.x.y>: nil pointer",
+            ),
+            (
+                "template: c/templates/a.yaml:1:13: executing \"c/templates/a.yaml\" at <index .Values.l 9>: error calling index: out of range",
+                Some("c/templates/a.yaml"),
+                "executing \"c/templates/a.yaml\" at <index .Values.l 9>: error calling index: out of range",
+            ),
+            (
+                "execution error at (c/templates/a.yaml:1:3): boom\n",
+                Some("c/templates/a.yaml"),
+                "",
+            ),
+            (
+                "execution error at (c/templates/a.yaml:1:3): \nvalues:\n two\n",
+                Some("c/templates/a.yaml"),
+                "values:\n two\n",
             ),
             (
                 "template: c/templates/a.yaml:1:7: executing \"c/templates/a.yaml\" at <$.Values.x.y>: nil pointer",

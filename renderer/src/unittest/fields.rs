@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use super::data::suite_data;
+use super::data::{suite_data, word};
 use crate::decode::{Decoder, ObjectNode};
 use crate::diag::{Class, Diagnostic, Result, did_you_mean};
 use crate::source::{Location, Source, Span};
 use crate::value::{Map, Number, Value};
 use crate::yaml::{Kind, Node};
+
+/// Below this, the whole part of every number is an integer: 2 to the power of 63.
+const WHOLE: f64 = 9_223_372_036_854_775_808.0;
 
 /// Reads one file.
 pub(super) struct FieldReader {
@@ -96,6 +99,30 @@ impl FieldReader {
         self.text_of(node, &object.field(name))
     }
 
+    /// A text as [`FieldReader::text`]; an empty one counts as absent.
+    pub(super) fn text_or_none(&mut self, object: &ObjectNode<'_>, name: &str) -> Option<String> {
+        self.text(object, name).filter(|text| !text.is_empty())
+    }
+
+    /// A part of Kubernetes' version: a text or a whole number. Other numbers and booleans are ignored, as in
+    /// helm-unittest: `1.30` would be 1.3.
+    pub(super) fn version_number(&mut self, object: &ObjectNode<'_>, name: &str) -> Option<String> {
+        let node = object.get(name)?;
+        match (&node.kind, word(self.source.slice(node.span))) {
+            (Kind::Number(Number::Int(number)), _) => Some(number.to_string()),
+            (Kind::Bool(_), Some(word)) => Some(word.to_owned()),
+            (Kind::Bool(_) | Kind::Number(_), _) => {
+                let message = format!("{} is ignored: it is no whole number", object.field(name));
+                let one = Diagnostic::warning(Class::Chart, message);
+                let one = one.at(Location::new(&self.source, node.span));
+                self.warnings
+                    .push(one.hint("write it as a whole number or in quotes"));
+                None
+            }
+            _ => self.text_or_none(object, name),
+        }
+    }
+
     fn text_of(&mut self, node: &Node, path: &str) -> Option<String> {
         match &node.kind {
             Kind::String(text) => Some(text.clone()),
@@ -137,10 +164,13 @@ impl FieldReader {
         self.decoder.boolean(node, &object.field(name))
     }
 
+    /// A whole number; of another one its whole part, as go-yaml v3 reads it.
     pub(super) fn integer(&mut self, object: &ObjectNode<'_>, name: &str) -> Option<i64> {
         let node = object.get(name)?;
         match node.kind {
             Kind::Number(Number::Int(number)) => Some(number),
+            #[allow(clippy::cast_possible_truncation, reason = "the whole part is what is meant")]
+            Kind::Number(Number::Float(number)) if number.abs() < WHOLE => Some(number as i64),
             _ => {
                 self.decoder
                     .wrong_type(node, &object.field(name), "a whole number");

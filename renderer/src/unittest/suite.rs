@@ -63,6 +63,8 @@ pub(super) struct Settings {
     pub(super) set: Vec<(SetPath, Value)>,
     /// `release.name`
     pub(super) release_name: Option<String>,
+    /// Where that is.
+    pub(super) release_name_at: Option<Span>,
     /// `release.namespace`
     pub(super) namespace: Option<String>,
     /// `release.revision`

@@ -34,9 +34,28 @@ const B: (&str, &str) = (
 {{ if eq .Values.mode "index" }}{{ index .Values.list 9 }}{{ end -}}
 {{ if eq .Values.mode "tpl" }}{{ tpl "{{ fail \"in tpl\" }}" . }}{{ end -}}
 {{ if eq .Values.mode "helper" }}{{ include "h" . }}{{ end -}}
+{{ if eq .Values.mode "break" }}{{ fail "boom\n" }}{{ end -}}
+{{ if eq .Values.mode "lines" }}{{ fail "\nvalues:\n two\n" }}{{ end -}}
 kind: B
 "#,
 );
+const S: (&str, &str) = (
+    "templates/s.yaml",
+    r#"release: {{ toJson .Release }}
+kube: {{ .Capabilities.KubeVersion }}
+chart: {{ .Chart.Version }} {{ .Chart.AppVersion }}
+values: {{ toJson .Values }}
+text: "x \ny"
+breaks: " \n \na \r\nb\r\nc"
+base64: eCAKeQ==
+big: 18446744073709551615
+metadata: {name: n, namespace: ""}
+m: {a: 1, b: {c: 2}}
+l: [1, {x: 2}]
+"#,
+);
+const VALUES: (&str, &str) = ("tests/v.yaml", "a: yes\nb: [on, No, 010, 1.0]\n---\nc: 1\n");
+const TWICE: (&str, &str) = ("tests/twice.yaml", "a: 1\na: 2\n");
 const HELPER: (&str, &str) = (
     "templates/_h.tpl",
     "{{ define \"h\" }}{{ fail \"in helper\" }}{{ end }}\n",
@@ -315,6 +334,96 @@ fn the_error_of_an_output_is_at_the_template_s_line() {
     );
 }
 
+/// It once ran twice, and wrote its snapshots twice.
+#[test]
+fn a_chart_that_is_given_in_two_spellings_is_tested_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let suite = "tests:\n- it: t\n  template: a.yaml\n  asserts: [{isKind: {of: A}}]\n";
+    let chart = edge(folder.path(), &[A, ("tests/a_test.yaml", suite)]);
+    let run = test(&chart, &[chart.join("templates/..").to_str().unwrap()]);
+    assert!(run.stdout.contains("1 suite, 1 test: 1 passed"), "{}", run.stdout);
+}
+
+/// What helm-unittest 1.1.2 says of them.
+#[test]
+#[allow(clippy::too_many_lines, reason = "a table")]
+fn what_is_empty_or_of_another_type_counts_as_in_helm_unittest() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |value: &str| format!("equal: {{path: {value}}}");
+    let cases = [
+        (
+            "capabilities: {minorVersion: 1.5}",
+            text("kube, value: v1.20.0"),
+            true,
+        ),
+        (
+            "capabilities: {minorVersion: 030}",
+            text("kube, value: v1.24.0"),
+            true,
+        ),
+        (
+            "release: {name: ''}",
+            text("release.Name, value: RELEASE-NAME"),
+            true,
+        ),
+        (
+            "release: {namespace: ''}",
+            text("release.Namespace, value: NAMESPACE"),
+            true,
+        ),
+        ("release: {name: X_y}", "exists: {path: kube}".to_owned(), false),
+        ("release: {name: X_y}", "failedTemplate: {}".to_owned(), true),
+        (
+            "release: {name: X_y}",
+            "failedTemplate: {errorPattern: invalid release name}".to_owned(),
+            true,
+        ),
+        (
+            "release: {revision: 1.0}",
+            text("release.Revision, value: 1"),
+            true,
+        ),
+        ("chart: {version: ''}", text("chart, value: 1.0.0"), true),
+        ("documentSelector: {value: Z}", text("'l[0]', value: 1"), true),
+        ("postRenderer: {}", text("'l[0]', value: 1"), true),
+        ("values: [v.yaml]", text("values.a, value: 'yes'"), true),
+        ("values: [twice.yaml]", "exists: {path: kube}".to_owned(), false),
+        ("documentIndex: 0", text("text, value: \"x\\ny\""), true),
+        (
+            "documentIndex: 0",
+            "containsDocument: {kind: K, apiVersion: v1}".to_owned(),
+            true,
+        ),
+        ("documentIndex: 0", text("'m[*]~', value: a"), false),
+        ("documentIndex: 0", "exists: {path: 'm[*]~'}".to_owned(), true),
+        (
+            "documentIndex: 0",
+            "exists: {path: ' [\"m\"].a'}".to_owned(),
+            true,
+        ),
+        (
+            "documentIndex: 0",
+            "exists: {path: 'l[?(true)]'}".to_owned(),
+            true,
+        ),
+        (
+            "documentIndex: 0",
+            "notExists: {path: 'l[?(@..x)]'}".to_owned(),
+            false,
+        ),
+    ];
+    let mut suite = String::from("templates: [s.yaml]\ntests:\n");
+    for (number, (setting, check, _)) in cases.iter().enumerate() {
+        let _ = write!(suite, "- it: t{number}\n  {setting}\n  asserts:\n  - {check}\n");
+    }
+    let chart = edge(folder.path(), &[S, VALUES, TWICE, ("tests/a_test.yaml", &suite)]);
+    let found = verdicts(&chart, &[]);
+    for (number, (setting, check, holds)) in cases.iter().enumerate() {
+        let verdict = &found[&format!("t{number}")];
+        assert_eq!(verdict == "passed", *holds, "{setting} {check}: {verdict}");
+    }
+}
+
 /// The suites whose verdicts are compared: every way to name templates, with every way to fail.
 fn failing_suites() -> String {
     let mut out = String::new();
@@ -338,10 +447,15 @@ fn failing_suites() -> String {
         "{failedTemplate: {errorMessage: in helper}, template: b.yaml}",
         "{failedTemplate: {errorPattern: .}, template: a.yaml}",
         "{failedTemplate: {errorPattern: zzz}, template: a.yaml, not: true}",
+        "{failedTemplate: {errorPattern: '^executing'}, template: b.yaml}",
+        "{failedTemplate: {errorMessage: boom}, template: b.yaml}",
+        "{failedTemplate: {errorPattern: 'two$'}, template: b.yaml}",
     ];
     for (number, header) in headers.iter().enumerate() {
         let _ = writeln!(out, "---\nsuite: s{number}\n{header}\ntests:");
-        for mode in ["fail", "required", "nil", "index", "tpl", "helper"] {
+        for mode in [
+            "fail", "required", "nil", "index", "tpl", "helper", "break", "lines",
+        ] {
             for template in [
                 "",
                 "  template: b.yaml\n",
@@ -417,6 +531,84 @@ const PLAIN: &[&str] = &[
     "{template: a.yaml, matchSnapshot: {path: kind, notMatchRegex: {pattern: A}}, not: true}",
     "{template: a.yaml, matchSnapshot: {path: kind, notMatchRegex: {pattern: B}}, not: true}",
     "{template: a.yaml, matchSnapshot: {path: kind}, not: true}",
+    "{template: '', isKind: {of: A}}",
+    "{template: s.yaml, equal: {path: text, value: \"x\\ny\"}}",
+    "{template: s.yaml, notEqual: {path: text, value: \"x \\ny\"}}",
+    "{template: s.yaml, equal: {path: base64, decodeBase64: true, value: \"x\\ny\"}}",
+    "{template: s.yaml, equal: {path: breaks, value: \"a\\nb\\r\\nc\"}}",
+    "{template: s.yaml, matchRegex: {path: text, pattern: \"x \\ny\"}}",
+    "{template: s.yaml, isSubset: {path: '', content: {text: \"x \\ny\"}}}",
+    "{template: s.yaml, greaterOrEqual: {path: big, value: 18446744073709551615}}",
+    "{template: s.yaml, notGreaterOrEqual: {path: big, value: 18446744073709551615}}",
+    "{template: s.yaml, containsDocument: {kind: K, apiVersion: v1}}",
+    "{template: s.yaml, containsDocument: {kind: K, apiVersion: v1, name: n}}",
+    "{template: s.yaml, containsDocument: {kind: K, apiVersion: v1, name: n, namespace: ''}}",
+    "{template: s.yaml, containsDocument: {kind: K, apiVersion: v1, name: other}}",
+    "{template: s.yaml, containsDocument: {kind: K, apiVersion: v1, namespace: other}, not: true}",
+    "{template: a.yaml, containsDocument: {kind: K, apiVersion: v1}}",
+    "{template: a.yaml, containsDocument: {kind: A, apiVersion: v1, any: true}}",
+    "{template: NOTES.txt, containsDocument: {kind: K, apiVersion: v1}}",
+    "{template: s.yaml, matchSnapshot: {path: 'm[*]~'}}",
+    "{template: s.yaml, matchSnapshot: {path: 'l[1][*]~'}}",
+    "{template: s.yaml, exists: {path: 'l[*]~'}}",
+    "{template: s.yaml, exists: {path: 'm.*~'}}",
+    "{template: s.yaml, matchSnapshot: {path: ' [\"m\"].a'}}",
+    "{template: s.yaml, exists: {path: ' m'}}",
+    "{template: s.yaml, exists: {path: ' [*]'}}",
+    "{template: s.yaml, exists: {path: ' [ ''m'' ]'}}",
+    "{template: s.yaml, matchSnapshot: {path: 'l[?(true)]'}}",
+    "{template: s.yaml, exists: {path: 'l[?(false)]'}}",
+    "{template: s.yaml, matchSnapshot: {path: 'l[?(!false)]'}}",
+    "{template: s.yaml, matchSnapshot: {path: 'l[?(true && @.x)]'}}",
+    "{template: s.yaml, exists: {path: 'l[?(1)]'}}",
+    "{template: s.yaml, exists: {path: 'l[?(@..x)]'}}",
+    "{template: s.yaml, notExists: {path: 'l[?(!@..x)]'}}",
+    "{template: s.yaml, exists: {path: 'l[?($..a == 1)]'}}",
+    "{template: s.yaml, exists: {path: 'l[?(@.x~)]'}}",
+    "{template: s.yaml, hasDocuments: {count: 1.0}}",
+    "{template: s.yaml, lengthEqual: {path: l, count: 2.0}}",
+];
+
+/// What tests set, and what comes of it. In helm-unittest versions of Kubernetes stay for later tests: each of them sets
+/// its own, but for the first.
+const SETTINGS: &[(&str, &str)] = &[
+    ("capabilities: {minorVersion: 1.5}", "matchSnapshot: {path: kube}"),
+    (
+        "capabilities: {minorVersion: true}",
+        "matchSnapshot: {path: kube}",
+    ),
+    ("capabilities: {majorVersion: 1.0}", "matchSnapshot: {path: kube}"),
+    ("capabilities: {minorVersion: ''}", "matchSnapshot: {path: kube}"),
+    ("capabilities: {minorVersion: 030}", "matchSnapshot: {path: kube}"),
+    (
+        "capabilities: {minorVersion: 0x1e}",
+        "matchSnapshot: {path: kube}",
+    ),
+    ("capabilities: {minorVersion: 25+}", "matchSnapshot: {path: kube}"),
+    ("capabilities: {minorVersion: yes}", "matchSnapshot: {path: kube}"),
+    ("release: {name: ''}", "matchSnapshot: {path: release}"),
+    (
+        "release: {name: a.b, namespace: ''}",
+        "matchSnapshot: {path: release}",
+    ),
+    ("release: {name: X_y}", "matchSnapshot: {path: release}"),
+    ("release: {name: X_y}", "failedTemplate: {}"),
+    ("release: {name: X_y}", "failedTemplate: {errorPattern: invalid}"),
+    ("release: {name: RELEASE-NAME}", "matchSnapshot: {path: release}"),
+    ("release: {revision: 1.0}", "matchSnapshot: {path: release}"),
+    ("release: {revision: 1.5}", "matchSnapshot: {path: release}"),
+    ("release: {revision: 1e3}", "matchSnapshot: {path: release}"),
+    ("chart: {version: ''}", "matchSnapshot: {path: chart}"),
+    ("chart: {appVersion: ''}", "matchSnapshot: {path: chart}"),
+    ("template: ''", "{template: s.yaml, exists: {path: kube}}"),
+    ("documentSelector: {}", "exists: {path: kube}"),
+    ("documentSelector: {value: Z}", "exists: {path: kube}"),
+    ("documentSelector: {path: ''}", "exists: {path: kube}"),
+    ("documentIndex: 0.0", "exists: {path: kube}"),
+    ("postRenderer: {}", "exists: {path: kube}"),
+    ("postRenderer: {cmd: ''}", "exists: {path: kube}"),
+    ("values: [v.yaml]", "matchSnapshot: {path: values}"),
+    ("values: [twice.yaml]", "exists: {path: kube}"),
 ];
 
 fn other_suites() -> String {
@@ -427,6 +619,17 @@ fn other_suites() -> String {
         let _ = write!(
             out,
             "- it: \"{name}\"\n  set: {{mode: \"{mode}\"}}\n  asserts:\n  - {check}\n"
+        );
+    }
+    for (setting, check) in SETTINGS {
+        let name = format!("{setting} {check}").replace('"', "'");
+        let template = match setting.starts_with("template") {
+            true => "",
+            false => "  template: s.yaml\n",
+        };
+        let _ = write!(
+            out,
+            "- it: \"{name}\"\n{template}  {setting}\n  asserts:\n  - {check}\n"
         );
     }
     for index in [-1, 0, 1] {
@@ -449,6 +652,9 @@ fn verdicts_of_edge_cases_are_those_of_helm_unittest() {
         HELPER,
         NOTES,
         NOTHING,
+        S,
+        VALUES,
+        TWICE,
         ("tests/failing_test.yaml", failing.as_str()),
         ("tests/other_test.yaml", other.as_str()),
     ];

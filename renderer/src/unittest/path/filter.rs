@@ -17,7 +17,7 @@ pub(super) enum Condition {
     All(Vec<Condition>),
     /// `!`
     Not(Box<Condition>),
-    /// `@.name`: the path selects something.
+    /// `@.name`: the path selects something. `true` and `false` are what they say.
     Exists(Operand),
     /// `@.name == "web"`: true for each pair of what both sides select.
     Compare(Operand, Comparison, Operand),
@@ -79,6 +79,7 @@ impl Condition {
                 Ok(true)
             }
             Self::Not(one) => Ok(!one.holds(current, root, budget)?),
+            Self::Exists(Operand::Literal(value)) => Ok(*value == Value::Bool(true)),
             Self::Exists(operand) => Ok(!operand.values(current, root, budget)?.is_empty()),
             Self::Compare(left, comparison, right) => {
                 let left = left.values(current, root, budget)?;

@@ -39,8 +39,8 @@ impl Path {
         let mut found = vec![from];
         let mut names = Vec::new();
         for (number, step) in self.steps.iter().enumerate() {
-            if let Step::Names(wanted) = step {
-                names = keys(&found, wanted);
+            if let Step::Names(_) | Step::AllNames = step {
+                names = keys(&found, step);
                 found.clear();
                 if number + 1 < self.steps.len() {
                     return Err(PathError {
@@ -62,10 +62,19 @@ impl Path {
     }
 }
 
-fn keys(found: &[&Value], wanted: &[String]) -> Vec<Value> {
+/// The keys that a step selects.
+fn keys(found: &[&Value], step: &Step) -> Vec<Value> {
     let maps = found.iter().filter_map(|value| value.as_map());
-    let keys = maps.flat_map(|map| wanted.iter().filter(|name| map.contains_key(name)));
-    keys.map(|name| Value::String(name.clone())).collect()
+    let name = |name: &String| Value::String(name.clone());
+    match step {
+        Step::Names(wanted) => maps
+            .flat_map(|map| wanted.iter().filter(|name| map.contains_key(name)))
+            .map(name)
+            .collect(),
+        _ => maps
+            .flat_map(|map| map.iter().map(|(key, _)| name(key)))
+            .collect(),
+    }
 }
 
 impl Step {
@@ -100,7 +109,15 @@ impl Step {
                 }
             }
             (Self::Descend, value) => descend(value, out, budget)?,
-            (Self::Children(_) | Self::All | Self::Items(_) | Self::Names(_) | Self::FilterItems(_), _) => {}
+            (
+                Self::Children(_)
+                | Self::All
+                | Self::Items(_)
+                | Self::Names(_)
+                | Self::AllNames
+                | Self::FilterItems(_),
+                _,
+            ) => {}
         }
         Ok(())
     }

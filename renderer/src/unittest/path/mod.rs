@@ -29,6 +29,8 @@ enum Step {
     All,
     /// `.name~`, `['name']~`: the keys themselves, where they exist.
     Names(Vec<String>),
+    /// `[*]~`: all keys of a map.
+    AllNames,
     /// `[0]`, `[-1]`, `[1:3]`: items of a list.
     Items(Vec<Index>),
     /// `[?(…)]`: the items of a list for which it is true; any other value if it is true for it.

@@ -19,9 +19,14 @@ impl Path {
             at: 0,
             depth: 0,
         };
+        // yaml-jsonpath reads blanks only before names in quotes.
+        let behind = text.trim_start_matches(' ').strip_prefix('[');
+        if behind.is_some_and(|rest| rest.trim_start_matches(' ').starts_with(['\'', '"'])) {
+            parser.blanks();
+        }
         let is_rooted = parser.take("$");
         let mut steps = Vec::new();
-        if !is_rooted && !text.is_empty() && !text.starts_with(['.', '[']) {
+        if !is_rooted && !text.is_empty() && !parser.rest().starts_with(['.', '[']) {
             parser.named(&mut steps)?;
         }
         parser.steps(&mut steps)?;
@@ -135,7 +140,13 @@ impl<'t> Parser<'t> {
             self.expect(")")?;
             Step::Filter(condition)
         } else if self.take("*") {
-            Step::All
+            self.blanks();
+            self.expect("]")?;
+            steps.push(match self.take("~") {
+                true => Step::AllNames,
+                false => Step::All,
+            });
+            return Ok(());
         } else if self.rest().starts_with(['\'', '"']) {
             return self.bracket_names(steps);
         } else {
@@ -308,6 +319,7 @@ impl<'t> Parser<'t> {
             }
         }
         match left {
+            Operand::Literal(Value::Bool(_)) => Ok(Condition::Exists(left)),
             Operand::Literal(_) => Err(self.error("a literal alone is no condition")),
             path => Ok(Condition::Exists(path)),
         }
@@ -321,6 +333,12 @@ impl<'t> Parser<'t> {
             if self.take(token) {
                 let mut steps = Vec::new();
                 self.steps(&mut steps)?;
+                // yaml-jsonpath can't read them there.
+                let is_refused =
+                    |step: &Step| matches!(step, Step::Descend | Step::Names(_) | Step::AllNames);
+                if steps.iter().any(is_refused) {
+                    return Err(self.error("`..` and `~` are not allowed in filters"));
+                }
                 return Ok(make(Path { steps }));
             }
         }
