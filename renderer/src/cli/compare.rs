@@ -61,14 +61,20 @@ fn run(args: &CompareArgs, context: &Context<'_>) -> Result<CommandResult> {
         namespace: namespace(&args.input.release.namespace, context),
         schemas: schema_store(&args.input.schemas, ClientOptions::default(), false, context)?,
     };
-    let compared = comparing.all(&cases);
-    ended_by_signal(context)?;
-    let compared = compared?;
-    warn_of_refused(&compared, context);
+    let compared = comparing.all(&cases)?;
+    if compared.is_empty() {
+        ended_by_signal(context)?;
+    }
     let total = total(&compared);
-    let problem = problem(&total, &helm);
+    let problem = match context.signals.caught() {
+        Some(class) => Some(incomplete(class, compared.len(), cases.len()).into()),
+        None => {
+            warn_of_refused(&compared, context);
+            problem(&total, &helm)
+        }
+    };
     Ok(CommandResult::Findings {
-        json: document(&helm, &total, &compared),
+        json: document(&helm, &total, &compared, compared.len() < cases.len()),
         text: text(&helm, &total, &compared, context.printer.is_quiet()),
         problem,
     })
@@ -79,7 +85,21 @@ fn check_arguments(args: &CompareArgs, context: &Context<'_>) -> Result<()> {
     let api_versions = csv::fields("--api-versions", &args.input.cluster.api_versions)?;
     Capabilities::with(Some(&args.input.cluster.kube_version), &api_versions)?;
     check_name(&args.name)?;
+    check_values_files(args)?;
     merged_silently(&args.input.values, &ClientOptions::default(), context)?;
+    Ok(())
+}
+
+/// A values file that does not exist is a mistake of the command line; what its text is, every case would say.
+fn check_values_files(args: &CompareArgs) -> Result<()> {
+    for file in csv::fields("--values", &args.input.values.values)? {
+        let is_missing = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+        let missing = std::fs::metadata(&file).err().filter(is_missing);
+        if missing.is_some() && !file.contains("://") {
+            let message = format!("--values: there is no file {file}");
+            return Err(Diagnostic::error(Class::Usage, message).into());
+        }
+    }
     Ok(())
 }
 
@@ -88,6 +108,15 @@ fn ended_by_signal(context: &Context<'_>) -> Result<()> {
         Some(class) => Err(Diagnostic::error(class, format!("{} by a signal", verb(class))).into()),
         None => Ok(()),
     }
+}
+
+/// What ended before a signal is a result, but not of all cases.
+fn incomplete(class: Class, compared: usize, cases: usize) -> Diagnostic {
+    let verb = verb(class);
+    Diagnostic::error(
+        class,
+        format!("{verb} by a signal: the result is incomplete, {compared} of {cases} cases were compared"),
+    )
 }
 
 fn problem(total: &CompareTotal, helm: &HelmProgram) -> Option<Diagnostics> {
@@ -202,6 +231,10 @@ impl Comparing<'_> {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(case) = cases.get(number) else { break };
                 let result = self.one(case);
+                // A signal has ended the programs of this case.
+                if self.context.signals.caught().is_some() {
+                    break;
+                }
                 failed.fetch_or(result.is_err(), Ordering::Relaxed);
                 let count = done.fetch_add(1, Ordering::Relaxed) + 1;
                 if shows() {

@@ -238,13 +238,19 @@ fn some_lines<'l>(mark: &str, lines: impl Iterator<Item = &'l str>, out: &mut St
 }
 
 /// For machines.
-pub(crate) fn document(helm: &HelmProgram, total: &CompareTotal, cases: &[ComparedCase<'_>]) -> String {
+pub(crate) fn document(
+    helm: &HelmProgram,
+    total: &CompareTotal,
+    cases: &[ComparedCase<'_>],
+    incomplete: bool,
+) -> String {
     let document = CompareDocument {
         helm: HelmEntry {
             path: helm.path.display().to_string(),
             version: helm.version.clone(),
         },
         total: *total,
+        incomplete,
         cases: cases.iter().map(entry).collect(),
     };
     document.to_json()

@@ -1,5 +1,6 @@
 //! The Helm that `compare` runs: where it is, its version, and an environment in which it finds nobody's settings.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +25,8 @@ const LIMITS: RunLimits = RunLimits {
     time: Duration::from_secs(300),
     output: 64 << 20,
 };
+/// The system's number for a file that is no program: `ENOEXEC`.
+const NO_PROGRAM: i32 = 8;
 /// How long `version` may take.
 const VERSION_TIME: Duration = Duration::from_secs(60);
 
@@ -133,9 +136,19 @@ impl HelmProgram {
         };
         child_process::run(command, limits, context.world, &is_cancelled).map_err(|error| {
             let program = Path::new(command.get_program());
-            fsio::cannot("run", program, &error, Class::Usage)
+            // A file that is no program, or not one for this user, was named wrongly, too.
+            match error.kind() {
+                ErrorKind::PermissionDenied => cannot_run(program, &error),
+                _ if error.raw_os_error() == Some(NO_PROGRAM) => cannot_run(program, &error),
+                _ => fsio::cannot("run", program, &error, Class::Usage),
+            }
         })
     }
+}
+
+fn cannot_run(program: &Path, error: &std::io::Error) -> Diagnostics {
+    let message = format!("can't run {}: {}", program.display(), fsio::reason(error));
+    Diagnostic::error(Class::Usage, message).into()
 }
 
 fn is_own(path: &Path, own: &Path) -> bool {

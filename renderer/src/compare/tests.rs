@@ -97,6 +97,20 @@ fn what_helms_own_runs_differ_in_is_masked_and_nothing_else() {
             "p: zzzzz",
             (vec!["-p: \"abc12x\"", "+p: zzzzz"], 0),
         ),
+        // Go's monotonic clock, which only Helm prints, behind a time.
+        (
+            vec![
+                "t: \"2026-11-23 11:22:35.5338 +0000 UTC m=+0.0726\"",
+                "t: \"2026-11-23 11:22:35.6441 +0000 UTC m=+0.0731\"",
+            ],
+            "t: \"2026-11-23 11:22:35.5455 +0000 UTC\"",
+            (vec![], 1),
+        ),
+        (
+            vec!["t: a b c d m=+0.0726", "t: a b c d m=+0.0731"],
+            "t: a b c d",
+            (vec!["-t: a b c d m=+0.0726", "+t: a b c d"], 0),
+        ),
         // Generated, but nothing came out.
         (
             vec!["p: \"abc12x\"", "p: \"abd13x\""],

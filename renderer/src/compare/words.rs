@@ -9,6 +9,11 @@ use super::mask::{Change, changes};
 /// a number, and what is longer a certificate, whose length varies.
 const FIXED_LENGTHS: Range<usize> = 8..101;
 
+/// How many tokens the reading of a clock has: a blank, `m`, `=` and the seconds.
+const CLOCK_READING: usize = 4;
+/// How many tokens before it the time of day is: the time, a blank, the offset, a blank and the zone.
+const TIME_BEFORE_READING: usize = 5;
+
 /// What of a line is masked, by the numbers of its tokens: words, and what stands between them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LineMask {
@@ -88,10 +93,25 @@ impl LineMask {
         self.fits(&base, &line) && (self.has_new_words || is_same_set(&base, &line))
     }
 
+    /// Whether ` m=+0.0123` begins there, behind a time that is masked: the reading of Go's monotonic clock, which
+    /// Helm prints with a time and we don't.
+    fn is_clock_reading(&self, base: &[&str], number: usize) -> bool {
+        let is_masked = |at: usize| self.tokens.contains_key(&at);
+        let reading = base.get(number..number + CLOCK_READING);
+        let is_reading = matches!(reading, Some([" ", "m", "=", seconds]) if seconds.starts_with(['+', '-']));
+        let time = number.checked_sub(TIME_BEFORE_READING);
+        is_reading && is_masked(number + CLOCK_READING - 1) && time.is_some_and(is_masked)
+    }
+
     /// Follows all ways in which the tokens can be matched, at once.
     fn fits(&self, base: &[&str], line: &[&str]) -> bool {
         let mut reached = BTreeSet::from([0]);
+        let mut skipped = BTreeMap::new();
         for number in 0..=base.len() {
+            if self.is_clock_reading(base, number) {
+                skipped.insert(number + CLOCK_READING, reached.clone());
+            }
+            reached.extend(skipped.remove(&number).unwrap_or_default());
             if let Some(gap) = self.gaps.get(&number) {
                 reached = gap.after(&reached, line);
             }

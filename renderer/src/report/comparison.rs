@@ -12,6 +12,9 @@ pub(crate) struct CompareDocument {
     pub(crate) helm: HelmEntry,
     /// The numbers of cases by verdict, and the times of all.
     pub(crate) total: CompareTotal,
+    /// Whether a signal ended it before all cases were compared; absent if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) incomplete: bool,
     /// The cases, chart by chart.
     pub(crate) cases: Vec<CaseEntry>,
 }

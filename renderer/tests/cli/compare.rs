@@ -460,7 +460,6 @@ fn what_every_case_would_refuse_is_an_error_before_anything_runs() {
     let folder = TempDir::new().unwrap();
     let shop = shop(folder.path());
     for (words, expected) in [
-        (vec!["-f", "nope.yaml"], "nope.yaml"),
         (vec!["--set-file", "f=nope"], "nope"),
         (vec!["--kube-version", "foo"], "foo"),
         (vec!["--name", "A_b"], "release name check failed"),
@@ -480,6 +479,29 @@ fn what_every_case_would_refuse_is_an_error_before_anything_runs() {
             run.stderr
         );
     }
+}
+
+/// They once counted as failures of values and of the disk.
+#[test]
+fn a_values_file_or_helm_that_is_missing_is_a_mistake_of_the_command_line() {
+    let folder = TempDir::new().unwrap();
+    let shop = shop(folder.path());
+    let run = compare(&shop, Path::new("/nonexistent"), &["-f", "nope.yaml"]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(
+        run.stderr.contains("there is no file nope.yaml"),
+        "{}",
+        run.stderr
+    );
+    let plain = folder.path().join("plain");
+    fs::write(&plain, "no program").unwrap();
+    let run = compare(&shop, &plain, &[]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("can't run"), "{}", run.stderr);
+    let no_program = folder.path().join("no-program");
+    script_at(&no_program, "no program");
+    let run = compare(&shop, &no_program, &[]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
 }
 
 #[test]
@@ -510,6 +532,58 @@ fn a_version_that_hangs_is_said_and_can_be_interrupted() {
         "{line}"
     );
     assert!(rest.contains("interrupted by a signal"), "{rest}");
+}
+
+/// All that was compared until then was once lost.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn what_was_compared_before_a_signal_is_printed() {
+    let folder = TempDir::new().unwrap();
+    let shop = shop(folder.path());
+    let started = folder.path().join("started");
+    // When the last case begins, some before it have ended, however many run at a time.
+    let fast = std::thread::available_parallelism().unwrap().get() + 1;
+    fs::create_dir_all(shop.join("ci")).unwrap();
+    for number in 0..fast {
+        fs::write(shop.join(format!("ci/a{number:03}-values.yaml")), "").unwrap();
+    }
+    fs::write(shop.join("ci/slow-values.yaml"), "").unwrap();
+    let helm = folder.path().join("helm");
+    let script = format!(
+        "#!/bin/sh\nif [ \"$1\" = version ]; then echo v4.3.1; exit; fi\n\
+         case \"$*\" in *slow*) : > {}; exec sleep 600;; esac\nexec {} \"$@\"\n",
+        started.display(),
+        binary().display()
+    );
+    script_at(&helm, &script);
+    let mut command = crate::command();
+    command.args([
+        "compare",
+        shop.to_str().unwrap(),
+        "--helm",
+        helm.to_str().unwrap(),
+    ]);
+    let child = command
+        .args(["-o", "json"])
+        .env("PATH", "/usr/bin:/bin")
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let limit = std::time::Duration::from_secs(60);
+    testbed::eventually("Helm runs", limit, || started.exists().then_some(()));
+    let kill = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(kill.unwrap().success());
+    let run = Run::from(child.wait_with_output().unwrap());
+    assert_eq!(run.code, 143, "{}", run.stderr);
+    assert!(run.stderr.contains("the result is incomplete"), "{}", run.stderr);
+    let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let cases = json["cases"].as_array().unwrap();
+    assert!(!cases.is_empty(), "{json}");
+    assert!(cases.iter().all(|case| case["verdict"] == "same"), "{json}");
+    assert_eq!(json["incomplete"], true);
 }
 
 #[test]
