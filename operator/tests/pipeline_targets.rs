@@ -232,8 +232,12 @@ fn charts_of_releases_and_then_the_bootstrap_are_rendered_in_the_registrys_names
     let space = Space::new("happy");
     space.target(&json!({}), &json!({"zone": "a"}));
     space.until_reason("Ready", "NoReleaseBindings");
+    // The first chart must not be pushed before the second Release is bound, or there is a bootstrap chart of one.
+    BED.1.refuse("/happy/", Refusal::Hold);
     space.release(&space.own, "shop", &json!({"values": {"replicas": 1}}));
     space.release(&space.own, "db", &json!({}));
+    space.until_tasks(2);
+    BED.1.accept("/happy/");
     let target = space.until_ready(1);
     assert_eq!(states(&target), ["happy/db=Rendered", "happy/shop=Rendered"]);
     assert!(
