@@ -108,7 +108,13 @@ fn explained(error: &ExportError) -> Diagnostic {
     match error {
         ExportError::NotServed => Diagnostic::error(Class::Config, error.to_string())
             .hint("is it the right cluster? --context names another one of the kubeconfig"),
-        ExportError::List { .. } => problem.hint("the account has to get and list all kinds of the group"),
+        ExportError::List { cause, .. } => match cause.as_ref() {
+            kube::Error::Api(status) if matches!(status.code, 401 | 403) => {
+                problem.hint("the account has to get and list all kinds of the group")
+            }
+            _ => problem,
+        },
+        ExportError::Repeated { .. } => problem.hint("a proxy in between may have cached the page"),
         ExportError::Expired { .. } => problem.hint("run it again, or with --namespace for some at a time"),
         ExportError::Write(_) => problem.hint("is there room for it?"),
     }
@@ -168,6 +174,24 @@ mod tests {
         }
         let one = given(&["", "tenant"]).expect("one namespace");
         assert_eq!(one, BTreeSet::from(["tenant".to_owned()]));
+    }
+
+    /// A server error once had the hint about rights, too.
+    #[test]
+    fn only_a_refusal_has_the_hint_about_rights() {
+        for (status, reason, has_hint) in [
+            (401, "Unauthorized", true),
+            (403, "Forbidden", true),
+            (500, "InternalError", false),
+        ] {
+            let (ended, _) = written(refusal(status, reason));
+            let problem = explained(&ended.expect_err("a refusal"));
+            assert_eq!(
+                format!("{problem:?}").contains("has to get and list"),
+                has_hint,
+                "{problem:?}"
+            );
+        }
     }
 
     /// Standard output once had the objects that were read until then, which can be applied.

@@ -68,6 +68,12 @@ pub enum ExportError {
         /// Of what.
         kind: &'static str,
     },
+    /// The API server answered with the page that was read: it would do so for ever.
+    #[error("listing {kind}: the API server returns the same page again and again")]
+    Repeated {
+        /// Of what.
+        kind: &'static str,
+    },
     /// Writing the YAML.
     #[error("can't write: {0}")]
     Write(#[from] io::Error),
@@ -172,16 +178,20 @@ impl<O: Output> Export<'_, O> {
     }
 
     async fn list(&mut self, kind: &ExportKind, namespace: Option<&str>) -> Result<(), ExportError> {
-        let mut token = None;
+        let mut token: Option<String> = None;
         loop {
             let page = self.page(kind, namespace, token.as_deref()).await?;
             for item in page.items.into_iter().flatten() {
                 self.object(kind, &item)?;
             }
-            token = page.metadata.token.filter(|token| !token.is_empty());
-            if token.is_none() {
+            let next = page.metadata.token.filter(|token| !token.is_empty());
+            if next.is_none() {
                 return Ok(());
             }
+            if next == token {
+                return Err(ExportError::Repeated { kind: kind.id.kind });
+            }
+            token = next;
         }
     }
 

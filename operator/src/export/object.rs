@@ -112,15 +112,21 @@ impl Metadata {
     }
 }
 
+/// An object from its JSON, or why it is none.
+fn stored(text: &str) -> Result<Stored, String> {
+    let stored: Stored = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    match stored.metadata.name.as_deref() {
+        None | Some("") => Err("it has no metadata.name".to_owned()),
+        Some(_) => Ok(stored),
+    }
+}
+
 /// What becomes of an object, from its JSON.
 pub(super) fn exported(kind: &ExportKind, text: &str) -> Exported {
-    let stored: Stored = match serde_json::from_str(text) {
+    let stored = match stored(text) {
         Ok(stored) => stored,
-        Err(error) => {
-            return Exported::Unreadable(format!(
-                "an object of kind {} can't be read: {error}",
-                kind.id.kind
-            ));
+        Err(why) => {
+            return Exported::Unreadable(format!("an object of kind {} can't be read: {why}", kind.id.kind));
         }
     };
     let signing = stored.signing(kind);

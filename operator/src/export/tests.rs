@@ -302,3 +302,34 @@ fn a_list_that_expires_is_no_export() {
         "{ended:?}"
     );
 }
+
+/// It was once read for ever.
+#[test]
+fn a_page_that_leads_to_itself_is_an_error() {
+    let ended = run(async {
+        let client = api(|_, path, _| {
+            let registry = json!({"name": "registries", "kind": "Registry", "namespaced": true, "singularName": "", "verbs": ["list"]});
+            Some(match path.ends_with("/registries") {
+                true => (200, json!({"metadata": {"continue": "same"}, "items": []})),
+                false => (200, json!({"groupVersion": "v", "resources": [registry]})),
+            })
+        });
+        export(&client, &BTreeSet::new(), &mut Collected::default()).await
+    });
+    assert!(
+        matches!(ended, Err(ExportError::Repeated { kind: "Registry" })),
+        "{ended:?}"
+    );
+}
+
+/// It was once exported, as an object that nobody can apply.
+#[test]
+fn an_object_without_a_name_cannot_be_read() {
+    for metadata in [json!({}), json!({"name": "", "namespace": "tenant"})] {
+        let text = json!({"metadata": metadata, "spec": {"hostname": "h.example"}}).to_string();
+        match exported(&kind("Registry"), &text) {
+            Exported::Unreadable(why) => assert!(why.contains("no metadata.name"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
