@@ -168,11 +168,8 @@ fn a_tenants_admin_makes_the_operator_send_no_secret_to_another_host() {
     assert_eq!(space.kubectl(&["get", "jobs", "-o", "name"]), "");
 }
 
-#[test]
-#[ignore = "needs servers or peers: .ci/test runs it"]
-fn a_tenants_admin_reaches_no_other_namespace_without_its_grant() {
-    let space = Space::new("reaching");
-    // Of somebody else: a Registry, a Release and a Target.
+/// Of somebody else: a Registry, a Release and a Target.
+fn others_objects(space: &Space) {
     let registry = json!({"hostname": "other.example", "solarSecretRef": {"name": "push"}});
     apply(&BED.0, &space.other, "Registry", "charts", &json!({}), &registry);
     space.release(&space.other, "shop", &json!({}));
@@ -185,6 +182,13 @@ fn a_tenants_admin_reaches_no_other_namespace_without_its_grant() {
         &json!({"env": "prod"}),
         &target,
     );
+}
+
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_tenants_admin_reaches_no_other_namespace_without_its_grant() {
+    let space = Space::new("reaching");
+    others_objects(&space);
     let admin = Admin::of(&space);
     let own = |kind: &str, name: &str, spec: &Value| admin.apply(&object(&space.own, kind, name, spec));
     let theirs = |name: &str| json!({"name": name, "namespace": space.other});
