@@ -88,7 +88,7 @@ impl FileTransfer {
     }
 
     /// The line for a terminal, if enough has come since the last one.
-    fn to_draw(&mut self, received: u64) -> Option<String> {
+    fn terminal_line(&mut self, received: u64) -> Option<String> {
         let due = received == 0 || received >= self.shown + STEP || received < self.shown;
         due.then(|| {
             self.shown = received;
@@ -97,7 +97,7 @@ impl FileTransfer {
     }
 
     /// The line for a log, if the last one is old enough.
-    fn to_log(&mut self, received: u64, now: Instant) -> Option<String> {
+    fn log_line(&mut self, received: u64, now: Instant) -> Option<String> {
         let due = now.saturating_duration_since(self.logged) >= LOG_INTERVAL;
         due.then(|| {
             self.logged = now;
@@ -122,12 +122,12 @@ impl TerminalProgress {
 
     fn show(&self, file: &mut FileTransfer, received: u64) {
         if self.draws {
-            if let Some(line) = file.to_draw(received) {
+            if let Some(line) = file.terminal_line(received) {
                 self.drawn.store(true, Ordering::Relaxed);
                 to_stderr(&format!("{CLEARED}{line}"));
             }
         } else if !self.printer.is_quiet()
-            && let Some(line) = file.to_log(received, Instant::now())
+            && let Some(line) = file.log_line(received, Instant::now())
         {
             to_stderr(&format!("{line}\n"));
         }
@@ -228,11 +228,11 @@ mod tests {
         let (mut file, _) = transfer(Some(4 << 20));
         let mut drawn = Vec::new();
         for received in [0, 1, STEP, STEP + 1, 2 << 20, 100, 4 << 20] {
-            drawn.extend(file.to_draw(received));
+            drawn.extend(file.terminal_line(received));
         }
         insta::assert_snapshot!(drawn.join("\n"));
         let (mut unknown, _) = transfer(None);
-        let line = unknown.to_draw(2 << 20);
+        let line = unknown.terminal_line(2 << 20);
         insta::assert_snapshot!(line.unwrap_or_default());
     }
 
@@ -242,7 +242,7 @@ mod tests {
         let mut logged = Vec::new();
         for second in 0..35 {
             let now = begun + Duration::from_secs(second);
-            logged.extend(file.to_log(second << 20, now));
+            logged.extend(file.log_line(second << 20, now));
         }
         insta::assert_snapshot!(logged.join("\n"));
     }

@@ -127,6 +127,21 @@ pub(super) fn matches(value: &Value, pattern: &Pattern, decodes: bool) -> Holds 
     }
 }
 
+/// The text at a path of a document; empty if there is none.
+fn text_at(value: &Value, path: &[&str]) -> String {
+    let found = path.iter().try_fold(value, |value, key| value.as_map()?.get(key));
+    found.and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// Whether a document may be of this kind: one without a kind may be any.
+fn may_be(value: &Value, key: &str, expected: &str) -> bool {
+    let found = value
+        .as_map()
+        .and_then(|map| map.get(key))
+        .and_then(Value::as_str);
+    found.is_none_or(|found| found == expected)
+}
+
 pub(super) fn contains_document(assertion: &Assertion, template: &SelectedTemplate<'_>) -> Vec<Failure> {
     let Check::ContainsDocument {
         kind,
@@ -138,27 +153,15 @@ pub(super) fn contains_document(assertion: &Assertion, template: &SelectedTempla
     else {
         return Vec::new();
     };
-    let field = |value: &Value, path: &[&str]| {
-        let found = path.iter().try_fold(value, |value, key| value.as_map()?.get(key));
-        found.and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
     let fits = |document: &Document| {
         let value = &document.value;
-        // A document without a kind may be any.
-        let may_be = |key: &str, wanted: &str| {
-            let found = value
-                .as_map()
-                .and_then(|map| map.get(key))
-                .and_then(Value::as_str);
-            found.is_none_or(|found| found == wanted)
-        };
-        let is = |wanted: &Option<String>, key: &str| {
-            wanted
+        let is = |expected: &Option<String>, key: &str| {
+            expected
                 .as_ref()
-                .is_none_or(|wanted| field(value, &["metadata", key]) == *wanted)
+                .is_none_or(|expected| text_at(value, &["metadata", key]) == *expected)
         };
-        may_be("kind", kind)
-            && may_be("apiVersion", api_version)
+        may_be(value, "kind", kind)
+            && may_be(value, "apiVersion", api_version)
             && is(name, "name")
             && is(namespace, "namespace")
     };
@@ -184,8 +187,8 @@ pub(super) fn contains_document(assertion: &Assertion, template: &SelectedTempla
         let value = &document.value;
         format!(
             "{} {}\n",
-            field(value, &["kind"]),
-            field(value, &["metadata", "name"])
+            text_at(value, &["kind"]),
+            text_at(value, &["metadata", "name"])
         )
     });
     let what = match (any, assertion.is_negative()) {

@@ -56,7 +56,7 @@ impl Checker {
                 None => {
                     let names = definition.fields.iter().map(|field| field.name);
                     self.found
-                        .push(unknown_field(&entry.key, names, &below, entry.key_span));
+                        .push(unknown_field(&entry.key, names, below, entry.key_span));
                 }
             }
         }

@@ -18,11 +18,14 @@ const PACKED: &[u8] = include_bytes!("kubernetes.txt.gz");
 /// A set of versions: one bit each, in the order of the file.
 type Versions = u32;
 
+/// The versions that serve a kind, and its definition.
+type Served = Vec<(Versions, usize)>;
+
 /// The schemas of all versions.
 pub(super) struct Kubernetes {
     versions: Vec<&'static str>,
     /// By API version, then by kind: the versions that serve it, and its definition.
-    kinds: BTreeMap<&'static str, BTreeMap<&'static str, Vec<(Versions, usize)>>>,
+    kinds: BTreeMap<&'static str, BTreeMap<&'static str, Served>>,
     variants: Vec<Variant>,
     /// The variants of each definition.
     definitions: Vec<Range<usize>>,

@@ -78,7 +78,7 @@ impl StructuralChecker<'_> {
                 (None, Additional::None) if schema.preserves => {}
                 (None, Additional::None) => {
                     let known = schema.properties.keys().map(String::as_str);
-                    let one = unknown_field(&entry.key, known, &below, entry.key_span);
+                    let one = unknown_field(&entry.key, known, below, entry.key_span);
                     self.checker.found.push(one);
                 }
             }

@@ -73,6 +73,10 @@ pub(super) struct Steps(Arc<AtomicUsize>);
 
 impl Steps {
     /// Counts a step; unwinds, without a panic message, when the limit is exceeded. A WebAssembly module's hook writes one.
+    #[allow(
+        clippy::panic,
+        reason = "in WebAssembly nothing unwinds: a panic's message is all that the page gets"
+    )]
     pub(super) fn step(&self) {
         if self.0.fetch_add(1, Ordering::Relaxed) >= MAX_STEPS {
             match cfg!(target_family = "wasm") {

@@ -48,13 +48,15 @@ mod tests {
     fn a_body_must_have_the_minimum_rate_in_every_window() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let enough = 10 * MINIMUM_BYTES_PER_SECOND as usize;
-        let table: [(&[(usize, u64)], Result<(), u64>); 5] = [
+        /// Bytes, and the second they come in.
+        type Pieces = &'static [(usize, u64)];
+        const ENOUGH: usize = 10 * MINIMUM_BYTES_PER_SECOND as usize;
+        let table: [(Pieces, Result<(), u64>); 5] = [
             // A byte a second, until the window ends.
             (&[(1, 1), (1, 9)], Ok(())),
             (&[(1, 1), (1, 9), (8, 10)], Err(1)),
-            (&[(1, 1), (enough - 1, 10)], Ok(())),
-            (&[(enough - 1, 10)], Err(MINIMUM_BYTES_PER_SECOND - 1)),
+            (&[(1, 1), (ENOUGH - 1, 10)], Ok(())),
+            (&[(ENOUGH - 1, 10)], Err(MINIMUM_BYTES_PER_SECOND - 1)),
             // What came in an earlier window doesn't count.
             (&[(1 << 30, 10), (1, 19), (1, 20)], Err(0)),
         ];
