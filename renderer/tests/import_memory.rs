@@ -11,7 +11,7 @@ use std::path::Path;
 
 use sha2::Digest as _;
 use solar_render::import::{self, Format, ImportRequest, Source};
-use solar_render::oci::{self, ClientOptions, PushOptions, RequestHeaders, Silent};
+use solar_render::oci::{self, Silent};
 use solar_render::pipeline::Observer;
 use solar_render::reference::Digest;
 use solar_render::report::Report;
@@ -60,23 +60,14 @@ fn import(folder: &Path, first: &str, filler: &str, last: &str, length: usize) {
     file.flush().unwrap();
     let digest = Digest::from_sha256(&hash.finalize().into());
     std::fs::rename(&written, work.join(format!("sha256-{}", digest.hex()))).unwrap();
-    let request = ImportRequest {
-        source: Source::Web {
-            url: "http://127.0.0.1:1/model.safetensors".parse().unwrap(),
-            sha256: digest,
-        },
-        format: Format::ModelPack,
-        target: format!("oci-layout:{}:latest", folder.join("out").display())
-            .parse()
-            .unwrap(),
-        workdir: folder.join("work"),
-        max_bytes: 1 << 30,
-        allow_mismatch: false,
-        push: PushOptions::default(),
-        from: ClientOptions::default(),
-        headers: RequestHeaders::default(),
-        to: ClientOptions::default(),
+    let source = Source::Web {
+        url: "http://127.0.0.1:1/model.safetensors".parse().unwrap(),
+        sha256: digest,
     };
+    let target = format!("oci-layout:{}:latest", folder.join("out").display())
+        .parse()
+        .unwrap();
+    let request = ImportRequest::new(source, Format::ModelPack, target, folder.join("work"));
     let delivered = import::run(&request, &Fixed::default(), &Nobody);
     assert!(delivered.report.digest.is_some());
 }

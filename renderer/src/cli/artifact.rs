@@ -11,7 +11,7 @@ use super::progress::TerminalProgress;
 use super::push::{outcome, push_options};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
-use crate::import::{self, DEFAULT_MAX_BYTES, Format, ImportRequest, Patterns, Source};
+use crate::import::{self, Format, ImportRequest, Patterns, Source};
 use crate::oci::{self, AmbientHost, ClientOptions, PushOptions, RequestHeaders, Secret};
 use crate::pipeline::Observer;
 use crate::reference::{ArtifactStore, Target};
@@ -78,27 +78,30 @@ fn request(args: &ArtifactArgs, context: &Context<'_>) -> Result<ImportRequest> 
     let client = client_options(&args.registry)?;
     let signer = signer(&args.policy.signing, args.registry.password_stdin, context)?;
     let policy = &args.policy;
-    Ok(ImportRequest {
-        format: Format::from(args.format),
-        target: args.to.clone(),
-        workdir: args.workdir.clone(),
-        max_bytes: args.max_size.unwrap_or(DEFAULT_MAX_BYTES),
-        allow_mismatch: policy.allow_mismatch,
-        push: PushOptions {
-            signer,
-            ..push_options(policy, IfExistsChoice::Fail)
-        },
-        from: source_client(args, &source, &client),
-        headers: match &args.from_headers {
-            Some(dir) => headers(dir)?,
-            None => RequestHeaders::default(),
-        },
-        to: ClientOptions {
-            plain_http: client.plain_http || args.to_plain_http,
-            ..client
-        },
+    let from = source_client(args, &source, &client);
+    let mut request = ImportRequest::new(
         source,
-    })
+        Format::from(args.format),
+        args.to.clone(),
+        args.workdir.clone(),
+    );
+    if let Some(bytes) = args.max_size {
+        request.max_bytes = bytes;
+    }
+    if let Some(dir) = &args.from_headers {
+        request.headers = headers(dir)?;
+    }
+    request.allow_mismatch = policy.allow_mismatch;
+    request.push = PushOptions {
+        signer,
+        ..push_options(policy, IfExistsChoice::Fail)
+    };
+    request.from = from;
+    request.to = ClientOptions {
+        plain_http: client.plain_http || args.to_plain_http,
+        ..client
+    };
+    Ok(request)
 }
 
 /// The source, and whether the flags are for it.

@@ -84,6 +84,24 @@ pub struct ImportRequest {
     pub to: ClientOptions,
 }
 
+impl ImportRequest {
+    /// An import with the defaults of the command line: at most [`DEFAULT_MAX_BYTES`], without headers.
+    pub fn new(source: Source, format: Format, target: Target, workdir: PathBuf) -> Self {
+        Self {
+            source,
+            format,
+            target,
+            workdir,
+            max_bytes: DEFAULT_MAX_BYTES,
+            allow_mismatch: false,
+            push: PushOptions::default(),
+            from: ClientOptions::default(),
+            headers: RequestHeaders::default(),
+            to: ClientOptions::default(),
+        }
+    }
+}
+
 /// A file at the source.
 struct RemoteFile {
     path: FilePath,
