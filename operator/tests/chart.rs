@@ -77,7 +77,24 @@ fn the_pipelines_kinds_are_installed_when_they_are_switched_on() {
     assert_eq!(kinds("pipeline.enabled=true"), 13);
     assert_eq!(kinds("artifacts.enabled=true"), 3);
     assert_eq!(kinds("pipeline.enabled=true,artifacts.enabled=true"), 14);
+    assert_eq!(kinds("clusterAddons.enabled=true"), 4);
     assert_eq!(kinds("pipeline.enabled=true,crds.install=false"), 0);
+    for (set, is_on) in [
+        ("clusterAddons.enabled=false", false),
+        ("clusterAddons.enabled=true", true),
+        ("clusterAddons.enabled=true,watchNamespaces={a,b}", true),
+    ] {
+        let text = manifests(NAMESPACE, &["--set", set, "--set", "crds.install=false"]);
+        for part in [
+            "- \"--cluster-addons\"",
+            "infrastructure.cluster.x-k8s.io",
+            "solar-operator-cluster-addons",
+            "mountPath: /var/cache/solar-operator",
+            "memory: 1Gi",
+        ] {
+            assert_eq!(text.contains(part), is_on, "{part} with {set}");
+        }
+    }
     for (set, is_on) in [
         ("artifacts.enabled=false", false),
         ("artifacts.enabled=true", true),

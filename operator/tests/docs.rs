@@ -27,6 +27,7 @@ use solar_render::yaml::{self, Limits};
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/crds.md");
 /// The pages about the operator, whose flags are its own.
 const PAGES: &[&str] = &[
+    "docs/cluster-addons.md",
     "docs/moving-from-solar.md",
     "docs/operator.md",
     "docs/pipeline.md",

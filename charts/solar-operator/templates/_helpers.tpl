@@ -172,12 +172,44 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end -}}
 
+{{- /* What it does with ClusterStacks and ClusterAddons where Clusters are. */ -}}
+{{- define "solar-operator.rules.clusterAddons" -}}
+- apiGroups: [solar.opendefense.cloud]
+  resources: [clusterstacks, clusteraddons]
+  verbs: [get, list, watch]
+- apiGroups: [solar.opendefense.cloud]
+  resources: [clusterstacks/status, clusteraddons/status]
+  verbs: [patch]
+# A stack has an addon for each of its clusters.
+- apiGroups: [solar.opendefense.cloud]
+  resources: [clusteraddons]
+  verbs: [create, patch, delete]
+# To own the Secret of a seed in a way that blocks the addon's deletion.
+- apiGroups: [solar.opendefense.cloud]
+  resources: [clusteraddons/finalizers]
+  verbs: [update]
+- apiGroups: [cluster.x-k8s.io]
+  resources: [clusters]
+  verbs: [get, list, watch]
+# What templates of values see.
+- apiGroups: [controlplane.cluster.x-k8s.io, infrastructure.cluster.x-k8s.io]
+  resources: ["*"]
+  verbs: [get]
+# Kubeconfigs, pull Secrets and public keys by name, and seeds. Never list or watch: both read what is in them.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, create]
+{{ include "solar-operator.rules.events" . }}
+{{- end -}}
+
 {{- /* Whether the CRD of a kind is installed: a list of the root and the kind. */ -}}
 {{- define "solar-operator.hasKind" -}}
 {{- $values := (index . 0).Values -}}
 {{- $kind := index . 1 -}}
 {{- if has $kind (list "RenderTask" "ClusterRenderTask") -}}
 true
+{{- else if has $kind (list "ClusterStack" "ClusterAddon") -}}
+{{- ternary "true" "" $values.clusterAddons.enabled -}}
 {{- else if eq $kind "Artifact" -}}
 {{- ternary "true" "" $values.artifacts.enabled -}}
 {{- else -}}

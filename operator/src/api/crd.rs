@@ -12,7 +12,7 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::AddNullable;
 use serde_json::{Value, json};
 
-use super::{GROUP, Scope, TaskSpec, TaskStatus, VERSION, artifact, pipeline};
+use super::{GROUP, Scope, TaskSpec, TaskStatus, VERSION, artifact, cluster_addons, pipeline};
 use crate::yaml;
 
 const CATEGORY: &str = "solar";
@@ -123,6 +123,8 @@ pub struct OptionalKinds {
     pub pipeline: bool,
     /// Artifacts.
     pub artifacts: bool,
+    /// ClusterStacks and ClusterAddons.
+    pub cluster_addons: bool,
 }
 
 impl OptionalKinds {
@@ -130,6 +132,7 @@ impl OptionalKinds {
     pub const ALL: Self = Self {
         pipeline: true,
         artifacts: true,
+        cluster_addons: true,
     };
 }
 
@@ -141,6 +144,9 @@ pub fn crds(kinds: OptionalKinds) -> Result<Vec<CustomResourceDefinition>, serde
     }
     if kinds.artifacts {
         crds.push(artifact::crd()?);
+    }
+    if kinds.cluster_addons {
+        crds.extend(cluster_addons::crds()?);
     }
     Ok(crds)
 }

@@ -4,6 +4,7 @@
 //! is, as kube's `DynamicType`. The CRDs come from these types and from nothing else.
 
 pub mod artifact;
+pub mod cluster_addons;
 mod crd;
 pub(crate) mod metadata;
 pub mod pipeline;
@@ -39,6 +40,8 @@ pub const ARTIFACT_LABEL: &str = "solar.opendefense.cloud/render-artifact";
 pub const DIGEST_ANNOTATION: &str = "solar.opendefense.cloud/digest";
 /// The annotation of a RenderArtifact that is `true` when its tag is to be left in the registry.
 pub const KEEP_TAG_ANNOTATION: &str = "solar.opendefense.cloud/keep-tag";
+/// The annotation of objects in workload clusters with the namespace and the name of their ClusterAddon.
+pub const ADDON_ANNOTATION: &str = "solar.opendefense.cloud/cluster-addon";
 /// The annotation of a config Secret that holds the SHA-256 of the config that was put into it.
 pub const CONFIG_SHA256_ANNOTATION: &str = "solar.opendefense.cloud/config-sha256";
 /// The annotation of a push Secret that names the one registry host it may be used for.

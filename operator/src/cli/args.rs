@@ -47,6 +47,9 @@ pub(super) enum Command {
     Preflight(PreflightArgs),
     /// Print all objects of the API group, to be applied elsewhere: when moving from SolAr, or to another cluster
     Export(ExportArgs),
+    /// Evaluate a template or a condition of a ClusterStack, for the operator itself
+    #[command(hide = true)]
+    Evaluate,
     /// Print a shell's completion script
     Completion {
         /// The shell
@@ -212,6 +215,28 @@ pub(super) struct Run {
     /// Reconcile Targets, Releases, Profiles and the other kinds of the pipeline; their CRDs must be installed
     #[arg(long, env = "SOLAR_OPERATOR_PIPELINE", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set)]
     pub(super) pipeline: bool,
+    /// Reconcile ClusterStacks and ClusterAddons; their CRDs and Cluster API's must be installed
+    #[arg(long, env = "SOLAR_OPERATOR_CLUSTER_ADDONS", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set, help_heading = "Cluster addons")]
+    pub(super) cluster_addons: bool,
+    /// The folder of the charts that were downloaded
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "SOLAR_OPERATOR_CHART_CACHE",
+        default_value = "/tmp/solar-operator-charts",
+        value_hint = ValueHint::DirPath,
+        help_heading = "Cluster addons"
+    )]
+    pub(super) chart_cache: PathBuf,
+    /// How long it is tried to delete objects from a cluster that can't be reached
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "SOLAR_OPERATOR_ADDON_DELETION_TIMEOUT",
+        default_value = "10m",
+        help_heading = "Cluster addons"
+    )]
+    pub(super) addon_deletion_timeout: String,
     /// Reconcile Artifacts; their CRD must be installed
     #[arg(long, env = "SOLAR_OPERATOR_ARTIFACTS", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set, help_heading = "Artifacts")]
     pub(super) artifacts: bool,
@@ -427,6 +452,9 @@ pub(super) struct PreflightArgs {
     /// Check the CRD of Artifacts, too
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set)]
     pub(super) artifacts: bool,
+    /// Check the CRDs of ClusterStacks and ClusterAddons, too
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set)]
+    pub(super) cluster_addons: bool,
     /// CRDs may be missing or of another version: they are about to be installed
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set)]
     pub(super) before_install: bool,

@@ -9,6 +9,8 @@ use solar_render::diag::{Class, Diagnostic, Diagnostics};
 
 use super::AGENT;
 use super::args::ClusterArgs;
+use crate::controllers::cluster_addon::{CLUSTER_GROUP, ClusterApiVersion};
+use crate::runtime::api_message;
 
 /// How long one answer may take.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
@@ -30,6 +32,28 @@ pub(super) fn with_client<T>(
         })?;
         command(client).await
     })
+}
+
+/// The version of Cluster API's Clusters that a cluster serves, the newest one that this program knows.
+pub(super) async fn cluster_api_version(client: &Client) -> Result<ClusterApiVersion, Diagnostics> {
+    let missing = |error: String| {
+        Diagnostic::error(
+            Class::Config,
+            format!("--cluster-addons: the cluster serves no Clusters of {CLUSTER_GROUP}: {error}"),
+        )
+        .note("v1beta1 and v1beta2 are known")
+        .hint("install Cluster API first")
+    };
+    let mut last = String::new();
+    for version in [ClusterApiVersion::V1Beta2, ClusterApiVersion::V1Beta1] {
+        let kind = version.kind();
+        match client.list_api_group_resources(&kind.api_version()).await {
+            Ok(list) if list.resources.iter().any(|one| one.name == kind.plural) => return Ok(version),
+            Ok(_) => {}
+            Err(error) => last = api_message(&error),
+        }
+    }
+    Err(missing(last).into())
 }
 
 async fn config(args: &ClusterArgs) -> Result<Config, Diagnostic> {

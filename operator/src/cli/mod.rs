@@ -30,6 +30,7 @@ use tower::util::MapResultLayer;
 
 use crate::api;
 use crate::controllers;
+use crate::controllers::cluster_addon;
 use crate::controllers::rendertask::TaskMetrics;
 use crate::runtime;
 use crate::runtime::Metrics;
@@ -72,11 +73,20 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
                 None => printed.map_or_else(|problems| fail(&problems), |()| DONE),
             };
         }
+        Some(Command::Evaluate) => return evaluate(),
         Some(Command::Export(args)) => export::export(&args).map(|()| String::new()),
         Some(Command::Run(_)) | None => return operate(arguments, &matches),
     };
     let printed = done.and_then(|text| print(&text));
     printed.map_or_else(|problems| fail(&problems), |()| DONE)
+}
+
+/// What the operator starts for templates: its own program with limits.
+fn evaluate() -> u8 {
+    match cluster_addon::evaluate() {
+        Ok(()) => DONE,
+        Err(_) => FAILED,
+    }
 }
 
 /// Prints a text on standard output. A reader that has had enough is no failure.
@@ -174,6 +184,9 @@ async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
     let metrics = Metrics::default();
     let client = client(config, &metrics)
         .map_err(|error| Diagnostic::error(Class::Config, format!("the cluster's connection: {error}")))?;
+    if let Some(cluster_addons) = &mut settings.cluster_addons {
+        cluster_addons.version = cluster::cluster_api_version(&client).await?;
+    }
     let tasks = TaskMetrics::new(&metrics);
     runtime::run(client, metrics, settings.run, |cx| {
         controllers::all(
@@ -181,6 +194,7 @@ async fn connect_and_run(args: &Run) -> Result<(), Diagnostics> {
             &settings.tasks,
             settings.pipeline,
             settings.artifacts.as_ref(),
+            settings.cluster_addons.as_ref(),
             &tasks,
         )
     })

@@ -14,6 +14,7 @@ pub(super) fn preflight(args: &PreflightArgs) -> (String, Option<Diagnostics>) {
     let expected = Expected {
         pipeline: args.pipeline,
         artifacts: args.artifacts,
+        cluster_addons: args.cluster_addons,
         before_install: args.before_install,
     };
     let checked = with_client(&args.cluster, async |client| {

@@ -9,6 +9,7 @@ use solar_render::diag::{Class, Diagnostic, Diagnostics};
 use super::args::Run;
 use super::quantity;
 use crate::controllers::artifact::ArtifactSettings;
+use crate::controllers::cluster_addon::{ClusterAddonSettings, ClusterApiVersion};
 use crate::controllers::pipeline::grants::CrossNamespace;
 use crate::controllers::pipeline::reconcilers::PipelineSettings;
 use crate::controllers::rendertask::Settings;
@@ -46,6 +47,8 @@ pub(super) struct OperatorSettings {
     pub(super) pipeline: Option<PipelineSettings>,
     /// The settings of the controller of Artifacts, if it runs.
     pub(super) artifacts: Option<ArtifactSettings>,
+    /// The settings of the controllers of ClusterStacks and ClusterAddons, if they run.
+    pub(super) cluster_addons: Option<ClusterAddonSettings>,
     /// The settings of the process.
     pub(super) run: RunSettings,
 }
@@ -85,6 +88,13 @@ pub(super) fn settings(args: &Run, around: &Environment) -> Result<OperatorSetti
         },
     };
     let artifacts = artifacts(args, &mut checker);
+    let cluster_addons = ClusterAddonSettings {
+        // Set once the cluster was asked.
+        version: ClusterApiVersion::V1Beta2,
+        cache: args.chart_cache.clone(),
+        deletion_timeout: checker.duration("addon-deletion-timeout", &args.addon_deletion_timeout),
+        allowed_hosts: job.allowed_hosts.clone(),
+    };
     for namespace in &run.selection.namespaces {
         checker.namespace("watch-namespaces", namespace);
     }
@@ -106,6 +116,7 @@ pub(super) fn settings(args: &Run, around: &Environment) -> Result<OperatorSetti
                 },
             }),
             artifacts: args.artifacts.then_some(artifacts),
+            cluster_addons: args.cluster_addons.then_some(cluster_addons),
             run,
         },
     )

@@ -1,6 +1,7 @@
 //! The list of all controllers; each group has a folder.
 
 pub mod artifact;
+pub mod cluster_addon;
 pub mod pipeline;
 pub mod rendertask;
 
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use crate::jobs::tracker::{JobTracker, Jobs, Pods};
 use crate::runtime::{Controllers, Cx};
 use artifact::{ArtifactSettings, Artifacts};
+use cluster_addon::ClusterAddonSettings;
 use pipeline::reconcilers::{self, PipelineSettings, RenderArtifacts};
 use rendertask::{ClusterRenderTasks, Context, RenderTasks, Settings, TaskMetrics};
 
@@ -18,6 +20,7 @@ pub fn all(
     settings: &Settings,
     pipeline: Option<PipelineSettings>,
     artifacts: Option<&ArtifactSettings>,
+    cluster_addons: Option<&ClusterAddonSettings>,
     tasks: &TaskMetrics,
 ) -> Controllers {
     let owners = [
@@ -36,6 +39,10 @@ pub fn all(
         .dependent(Pods(Arc::clone(&jobs)));
     let controllers = match artifacts {
         Some(own) => controllers.kind(Artifacts::new(&jobs, &settings.job, own.clone())),
+        None => controllers,
+    };
+    let controllers = match cluster_addons {
+        Some(own) => cluster_addon::add(controllers, own.clone()),
         None => controllers,
     };
     match pipeline {

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::artifact::{ARTIFACTS, ArtifactSpec};
+use crate::api::cluster_addons::{CLUSTER_STACKS, ClusterStackSpec};
 use crate::api::pipeline::{
     ComponentSpec, ComponentVersionSpec, ProfileSpec, ReferenceGrantSpec, RegistryBindingSpec, RegistrySpec,
     ReleaseBindingSpec, ReleaseSpec, RenderArtifactSpec, RenderBindingSpec, Spec, TargetSpec,
@@ -27,7 +28,7 @@ pub(super) struct ExportKind {
 }
 
 /// All of them, in the order in which they are applied.
-pub(super) fn all() -> [ExportKind; 14] {
+pub(super) fn all() -> [ExportKind; 15] {
     [
         pipeline::<ReferenceGrantSpec>(),
         pipeline::<RegistrySpec>(),
@@ -45,6 +46,11 @@ pub(super) fn all() -> [ExportKind; 14] {
         ExportKind {
             id: ARTIFACTS,
             normal: normal::<ArtifactSpec>,
+        },
+        // Its ClusterAddons are the operator's, which makes them again.
+        ExportKind {
+            id: CLUSTER_STACKS,
+            normal: normal::<ClusterStackSpec>,
         },
     ]
 }
@@ -82,9 +88,10 @@ mod tests {
     use crate::api;
 
     #[test]
-    fn every_kind_that_has_a_crd_is_exported_once() {
+    fn every_kind_that_users_write_is_exported_once() {
         let crds = api::crds(api::OptionalKinds::ALL).expect("CRDs");
-        let plurals: BTreeSet<String> = crds.iter().map(|crd| crd.spec.names.plural.clone()).collect();
+        let mut plurals: BTreeSet<String> = crds.iter().map(|crd| crd.spec.names.plural.clone()).collect();
+        assert!(plurals.remove("clusteraddons"));
         let exported: Vec<String> = all().iter().map(|kind| kind.id.plural.to_owned()).collect();
         assert_eq!(exported.len(), plurals.len());
         assert_eq!(exported.into_iter().collect::<BTreeSet<_>>(), plurals);

@@ -22,6 +22,8 @@ pub struct Expected {
     pub pipeline: bool,
     /// The CRD of Artifacts.
     pub artifacts: bool,
+    /// The CRDs of ClusterStacks and ClusterAddons.
+    pub cluster_addons: bool,
     /// CRDs may be missing or of another version: they are about to be installed.
     pub before_install: bool,
 }
@@ -165,6 +167,7 @@ pub async fn observe(client: &Client, expected: Expected) -> Result<ClusterState
     let kinds = OptionalKinds {
         pipeline: expected.pipeline,
         artifacts: expected.artifacts,
+        cluster_addons: expected.cluster_addons,
     };
     for crd in api::crds(kinds)? {
         let name = crd.metadata.name.as_deref().unwrap_or("");

@@ -8,6 +8,7 @@ use crate::tests::{api, refusal as refusal_of, run};
 const AFTER: Expected = Expected {
     pipeline: true,
     artifacts: true,
+    cluster_addons: true,
     before_install: false,
 };
 const BEFORE: Expected = Expected {

@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -45,6 +46,7 @@ type Watches = Box<dyn Fn(&Selection, &UnboundedSender<()>) -> Vec<Watching> + S
 /// A controller, whatever its kind.
 pub(super) trait Controller: Send + Sync {
     fn policy(&self, defaults: Policy) -> Policy;
+    fn timeout(&self) -> Duration;
     fn reconcile<'a>(&'a self, cx: &'a Cx, key: &'a Key) -> BoxFuture<'a, Result<Action, Error>>;
     fn stalled<'a>(&'a self, cx: &'a Cx, key: &'a Key, error: &'a Error) -> BoxFuture<'a, Result<(), Error>>;
     fn failed(&self, key: &Key);
@@ -68,6 +70,10 @@ struct Typed<K>(Arc<K>);
 impl<K: Kind> Controller for Typed<K> {
     fn policy(&self, defaults: Policy) -> Policy {
         self.0.policy(defaults)
+    }
+
+    fn timeout(&self) -> Duration {
+        K::TIMEOUT
     }
 
     fn reconcile<'a>(&'a self, cx: &'a Cx, key: &'a Key) -> BoxFuture<'a, Result<Action, Error>> {

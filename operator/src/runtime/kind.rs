@@ -44,6 +44,9 @@ pub trait Kind: Watched + Sized {
     /// The pool of workers that reconcile it.
     const POOL: Pool = Pool::SHARED;
 
+    /// How long one reconcile may take: what never answers must not block a worker for ever.
+    const TIMEOUT: Duration = Duration::from_secs(60);
+
     /// How errors are requeued; the defaults are the operator's flags.
     fn policy(&self, defaults: Policy) -> Policy {
         defaults

@@ -41,6 +41,14 @@ pub fn is_owned_by(metadata: &ObjectMeta, uid: &str) -> bool {
     controller(owners).is_some_and(|owner| owner.uid == uid)
 }
 
+/// Whether an object's controller, of any API group, has this UID.
+pub fn is_controlled_by(metadata: &ObjectMeta, uid: &str) -> bool {
+    let owners: &[OwnerReference] = metadata.owner_references.as_deref().unwrap_or_default();
+    owners
+        .iter()
+        .any(|owner| owner.controller == Some(true) && owner.uid == uid)
+}
+
 /// The parameters of creations.
 pub fn post() -> PostParams {
     PostParams {

@@ -19,8 +19,8 @@ use super::key::{Key, KindId};
 use super::kind::{Action, Policy};
 use super::queue::Queue;
 
-/// How long one reconcile may take: an API server that never answers must not block a worker forever.
-const RECONCILE_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long reporting an error may take: an API server that never answers must not block a worker forever.
+const STALLED_TIMEOUT: Duration = Duration::from_secs(60);
 /// The delay before an object is reconciled again after a resourceVersion conflict.
 const CHANGED_DELAY: Duration = Duration::from_millis(200);
 
@@ -82,17 +82,18 @@ impl Work {
     /// One reconcile; a panic in it is an error of this object alone.
     async fn reconcile(&self, controller: &dyn Controller, key: &Key) -> Result<Action, Error> {
         let reconciling = AssertUnwindSafe(controller.reconcile(&self.cx, key)).catch_unwind();
-        match timeout(RECONCILE_TIMEOUT, reconciling).await {
+        let limit = controller.timeout();
+        match timeout(limit, reconciling).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panic)) => Err(Error::Panic(panic_message(panic.as_ref()))),
-            Err(_) => Err(Error::Timeout(RECONCILE_TIMEOUT)),
+            Err(_) => Err(Error::Timeout(limit)),
         }
     }
 
     /// Runs while no other worker can reconcile the object: a successful reconcile must write last.
     async fn set_stalled(&self, controller: &dyn Controller, key: &Key, error: &Error) {
         let stalling = AssertUnwindSafe(controller.stalled(&self.cx, key, error)).catch_unwind();
-        match timeout(RECONCILE_TIMEOUT, stalling).await {
+        match timeout(STALLED_TIMEOUT, stalling).await {
             Ok(Ok(Ok(()))) => {}
             Ok(Ok(Err(error))) => tracing::warn!(%error, "failed to set the Stalled condition"),
             Ok(Err(_)) => tracing::warn!("failed to set the Stalled condition: internal error"),

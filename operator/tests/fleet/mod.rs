@@ -32,6 +32,10 @@ use sha2::{Digest as _, Sha256};
 use testbed::{Cluster, ClusterSetup, run};
 use tokio::runtime::{Builder, Runtime};
 
+#[allow(
+    unused_imports,
+    reason = "every test that includes it needs another part of it"
+)]
 pub use kubelet::Kubelet;
 #[allow(
     unused_imports,

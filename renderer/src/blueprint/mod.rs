@@ -76,10 +76,25 @@ pub fn render_text(text: &str, input: &crate::value::Value) -> Result<String> {
         version: "0.0.0".to_owned(),
         app_version: String::new(),
     };
-    let files = vec![("text.jinja".to_owned(), text.as_bytes().to_vec())];
-    let input = input.clone();
-    let rendered = guard::run(DEFAULT_TIME, move || {
-        render::CompiledBlueprint::compile("<template>", files)?.render(&chart, &input)
+    let scope = render::scope(&chart, input);
+    render_in_scope(("<template>", "text"), text, scope, DEFAULT_TIME)
+}
+
+/// Renders one template's text with these names in scope; folder and name are for messages. The template has no access to files,
+/// the environment or the network. Steps, output and time are limited, memory is not.
+///
+/// # Errors
+/// Class template, with the location.
+pub fn render_in_scope(
+    (folder, name): (&str, &str),
+    text: &str,
+    scope: crate::value::Map,
+    time: Duration,
+) -> Result<String> {
+    let file = (format!("{name}{SUFFIX}"), text.as_bytes().to_vec());
+    let folder = folder.to_owned();
+    let rendered = guard::run(time, move || {
+        render::CompiledBlueprint::compile(&folder, vec![file])?.render_scope(scope)
     })?;
     let bytes = rendered
         .into_iter()

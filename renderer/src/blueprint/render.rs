@@ -13,7 +13,7 @@ use crate::config::ChartInfo;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result, did_you_mean};
 use crate::fsio::text_of;
 use crate::source::{Location, Source, Span};
-use crate::value::Value;
+use crate::value::{Map, Value};
 
 /// The maximum number of steps of a template: an endless loop ends well within a second, and no value nests too deeply
 /// for the stack.
@@ -76,18 +76,27 @@ impl CompiledBlueprint {
 
     /// Renders every template; all errors are reported together.
     pub(super) fn render(&self, chart: &ChartInfo, input: &Value) -> Result<Files> {
-        let scope: minijinja::Value = BTreeMap::from([
-            ("chart", convert::to_template(&chart.to_value())),
-            ("input", convert::to_template(input)),
-        ])
-        .into();
+        self.render_scope(scope(chart, input))
+    }
+
+    /// As [`CompiledBlueprint::render`], with other names in scope.
+    pub(super) fn render_scope(&self, scope: Map) -> Result<Files> {
+        let names: Vec<String> = scope.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let is_config = scope.get("input").is_some();
+        let scope = convert::to_template(&Value::Map(scope));
         let mut files = self.copies.clone();
         let mut problems = Vec::new();
         let mut left = MAX_OUTPUT_BYTES;
         for (target, name) in &self.templates {
             match self.render_one(name, &scope, &mut left) {
                 Ok(bytes) => files.push((target.clone(), bytes)),
-                Err(error) => problems.push(self.diagnostic(name, &error)),
+                Err(error) => {
+                    let mut one = self.diagnostic(name, &error);
+                    if error.kind() == ErrorKind::UndefinedError {
+                        one = with_scope(one, &names, is_config);
+                    }
+                    problems.push(one);
+                }
             }
         }
         Diagnostics::or(problems, files)
@@ -136,9 +145,6 @@ impl CompiledBlueprint {
                 Some(source) => with_structure(one, error, source),
                 None => one,
             },
-            ErrorKind::UndefinedError => one
-                .note("in scope are `chart` and `input`")
-                .hint("give it in the config's `input`, or write `| default(…)`"),
             ErrorKind::UnknownFilter => match unknown_filter(error) {
                 Some(name) => one.hint(format!("did you mean `{name}`?")),
                 None => one,
@@ -147,6 +153,25 @@ impl CompiledBlueprint {
             _ => one,
         }
     }
+}
+
+/// Says which names there are.
+fn with_scope(one: Diagnostic, names: &[String], is_config: bool) -> Diagnostic {
+    let names = match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => names.concat(),
+    };
+    one.note(format!("in scope are {names}")).hint(if is_config {
+        "give it in the config's `input`, or write `| default(…)`"
+    } else {
+        "write `| default(…)` where it may be missing"
+    })
+}
+
+/// The names in a blueprint's scope.
+pub(super) fn scope(chart: &ChartInfo, input: &Value) -> Map {
+    let names = [("chart", chart.to_value()), ("input", input.clone())];
+    names.into_iter().collect()
 }
 
 fn environment() -> Result<Environment<'static>> {

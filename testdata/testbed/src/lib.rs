@@ -9,6 +9,7 @@
 //! - [`Cluster`]: Kubernetes' control plane, for tests that need its API and its controllers
 //! - [`SourceController`]: Flux's controller that fetches charts, beside a control plane
 //! - [`flux_crds`]: Flux's kinds that our charts have objects of
+//! - [`cluster_api_crds`]: Cluster API's kinds that addons are for
 //! - [`zsh_completes`]: what a real zsh makes of a completion script
 //! - [`Port`]: a free port for a program that has to be told one
 //! - [`Node`]: a control plane with a kubelet and containerd, whose pods really run
@@ -28,6 +29,7 @@
 mod authority;
 mod build;
 mod cluster;
+mod cluster_api;
 mod flux;
 mod image;
 mod network;
@@ -43,6 +45,7 @@ mod unittest;
 
 pub use authority::{Authority, Identity};
 pub use cluster::{Cluster, ClusterSetup};
+pub use cluster_api::cluster_api_crds;
 pub use flux::{SourceController, flux_crds};
 pub use image::{Image, libraries};
 pub use network::Network;
