@@ -189,21 +189,17 @@ impl ChartCache {
             ChartVersionOrDigest::Digest(digest) => digest.parse().ok(),
             ChartVersionOrDigest::Version(_) => None,
         };
-        let options = PullOptions {
-            destination: folder.path().to_owned(),
-            expect_digest: expected,
-            verify_by: request.key.clone(),
-            ..PullOptions::default()
-        };
-        let client = ClientOptions {
-            plain_http: request.insecure,
-            credentials: request.credentials.clone(),
-            ambient_host: AmbientHost::Nobody,
-            timeout: IDLE_TIMEOUT,
-            deadline: Some(DOWNLOAD_TIME),
-            user_agent: concat!("solar-operator/", env!("CARGO_PKG_VERSION")).to_owned(),
-            ..ClientOptions::default()
-        };
+        let mut options = PullOptions::default();
+        options.destination = folder.path().to_owned();
+        options.expect_digest = expected;
+        options.verify_by = request.key.clone();
+        let mut client = ClientOptions::default();
+        client.plain_http = request.insecure;
+        client.credentials = request.credentials.clone();
+        client.ambient_host = AmbientHost::Nobody;
+        client.timeout = IDLE_TIMEOUT;
+        client.deadline = Some(DOWNLOAD_TIME);
+        client.user_agent = concat!("solar-operator/", env!("CARGO_PKG_VERSION")).to_owned();
         let pulled = oci::pull(&locator, &options, &client, &ClientWorld, &Silent)?;
         let Some((digest, _)) = &pulled.manifest else {
             let message = format!("{} has no manifest", request.locator());
