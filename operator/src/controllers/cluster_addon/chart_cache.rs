@@ -313,6 +313,8 @@ impl ChartRequest {
             Some(Credentials::IdentityToken(token) | Credentials::RegistryToken(token)) => {
                 json!([token.expose()])
             }
+            // Of a kind that is made nowhere here.
+            Some(_) => json!(true),
         };
         let key = self.key.as_ref().map(VerifyingKey::hint);
         let text = json!([self.namespace, self.locator(), self.insecure, credentials, key]);
