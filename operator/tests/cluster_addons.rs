@@ -4,6 +4,8 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::print_stderr,
+    clippy::disallowed_methods,
+    clippy::too_many_lines,
     reason = "tests stop at once when something isn't as it should be"
 )]
 

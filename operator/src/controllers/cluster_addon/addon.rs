@@ -8,6 +8,7 @@ use kube::api::ObjectMeta;
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
+use solar_render::engine::RenderRequest;
 use solar_render::semver::{Constraint, Version};
 
 use super::chart_cache::{ChartArchive, ChartState, ChartVersionOrDigest};
@@ -300,6 +301,19 @@ impl<'a> Pass<'a> {
     }
 }
 
+/// Whether the addon isn't written for the stack as it is now, or the cluster not initialized.
+fn too_early(pass: &Pass<'_>, cluster: &Object<ClusterView>, stack: &ClusterStackSpec) -> Option<End> {
+    if values_hash(stack) != pass.spec.values_hash || stack.stages != pass.spec.stages {
+        return Some(End::NotItsTurn);
+    }
+    if cluster.view().is_some_and(ClusterView::is_initialized) {
+        return None;
+    }
+    let message = "the control plane is not initialized";
+    let halt = Halt::wait(CLUSTER_READY, reasons::CONTROL_PLANE_NOT_READY, message);
+    Some(End::Halted(halt, Some(WAIT)))
+}
+
 impl ClusterAddons {
     async fn steps(
         &self,
@@ -308,13 +322,8 @@ impl ClusterAddons {
         stack: &ClusterStackSpec,
     ) -> Result<End, Error> {
         let (cx, key) = (pass.cx, pass.key);
-        if values_hash(stack) != pass.spec.values_hash || stack.stages != pass.spec.stages {
-            return Ok(End::NotItsTurn);
-        }
-        if !cluster.view().is_some_and(ClusterView::is_initialized) {
-            let message = "the control plane is not initialized";
-            let halt = Halt::wait(CLUSTER_READY, reasons::CONTROL_PLANE_NOT_READY, message);
-            return Ok(End::Halted(halt, Some(WAIT)));
+        if let Some(end) = too_early(pass, cluster, stack) {
+            return Ok(end);
         }
         let mut workload = match secrets::connect(cx, &key.namespace, &cluster.name().name).await? {
             Ok(workload) => workload,
@@ -325,36 +334,12 @@ impl ClusterAddons {
             Err((halt, after)) => return Ok(End::Halted(halt, Some(after))),
         };
         let whole = scope::cluster(cx, self.0.settings.version, cluster).await?;
-        let templated = match self
-            .template(pass, cluster, stack, (&whole, &workload.version))
+        let (request, applied) = match self
+            .values(pass, cluster, stack, (&whole, &workload.version))
             .await?
         {
-            Ok(text) => text,
+            Ok(values) => values,
             Err(halt) => return Ok(End::Halted(halt, Some(DRIFT_INTERVAL))),
-        };
-        let release = (stack.release_name.as_str(), stack.namespace.as_str());
-        let merged = objects::merge_values(release, &stack.values, &templated);
-        let (request, values) = match merged {
-            Ok(merged) => merged,
-            Err(problem) => {
-                let halt = Halt::stall(VALUES_TEMPLATED, reasons::TEMPLATE_FAILED, problem.to_string());
-                return Ok(End::Halted(halt, Some(DRIFT_INTERVAL)));
-            }
-        };
-        if let Some(message) = unsupported(&stack.kubernetes_versions, &workload.version) {
-            let halt = Halt::stall(CHART_APPLIED, reasons::VERSION_NOT_SUPPORTED, message);
-            return Ok(End::Halted(halt, Some(DRIFT_INTERVAL)));
-        }
-        let applied = AppliedVersion {
-            digest: pass.spec.chart.digest.clone(),
-            values,
-            kubernetes_version: workload.version.clone(),
-            input: String::new(),
-            at: None,
-        };
-        let applied = AppliedVersion {
-            input: input(&pass.spec, &applied, release),
-            ..applied
         };
         let is_applied = pass
             .known
@@ -373,10 +358,8 @@ impl ClusterAddons {
             let halt = Halt::wait(CLUSTER_READY, reasons::CLUSTER_UNREACHABLE, error.to_string());
             return Ok(End::Halted(halt, Some(WAIT)));
         }
-        let rendered = self
-            .render(pass, archive, request, workload.rendered_for())
-            .await?;
-        let rendered = match rendered {
+        let rendered_for = workload.rendered_for();
+        let rendered = match self.render(pass, archive, request, rendered_for).await? {
             Ok(rendered) => rendered,
             Err(message) => {
                 let halt = Halt::stall(CHART_APPLIED, reasons::RENDER_FAILED, message);
@@ -396,6 +379,48 @@ impl ClusterAddons {
         } else {
             rollout::roll_out(pass, &mut workload, &work).await
         }
+    }
+
+    /// The request of the rendering with all values, and what is recorded of it.
+    async fn values(
+        &self,
+        pass: &Pass<'_>,
+        cluster: &Object<ClusterView>,
+        stack: &ClusterStackSpec,
+        (whole, version): (&serde_json::Value, &str),
+    ) -> Result<Result<(RenderRequest, AppliedVersion), Halt>, Error> {
+        let templated = match self.template(pass, cluster, stack, (whole, version)).await? {
+            Ok(text) => text,
+            Err(halt) => return Ok(Err(halt)),
+        };
+        let release = (stack.release_name.as_str(), stack.namespace.as_str());
+        let (request, values) = match objects::merge_values(release, &stack.values, &templated) {
+            Ok(merged) => merged,
+            Err(problem) => {
+                let message = problem.to_string();
+                return Ok(Err(Halt::stall(
+                    VALUES_TEMPLATED,
+                    reasons::TEMPLATE_FAILED,
+                    message,
+                )));
+            }
+        };
+        if let Some(message) = unsupported(&stack.kubernetes_versions, version) {
+            return Ok(Err(Halt::stall(
+                CHART_APPLIED,
+                reasons::VERSION_NOT_SUPPORTED,
+                message,
+            )));
+        }
+        let mut applied = AppliedVersion {
+            digest: pass.spec.chart.digest.clone(),
+            values,
+            kubernetes_version: version.to_owned(),
+            input: String::new(),
+            at: None,
+        };
+        applied.input = input(&pass.spec, &applied, release);
+        Ok(Ok((request, applied)))
     }
 
     /// The chart's archive.
@@ -466,7 +491,7 @@ impl ClusterAddons {
         &self,
         pass: &Pass<'_>,
         archive: ChartArchive,
-        request: solar_render::engine::RenderRequest,
+        request: RenderRequest,
         cluster: objects::RenderedFor,
     ) -> Result<Result<RenderedObjects, String>, Error> {
         let mut seed = 0;

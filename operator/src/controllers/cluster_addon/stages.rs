@@ -73,31 +73,38 @@ pub(super) fn plan<'a>(
         of_stack: None,
         is_due: true,
     };
-    let own = stages.iter().map(|stage| {
-        let mine = objects.iter().filter(|one| is_of(one, stage));
-        match &stage.hook {
-            Some(event) => PlannedStage {
-                name: stage.name.clone(),
-                action: stage.action,
-                kind: StageKind::Hooks,
-                objects: mine.filter(|one| has_event(one, event)).collect(),
-                of_stack: Some(stage),
-                is_due: event == before || event == after,
-            },
-            None => PlannedStage {
-                name: stage.name.clone(),
-                action: stage.action,
-                kind: StageKind::Objects,
-                objects: sorted(mine.filter(|one| one.hook.is_none())),
-                of_stack: Some(stage),
-                is_due: true,
-            },
-        }
-    });
+    let own = stages
+        .iter()
+        .map(|stage| of_stack(stage, objects, [before, after]));
     let mut all: Vec<_> = hooks(before).into_iter().chain([chart]).collect();
     all.extend(own);
     all.extend(hooks(after));
     all
+}
+
+/// A stage of the stack; `due` are the events of Helm's hooks that are due.
+fn of_stack<'a>(stage: &'a StackStage, objects: &'a [ChartObject], due: [&str; 2]) -> PlannedStage<'a> {
+    let mine = objects.iter().filter(|one| is_of(one, stage));
+    let (kind, objects, is_due) = match &stage.hook {
+        Some(event) => (
+            StageKind::Hooks,
+            mine.filter(|one| has_event(one, event)).collect(),
+            due.contains(&event.as_str()),
+        ),
+        None => (
+            StageKind::Objects,
+            sorted(mine.filter(|one| one.hook.is_none())),
+            true,
+        ),
+    };
+    PlannedStage {
+        name: stage.name.clone(),
+        action: stage.action,
+        kind,
+        objects,
+        of_stack: Some(stage),
+        is_due,
+    }
 }
 
 /// Whether objects of a stage with this phase are in the cluster, or are to be.
