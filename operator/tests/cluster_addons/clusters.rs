@@ -146,7 +146,9 @@ fn others(space: &Space, number: usize, path: &Path) {
         let there = inventory.iter().filter(|one| {
             let text = |field: &str| one[field].as_str().unwrap_or("").to_owned();
             let kind = format!("{}.{}", text("kind"), text("group"));
-            applied(&text("namespace"), kind.trim_end_matches('.'), &text("name")).is_some()
+            let live = applied(&text("namespace"), kind.trim_end_matches('.'), &text("name"));
+            // What says that it is kept stays.
+            live.is_some_and(|live| live["metadata"]["annotations"]["helm.sh/resource-policy"] != "keep")
         });
         there.map(ToString::to_string).collect()
     };
