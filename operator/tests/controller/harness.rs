@@ -178,15 +178,15 @@ impl Bench {
         CLUSTER.user(name, None)
     }
 
-    /// The most memory that an operator has used so far.
+    /// The most memory that an operator has used so far, beside the pages of its program.
     pub(crate) fn peak_memory_kib(&self, number: usize) -> u64 {
         let id = self.operators[number].id();
         let status = read_to_string(format!("/proc/{id}/status")).unwrap();
-        let peak = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmHWM:"))
-            .unwrap();
-        peak.trim().trim_end_matches(" kB").parse().unwrap()
+        let kib = |name: &str| -> u64 {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim().trim_end_matches(" kB").parse().unwrap()
+        };
+        kib("VmHWM:") - kib("RssFile:")
     }
 
     /// How an operator ends by itself.

@@ -6,7 +6,8 @@ use solar_operator::api::Scope;
 
 use crate::harness::{Bench, message_of, reason_of, run, success};
 
-/// What the operator may use at its peak: half of what the chart's limit gives it.
+/// What the operator may use at its peak, half of what the chart's limit gives it; beside the pages of the program, of
+/// which a development build has 40 MiB.
 const MEMORY_LIMIT_KIB: u64 = 64 * 1024;
 /// Jobs that bear the operator's labels, and how large each is, in bytes.
 const JOBS: usize = 80;

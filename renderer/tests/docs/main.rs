@@ -38,10 +38,12 @@ const FLAGS_OF_OTHERS: &[&str] = &[
     // helm-unittest's, beside ours.
     "--update-snapshot",
     "--chart-tests-path",
+    "--cluster-addons",
     "--registry-binding-strict",
 ];
 /// Pages about flags of Helm, and about the operator's, whose own test reads them.
 const PAGES_ABOUT_OTHERS: &[&str] = &[
+    "docs/cluster-addons.md",
     "docs/controllers.md",
     "docs/from-helm.md",
     "docs/differences.md",

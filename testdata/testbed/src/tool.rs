@@ -122,10 +122,7 @@ impl Tool {
     /// When it can't be had, saying what to install.
     pub fn path(self) -> PathBuf {
         let (program, from) = self.source();
-        let variable = format!("TESTBED_{}", program.to_uppercase().replace('-', "_"));
-        if let Some(path) = std::env::var_os(&variable).filter(|path| !path.is_empty()) {
-            let path = PathBuf::from(path);
-            assert!(path.is_file(), "{variable} is {}: no file there", path.display());
+        if let Some(path) = named(program) {
             return path;
         }
         if let Some(path) = search_dirs()
@@ -139,7 +136,8 @@ impl Tool {
             From::Module(module) => build::install(program, module),
             From::Replaced(module) => build::wrapped(program, &module),
             From::Package(package) => panic!(
-                "the tests need `{program}`: install the package {package}, or name the program in {variable}"
+                "the tests need `{program}`: install the package {package}, or name the program in {}",
+                variable(program)
             ),
         }
     }
@@ -162,11 +160,29 @@ pub(crate) fn isolate(command: &mut Command, home: &Path) {
         .current_dir(home);
 }
 
-/// A program of this workspace that the test's own package doesn't have, built as it is now.
+/// The environment variable that names the program to take.
+fn variable(program: &str) -> String {
+    format!("TESTBED_{}", program.to_uppercase().replace('-', "_"))
+}
+
+/// The program that its variable names.
+fn named(program: &str) -> Option<PathBuf> {
+    let variable = variable(program);
+    let path = PathBuf::from(std::env::var_os(&variable).filter(|path| !path.is_empty())?);
+    assert!(path.is_file(), "{variable} is {}: no file there", path.display());
+    Some(path)
+}
+
+/// A program of this workspace that the test's own package doesn't have, built as it is now, or the one that
+/// `TESTBED_<NAME>` names: alone it has other features of its dependencies than with the tests, so that all of them are
+/// compiled again.
 ///
 /// # Panics
 /// When it doesn't compile.
 pub fn workspace_program(package: &str, name: &str) -> PathBuf {
+    if let Some(path) = named(name) {
+        return path;
+    }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
     build
