@@ -1,9 +1,9 @@
 //! ClusterStacks and ClusterAddons: a chart that is kept applied in the clusters of Cluster API.
 //!
-//! A ClusterStack resolves its chart to a digest and decides which cluster gets it when ([`select`]); for each it writes a
-//! ClusterAddon. A ClusterAddon's reconcile goes through the steps of [`conditions`]: the cluster is there, the chart is on
-//! disk ([`chart_cache`]), the values are templated ([`evaluate`]), the chart is rendered ([`objects`]) and applied in
-//! stages ([`stages`], [`apply`], [`hooks`]).
+//! A ClusterStack resolves its chart to a digest and decides which cluster gets it when (`select`); for each it writes a
+//! ClusterAddon. A ClusterAddon's reconcile goes through the steps of `conditions`: the cluster is there, the chart is on
+//! disk (`chart_cache`), the values are templated ([`evaluate`]), the chart is rendered (`objects`) and applied in
+//! stages (`stages`, `apply`, `hooks`).
 //!
 //! # Guarantees
 //! - A cluster that no stack selects gets nothing.
