@@ -1,7 +1,7 @@
 //! Charts on disk, by repository and digest.
 //!
-//! A chart is downloaded by a thread of its own, so that nobody waits for it: whoever asks meanwhile is told that it is on
-//! its way. A file gets its name when it is complete and verified, and its name has its own SHA-256. What is on its way is
+//! A chart is downloaded by a thread of its own, so that nobody waits for it: meanwhile its state is
+//! `Downloading`. A file gets its name when it is complete and verified, and its name has its own SHA-256. What is on its way is
 //! only remembered here, so that neither a failure nor a restart leaves a lock behind.
 //!
 //! A chart of one namespace is never given to another one: who knows a digest needn't be allowed to read the chart.
@@ -31,7 +31,7 @@ const MAX_DOWNLOADS_OF_NAMESPACE: usize = 4;
 const DOWNLOAD_TIME: Duration = Duration::from_secs(120);
 /// How long a registry may be silent.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// After how long a failed download is tried again.
+/// The delay before a failed download is retried.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 /// How large the archives may be together, in bytes.
 const MAX_BYTES: u64 = 1 << 30;

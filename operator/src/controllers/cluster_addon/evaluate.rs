@@ -131,7 +131,7 @@ async fn run(question: &Question) -> Result<Answer, String> {
 /// The child: reads a question from standard input, and writes the answer to standard output.
 ///
 /// # Errors
-/// An I/O error, or a question that is none.
+/// An I/O error, or input that is not a question.
 pub fn serve() -> std::io::Result<()> {
     limit()?;
     let mut text = Vec::new();
