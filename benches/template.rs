@@ -121,6 +121,7 @@ fn execute(bencher: Bencher<'_, '_>, copies: usize) {
         limits: Limits::default(),
         traced: std::collections::BTreeSet::new(),
         cluster: Arc::default(),
+        seeded: Arc::default(),
     };
     let bytes: usize = program
         .render(&input)

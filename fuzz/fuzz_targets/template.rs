@@ -49,6 +49,7 @@ fuzz_target!(|text: &str| {
         },
         traced: BTreeSet::new(),
         cluster: Arc::default(),
+        seeded: Arc::default(),
     };
     if let Err(problem) = program.render(&input) {
         let _ = problem.to_string();

@@ -24,6 +24,7 @@ use crate::chart::load::Loaded;
 use crate::diag::{Diagnostic, Diagnostics, Result, Severity};
 use crate::engine::capabilities::{Capabilities, KubeVersion};
 use crate::engine::release::{Release, check_name};
+use crate::engine::workers;
 use crate::engine::{ChartVersions, ParsedChart, RenderRequest};
 use crate::validate::{
     ChartFinding, CrdSchemas, Rule, ValidateOptions, Validated, VersionChoice, validate as validate_chart,
@@ -165,12 +166,7 @@ impl Shared<'_> {
                     .push((index, validated));
             }
         };
-        std::thread::scope(|scope| {
-            for _ in 1..crate::parallel::processors().min(charts.len()) {
-                scope.spawn(some);
-            }
-            some();
-        });
+        workers(charts.len(), some);
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         done.sort_by_key(|(index, _)| *index);
         done.into_iter().map(|(_, validated)| validated).collect()

@@ -38,4 +38,6 @@ pub use render::{RenderInput, RenderOutput};
 pub use request::{ChartVersions, RenderRequest, RenderedChart, TemplateFilter};
 #[cfg(feature = "pipeline")]
 pub(crate) use stack::on_large_stack;
+#[cfg(feature = "cli")]
+pub(crate) use stack::workers;
 pub use template_error::TemplateError;

@@ -38,6 +38,7 @@ use super::template_error::TemplateError;
 use super::{RenderInput, RenderOutput};
 use crate::chart::load::{self, Loaded};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::funcs::SeededResults;
 use crate::semver::{Constraint, Version};
 use crate::values::dependencies::prepare_located;
 use crate::values::schema::{self, Level};
@@ -48,6 +49,7 @@ use crate::values::{Defaults, Enabled, PreparedValues};
 pub struct ParsedChart {
     loaded: Arc<Loaded>,
     parsed: Parsed,
+    seeded: Arc<SeededResults>,
 }
 
 impl ParsedChart {
@@ -80,6 +82,7 @@ impl ParsedChart {
         Self {
             loaded,
             parsed: Parsed::default(),
+            seeded: Arc::default(),
         }
     }
 
@@ -200,6 +203,7 @@ impl ParsedChart {
             limits: request.limits.clone(),
             traced,
             cluster: Arc::clone(&request.cluster),
+            seeded: Arc::clone(&self.seeded),
         };
         let (mut output, problems) = program.run(&input, first_ends)?;
         let origins = std::mem::take(&mut output.origins);

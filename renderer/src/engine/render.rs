@@ -13,7 +13,7 @@ use super::stack::on_large_stack;
 use super::template_error::TemplateError;
 use super::values_methods::VALUES;
 use crate::diag::{Diagnostic, Diagnostics, Result};
-use crate::funcs::{ClusterObjects, Context};
+use crate::funcs::{ClusterObjects, Context, SeededResults};
 use crate::source::Location;
 use crate::template::memory::Charge;
 use crate::template::{Error, Map, MapType, Run, Val};
@@ -40,6 +40,8 @@ pub struct RenderInput<'a> {
     pub traced: BTreeSet<Arc<str>>,
     /// What `lookup` finds.
     pub cluster: Arc<ClusterObjects>,
+    /// What slow functions returned for the seed in other renderings of the chart.
+    pub seeded: Arc<SeededResults>,
 }
 
 /// The output of a rendering.
@@ -96,6 +98,7 @@ impl Program {
         scope(&self.root, true, values, &shared, &mut scopes);
         let mut context = Context::new(Arc::clone(&input.world), input.seed, input.lint);
         context.cluster = Arc::clone(&input.cluster);
+        context.seeded = Arc::clone(&input.seeded);
         let mut run = input.limits.on(Run::new(functions(), &self.set, context));
         let (mut output, mut problems) = (RenderOutput::default(), Vec::new());
         let mut texts = Vec::new();

@@ -40,7 +40,11 @@ fn hash(context: &mut Context, password: &[u8]) -> Result<String, FuncError> {
     let mut key = password.to_vec();
     key.push(0);
     key.truncate(BCRYPT_BYTES);
-    let hash = ::bcrypt::bcrypt(BCRYPT_COST, salt, &key);
+    let make = || Ok::<_, FuncError>(::bcrypt::bcrypt(BCRYPT_COST, salt, &key).to_vec());
+    let hash = match context.seed {
+        Some(_) => context.seeded.get_or_make("bcrypt", &[&salt, &key], make),
+        None => make(),
+    }?;
     let mut out = format!("$2a${BCRYPT_COST}$");
     out.push_str(&::bcrypt::BASE_64.encode(salt));
     out.push_str(&::bcrypt::BASE_64.encode(hash.get(..23).unwrap_or_default()));

@@ -34,6 +34,7 @@ pub(crate) mod re2;
 mod re2_class;
 mod re2_symbols;
 mod regex;
+mod seeded_results;
 mod semver;
 mod strings;
 #[cfg(test)]
@@ -51,6 +52,7 @@ use std::sync::Arc;
 pub use self::args::{MAX_ITEMS, MAX_TEXT};
 pub use self::cluster_objects::ClusterObjects;
 pub use self::regex::RegexCache;
+pub use self::seeded_results::{MAX_RESULTS, SeededResults};
 use crate::template::{Func, FuncError};
 use crate::world::{Deadline, World};
 
@@ -112,6 +114,8 @@ pub struct Context {
     pub stream: random::RandomStream,
     /// The objects of the cluster; none at first.
     pub cluster: Arc<ClusterObjects>,
+    /// What slow functions returned for the seed in other renderings; nothing at first.
+    pub seeded: Arc<SeededResults>,
     /// Keys generated ahead of time; none at first.
     #[cfg(feature = "crypto")]
     key_pool: certs::KeyPool,
@@ -131,6 +135,7 @@ impl Context {
             deadline: None,
             stream: random::RandomStream::default(),
             cluster: Arc::default(),
+            seeded: Arc::default(),
             #[cfg(feature = "crypto")]
             key_pool: certs::KeyPool::default(),
         }

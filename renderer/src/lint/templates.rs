@@ -198,6 +198,7 @@ fn run_program(
         limits: options.limits.clone(),
         traced,
         cluster: Arc::default(),
+        seeded: Arc::default(),
     };
     program.run(&input, false)
 }

@@ -29,6 +29,9 @@ const NAMESPACE: &str = "NAMESPACE";
 /// Kubernetes' version, unless a suite sets it: that of helm-unittest, whatever Helm's own default is.
 const KUBERNETES: (&str, &str) = ("1", "20");
 
+/// The seed of keys and passwords. Each test gets the same ones: they are made once, and their snapshots can be compared.
+const SEED: u64 = 0;
+
 /// A chart whose tests are run: the top one, or a subchart of it.
 #[derive(Debug)]
 pub struct TestedChart {
@@ -251,6 +254,7 @@ impl Case<'_> {
             version: either(|one| &one.chart_version),
             app_version: either(|one| &one.app_version),
         };
+        request.seed = Some(SEED);
         request.cluster = Arc::new(ClusterObjects::new(suite.objects.iter().chain(&test.objects)));
         request.only = Some(Arc::new(move |name: &str| selected.has(name)));
         Ok(request)

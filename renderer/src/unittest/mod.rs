@@ -18,6 +18,8 @@ mod document_check;
 mod documents;
 mod failed_template;
 mod fields;
+#[cfg(test)]
+mod limits_tests;
 mod outcome;
 mod path;
 mod regex;

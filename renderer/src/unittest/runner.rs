@@ -209,12 +209,7 @@ fn in_parallel(
             collected.outcomes.append(&mut outcomes);
         }
     };
-    std::thread::scope(|scope| {
-        for _ in 1..crate::parallel::processors().min(groups.len()) {
-            scope.spawn(some);
-        }
-        some();
-    });
+    crate::engine::workers(groups.len(), some);
     let collected = collected.into_inner();
     collected.unwrap_or_else(PoisonError::into_inner).outcomes
 }

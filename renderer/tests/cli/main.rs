@@ -63,7 +63,6 @@ mod tag;
 mod tags;
 mod template;
 mod unittest;
-mod unittest_edges;
 mod validate;
 
 use std::path::{Path, PathBuf};

@@ -52,6 +52,7 @@ fn render(text: &str, values: &Value, limits: Limits) -> Result<String, Diagnost
         limits,
         traced: std::collections::BTreeSet::new(),
         cluster: Arc::default(),
+        seeded: Arc::default(),
     })?;
     Ok(output
         .texts

@@ -15,32 +15,38 @@ use super::super::Context;
 use super::rsa_key::Bits;
 use crate::template::FuncError;
 
-/// A generator seeded from the context's randomness: the system's, or a seed's.
-fn generator(context: &mut Context) -> Result<ChaCha20Rng, FuncError> {
+/// What a generator is made of: bytes of the context's randomness, the system's or a seed's.
+fn seed(context: &mut Context) -> Result<Zeroizing<[u8; 32]>, FuncError> {
     let mut seed = Zeroizing::new([0; 32]);
     context.random_bytes(&mut *seed)?;
-    Ok(ChaCha20Rng::from_seed(*seed))
+    Ok(seed)
 }
 
 fn failed(error: impl std::fmt::Display) -> FuncError {
     FuncError::new(format!("the key could not be made: {error}"))
 }
 
-/// An RSA key in PKCS #1's form.
+/// An RSA key in PKCS #1's form. The context has a seed.
 pub(super) fn rsa(context: &mut Context, bits: Bits) -> Result<Zeroizing<Vec<u8>>, FuncError> {
     let bits = match bits {
         Bits::B2048 => 2_048,
         Bits::B4096 => 4_096,
     };
-    let key = RsaPrivateKey::new(&mut generator(context)?, bits).map_err(failed)?;
-    Ok(Zeroizing::new(
-        key.to_pkcs1_der().map_err(failed)?.as_bytes().to_vec(),
-    ))
+    let seed = seed(context)?;
+    let make = || -> Result<Vec<u8>, FuncError> {
+        let mut generator = ChaCha20Rng::from_seed(*seed);
+        let key = RsaPrivateKey::new(&mut generator, bits).map_err(failed)?;
+        Ok(key.to_pkcs1_der().map_err(failed)?.as_bytes().to_vec())
+    };
+    let key = context
+        .seeded
+        .get_or_make("rsa", &[&*seed, &bits.to_be_bytes()], make)?;
+    Ok(Zeroizing::new(key))
 }
 
 /// A DSA key of 2048 and 256 bits: version, p, q, g, y, x.
 pub(super) fn dsa(context: &mut Context) -> Result<Zeroizing<Vec<u8>>, FuncError> {
-    let mut generator = generator(context)?;
+    let mut generator = ChaCha20Rng::from_seed(*seed(context)?);
     let Ok(components) =
         Components::try_generate_from_rng_with_key_size(&mut generator, KeySize::DSA_2048_256);
     let Ok(key) = SigningKey::try_generate_from_rng_with_components(&mut generator, components);

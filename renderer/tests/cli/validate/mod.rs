@@ -1,6 +1,7 @@
 //! `validate`: objects against the schemas of Kubernetes and of CRDs.
 
 mod formats;
+pub(crate) mod json_schemas;
 mod lines;
 mod peers;
 mod versions;

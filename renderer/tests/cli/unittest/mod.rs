@@ -1,5 +1,9 @@
 //! `test`: suites of charts, and helm-unittest over its own repository's as the oracle.
 
+mod edges;
+mod peer;
+mod snapshots;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
