@@ -13,10 +13,18 @@
 mod bed;
 #[path = "cluster_addons/clusters.rs"]
 mod clusters;
+#[path = "cluster_addons/drift.rs"]
+mod drift;
 mod fleet;
 #[path = "cluster_addons/hostile.rs"]
 mod hostile;
 #[path = "cluster_addons/lifecycle.rs"]
 mod lifecycle;
+#[path = "cluster_addons/modelled.rs"]
+mod modelled;
+#[path = "cluster_addons/removal.rs"]
+mod removal;
 #[path = "cluster_addons/staged.rs"]
 mod staged;
+#[path = "cluster_addons/trust.rs"]
+mod trust;

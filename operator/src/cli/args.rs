@@ -228,7 +228,7 @@ pub(super) struct Run {
         help_heading = "Cluster addons"
     )]
     pub(super) chart_cache: PathBuf,
-    /// How long it is tried to delete objects from a cluster that can't be reached
+    /// How long the removal of a chart is retried when its cluster can't be reached or its objects don't go
     #[arg(
         long,
         value_name = "DURATION",
@@ -237,6 +237,15 @@ pub(super) struct Run {
         help_heading = "Cluster addons"
     )]
     pub(super) addon_deletion_timeout: String,
+    /// How often the objects in the clusters are compared with their chart's
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "SOLAR_OPERATOR_ADDON_DRIFT_INTERVAL",
+        default_value = "10m",
+        help_heading = "Cluster addons"
+    )]
+    pub(super) addon_drift_interval: String,
     /// Reconcile Artifacts; their CRD must be installed
     #[arg(long, env = "SOLAR_OPERATOR_ARTIFACTS", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set, help_heading = "Artifacts")]
     pub(super) artifacts: bool,

@@ -93,6 +93,7 @@ pub(super) fn settings(args: &Run, around: &Environment) -> Result<OperatorSetti
         version: ClusterApiVersion::V1Beta2,
         cache: args.chart_cache.clone(),
         deletion_timeout: checker.duration("addon-deletion-timeout", &args.addon_deletion_timeout),
+        drift_interval: checker.duration("addon-drift-interval", &args.addon_drift_interval),
         allowed_hosts: job.allowed_hosts.clone(),
     };
     for namespace in &run.selection.namespaces {

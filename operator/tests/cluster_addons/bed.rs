@@ -1,7 +1,7 @@
 //! The two clusters and the registry that the tests share, and a namespace for each test.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -65,34 +65,30 @@ pub(crate) static BED: LazyLock<Bed> = LazyLock::new(|| {
 impl Bed {
     /// An operator that reconciles what has the label `operator` with this value; `default`: what has none.
     pub(crate) fn start_operator(&self, name: &str, label: &str) {
+        self.start_operator_with(name, label, &["--addon-deletion-timeout=3s"]);
+    }
+
+    /// One with flags of its own.
+    pub(crate) fn start_operator_with(&self, name: &str, label: &str, own: &[&str]) {
         let selector = match label {
             "default" => "--label-selector=!operator".to_owned(),
             label => format!("--label-selector=operator={label}"),
         };
-        let cache = format!(
-            "--chart-cache={}/charts-{name}",
-            self.fleet.cluster.home().display()
-        );
+        let cache = format!("--chart-cache={}", self.cache(name).display());
         let flags = [
             "--cluster-addons",
             "--log-level=debug",
             "--metrics-bind-address=127.0.0.1:0",
             "--leader-elect=false",
-            "--addon-deletion-timeout=3s",
-            "--label-selector=",
+            &selector,
             &cache,
         ];
-        let flags: Vec<&str> = flags
-            .iter()
-            .map(|flag| {
-                if *flag == "--label-selector=" {
-                    selector.as_str()
-                } else {
-                    flag
-                }
-            })
-            .collect();
-        self.fleet.start_operator(name, &flags);
+        self.fleet.start_operator(name, &[&flags[..], own].concat());
+    }
+
+    /// The chart cache of an operator.
+    pub(crate) fn cache(&self, name: &str) -> PathBuf {
+        self.fleet.cluster.home().join(format!("charts-{name}"))
     }
 }
 
@@ -240,6 +236,29 @@ impl Space {
         })
     }
 
+    /// Requests a reconcile of a cluster's addon, which compares its objects with the cluster's.
+    pub(crate) fn request(&self, cluster: &str, value: &str) {
+        self.kubectl(&[
+            "annotate",
+            "--overwrite",
+            "clusteraddon",
+            &format!("cluster-addon-{cluster}"),
+            &format!("reconcile.fluxcd.io/requestedAt={value}"),
+        ]);
+    }
+
+    /// Waits until a requested reconcile has ended in Ready.
+    pub(crate) fn until_handled(&self, cluster: &str, value: &str) -> Value {
+        let found = || {
+            let addon = self.addon(cluster)?;
+            let is_ready = condition(&addon, "Ready")?["status"] == "True";
+            (is_ready && addon["status"]["lastHandledReconcileAt"] == value).then_some(addon)
+        };
+        wait(&format!("{cluster}: request {value} handled"), found, || {
+            format!("{:#}", self.addon(cluster).unwrap_or_default()["status"])
+        })
+    }
+
     pub(crate) fn until_ready(&self, cluster: &str) -> Value {
         self.until(cluster, "Ready", "True", "Succeeded")
     }
@@ -332,6 +351,11 @@ pub(crate) struct Chart {
 
 /// Pushes a chart of these files; Chart.yaml is made.
 pub(crate) fn push(name: &str, version: &str, files: &[(&str, &str)]) -> Chart {
+    push_with(name, version, files, &[])
+}
+
+/// Pushes with more flags.
+pub(crate) fn push_with(name: &str, version: &str, files: &[(&str, &str)], flags: &[&str]) -> Chart {
     let folder = tempfile::tempdir().unwrap();
     let chart = folder.path().join(name);
     let yaml = format!("{{apiVersion: v2, name: {name}, version: {version}}}");
@@ -340,14 +364,23 @@ pub(crate) fn push(name: &str, version: &str, files: &[(&str, &str)]) -> Chart {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    push_path(name, version, &chart)
+    push_path_with(name, version, &chart, flags)
 }
 
 /// Pushes a chart's folder or archive.
 pub(crate) fn push_path(name: &str, version: &str, chart: &Path) -> Chart {
+    push_path_with(name, version, chart, &[])
+}
+
+/// Pushes with more flags.
+pub(crate) fn push_path_with(name: &str, version: &str, chart: &Path, flags: &[&str]) -> Chart {
     let target = format!("oci://{}/charts", BED.registry.host());
     let mut command = Command::new(workspace_program("solar-render", "solar-render"));
-    run(command.arg("push").arg(chart).args([&target, "--plain-http"]));
+    run(command
+        .arg("push")
+        .arg(chart)
+        .args([&target, "--plain-http"])
+        .args(flags));
     Chart {
         repository: format!("{target}/{name}"),
         version: version.to_owned(),

@@ -28,7 +28,7 @@ const COLUMNS: [Column; 6] = [
     ("Age", "date", ".metadata.creationTimestamp", 0),
 ];
 
-/// The chart of a stack in one cluster, as the operator has decided it.
+/// The chart of a stack in one cluster. The operator writes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterAddonSpec {
@@ -68,7 +68,7 @@ pub struct PinnedChart {
     pub digest: String,
 }
 
-/// What became of a ClusterAddon.
+/// The state of a ClusterAddon.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AddonStatus {
@@ -79,28 +79,29 @@ pub struct AddonStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
-    /// The stages of the present chart and values, in their order; Helm's hooks are stages, too.
+    /// The stages of the current chart and values, in order. Helm's hooks are stages, too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub stages: Vec<AddonStageStatus>,
-    /// What became of each object of the chart.
+    /// The state of each object of the chart.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub resources: Vec<ResourceStatus>,
-    /// What the operator has applied in the cluster, or is about to, in the order of applying.
+    /// The objects that the operator has applied in the cluster or is about to apply, in install order. Only these are
+    /// deleted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub inventory: Vec<InventoryEntry>,
-    /// What was applied completely last.
+    /// The chart and values that were applied completely last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_applied: Option<AppliedVersion>,
-    /// When the objects were last compared with the cluster's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_drift_check: Option<Time>,
-    /// The value of the annotation `reconcile.fluxcd.io/requestedAt` for which they were compared last.
+    /// The last value of the annotation `reconcile.fluxcd.io/requestedAt` that was handled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
-    /// What the stages are of: the SHA-256 of chart, values, stages and the cluster's version.
+    /// The time that templates see, which certificates are valid from: when `input` was first rolled out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rendered_at: Option<Time>,
+    /// What the stages are for: the SHA-256 of chart, values, stages and the cluster's version.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub input: Option<String>,
@@ -112,24 +113,24 @@ pub struct AddonStatus {
 pub struct AddonStageStatus {
     /// The stage's name.
     pub name: String,
-    /// What becomes of its objects.
+    /// Whether its objects are applied or deleted.
     pub action: StageAction,
-    /// How far it is.
+    /// Its phase.
     pub phase: StagePhase,
-    /// When its objects were applied.
+    /// When its objects were applied, or its first hook was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Time>,
-    /// What it waits for, or why it has failed.
+    /// The condition or object that it waits for, or why it has failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
-/// How far a stage is.
+/// The phase of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum StagePhase {
     /// An earlier stage is not completed.
     Pending,
-    /// Its objects were applied or deleted, and what it waits for is not there yet.
+    /// Its objects were applied or deleted, and its conditions are not true yet.
     Running,
     /// It is completed.
     Completed,
@@ -139,7 +140,7 @@ pub enum StagePhase {
     Failed,
 }
 
-/// What became of an object.
+/// The state of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceStatus {
@@ -153,7 +154,7 @@ pub struct ResourceStatus {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Whether it is in the cluster as in the chart.
+    /// Whether the cluster has it as the chart does.
     pub synced: bool,
     /// Why not.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -179,7 +180,7 @@ pub struct InventoryEntry {
     pub hash: String,
 }
 
-/// What was applied completely.
+/// A chart and values that were applied completely.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AppliedVersion {
@@ -189,9 +190,9 @@ pub struct AppliedVersion {
     pub values: String,
     /// The cluster's version.
     pub kubernetes_version: String,
-    /// What it depends on altogether, as `status.input`.
+    /// The value of `status.input` that it was applied for.
     pub input: String,
-    /// When.
+    /// When it was applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Time>,
 }
@@ -200,9 +201,9 @@ pub struct AppliedVersion {
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 struct Root {
-    /// The chart of a stack in one cluster, as the operator has decided it.
+    /// The chart of a stack in one cluster. The operator writes it.
     spec: ClusterAddonSpec,
-    /// What became of it.
+    /// Its state.
     #[serde(default)]
     #[schemars(with = "AddonStatus")]
     status: AddonStatus,

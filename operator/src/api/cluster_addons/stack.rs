@@ -84,28 +84,28 @@ pub struct ClusterStackSpec {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 65_536))]
     pub values_template: String,
-    /// The versions of Kubernetes that the chart is for, as ranges (`1.31.x`, `>=1.31.0-0 <1.34.0-0`): a cluster's must be
-    /// in one of them. All, without any.
+    /// The versions of Kubernetes that the chart supports, as ranges (`1.31.x`, `>=1.31.0-0 <1.34.0-0`). A cluster whose
+    /// version is in none of them gets nothing. All versions if empty. A provider's suffix (`-eks-1`) is ignored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(min = 1, max = 128)))]
     pub kubernetes_versions: Vec<String>,
-    /// Parts of the chart that are applied one after the other, behind what no stage has.
+    /// Subcharts that are applied or deleted one after the other, after the rest of the chart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[schemars(extend("x-kubernetes-validations" = [
         {"rule": "self.all(one, self.filter(other, other.name == one.name).size() == 1)", "message": "names of stages must differ"},
     ]))]
     pub stages: Vec<StackStage>,
-    /// How a change gets to clusters that have the chart already.
+    /// How a change is rolled out to clusters that have the chart already.
     #[serde(default)]
     pub update_policy: UpdatePolicy,
     /// Delete the objects from a cluster that is no longer selected, or whose stack is deleted.
     #[serde(default = "yes")]
     pub prune: bool,
-    /// Whether objects that others changed in the clusters are changed back, every 10 minutes.
+    /// Whether objects in the clusters are compared with the chart's every 10 minutes, and corrected.
     #[serde(default)]
     pub drift_detection: DriftDetection,
-    /// Change nothing in any cluster.
+    /// Change nothing in any cluster. Deleting the stack still deletes what was applied.
     #[serde(default)]
     pub suspend: bool,
 }
@@ -160,22 +160,22 @@ pub struct StackStage {
         regex(pattern = "^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$")
     )]
     pub chart_path: String,
-    /// What becomes of them.
+    /// Whether they are applied or deleted. `delete` also deletes objects that others have created.
     #[serde(default)]
     pub action: StageAction,
-    /// Only those with this hook of Helm, when it is due.
+    /// Only the subchart's objects with this hook of Helm, when the hook is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = HOOK))]
     pub hook: Option<String>,
-    /// When it is completed.
+    /// The conditions on which it is completed. Without them it is completed when its objects are applied or deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_for: Option<WaitFor>,
-    /// When it is left out.
+    /// The condition without which it is skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only_if: Option<OnlyIf>,
 }
 
-/// What becomes of a stage's objects.
+/// Whether a stage's objects are applied or deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StageAction {
@@ -186,29 +186,30 @@ pub enum StageAction {
     Delete,
 }
 
-/// When a stage is completed.
+/// The conditions on which a stage is completed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitFor {
-    /// CEL expressions that must be true of every object of the stage, which is `object`; in scope is `cluster`, too.
+    /// CEL expressions that must be true for each object of the stage. In scope are `object` and `cluster`.
     #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 1024)))]
     pub cel: Vec<String>,
-    /// After how long the stage has failed.
+    /// The time limit of the stage: `90s`, `5m` or `1h`.
     #[serde(default = "default_timeout")]
     #[schemars(regex(pattern = DURATION))]
     pub timeout: String,
 }
 
-/// When a stage is left out.
+/// The condition without which a stage is skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OnlyIf {
-    /// A CEL expression; the stage is left out unless it is true. In scope are `cluster` and `kubernetesVersion`.
+    /// A CEL expression. The stage is skipped, and what it has applied before is deleted, unless it is true. In scope are
+    /// `cluster` and `kubernetesVersion`.
     #[schemars(length(min = 1, max = 1024))]
     pub cel: String,
 }
 
-/// How a change gets to clusters that have the chart already.
+/// How a change is rolled out to clusters that have the chart already.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UpdatePolicy {
@@ -220,18 +221,18 @@ pub struct UpdatePolicy {
     pub paused: bool,
 }
 
-/// Whether objects that others changed are changed back.
+/// Whether objects in the clusters are corrected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DriftDetection {
-    /// They are.
+    /// They are corrected.
     #[default]
     On,
-    /// They are not, until the next change of the chart or its values.
+    /// They are not, until the chart or its values change.
     Off,
 }
 
-/// What became of a ClusterStack.
+/// The state of a ClusterStack.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterStackStatus {
@@ -283,7 +284,7 @@ pub struct ClusterCounts {
 struct Root {
     /// Which clusters of the namespace get which chart.
     spec: ClusterStackSpec,
-    /// What became of it.
+    /// Its state.
     #[serde(default)]
     #[schemars(with = "ClusterStackStatus")]
     status: ClusterStackStatus,

@@ -1,4 +1,4 @@
-//! Objects of a chart in a cluster: applied, compared, deleted.
+//! Objects of a chart in a cluster: as they are sent, and applied.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,17 +16,14 @@ use crate::api::cluster_addons::ResourceStatus;
 use crate::runtime::conditions::cut;
 
 /// How many objects of one kind are sent at a time.
-const CONCURRENCY: usize = 8;
+pub(super) const CONCURRENCY: usize = 8;
 /// How long CRDs may take to be established.
 const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
-/// How often that is asked.
+/// The delay between two requests for that.
 const POLL: Duration = Duration::from_millis(300);
 /// How long the message of an object in the status may be, in bytes.
 const MAX_MESSAGE: usize = 256;
-/// The annotation that keeps an object in the cluster.
-const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
-const CRD: &str = "CustomResourceDefinition";
-const CRD_GROUP: &str = "apiextensions.k8s.io";
+pub(super) const CRD: &str = "CustomResourceDefinition";
 
 /// An object as it is sent.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,9 +86,19 @@ fn placed(object: &Value, is_namespaced: bool, (namespace, owner): (&str, &str))
         }
         annotations[ADDON_ANNOTATION] = owner.into();
     }
+    leave_aggregated_rules(&mut object);
     PreparedObject {
         key: ObjectKey::of(&object, &namespace),
         object,
+    }
+}
+
+/// The rules of an aggregated ClusterRole are the cluster's own controller's: applying the chart's `rules: []` would take
+/// all rights away until that fills them in again.
+fn leave_aggregated_rules(object: &mut Value) {
+    let is_aggregated = object["kind"] == "ClusterRole" && object["aggregationRule"].is_object();
+    if let Some(object) = object.as_object_mut().filter(|_| is_aggregated) {
+        object.remove("rules");
     }
 }
 
@@ -115,11 +122,6 @@ pub(super) struct Outcomes {
 }
 
 impl Outcomes {
-    /// The objects that failed.
-    pub(super) fn failed(&self) -> impl Iterator<Item = &ResourceStatus> {
-        self.resources.iter().filter(|one| !one.synced)
-    }
-
     fn add(&mut self, key: &ObjectKey, result: Result<(), WorkloadError>) {
         if let Err(WorkloadError::Unreachable(message)) = &result {
             self.unreachable.get_or_insert_with(|| message.clone());
@@ -238,106 +240,6 @@ fn is_established(crd: &DynamicObject) -> bool {
     conditions.any(|one| one["type"] == "Established" && one["status"] == "True")
 }
 
-/// The objects that are not in the cluster as the chart has them, by applying them without effect.
-pub(super) async fn drifted(
-    workload: &Workload,
-    objects: &[PreparedObject],
-) -> Result<Vec<PreparedObject>, WorkloadError> {
-    let mut requests = Vec::new();
-    for one in objects {
-        requests.push(compare(workload, one).boxed());
-    }
-    let mut results = stream::iter(requests).buffered(CONCURRENCY);
-    let mut drifted = Vec::new();
-    while let Some(result) = results.next().await {
-        match result {
-            Ok(one) => drifted.extend(one.cloned()),
-            Err(error @ WorkloadError::Unreachable(_)) => return Err(error),
-            // Applying it says why.
-            Err(error) => tracing::debug!(%error, "comparing an object"),
-        }
-    }
-    Ok(drifted)
-}
-
-/// The object, if the cluster has another one.
-async fn compare<'o>(
-    workload: &Workload,
-    one: &'o PreparedObject,
-) -> Result<Option<&'o PreparedObject>, WorkloadError> {
-    let Some(live) = workload.get(&one.object, &one.key).await? else {
-        return Ok(Some(one));
-    };
-    let would = workload.apply(&one.object, &one.key, true).await?;
-    Ok((comparable(live) != comparable(would)).then_some(one))
-}
-
-/// An object without what every write changes.
-fn comparable(object: DynamicObject) -> Value {
-    let mut value = serde_json::to_value(object).unwrap_or_default();
-    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
-        for field in ["managedFields", "resourceVersion", "generation"] {
-            metadata.remove(field);
-        }
-    }
-    if let Some(object) = value.as_object_mut() {
-        object.remove("status");
-    }
-    value
-}
-
-/// What became of an object that was to be deleted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deletion {
-    /// It is gone, or was never there.
-    Gone,
-    /// It is being deleted.
-    Requested,
-    /// It stays: it says so itself, or somebody else has made it again.
-    Kept,
-}
-
-/// Deletes an object that was applied.
-pub(super) async fn delete(
-    workload: &Workload,
-    key: &ObjectKey,
-    owner: &str,
-) -> Result<Deletion, WorkloadError> {
-    let Some(live) = workload.get_key(key).await? else {
-        return Ok(Deletion::Gone);
-    };
-    if !is_to_be_deleted(&live, owner) {
-        return Ok(Deletion::Kept);
-    }
-    if live.metadata.deletion_timestamp.is_none() {
-        workload.delete(key, live.metadata.uid.clone()).await?;
-        // Most are gone at once.
-        if workload.get_key(key).await?.is_none() {
-            return Ok(Deletion::Gone);
-        }
-    }
-    Ok(Deletion::Requested)
-}
-
-/// Managed fields would not do: an object of which nothing but the name is applied has none.
-fn is_to_be_deleted(live: &DynamicObject, owner: &str) -> bool {
-    let annotation = |name: &str| live.metadata.annotations.as_ref()?.get(name).map(String::as_str);
-    let is_kept =
-        annotation(RESOURCE_POLICY).is_some_and(|policy| policy.trim().eq_ignore_ascii_case("keep"));
-    !is_kept && annotation(ADDON_ANNOTATION) == Some(owner)
-}
-
-/// When an object is deleted: those of custom kinds first, while their controllers run, and what contains others last.
-pub(super) fn deletion_phase(key: &ObjectKey) -> u8 {
-    let is_custom = key.group.contains('.') && !key.group.ends_with(".k8s.io");
-    match (key.group.as_str(), key.kind.as_str()) {
-        (CRD_GROUP, CRD) => 2,
-        ("", "Namespace") => 3,
-        _ if is_custom => 0,
-        _ => 1,
-    }
-}
-
 /// The inventory's entries of applied objects.
 pub(super) fn entries(objects: &[PreparedObject]) -> Vec<crate::api::cluster_addons::InventoryEntry> {
     let entries = objects
@@ -391,51 +293,15 @@ mod tests {
         assert_eq!(scope_of_crd(&json!({"kind": "ConfigMap"})), None);
     }
 
+    /// The rules were once emptied every ten minutes.
     #[test]
-    fn only_what_was_applied_and_is_not_kept_is_deleted() {
-        let live = |annotations: Value| -> DynamicObject {
-            let metadata = json!({"name": "a", "annotations": annotations});
-            serde_json::from_value(json!({"apiVersion": "v1", "kind": "X", "metadata": metadata}))
-                .expect("an object")
+    fn rules_of_an_aggregated_role_are_not_applied() {
+        let role = |aggregation: Value| {
+            let object = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+                "metadata": {"name": "a"}, "rules": [], "aggregationRule": aggregation});
+            placed(&object, false, ("release", "ns/a")).object
         };
-        let own = json!({"solar.opendefense.cloud/cluster-addon": "ns/a"});
-        let mut kept = own.clone();
-        kept["helm.sh/resource-policy"] = "keep".into();
-        assert!(is_to_be_deleted(&live(own.clone()), "ns/a"));
-        assert!(!is_to_be_deleted(&live(own), "ns/b"));
-        assert!(!is_to_be_deleted(&live(kept), "ns/a"));
-        assert!(!is_to_be_deleted(&live(json!({})), "ns/a"));
-    }
-
-    #[test]
-    fn drift_is_not_what_every_write_changes() {
-        let object = |version: &str, replicas: u32, status: u32| -> DynamicObject {
-            serde_json::from_value(json!({"apiVersion": "apps/v1", "kind": "Deployment",
-                "metadata": {"name": "a", "resourceVersion": version, "generation": replicas,
-                    "managedFields": [{"time": "2026-01-01T00:00:00Z", "manager": version}]},
-                "spec": {"replicas": replicas}, "status": {"readyReplicas": status}}))
-            .expect("an object")
-        };
-        assert_eq!(comparable(object("1", 1, 0)), comparable(object("2", 1, 1)));
-        assert_ne!(comparable(object("1", 1, 0)), comparable(object("1", 2, 0)));
-    }
-
-    #[test]
-    fn custom_objects_go_before_their_controllers_and_crds_last() {
-        let key = |group: &str, kind: &str| ObjectKey {
-            group: group.to_owned(),
-            kind: kind.to_owned(),
-            namespace: String::new(),
-            name: "a".to_owned(),
-        };
-        let phases = [
-            key("cert-manager.io", "Issuer"),
-            key("apps", "Deployment"),
-            key("rbac.authorization.k8s.io", "ClusterRole"),
-            key(CRD_GROUP, CRD),
-            key("", "Namespace"),
-        ]
-        .map(|key| deletion_phase(&key));
-        assert_eq!(phases, [0, 1, 1, 2, 3]);
+        assert!(role(json!({"clusterRoleSelectors": []})).get("rules").is_none());
+        assert!(role(Value::Null).get("rules").is_some());
     }
 }

@@ -298,10 +298,12 @@ impl ChartArchive {
 
 impl ChartRequest {
     fn locator(&self) -> String {
-        let place = self.repository.trim_start_matches("oci://");
+        let location = self.repository.trim_start_matches("oci://");
         match &self.version {
-            ChartVersionOrDigest::Version(version) => format!("oci://{place}:{}", version.replace('+', "_")),
-            ChartVersionOrDigest::Digest(digest) => format!("oci://{place}@{digest}"),
+            ChartVersionOrDigest::Version(version) => {
+                format!("oci://{location}:{}", version.replace('+', "_"))
+            }
+            ChartVersionOrDigest::Digest(digest) => format!("oci://{location}@{digest}"),
         }
     }
 
@@ -324,8 +326,8 @@ impl ChartRequest {
     /// The beginning of the file's name. Which key has verified it is a part of it.
     fn file_prefix(&self, digest: &str) -> String {
         let key = self.key.as_ref().map(VerifyingKey::hint);
-        let place = self.repository.trim_start_matches("oci://");
-        let text = json!([self.namespace, place, digest, key]);
+        let location = self.repository.trim_start_matches("oci://");
+        let text = json!([self.namespace, location, digest, key]);
         format!("{}-", hex(&Sha256::digest(text.to_string().as_bytes())))
     }
 }

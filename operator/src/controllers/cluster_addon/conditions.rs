@@ -69,8 +69,9 @@ impl Halt {
     }
 }
 
-/// What was found: the steps before the one that halted are true, those behind it are kept as they were.
-pub(super) fn findings(halt: Option<&Halt>, message: &str) -> Vec<Finding<&'static str>> {
+/// What was found: the steps before the one that halted are true, those after it are kept as they were. While a stage
+/// that precedes the chart runs, the chart is not applied (`is_applied`).
+pub(super) fn findings(halt: Option<&Halt>, message: &str, is_applied: bool) -> Vec<Finding<&'static str>> {
     let finding = |kind, status, reason, message: &str| Finding {
         kind,
         status,
@@ -84,9 +85,12 @@ pub(super) fn findings(halt: Option<&Halt>, message: &str) -> Vec<Finding<&'stat
     };
     let mut all = Vec::new();
     for step in STEPS {
-        if step == halt.step {
+        if step == halt.step || (step == CHART_APPLIED && !is_applied) {
             all.push(finding(step, "False", halt.reason, &halt.message));
-            break;
+            if step == halt.step {
+                break;
+            }
+            continue;
         }
         all.push(finding(step, "True", reasons::SUCCEEDED, ""));
     }
@@ -113,19 +117,36 @@ mod tests {
     fn the_step_that_halts_is_false_and_ready_says_why() {
         let failed = Halt::stall(VALUES_TEMPLATED, reasons::TEMPLATE_FAILED, "line 2");
         assert_eq!(
-            text(&findings(Some(&failed), "")),
+            text(&findings(Some(&failed), "", false)),
             "ClusterReady=True/Succeeded ChartDownloaded=True/Succeeded ValuesTemplated=False/TemplateFailed \
              Ready=False/TemplateFailed Stalled=True/TemplateFailed"
         );
         let wait = Halt::wait(CLUSTER_READY, reasons::CLUSTER_UNREACHABLE, "no answer");
         assert_eq!(
-            text(&findings(Some(&wait), "")),
+            text(&findings(Some(&wait), "", true)),
             "ClusterReady=False/ClusterUnreachable Ready=False/ClusterUnreachable"
         );
         assert_eq!(
-            text(&findings(None, "applied")),
+            text(&findings(None, "applied", true)),
             "ClusterReady=True/Succeeded ChartDownloaded=True/Succeeded ValuesTemplated=True/Succeeded \
              ChartApplied=True/Succeeded StagesCompleted=True/Succeeded Ready=True/Succeeded"
+        );
+    }
+    /// ChartApplied was once true while a hook before the chart was still running.
+    #[test]
+    fn the_chart_is_not_applied_while_a_stage_before_it_runs() {
+        let running = Halt::wait(STAGES_COMPLETED, reasons::STAGE_RUNNING, "stage pre-install");
+        let of = |is_applied| {
+            let found = findings(Some(&running), "", is_applied);
+            found.get(3..).map(text).unwrap_or_default()
+        };
+        assert_eq!(
+            of(false),
+            "ChartApplied=False/StageRunning StagesCompleted=False/StageRunning Ready=False/StageRunning"
+        );
+        assert_eq!(
+            of(true),
+            "ChartApplied=True/Succeeded StagesCompleted=False/StageRunning Ready=False/StageRunning"
         );
     }
 }

@@ -64,6 +64,18 @@ pub(super) enum Answer {
     Refused(String),
 }
 
+impl Answer {
+    /// Why a question has no answer.
+    pub(super) fn refusal(self) -> String {
+        match self {
+            Self::Refused(message) => message,
+            Self::Text(_) | Self::True | Self::False { .. } => {
+                "internal error: an answer to another question".to_owned()
+            }
+        }
+    }
+}
+
 /// Evaluates in child processes, a few at a time.
 #[derive(Clone)]
 pub(super) struct Evaluator {

@@ -6,7 +6,8 @@
 use kube::api::DynamicObject;
 use serde_json::Value;
 
-use super::apply::{Deletion, PreparedObject, delete};
+use super::apply::PreparedObject;
+use super::deletion::{DeleteOf, Deletion, delete};
 use super::objects::ChartHook;
 use super::workload::{Workload, WorkloadError};
 
@@ -16,7 +17,7 @@ const INPUT_ANNOTATION: &str = "solar.opendefense.cloud/addon-input";
 /// How far hooks are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HookProgress {
-    /// All have ended well.
+    /// All have succeeded.
     Succeeded,
     /// One runs.
     Running(String),
@@ -35,9 +36,13 @@ pub(super) async fn advance(
         let live = workload.get(&prepared.object, key).await?;
         let own = live.filter(|live| is_of(live, input));
         let Some(live) = own else {
-            if hook.delete_policies.is_empty() || has(hook, "before-hook-creation") {
-                // A Job can't be changed.
-                if delete(workload, key, owner).await? == Deletion::Requested {
+            // Whatever its policy says, a Job or a pod of before has ended, and doesn't start again.
+            let is_replaced = hook.delete_policies.is_empty()
+                || has(hook, "before-hook-creation")
+                || is_waited_for(&prepared.object);
+            if is_replaced {
+                let deleted = delete(workload, key, DeleteOf::Addon(owner)).await?;
+                if matches!(deleted, Deletion::Requested(_)) {
                     return Ok(HookProgress::Running(format!("{key} of before is being deleted")));
                 }
             }
@@ -53,7 +58,7 @@ pub(super) async fn advance(
             Some(true) => {}
             Some(false) => {
                 if has(hook, "hook-failed") {
-                    delete(workload, key, owner).await?;
+                    delete(workload, key, DeleteOf::Addon(owner)).await?;
                 }
                 return Ok(HookProgress::Failed(format!("{key} has failed")));
             }
@@ -61,7 +66,7 @@ pub(super) async fn advance(
         }
     }
     for (prepared, _) in hooks.iter().filter(|(_, hook)| has(hook, "hook-succeeded")) {
-        delete(workload, &prepared.key, owner).await?;
+        delete(workload, &prepared.key, DeleteOf::Addon(owner)).await?;
     }
     Ok(HookProgress::Succeeded)
 }

@@ -3,33 +3,41 @@
 //! A ClusterStack resolves its chart to a digest and decides which cluster gets it when (`select`); for each it writes a
 //! ClusterAddon. A ClusterAddon's reconcile goes through the steps of `conditions`: the cluster is there, the chart is on
 //! disk (`chart_cache`), the values are templated ([`evaluate`]), the chart is rendered (`objects`) and applied in
-//! stages (`stages`, `apply`, `hooks`).
+//! stages (`stages`, `apply`, `hooks`). Later the objects are compared with the cluster's (`drift`), and deleted (`deletion`).
 //!
 //! # Guarantees
 //! - A cluster that no stack selects gets nothing.
 //! - What is applied is a digest; a version is resolved once.
-//! - What may be in a cluster is in the inventory before it is sent, and only what is there is deleted.
+//! - What may be in a cluster is in the inventory before it is sent, and only what is there, or what a stage of the stack
+//!   says, is deleted.
 //! - Neither a registry, nor a workload cluster, nor a template can hold up others, or fill this process.
 //! - Credentials of workload clusters are read from one Secret each, are never kept, and can't be printed.
 
 mod addon;
 mod apply;
 mod chart_cache;
+mod chart_request;
 mod cluster;
 mod conditions;
+mod deletion;
+mod drift;
 mod evaluate;
 mod hooks;
 mod inventory;
 mod kubeconfig;
 mod objects;
-mod pull_secret;
+mod pass;
 mod remove;
 mod rollout;
 mod scope;
 mod secrets;
 mod select;
 mod stack;
+mod stack_rollout;
+mod stack_status;
+mod stage_run;
 mod stages;
+mod steps;
 mod workload;
 
 use std::path::PathBuf;
@@ -44,6 +52,7 @@ pub use self::evaluate::{COMMAND as EVALUATE_COMMAND, serve as evaluate};
 pub use self::stack::{ClusterStacks, StackView};
 
 use self::chart_cache::ChartCache;
+use self::drift::DriftChecks;
 use self::evaluate::Evaluator;
 use crate::jobs::allowed_hosts::AllowedHosts;
 use crate::key::ObjectName;
@@ -67,8 +76,10 @@ pub struct ClusterAddonSettings {
     pub version: ClusterApiVersion,
     /// The folder of the chart cache.
     pub cache: PathBuf,
-    /// How long the removal from a cluster that can't be reached is retried.
+    /// How long a removal is retried: of a cluster that can't be reached, or whose objects don't go.
     pub deletion_timeout: Duration,
+    /// How often the objects of a cluster are compared with its chart's.
+    pub drift_interval: Duration,
     /// The registry hosts that charts may come from, by namespace.
     pub allowed_hosts: AllowedHosts,
 }
@@ -79,6 +90,7 @@ struct Shared {
     charts: ChartCache,
     evaluator: Evaluator,
     renderers: Semaphore,
+    drift_checks: DriftChecks,
 }
 
 /// Adds the controllers and what they watch.
@@ -89,6 +101,7 @@ pub fn add(controllers: Controllers, settings: ClusterAddonSettings) -> Controll
         settings,
         evaluator: Evaluator::new(EVALUATORS),
         renderers: Semaphore::new(RENDERERS),
+        drift_checks: DriftChecks::default(),
     });
     let controllers = controllers
         .kind(ClusterStacks(Arc::clone(&shared)))

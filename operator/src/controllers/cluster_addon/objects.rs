@@ -22,9 +22,7 @@ pub(super) const RENDER_MEMORY: usize = 128 << 20;
 pub(super) const MAX_OBJECTS: usize = 2_000;
 /// How large a chart's objects may be together, as JSON.
 pub(super) const MAX_OBJECT_BYTES: usize = 64 << 20;
-/// The time that templates see, as with `--frozen`: 1980, as in archives.
-const FROZEN_CLOCK: Duration = Duration::from_secs(315_532_800);
-/// The annotation that keeps an object when its release is removed.
+/// Helm's event of tests.
 const TEST_HOOK: &str = "test";
 
 /// The cluster that a chart is rendered for.
@@ -95,7 +93,8 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// Renders a chart's archive. The result is a function of archive, request, cluster and seed.
+/// Renders a chart's archive. The result is a function of archive, request, cluster, seed, and the time that templates
+/// see.
 ///
 /// # Errors
 /// Of the chart, the values or a template; more than [`MAX_OBJECTS`].
@@ -103,7 +102,7 @@ pub(super) fn render(
     archive: &[u8],
     request: &RenderRequest,
     cluster: &RenderedFor,
-    seed: u64,
+    (seed, clock): (u64, SystemTime),
 ) -> Result<RenderedObjects, Diagnostics> {
     let mut request = request.clone();
     let version = KubeVersion::parse(&cluster.kubernetes_version)
@@ -114,7 +113,7 @@ pub(super) fn render(
     };
     request.seed = Some(seed);
     request.world = Arc::new(Fixed {
-        now: SystemTime::UNIX_EPOCH + FROZEN_CLOCK,
+        now: clock,
         ..Fixed::default()
     });
     request.limits = Limits::default();
@@ -275,7 +274,8 @@ pub(super) mod tests {
             ("templates/a.yaml", template),
         ]);
         let (request, _) = merge_values(("shop", "apps"), &serde_json::Map::new(), values)?;
-        render(&archive, &request, &cluster(), 0)
+        let clock = SystemTime::UNIX_EPOCH + Duration::from_secs(1_785_000_000);
+        render(&archive, &request, &cluster(), (0, clock))
     }
 
     #[test]
@@ -296,7 +296,7 @@ pub(super) mod tests {
     fn a_chart_is_rendered_for_its_cluster() {
         let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  v: {{ .Capabilities.KubeVersion }}\n  has: {{ .Capabilities.APIVersions.Has \"example.com/v1/Widget\" | quote }}\n  not: {{ .Capabilities.APIVersions.Has \"apps/v1\" | quote }}\n  in: {{ .Release.Namespace }}\n  now: {{ now | date \"2006\" | quote }}\n";
         let found = rendered(template, "").expect("objects");
-        let data = json!({"v": "v1.33.2", "has": "true", "not": "false", "in": "apps", "now": "1980"});
+        let data = json!({"v": "v1.33.2", "has": "true", "not": "false", "in": "apps", "now": "2026"});
         assert_eq!(found.objects[0].object["data"], data);
     }
 

@@ -2,18 +2,19 @@
 
 use std::time::Duration;
 
-use super::addon::{Pass, WAIT};
-use super::apply::{self, Deletion, deletion_phase};
+use super::addon::WAIT;
 use super::cluster::ClusterView;
 use super::conditions::{CHART_APPLIED, CLUSTER_READY, Halt, reasons};
+use super::deletion::{DeleteOf, Removal, delete_in_order};
 use super::inventory::ObjectKey;
+use super::pass::Pass;
 use super::workload::{Workload, WorkloadError};
-use super::{finalizer, secrets};
+use super::{finalizer, scope, secrets};
 use crate::runtime::events::{self, Notice};
 use crate::runtime::views::Object;
 use crate::runtime::{Action, Error, finalizers};
 
-/// How long objects that are being deleted are waited for.
+/// The delay before objects that are being deleted are requeued.
 const DELETING_WAIT: Duration = Duration::from_secs(2);
 
 /// Deletes what was applied, and then lets the addon go.
@@ -24,8 +25,7 @@ pub(super) async fn remove(
     if !finalizers::has(&pass.metadata, &finalizer()) {
         return Ok(Action::done());
     }
-    let stays = cluster.is_some_and(|cluster| cluster.metadata.deletion_timestamp.is_none());
-    if !stays || !pass.spec.prune || pass.known.inventory.is_empty() {
+    if !stays(&pass, cluster).await? || !pass.spec.prune || pass.known.inventory.is_empty() {
         return release(&pass, None).await;
     }
     let connected = secrets::connect(pass.cx, &pass.key.namespace, &pass.spec.cluster_ref.name).await?;
@@ -36,20 +36,35 @@ pub(super) async fn remove(
     if let Err(error) = workload.discover().await {
         return give_up_or_wait(pass, unreachable(&error), WAIT).await;
     }
-    let left = delete_all(&mut pass, &workload).await;
-    match left {
-        Ok(None) => release(&pass, Some("all objects are deleted from the cluster")).await,
-        Ok(Some(key)) => {
-            let message = format!("{key} and others are being deleted");
+    let removal = delete_all(&mut pass, &workload).await;
+    match (removal.failed, removal.left.first()) {
+        (None, None) => release(&pass, Some("all objects are deleted from the cluster")).await,
+        (None, Some(key)) => {
+            let message = match removal.left.len() {
+                1 => format!("{key} is being deleted"),
+                count => format!("{key} and {} others are being deleted", count - 1),
+            };
             let halt = Halt::wait(CHART_APPLIED, reasons::DELETING, message);
             give_up_or_wait(pass, halt, DELETING_WAIT).await
         }
-        Err((key, error)) if !error.is_unreachable() => {
+        (Some((_, error)), _) if error.is_unreachable() => {
+            give_up_or_wait(pass, unreachable(&error), WAIT).await
+        }
+        (Some((key, error)), _) => {
             let message = format!("deleting {key}: {error}");
             let halt = Halt::wait(CHART_APPLIED, reasons::FAILED_TO_DELETE, message);
             give_up_or_wait(pass, halt, WAIT).await
         }
-        Err((_, error)) => give_up_or_wait(pass, unreachable(&error), WAIT).await,
+    }
+}
+
+/// Whether the cluster stays. The API server is asked: the garbage collector deletes an addon after its Cluster, but the
+/// watch may deliver the addon first, and a Cluster that was moved to another management cluster keeps its objects.
+async fn stays(pass: &Pass<'_>, cluster: Option<&Object<ClusterView>>) -> Result<bool, Error> {
+    let alive = cluster.filter(|cluster| cluster.metadata.deletion_timestamp.is_none());
+    match alive {
+        Some(cluster) => scope::is_alive(pass.cx, pass.shared.settings.version, cluster).await,
+        None => Ok(false),
     }
 }
 
@@ -57,39 +72,31 @@ fn unreachable(error: &WorkloadError) -> Halt {
     Halt::wait(CLUSTER_READY, reasons::CLUSTER_UNREACHABLE, error.to_string())
 }
 
-/// Deletes phase by phase, last applied first; returns an object that is still there.
-async fn delete_all(
-    pass: &mut Pass<'_>,
-    workload: &Workload,
-) -> Result<Option<ObjectKey>, (ObjectKey, WorkloadError)> {
+/// Deletes what was applied, last applied first. After the time limit of a removal everything is deleted at once: what
+/// is left then is given up, and what would have waited for it must not stay because of that.
+async fn delete_all(pass: &mut Pass<'_>, workload: &Workload) -> Removal {
     let owner = pass.key.to_string();
-    for phase in 0..=3 {
-        let keys: Vec<ObjectKey> = pass.next.inventory.iter().rev().map(ObjectKey::from).collect();
-        let mut left = None;
-        for key in keys.into_iter().filter(|key| deletion_phase(key) == phase) {
-            match apply::delete(workload, &key, &owner).await {
-                Ok(Deletion::Requested) => left = Some(key),
-                Ok(Deletion::Gone | Deletion::Kept) => {
-                    pass.next.inventory.retain(|entry| ObjectKey::from(entry) != key);
-                }
-                Err(error) => return Err((key, error)),
-            }
-        }
-        // Controllers of custom objects must see them go, and namespaces must be empty.
-        if left.is_some() {
-            return Ok(left);
-        }
-    }
-    Ok(None)
+    let is_last = is_given_up(pass);
+    let keys: Vec<ObjectKey> = pass.next.inventory.iter().rev().map(ObjectKey::from).collect();
+    let removal = delete_in_order(workload, &keys, DeleteOf::Addon(&owner), |_| !is_last).await;
+    pass.next
+        .inventory
+        .retain(|entry| !removal.done.contains(&ObjectKey::from(entry)));
+    removal
 }
 
-/// A cluster that can't be reached must not keep the addon for ever.
-async fn give_up_or_wait(pass: Pass<'_>, halt: Halt, wait: Duration) -> Result<Action, Error> {
+/// Whether the removal has taken as long as it may.
+fn is_given_up(pass: &Pass<'_>) -> bool {
     let since = pass.metadata.deletion_timestamp.as_ref().map(|time| time.0);
     let age = since.map_or(Duration::ZERO, |since| {
         pass.cx.now().duration_since(since).unsigned_abs()
     });
-    if age < pass.shared.settings.deletion_timeout {
+    age >= pass.shared.settings.deletion_timeout
+}
+
+/// A cluster that can't be reached must not keep the addon for ever.
+async fn give_up_or_wait(pass: Pass<'_>, halt: Halt, wait: Duration) -> Result<Action, Error> {
+    if !is_given_up(&pass) {
         return pass.halted(&halt, Some(wait)).await;
     }
     let count = pass.next.inventory.len();
@@ -109,6 +116,7 @@ async fn give_up_or_wait(pass: Pass<'_>, halt: Halt, wait: Duration) -> Result<A
 }
 
 async fn release(pass: &Pass<'_>, note: Option<&str>) -> Result<Action, Error> {
+    pass.shared.drift_checks.forget(pass.uid());
     if let Some(note) = note {
         events::publish(
             pass.cx,

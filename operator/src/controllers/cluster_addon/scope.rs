@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::cluster::{ClusterApiVersion, ClusterView, ObjectRefView};
 use crate::key::KindId;
-use crate::runtime::views::Object;
-use crate::runtime::{Cx, Error};
+use crate::runtime::views::{MetadataOnly, Object};
+use crate::runtime::{Cx, Error, Key};
 
 /// The Cluster as a whole.
 pub(super) async fn cluster(
@@ -28,6 +28,26 @@ pub(super) async fn cluster(
     let name = cluster.name();
     let found = read(cx, &resource, &name.namespace, &name.name).await?;
     Ok(found.unwrap_or_default())
+}
+
+/// Whether the API server still has the Cluster that the watch has delivered, and it isn't being deleted.
+pub(super) async fn is_alive(
+    cx: &Cx,
+    version: ClusterApiVersion,
+    cluster: &Object<ClusterView>,
+) -> Result<bool, Error> {
+    let name = cluster.name();
+    let key = Key {
+        kind: version.kind(),
+        namespace: name.namespace,
+        name: name.name,
+    };
+    let found = cx.api::<MetadataOnly>(&key).get_opt(&key.name).await;
+    let found = found.map_err(Error::api("reading the Cluster"))?;
+    Ok(
+        found
+            .is_some_and(|found| found.uid() == cluster.uid() && found.metadata.deletion_timestamp.is_none()),
+    )
 }
 
 /// Everything that a template of values sees.
@@ -52,7 +72,7 @@ pub(super) async fn of_template(
         .collect())
 }
 
-/// An object that a Cluster refers to, in the Cluster's own namespace; null if there is none.
+/// An object that a Cluster refers to, in the Cluster's own namespace; null if it doesn't exist.
 async fn referred(
     cx: &Cx,
     cluster: &Object<ClusterView>,
@@ -69,10 +89,11 @@ async fn referred(
         }
         None => {
             let group = discovery::group(cx.client(), reference.group()).await;
+            // Not only in the version that the group prefers: providers share the group.
             group.map(|group| {
-                group
-                    .recommended_kind(&reference.kind)
-                    .map(|(resource, _)| resource)
+                let resources = group.resources_by_stability().into_iter();
+                let mut of_kind = resources.filter(|(resource, _)| resource.kind == reference.kind);
+                of_kind.next().map(|(resource, _)| resource)
             })
         }
     };

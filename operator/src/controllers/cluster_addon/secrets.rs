@@ -7,13 +7,12 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
 use serde::Deserialize;
-use solar_render::oci::Credentials;
+use solar_render::oci::credentials::{self, Credentials};
 use solar_render::signing_key::VerifyingKey;
 use solar_render::world::{System, World as _};
 
 use super::conditions::{CLUSTER_READY, Halt, reasons};
 use super::kubeconfig;
-use super::pull_secret;
 use super::workload::Workload;
 use crate::api::REGISTRY_HOST_ANNOTATION;
 use crate::jobs::registry_access::host_mismatch;
@@ -124,7 +123,7 @@ pub(super) async fn pull_credentials(
     let Some(secret) = read(cx, namespace, name).await? else {
         return Ok(Err(format!("the pull Secret {name} doesn't exist")));
     };
-    let host = repository.split('/').next().unwrap_or_default();
+    let (host, path) = repository.split_once('/').unwrap_or((repository, ""));
     if let Some(message) = host_mismatch(name, secret.annotation(REGISTRY_HOST_ANNOTATION), host) {
         return Ok(Err(message));
     }
@@ -134,8 +133,8 @@ pub(super) async fn pull_credentials(
             "the pull Secret {name} is not of type {DOCKER_SECRET}"
         )));
     };
-    let found = pull_secret::credentials(&text.0, repository);
-    Ok(found.map_err(|reason| format!("the pull Secret {name}: {reason}")))
+    let found = credentials::of_docker_config(&text.0, host, path);
+    Ok(found.map_err(|error| format!("the pull Secret {name}: {error}")))
 }
 
 /// The public key of a Secret.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::api::cluster_addons::{ClusterAddonSpec, ClusterCounts, UpdatePolicy};
+use crate::api::cluster_addons::{ClusterAddonSpec, ClusterCounts, ClusterStackSpec, UpdatePolicy};
 use crate::api::pipeline::LabelSelector;
 
 /// What is kept of a stack's spec: what selects clusters.
@@ -16,6 +16,15 @@ pub struct StackSpecView {
     pub cluster_selector: Option<LabelSelector>,
     /// The ClusterClasses of the clusters.
     pub class_names: Vec<String>,
+}
+
+impl From<&ClusterStackSpec> for StackSpecView {
+    fn from(spec: &ClusterStackSpec) -> Self {
+        Self {
+            cluster_selector: spec.cluster_selector.clone(),
+            class_names: spec.class_names.clone(),
+        }
+    }
 }
 
 /// A stack of a cluster's namespace.

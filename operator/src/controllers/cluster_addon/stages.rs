@@ -1,13 +1,16 @@
 //! The stages of a rendered chart: which objects come when. Pure.
 //!
-//! The hooks that are due before the chart, the chart without what stages have, the stack's stages in their order, the
-//! hooks that are due after it.
+//! The CRDs of the chart's `crds` folders, which Helm installs before any hook; the hooks that are due before the chart; the
+//! chart without what stages have; the stack's stages in their order; the hooks that are due after it.
 
 use super::objects::ChartObject;
 use crate::api::cluster_addons::{StackStage, StageAction, StagePhase};
 
 /// The stage with what no other stage has.
 pub(super) const CHART: &str = "chart";
+
+/// The stage with the files of `crds` folders.
+const CRDS: &str = "crds";
 
 /// What a stage's objects are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,18 +68,21 @@ pub(super) fn plan<'a>(
                 .iter()
                 .any(|stage| stage.hook.is_none() && is_of(one, stage))
     });
-    let chart = PlannedStage {
-        name: CHART.to_owned(),
+    let (crds, rest): (Vec<_>, Vec<_>) = rest.partition(|one| one.is_crd_file);
+    let own_stage = |name: &str, objects| PlannedStage {
+        name: name.to_owned(),
         action: StageAction::Apply,
         kind: StageKind::Objects,
-        objects: sorted(rest),
+        objects,
         of_stack: None,
         is_due: true,
     };
+    let crds = (!crds.is_empty()).then(|| own_stage(CRDS, crds));
+    let chart = own_stage(CHART, sorted(rest.into_iter()));
     let own = stages
         .iter()
         .map(|stage| of_stack(stage, objects, [before, after]));
-    let mut all: Vec<_> = hooks(before).into_iter().chain([chart]).collect();
+    let mut all: Vec<_> = crds.into_iter().chain(hooks(before)).chain([chart]).collect();
     all.extend(own);
     all.extend(hooks(after));
     all
@@ -202,11 +208,21 @@ mod tests {
             object("Job", "always", "", &["post-install", "post-upgrade"]),
             object("Job", "migrate", "db", &["pre-upgrade"]),
             object("Job", "never", "", &["pre-delete"]),
+            ChartObject {
+                is_crd_file: true,
+                ..object("CustomResourceDefinition", "file", "", &[])
+            },
+            ChartObject {
+                is_crd_file: true,
+                ..object("CustomResourceDefinition", "dbfile", "db", &[])
+            },
         ];
         let none = plan(&objects, &[], true);
         assert_eq!(
             text(&none),
             [
+                // As in Helm, before hooks, which may need them.
+                "crds: file dbfile",
                 "pre-install: first",
                 "chart: ns crd config db inner dbx",
                 "post-install: always"
@@ -220,10 +236,11 @@ mod tests {
         assert_eq!(
             text(&plan(&objects, &stages, true)),
             [
+                "crds: file",
                 "pre-install: first",
                 "chart: ns crd config",
                 "old: dbx",
-                "db: db inner",
+                "db: dbfile db inner",
                 "migrate (not due): migrate",
                 "post-install: always"
             ]
@@ -232,9 +249,10 @@ mod tests {
         assert_eq!(
             text(&later),
             [
+                "crds: file",
                 "chart: ns crd config",
                 "old: dbx",
-                "db: db inner",
+                "db: dbfile db inner",
                 "migrate: migrate",
                 "post-upgrade: always"
             ]
@@ -243,7 +261,7 @@ mod tests {
             .iter()
             .map(|stage| is_kept(stage, StagePhase::Completed))
             .collect();
-        assert_eq!(kept, [true, false, true, true, true]);
+        assert_eq!(kept, [true, true, false, true, true, true]);
         assert!(!is_kept(&later[0], StagePhase::Skipped));
     }
 }

@@ -157,11 +157,29 @@ impl Workload {
         Ok((resource, capabilities.scope == Scope::Namespaced))
     }
 
-    /// The resource of a key, in the version that the cluster prefers.
-    fn resource_for(&self, key: &ObjectKey) -> Option<ApiResource> {
-        let group = self.served.get(&key.group)?;
-        let (resource, _) = group.recommended_kind(&key.kind)?;
-        Some(resource)
+    /// The resource of a key, in the version that the cluster prefers or, since that needn't have all kinds of its group,
+    /// in another one; `None`: the cluster has no such kind.
+    fn resource_for(&self, key: &ObjectKey) -> Result<Option<ApiResource>, WorkloadError> {
+        let Some(group) = self.served.get(&key.group) else {
+            return Ok(None);
+        };
+        let of_kind = |version: &str| {
+            let resources = group.versioned_resources(version);
+            resources
+                .into_iter()
+                .find_map(|(one, _)| (one.kind == key.kind).then_some(one))
+        };
+        let preferred = of_kind(group.preferred_version_or_latest());
+        let found = preferred.or_else(|| group.versions().find_map(of_kind));
+        let mut versions = group.versions();
+        if versions.all(|version| group.versioned_resources(version).is_empty()) {
+            // Of an aggregated API whose server doesn't answer, nothing but the name is known.
+            return Err(WorkloadError::Refused {
+                code: 503,
+                message: format!("the API group {} is not available", key.group),
+            });
+        }
+        Ok(found)
     }
 
     fn api(&self, resource: &ApiResource, namespace: &str) -> Api<DynamicObject> {
@@ -172,7 +190,8 @@ impl Workload {
         }
     }
 
-    /// Applies an object, and returns what the cluster then has. With `is_dry_run`, what it would have.
+    /// Applies an object, and returns what the cluster then has. With `is_dry_run`, what it would have. One that is being
+    /// deleted is refused: it has to be applied again when it is gone.
     pub(super) async fn apply(
         &self,
         object: &Value,
@@ -185,7 +204,15 @@ impl Workload {
             ..PatchParams::apply(MANAGER).force()
         };
         let api = self.api(&resource, &key.namespace);
-        limited(api.patch(&key.name, &params, &Patch::Apply(object))).await
+        let applied: DynamicObject = limited(api.patch(&key.name, &params, &Patch::Apply(object))).await?;
+        if applied.metadata.deletion_timestamp.is_some() {
+            // The API server takes it, and it goes nevertheless.
+            return Err(WorkloadError::Refused {
+                code: 409,
+                message: "the cluster's object is being deleted".to_owned(),
+            });
+        }
+        Ok(applied)
     }
 
     /// What the cluster has of an object, in the version that the object has.
@@ -200,7 +227,7 @@ impl Workload {
 
     /// What the cluster has under a key; `None`: no such object, or no such kind.
     pub(super) async fn get_key(&self, key: &ObjectKey) -> Result<Option<DynamicObject>, WorkloadError> {
-        let Some(resource) = self.resource_for(key) else {
+        let Some(resource) = self.resource_for(key)? else {
             return Ok(None);
         };
         limited(self.api(&resource, &key.namespace).get_opt(&key.name)).await
@@ -208,7 +235,7 @@ impl Workload {
 
     /// Deletes the object with this UID, and what it owns in the background.
     pub(super) async fn delete(&self, key: &ObjectKey, uid: Option<String>) -> Result<(), WorkloadError> {
-        let Some(resource) = self.resource_for(key) else {
+        let Some(resource) = self.resource_for(key)? else {
             return Ok(());
         };
         let params = DeleteParams {

@@ -161,6 +161,35 @@ struct DockerConfigEntry {
     registrytoken: Option<String>,
 }
 
+/// Errors of a Docker config that is not a file. They have nothing of its text, which has passwords.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DockerConfigError {
+    /// It is not JSON of the expected form.
+    #[error("its Docker config is not of the expected form")]
+    Form,
+    /// The entry has neither a token nor a user and a password.
+    #[error("the entry of its Docker config has no credentials")]
+    Entry,
+}
+
+/// The credentials for a repository in a Docker config, as a Secret has it in `.dockerconfigjson`: those of the entry
+/// that [`find`] would take. Credential helpers in it are not run.
+///
+/// # Errors
+/// The text is no Docker config, or the entry has no credentials.
+pub fn of_docker_config(
+    text: &[u8],
+    host: &str,
+    path: &str,
+) -> Result<Option<Credentials>, DockerConfigError> {
+    let mut file: DockerConfigFile = serde_json::from_slice(text).map_err(|_| DockerConfigError::Form)?;
+    match file.entry(host, path) {
+        Some((_, _, entry)) => entry.credentials().map(Some).ok_or(DockerConfigError::Entry),
+        None => Ok(None),
+    }
+}
+
 fn from_environment(world: &dyn World) -> Option<Credentials> {
     Some(Credentials::Basic {
         username: world.env("REGISTRY_USERNAME")?,
@@ -369,9 +398,10 @@ fn read(location: &CredentialFile) -> Result<Result<DockerConfigFile, String>, C
 
 impl DockerConfigFile {
     /// The best candidate of each kind; among those of equal length a helper comes first, as in Docker.
-    fn candidates(self, location: &CredentialFile, (host, path): (&str, &str), all: &mut Vec<Candidate>) {
+    fn candidates(mut self, location: &CredentialFile, (host, path): (&str, &str), all: &mut Vec<Candidate>) {
+        let entry = self.entry(host, path);
         let Self {
-            auths,
+            auths: _,
             helpers,
             store,
         } = self;
@@ -391,11 +421,16 @@ impl DockerConfigFile {
         if let Some(name) = store.filter(|name| !name.is_empty()) {
             add(normal(host).len(), Keeper::Helper(name));
         }
-        let entries = auths.into_iter().flatten();
-        let usable = entries.filter_map(|(key, entry)| Some((key, entry.filter(|entry| !entry.is_empty())?)));
-        if let Some((length, key, entry)) = best(usable, host, path) {
+        if let Some((length, key, entry)) = entry {
             add(length, Keeper::Entry(key, entry));
         }
+    }
+
+    /// The entry whose key matches most of `host/path`, and how much.
+    fn entry(&mut self, host: &str, path: &str) -> Option<(usize, String, DockerConfigEntry)> {
+        let entries = self.auths.take().into_iter().flatten();
+        let usable = entries.filter_map(|(key, entry)| Some((key, entry.filter(|entry| !entry.is_empty())?)));
+        best(usable, host, path)
     }
 }
 

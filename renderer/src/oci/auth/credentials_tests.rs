@@ -385,3 +385,48 @@ fn without_a_runtime_folder_it_is_the_one_of_the_uid() {
         found.searched
     );
 }
+
+/// The operator once read pull Secrets by rules of its own: without Docker Hub's names, globs and padded passwords.
+#[test]
+fn a_secrets_docker_config_is_read_as_a_file_is() {
+    let pair = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+    let text = serde_json::json!({
+        "credsStore": "never-run",
+        "auths": {
+            "h.example": {"auth": pair("host:1")}, "h.example/team": {"auth": pair("team:2:3\0\0")},
+            "https://index.docker.io/v1/": {"auth": pair("hub:4")}, "*.glob.example": {"auth": pair("glob:5")},
+            "t.example": {"identitytoken": "6"}, "h.example/broken": {"auth": "%"}, "h.example/empty": {},
+        },
+    })
+    .to_string();
+    let found = |host, path| match of_docker_config(text.as_bytes(), host, path) {
+        Ok(Some(Credentials::Basic { username, password })) => format!("{username}:{}", password.expose()),
+        Ok(Some(_)) => "token".to_owned(),
+        Ok(None) => "none".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let table = [
+        ("h.example", "shop", "host:1"),
+        ("h.example", "team/shop", "team:2:3"),
+        ("h.example", "teamwork/shop", "host:1"),
+        ("h.example", "empty/shop", "host:1"),
+        ("h.example:5000", "shop", "none"),
+        ("h.example.evil", "shop", "none"),
+        ("docker.io", "library/shop", "hub:4"),
+        ("a.glob.example", "shop", "glob:5"),
+        ("t.example", "shop", "token"),
+        (
+            "h.example",
+            "broken/shop",
+            "the entry of its Docker config has no credentials",
+        ),
+    ];
+    for (host, path, expected) in table {
+        assert_eq!(found(host, path), expected, "{host}/{path}");
+    }
+    let problem = of_docker_config(b"{t0p-secret", "h.example", "shop").unwrap_err();
+    assert_eq!(
+        problem.to_string(),
+        "its Docker config is not of the expected form"
+    );
+}
