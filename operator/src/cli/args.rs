@@ -389,6 +389,18 @@ pub(super) struct Run {
         help_heading = "Process"
     )]
     pub(super) metrics_bind_address: String,
+    /// The folder with tls.crt and tls.key that /metrics is served with; they are read again when they change
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "SOLAR_OPERATOR_METRICS_CERT_DIR",
+        value_hint = ValueHint::DirPath,
+        help_heading = "Process"
+    )]
+    pub(super) metrics_cert_dir: Option<PathBuf>,
+    /// Serve /metrics only to users whom the cluster allows to get it (TokenReview, SubjectAccessReview)
+    #[arg(long, env = "SOLAR_OPERATOR_METRICS_AUTHORIZATION", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", action = ArgAction::Set, help_heading = "Process")]
+    pub(super) metrics_authorization: bool,
     /// Where /healthz and /readyz are served; 0 for nowhere
     #[arg(
         long,

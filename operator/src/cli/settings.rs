@@ -80,6 +80,8 @@ pub(super) fn settings(args: &Run, around: &Environment) -> Result<OperatorSetti
         },
         concurrency: checker.number("concurrency", &args.concurrency, 1, MAX_CONCURRENCY) as usize,
         metrics_address: checker.address("metrics-bind-address", &args.metrics_bind_address),
+        metrics_cert_dir: args.metrics_cert_dir.clone(),
+        metrics_authorization: args.metrics_authorization,
         health_address: checker.address("health-probe-bind-address", &args.health_probe_bind_address),
         identity: Identity {
             instance: around.identity.clone(),
@@ -87,6 +89,7 @@ pub(super) fn settings(args: &Run, around: &Environment) -> Result<OperatorSetti
             server: String::new(),
         },
     };
+    checker.protected_metrics(&run);
     let artifacts = artifacts(args, &mut checker);
     let cluster_addons = ClusterAddonSettings {
         // Set once the cluster was asked.
@@ -373,6 +376,28 @@ impl Checker {
             );
         }
         address.ok()
+    }
+
+    /// Tokens must not go over the network in the clear, and kubelet's probes are plain HTTP without one.
+    fn protected_metrics(&mut self, run: &RunSettings) {
+        let mut wrong = |message: &str, hint: &str| {
+            let one = Diagnostic::error(Class::Usage, message.to_owned());
+            self.problems.push(one.hint(hint));
+        };
+        if run.metrics_authorization && run.metrics_cert_dir.is_none() {
+            wrong(
+                "--metrics-authorization needs --metrics-cert-dir: tokens would be sent without TLS",
+                "mount a Secret of type kubernetes.io/tls, and give its folder",
+            );
+        }
+        let is_same = run.metrics_address.is_some_and(|address| address.port() != 0)
+            && run.metrics_address == run.health_address;
+        if is_same && run.metrics_cert_dir.is_some() {
+            wrong(
+                "--metrics-cert-dir: /healthz and /readyz have the address of /metrics, and probes ask without TLS",
+                "give --health-probe-bind-address another port",
+            );
+        }
     }
 
     fn quantities(&mut self, flag: &str, given: &[String]) -> BTreeMap<String, String> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ use super::key::KindId;
 use super::kind::Policy;
 use super::leader::{Elector, LeaderSettings};
 use super::metrics::{Metrics, number};
+use super::metrics_access::MetricsAccess;
+use super::server_tls::ServerTls;
 use super::watch::Selection;
 use super::work::Work;
 
@@ -46,6 +49,10 @@ pub struct RunSettings {
     pub concurrency: usize,
     /// Where `/metrics` is served.
     pub metrics_address: Option<SocketAddr>,
+    /// The folder with the certificate and the key that `/metrics` is served with; without one it is plain HTTP.
+    pub metrics_cert_dir: Option<PathBuf>,
+    /// Whether only users whom the cluster allows it may read `/metrics`.
+    pub metrics_authorization: bool,
     /// Where `/healthz` and `/readyz` are served.
     pub health_address: Option<SocketAddr>,
     /// The identity of this process.
@@ -64,6 +71,9 @@ pub enum RunError {
         #[source]
         source: std::io::Error,
     },
+    /// The certificate of `/metrics` can't be used.
+    #[error("--metrics-cert-dir: {0}")]
+    Certificate(#[source] std::io::Error),
     /// Signal handlers can't be installed.
     #[error("can't wait for signals: {0}")]
     Signals(#[source] std::io::Error),
@@ -96,7 +106,7 @@ pub async fn run(
     if !mistakes.is_empty() {
         return Err(RunError::Controllers(mistakes.join("; ")));
     }
-    let mut servers = servers(&settings, &metrics, &health).await?;
+    let mut servers = servers(&client, &settings, &metrics, &health).await?;
     let mut signals = Signals::new()?;
     tokio::select! {
         checked = check_selection(&controllers, &settings.selection) => checked?,
@@ -291,24 +301,43 @@ async fn gauges(work: Work) {
 }
 
 async fn servers(
+    client: &Client,
     settings: &RunSettings,
     metrics: &Metrics,
     health: &Health,
 ) -> Result<JoinSet<()>, RunError> {
     let mut servers = JoinSet::new();
-    let pages = |metrics, serves_health| http::Pages {
+    let tls = settings.metrics_cert_dir.clone().map(ServerTls::load);
+    let tls = tls.transpose().map_err(RunError::Certificate)?;
+    let access = settings
+        .metrics_authorization
+        .then(|| MetricsAccess::new(client.clone()));
+    let of_health = http::Pages {
         state: health.clone(),
-        metrics,
-        health: serves_health,
+        metrics: None,
+        health: true,
+        access: None,
+        tls: None,
+    };
+    let of_metrics = http::Pages {
+        metrics: Some(metrics.clone()),
+        health: false,
+        access,
+        tls,
+        ..of_health.clone()
     };
     let mut listeners = Vec::new();
     match (settings.metrics_address, settings.health_address) {
         (Some(one), Some(other)) if one == other && one.port() != 0 => {
-            listeners.push((one, "health and metrics", pages(Some(metrics.clone()), true)));
+            let both = http::Pages {
+                health: true,
+                ..of_metrics
+            };
+            listeners.push((one, "health and metrics", both));
         }
         (one, other) => {
-            listeners.extend(one.map(|address| (address, "metrics", pages(Some(metrics.clone()), false))));
-            listeners.extend(other.map(|address| (address, "health", pages(None, true))));
+            listeners.extend(one.map(|address| (address, "metrics", of_metrics)));
+            listeners.extend(other.map(|address| (address, "health", of_health)));
         }
     }
     for (address, what, pages) in listeners {

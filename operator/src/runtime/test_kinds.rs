@@ -303,6 +303,8 @@ pub(super) fn settings() -> RunSettings {
             max_retries: 3,
         },
         concurrency: 2,
+        metrics_cert_dir: None,
+        metrics_authorization: false,
         metrics_address: None,
         health_address: None,
         identity: Identity::default(),

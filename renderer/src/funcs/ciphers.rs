@@ -34,8 +34,8 @@ fn hash(context: &mut Context, password: &[u8]) -> Result<String, FuncError> {
             "failed to encrypt string with bcrypt: bcrypt: password length exceeds 72 bytes".to_owned(),
         );
     }
-    let mut salt = [0; 16];
-    context.random_bytes(&mut salt)?;
+    let random = context.numbered_bytes("salt")?;
+    let salt = *random.first_chunk().unwrap_or(&[0; 16]);
     // A zero byte ends the password, as in C.
     let mut key = password.to_vec();
     key.push(0);

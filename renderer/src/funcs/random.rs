@@ -1,7 +1,9 @@
 //! Randomness: the system's, or a stream that a seed fixes.
 //!
 //! With [`Context::seed`] the bytes are SHA-256 over the seed and a counter: the same in
-//! every run for the same calls in the same order, and no secret to anyone who knows the seed.
+//! every run for the same calls in the same order, and no secret to anyone who knows the seed. RSA keys and salts have
+//! streams of their own: a chart's third key is the same whatever passwords it generates before, so that renderings
+//! with other values share it ([`SeededResults`](super::SeededResults)).
 
 use sha2::{Digest as _, Sha256};
 
@@ -13,12 +15,18 @@ const MAX_COUNT: usize = 16 << 20;
 /// The domain separator of the seed's stream.
 const DOMAIN: &[u8] = b"solar-render random stream";
 
+/// The domain separator of what is drawn by its number.
+const NUMBERED_DOMAIN: &[u8] = b"solar-render numbered randomness";
+
 /// The position in a seed's stream.
 #[derive(Debug, Clone, Default)]
 pub struct RandomStream {
     counter: u64,
     /// The rest of the last block.
     left: Vec<u8>,
+    /// How many were drawn by their number, of each purpose.
+    #[cfg(feature = "crypto")]
+    numbers: std::collections::BTreeMap<&'static str, u64>,
 }
 
 impl RandomStream {
@@ -48,6 +56,33 @@ impl Context {
             None => self.world.random(out).map_err(FuncError::new)?,
         }
         Ok(())
+    }
+
+    /// Random bytes for a purpose, as [`Context::random_bytes`]; with a seed they only depend on it, on the purpose, and
+    /// on how many were drawn for it before.
+    ///
+    /// # Errors
+    /// If the system has no randomness.
+    #[cfg(feature = "crypto")]
+    pub(super) fn numbered_bytes(
+        &mut self,
+        purpose: &'static str,
+    ) -> Result<zeroize::Zeroizing<[u8; 32]>, FuncError> {
+        let mut out = zeroize::Zeroizing::new([0; 32]);
+        match self.seed {
+            Some(seed) => {
+                let number = self.stream.numbers.entry(purpose).or_default();
+                *number += 1;
+                let mut hash = Sha256::new();
+                hash.update(NUMBERED_DOMAIN);
+                hash.update(seed.to_be_bytes());
+                hash.update(number.to_be_bytes());
+                hash.update(purpose);
+                out.copy_from_slice(&hash.finalize());
+            }
+            None => self.world.random(&mut *out).map_err(FuncError::new)?,
+        }
+        Ok(out)
     }
 
     /// A number below a limit, each equally likely. A limit of 0 returns 0.

@@ -86,6 +86,33 @@ fn solars_flags_work_as_they_are() {
 }
 
 #[test]
+fn metrics_for_some_alone_need_tls_and_a_port_of_their_own() {
+    let cert = "--metrics-cert-dir=/certs";
+    let same = "--health-probe-bind-address=:8080";
+    let cases = [
+        (vec![cert], None),
+        (vec![cert, "--metrics-authorization"], None),
+        (vec![same], None),
+        (
+            vec![cert, "--metrics-bind-address=0", "--health-probe-bind-address=0"],
+            None,
+        ),
+        (
+            vec!["--metrics-authorization"],
+            Some("tokens would be sent without TLS"),
+        ),
+        (vec![cert, same], Some("probes ask without TLS")),
+    ];
+    for (flags, expected) in cases {
+        match (check(&flags), expected) {
+            (Ok(_), None) => {}
+            (Err(problems), Some(part)) => assert!(problems.to_string().contains(part), "{problems}"),
+            (_, expected) => panic!("{flags:?}: {expected:?}"),
+        }
+    }
+}
+
+#[test]
 fn every_mistake_is_reported_at_once() {
     let problems = check(&[
         "--concurrency=0",

@@ -15,13 +15,6 @@ use super::super::Context;
 use super::rsa_key::Bits;
 use crate::template::FuncError;
 
-/// What a generator is made of: bytes of the context's randomness, the system's or a seed's.
-fn seed(context: &mut Context) -> Result<Zeroizing<[u8; 32]>, FuncError> {
-    let mut seed = Zeroizing::new([0; 32]);
-    context.random_bytes(&mut *seed)?;
-    Ok(seed)
-}
-
 fn failed(error: impl std::fmt::Display) -> FuncError {
     FuncError::new(format!("the key could not be made: {error}"))
 }
@@ -32,7 +25,7 @@ pub(super) fn rsa(context: &mut Context, bits: Bits) -> Result<Zeroizing<Vec<u8>
         Bits::B2048 => 2_048,
         Bits::B4096 => 4_096,
     };
-    let seed = seed(context)?;
+    let seed = context.numbered_bytes("rsa")?;
     let make = || -> Result<Vec<u8>, FuncError> {
         let mut generator = ChaCha20Rng::from_seed(*seed);
         let key = RsaPrivateKey::new(&mut generator, bits).map_err(failed)?;
@@ -46,7 +39,9 @@ pub(super) fn rsa(context: &mut Context, bits: Bits) -> Result<Zeroizing<Vec<u8>
 
 /// A DSA key of 2048 and 256 bits: version, p, q, g, y, x.
 pub(super) fn dsa(context: &mut Context) -> Result<Zeroizing<Vec<u8>>, FuncError> {
-    let mut generator = ChaCha20Rng::from_seed(*seed(context)?);
+    let mut seed = Zeroizing::new([0; 32]);
+    context.random_bytes(&mut *seed)?;
+    let mut generator = ChaCha20Rng::from_seed(*seed);
     let Ok(components) =
         Components::try_generate_from_rng_with_key_size(&mut generator, KeySize::DSA_2048_256);
     let Ok(key) = SigningKey::try_generate_from_rng_with_components(&mut generator, components);
