@@ -25,6 +25,7 @@
 //! - [`import`][]: files from elsewhere, packed as OCI artifacts
 //! - [`pipeline`][]: render, package, digest and push as one call
 //! - [`oci`][]: registries, layouts and folders, and the push policy
+//! - `diff`: what differs between two renderings, object by object
 //! - `compare`: what Helm prints of a chart beside what we print
 //! - `unittest`: tests of charts in helm-unittest's format
 //! - `validate`: rendered objects against the schemas of Kubernetes and of CRDs
@@ -65,6 +66,8 @@ pub mod config;
 pub mod decode;
 #[cfg(feature = "oci")]
 pub mod dependencies;
+#[cfg(feature = "cli")]
+pub mod diff;
 #[cfg(feature = "render")]
 pub mod engine;
 #[cfg(feature = "render")]

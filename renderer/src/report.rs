@@ -6,6 +6,8 @@
 #[cfg(feature = "cli")]
 pub(crate) mod comparison;
 #[cfg(feature = "cli")]
+pub(crate) mod difference;
+#[cfg(feature = "cli")]
 pub(crate) mod documents;
 #[cfg(all(test, feature = "cli"))]
 mod page;

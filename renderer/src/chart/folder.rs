@@ -18,7 +18,7 @@ use crate::fsio;
 use crate::source::Location;
 
 /// The maximum size of `.helmignore`, in bytes.
-const MAX_IGNORE_BYTES: usize = 1024 * 1024;
+pub(crate) const MAX_IGNORE_BYTES: usize = 1024 * 1024;
 
 /// Loads a chart folder.
 pub fn load(folder: &Path) -> Result<Chart> {
@@ -250,7 +250,7 @@ impl Walk<'_> {
 }
 
 /// Helm skips names that start with `_` or `.` directly below `charts/`.
-fn is_left_out(path: &str) -> bool {
+pub(crate) fn is_left_out(path: &str) -> bool {
     path.strip_prefix("charts/")
         .is_some_and(|rest| !rest.contains('/') && rest.starts_with(['_', '.']))
 }

@@ -27,6 +27,17 @@ pub(crate) struct RunLimits {
     pub(crate) output: u64,
 }
 
+/// What a run printed, and how it ended.
+#[derive(Debug)]
+pub(crate) struct ProcessOutput {
+    /// The exit code; none when a signal or a limit ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    /// The messages, with the limit that ended it.
+    pub(crate) stderr: String,
+    pub(crate) time: Duration,
+}
+
 /// A run, and how long it took.
 #[derive(Debug)]
 pub(crate) struct TimedRun {
@@ -44,10 +55,33 @@ pub(crate) fn run(
     world: &dyn World,
     is_cancelled: &dyn Fn() -> bool,
 ) -> io::Result<TimedRun> {
+    let output = run_with(command, Stdio::null(), limits, world, is_cancelled)?;
+    let run = RenderRun {
+        code: output.code,
+        stdout: text(output.stdout),
+        stderr: output.stderr,
+    };
+    Ok(TimedRun {
+        run,
+        time: output.time,
+    })
+}
+
+/// As [`run`], with an input, for a program that prints bytes.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_with(
+    command: &mut Command,
+    stdin: Stdio,
+    limits: RunLimits,
+    world: &dyn World,
+    is_cancelled: &dyn Fn() -> bool,
+) -> io::Result<ProcessOutput> {
     // Files, so that nothing has to be read while it runs; they have no name, and go with the process.
     let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     command
-        .stdin(Stdio::null())
+        .stdin(stdin)
         .stdout(stdout.try_clone()?)
         .stderr(stderr.try_clone()?)
         .process_group(0);
@@ -71,10 +105,11 @@ pub(crate) fn run(
     };
     let time = world.uptime().saturating_sub(begin);
     let problem = end(&mut child, ended)?;
-    let mut run = RenderRun {
+    let mut run = ProcessOutput {
         code: None,
-        stdout: text(&mut stdout, limits.output)?,
-        stderr: text(&mut stderr, limits.output)?,
+        stdout: bytes(&mut stdout, limits.output)?,
+        stderr: text(bytes(&mut stderr, limits.output)?),
+        time,
     };
     match problem {
         Ok(status) => {
@@ -85,7 +120,7 @@ pub(crate) fn run(
         }
         Err(problem) => run.stderr.push_str(&format!("\nended: it {problem}\n")),
     }
-    Ok(TimedRun { run, time })
+    Ok(run)
 }
 
 fn end(child: &mut Child, ended: Result<ExitStatus, String>) -> io::Result<Result<ExitStatus, String>> {
@@ -97,12 +132,15 @@ fn end(child: &mut Child, ended: Result<ExitStatus, String>) -> io::Result<Resul
     Ok(ended)
 }
 
-fn text(file: &mut File, most: u64) -> io::Result<String> {
+fn bytes(file: &mut File, most: u64) -> io::Result<Vec<u8>> {
     file.rewind()?;
     let mut bytes = Vec::new();
     file.take(most).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    Ok(bytes)
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 #[cfg(test)]

@@ -78,7 +78,9 @@ fn charts(args: &CompareArgs, folder: &Path, context: &Context<'_>) -> Result<Ve
     let mut problems = Vec::new();
     for (number, (name, source)) in remote.into_iter().enumerate() {
         let folder = folder.join(format!("fetched-{number}"));
-        match fetch::archive(&source, &args.fetch, keyring.clone(), &client, &folder, context) {
+        let version = args.fetch.version.as_deref();
+        let keyring = keyring.clone();
+        match fetch::archive(&source, &args.fetch, version, keyring, &client, &folder, context) {
             Ok(path) => all.push((name, path)),
             Err(problem) => problems.extend(problem.into_vec()),
         }

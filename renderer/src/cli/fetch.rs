@@ -31,13 +31,24 @@ fn load_config(config: &Path) -> Result<Arc<Loaded>> {
 
 /// Loads a chart that is named by a path, a reference, a URL or its name in a repository.
 pub(crate) fn load(chart: &Path, fetch: &FetchFlags, context: &Context<'_>) -> Result<Arc<Loaded>> {
-    let keyring = fetch.provenance.keyring(context)?;
     // A path that is not UTF-8 can only be a local one.
     let source = match chart.to_str() {
         Some(name) => ChartLocation::of(name, &fetch.repositories)?,
         None => ChartLocation::Disk,
     };
-    if source == ChartLocation::Disk {
+    load_from(&source, chart, fetch.version.as_deref(), fetch, context)
+}
+
+/// Loads the chart at a location; `chart` is its path if it is on disk, and `version` is for those that have several.
+pub(crate) fn load_from(
+    source: &ChartLocation,
+    chart: &Path,
+    version: Option<&str>,
+    fetch: &FetchFlags,
+    context: &Context<'_>,
+) -> Result<Arc<Loaded>> {
+    let keyring = fetch.provenance.keyring(context)?;
+    if *source == ChartLocation::Disk {
         // As in Helm, --version is ignored for a folder or an archive.
         if let Some(keyring) = keyring {
             super::provenance::check_file(chart, &keyring, context)?;
@@ -51,8 +62,9 @@ pub(crate) fn load(chart: &Path, fetch: &FetchFlags, context: &Context<'_>) -> R
     let folder = tempfile::tempdir()
         .map_err(|error| fsio::cannot("make", Path::new("a temporary folder"), &error, Class::Io))?;
     load::load(&archive(
-        &source,
+        source,
         fetch,
+        version,
         keyring,
         &client,
         folder.path(),
@@ -64,6 +76,7 @@ pub(crate) fn load(chart: &Path, fetch: &FetchFlags, context: &Context<'_>) -> R
 pub(crate) fn archive(
     source: &ChartLocation,
     fetch: &FetchFlags,
+    version: Option<&str>,
     keyring: Option<Arc<Keyring>>,
     client: &ClientOptions,
     folder: &Path,
@@ -76,7 +89,7 @@ pub(crate) fn archive(
         ..PullOptions::default()
     };
     let choice = VersionChoice {
-        version: fetch.version.as_deref(),
+        version,
         repositories: &fetch.repositories,
     };
     Ok(chart_location::pull(source, &choice, options, client, context)?.path)

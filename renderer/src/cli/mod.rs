@@ -28,12 +28,24 @@ mod csv;
 mod delete;
 mod dependency;
 mod dependency_list;
+mod diff;
+mod diff_document;
+mod diff_html;
+mod diff_lines;
+mod diff_markdown;
+mod diff_report;
+mod diff_sides;
+#[cfg(test)]
+mod diff_tests;
+mod diff_text;
 mod digest;
 mod env;
 mod exit;
 mod fetch;
 mod finding_formats;
 mod functions;
+mod git_revision;
+mod git_tree;
 mod helm_program;
 mod images;
 mod input;
@@ -208,12 +220,22 @@ fn run_understood(
     conclude(&printer, done)
 }
 
-/// The error about a format of findings on a command that has none in it.
+/// The error about a format that the command does not have.
 fn refused_format(cli: &Cli) -> Option<Diagnostics> {
-    if !cli.global.output.is_for_findings() || matches!(cli.command, Command::Validate(_)) {
+    let output = cli.global.output;
+    let (is_refused, message) = match output.is_for_findings() {
+        true => (
+            !matches!(cli.command, Command::Validate(_)),
+            "junit, sarif, github and gitlab are formats of `validate` alone",
+        ),
+        false => (
+            output.is_for_differences() && !matches!(cli.command, Command::Diff(_)),
+            "markdown and html are formats of `diff` alone",
+        ),
+    };
+    if !is_refused {
         return None;
     }
-    let message = "junit, sarif, github and gitlab are formats of `validate` alone";
     let one = Diagnostic::error(Class::Usage, message);
     Some(one.hint("-o takes text, json or yaml here").into())
 }
@@ -266,6 +288,7 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Co
         Command::Images(args) => images::list(args, context),
         Command::Test(args) => test::test(args, context),
         Command::Validate(args) => validate::validate(args, context),
+        Command::Diff(args) => diff::diff(args, context),
         Command::Compare(args) => compare::compare(args, context),
         Command::Show(args) => show::show(args, context),
         Command::Reference => {

@@ -24,6 +24,8 @@ const TERMINATION_LOG: &str = "/dev/termination-log";
 pub(crate) struct Printer {
     output: OutputFormat,
     style: Style,
+    /// That of standard output.
+    output_style: Style,
     quiet: bool,
     verbose: bool,
     progress: bool,
@@ -51,15 +53,19 @@ impl Printer {
     /// Creates it from the user's flags and the kind of output.
     pub(crate) fn new(global: &GlobalFlags, world: &dyn World) -> Self {
         let terminal = io::stderr().is_terminal();
-        let color = match global.color {
-            ColorChoice::Always => true,
-            ColorChoice::Never => false,
-            ColorChoice::Auto => has_colors(terminal, world),
+        let style = |is_terminal: bool| {
+            let color = match global.color {
+                ColorChoice::Always => true,
+                ColorChoice::Never => false,
+                ColorChoice::Auto => has_colors(is_terminal, world),
+            };
+            if color { Style::Ansi } else { Style::Plain }
         };
         let in_a_pod = world.env("POD_NAME").is_some() && Path::new(TERMINATION_LOG).exists();
         Self {
             output: global.output,
-            style: if color { Style::Ansi } else { Style::Plain },
+            style: style(terminal),
+            output_style: style(io::stdout().is_terminal()),
             quiet: global.quiet,
             verbose: global.verbose,
             progress: terminal && !global.quiet,
@@ -119,6 +125,11 @@ impl Printer {
     /// The form of the result.
     pub(crate) fn format(&self) -> OutputFormat {
         self.output
+    }
+
+    /// Whether a result for people has colors.
+    pub(crate) fn output_style(&self) -> Style {
+        self.output_style
     }
 
     /// The result file.

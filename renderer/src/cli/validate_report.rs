@@ -75,7 +75,11 @@ impl ValidateReport {
     /// The result in a form other than text, if there is one.
     pub(crate) fn formatted(&self, format: OutputFormat) -> Option<String> {
         match format {
-            OutputFormat::Text | OutputFormat::Json | OutputFormat::Yaml => None,
+            OutputFormat::Text
+            | OutputFormat::Json
+            | OutputFormat::Yaml
+            | OutputFormat::Markdown
+            | OutputFormat::Html => None,
             OutputFormat::Junit => Some(self.junit()),
             OutputFormat::Sarif => Some(sarif(&self.reported())),
             OutputFormat::Github => Some(github(&self.reported())),

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::documents::{Document, Pairs, documents, pairs, tail};
+use super::documents::{Document, documents, pairs, singles, tail};
 use super::lines::DifferingText;
+use super::pairs::Pairs;
 use super::{Difference, DifferenceKind, Position};
 
 /// Helm's first run that rendered, what its other runs have in common with it, and ours.
@@ -68,7 +69,7 @@ impl<'t> Comparison<'t> {
     pub(super) fn add(&mut self, text: &str, is_cancelled: &dyn Fn() -> bool) {
         let list = documents(text);
         let pairs = pairs(&self.helm, &list);
-        let singles = pairs.singles(&self.helm, &list).into_iter();
+        let singles = singles(&pairs, &self.helm, &list).into_iter();
         self.optional.extend(singles.map(str::to_owned));
         self.has_orders |= pairs.out_of_order().is_some();
         self.has_same_tail |= tail(text, &list) == tail(self.ours, &self.own);

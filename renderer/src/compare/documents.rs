@@ -1,7 +1,8 @@
 //! What a program printed as a list of documents, and which of two lists belong together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use super::pairs::Pairs;
 use crate::diag::Class;
 use crate::engine::manifest::split;
 use crate::source::Source;
@@ -85,49 +86,18 @@ pub(super) fn tail<'t>(printed: &'t str, documents: &[Document<'_>]) -> &'t str 
     printed.get(all.sum()..).unwrap_or_default()
 }
 
-/// Which documents of one list belong to which of another.
-#[derive(Debug)]
-pub(super) struct Pairs {
-    /// By the number in the first list.
-    partners: BTreeMap<usize, usize>,
-    taken: BTreeSet<usize>,
-}
-
-impl Pairs {
-    pub(super) fn partner(&self, number: usize) -> Option<usize> {
-        self.partners.get(&number).copied()
-    }
-
-    /// Whether one of the second list has a partner.
-    pub(super) fn has_partner(&self, number: usize) -> bool {
-        self.taken.contains(&number)
-    }
-
-    /// The templates of the documents without a partner.
-    pub(super) fn singles<'t>(&self, first: &[Document<'t>], second: &[Document<'t>]) -> Vec<&'t str> {
-        let first = first.iter().enumerate();
-        let first = first.filter(|(number, _)| !self.partners.contains_key(number));
-        let second = second.iter().enumerate();
-        let second = second.filter(|(number, _)| !self.taken.contains(number));
-        first.chain(second).map(|(_, one)| one.source).collect()
-    }
-
-    /// The first of the second list that stands before one that it should follow.
-    pub(super) fn out_of_order(&self) -> Option<usize> {
-        let order: Vec<usize> = self.partners.values().copied().collect();
-        order.windows(2).find_map(|two| match two {
-            [one, next] if next < one => Some(*next),
-            _ => None,
-        })
-    }
+/// The templates of the documents without a partner.
+pub(super) fn singles<'t>(pairs: &Pairs, first: &[Document<'t>], second: &[Document<'t>]) -> Vec<&'t str> {
+    let first = first.iter().enumerate();
+    let first = first.filter(|(number, _)| pairs.partner(*number).is_none());
+    let second = second.iter().enumerate();
+    let second = second.filter(|(number, _)| !pairs.has_partner(*number));
+    first.chain(second).map(|(_, one)| one.source).collect()
 }
 
 /// Pairs documents of the same template: the same text first, then the same kind and name, then in order.
 pub(super) fn pairs(first: &[Document<'_>], second: &[Document<'_>]) -> Pairs {
-    let mut all = Pairs {
-        partners: BTreeMap::new(),
-        taken: BTreeSet::new(),
-    };
+    let mut all = Pairs::default();
     all.add(first, second, |one| Some((one.source, one.text)));
     all.add(first, second, |one| {
         let object = one.object();
@@ -135,38 +105,4 @@ pub(super) fn pairs(first: &[Document<'_>], second: &[Document<'_>]) -> Pairs {
     });
     all.add(first, second, |one| Some(one.source));
     all
-}
-
-impl Pairs {
-    /// Those that are alike and have no partner yet, in order.
-    fn add<'t, K: Ord>(
-        &mut self,
-        first: &[Document<'t>],
-        second: &[Document<'t>],
-        key: impl Fn(&Document<'t>) -> Option<K>,
-    ) {
-        if self.taken.len() == second.len() {
-            return;
-        }
-        let mut free: BTreeMap<K, std::collections::VecDeque<usize>> = BTreeMap::new();
-        for (number, one) in second.iter().enumerate() {
-            // A key may take a parse of the document.
-            if self.taken.contains(&number) {
-                continue;
-            }
-            if let Some(key) = key(one) {
-                free.entry(key).or_default().push_back(number);
-            }
-        }
-        for (number, one) in first.iter().enumerate() {
-            if self.partners.contains_key(&number) {
-                continue;
-            }
-            let partner = key(one).and_then(|key| free.get_mut(&key)?.pop_front());
-            if let Some(partner) = partner {
-                self.partners.insert(number, partner);
-                self.taken.insert(partner);
-            }
-        }
-    }
 }

@@ -12,6 +12,7 @@ mod lines;
 pub mod locate;
 mod mask;
 mod messages;
+pub(crate) mod pairs;
 mod secrets;
 mod words;
 
@@ -21,6 +22,7 @@ use comparison::Comparison;
 use documents::documents;
 pub use messages::hide_quoted;
 pub use secrets::hide_secrets;
+pub(crate) use secrets::names_secret;
 
 /// What one run of a program gave.
 #[derive(Debug, Clone, Default)]

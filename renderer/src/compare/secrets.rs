@@ -76,7 +76,7 @@ fn may_be_secret(text: &str) -> bool {
 }
 
 /// Whether `kind: Secret` stands in it: also within a text, and before another `kind` of the same object.
-fn names_secret(text: &str) -> bool {
+pub(crate) fn names_secret(text: &str) -> bool {
     text.match_indices("kind").any(|(at, key)| {
         let rest = text.get(at + key.len()..).unwrap_or_default();
         let rest = rest.trim_start_matches(['"', '\'']).trim_start();

@@ -140,6 +140,21 @@ pub struct ManifestFilter {
 }
 
 impl Manifest {
+    /// A text that is no object.
+    #[cfg(feature = "cli")]
+    pub(crate) fn of_text(name: &str, text: &str) -> Self {
+        Self {
+            source: Arc::from(name),
+            api_version: String::new(),
+            kind: String::new(),
+            name: String::new(),
+            hook: None,
+            text: Source::new(name, text),
+            start: 0,
+            first_line: 1,
+        }
+    }
+
     /// Its text, without leading white space.
     pub fn text(&self) -> &str {
         self.text.text()

@@ -10,6 +10,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
 use super::comparison::CompareDocument;
+use super::difference::DiffDocument;
 use super::documents::{
     CacheDocument, DependencyDocument, EnvDocument, FunctionsDocument, ImagesDocument, LintDocument,
     PluginsDocument, RepositoriesDocument, RulesDocument, SearchDocument, ShowDocument, TagsDocument,
@@ -31,7 +32,7 @@ renamed or removed. A field marked *optional* is absent when there is nothing to
 ";
 
 /// The commands that print a document of their own.
-fn documents() -> [(&'static str, Schema); 17] {
+fn documents() -> [(&'static str, Schema); 18] {
     [
         ("template", schema::<TemplateDocument>()),
         ("lint", schema::<LintDocument>()),
@@ -39,6 +40,7 @@ fn documents() -> [(&'static str, Schema); 17] {
         ("images", schema::<ImagesDocument>()),
         ("test", schema::<TestDocument>()),
         ("validate", schema::<ValidateDocument>()),
+        ("diff", schema::<DiffDocument>()),
         ("compare", schema::<CompareDocument>()),
         ("show", schema::<ShowDocument>()),
         ("dependency list", schema::<DependencyDocument>()),

@@ -27,6 +27,7 @@ mod dependency;
 mod dependency_list;
 mod dependency_tampered;
 mod dependency_update_flag;
+mod diff;
 mod duplicate_and_unread_values;
 mod flags;
 mod frozen;

@@ -12,6 +12,7 @@ use super::copy::CopyArgs;
 use super::create::CreateArgs;
 use super::delete::DeleteArgs;
 use super::dependency::DependencyCommand;
+use super::diff::DiffArgs;
 use super::digest::DigestArgs;
 use super::env::EnvArgs;
 use super::global::GlobalFlags;
@@ -46,7 +47,7 @@ Exit codes:
   3    another digest is at the tag, the digest is not the expected one, or no signature is good
   4    the registry refuses: credentials, another 4xx, or a contradictory answer
   5    the registry, the network or the disk failed, after retries
-  10   compare: something is not the same
+  10   compare, diff --exit-code: something is not the same
   70   internal error (a bug)
   130  interrupted; 143 terminated";
 
@@ -144,6 +145,8 @@ pub(crate) enum Command {
     Test(Box<TestArgs>),
     /// Check what charts render to against the schemas of Kubernetes and of CRDs, at the templates' lines
     Validate(Box<ValidateArgs>),
+    /// Show what differs between two charts, two revisions or two sets of values, object by object
+    Diff(Box<DiffArgs>),
     /// Compare what charts render to with Helm's own output, to the byte
     Compare(Box<CompareArgs>),
     /// Print the version

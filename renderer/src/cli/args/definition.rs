@@ -14,6 +14,7 @@ use super::copy::CopyArgs;
 use super::create::CreateArgs;
 use super::delete::DeleteArgs;
 use super::dependency::{DependencyArgs, DependencyListArgs};
+use super::diff::DiffArgs;
 use super::digest::DigestArgs;
 use super::env::EnvArgs;
 use super::global::GlobalFlags;
@@ -67,6 +68,7 @@ const COMMANDS: &[(&str, Define)] = &[
     ("images", options::<Box<ImagesArgs>>),
     ("test", options::<Box<TestArgs>>),
     ("validate", options::<Box<ValidateArgs>>),
+    ("diff", options::<Box<DiffArgs>>),
     ("compare", options::<Box<CompareArgs>>),
 ];
 

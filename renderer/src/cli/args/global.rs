@@ -59,12 +59,23 @@ pub(crate) enum OutputFormat {
     /// GitLab's code quality report
     #[value(hide = true)]
     Gitlab,
+    /// Markdown, for a pull request's comment
+    #[value(hide = true, alias = "md")]
+    Markdown,
+    /// A page
+    #[value(hide = true)]
+    Html,
 }
 
 impl OutputFormat {
     /// Whether it is one for findings, which few commands have.
     pub(crate) fn is_for_findings(self) -> bool {
         matches!(self, Self::Junit | Self::Sarif | Self::Github | Self::Gitlab)
+    }
+
+    /// Whether it is one for differences.
+    pub(crate) fn is_for_differences(self) -> bool {
+        matches!(self, Self::Markdown | Self::Html)
     }
 }
 

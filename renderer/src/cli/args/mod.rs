@@ -12,6 +12,7 @@ pub(super) mod create;
 pub(super) mod definition;
 pub(super) mod delete;
 pub(super) mod dependency;
+pub(super) mod diff;
 pub(super) mod digest;
 pub(super) mod env;
 pub(super) mod fetch;

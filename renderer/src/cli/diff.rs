@@ -1,0 +1,169 @@
+//! `diff`: what differs between two charts, two revisions or two sets of values, object by object.
+
+use std::sync::Arc;
+
+use super::args::diff::DiffArgs;
+use super::context::{CommandOutcome, CommandResult, Context};
+use super::csv;
+use super::diff_report::DiffReport;
+use super::diff_sides::{LoadedSide, sides};
+use super::namespace::namespace;
+use super::real_paths::{with_real_path, with_real_paths};
+use super::remote_schemas::schema_store;
+use super::remote_values::web_options;
+use super::request::{filter, frozen_world, merged_silently};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::diff::{DiffOptions, Rendering, diff as compare};
+use crate::engine::capabilities::Capabilities;
+use crate::engine::release::{Release, check_name};
+use crate::engine::{ChartVersions, ParsedChart, RenderRequest};
+use crate::parallel::both;
+use crate::value::Map;
+use crate::values::ValueOrigins;
+
+/// `diff`
+pub(crate) fn diff(args: &DiffArgs, context: &Context<'_>) -> CommandResult {
+    match run(args, context) {
+        Ok(done) => done,
+        Err(problem) => CommandResult::One(Box::new(CommandOutcome::failed(problem))),
+    }
+}
+
+/// The values of a side, and where each was set.
+type SideValues = (Map, ValueOrigins);
+
+fn run(args: &DiffArgs, context: &Context<'_>) -> Result<CommandResult> {
+    check_name(&args.release_name)?;
+    let [from_values, to_values] = values(args, context)?;
+    let requests = [
+        request(args, from_values, context)?,
+        request(args, to_values, context)?,
+    ];
+    let [from, to] = sides(args, context)?;
+    let [from_request, to_request] = &requests;
+    let parsed_from = Arc::new(ParsedChart::new(Arc::clone(&from.loaded)));
+    let parsed_to = match Arc::ptr_eq(&from.loaded, &to.loaded) {
+        true => Arc::clone(&parsed_from),
+        false => Arc::new(ParsedChart::new(Arc::clone(&to.loaded))),
+    };
+    let hooks = filter(args.hooks);
+    let (older, newer) = both(
+        || Rendering::of(&parsed_from, from_request, hooks),
+        || Rendering::of(&parsed_to, to_request, hooks),
+    );
+    let (older, newer) = rendered((older, &from), (newer, &to))?;
+    for warning in &newer.warnings {
+        let warning = warning.clone();
+        context.printer.warn(&match &to.root {
+            Some(root) => with_real_path(warning, root),
+            None => warning,
+        });
+    }
+    let options = DiffOptions {
+        namespace: &to_request.release.namespace,
+        shows_secrets: args.show_secrets,
+    };
+    let found = compare(&older.documents, &newer.documents, &options);
+    let report = DiffReport::new(
+        found,
+        (&from, &older, &parsed_from, from_request),
+        (&to, &newer, &parsed_to, to_request),
+    );
+    let problem = (args.exit_code && !report.diff.is_empty()).then(|| {
+        let message = format!("the charts differ: {}", report.summary());
+        Diagnostics::from(Diagnostic::error(Class::Different, message))
+    });
+    Ok(CommandResult::Findings {
+        json: match context.printer.wants_json() {
+            true => report.json(),
+            false => String::new(),
+        },
+        text: report.formatted(context.printer),
+        problem,
+    })
+}
+
+/// Both renderings, or what is wrong with them and on which side.
+fn rendered(
+    (older, from): (Result<Rendering>, &LoadedSide),
+    (newer, to): (Result<Rendering>, &LoadedSide),
+) -> Result<(Rendering, Rendering)> {
+    match (older, newer) {
+        (Ok(older), Ok(newer)) => Ok((older, newer)),
+        (older, newer) => {
+            let problems = [(older.err(), from, "older"), (newer.err(), to, "newer")];
+            let all = problems.into_iter().flat_map(|(problem, side, which)| {
+                let list = problem.map(|problem| located(problem, side).into_vec());
+                let note = format!("{} is the {which} side", side.label);
+                let list = list.into_iter().flatten();
+                list.map(move |one| one.note(note.clone()))
+            });
+            Err(all.collect())
+        }
+    }
+}
+
+fn located(problem: Diagnostics, side: &LoadedSide) -> Diagnostics {
+    match &side.root {
+        Some(root) => with_real_paths(problem, root),
+        None => problem,
+    }
+}
+
+/// The values of both sides. Those that both have are read once, unless one has others, too.
+fn values(args: &DiffArgs, context: &Context<'_>) -> Result<[SideValues; 2]> {
+    let shared = &args.input.values;
+    let client = web_options(&args.fetch.registry);
+    let own = [&args.sides.from_values, &args.sides.to_values];
+    if own.iter().all(|files| files.is_empty()) {
+        let (values, places) = merged_silently(shared, &client, context)?;
+        for warning in places.warnings() {
+            context.printer.warn(&warning);
+        }
+        return Ok([(values.clone(), places.clone()), (values, places)]);
+    }
+    let reads_input = |files: &[String]| files.iter().any(|file| file == "-");
+    if reads_input(&csv::fields("--values", &shared.values)?) {
+        let message =
+            "--values - can't be given with --from-values or --to-values: standard input is read once";
+        return Err(Diagnostic::error(Class::Usage, message).into());
+    }
+    let merge = |files: &[String]| {
+        let mut flags = shared.clone();
+        flags.values.extend_from_slice(files);
+        merged_silently(&flags, &client, context)
+    };
+    let [from, to] = own;
+    if reads_input(&csv::fields("--from-values", from)?) && reads_input(&csv::fields("--to-values", to)?) {
+        let message = "only one of --from-values and --to-values can be standard input";
+        return Err(Diagnostic::error(Class::Usage, message).into());
+    }
+    Ok([merge(from)?, merge(to)?])
+}
+
+/// The request of a rendering: always as with `--frozen`, so that what is generated is no difference.
+fn request(args: &DiffArgs, (values, places): SideValues, context: &Context<'_>) -> Result<RenderRequest> {
+    let input = &args.input;
+    let api_versions = csv::fields("--api-versions", &input.cluster.api_versions)?;
+    let (world, seed) = frozen_world();
+    Ok(RenderRequest {
+        values,
+        places,
+        release: Release {
+            name: args.release_name.clone(),
+            namespace: namespace(&input.release.namespace, context),
+            is_upgrade: input.release.is_upgrade,
+            revision: 1,
+        },
+        capabilities: Capabilities::with(Some(&input.cluster.kube_version), &api_versions)?,
+        skip_schema: input.skip_schema_validation,
+        schemas: schema_store(&input.schemas, web_options(&args.fetch.registry), true, context)?,
+        world,
+        seed: Some(seed),
+        lint: false,
+        limits: args.limits.limits(),
+        cluster: Arc::default(),
+        only: None,
+        chart_versions: ChartVersions::default(),
+    })
+}

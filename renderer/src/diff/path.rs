@@ -1,0 +1,164 @@
+//! Where a change is in an object: `spec.template.spec.containers[web].image`.
+
+use std::fmt;
+
+use crate::yaml::{Kind, Node};
+
+/// The fields and items from the object to a value.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FieldPath(pub(super) Vec<Step>);
+
+/// A step of a [`FieldPath`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Step {
+    /// A field of a map.
+    Key(String),
+    /// An item of a list.
+    Item {
+        /// What identifies it: `web`, `containerPort=80`; absent for an item that is known by its position alone.
+        label: Option<String>,
+        /// Its position in the older list, from 0.
+        from: Option<usize>,
+        /// Its position in the newer list, from 0.
+        to: Option<usize>,
+    },
+}
+
+/// One of the two things that are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The older.
+    From,
+    /// The newer.
+    To,
+}
+
+impl FieldPath {
+    /// The steps.
+    pub fn steps(&self) -> &[Step] {
+        &self.0
+    }
+
+    /// The name of the last field: of an item, that of its list.
+    pub(super) fn last_key(&self) -> &str {
+        let keys = self.0.iter().rev().find_map(|step| match step {
+            Step::Key(key) => Some(key.as_str()),
+            Step::Item { .. } => None,
+        });
+        keys.unwrap_or_default()
+    }
+
+    /// Where the value begins in a document's text: its key, or the item.
+    pub(super) fn offset(&self, object: &Node, side: Side) -> Option<u32> {
+        let mut node = object;
+        let mut at = begin(object);
+        for step in &self.0 {
+            (node, at) = match step {
+                Step::Key(key) => {
+                    let entry = node.entries().iter().find(|entry| entry.key == *key)?;
+                    (&entry.value, entry.key_span.start)
+                }
+                Step::Item { from, to, .. } => {
+                    let number = match side {
+                        Side::From => from,
+                        Side::To => to,
+                    };
+                    let item = node.items().get((*number)?)?;
+                    (item, begin(item))
+                }
+            };
+        }
+        Some(at)
+    }
+}
+
+/// Where a node begins. That of a map in block style may be its end.
+pub(super) fn begin(node: &Node) -> u32 {
+    match &node.kind {
+        Kind::Map(entries) => entries
+            .first()
+            .map_or(node.span.start, |entry| entry.key_span.start),
+        _ => node.span.start,
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Key(key) if is_plain(key) && number == 0 => f.write_str(key)?,
+                Step::Key(key) if is_plain(key) => write!(f, ".{key}")?,
+                Step::Key(key) => write!(f, "[{key:?}]")?,
+                Step::Item {
+                    label: Some(label), ..
+                } => match label.contains('=') || is_name(label) {
+                    true => write!(f, "[{label}]")?,
+                    false => write!(f, "[{label:?}]")?,
+                },
+                Step::Item { from, to, .. } => write!(f, "[{}]", to.or(*from).unwrap_or_default())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_plain(key: &str) -> bool {
+    let plain = |one: char| one.is_ascii_alphanumeric() || matches!(one, '-' | '_' | '$');
+    !key.is_empty() && key.chars().all(plain)
+}
+
+/// Whether a label is neither a number, which would be a position, nor hard to read.
+fn is_name(label: &str) -> bool {
+    let plain = |one: char| one.is_alphanumeric() || matches!(one, '-' | '_' | '.' | '/' | ':');
+    label.chars().all(plain) && label.chars().any(|one| !one.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl FieldPath {
+        fn key(&self, key: &str) -> Self {
+            self.with(Step::Key(key.to_owned()))
+        }
+
+        fn with(&self, step: Step) -> Self {
+            Self(self.0.iter().cloned().chain([step]).collect())
+        }
+    }
+
+    #[test]
+    fn a_path_is_written_as_its_reader_would_write_it() {
+        let item = |label: Option<&str>| Step::Item {
+            label: label.map(str::to_owned),
+            from: Some(1),
+            to: Some(2),
+        };
+        let path = FieldPath::default().key("spec").key("containers");
+        assert_eq!(
+            path.with(item(Some("web"))).key("image").to_string(),
+            "spec.containers[web].image"
+        );
+        assert_eq!(path.with(item(None)).to_string(), "spec.containers[2]");
+        assert_eq!(path.with(item(Some("80"))).to_string(), "spec.containers[\"80\"]");
+        assert_eq!(
+            path.with(item(Some("containerPort=80"))).to_string(),
+            "spec.containers[containerPort=80]"
+        );
+        assert_eq!(
+            path.with(item(Some("a b]"))).to_string(),
+            "spec.containers[\"a b]\"]"
+        );
+        let annotations = FieldPath::default().key("metadata").key("annotations");
+        assert_eq!(
+            annotations.key("a.b/c").to_string(),
+            "metadata.annotations[\"a.b/c\"]"
+        );
+        assert_eq!(annotations.key("").to_string(), "metadata.annotations[\"\"]");
+        assert_eq!(
+            FieldPath::default().key("a/b").key("c").to_string(),
+            "[\"a/b\"].c"
+        );
+    }
+}
