@@ -60,8 +60,8 @@ fn run(args: &DiffArgs, context: &Context<'_>) -> Result<CommandResult> {
         });
     }
     let options = DiffOptions {
-        namespace: &to_request.release.namespace,
         shows_secrets: args.show_secrets,
+        ..DiffOptions::new(&to_request.release.namespace)
     };
     let found = compare(&older.documents, &newer.documents, &options);
     let report = DiffReport::new(

@@ -1,10 +1,12 @@
 //! The result of `diff` as JSON.
 
 use super::diff_report::{DiffReport, DiffedSide, FileLine, ObjectLines};
-use crate::diff::{Change, ChangeKind, Hunk, ObjectChange, ObjectDiff, ObjectSide, Step};
+use crate::diff::{
+    Change, ChangeKind, CommonChange, FieldPath, Hunk, ObjectChange, ObjectDiff, ObjectSide, Step,
+};
 use crate::report::difference::{
-    ChangeEntry, DiffDocument, DiffTotal, DiffedChart, DiffedObject, HunkEntry, ImageChangeEntry,
-    ObjectDiffEntry,
+    ChangeEntry, CommonChangeEntry, DiffDocument, DiffTotal, DiffedChart, DiffedObject, HunkEntry,
+    ImageChangeEntry, ObjectDiffEntry,
 };
 use crate::report::documents::{AnyValue, Document as _};
 use crate::value::Value;
@@ -33,12 +35,22 @@ pub(super) fn document(report: &DiffReport) -> String {
             unchanged: diff.unchanged,
         },
         images: images.collect(),
+        common: report.common().map(|(one, _)| common_entry(one)).collect(),
         objects: report
             .objects()
             .filter_map(|(one, lines)| entry(one, lines))
             .collect(),
     }
     .to_json()
+}
+
+fn common_entry(one: &CommonChange) -> CommonChangeEntry {
+    CommonChangeEntry {
+        path: FieldPath::of_keys(&[&one.map, &one.key]).to_string(),
+        from: one.from.clone(),
+        to: one.to.clone(),
+        objects: one.objects,
+    }
 }
 
 fn entry(one: &ObjectDiff, lines: &ObjectLines) -> Option<ObjectDiffEntry> {

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::diff_lines::{LineKind, ShownLine, object_details, object_lines, object_name, printable};
+use super::diff_lines::{
+    LineKind, ShownLine, common_lines, object_details, object_lines, object_name, printable,
+};
 use super::diff_report::DiffReport;
 use super::xml::escaped;
 
@@ -45,18 +47,36 @@ pub(super) fn page(report: &DiffReport) -> String {
     if let Some(crds) = report.crds() {
         let _ = writeln!(out, "<p>{}</p>", shown(&crds));
     }
-    for (one, lines) in report.objects() {
+    let common = common_lines(report);
+    if !common.is_empty() {
+        out.push_str("<details open><summary>changed in many objects</summary>\n<pre>");
+        common.iter().for_each(|line| write_line(line, &mut out));
+        out.push_str("</pre>\n</details>\n");
+    }
+    for (one, lines) in report.with_own_changes() {
         let _ = writeln!(
             out,
             "<details open><summary>{} <b>{}</b> <span class=\"dim\">{}</span></summary>\n<pre>",
             one.change().as_str(),
-            shown(&object_name(one)),
+            shown(&object_name(one, &report.namespace)),
             shown(&object_details(one))
         );
         for line in object_lines(one, lines) {
             write_line(&line, &mut out);
         }
         out.push_str("</pre>\n</details>\n");
+    }
+    let others = report.all_common();
+    if !others.is_empty() {
+        let count = others.len();
+        let _ = writeln!(
+            out,
+            "<details><summary>{count} objects with no other changes</summary>\n<ul>"
+        );
+        for one in others {
+            let _ = writeln!(out, "<li>{}</li>", shown(&object_name(one, &report.namespace)));
+        }
+        out.push_str("</ul>\n</details>\n");
     }
     out.push_str("</body>\n</html>\n");
     out

@@ -1,8 +1,8 @@
 //! An object's changes as the lines of a diff, for text, Markdown and HTML.
 
 use super::diff_document::positions;
-use super::diff_report::{FileLine, ObjectLines};
-use crate::diff::{Change, ChangeKind, ObjectChange, ObjectDiff, Role};
+use super::diff_report::{DiffReport, FileLine, ObjectLines};
+use crate::diff::{Change, ChangeKind, FieldPath, ObjectChange, ObjectDiff, Role};
 use crate::draw::printable_but;
 use crate::value::Value;
 use crate::yaml::{self, Dialect};
@@ -48,10 +48,12 @@ pub(super) struct ShownLine {
 }
 
 /// `Deployment shop`, `Deployment a → Deployment b`
-pub(super) fn object_name(one: &ObjectDiff) -> String {
+pub(super) fn object_name(one: &ObjectDiff, release: &str) -> String {
     let shown = match (&one.from, &one.to, one.change()) {
-        (Some(from), Some(to), ObjectChange::Renamed) => format!("{} → {}", from.id, to.id),
-        (_, Some(side), _) | (Some(side), None, _) => side.id.to_string(),
+        (Some(from), Some(to), ObjectChange::Renamed) => {
+            format!("{} → {}", from.id.shown(release), to.id.shown(release))
+        }
+        (_, Some(side), _) | (Some(side), None, _) => side.id.shown(release),
         (None, None, _) => String::new(),
     };
     printable(&shown)
@@ -76,7 +78,23 @@ pub(super) fn printable(text: &str) -> String {
     printable_but(text, &[])
 }
 
-/// The lines of an object.
+/// The lines of what is said once for many objects.
+pub(super) fn common_lines(report: &DiffReport) -> Vec<ShownLine> {
+    let mut out = Vec::new();
+    for (one, at) in report.common() {
+        let path = FieldPath::of_keys(&[&one.map, &one.key]);
+        out.push(ShownLine {
+            kind: LineKind::Field,
+            text: cut(&printable(&format!("{path} of {} objects", one.objects)), 0),
+            at: at.map(|at| printable(&at)),
+        });
+        let [from, to] = [&one.from, &one.to].map(|text| Value::from(text.as_str()));
+        replaced_lines(&from, &to, &mut out);
+    }
+    out
+}
+
+/// The lines of an object, without what is said once for many.
 pub(super) fn object_lines(one: &ObjectDiff, lines: &ObjectLines) -> Vec<ShownLine> {
     let mut out = Vec::new();
     match (&one.from, &one.to) {
@@ -85,7 +103,8 @@ pub(super) fn object_lines(one: &ObjectDiff, lines: &ObjectLines) -> Vec<ShownLi
                 let text = format!("{} → {}", role(from.role), role(to.role));
                 out.push(line(LineKind::Remark, &text));
             }
-            for (change, at) in one.changes.iter().zip(&lines.changes) {
+            let changes = one.changes.iter().zip(&lines.changes).zip(&lines.is_common);
+            for ((change, at), _) in changes.filter(|(_, is_common)| !**is_common) {
                 change_lines(change, at.as_ref(), &mut out);
             }
         }

@@ -5,10 +5,11 @@
 
 use std::fmt::Write as _;
 
-use super::diff_lines::{LineKind, ShownLine, object_details, object_lines, object_name, printable};
+use super::diff_lines::{
+    LineKind, ShownLine, common_lines, object_details, object_lines, object_name, printable,
+};
 use super::diff_report::DiffReport;
 use super::xml::escaped;
-use crate::diff::ObjectDiff;
 
 /// The comment is shorter than this, in bytes and so in characters: GitHub takes 65,536.
 pub(super) const MAX_COMMENT: usize = 60_000;
@@ -26,21 +27,54 @@ const MARK: &str = "<!-- solar-render diff -->\n";
 /// The comment.
 pub(super) fn markdown(report: &DiffReport) -> String {
     let mut out = head(report);
-    let count = report.diff.objects.len();
-    for (number, (one, lines)) in report.objects().enumerate() {
+    let common = common_lines(report);
+    if !common.is_empty() {
+        let summary = "changed in many objects";
+        out.push_str(&fold(summary, &common, MAX_OBJECT).unwrap_or_default());
+    }
+    // What is short comes first: it is the rest of what stands above.
+    out.push_str(&others(report));
+    let objects: Vec<_> = report.with_own_changes().collect();
+    for (number, (one, lines)) in objects.iter().enumerate() {
         let lines = object_lines(one, lines);
-        let room = MAX_COMMENT - RESERVED - out.len().min(MAX_COMMENT - RESERVED);
-        // Objects that follow get at least their heads.
-        let Some(block) = fold(one, &lines, room.min(MAX_OBJECT)) else {
+        let summary = format!(
+            "{} {} <sub>{}</sub>",
+            one.change().as_str(),
+            code(&object_name(one, &report.namespace)),
+            code(&object_details(one))
+        );
+        let room = (MAX_COMMENT - RESERVED).saturating_sub(out.len());
+        let Some(block) = fold(&summary, &lines, room.min(MAX_OBJECT)) else {
             let _ = writeln!(
                 out,
                 "\n{} more objects differ: `solar-render diff` prints them, and `-o html` makes a page of them.",
-                count - number
+                objects.len() - number
             );
             break;
         };
         out.push_str(&block);
     }
+    out
+}
+
+/// The names of objects with no changes but those of many objects.
+fn others(report: &DiffReport) -> String {
+    let others = report.all_common();
+    if others.is_empty() {
+        return String::new();
+    }
+    let mut out = format!(
+        "\n<details><summary>{} objects with no other changes</summary>\n\n",
+        others.len()
+    );
+    for (number, one) in others.iter().enumerate() {
+        if out.len() > MAX_OBJECT {
+            let _ = writeln!(out, "- … and {} more", others.len() - number);
+            break;
+        }
+        let _ = writeln!(out, "- {}", code(&object_name(one, &report.namespace)));
+    }
+    out.push_str("\n</details>\n");
     out
 }
 
@@ -94,15 +128,10 @@ fn neutral(text: &str) -> String {
     out
 }
 
-/// An object in a fold of at most `room` bytes; none if not even its head fits.
-fn fold(one: &ObjectDiff, lines: &[ShownLine], room: usize) -> Option<String> {
+/// Lines in a fold of at most `room` bytes; none if not even its head fits.
+fn fold(summary: &str, lines: &[ShownLine], room: usize) -> Option<String> {
     let fence = "`".repeat(longest_run(lines).max(2) + 1);
-    let mut out = format!(
-        "\n<details><summary>{} {} <sub>{}</sub></summary>\n\n{fence}diff\n",
-        one.change().as_str(),
-        code(&object_name(one)),
-        code(&object_details(one))
-    );
+    let mut out = format!("\n<details><summary>{summary}</summary>\n\n{fence}diff\n");
     let end = format!("{fence}\n\n</details>\n");
     let more = "! … and 1234567890 more lines\n".len();
     if out.len() + end.len() + more > room {

@@ -10,7 +10,10 @@ use super::diff_sides::LoadedSide;
 use super::diff_text::text;
 use super::printer::Printer;
 use crate::diff::locate::{Locator, TemplateLine};
-use crate::diff::{ChangeKind, ChartDiff, FieldPath, ObjectChange, ObjectDiff, Rendering, Role, Side};
+use crate::diff::{
+    ChangeKind, ChartDiff, CommonChange, CommonChanges, FieldPath, ObjectChange, ObjectDiff, Rendering, Role,
+    Side,
+};
 use crate::engine::{ParsedChart, RenderRequest};
 
 /// A chart that was compared.
@@ -35,6 +38,15 @@ pub(super) struct ObjectLines {
     pub(super) object: Option<FileLine>,
     /// In the order of the changes.
     pub(super) changes: Vec<Option<FileLine>>,
+    /// Which changes are said once for many objects, in their order.
+    pub(super) is_common: Vec<bool>,
+}
+
+impl ObjectLines {
+    /// Whether an object has no change but those of many others.
+    pub(super) fn is_all_common(&self) -> bool {
+        !self.is_common.is_empty() && self.is_common.iter().all(|is_common| *is_common)
+    }
 }
 
 /// What differs between two charts.
@@ -42,6 +54,10 @@ pub(super) struct DiffReport {
     pub(super) from: DiffedSide,
     pub(super) to: DiffedSide,
     pub(super) diff: ChartDiff,
+    /// What is said once for many objects.
+    pub(super) common: CommonChanges,
+    /// The release's namespace.
+    pub(super) namespace: String,
     /// In the order of the objects.
     pub(super) lines: Vec<ObjectLines>,
 }
@@ -103,19 +119,27 @@ impl DiffReport {
             Side::From => older.line(one.from.as_ref()?, path),
             Side::To => newer.line(one.to.as_ref()?, path),
         };
-        let lines = diff.objects.iter().map(|one| {
-            let side = if one.to.is_some() { Side::To } else { Side::From };
-            ObjectLines {
-                object: line(one, side, &FieldPath::default()),
-                changes: one
-                    .changes
-                    .iter()
-                    .map(|change| line(one, side_of(&change.kind), &change.path))
-                    .collect(),
-            }
-        });
+        let common = CommonChanges::of(&diff);
+        let lines = diff
+            .objects
+            .iter()
+            .zip(&common.is_common)
+            .map(|(one, is_common)| {
+                let side = if one.to.is_some() { Side::To } else { Side::From };
+                ObjectLines {
+                    object: line(one, side, &FieldPath::default()),
+                    changes: one
+                        .changes
+                        .iter()
+                        .map(|change| line(one, side_of(&change.kind), &change.path))
+                        .collect(),
+                    is_common: is_common.clone(),
+                }
+            });
         Self {
             lines: lines.collect(),
+            namespace: to.3.release.namespace.clone(),
+            common,
             from: DiffedSide::of(from.0),
             to: DiffedSide::of(to.0),
             diff,
@@ -125,6 +149,27 @@ impl DiffReport {
     /// The objects with the lines that printed them.
     pub(super) fn objects(&self) -> impl Iterator<Item = (&ObjectDiff, &ObjectLines)> {
         self.diff.objects.iter().zip(&self.lines)
+    }
+
+    /// What is said once for many objects, and where the first of them was printed.
+    pub(super) fn common(&self) -> impl Iterator<Item = (&CommonChange, Option<String>)> {
+        self.common.changes.iter().map(|common| {
+            let (object, change) = common.first;
+            let lines = self.lines.get(object);
+            let at = lines.and_then(|lines| lines.changes.get(change)?.as_ref());
+            (common, at.map(FileLine::shown))
+        })
+    }
+
+    /// The objects that have no change but those of many others.
+    pub(super) fn all_common(&self) -> Vec<&ObjectDiff> {
+        let objects = self.objects().filter(|(_, lines)| lines.is_all_common());
+        objects.map(|(one, _)| one).collect()
+    }
+
+    /// The other objects that are not the same.
+    pub(super) fn with_own_changes(&self) -> impl Iterator<Item = (&ObjectDiff, &ObjectLines)> {
+        self.objects().filter(|(_, lines)| !lines.is_all_common())
     }
 
     /// `shop 1.0.0 → 1.1.0`

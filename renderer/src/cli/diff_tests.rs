@@ -71,8 +71,8 @@ fn side(text: &str, version: &str) -> RenderedSide {
 
 fn report_with(from: &RenderedSide, to: &RenderedSide, shows_secrets: bool) -> DiffReport {
     let options = DiffOptions {
-        namespace: "default",
         shows_secrets,
+        ..DiffOptions::new("default")
     };
     let found = diff(&from.rendering.documents, &to.rendering.documents, &options);
     DiffReport::new(

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::diff_lines::{LineKind, ShownLine, object_details, object_lines, object_name, printable};
+use super::diff_lines::{
+    LineKind, ShownLine, common_lines, object_details, object_lines, object_name, printable,
+};
 use super::diff_report::DiffReport;
 use crate::diff::ObjectChange;
 use crate::draw::Style;
@@ -36,13 +38,24 @@ pub(super) fn text(report: &DiffReport, style: Style) -> String {
     if let Some(crds) = report.crds() {
         let _ = writeln!(out, "note: {crds}");
     }
-    for (one, lines) in report.objects() {
+    let common = common_lines(report);
+    if !common.is_empty() {
+        let _ = writeln!(out, "\n{}", paint.with(YELLOW, "changed in many objects"));
+    }
+    for line in common {
+        paint.line(&line, &mut out);
+    }
+    for (one, lines) in report.with_own_changes() {
         let color = match one.change() {
             ObjectChange::Added => GREEN,
             ObjectChange::Removed => RED,
             ObjectChange::Changed | ObjectChange::Renamed => YELLOW,
         };
-        let head = format!("{} {}", one.change().as_str(), object_name(one));
+        let head = format!(
+            "{} {}",
+            one.change().as_str(),
+            object_name(one, &report.namespace)
+        );
         let details = format!("({})", object_details(one));
         let _ = writeln!(
             out,
@@ -53,6 +66,14 @@ pub(super) fn text(report: &DiffReport, style: Style) -> String {
         for line in object_lines(one, lines) {
             paint.line(&line, &mut out);
         }
+    }
+    let others = report.all_common();
+    if !others.is_empty() {
+        let head = "changed in nothing but what is changed in many objects";
+        let _ = writeln!(out, "\n{}", paint.with(YELLOW, head));
+    }
+    for one in others {
+        let _ = writeln!(out, "  {}", object_name(one, &report.namespace));
     }
     out
 }

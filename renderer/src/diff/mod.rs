@@ -6,6 +6,7 @@
 //! are replaced by hashes before anything is compared. All of it is pure; [`locate`] runs a chart's templates once more
 //! to say which line printed a change.
 
+mod common;
 mod content;
 mod hidden;
 mod image_changes;
@@ -21,6 +22,7 @@ mod values;
 
 use std::sync::Arc;
 
+pub use common::{CommonChange, CommonChanges};
 pub use image_changes::ImageChange;
 pub use object::ObjectId;
 pub use path::{FieldPath, Side, Step};
@@ -34,11 +36,22 @@ use object::{Object, objects};
 
 /// How renderings are compared.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct DiffOptions<'o> {
     /// The release's namespace: that of objects that name none.
     pub namespace: &'o str,
     /// Whether the values of Secrets are compared as they are.
     pub shows_secrets: bool,
+}
+
+impl<'o> DiffOptions<'o> {
+    /// With hashes of what Secrets hold.
+    pub fn new(namespace: &'o str) -> Self {
+        Self {
+            namespace,
+            shows_secrets: false,
+        }
+    }
 }
 
 /// What differs between two renderings.
@@ -87,6 +100,7 @@ pub struct ObjectSide {
 
 /// What has become of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ObjectChange {
     /// It is new.
     Added,

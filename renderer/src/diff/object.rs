@@ -1,6 +1,5 @@
 //! The objects of documents, and what identifies them.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::content::fingerprint;
@@ -60,19 +59,19 @@ impl ObjectId {
     }
 }
 
-impl fmt::Display for ObjectId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            kind,
-            namespace,
-            name,
-            ..
-        } = self;
-        let kind = if kind.is_empty() { "document" } else { kind };
-        match (namespace.as_str(), name.as_str()) {
-            (_, "") => write!(f, "{kind}"),
-            ("", name) => write!(f, "{kind} {name}"),
-            (namespace, name) => write!(f, "{kind} {namespace}/{name}"),
+impl ObjectId {
+    /// Kind, namespace and name for people. `release` is the release's namespace, which is left out.
+    pub fn shown(&self, release: &str) -> String {
+        let kind = if self.kind.is_empty() {
+            "document"
+        } else {
+            &self.kind
+        };
+        let namespace = Some(self.namespace.as_str()).filter(|namespace| *namespace != release);
+        match (namespace.unwrap_or_default(), self.name.as_str()) {
+            (_, "") => kind.to_owned(),
+            ("", name) => format!("{kind} {name}"),
+            (namespace, name) => format!("{kind} {namespace}/{name}"),
         }
     }
 }

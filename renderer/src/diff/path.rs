@@ -27,6 +27,7 @@ pub enum Step {
 
 /// One of the two things that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Side {
     /// The older.
     From,
@@ -35,6 +36,11 @@ pub enum Side {
 }
 
 impl FieldPath {
+    /// The path of a field in maps.
+    pub fn of_keys(keys: &[&str]) -> Self {
+        Self(keys.iter().map(|key| Step::Key((*key).to_owned())).collect())
+    }
+
     /// The steps.
     pub fn steps(&self) -> &[Step] {
         &self.0

@@ -8,6 +8,7 @@ use crate::engine::{ParsedChart, RenderRequest};
 
 /// What a document is for Helm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Role {
     /// A file of a `crds` folder, which is installed once and never upgraded.
     Crd,

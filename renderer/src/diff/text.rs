@@ -46,6 +46,7 @@ pub struct TextLine {
 
 /// Which of two texts has a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Mark {
     /// Both.
     Same,

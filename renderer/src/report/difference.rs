@@ -16,6 +16,10 @@ pub(crate) struct DiffDocument {
     pub(crate) total: DiffTotal,
     /// The images that are others.
     pub(crate) images: Vec<ImageChangeEntry>,
+    /// Changes of labels and annotations that at least three objects have in common, as that of a version; `objects` has
+    /// them, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) common: Vec<CommonChangeEntry>,
     /// The objects that are not the same: those of the newer chart in the order of their installation, then those that
     /// are gone.
     pub(crate) objects: Vec<ObjectDiffEntry>,
@@ -63,6 +67,20 @@ pub(crate) struct ImageChangeEntry {
     /// The newer; absent if an image is no longer used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) to: Option<String>,
+}
+
+/// A change that several objects have in common.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct CommonChangeEntry {
+    /// `labels["app.kubernetes.io/version"]`: in the object's metadata, in a pod template's, or in a selector.
+    pub(crate) path: String,
+    /// The older value.
+    pub(crate) from: String,
+    /// The newer value.
+    pub(crate) to: String,
+    /// In how many objects.
+    pub(crate) objects: usize,
 }
 
 /// An object that is not the same.
