@@ -30,6 +30,7 @@
 //! - `unittest`: tests of charts in helm-unittest's format
 //! - `validate`: rendered objects against the schemas of Kubernetes and of CRDs
 //! - [`lint`][]: the messages of `helm lint`, and more
+//! - [`value_reads`][]: which values charts' templates read
 //! - [`engine`][]: charts' templates with values
 //! - [`blueprint`][]: config to chart
 //! - [`package`][]: chart files to a deterministic archive
@@ -106,6 +107,8 @@ pub mod signing_key;
 pub mod unittest;
 #[cfg(feature = "cli")]
 pub mod validate;
+#[cfg(feature = "pipeline")]
+pub mod value_reads;
 #[cfg(feature = "render")]
 pub mod values;
 pub mod version;

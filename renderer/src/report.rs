@@ -15,6 +15,8 @@ mod page;
 pub(crate) mod testing;
 #[cfg(feature = "cli")]
 pub(crate) mod validation;
+#[cfg(feature = "cli")]
+pub(crate) mod values;
 
 use serde::{Deserialize, Serialize};
 

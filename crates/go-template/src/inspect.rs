@@ -106,6 +106,8 @@ pub enum TermKind<'t> {
     Pipeline(Pipeline<'t>),
     /// A string constant that is text.
     Text(&'t str),
+    /// A number as it is written.
+    Number(&'t str),
     /// Another constant, or nil.
     Constant,
 }
@@ -252,7 +254,12 @@ fn term<'t>(tree: &'t Tree, expr: &Expr) -> Term<'t> {
             let text = value.find(&code.strings).and_then(|value| value.as_str());
             (pos, end, text.map_or(TermKind::Constant, TermKind::Text))
         }
-        ExprKind::Bool(_) | ExprKind::Nil | ExprKind::Number(_) => (pos, pos + 1, TermKind::Constant),
+        ExprKind::Number(id) => {
+            let number = id.find(&code.numbers);
+            let kind = number.map_or(TermKind::Constant, |number| TermKind::Number(&number.written));
+            (pos, pos + 1, kind)
+        }
+        ExprKind::Bool(_) | ExprKind::Nil => (pos, pos + 1, TermKind::Constant),
     };
     Term {
         span: Span { start, end },

@@ -1,9 +1,10 @@
-//! Findings in the formats of CI systems: SARIF, GitLab's code quality, GitHub's annotations.
+//! Findings in the formats of CI systems: SARIF, GitLab's code quality, GitHub's annotations, a finding in JUnit's XML.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::annotation::annotation;
+use super::xml::{attribute, escaped};
 use crate::diag::{Diagnostic, Severity};
 
 /// A finding with a stable rule.
@@ -117,6 +118,27 @@ pub(crate) fn github(findings: &[ReportedFinding]) -> String {
         .iter()
         .map(|one| annotation(&one.diagnostic, Some(one.rule)));
     lines.collect()
+}
+
+/// A finding in a test case of JUnit's XML.
+pub(crate) fn junit_entry(one: &Diagnostic, fails: bool, out: &mut String) {
+    let at = one.location.as_ref().map(ToString::to_string);
+    let lines = at.iter().chain(&one.notes).chain(&one.hints);
+    let lines: Vec<&str> = lines.map(String::as_str).collect();
+    let text = escaped(&lines.join("\n"));
+    let message = &one.message;
+    out.push_str(&match fails {
+        true => format!("\n      <failure message={}>{text}</failure>", attribute(message)),
+        false => format!("\n      <system-out>{}\n{text}</system-out>", escaped(message)),
+    });
+}
+
+/// A number with what is counted.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
 }
 
 #[cfg(test)]

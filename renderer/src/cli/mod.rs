@@ -14,6 +14,7 @@ mod as_helm;
 mod cache;
 mod chart_files;
 mod chart_location;
+mod chart_runs;
 mod chart_search;
 mod child_process;
 mod ci;
@@ -84,6 +85,8 @@ mod test_junit;
 mod test_report;
 mod validate;
 mod validate_report;
+mod values_check;
+mod values_check_report;
 mod verify;
 mod version;
 mod wrong_kind;
@@ -100,6 +103,7 @@ use crate::world::System;
 use args::cli::{Cli, Command};
 use args::login::RegistryCommand;
 use args::plugin::PluginCommand;
+use args::values::ValuesCommand;
 use args::{definition, helm};
 use argv::{
     early_printer, mistyped_command, usage, with_default_command, with_help_command, with_leading_flags,
@@ -225,8 +229,8 @@ fn refused_format(cli: &Cli) -> Option<Diagnostics> {
     let output = cli.global.output;
     let (is_refused, message) = match output.is_for_findings() {
         true => (
-            !matches!(cli.command, Command::Validate(_)),
-            "junit, sarif, github and gitlab are formats of `validate` alone",
+            !has_findings(&cli.command),
+            "junit, sarif, github and gitlab are formats of `validate` and `values check` alone",
         ),
         false => (
             output.is_for_differences() && !matches!(cli.command, Command::Diff(_)),
@@ -238,6 +242,14 @@ fn refused_format(cli: &Cli) -> Option<Diagnostics> {
     }
     let one = Diagnostic::error(Class::Usage, message);
     Some(one.hint("-o takes text, json or yaml here").into())
+}
+
+/// Whether a command's findings have formats of their own.
+fn has_findings(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Validate(_) | Command::Values(ValuesCommand::Check(_))
+    )
 }
 
 /// Whether a refused flag of Helm is given.
@@ -287,6 +299,7 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Co
         Command::Lint(args) => lint::lint(args, context),
         Command::Images(args) => images::list(args, context),
         Command::Test(args) => test::test(args, context),
+        Command::Values(ValuesCommand::Check(args)) => values_check::check(args, context),
         Command::Validate(args) => validate::validate(args, context),
         Command::Diff(args) => diff::diff(args, context),
         Command::Compare(args) => compare::compare(args, context),

@@ -2,14 +2,12 @@
 //!
 //! An object that an API server would refuse is exit code 1, as a chart that can't be rendered is.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 
 use super::args::rendering::ValueFlags;
 use super::args::validate::ValidateArgs;
-use super::chart_location::ChartLocation;
-use super::chart_search::{expanded, find_all};
+use super::chart_runs::{ci_files, in_parallel, named_charts, with_ci_file};
 use super::context::{CommandOutcome, CommandResult, Context};
 use super::csv;
 use super::fetch;
@@ -24,16 +22,11 @@ use crate::chart::load::Loaded;
 use crate::diag::{Diagnostic, Diagnostics, Result, Severity};
 use crate::engine::capabilities::{Capabilities, KubeVersion};
 use crate::engine::release::{Release, check_name};
-use crate::engine::workers;
 use crate::engine::{ChartVersions, ParsedChart, RenderRequest};
 use crate::validate::{
     ChartFinding, CrdSchemas, Rule, ValidateOptions, Validated, VersionChoice, validate as validate_chart,
 };
 use crate::values::schema_documents::SchemaStore;
-
-/// The folder with values files for tests, and how they end.
-const CI_FOLDER: &str = "ci";
-const CI_FILES: &str = "-values.yaml";
 
 /// `validate`
 pub(crate) fn validate(args: &ValidateArgs, context: &Context<'_>) -> CommandResult {
@@ -73,9 +66,9 @@ fn run(args: &ValidateArgs, context: &Context<'_>) -> Result<CommandResult> {
     };
     // Wrong flags are reported once, not for each chart.
     let _ = shared.request(&args.values)?;
-    let charts = charts(args)?;
+    let charts = named_charts(&args.charts, &args.fetch)?;
     context.signals.take_over();
-    let validated = shared.in_parallel(&charts);
+    let validated = in_parallel(&charts, context.signals, &|chart| shared.validate(chart));
     if let Some(class) = context.signals.caught() {
         return Err(Diagnostic::error(class, format!("{} by a signal", verb(class))).into());
     }
@@ -137,41 +130,7 @@ pub(super) fn versions(given: &[String]) -> Result<Vec<(VersionChoice, KubeVersi
     Ok(out)
 }
 
-/// The charts: folders are searched, references are fetched later.
-fn charts(args: &ValidateArgs) -> Result<Vec<String>> {
-    let mut out = Vec::new();
-    for name in &args.charts {
-        if ChartLocation::of(name, &args.fetch.repositories)? != ChartLocation::Disk {
-            out.push(name.clone());
-            continue;
-        }
-        let found = find_all(&expanded(&[PathBuf::from(name)])?)?;
-        out.extend(found.iter().map(|path| path.display().to_string()));
-    }
-    Ok(out)
-}
-
 impl Shared<'_> {
-    /// The results in the order of the charts.
-    fn in_parallel(&self, charts: &[String]) -> Vec<Validated> {
-        let next = AtomicUsize::new(0);
-        let done: Mutex<Vec<(usize, Validated)>> = Mutex::default();
-        let some = || {
-            while self.context.signals.caught().is_none() {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(chart) = charts.get(index) else { break };
-                let validated = self.validate(chart);
-                done.lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push((index, validated));
-            }
-        };
-        workers(charts.len(), some);
-        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.sort_by_key(|(index, _)| *index);
-        done.into_iter().map(|(_, validated)| validated).collect()
-    }
-
     fn validate(&self, chart: &str) -> Validated {
         let mut all = Validated::default();
         let path = Path::new(chart);
@@ -197,12 +156,7 @@ impl Shared<'_> {
             }
         }
         for file in files {
-            let with_file = ValueFlags {
-                values: std::iter::once(csv::quoted(&file))
-                    .chain(flags.values.clone())
-                    .collect(),
-                ..flags.clone()
-            };
+            let with_file = with_ci_file(flags, &file);
             match self.request(&with_file) {
                 Ok(request) => validate_chart(&parsed, &request, Some(&file), &self.options, all),
                 Err(problem) => all.findings.extend(unloaded(&problem, &self.options)),
@@ -248,16 +202,6 @@ pub(super) fn located(all: &mut Validated, path: &Path) {
     }
     let warnings = std::mem::take(&mut all.warnings).into_iter();
     all.warnings = warnings.map(|one| with_real_path(one, path)).collect();
-}
-
-/// The values files for tests in a chart's folder, sorted.
-fn ci_files(chart: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(chart.join(CI_FOLDER));
-    let entries = entries.into_iter().flatten().flatten();
-    let paths = entries.map(|entry| entry.path().display().to_string());
-    let mut out: Vec<String> = paths.filter(|path| path.ends_with(CI_FILES)).collect();
-    out.sort();
-    out
 }
 
 /// Findings about a chart that can't be loaded.

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::args::global::OutputFormat;
-use super::finding_formats::{ReportedFinding, github, gitlab, sarif};
-use super::xml::{attribute, escaped};
+use super::finding_formats::{ReportedFinding, counted, github, gitlab, junit_entry, sarif};
+use super::xml::attribute;
 use crate::diag::{Class, Diagnostic, Diagnostics, Severity};
 use crate::draw::printable_but;
 use crate::report::documents::Document as _;
@@ -25,13 +25,6 @@ pub(crate) struct ValidateReport {
 
 fn count(findings: &[ChartFinding], severity: Severity) -> usize {
     findings.iter().filter(|one| one.severity == severity).count()
-}
-
-fn counted(count: usize, what: &str) -> String {
-    match count {
-        1 => format!("1 {what}"),
-        count => format!("{count} {what}s"),
-    }
 }
 
 impl ValidateReport {
@@ -164,27 +157,6 @@ impl ValidateReport {
         .to_json()
     }
 
-    fn junit_finding(&self, one: &ChartFinding, fails: bool, out: &mut String) {
-        let drawn = self.diagnostic(one);
-        let at = drawn.location.as_ref().map(ToString::to_string);
-        let lines = at.iter().chain(&drawn.notes).chain(&drawn.hints);
-        let lines: Vec<&str> = lines.map(String::as_str).collect();
-        let text = escaped(&lines.join("\n"));
-        let message = &drawn.message;
-        let _ = match fails {
-            true => write!(
-                out,
-                "\n      <failure message={}>{text}</failure>",
-                attribute(message)
-            ),
-            false => write!(
-                out,
-                "\n      <system-out>{}\n{text}</system-out>",
-                escaped(message)
-            ),
-        };
-    }
-
     /// A suite for each chart, a test for each version.
     fn junit(&self) -> String {
         let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -219,7 +191,7 @@ impl ValidateReport {
                     .iter()
                     .filter(|one| one.versions.contains(version));
                 for one in here {
-                    self.junit_finding(one, fails(one), &mut out);
+                    junit_entry(&self.diagnostic(one), fails(one), &mut out);
                 }
                 out.push_str("</testcase>\n");
             }

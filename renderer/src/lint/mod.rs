@@ -27,6 +27,7 @@ mod templates;
 pub mod undefined;
 mod unread;
 mod url_validation;
+pub mod value_check;
 mod values;
 
 use std::path::Path;

@@ -134,7 +134,7 @@ rules! {
     MATCH_SELECTOR: "match-selector", Error, Helm, Templates, "A workload has neither `matchLabels` nor `matchExpressions` in its selector.";
     LIST_ANNOTATIONS: "list-annotations", Error, Helm, Templates, "An item of a List has `helm.sh/resource-policy`, which has no effect there.";
     UNDEFINED_VALUE: "undefined-value", Warning, Ours, Templates, "A template uses a value that no values file sets and that has no default.";
-    UNREAD_VALUE: "unread-value", Warning, Ours, Templates, "A value is given that nothing in the chart names, and values.yaml has a similar name that templates use.";
+    UNREAD_VALUE: "unread-value", Warning, Ours, Templates, "A value is given that no template of the chart or of its subcharts reads.";
     DEPENDENCY_UNDECLARED: "dependency-undeclared", Error, Helm, Dependencies, "`charts/` holds a chart that Chart.yaml does not declare.";
     DEPENDENCY_UNIQUE: "dependency-unique", Error, Helm, Dependencies, "Two dependencies have the same name or alias.";
     DEPENDENCY_MISSING: "dependency-missing", Warning, Helm, Dependencies, "`charts/` lacks a chart that Chart.yaml declares.";

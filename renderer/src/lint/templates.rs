@@ -8,7 +8,7 @@ use super::linted_chart::{EntryKind, LintedChart};
 use super::schema::{Checked, helm_message};
 use super::{Finding, LintOptions, Linter, Rule, chartfile, objects, rules, undefined, unread};
 use crate::chart::load::Loaded;
-use crate::diag::{Class, Diagnostic, Diagnostics};
+use crate::diag::Diagnostics;
 use crate::engine::release::Release;
 use crate::engine::{
     Program, ProgramUnit, RENDERED_LINES, RenderInput, RenderOutput, TemplateError, blame, defaults, unit,
@@ -325,26 +325,8 @@ fn undefined(ran: &Ran, chart: &Loaded, values: &Map, linter: &mut Linter) {
         if ran.reported.iter().any(is_told) {
             continue;
         }
-        let path = one.path.join(".");
-        let message = if one.is_fatal {
-            let parent = one.path.get(..=one.missing).unwrap_or_default().join(".");
-            format!(
-                "`.Values.{parent}` is in no values file, so `.Values.{path}` is an error where it is reached"
-            )
-        } else {
-            format!("`.Values.{path}` is not set in any values file and has no default")
-        };
-        let place = Location::new(&one.location.source, one.location.span);
-        let mut diagnostic = Diagnostic::warning(Class::Values, message)
-            .at(place)
-            .label(if one.is_fatal { "of nil" } else { "always empty" });
-        if let Some(near) = &one.near {
-            diagnostic = diagnostic.hint(format!("did you mean `.Values.{near}`?"));
-        } else {
-            diagnostic = diagnostic.hint("give it a default in values.yaml, even a commented one, or here");
-        }
         let name = one.location.source.name();
         let file = name.split_once('/').map_or(name, |(_, rest)| rest).to_owned();
-        linter.own(&file, &rules::UNDEFINED_VALUE, diagnostic);
+        linter.own(&file, &rules::UNDEFINED_VALUE, one.diagnostic());
     }
 }

@@ -18,6 +18,7 @@ use super::documents::{
 };
 use super::testing::TestDocument;
 use super::validation::ValidateDocument;
+use super::values::ValuesCheckDocument;
 use super::{MAX_DOCUMENT, Outcome, Report, SCHEMA};
 use crate::diag::Class;
 
@@ -32,7 +33,7 @@ renamed or removed. A field marked *optional* is absent when there is nothing to
 ";
 
 /// The commands that print a document of their own.
-fn documents() -> [(&'static str, Schema); 18] {
+fn documents() -> [(&'static str, Schema); 19] {
     [
         ("template", schema::<TemplateDocument>()),
         ("lint", schema::<LintDocument>()),
@@ -41,6 +42,7 @@ fn documents() -> [(&'static str, Schema); 18] {
         ("test", schema::<TestDocument>()),
         ("validate", schema::<ValidateDocument>()),
         ("diff", schema::<DiffDocument>()),
+        ("values check", schema::<ValuesCheckDocument>()),
         ("compare", schema::<CompareDocument>()),
         ("show", schema::<ShowDocument>()),
         ("dependency list", schema::<DependencyDocument>()),

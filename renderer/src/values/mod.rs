@@ -21,4 +21,4 @@ mod tree;
 mod value_origins;
 
 pub use dependencies::{Enabled, PreparedValues, prepare};
-pub use value_origins::{Defaults, ValueOrigins};
+pub use value_origins::{Defaults, KeyOrigin, KeyOrigins, ValueOrigins};

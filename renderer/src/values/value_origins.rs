@@ -60,6 +60,11 @@ impl ValueOrigins {
         self.given.push(Given::Flag { flag, text });
     }
 
+    /// A search for keys that parses each text only once.
+    pub fn keys(&self) -> KeyOrigins<'_> {
+        KeyOrigins(self.search())
+    }
+
     /// A search that parses each text only once.
     pub fn search(&self) -> OriginSearch<'_> {
         let read = RefCell::default();
@@ -75,6 +80,92 @@ pub struct OriginSearch<'p> {
     given: &'p [Given],
     /// The texts parsed so far, by their address; they outlive the search.
     read: RefCell<BTreeMap<usize, Rc<[Document]>>>,
+}
+
+/// Finds where keys are written.
+pub struct KeyOrigins<'p>(OriginSearch<'p>);
+
+/// Where a key is written.
+#[derive(Debug, Clone)]
+pub struct KeyOrigin {
+    /// The key.
+    pub location: Location,
+    /// Whether other keys share what is written there: it has an anchor that aliases refer to, or is written elsewhere
+    /// and taken by an alias.
+    pub is_shared: bool,
+}
+
+impl KeyOrigins<'_> {
+    /// Where the last key with this path is written. Of a flag only the path is shown, for its text may hold secrets.
+    pub fn find(&self, path: &[String], defaults: &[Defaults<'_>]) -> Option<KeyOrigin> {
+        let given = self.0.given.iter().rev().find_map(|given| match given {
+            Given::File(source) => self.in_file(source, path),
+            Given::Flag { .. } => {
+                let location = self.0.place(given, path)?;
+                Some(KeyOrigin {
+                    location,
+                    is_shared: false,
+                })
+            }
+        });
+        given.or_else(|| {
+            let mut charts = defaults.iter().rev();
+            charts.find_map(|(skip, source)| self.in_file(source, path.get(*skip..)?))
+        })
+    }
+
+    fn in_file(&self, source: &Arc<Source>, path: &[String]) -> Option<KeyOrigin> {
+        self.0.documents(source).iter().rev().find_map(|(start, root)| {
+            let (key, value, is_aliased) = key_in_node(root, path)?;
+            let key = Span::new(key.start as usize + start, key.end as usize + start);
+            let entry = Span::new(key.start as usize, value.end as usize + start);
+            let entry = source
+                .text()
+                .get(entry.start as usize..entry.end as usize)
+                .unwrap_or("");
+            Some(KeyOrigin {
+                location: Location::new(source, key),
+                is_shared: is_aliased
+                    || anchors(entry).any(|name| source.text().contains(&format!("*{name}"))),
+            })
+        })
+    }
+}
+
+/// The spans of a key and of its value, and whether they are written elsewhere than in the map above.
+fn key_in_node(node: &Node, path: &[String]) -> Option<(Span, Span, bool)> {
+    let (first, rest) = path.split_first()?;
+    let (key, value) = match &node.kind {
+        Kind::Seq(items) => {
+            let item = items.get(first.parse::<usize>().ok()?)?;
+            (item.span, item)
+        }
+        _ => {
+            let entry = node.entries().iter().find(|entry| entry.key == *first)?;
+            (entry.key_span, &entry.value)
+        }
+    };
+    let is_aliased = key.start < node.span.start || key.end > node.span.end || value.span.end < key.start;
+    if rest.is_empty() {
+        return Some((key, value.span, is_aliased));
+    }
+    let (key, value, is_below) = key_in_node(value, rest)?;
+    Some((key, value, is_below || is_aliased))
+}
+
+/// The names of anchors in a text.
+fn anchors(text: &str) -> impl Iterator<Item = &str> {
+    let after = text.match_indices('&').filter(|(at, _)| {
+        let before = text.get(..*at).unwrap_or("");
+        before.ends_with([' ', '\t', '\n', ':', '[', ','])
+    });
+    let names = after.map(|(at, _)| {
+        let name = text.get(at + 1..).unwrap_or("");
+        name.split(|one: char| one.is_whitespace() || matches!(one, ',' | ']' | '}'))
+            .next()
+            .unwrap_or("")
+    });
+    names.filter(|name| !name.is_empty())
 }
 
 /// A document of a text, and the offset at which it starts there.
@@ -273,6 +364,34 @@ mod tests {
         for (path, expected) in table {
             assert_eq!(found(&places, path, &defaults), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn keys_are_found_where_they_are_written_and_shared_ones_are_known() {
+        let mut places = ValueOrigins::default();
+        let text = "common: &all\n  a: 1\n  b: {c: 2}\nfirst: *all\nsecond:\n  <<: *all\n  d: [{e: 1}]\nflow: {a: &one 1, b: *one}\n";
+        places.file(&Source::new("a.yaml", text));
+        places.flag("--set", "x.y=1");
+        let search = places.keys();
+        let table = [
+            ("second.d", "a.yaml:7:3", false),
+            ("second.d.0.e", "a.yaml:7:8", false),
+            ("common", "a.yaml:1:1", true),
+            ("first.a", "a.yaml:2:3", true),
+            ("second.a", "a.yaml:2:3", true),
+            ("flow.a", "a.yaml:8:8", true),
+            ("x.y", "--set:1:1", false),
+        ];
+        for (path, place, is_shared) in table {
+            let keys: Vec<String> = path.split('.').map(str::to_owned).collect();
+            let found = search.find(&keys, &[]).unwrap();
+            assert_eq!(
+                (found.location.to_string().as_str(), found.is_shared),
+                (place, is_shared),
+                "{path}"
+            );
+        }
+        assert!(search.find(&["none".to_owned()], &[]).is_none());
     }
 
     #[test]

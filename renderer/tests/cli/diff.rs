@@ -448,7 +448,10 @@ fn what_is_wrong_is_said_with_its_side() {
     for (words, expected) in [
         (vec![], "no chart is given"),
         (vec![good], "nothing to compare"),
-        (vec![good, "-o", "junit"], "formats of `validate` alone"),
+        (
+            vec![good, "-o", "junit"],
+            "formats of `validate` and `values check` alone",
+        ),
         (
             vec![good, good, "--against", "x", "--published"],
             "cannot be used with",

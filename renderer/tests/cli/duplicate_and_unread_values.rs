@@ -94,13 +94,21 @@ fn a_given_value_that_nothing_reads_is_reported_with_the_nearest_name() {
             linted.stderr
         );
     }
-    // Walked through, documented, global, unlike any other, or there.
+    for flag in ["somethingElse=1", "verbosity=2"] {
+        let linted = run(folder.path(), &["lint", "app", "--set", flag]);
+        let path = flag.split('=').next().unwrap();
+        let message = format!("nothing in the chart reads `{path}`");
+        assert!(
+            linted.stderr.contains(&message) && !linted.stderr.contains("did you mean"),
+            "{flag}: {}",
+            linted.stderr
+        );
+    }
+    // Iterated over, printed as a whole, global, or there.
     for flag in [
         "env.FIRST_NAMES=b",
         "nodeSelector.first=b",
-        "verbosity=2",
         "global.replicaCuont=1",
-        "somethingElse=1",
         "replicaCount=3",
         "image.tag=null",
     ] {

@@ -65,6 +65,7 @@ mod tags;
 mod template;
 mod unittest;
 mod validate;
+mod values_check;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

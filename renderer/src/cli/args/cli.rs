@@ -33,6 +33,7 @@ use super::tags::TagsArgs;
 use super::template::TemplateArgs;
 use super::test::TestArgs;
 use super::validate::ValidateArgs;
+use super::values::ValuesCommand;
 use super::verify::VerifyArgs;
 use super::version::VersionArgs;
 
@@ -147,6 +148,9 @@ pub(crate) enum Command {
     Validate(Box<ValidateArgs>),
     /// Show what differs between two charts, two revisions or two sets of values, object by object
     Diff(Box<DiffArgs>),
+    /// Check values: keys that nothing reads, and values that nothing sets
+    #[command(subcommand)]
+    Values(ValuesCommand),
     /// Compare what charts render to with Helm's own output, to the byte
     Compare(Box<CompareArgs>),
     /// Print the version

@@ -36,6 +36,7 @@ use super::tags::TagsArgs;
 use super::template::TemplateArgs;
 use super::test::TestArgs;
 use super::validate::ValidateArgs;
+use super::values::ValuesCheckArgs;
 use super::verify::VerifyArgs;
 use super::version::VersionArgs;
 
@@ -97,6 +98,7 @@ const GROUPS: &[(&str, &[(&str, Define)])] = &[
     ("registry", BELOW_REGISTRY),
     ("repo", BELOW_REPO),
     ("search", &[("repo", as_in_helm::<SearchRepoArgs>)]),
+    ("values", &[("check", options::<Box<ValuesCheckArgs>>)]),
     ("plugin", &[("list", as_in_helm::<PluginListArgs>)]),
 ];
 

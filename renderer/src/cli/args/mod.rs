@@ -44,6 +44,7 @@ pub(super) mod template;
 pub(super) mod test;
 pub(super) mod unsupported_commands;
 pub(super) mod validate;
+pub(super) mod values;
 pub(super) mod verify;
 pub(super) mod version;
 pub(super) mod versions;

@@ -26,7 +26,7 @@ mod walk;
 use std::sync::Arc;
 
 use crate::chart::load::Loaded;
-use crate::diag::did_you_mean;
+use crate::diag::{Class, Diagnostic, did_you_mean};
 use crate::engine::{Program, on_large_stack};
 use crate::source::Location;
 use crate::value::{Map, Value};
@@ -44,6 +44,29 @@ pub struct Undefined {
     pub location: Location,
     /// A suggested path.
     pub near: Option<String>,
+}
+
+impl Undefined {
+    /// What is wrong, and where.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let path = self.path.join(".");
+        let message = if self.is_fatal {
+            let parent = self.path.get(..=self.missing).unwrap_or_default().join(".");
+            format!(
+                "`.Values.{parent}` is in no values file, so `.Values.{path}` is an error where it is reached"
+            )
+        } else {
+            format!("`.Values.{path}` is not set in any values file and has no default")
+        };
+        let label = if self.is_fatal { "of nil" } else { "always empty" };
+        let diagnostic = Diagnostic::warning(Class::Values, message)
+            .at(self.location.clone())
+            .label(label);
+        match &self.near {
+            Some(near) => diagnostic.hint(format!("did you mean `.Values.{near}`?")),
+            None => diagnostic.hint("give it a default in values.yaml, even a commented one, or here"),
+        }
+    }
 }
 
 /// All such uses in the chart's own templates, sorted by file and position.

@@ -454,7 +454,7 @@ impl<'w> Walker<'w> {
                 literal: Some(text),
                 ..Operand::unknown()
             },
-            TermKind::Constant => Operand::unknown(),
+            TermKind::Number(_) | TermKind::Constant => Operand::unknown(),
             TermKind::Function(name) => {
                 let none = Arguments {
                     all: Vec::new(),

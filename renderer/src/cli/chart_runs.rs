@@ -1,0 +1,76 @@
+//! What commands that check charts share: the charts that arguments name, all at once, and the values files of `ci/`.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::args::fetch::FetchFlags;
+use super::args::rendering::ValueFlags;
+use super::chart_location::ChartLocation;
+use super::chart_search::{expanded, find_all};
+use super::csv;
+use super::signals::Signals;
+use crate::diag::Result;
+use crate::engine::workers;
+
+/// The folder with values files for tests, and how they end.
+const CI_FOLDER: &str = "ci";
+const CI_FILES: &str = "-values.yaml";
+
+/// The charts: folders are searched, references are fetched later.
+pub(crate) fn named_charts(names: &[String], fetch: &FetchFlags) -> Result<Vec<String>> {
+    let mut out = Vec::new();
+    for name in names {
+        if ChartLocation::of(name, &fetch.repositories)? != ChartLocation::Disk {
+            out.push(name.clone());
+            continue;
+        }
+        let found = find_all(&expanded(&[PathBuf::from(name)])?)?;
+        out.extend(found.iter().map(|path| path.display().to_string()));
+    }
+    Ok(out)
+}
+
+/// Does the work for every chart, several at a time; the results are in the order of the charts. A signal ends it early.
+pub(crate) fn in_parallel<T: Send>(
+    charts: &[String],
+    signals: &Signals,
+    work: &(dyn Fn(&str) -> T + Sync),
+) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, T)>> = Mutex::default();
+    let some = || {
+        while signals.caught().is_none() {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(chart) = charts.get(index) else { break };
+            let result = work(chart);
+            done.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((index, result));
+        }
+    };
+    workers(charts.len(), some);
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// The values files for tests in a chart's folder, sorted.
+pub(crate) fn ci_files(chart: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(chart.join(CI_FOLDER));
+    let entries = entries.into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path().display().to_string());
+    let mut out: Vec<String> = paths.filter(|path| path.ends_with(CI_FILES)).collect();
+    out.sort();
+    out
+}
+
+/// The flags with a values file of `ci/` before the given ones.
+pub(crate) fn with_ci_file(flags: &ValueFlags, file: &str) -> ValueFlags {
+    ValueFlags {
+        values: std::iter::once(csv::quoted(file))
+            .chain(flags.values.clone())
+            .collect(),
+        ..flags.clone()
+    }
+}

@@ -1,0 +1,225 @@
+//! What `values check` prints: a line for each chart, and the findings as JSON, JUnit's XML, SARIF and their like.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::args::global::OutputFormat;
+use super::finding_formats::{ReportedFinding, counted, github, gitlab, junit_entry, sarif};
+use super::xml::attribute;
+use crate::diag::{Class, Diagnostic, Diagnostics, Severity};
+use crate::draw::printable_but;
+use crate::lint::rules;
+use crate::lint::value_check::ValueFinding;
+use crate::report::documents::Document as _;
+use crate::report::values::{CheckedChartEntry, ValueEntry, ValuesCheckDocument, ValuesTotal};
+use crate::source::Location;
+
+/// The charts that were checked.
+pub(crate) struct ValuesReport {
+    pub(crate) charts: Vec<(String, CheckedChart)>,
+    /// Whether warnings fail.
+    pub(crate) strict: bool,
+}
+
+/// What is wrong with the values of a chart.
+pub(crate) struct CheckedChart {
+    pub(crate) findings: Vec<ValueFinding>,
+    /// Why it could not be checked.
+    pub(crate) problem: Option<Diagnostics>,
+}
+
+/// A finding, or an error that prevented the check.
+struct Reported {
+    rule: &'static rules::Rule,
+    key: String,
+    diagnostic: Diagnostic,
+    files: Vec<String>,
+}
+
+impl CheckedChart {
+    fn all(&self) -> impl Iterator<Item = Reported> {
+        let problems = self
+            .problem
+            .iter()
+            .flat_map(Diagnostics::iter)
+            .map(|one| Reported {
+                rule: &rules::CHART_LOAD,
+                key: String::new(),
+                diagnostic: one.clone(),
+                files: Vec::new(),
+            });
+        let findings = self.findings.iter().map(|one| Reported {
+            rule: one.rule,
+            key: one.key.clone(),
+            diagnostic: match one.files.as_slice() {
+                [] => one.diagnostic.clone(),
+                files => one.diagnostic.clone().note(format!("with {}", files.join(", "))),
+            },
+            files: one.files.clone(),
+        });
+        problems.chain(findings)
+    }
+
+    /// The findings as they are drawn.
+    pub(crate) fn diagnostics(&self) -> impl Iterator<Item = Diagnostic> {
+        self.all().map(|one| one.diagnostic)
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        self.diagnostics().filter(|one| one.severity == severity).count()
+    }
+}
+
+impl ValuesReport {
+    fn total(&self) -> ValuesTotal {
+        let all = |severity| self.charts.iter().map(|(_, one)| one.count(severity)).sum();
+        ValuesTotal {
+            charts: self.charts.len(),
+            errors: all(Severity::Error),
+            warnings: all(Severity::Warning),
+        }
+    }
+
+    /// The failure of the command, if something is wrong.
+    pub(crate) fn problem(&self) -> Option<Diagnostics> {
+        let ValuesTotal { errors, warnings, .. } = self.total();
+        let message = match (errors, warnings) {
+            (0, 0) => return None,
+            (0, _) if !self.strict => return None,
+            (0, warnings) => format!("{}, which --strict refuses", counted(warnings, "warning")),
+            (errors, _) => format!("the values do not fit the chart: {}", counted(errors, "error")),
+        };
+        Some(Diagnostic::error(Class::Values, message).into())
+    }
+
+    /// The result in a form other than text, if there is one.
+    pub(crate) fn formatted(&self, format: OutputFormat) -> Option<String> {
+        match format {
+            OutputFormat::Text
+            | OutputFormat::Json
+            | OutputFormat::Yaml
+            | OutputFormat::Markdown
+            | OutputFormat::Html => None,
+            OutputFormat::Junit => Some(self.junit()),
+            OutputFormat::Sarif => Some(sarif(&self.reported())),
+            OutputFormat::Github => Some(github(&self.reported())),
+            OutputFormat::Gitlab => Some(gitlab(&self.reported())),
+        }
+    }
+
+    fn reported(&self) -> Vec<ReportedFinding> {
+        let all = self.charts.iter().flat_map(|(chart, checked)| {
+            checked.all().map(|one| ReportedFinding {
+                rule: one.rule.id,
+                rule_doc: one.rule.doc,
+                diagnostic: one.diagnostic,
+                chart_file: match Path::new(chart).is_dir() {
+                    true => format!("{}/Chart.yaml", chart.trim_end_matches('/')),
+                    false => chart.clone(),
+                },
+            })
+        });
+        all.collect()
+    }
+
+    /// A line for each chart with findings, and one for all.
+    pub(crate) fn text(&self, quiet: bool) -> String {
+        let mut out = String::new();
+        for (chart, one) in &self.charts {
+            let (errors, warnings) = (one.count(Severity::Error), one.count(Severity::Warning));
+            if errors + warnings == 0 || quiet && errors == 0 {
+                continue;
+            }
+            let chart = printable_but(chart, &[]);
+            let _ = writeln!(
+                out,
+                "{chart}: {}, {}",
+                counted(errors, "error"),
+                counted(warnings, "warning")
+            );
+        }
+        if !quiet {
+            let ValuesTotal {
+                charts,
+                errors,
+                warnings,
+            } = self.total();
+            let (errors, warnings) = (counted(errors, "error"), counted(warnings, "warning"));
+            let _ = writeln!(out, "{}: {errors}, {warnings}", counted(charts, "chart"));
+        }
+        out
+    }
+
+    /// For machines.
+    pub(crate) fn json(&self) -> String {
+        let charts = self.charts.iter().map(|(chart, one)| CheckedChartEntry {
+            chart: chart.clone(),
+            errors: one.count(Severity::Error),
+            warnings: one.count(Severity::Warning),
+        });
+        let findings = self
+            .charts
+            .iter()
+            .flat_map(|(chart, checked)| checked.all().map(|one| entry(chart, one)));
+        ValuesCheckDocument {
+            total: self.total(),
+            charts: charts.collect(),
+            findings: findings.collect(),
+        }
+        .to_json()
+    }
+
+    /// A suite with a test for each chart.
+    fn junit(&self) -> String {
+        let fails = |one: &Diagnostic| one.severity == Severity::Error || self.strict;
+        let failures = self
+            .charts
+            .iter()
+            .filter(|(_, one)| one.diagnostics().any(|one| fails(&one)));
+        let (tests, failures) = (self.charts.len(), failures.count());
+        let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+        let _ = writeln!(
+            out,
+            "<testsuites name=\"solar-render values check\" tests=\"{tests}\" failures=\"{failures}\">\n  \
+             <testsuite name=\"values check\" tests=\"{tests}\" failures=\"{failures}\">"
+        );
+        for (chart, checked) in &self.charts {
+            let name = attribute(chart);
+            let _ = write!(out, "    <testcase name={name} classname=\"values\">");
+            for one in checked.diagnostics() {
+                junit_entry(&one, fails(&one), &mut out);
+            }
+            out.push_str("</testcase>\n");
+        }
+        out.push_str("  </testsuite>\n</testsuites>\n");
+        out
+    }
+}
+
+fn entry(chart: &str, one: Reported) -> ValueEntry {
+    let Diagnostic {
+        severity,
+        message,
+        location,
+        notes,
+        hints,
+        ..
+    } = one.diagnostic;
+    let position = location.as_ref().map(Location::position);
+    ValueEntry {
+        chart: chart.to_owned(),
+        severity: match severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        },
+        rule: one.rule.id,
+        key: one.key,
+        message,
+        file: location.as_ref().map(|at| at.source.name().to_owned()),
+        line: position.map(|at| at.line),
+        column: position.map(|at| at.column),
+        values: one.files,
+        notes,
+        hints,
+    }
+}
