@@ -60,6 +60,7 @@ pub struct ValueFinding {
 
 /// Whether the chart itself is checked, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Scope {
     /// The given values alone.
     Given,
