@@ -142,3 +142,81 @@ fn a_stack_without_prune_leaves_everything_and_one_for_other_versions_applies_no
     space.until_no_addon("edge");
     assert!(applied("leaving", "configmap", "a").is_some());
 }
+
+fn hook(name: &str, event: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, annotations: {{helm.sh/hook: {event}}}}}\nspec: {{containers: [{{name: a, image: a}}]}}\n"
+    )
+}
+
+fn chart_with_hooks(name: &str) -> crate::bed::Chart {
+    push(
+        name,
+        "1.0.0",
+        &[
+            ("templates/a.yaml", &config("a")),
+            ("templates/before.yaml", &hook("before", "pre-delete")),
+            ("templates/after.yaml", &hook("after", "post-delete")),
+        ],
+    )
+}
+
+/// Helm and Flux run them; the chart's stack and values are gone by then.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn hooks_of_a_removal_run_before_and_after_it() {
+    let space = Space::for_operator("parting", "parting");
+    BED.start_operator_with("parting", "parting", &["--addon-deletion-timeout=300s"]);
+    space.stack("cni", &chart_with_hooks("parting"), &json!({}));
+    space.cluster_for_operator("edge", "cni");
+    space.until_ready("edge");
+    let there = |kind: &str, name: &str| applied("parting", kind, name).is_some();
+    assert!(!there("pod", "before") && !there("pod", "after"));
+    assert!(there("secret", "solar-operator.shop.delete-hooks"));
+    space.kubectl(&["delete", "clusterstack", "cni"]);
+    space.until("edge", "StagesCompleted", "False", "StageRunning");
+    assert!(there("pod", "before") && there("configmap", "a"));
+    BED.fleet.cluster.kill("parting");
+    BED.start_operator_with("parting-again", "parting", &["--addon-deletion-timeout=300s"]);
+    crate::staged::end_pod("parting", "before", "Succeeded");
+    crate::staged::end_pod("parting", "after", "Succeeded");
+    space.until_no_addon("edge");
+    for (kind, name) in [
+        ("configmap", "a"),
+        ("pod", "before"),
+        ("pod", "after"),
+        ("secret", "solar-operator.shop.delete-hooks"),
+    ] {
+        until_gone("parting", kind, name);
+    }
+    BED.fleet.cluster.kill("parting-again");
+}
+
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_hook_that_fails_or_was_changed_holds_a_removal_until_its_time_limit() {
+    let space = Space::new("forced");
+    space.stack("failing", &chart_with_hooks("forced"), &json!({}));
+    space.cluster("failing", &json!({"stack": "failing"}));
+    space.until_ready("failing");
+    // Whoever may write Secrets there must not make the operator apply what they like.
+    let forged = "W3siZXZlbnRzIjpbInByZS1kZWxldGUiXSwiZGVsZXRlUG9saWNpZXMiOltdLCJvYmplY3QiOnsiYXBpVmVyc2lvbiI6InYxIiwia2luZCI6IkNvbmZpZ01hcCIsIm1ldGFkYXRhIjp7Im5hbWUiOiJmb3JnZWQifX19XQ==";
+    let patch = format!(r#"{{"data":{{"hooks.json":"{forged}"}}}}"#);
+    let secret = "solar-operator.shop.delete-hooks";
+    BED.workload.kubectl(&[
+        "-n",
+        "forced",
+        "patch",
+        "secret",
+        secret,
+        "--type=merge",
+        "-p",
+        &patch,
+    ]);
+    space.kubectl(&["delete", "clusterstack", "failing"]);
+    space.until_no_addon("failing");
+    until_gone("forced", "configmap", "a");
+    until_gone("forced", "secret", secret);
+    assert!(applied("forced", "configmap", "forged").is_none());
+    assert!(applied("forced", "pod", "before").is_none() && applied("forced", "pod", "after").is_none());
+}

@@ -14,7 +14,7 @@ fn hook(name: &str, event: &str) -> String {
     )
 }
 
-fn end_pod(namespace: &str, name: &str, phase: &str) {
+pub(crate) fn end_pod(namespace: &str, name: &str, phase: &str) {
     let there = || applied(namespace, "pod", name).map(|_| ());
     wait(&format!("the hook {name}"), there, String::new);
     let status = format!(r#"{{"status":{{"phase":"{phase}"}}}}"#);

@@ -3,7 +3,7 @@
 //! A ClusterStack resolves its chart to a digest and decides which cluster gets it when (`select`); for each it writes a
 //! ClusterAddon. A ClusterAddon's reconcile goes through the steps of `conditions`: the cluster is there, the chart is on
 //! disk (`chart_cache`), the values are templated ([`evaluate`]), the chart is rendered (`objects`) and applied in
-//! stages (`stages`, `apply`, `hooks`). Later the objects are compared with the cluster's (`drift`), and deleted (`deletion`).
+//! stages (`stages`, `apply`, `hooks`, and `delete_hooks` for those of a removal). Later the objects are compared with the cluster's (`drift`), and deleted (`deletion`).
 //!
 //! # Guarantees
 //! - A cluster that no stack selects gets nothing.
@@ -19,6 +19,7 @@ mod chart_cache;
 mod chart_request;
 mod cluster;
 mod conditions;
+mod delete_hooks;
 mod deletion;
 mod drift;
 mod evaluate;

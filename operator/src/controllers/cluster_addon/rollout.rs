@@ -32,7 +32,9 @@ pub(super) struct Work<'a> {
     pub(super) owner: &'a str,
     /// The time that templates have seen.
     pub(super) rendered_at: Timestamp,
-    /// The release's.
+    /// The release's name.
+    pub(super) release: &'a str,
+    /// The release's namespace.
     pub(super) namespace: &'a str,
     /// The Cluster, for conditions.
     pub(super) cluster: &'a Value,

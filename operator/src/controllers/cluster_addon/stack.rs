@@ -99,25 +99,7 @@ impl Kind for ClusterStacks {
                 return write(cx, key, &object, &known, &next, Some(requeue)).await;
             }
         };
-        let mut known = known;
-        if known.chart.as_ref() != Some(&chart) {
-            // Before any cluster gets it: a failed write must not resolve the version to another digest.
-            let next = ClusterStackStatus {
-                chart: Some(chart.clone()),
-                // Nobody has it yet.
-                clusters: known.clusters.map(|counts| ClusterCounts {
-                    up_to_date: 0,
-                    ready: 0,
-                    ..counts
-                }),
-                ..known.clone()
-            };
-            let version = object.metadata.resource_version.as_deref();
-            if let Some(metadata) = status::patch(cx, key, version, &known, &next).await? {
-                object.metadata = metadata;
-            }
-            known = next;
-        }
+        let known = record_chart(cx, key, &mut object, known, &chart).await?;
         let labels = object.metadata.labels.clone().unwrap_or_default();
         let plan = self.roll_out(cx, key, &labels, &stack.spec, &chart).await?;
         let findings = findings_of(&plan);
@@ -134,6 +116,35 @@ impl Kind for ClusterStacks {
         };
         write(cx, key, &object, &known, &next, None).await
     }
+}
+
+/// Writes the chart into the status before any cluster gets it: a write that fails afterwards must not resolve the
+/// version to another digest.
+async fn record_chart(
+    cx: &Cx,
+    key: &Key,
+    object: &mut Object<FullStack>,
+    known: ClusterStackStatus,
+    chart: &ResolvedChart,
+) -> Result<ClusterStackStatus, Error> {
+    if known.chart.as_ref() == Some(chart) {
+        return Ok(known);
+    }
+    let next = ClusterStackStatus {
+        chart: Some(chart.clone()),
+        // Nobody has it yet.
+        clusters: known.clusters.map(|counts| ClusterCounts {
+            up_to_date: 0,
+            ready: 0,
+            ..counts
+        }),
+        ..known.clone()
+    };
+    let version = object.metadata.resource_version.as_deref();
+    if let Some(metadata) = status::patch(cx, key, version, &known, &next).await? {
+        object.metadata = metadata;
+    }
+    Ok(next)
 }
 
 impl ClusterStacks {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::addon::FAILED_WAIT;
 use super::apply::{self, PreparedObject, Scopes};
 use super::conditions::{Halt, STAGES_COMPLETED, reasons};
+use super::delete_hooks;
 use super::deletion::{DeleteOf, delete_in_order};
 use super::evaluate::{Answer, Question};
 use super::hooks::{self, HookProgress};
@@ -16,7 +17,7 @@ use super::inventory::ObjectKey;
 use super::objects::ChartHook;
 use super::pass::{End, Pass};
 use super::rollout::{Work, failed, failed_request, key_of};
-use super::stages::{PlannedStage, StageKind, is_kept};
+use super::stages::{CHART, PlannedStage, StageKind, is_kept};
 use super::workload::Workload;
 use crate::api::cluster_addons::{AddonStageStatus, ResourceStatus, StageAction, StagePhase, WaitFor};
 
@@ -74,6 +75,14 @@ pub(super) fn prepare<'a>(
                 Ok(prepared) => objects.push((prepared, object.hook.clone())),
                 Err(error) => unknown.push((ObjectKey::of(&object.object, ""), error.to_string())),
             }
+        }
+        if planned.name == CHART
+            && planned.of_stack.is_none()
+            && let Some(secret) = delete_hooks::secret(&work.rendered.objects, work.release)
+        {
+            // It is a kind that every cluster has.
+            let prepared = scopes.prepare(&secret, work.namespace);
+            objects.extend(prepared.map(|secret| (secret, None)));
         }
         all.push(ReadyStage {
             planned,

@@ -195,9 +195,8 @@ mod tests {
             .collect()
     }
 
-    #[test]
-    fn hooks_and_stages_come_in_their_order() {
-        let objects = [
+    fn objects() -> Vec<ChartObject> {
+        vec![
             object("ConfigMap", "config", "", &[]),
             object("CustomResourceDefinition", "crd", "", &[]),
             object("Namespace", "ns", "", &[]),
@@ -216,7 +215,12 @@ mod tests {
                 is_crd_file: true,
                 ..object("CustomResourceDefinition", "dbfile", "db", &[])
             },
-        ];
+        ]
+    }
+
+    #[test]
+    fn hooks_and_stages_come_in_their_order() {
+        let objects = objects();
         let none = plan(&objects, &[], true);
         assert_eq!(
             text(&none),

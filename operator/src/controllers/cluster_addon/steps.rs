@@ -96,6 +96,7 @@ impl ClusterAddons {
             owner: &owner,
             rendered: &rendered,
             rendered_at: clock,
+            release: &stack.release_name,
             namespace: &stack.namespace,
             cluster: &whole,
             only_if,
@@ -330,10 +331,9 @@ fn unsupported(ranges: &[String], version: &str) -> Option<String> {
         return Some(format!("the cluster's version {version} can't be read"));
     };
     // v1.33.2-eks-a1b2c3 is a release, although semantic versioning calls it a prerelease.
-    let release = text.split_once('-').filter(|(_, suffix)| {
-        let is_prerelease = |name: &&str| suffix.starts_with(*name);
-        !PRERELEASES.iter().any(|name| is_prerelease(&name))
-    });
+    let release = text
+        .split_once('-')
+        .filter(|(_, suffix)| !PRERELEASES.iter().any(|name| suffix.starts_with(name)));
     let release = release.and_then(|(number, _)| Version::parse(number).ok());
     let candidates: Vec<&Version> = [Some(&exact), release.as_ref()].into_iter().flatten().collect();
     for range in ranges {
