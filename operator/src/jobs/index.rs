@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::parts::{PartialJob, PartialPod};
+use super::partial::{PartialJob, PartialPod};
 use super::snapshot::{JobSnapshot, PodSnapshot};
 use crate::api::{RUN_ANNOTATION, Run};
 use crate::runtime::owned::controller;

@@ -15,7 +15,7 @@ pub mod allowed_hosts;
 pub mod conditions;
 pub mod index;
 pub mod observe;
-pub mod parts;
+pub mod partial;
 pub mod pod;
 pub mod registry_access;
 pub mod slots;

@@ -24,9 +24,9 @@ const TOKEN_VARIABLE: &str = "REGISTRY_TOKEN_FILE";
 /// How long a token is valid, in seconds: the kubelet renews it.
 const TOKEN_SECONDS: i64 = 3600;
 
-/// The parts that differ between kinds of Jobs.
+/// The fields that differ between kinds of Jobs.
 #[derive(Default)]
-pub struct Parts {
+pub struct PodFields {
     /// The arguments that follow those of the settings.
     pub args: Vec<String>,
     /// The environment, in addition to `POD_NAMESPACE` and `POD_NAME`.
@@ -48,13 +48,13 @@ pub struct WritableVolume {
 }
 
 /// The pod of a Job: one container, with nothing that Pod Security "restricted" forbids.
-pub fn pod_spec(settings: &JobSettings, parts: Parts) -> PodSpec {
-    let Parts {
+pub fn pod_spec(settings: &JobSettings, fields: PodFields) -> PodSpec {
+    let PodFields {
         args,
         mut env,
         mut volumes,
         writable,
-    } = parts;
+    } = fields;
     if let Some(audience) = &settings.token_audience {
         env.push(plain(TOKEN_VARIABLE, &format!("{TOKEN_DIR}/{TOKEN_FILE}")));
         volumes.push((token_volume(audience), TOKEN_DIR));
@@ -204,7 +204,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn built(settings: &JobSettings) -> Value {
-        serde_json::to_value(pod_spec(settings, Parts::default())).expect("JSON")
+        serde_json::to_value(pod_spec(settings, PodFields::default())).expect("JSON")
     }
 
     #[test]

@@ -12,8 +12,8 @@ use k8s_openapi::api::core::v1::{
 use kube::Api;
 
 use super::JobSettings;
-use super::parts::{CONFIG_MAPS, PartialConfigMap};
-use super::pod::{CONTAINER, Parts};
+use super::partial::{CONFIG_MAPS, PartialConfigMap};
+use super::pod::{CONTAINER, PodFields};
 use crate::runtime::{Cx, Error};
 
 /// The Job's `backoffLimit`; disruptions and permanent failures don't count against it.
@@ -62,10 +62,14 @@ pub fn host_mismatch(secret: &str, annotated: Option<&str>, host: &str) -> Optio
 
 /// Mounts the push Secret, whatever its type: the kubelet skips optional keys that it doesn't have, so that the
 /// operator needn't read it.
-pub fn add_push_secret(name: &str, parts: &mut Parts) {
-    parts.env.push(from_secret("REGISTRY_USERNAME", name, "username"));
-    parts.env.push(from_secret("REGISTRY_PASSWORD", name, "password"));
-    parts.env.push(plain("DOCKER_CONFIG", REGISTRY_DIR));
+pub fn add_push_secret(name: &str, fields: &mut PodFields) {
+    fields
+        .env
+        .push(from_secret("REGISTRY_USERNAME", name, "username"));
+    fields
+        .env
+        .push(from_secret("REGISTRY_PASSWORD", name, "password"));
+    fields.env.push(plain("DOCKER_CONFIG", REGISTRY_DIR));
     let volume = Volume {
         name: "registry".to_owned(),
         secret: Some(SecretVolumeSource {
@@ -76,17 +80,17 @@ pub fn add_push_secret(name: &str, parts: &mut Parts) {
         }),
         ..Default::default()
     };
-    parts.volumes.push((volume, REGISTRY_DIR));
+    fields.volumes.push((volume, REGISTRY_DIR));
 }
 
 /// Mounts the CA certificates, if any are configured.
-pub fn add_ca_certificates(settings: &JobSettings, parts: &mut Parts) {
+pub fn add_ca_certificates(settings: &JobSettings, fields: &mut PodFields) {
     let Some(name) = &settings.ca_configmap else {
         return;
     };
     let bundle = format!("{CA_DIR}/{CA_KEY}");
-    parts.env.push(plain("SSL_CERT_FILE", &bundle));
-    parts.volumes.push((ca_volume(name), CA_DIR));
+    fields.env.push(plain("SSL_CERT_FILE", &bundle));
+    fields.volumes.push((ca_volume(name), CA_DIR));
 }
 
 fn ca_volume(name: &str) -> Volume {

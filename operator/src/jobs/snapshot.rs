@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::JobStatus;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, PodStatus};
 
-use super::parts::{PartialJob, PartialPod};
+use super::partial::{PartialJob, PartialPod};
 use super::pod::CONTAINER;
 use crate::runtime::conditions::cut;
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::index::{JobChange, JobIndex};
-use super::parts::{JOBS, JobParts, PODS, PartialJob, PodParts};
+use super::partial::{JOBS, JobParts, PODS, PartialJob, PodParts};
 use super::slots::{JobLimits, JobSlots};
 use crate::names;
 use crate::runtime::metrics::number;

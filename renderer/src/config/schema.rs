@@ -8,43 +8,43 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Any map: what a chart gets as values.
+/// Helm values: any map.
 pub type Data = serde_json::Map<String, serde_json::Value>;
 
-/// The renderer's config: what chart is rendered, and from what.
+/// The config that a chart is rendered from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigDocument {
-    /// Which kind of chart: the block of this name is rendered, the other may be present and is ignored.
+    /// The chart's type. The block of this name is rendered; the other one may be present and is ignored.
     #[serde(rename = "type")]
     pub kind: ChartKind,
-    /// A component as Flux objects.
+    /// A release chart: a component as a Flux OCIRepository and HelmRelease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<ReleaseDocument>,
-    /// Many releases as Flux objects.
+    /// A bootstrap chart: a Flux OCIRepository and HelmRelease for each release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bootstrap: Option<BootstrapDocument>,
 }
 
-/// Which kind of chart.
+/// The type of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ChartKind {
-    /// A component as Flux objects.
+    /// A release chart: a component as a Flux OCIRepository and HelmRelease.
     Release,
-    /// Many releases as Flux objects.
+    /// A bootstrap chart: a Flux OCIRepository and HelmRelease for each release.
     Bootstrap,
 }
 
-/// A component as Flux objects.
+/// A release chart: a component as a Flux OCIRepository and HelmRelease.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseDocument {
-    /// What Chart.yaml says.
+    /// The chart's metadata, as in Chart.yaml.
     pub chart: ChartDocument,
-    /// What the chart is made of.
+    /// The input of the chart's templates.
     pub input: ReleaseInput,
-    /// The namespace the component goes to; empty: where the release is.
+    /// The namespace that the component is installed in. Default: the namespace of the Helm release.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub target_namespace: String,
     /// The component's Helm values.
@@ -53,7 +53,7 @@ pub struct ReleaseDocument {
     pub values: Data,
 }
 
-/// What a release chart is made of.
+/// The input of a release chart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseInput {
@@ -68,60 +68,60 @@ pub struct ReleaseInput {
 /// A component.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Component {
-    /// Fits Kubernetes object names.
+    /// The component's name: lower-case letters, digits, `-` and `.`, as in names of Kubernetes objects.
     pub name: String,
 }
 
-/// A chart in a registry.
+/// A resource of a component: a chart in an OCI registry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseResource {
     /// `host/path`, with or without `oci://`.
     pub repository: String,
-    /// Plain HTTP.
+    /// Whether the registry is reached over plain HTTP. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
     /// A tag, or `@sha256:…`.
     pub tag: String,
-    /// How Helm installs it.
+    /// The Helm settings of the resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helm: Option<HelmOptions>,
-    /// The Secret that Flux pulls with.
+    /// The name of the Secret that Flux pulls the chart with.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pull_secret_name: String,
-    /// Whose signature Flux requires of it.
+    /// The signature that Flux requires of the chart: `spec.verify` of its OCIRepository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<VerifyDocument>,
 }
 
-/// Whose signature Flux requires.
+/// The signature that Flux requires of a chart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VerifyDocument {
-    /// How charts are signed.
+    /// The format of the signature.
     #[serde(default)]
     pub provider: VerifyProvider,
-    /// The Secret with public keys, one of which must have signed the chart.
+    /// The Secret with public keys. The chart must be signed with one of them.
     pub secret_ref: SecretReference,
 }
 
-/// How charts are signed.
+/// The format of the signature.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum VerifyProvider {
-    /// With a key pair, in cosign's format.
+    /// A signature with a key pair, in cosign's format.
     #[default]
     Cosign,
 }
 
-/// A Secret where the Flux objects are.
+/// A Secret in the namespace of the Flux objects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SecretReference {
-    /// Its name.
+    /// The Secret's name.
     pub name: String,
 }
 
-/// Public keys that a chart brings along as a Secret, for Flux to verify other charts with.
+/// A Secret with public keys that is part of the chart: Flux verifies other charts with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VerificationKeysDocument {
@@ -131,11 +131,11 @@ pub struct VerificationKeysDocument {
     pub keys: BTreeMap<String, String>,
 }
 
-/// How Helm installs a resource.
+/// The Helm settings of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HelmOptions {
-    /// Helm values as text, for Flux to template.
+    /// Helm values as YAML text. They are stored in a ConfigMap that the HelmRelease refers to.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub values_template: String,
 }
@@ -144,34 +144,34 @@ pub struct HelmOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EntrypointDocument {
-    /// A key of `resources`.
+    /// The resource's key in `resources`.
     pub resource_name: String,
-    /// `helm`.
+    /// The resource's type: `helm`.
     #[serde(rename = "type")]
     pub kind: String,
 }
 
-/// Many releases as Flux objects.
+/// A bootstrap chart: a Flux OCIRepository and HelmRelease for each release.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BootstrapDocument {
-    /// What Chart.yaml says.
+    /// The chart's metadata, as in Chart.yaml.
     pub chart: ChartDocument,
-    /// What the chart is made of.
+    /// The input of the chart's templates.
     pub input: BootstrapInput,
 }
 
-/// What a bootstrap chart is made of.
+/// The input of a bootstrap chart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BootstrapInput {
-    /// The releases, by key; keys fit Kubernetes object names.
+    /// The releases, by key: lower-case letters, digits, `-` and `.`, as in names of Kubernetes objects.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub releases: BTreeMap<String, BootstrapRelease>,
-    /// What each release gets as `userdata`.
+    /// Values that each release gets under the key `userdata`.
     #[serde(default, skip_serializing_if = "Data::is_empty")]
     #[schemars(schema_with = "any_map")]
     pub userdata: Data,
-    /// Public keys that the chart brings along as a Secret.
+    /// A Secret with public keys that is part of the chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification_keys: Option<VerificationKeysDocument>,
 }
@@ -182,31 +182,31 @@ pub struct BootstrapInput {
 pub struct BootstrapRelease {
     /// `host/path`, with or without `oci://`.
     pub repository: String,
-    /// Plain HTTP.
+    /// Whether the registry is reached over plain HTTP. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
-    /// A version, or a range of versions.
+    /// The chart's version, or a range of versions.
     pub tag: String,
-    /// The Secret that Flux pulls with.
+    /// The name of the Secret that Flux pulls the chart with.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pull_secret_name: String,
-    /// Whose signature Flux requires of it.
+    /// The signature that Flux requires of the chart: `spec.verify` of its OCIRepository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<VerifyDocument>,
 }
 
-/// What Chart.yaml says.
+/// The chart's metadata, as in Chart.yaml.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChartDocument {
-    /// The name.
+    /// The chart's name.
     pub name: String,
-    /// One line for people.
+    /// A description in one sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// The version.
+    /// The chart's version.
     pub version: String,
-    /// The version of what the chart installs.
+    /// The version of the application that the chart installs.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub app_version: String,
 }

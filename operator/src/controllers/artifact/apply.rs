@@ -19,7 +19,7 @@ use super::{Artifacts, names};
 use crate::api::OwnedReference;
 use crate::api::artifact::ImportRun;
 use crate::jobs::observe::{Observation, Previous, observe};
-use crate::jobs::parts::{JOBS, PartialJob};
+use crate::jobs::partial::{JOBS, PartialJob};
 use crate::names::fitted;
 use crate::runtime::owned::{self, is_owned_by};
 use crate::runtime::views::{MetadataOnly, PartialMetadata};

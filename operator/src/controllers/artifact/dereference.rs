@@ -8,7 +8,7 @@ use crate::api::RETRY_ANNOTATION;
 use crate::api::artifact::{ArtifactSpec, ArtifactStatus, ImportPhase};
 use crate::controllers::pipeline::canonical;
 use crate::jobs::index::FoundJob;
-use crate::jobs::parts::{JOBS, PartialJob};
+use crate::jobs::partial::{JOBS, PartialJob};
 use crate::jobs::snapshot::PodSnapshot;
 use crate::runtime::owned::is_owned_by;
 use crate::runtime::views::Object;

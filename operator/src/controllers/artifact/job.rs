@@ -17,7 +17,7 @@ use crate::api::artifact::{
     ArtifactFormat, ArtifactSpec, HttpSource, HuggingFaceSource, ImportTarget, OciSource, SecretKeyReference,
 };
 use crate::jobs::JobSettings;
-use crate::jobs::pod::{Parts, WritableVolume, literal, pod_spec};
+use crate::jobs::pod::{PodFields, WritableVolume, literal, pod_spec};
 use crate::jobs::registry_access::{
     add_ca_certificates, add_push_secret, connection_args, failure_policy, item, plain,
 };
@@ -41,7 +41,7 @@ pub(super) fn job(found: &Found, settings: &JobSettings, own: &ArtifactSettings)
     labels.insert(UID_LABEL.to_owned(), fitted(found.uid()));
     let pod = match kit::replaces(&found.spec, own) {
         Some(image) => kit::pod(found, settings, image),
-        None => pod_spec(&bare(settings), parts(found, settings)),
+        None => pod_spec(&bare(settings), fields(found, settings)),
     };
     Job {
         metadata: ObjectMeta {
@@ -94,34 +94,34 @@ pub(super) fn workspace_volume(found: &Found) -> WritableVolume {
     }
 }
 
-fn parts(found: &Found, settings: &JobSettings) -> Parts {
+fn fields(found: &Found, settings: &JobSettings) -> PodFields {
     let ArtifactSpec {
         source,
         format,
         target,
         ..
     } = &found.spec;
-    let mut parts = Parts {
+    let mut fields = PodFields {
         args: vec!["artifact".to_owned()],
         writable: Some(workspace_volume(found)),
-        ..Parts::default()
+        ..PodFields::default()
     };
     if let Some(source) = &source.hugging_face {
-        add_hub(source, &mut parts);
+        add_hub(source, &mut fields);
     } else if let Some(source) = &source.http {
-        add_web(source, &mut parts);
+        add_web(source, &mut fields);
     } else if let Some(source) = &source.oci {
-        add_registry(source, &mut parts);
+        add_registry(source, &mut fields);
     }
-    parts.args.push(format!("--format={}", format.as_str()));
-    add_target(target, *format, &mut parts);
-    parts.args.push(format!("--workdir={WORKSPACE}"));
-    parts.args.extend(connection_args(&settings.args));
-    add_ca_certificates(settings, &mut parts);
-    parts
+    fields.args.push(format!("--format={}", format.as_str()));
+    add_target(target, *format, &mut fields);
+    fields.args.push(format!("--workdir={WORKSPACE}"));
+    fields.args.extend(connection_args(&settings.args));
+    add_ca_certificates(settings, &mut fields);
+    fields
 }
 
-fn add_hub(source: &HuggingFaceSource, parts: &mut Parts) {
+fn add_hub(source: &HuggingFaceSource, fields: &mut PodFields) {
     let HuggingFaceSource {
         repository,
         revision,
@@ -129,7 +129,7 @@ fn add_hub(source: &HuggingFaceSource, parts: &mut Parts) {
         include,
         exclude,
     } = source;
-    parts
+    fields
         .args
         .push(literal(&format!("--from=hf://{repository}@{revision}")));
     let flags = |flag: &str, patterns: &[String]| -> Vec<String> {
@@ -138,9 +138,9 @@ fn add_hub(source: &HuggingFaceSource, parts: &mut Parts) {
             .map(|pattern| literal(&format!("--{flag}={pattern}")));
         flags.collect()
     };
-    parts.args.extend(flags("include", include));
-    parts.args.extend(flags("exclude", exclude));
-    parts.env.extend(token_secret_ref.as_ref().map(token));
+    fields.args.extend(flags("include", include));
+    fields.args.extend(flags("exclude", exclude));
+    fields.env.extend(token_secret_ref.as_ref().map(token));
 }
 
 /// The token of Hugging Face, by the kubelet.
@@ -160,39 +160,39 @@ pub(super) fn token(reference: &SecretKeyReference) -> EnvVar {
     }
 }
 
-fn add_web(source: &HttpSource, parts: &mut Parts) {
+fn add_web(source: &HttpSource, fields: &mut PodFields) {
     let HttpSource {
         url,
         sha256,
         headers_secret_ref,
     } = source;
-    parts.args.push(literal(&format!("--from={url}")));
-    parts.args.push(literal(&format!("--sha256={sha256}")));
+    fields.args.push(literal(&format!("--from={url}")));
+    fields.args.push(literal(&format!("--sha256={sha256}")));
     if let Some(secret) = headers_secret_ref {
-        parts.args.push(format!("--from-headers={HEADERS_DIR}"));
-        parts
+        fields.args.push(format!("--from-headers={HEADERS_DIR}"));
+        fields
             .volumes
             .push((secret_volume("headers", &secret.name, None), HEADERS_DIR));
     }
 }
 
-fn add_registry(source: &OciSource, parts: &mut Parts) {
+fn add_registry(source: &OciSource, fields: &mut PodFields) {
     let OciSource {
         reference,
         insecure,
         pull_secret_ref,
     } = source;
     let reference = reference.strip_prefix("oci://").unwrap_or(reference);
-    parts.args.push(literal(&format!("--from=oci://{reference}")));
+    fields.args.push(literal(&format!("--from=oci://{reference}")));
     if *insecure {
-        parts.args.push("--from-plain-http=true".to_owned());
+        fields.args.push("--from-plain-http=true".to_owned());
     }
     if let Some(secret) = pull_secret_ref {
-        parts.args.push(format!(
+        fields.args.push(format!(
             "--from-registry-config={SOURCE_REGISTRY_DIR}/config.json"
         ));
         let volume = secret_volume("source-registry", &secret.name, Some(".dockerconfigjson"));
-        parts.volumes.push((volume, SOURCE_REGISTRY_DIR));
+        fields.volumes.push((volume, SOURCE_REGISTRY_DIR));
     }
 }
 
@@ -211,22 +211,24 @@ fn secret_volume(name: &str, secret: &str, key: Option<&str>) -> Volume {
     }
 }
 
-fn add_target(target: &ImportTarget, format: ArtifactFormat, parts: &mut Parts) {
-    parts
+fn add_target(target: &ImportTarget, format: ArtifactFormat, fields: &mut PodFields) {
+    fields
         .args
         .push(literal(&format!("--to=oci://{}", target_text(target, format))));
     if target.insecure {
-        parts.args.push("--to-plain-http=true".to_owned());
+        fields.args.push("--to-plain-http=true".to_owned());
     }
     if target.if_exists != IfExists::Fail {
-        parts
+        fields
             .args
             .push(format!("--if-exists={}", target.if_exists.as_str()));
     }
     if let Some(secret) = &target.credentials_secret_ref {
-        add_push_secret(&secret.name, parts);
+        add_push_secret(&secret.name, fields);
         // The credentials of the environment are for this registry, not for the source's.
-        parts.env.push(plain("REGISTRY_HOST", &literal(&target.registry)));
+        fields
+            .env
+            .push(plain("REGISTRY_HOST", &literal(&target.registry)));
     }
 }
 

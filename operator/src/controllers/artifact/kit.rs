@@ -10,7 +10,7 @@ use super::job::{WORKSPACE, bare, target_text, token, workspace_volume};
 use crate::api::IfExists;
 use crate::api::artifact::{ArtifactFormat, ArtifactSpec};
 use crate::jobs::JobSettings;
-use crate::jobs::pod::{Parts, literal, pod_spec};
+use crate::jobs::pod::{PodFields, literal, pod_spec};
 use crate::jobs::registry_access::{add_ca_certificates, add_push_secret, connection_args, plain};
 
 /// The variable with KitOps' folder.
@@ -47,25 +47,27 @@ pub(super) fn pod(found: &Found, settings: &JobSettings, image: &str) -> PodSpec
         ..
     } = &found.spec;
     let target_name = target_text(target, *format);
-    let mut parts = Parts {
+    let mut fields = PodFields {
         writable: Some(workspace_volume(found)),
-        ..Parts::default()
+        ..PodFields::default()
     };
     if let Some(secret) = &target.credentials_secret_ref {
-        add_push_secret(&secret.name, &mut parts);
-        parts.env.push(plain("REGISTRY_HOST", &literal(&target.registry)));
+        add_push_secret(&secret.name, &mut fields);
+        fields
+            .env
+            .push(plain("REGISTRY_HOST", &literal(&target.registry)));
     }
-    add_ca_certificates(settings, &mut parts);
+    add_ca_certificates(settings, &mut fields);
     let own = |flag: &str| literal(&format!("--{flag}=oci://{target_name}"));
-    parts.args = vec!["artifact".to_owned(), own("from"), own("to")];
-    parts
+    fields.args = vec!["artifact".to_owned(), own("from"), own("to")];
+    fields
         .args
         .extend(["--format=raw".to_owned(), format!("--workdir={WORKSPACE}")]);
     if target.insecure {
-        parts.args.push("--plain-http=true".to_owned());
+        fields.args.push("--plain-http=true".to_owned());
     }
-    parts.args.extend(connection_args(&settings.args));
-    let mut pod = pod_spec(&bare(settings), parts);
+    fields.args.extend(connection_args(&settings.args));
+    let mut pod = pod_spec(&bare(settings), fields);
     let Some(report) = pod.containers.first().cloned() else {
         return pod;
     };

@@ -22,7 +22,7 @@ use crate::api::artifact::{ARTIFACTS, ArtifactStatus, ImportPhase, ImportRun};
 use crate::jobs::conditions::{Reason, State};
 use crate::jobs::index::FoundJob;
 use crate::jobs::observe::{Observation, Reported};
-use crate::jobs::parts::PartialJob;
+use crate::jobs::partial::PartialJob;
 use crate::runtime::ObjectName;
 use crate::runtime::conditions::{READY, STALLED, find, merge};
 use crate::tests::settings;

@@ -30,7 +30,7 @@ pub struct Stored<S>(PhantomData<fn() -> S>);
 /// The kept parts of an object, in addition to its metadata.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(bound = "")]
-pub struct Parts<S: Spec> {
+pub struct SpecAndStatus<S: Spec> {
     /// The spec.
     pub spec: S,
     /// The status.
@@ -39,7 +39,7 @@ pub struct Parts<S: Spec> {
 }
 
 /// An object in a store.
-pub type StoredObject<S> = Arc<Object<Parts<S>>>;
+pub type StoredObject<S> = Arc<Object<SpecAndStatus<S>>>;
 
 impl<S> Stored<S> {
     /// The kind.
@@ -58,9 +58,9 @@ impl<S: Spec> Watched for Stored<S> {
     };
     const LABELS: bool = true;
     const STATES: &'static [&'static str] = &[NEW, READY, PENDING, NOT_READY, STALLED, SUSPENDED];
-    type View = Parts<S>;
+    type View = SpecAndStatus<S>;
 
-    fn state(object: &Object<Parts<S>>) -> Option<ObjectState<'_>> {
+    fn state(object: &Object<SpecAndStatus<S>>) -> Option<ObjectState<'_>> {
         let status = object.view().and_then(|view| view.status.as_ref());
         let conditions = status.map_or(&[][..], ReportedConditions::conditions);
         let ready = find(conditions, READY).map(|ready| ready.status.as_str());
@@ -76,7 +76,7 @@ impl<S: Spec> Watched for Stored<S> {
     }
 
     /// Its status is nobody else's: what others read is in the spec, which the generation counts, and in the metadata.
-    fn concerns_others(before: &Object<Parts<S>>, after: &Object<Parts<S>>) -> bool {
+    fn concerns_others(before: &Object<SpecAndStatus<S>>, after: &Object<SpecAndStatus<S>>) -> bool {
         let version = &before.metadata.resource_version;
         let after = ObjectMeta {
             resource_version: version.clone(),
@@ -86,7 +86,7 @@ impl<S: Spec> Watched for Stored<S> {
     }
 }
 
-impl<S: Spec> PartialEq for Parts<S> {
+impl<S: Spec> PartialEq for SpecAndStatus<S> {
     /// Values and userdata are compared as text.
     fn eq(&self, other: &Self) -> bool {
         let text = |spec: &S| serde_json::to_string(spec).ok();
@@ -95,8 +95,8 @@ impl<S: Spec> PartialEq for Parts<S> {
 }
 
 /// The whole object; `None` if it doesn't match its kind's schema.
-pub fn whole<S: Spec>(stored: &Object<Parts<S>>) -> Option<pipeline::Object<S>> {
-    let Parts { spec, status } = stored.view()?.clone();
+pub fn whole<S: Spec>(stored: &Object<SpecAndStatus<S>>) -> Option<pipeline::Object<S>> {
+    let SpecAndStatus { spec, status } = stored.view()?.clone();
     Some(pipeline::Object {
         api_version: None,
         kind: None,
@@ -203,7 +203,7 @@ const GRANTEE: &str = "grantee";
 
 /// Adds the store of grants, and its indexes.
 pub fn add_grants(controllers: Controllers) -> Controllers {
-    type Grant = Object<Parts<ReferenceGrantSpec>>;
+    type Grant = Object<SpecAndStatus<ReferenceGrantSpec>>;
     fn referrers(grant: &Grant) -> impl Iterator<Item = &GrantFrom> {
         grant.view().into_iter().flat_map(|view| &view.spec.from)
     }

@@ -27,7 +27,7 @@ use crate::controllers::rendertask::decide::Decision;
 use crate::jobs::conditions::{Reason, State, kinds};
 use crate::jobs::index::FoundJob;
 use crate::jobs::observe::{Observation, Previous, ended, observe};
-use crate::jobs::parts::{JOBS, PartialJob};
+use crate::jobs::partial::{JOBS, PartialJob};
 use crate::jobs::slots::ReachedLimit;
 use crate::jobs::snapshot::{JobSnapshot, PodSnapshot};
 use crate::runtime::conditions::find;

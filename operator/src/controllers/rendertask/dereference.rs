@@ -12,7 +12,7 @@ use crate::controllers::rendertask::decide::reads_push_secret;
 use crate::jobs::JobSettings;
 use crate::jobs::index::FoundJob;
 use crate::jobs::observe::{Ended, ended};
-use crate::jobs::parts::{JOBS, PartialJob};
+use crate::jobs::partial::{JOBS, PartialJob};
 use crate::jobs::registry_access::has_ca_certificates;
 use crate::jobs::snapshot::PodSnapshot;
 use crate::names::is_name;

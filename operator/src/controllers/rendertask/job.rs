@@ -9,7 +9,7 @@ use super::config_secret::CONFIG_KEY;
 use super::subject::Subject;
 use crate::api::{RUN_ANNOTATION, Run};
 use crate::jobs::JobSettings;
-use crate::jobs::pod::{Parts, pod_spec};
+use crate::jobs::pod::{PodFields, pod_spec};
 use crate::jobs::registry_access::{
     BACKOFF_LIMIT, add_ca_certificates, add_push_secret, failure_policy, item, plain,
 };
@@ -40,21 +40,21 @@ pub(super) fn job(
     run: &Run,
 ) -> Result<Job, serde_json::Error> {
     let spec = &subject.task.spec;
-    let mut parts = Parts {
+    let mut fields = PodFields {
         args: arguments(spec, settings, FOLDERS),
         ..Default::default()
     };
-    parts.env.push(plain(CONFIG_SHA256, &spec.config_sha256()?));
-    parts.volumes.push((config_volume(subject), CONFIG_DIR));
+    fields.env.push(plain(CONFIG_SHA256, &spec.config_sha256()?));
+    fields.volumes.push((config_volume(subject), CONFIG_DIR));
     if let Some(reference) = &spec.push_secret_ref {
-        add_push_secret(&reference.name, &mut parts);
+        add_push_secret(&reference.name, &mut fields);
     }
     if let Some(reference) = &spec.sign_key_secret_ref {
-        parts
+        fields
             .volumes
             .push((sign_key_volume(&reference.name), SIGN_KEY_DIR));
     }
-    add_ca_certificates(settings, &mut parts);
+    add_ca_certificates(settings, &mut fields);
     let run = serde_json::to_string(run)?;
     Ok(Job {
         metadata: ObjectMeta {
@@ -71,7 +71,7 @@ pub(super) fn job(
                     labels: Some(names::labels(subject.scope, subject.name)),
                     ..Default::default()
                 }),
-                spec: Some(pod_spec(settings, parts)),
+                spec: Some(pod_spec(settings, fields)),
             },
             ..Default::default()
         }),

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::api::{Scope, TaskStatus};
-use crate::jobs::parts::PartialJob;
+use crate::jobs::partial::PartialJob;
 use crate::jobs::slots::JobLimits;
 use crate::jobs::tracker::JobTracker;
 use crate::runtime::views::Object;

@@ -21,7 +21,7 @@ use crate::api::{ARTIFACT_LABEL, DIGEST_ANNOTATION, LocalReference, api_version,
 use crate::controllers::pipeline::artifacts::{
     artifact_finalizer, artifact_name, binding_name, is_cleaning, may_bind,
 };
-use crate::controllers::pipeline::stored::{self, Parts};
+use crate::controllers::pipeline::stored::{self, SpecAndStatus};
 use crate::controllers::pipeline::task_owner;
 use crate::names::MANAGER;
 use crate::runtime::key::ObjectName;
@@ -215,7 +215,10 @@ async fn binding_of(cx: &Cx, chart: &Chart, was_bound: bool) -> Result<(ObjectMe
 
 async fn read_artifact(cx: &Cx, chart: &Chart) -> Result<Option<RenderArtifact>, Error> {
     let key = Artifacts::ID.key(chart.name(&chart.artifact));
-    let found = cx.api::<Parts<RenderArtifactSpec>>(&key).get_opt(&key.name).await;
+    let found = cx
+        .api::<SpecAndStatus<RenderArtifactSpec>>(&key)
+        .get_opt(&key.name)
+        .await;
     let found = found.map_err(Error::api("reading a RenderArtifact"))?;
     Ok(found.as_ref().and_then(stored::whole))
 }
@@ -250,7 +253,8 @@ pub async fn release(cx: &Cx, target: &ObjectKey, artifact: &str) -> Result<(), 
 
 /// Deletes all bindings of a Target that is being deleted, including those that no store has yet.
 pub async fn release_all(cx: &Cx, target: &ObjectKey) -> Result<(), Error> {
-    let api: Api<Object<Parts<RenderBindingSpec>>> = cx.api_in(RenderBindings::ID, Some(&target.namespace));
+    let api: Api<Object<SpecAndStatus<RenderBindingSpec>>> =
+        cx.api_in(RenderBindings::ID, Some(&target.namespace));
     let list = ListParams::default().labels(&task_owner::selector(target));
     let found = api
         .list(&list)

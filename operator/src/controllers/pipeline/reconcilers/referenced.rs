@@ -15,7 +15,7 @@ use crate::controllers::pipeline::namespaces::{self, Namespaces};
 use crate::controllers::pipeline::references::{
     FinalizerChange, Holder, Referenced, Referrers, decide, holders,
 };
-use crate::controllers::pipeline::stored::{self, Parts};
+use crate::controllers::pipeline::stored::{self, SpecAndStatus};
 use crate::runtime::conditions::merge;
 use crate::runtime::key::{Key, ObjectName};
 use crate::runtime::{Action, Controllers, Cx, Error, Kind, Watched, finalizers};
@@ -155,7 +155,7 @@ async fn keep<S: Referenced>(
 /// The objects that an index has for an object.
 fn named_by<W, S>(cx: &Cx, index: &'static str, key: &ObjectKey) -> Vec<ObjectKey>
 where
-    W: Watched<View = Parts<S>>,
+    W: Watched<View = SpecAndStatus<S>>,
     S: Spec,
 {
     let found = cx

@@ -1,7 +1,7 @@
 //! Which objects are reconciled when another has changed: by indexes, and by the namespaces that a grant names.
 
 use crate::api::pipeline::{ObjectKey, ReferenceGrantSpec, Spec};
-use crate::controllers::pipeline::stored::{Parts, Stored};
+use crate::controllers::pipeline::stored::{SpecAndStatus, Stored};
 use crate::runtime::key::ObjectName;
 use crate::runtime::views::{MetadataOnly, Object, View};
 use crate::runtime::{Stores, Watched};
@@ -22,7 +22,7 @@ pub(super) const REGISTRY: &str = "registry";
 /// An index by the object that a spec refers to. `refers_to` also gets the namespace of the object.
 pub(super) fn reference<S: Spec>(
     refers_to: fn(&S, &str) -> ObjectKey,
-) -> impl Fn(&Object<Parts<S>>) -> Vec<ObjectName> + Send + Sync + 'static {
+) -> impl Fn(&Object<SpecAndStatus<S>>) -> Vec<ObjectName> + Send + Sync + 'static {
     move |object| {
         let key = object
             .view()
@@ -35,7 +35,7 @@ pub(super) fn reference<S: Spec>(
 /// The object that the spec of the changed one refers to.
 pub(super) fn referred<S: Spec>(
     refers_to: fn(&S, &str) -> ObjectKey,
-) -> impl Fn(&Object<Parts<S>>, &Stores) -> Vec<ObjectName> + Send + Sync + 'static {
+) -> impl Fn(&Object<SpecAndStatus<S>>, &Stores) -> Vec<ObjectName> + Send + Sync + 'static {
     let names = reference(refers_to);
     move |changed, _| names(changed)
 }
@@ -53,7 +53,7 @@ pub(super) fn by<To: Watched, V: View>(
 /// The objects of the kind `S`, in the namespaces that a grant names for it, that refer to the grant's own namespace.
 pub(super) fn granted_reference<S: Spec>(
     refers_to: fn(&S, &str) -> ObjectKey,
-) -> impl Fn(&Object<Parts<ReferenceGrantSpec>>, &Stores) -> Vec<ObjectName> + Send + Sync + 'static {
+) -> impl Fn(&Object<SpecAndStatus<ReferenceGrantSpec>>, &Stores) -> Vec<ObjectName> + Send + Sync + 'static {
     move |grant, stores| {
         let store = stores.of::<Stored<S>>();
         let mut names = granted::<Stored<S>>(grant, stores);
@@ -68,7 +68,7 @@ pub(super) fn granted_reference<S: Spec>(
 
 /// The objects of `To` in the namespaces that a grant names for their kind.
 pub(super) fn granted<To: Watched>(
-    grant: &Object<Parts<ReferenceGrantSpec>>,
+    grant: &Object<SpecAndStatus<ReferenceGrantSpec>>,
     stores: &Stores,
 ) -> Vec<ObjectName> {
     let from = grant.view().map(|view| view.spec.from.as_slice());
@@ -84,7 +84,7 @@ pub(super) fn granted<To: Watched>(
 
 /// The objects of `To` in a grant's own namespace, if it lets others refer to their kind.
 pub(super) fn granting<To: Watched>(
-    grant: &Object<Parts<ReferenceGrantSpec>>,
+    grant: &Object<SpecAndStatus<ReferenceGrantSpec>>,
     stores: &Stores,
 ) -> Vec<ObjectName> {
     let to = grant.view().map(|view| view.spec.to.as_slice());

@@ -24,7 +24,7 @@ use crate::controllers::pipeline::pull_secrets::host;
 use crate::controllers::pipeline::stored;
 use crate::controllers::rendertask::TaskView;
 use crate::jobs::index::FoundJob;
-use crate::jobs::parts::{JOBS, PartialJob};
+use crate::jobs::partial::{JOBS, PartialJob};
 use crate::jobs::registry_access::{CA_KEY, has_ca_certificates, host_mismatch};
 use crate::runtime::views::MetadataOnly;
 use crate::runtime::{

@@ -12,7 +12,7 @@ use crate::api::{RUN_ANNOTATION, Run};
 use crate::controllers::pipeline::artifacts::chart_url;
 use crate::jobs::JobSettings;
 use crate::jobs::index::owner_annotations;
-use crate::jobs::pod::{Parts, literal, pod_spec};
+use crate::jobs::pod::{PodFields, literal, pod_spec};
 use crate::jobs::registry_access::{
     BACKOFF_LIMIT, add_ca_certificates, add_push_secret, connection_args, failure_policy,
 };
@@ -62,13 +62,13 @@ pub(super) fn job(
         plain_http,
         run,
     } = deletion;
-    let mut parts = Parts {
+    let mut fields = PodFields {
         args: arguments(artifact, plain_http),
-        ..Parts::default()
+        ..PodFields::default()
     };
-    add_push_secret(secret, &mut parts);
-    add_ca_certificates(settings, &mut parts);
-    parts.args.extend(connection_args(&settings.args));
+    add_push_secret(secret, &mut fields);
+    add_ca_certificates(settings, &mut fields);
+    fields.args.extend(connection_args(&settings.args));
     let settings = JobSettings {
         args: Vec::new(),
         ..settings.clone()
@@ -95,7 +95,7 @@ pub(super) fn job(
                     labels: Some(labels),
                     ..ObjectMeta::default()
                 }),
-                spec: Some(pod_spec(&settings, parts)),
+                spec: Some(pod_spec(&settings, fields)),
             },
             ..JobSpec::default()
         }),

@@ -35,7 +35,7 @@ use crate::controllers::pipeline::artifacts::{
 };
 use crate::controllers::pipeline::conditions::{self, ArtifactState};
 use crate::controllers::pipeline::namespaces::{self, NamespaceState};
-use crate::controllers::pipeline::stored::{self, Parts};
+use crate::controllers::pipeline::stored::{self, SpecAndStatus};
 use crate::jobs::JobSettings;
 use crate::jobs::tracker::{JobOwner, JobTracker};
 use crate::names::{MANAGER, fitted};
@@ -92,7 +92,7 @@ impl Watched for RenderArtifacts {
     const ID: KindId = <Artifacts as Watched>::ID;
     const LABELS: bool = <Artifacts as Watched>::LABELS;
     const STATES: &'static [&'static str] = <Artifacts as Watched>::STATES;
-    type View = Parts<RenderArtifactSpec>;
+    type View = SpecAndStatus<RenderArtifactSpec>;
 
     fn state(object: &Object<Self::View>) -> Option<ObjectState<'_>> {
         <Artifacts as Watched>::state(object)

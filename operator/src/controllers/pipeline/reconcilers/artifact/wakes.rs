@@ -6,7 +6,7 @@ use super::super::{
 use super::RenderArtifacts;
 use crate::api::pipeline::{RegistrySpec, RenderArtifactSpec, RenderBindingSpec};
 use crate::controllers::pipeline::references::Referenced as _;
-use crate::controllers::pipeline::stored::Parts;
+use crate::controllers::pipeline::stored::SpecAndStatus;
 use crate::runtime::views::Object;
 use crate::runtime::{Controllers, ObjectName, Stores, finalizers};
 
@@ -38,15 +38,15 @@ pub(in super::super) fn add(controllers: Controllers, artifacts: RenderArtifacts
         .wake::<Artifacts, Registries>(held_registry)
 }
 
-type StoredArtifact = Object<Parts<RenderArtifactSpec>>;
+type StoredArtifact = Object<SpecAndStatus<RenderArtifactSpec>>;
 
-fn artifact_of(binding: &Object<Parts<RenderBindingSpec>>) -> Vec<ObjectName> {
+fn artifact_of(binding: &Object<SpecAndStatus<RenderBindingSpec>>) -> Vec<ObjectName> {
     let view = binding.view();
     let name = view.map(|view| ObjectName::new(binding.namespace(), &view.spec.render_artifact_ref.name));
     name.into_iter().collect()
 }
 
-fn owner_of(binding: &Object<Parts<RenderBindingSpec>>) -> Vec<ObjectName> {
+fn owner_of(binding: &Object<SpecAndStatus<RenderBindingSpec>>) -> Vec<ObjectName> {
     let owner = binding.view().and_then(|view| charts_in_use::owner(&view.spec));
     let name = owner.map(|owner| ObjectName::new(&owner.namespace, &owner.name));
     name.into_iter().collect()

@@ -11,7 +11,7 @@ use crate::api::pipeline::{
 };
 use crate::controllers::pipeline::grants::CrossReference;
 use crate::controllers::pipeline::profile_bindings::{self, matches};
-use crate::controllers::pipeline::stored::{self, Parts, StoredObject};
+use crate::controllers::pipeline::stored::{self, SpecAndStatus, StoredObject};
 use crate::runtime::views::Object;
 use crate::runtime::{Controllers, ObjectName, Store, Stores};
 
@@ -24,9 +24,9 @@ const REQUIRED_LABEL: &str = "requiredLabel";
 /// The name under which [`REQUIRED_LABEL`] has the Profiles that require none: no label has an empty key.
 const NO_LABEL: &str = "";
 
-type StoredTarget = Object<Parts<TargetSpec>>;
-type StoredProfile = Object<Parts<ProfileSpec>>;
-type StoredBinding = Object<Parts<ReleaseBindingSpec>>;
+type StoredTarget = Object<SpecAndStatus<TargetSpec>>;
+type StoredProfile = Object<SpecAndStatus<ProfileSpec>>;
+type StoredBinding = Object<SpecAndStatus<ReleaseBindingSpec>>;
 
 /// Adds the indexes, and what wakes Profiles beside their Release.
 pub(in super::super) fn add(controllers: Controllers) -> Controllers {
@@ -41,7 +41,7 @@ pub(in super::super) fn add(controllers: Controllers) -> Controllers {
 
 /// The Targets of a namespace that a selector may match, by its rarest label.
 pub(super) fn candidates(
-    targets: &Store<Parts<TargetSpec>>,
+    targets: &Store<SpecAndStatus<TargetSpec>>,
     selector: &LabelSelector,
     namespace: &str,
 ) -> Vec<StoredObject<TargetSpec>> {

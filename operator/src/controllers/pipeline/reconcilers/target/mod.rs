@@ -21,7 +21,7 @@ use std::time::Duration;
 use super::Targets;
 use crate::api::pipeline::{Target, TargetSpec};
 use crate::controllers::pipeline::signing::ROTATE_ANNOTATION;
-use crate::controllers::pipeline::stored::{self, Parts};
+use crate::controllers::pipeline::stored::{self, SpecAndStatus};
 use crate::controllers::pipeline::target_plan;
 use crate::controllers::pipeline::task_owner::finalizer;
 use crate::controllers::rendertask::RenderTasks;
@@ -61,7 +61,7 @@ impl Watched for TargetController {
     const ID: KindId = Targets::ID;
     const LABELS: bool = Targets::LABELS;
     const STATES: &'static [&'static str] = <Targets as Watched>::STATES;
-    type View = Parts<TargetSpec>;
+    type View = SpecAndStatus<TargetSpec>;
 
     fn state(object: &Object<Self::View>) -> Option<ObjectState<'_>> {
         <Targets as Watched>::state(object)

@@ -10,7 +10,7 @@ use crate::api::pipeline::{
     ComponentVersionSpec, ReferenceGrantSpec, RegistryBindingSpec, RegistrySpec, ReleaseBindingSpec,
     ReleaseSpec, RenderArtifactSpec, Spec as _, TargetSpec,
 };
-use crate::controllers::pipeline::stored::Parts;
+use crate::controllers::pipeline::stored::SpecAndStatus;
 use crate::controllers::rendertask::{RenderTasks, TaskView};
 use crate::names::MANAGER;
 use crate::runtime::views::Object;
@@ -37,29 +37,29 @@ pub(in super::super) fn add(controllers: Controllers, is_strict: bool) -> Contro
         .wake::<Grants, TargetController>(of_grant)
 }
 
-fn repository_of(artifact: &Object<Parts<RenderArtifactSpec>>) -> Vec<ObjectName> {
+fn repository_of(artifact: &Object<SpecAndStatus<RenderArtifactSpec>>) -> Vec<ObjectName> {
     let spec = artifact.view().map(|view| &view.spec);
     let name = spec.map(|spec| ObjectName::new(artifact.namespace(), &spec.repository));
     name.into_iter().collect()
 }
 
-fn registry_of_target(target: &Object<Parts<TargetSpec>>) -> Vec<ObjectName> {
+fn registry_of_target(target: &Object<SpecAndStatus<TargetSpec>>) -> Vec<ObjectName> {
     wakes::reference::<TargetSpec>(|target, namespace| target.render_registry_ref.resolved(namespace))(target)
 }
 
-fn target_of_release_binding(binding: &Object<Parts<ReleaseBindingSpec>>) -> Vec<ObjectName> {
+fn target_of_release_binding(binding: &Object<SpecAndStatus<ReleaseBindingSpec>>) -> Vec<ObjectName> {
     wakes::reference::<ReleaseBindingSpec>(|binding, namespace| binding.target_ref.resolved(namespace))(
         binding,
     )
 }
 
-fn target_of_registry_binding(binding: &Object<Parts<RegistryBindingSpec>>) -> Vec<ObjectName> {
+fn target_of_registry_binding(binding: &Object<SpecAndStatus<RegistryBindingSpec>>) -> Vec<ObjectName> {
     wakes::reference::<RegistryBindingSpec>(|binding, namespace| binding.target_ref.resolved(namespace))(
         binding,
     )
 }
 
-fn component_version_of(release: &Object<Parts<ReleaseSpec>>) -> Vec<ObjectName> {
+fn component_version_of(release: &Object<SpecAndStatus<ReleaseSpec>>) -> Vec<ObjectName> {
     wakes::reference::<ReleaseSpec>(|release, namespace| release.component_version_ref.resolved(namespace))(
         release,
     )
@@ -74,7 +74,7 @@ fn target_of_task(task: &Object<TaskView>) -> Vec<ObjectName> {
     name.into_iter().collect()
 }
 
-fn of_release(release: &Object<Parts<ReleaseSpec>>, stores: &Stores) -> Vec<ObjectName> {
+fn of_release(release: &Object<SpecAndStatus<ReleaseSpec>>, stores: &Stores) -> Vec<ObjectName> {
     of_release_name(&release.name(), stores)
 }
 
@@ -86,7 +86,10 @@ fn of_release_name(release: &ObjectName, stores: &Stores) -> Vec<ObjectName> {
         .collect()
 }
 
-fn of_component_version(version: &Object<Parts<ComponentVersionSpec>>, stores: &Stores) -> Vec<ObjectName> {
+fn of_component_version(
+    version: &Object<SpecAndStatus<ComponentVersionSpec>>,
+    stores: &Stores,
+) -> Vec<ObjectName> {
     let releases = stores
         .of::<Releases>()
         .by(wakes::COMPONENT_VERSION, &version.name());
@@ -96,7 +99,7 @@ fn of_component_version(version: &Object<Parts<ComponentVersionSpec>>, stores: &
         .collect()
 }
 
-fn of_registry(registry: &Object<Parts<RegistrySpec>>, stores: &Stores) -> Vec<ObjectName> {
+fn of_registry(registry: &Object<SpecAndStatus<RegistrySpec>>, stores: &Stores) -> Vec<ObjectName> {
     let name = registry.name();
     let targets = stores.of::<Targets>().by(wakes::REGISTRY, &name);
     let bindings = stores.of::<RegistryBindings>().by(wakes::REGISTRY, &name);
@@ -107,7 +110,7 @@ fn of_registry(registry: &Object<Parts<RegistrySpec>>, stores: &Stores) -> Vec<O
 }
 
 /// The objects in the namespaces that a grant names that refer to its own namespace.
-fn of_grant(grant: &Object<Parts<ReferenceGrantSpec>>, stores: &Stores) -> Vec<ObjectName> {
+fn of_grant(grant: &Object<SpecAndStatus<ReferenceGrantSpec>>, stores: &Stores) -> Vec<ObjectName> {
     let to = grant.namespace();
     let from = grant.view().map(|view| view.spec.from.as_slice());
     let mut targets = Vec::new();
