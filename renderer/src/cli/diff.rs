@@ -6,7 +6,7 @@ use super::args::diff::DiffArgs;
 use super::context::{CommandOutcome, CommandResult, Context};
 use super::csv;
 use super::diff_report::DiffReport;
-use super::diff_sides::{LoadedSide, sides};
+use super::diff_sides::{Comparison, LoadedSide, without_repetition};
 use super::namespace::namespace;
 use super::real_paths::{with_real_path, with_real_paths};
 use super::remote_schemas::schema_store;
@@ -33,13 +33,14 @@ pub(crate) fn diff(args: &DiffArgs, context: &Context<'_>) -> CommandResult {
 type SideValues = (Map, ValueOrigins);
 
 fn run(args: &DiffArgs, context: &Context<'_>) -> Result<CommandResult> {
+    let comparison = Comparison::of(args)?;
     check_name(&args.release_name)?;
     let [from_values, to_values] = values(args, context)?;
     let requests = [
         request(args, from_values, context)?,
         request(args, to_values, context)?,
     ];
-    let [from, to] = sides(args, context)?;
+    let [from, to] = comparison.sides(args, context)?;
     let [from_request, to_request] = &requests;
     let parsed_from = Arc::new(ParsedChart::new(Arc::clone(&from.loaded)));
     let parsed_to = match Arc::ptr_eq(&from.loaded, &to.loaded) {
@@ -90,17 +91,19 @@ fn rendered(
 ) -> Result<(Rendering, Rendering)> {
     match (older, newer) {
         (Ok(older), Ok(newer)) => Ok((older, newer)),
-        (older, newer) => {
-            let problems = [(older.err(), from, "older"), (newer.err(), to, "newer")];
-            let all = problems.into_iter().flat_map(|(problem, side, which)| {
-                let list = problem.map(|problem| located(problem, side).into_vec());
-                let note = format!("{} is the {which} side", side.label);
-                let list = list.into_iter().flatten();
-                list.map(move |one| one.note(note.clone()))
-            });
-            Err(all.collect())
-        }
+        (Err(problem), Ok(_)) => Err(noted(problem, from, "older")),
+        (Ok(_), Err(problem)) => Err(noted(problem, to, "newer")),
+        (Err(problem), Err(other)) => Err(without_repetition(
+            noted(problem, from, "older"),
+            noted(other, to, "newer"),
+        )),
     }
+}
+
+fn noted(problem: Diagnostics, side: &LoadedSide, which: &str) -> Diagnostics {
+    let note = format!("{} is the {which} side", side.label);
+    let list = located(problem, side).into_vec().into_iter();
+    list.map(|one| one.note(note.clone())).collect()
 }
 
 fn located(problem: Diagnostics, side: &LoadedSide) -> Diagnostics {

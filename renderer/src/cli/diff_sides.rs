@@ -28,53 +28,88 @@ fn usage(message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(Class::Usage, message)
 }
 
-/// The older side and the newer one.
-pub(crate) fn sides(args: &DiffArgs, context: &Context<'_>) -> Result<[LoadedSide; 2]> {
-    let flags = &args.sides;
-    let mut charts: Vec<&str> = args.charts.iter().map(String::as_str).collect();
-    let mut published = args.published.as_deref();
-    // `diff --published ./shop`: the chart was taken for the flag's value.
-    if let ([], Some(chart)) = (charts.as_slice(), published)
-        && !chart.is_empty()
-        && !is_reference(chart)
-    {
-        charts.push(chart);
-        published = Some("");
+/// What is compared with what.
+#[derive(Clone, Copy)]
+pub(crate) enum Comparison<'a> {
+    /// Two charts.
+    Charts(&'a str, &'a str),
+    /// A chart with its folder at a revision.
+    Revision(&'a str, &'a str),
+    /// A chart with its newest release; where it is published, if that is given.
+    Release(&'a str, &'a str),
+    /// Two versions of a chart.
+    Versions(&'a str),
+    /// A chart with itself, with other values.
+    Values(&'a str),
+}
+
+impl<'a> Comparison<'a> {
+    /// What the command line asks for.
+    ///
+    /// # Errors
+    /// Class usage: there is nothing to compare, or too much.
+    pub(crate) fn of(args: &'a DiffArgs) -> Result<Self> {
+        let flags = &args.sides;
+        let mut charts: Vec<&str> = args.charts.iter().map(String::as_str).collect();
+        let mut published = args.published.as_deref();
+        // `diff --published ./shop`: the chart was taken for the flag's value.
+        if let ([], Some(chart)) = (charts.as_slice(), published)
+            && !chart.is_empty()
+            && !is_reference(chart)
+        {
+            charts.push(chart);
+            published = Some("");
+        }
+        let has_values = !flags.from_values.is_empty() || !flags.to_values.is_empty();
+        let has_versions = flags.from_version.is_some() || flags.to_version.is_some();
+        match (charts.as_slice(), args.against.as_deref(), published) {
+            ([chart], Some(revision), _) => Ok(Self::Revision(chart, revision)),
+            ([chart], None, Some(reference)) => Ok(Self::Release(chart, reference)),
+            ([chart], None, None) if has_versions => Ok(Self::Versions(chart)),
+            ([chart], None, None) if has_values => Ok(Self::Values(chart)),
+            ([from, to], None, None) => Ok(Self::Charts(from, to)),
+            ([chart], None, None) => Err(usage(format!("there is nothing to compare {chart} with"))
+                .hint(
+                    "name a second chart, or a revision with --against, or --published, or other values with \
+                     --to-values",
+                )
+                .into()),
+            ([_, other, ..], Some(_), _) => Err(one_chart("--against", other)),
+            ([_, other, ..], _, Some(_)) => Err(one_chart("--published", other)),
+            _ => Err(usage("no chart is given")
+                .hint("`solar-render diff OLD NEW`, or `solar-render diff CHART --against main`")
+                .into()),
+        }
     }
-    let other_values = !flags.from_values.is_empty() || !flags.to_values.is_empty();
-    let other_versions = flags.from_version.is_some() || flags.to_version.is_some();
-    match (charts.as_slice(), &args.against, published) {
-        ([], ..) => Err(usage("no chart is given")
-            .hint("`solar-render diff OLD NEW`, or `solar-render diff CHART --against main`")
-            .into()),
-        ([chart], Some(revision), _) => against(chart, revision, args, context),
-        ([chart], None, Some(reference)) => with_published(chart, reference, args, context),
-        ([chart], None, None) if other_versions => {
-            let load = |version: Option<&str>| named(chart, version, args, context);
-            pair(|| load(flags.from_version.as_deref()), || load(flags.to_version.as_deref()))
+
+    /// The older side and the newer one.
+    pub(crate) fn sides(self, args: &DiffArgs, context: &Context<'_>) -> Result<[LoadedSide; 2]> {
+        let flags = &args.sides;
+        let (from_version, to_version) = (flags.from_version.as_deref(), flags.to_version.as_deref());
+        match self {
+            Self::Revision(chart, revision) => against(chart, revision, args, context),
+            Self::Release(chart, reference) => with_published(chart, reference, args, context),
+            Self::Versions(chart) => pair(
+                || named(chart, from_version, args, context),
+                || named(chart, to_version, args, context),
+            ),
+            Self::Charts(from, to) => pair(
+                || named(from, from_version, args, context),
+                || named(to, to_version, args, context),
+            ),
+            Self::Values(chart) => {
+                let one = named(chart, None, args, context)?;
+                let other = LoadedSide {
+                    loaded: Arc::clone(&one.loaded),
+                    label: one.label.clone(),
+                    root: one.root.clone(),
+                };
+                Ok([
+                    one.with_values(&flags.from_values),
+                    other.with_values(&flags.to_values),
+                ])
+            }
         }
-        ([chart], None, None) if other_values => {
-            let one = named(chart, None, args, context)?;
-            let other = LoadedSide {
-                loaded: Arc::clone(&one.loaded),
-                label: one.label.clone(),
-                root: one.root.clone(),
-            };
-            Ok([
-                one.with_values(&flags.from_values),
-                other.with_values(&flags.to_values),
-            ])
-        }
-        ([chart], None, None) => Err(usage(format!("there is nothing to compare {chart} with"))
-            .hint("name a second chart, or a revision with --against, or --published, or other values with --to-values")
-            .into()),
-        ([from, to], None, None) => pair(
-            || named(from, flags.from_version.as_deref(), args, context),
-            || named(to, flags.to_version.as_deref(), args, context),
-        ),
-        ([_, other], Some(_), _) => Err(one_chart("--against", other)),
-        (_, _, Some(_)) => Err(one_chart("--published", charts.get(1).unwrap_or(&""))),
-        _ => Err(usage("more than two charts are given").into()),
     }
 }
 
@@ -89,12 +124,23 @@ fn pair(
 ) -> Result<[LoadedSide; 2]> {
     match both(from, to) {
         (Ok(from), Ok(to)) => Ok([from, to]),
-        (Err(mut problem), Err(other)) => {
-            problem.extend(other);
-            Err(problem)
-        }
+        (Err(problem), Err(other)) => Err(without_repetition(problem, other)),
         (Err(problem), _) | (_, Err(problem)) => Err(problem),
     }
+}
+
+/// What is wrong with both sides. A chart that is compared with itself is wrong once.
+pub(crate) fn without_repetition(problem: Diagnostics, other: Diagnostics) -> Diagnostics {
+    let text = |one: &Diagnostic| {
+        (
+            one.message.clone(),
+            one.location.as_ref().map(ToString::to_string),
+        )
+    };
+    let known: Vec<_> = problem.iter().map(text).collect();
+    let rest = other.into_vec().into_iter();
+    let rest = rest.filter(|one| !known.contains(&text(one)));
+    problem.iter().cloned().chain(rest).collect()
 }
 
 impl LoadedSide {
@@ -109,6 +155,11 @@ impl LoadedSide {
 /// A chart that is named by a path, a reference, a URL or its name in a repository.
 fn named(chart: &str, version: Option<&str>, args: &DiffArgs, context: &Context<'_>) -> Result<LoadedSide> {
     let source = location(chart, &args.fetch.repositories)?;
+    if let (Some(version), ChartLocation::Disk) = (version, &source) {
+        return Err(usage(format!("{chart} is on disk, and has no other version {version}"))
+            .hint("--from-version and --to-version choose versions of a chart in a registry or a repository")
+            .into());
+    }
     let version = version.or(args.fetch.version.as_deref());
     let loaded = fetch::load_from(&source, Path::new(chart), version, &args.fetch, context)?;
     let is_folder = source == ChartLocation::Disk && Path::new(chart).is_dir();
@@ -219,7 +270,8 @@ fn with_published(
         .from_version
         .as_deref()
         .or(args.fetch.version.as_deref());
-    let loaded = fetch::load_from(&source, Path::new(name), version, &args.fetch, context)?;
+    let loaded = fetch::load_from(&source, Path::new(name), version, &args.fetch, context);
+    let loaded = loaded.map_err(|problem| unpublished(problem, name))?;
     if loaded.name() != name {
         let message = format!("{shown} is the chart {}, and {chart} is {name}", loaded.name());
         return Err(usage(message).into());
@@ -230,6 +282,17 @@ fn with_published(
         root: None,
     };
     Ok([from, to])
+}
+
+/// A chart that is not there may be a new one.
+fn unpublished(problem: Diagnostics, name: &str) -> Diagnostics {
+    let hint = format!("a chart that was never published has nothing to compare with: was {name}?");
+    let list = problem.into_vec().into_iter();
+    list.map(|one| match one.class {
+        Class::Refused => one.hint(hint.clone()),
+        _ => one,
+    })
+    .collect()
 }
 
 /// Where charts are published to, the chart's name is appended; a reference that ends with it is the chart itself.

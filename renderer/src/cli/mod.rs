@@ -241,7 +241,11 @@ fn refused_format(cli: &Cli) -> Option<Diagnostics> {
         return None;
     }
     let one = Diagnostic::error(Class::Usage, message);
-    Some(one.hint("-o takes text, json or yaml here").into())
+    let hint = match cli.command {
+        Command::Diff(_) => "-o takes text, json, yaml, markdown or html here",
+        _ => "-o takes text, json or yaml here",
+    };
+    Some(one.hint(hint).into())
 }
 
 /// Whether a command's findings have formats of their own.

@@ -1,6 +1,6 @@
 //! The same change of a label or an annotation in many objects, as that of a chart's version: said once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::path::Step;
 use super::{Change, ChangeKind, ChartDiff};
@@ -44,7 +44,7 @@ impl CommonChanges {
     pub fn of(diff: &ChartDiff) -> Self {
         let mut found: BTreeMap<Key<'_>, CommonChange> = BTreeMap::new();
         for (number, object) in diff.objects.iter().enumerate() {
-            let mut seen: Vec<Key<'_>> = Vec::new();
+            let mut seen: BTreeSet<Key<'_>> = BTreeSet::new();
             for (position, change) in object.changes.iter().enumerate() {
                 let Some(key) = key(change) else { continue };
                 let common = found.entry(key).or_insert_with(|| CommonChange {
@@ -55,9 +55,8 @@ impl CommonChanges {
                     objects: 0,
                     first: (number, position),
                 });
-                if !seen.contains(&key) {
+                if seen.insert(key) {
                     common.objects += 1;
-                    seen.push(key);
                 }
             }
         }

@@ -1,5 +1,8 @@
 //! Which images are others.
 
+use std::collections::BTreeSet;
+
+use super::RenderedDocument;
 use super::object::Object;
 use crate::compare::pairs::Pairs;
 use crate::engine::images::images;
@@ -15,11 +18,11 @@ pub struct ImageChange {
 }
 
 /// The images that only one of two lists of objects names: with another tag, from elsewhere with the same name, or alone.
-/// `is_kept` says whether other objects name an image in both renderings.
+/// `kept` are the documents that are in both renderings: an image that one of them names is neither new nor gone.
 pub(super) fn image_changes(
     from: &[&Object],
     to: &[&Object],
-    is_kept: &dyn Fn(&str) -> bool,
+    kept: &[&RenderedDocument],
 ) -> Vec<ImageChange> {
     let names = |objects: &[&Object]| -> Vec<String> {
         let found = images(objects.iter().map(|one| (one.source.as_ref(), &one.value)));
@@ -36,6 +39,12 @@ pub(super) fn image_changes(
     pairs.add(&older, &newer, |name| {
         Some(repository(name).rsplit('/').next()?.to_owned())
     });
+    let all_paired = pairs.iter().count() == older.len().max(newer.len());
+    let words = match all_paired {
+        true => BTreeSet::new(),
+        false => image_words(kept),
+    };
+    let is_kept = |name: &String| words.contains(name.as_str());
     let mut out = Vec::new();
     for (number, name) in older.iter().enumerate() {
         let partner = pairs.partner(number).and_then(|partner| newer.get(partner));
@@ -53,6 +62,15 @@ pub(super) fn image_changes(
         to: Some(name.clone()),
     }));
     out
+}
+
+/// The words of the lines that may name an image.
+fn image_words<'d>(documents: &[&'d RenderedDocument]) -> BTreeSet<&'d str> {
+    let lines = documents.iter().flat_map(|one| one.manifest.text().lines());
+    let lines = lines.filter(|line| line.contains("image") || line.contains("reference"));
+    let is_between =
+        |char: char| char.is_whitespace() || matches!(char, '"' | '\'' | ',' | '{' | '}' | '[' | ']');
+    lines.flat_map(|line| line.split(is_between)).collect()
 }
 
 /// An image without tag and digest.

@@ -205,8 +205,7 @@ pub fn diff(from: &[RenderedDocument], to: &[RenderedDocument], options: &DiffOp
             changes: Vec::new(),
         });
     }
-    let is_kept = |image: &str| kept.iter().any(|one| one.manifest.text().contains(image));
-    all.images = image_changes::image_changes(&before, &after, &is_kept);
+    all.images = image_changes::image_changes(&before, &after, &kept);
     all
 }
 

@@ -274,3 +274,88 @@ fn likeness(one: &Value, other: &Value) -> usize {
         _ => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            (0..3_i64).prop_map(Value::from),
+            prop_oneof![
+                Just(""),
+                Just("a"),
+                Just("--x=1"),
+                Just("--x=2"),
+                Just("a\nb"),
+                Just("a\nc\n")
+            ]
+            .prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 5, |inner| {
+            let key = prop_oneof![
+                Just("name"),
+                Just("key"),
+                Just("a.b/c"),
+                Just("ports"),
+                Just("env")
+            ];
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::List),
+                prop::collection::btree_map(key, inner, 0..5)
+                    .prop_map(|map| Value::Map(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    /// How many fields and items were added, removed, replaced and moved.
+    fn counts(changes: &[Change]) -> [usize; 5] {
+        let mut counts = [0; 5];
+        for change in changes {
+            let index = match change.kind {
+                ChangeKind::Added(_) => 0,
+                ChangeKind::Removed(_) => 1,
+                ChangeKind::Replaced { .. } => 2,
+                ChangeKind::Text(_) => 3,
+                ChangeKind::Moved => 4,
+            };
+            counts[index] += 1;
+        }
+        counts
+    }
+
+    proptest! {
+        #[test]
+        fn there_are_changes_only_between_values_that_are_not_the_same(one in values(), other in values()) {
+            prop_assert_eq!(changes(&one, &other).is_empty(), is_same(&one, &other));
+            prop_assert!(changes(&one, &one).is_empty());
+        }
+
+        #[test]
+        fn what_is_added_one_way_is_removed_the_other(one in values(), other in values()) {
+            let [added, removed, replaced, texts, _] = counts(&changes(&one, &other));
+            let back = counts(&changes(&other, &one));
+            prop_assert_eq!([back[0], back[1], back[2], back[3]], [removed, added, replaced, texts]);
+        }
+    }
+
+    /// Each of these would take minutes in quadratic time.
+    #[test]
+    fn huge_lists_take_time_that_grows_with_their_length() {
+        let list = |items: &mut dyn Iterator<Item = String>| Value::List(items.map(Value::from).collect());
+        let one = list(&mut (0..100_000).map(|number| format!("--a{number}=x")));
+        let other = list(&mut (50_000..150_000).map(|number| format!("--a{number}=x")));
+        assert_eq!(counts(&changes(&one, &other)), [50_000, 50_000, 0, 0, 0]);
+        let other = list(&mut (0..100_001).map(|number| format!("--a{number}=y")));
+        let found = counts(&changes(&one, &other));
+        assert_eq!(
+            (found[0], found[1]),
+            (100_001, 100_000),
+            "beyond the limit nothing is searched"
+        );
+    }
+}

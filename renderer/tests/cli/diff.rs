@@ -404,6 +404,9 @@ fn the_newest_release_is_compared_with_the_folder() {
         versions["images"],
         json!([{"from": "nginx:1.0.0", "to": "nginx:1.2.0"}])
     );
+    let run = diff(folder.path(), &["shop", "--published", "oci-layout:none"]);
+    assert_eq!(run.code, 4, "{}", run.stderr);
+    assert!(run.stderr.contains("was never published"), "{}", run.stderr);
     let run = diff(folder.path(), &["shop", "--published"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("doesn't say where"), "{}", run.stderr);
@@ -453,6 +456,18 @@ fn what_is_wrong_is_said_with_its_side() {
             "formats of `validate` and `values check` alone",
         ),
         (
+            vec![good, "-o", "junit"],
+            "text, json, yaml, markdown or html here",
+        ),
+        (
+            vec![good, "--from-version", "1.0.0"],
+            "is on disk, and has no other version",
+        ),
+        (
+            vec![good, good, "--to-values", "none", "--against", "x"],
+            "is a second",
+        ),
+        (
             vec![good, good, "--against", "x", "--published"],
             "cannot be used with",
         ),
@@ -478,6 +493,13 @@ fn what_is_wrong_is_said_with_its_side() {
     let run = diff(folder.path(), &[good, "none"]);
     assert_eq!(run.code, 1);
     assert!(run.stderr.contains("none does not exist"), "{}", run.stderr);
+    let run = diff(folder.path(), &["none", "none"]);
+    assert_eq!(
+        run.stderr.matches("none does not exist").count(),
+        1,
+        "{}",
+        run.stderr
+    );
     let mut template = command();
     let run = Run::of(template.args(["template", good, "-o", "html"]));
     assert_eq!(run.code, 2);

@@ -28,6 +28,7 @@ mod dependency_list;
 mod dependency_tampered;
 mod dependency_update_flag;
 mod diff;
+mod diff_peers;
 mod duplicate_and_unread_values;
 mod flags;
 mod frozen;

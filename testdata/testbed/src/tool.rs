@@ -26,6 +26,8 @@ pub enum Tool {
     Skopeo,
     /// Validates manifests against JSON Schemas.
     Kubeconform,
+    /// Compares YAML, and objects of Kubernetes.
+    Dyff,
     /// Sigstore's command.
     Cosign,
     /// etcd 3.4 or newer.
@@ -105,6 +107,7 @@ impl Tool {
                 "kubeconform",
                 From::Module("github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0"),
             ),
+            Self::Dyff => ("dyff", From::Module("github.com/homeport/dyff/cmd/dyff@v1.12.0")),
             Self::ControllerGen => (
                 "controller-gen",
                 From::Module("sigs.k8s.io/controller-tools/cmd/controller-gen@v0.20.1"),
