@@ -263,23 +263,33 @@ fn markdown_and_html_take_nothing_from_charts_for_their_own() {
 #[test]
 fn thousands_of_objects_with_other_names_take_no_quadratic_time() {
     // Each is alike to every other, so that all pairs would have to be compared.
-    let objects = |prefix: &str| -> String {
+    let objects = |prefix: &str, count: usize, field: &str| -> String {
         let object = |number: usize| {
             format!(
-                "---\nkind: ConfigMap\napiVersion: v1\nmetadata: {{name: {prefix}{number}}}\ndata: {{a: x, b: x, c: x, number: v{prefix}{number}}}\n"
+                "---\nkind: ConfigMap\napiVersion: v1\nmetadata: {{name: {prefix}{number}}}\n\
+                 data: {{a: x, b: x, c: x, number: \"{number}{field}\"}}\n"
             )
         };
-        (0..4_000).map(object).collect()
+        (0..count).map(object).collect()
     };
-    let found = report(&objects("old"), &objects("new"));
-    // The values differ by more than the name: beyond the limit they are not searched for.
+    let counts = |from: &str, to: &str| {
+        let found = report(from, to);
+        [ObjectChange::Renamed, ObjectChange::Added, ObjectChange::Removed]
+            .map(|change| found.diff.count(change))
+    };
+    let (few, others) = (objects("old", 20, ""), objects("new", 20, "x"));
+    assert_eq!(counts(&few, &others), [20, 0, 0]);
+    let (many, others) = (objects("old", 3_000, ""), objects("new", 3_000, "x"));
     assert_eq!(
-        found.diff.count(ObjectChange::Renamed) + found.diff.count(ObjectChange::Added),
-        4_000
+        counts(&many, &others),
+        [0, 3_000, 3_000],
+        "beyond the limit they are not searched"
     );
+    let others = objects("new", 3_000, "");
     assert_eq!(
-        found.diff.count(ObjectChange::Added),
-        found.diff.count(ObjectChange::Removed)
+        counts(&many, &others),
+        [3_000, 0, 0],
+        "but for their names they are the same"
     );
 }
 

@@ -95,12 +95,12 @@ impl Git<'_> {
         })
     }
 
-    /// What a call prints; nothing if it fails, and the last line of its messages.
+    /// What a call prints, or why it fails.
     fn ask(&self, words: &[&str]) -> Result<std::result::Result<String, String>> {
         let done = self.run(words, Stdio::null(), MAX_LISTING)?;
         Ok(match done.code {
             Some(0) => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),
-            _ => Err(last_line(&done.stderr)),
+            _ => Err(reason(&done.stderr)),
         })
     }
 
@@ -109,9 +109,19 @@ impl Git<'_> {
         match self.ask(&["rev-parse", "--show-prefix"])? {
             Ok(prefix) => Ok(prefix.strip_suffix('\n').unwrap_or(&prefix).to_owned()),
             Err(said) => {
-                let message = format!("{} is not in a git repository", self.folder.display());
-                let one = Diagnostic::error(Class::Usage, message);
-                Err(one.note(format!("git: {said}")).into())
+                let folder = self.folder.display();
+                let message = match said.contains("not a git repository") {
+                    true => format!("{folder} is not in a git repository"),
+                    false => format!("git can't read the repository of {folder}"),
+                };
+                let one = Diagnostic::error(Class::Usage, message).note(format!("git: {said}"));
+                Err(match said.contains("dubious ownership") {
+                    true => {
+                        one.hint("it is another user's: `git config --global --add safe.directory FOLDER`")
+                    }
+                    false => one,
+                }
+                .into())
             }
         }
     }
@@ -163,7 +173,7 @@ impl Git<'_> {
             prefix
         };
         let message = match (done.code, listing.is_empty()) {
-            (None, _) => format!("git {}", last_line(&done.stderr)),
+            (None, _) => format!("git {}", reason(&done.stderr)),
             (_, true) => format!("{path} does not exist at {revision}"),
             (_, false) => format!("{path} is no chart at {revision}: it has no Chart.yaml"),
         };
@@ -243,7 +253,7 @@ impl Git<'_> {
             None => Ok(found),
             Some(missing) => {
                 let message = format!("git does not have the object {missing}");
-                let said = last_line(&done.stderr);
+                let said = reason(&done.stderr);
                 let one = Diagnostic::error(Class::Io, message).note(format!("git: {said}"));
                 Err(one
                     .hint("a partial clone fetches it from its remote: is that reachable?")
@@ -271,10 +281,11 @@ fn objects(mut printed: &[u8]) -> BTreeMap<String, Vec<u8>> {
     out
 }
 
-fn last_line(messages: &str) -> String {
-    let line = messages.lines().rev().find(|line| !line.trim().is_empty());
-    let line = line.unwrap_or("it says nothing").trim();
-    line.strip_prefix("fatal: ").unwrap_or(line).to_owned()
+/// Why git failed: the line that says so, else the last.
+fn reason(messages: &str) -> String {
+    let fatal = messages.lines().find_map(|line| line.strip_prefix("fatal: "));
+    let last = || messages.lines().rev().find(|line| !line.trim().is_empty());
+    fatal.or_else(last).unwrap_or("it says nothing").trim().to_owned()
 }
 
 /// `charts/` is often left out of a repository: what is missing there is taken from the folder, if the version fits.

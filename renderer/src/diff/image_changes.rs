@@ -19,12 +19,8 @@ pub struct ImageChange {
 
 /// The images that only one of two lists of objects names: with another tag, from elsewhere with the same name, or alone.
 /// `kept` are the documents that are in both renderings: an image that one of them names is neither new nor gone.
-pub(super) fn image_changes(
-    from: &[&Object],
-    to: &[&Object],
-    kept: &[&RenderedDocument],
-) -> Vec<ImageChange> {
-    let names = |objects: &[&Object]| -> Vec<String> {
+pub(super) fn image_changes(from: &[Object], to: &[Object], kept: &[&RenderedDocument]) -> Vec<ImageChange> {
+    let names = |objects: &[Object]| -> Vec<String> {
         let found = images(objects.iter().map(|one| (one.source.as_ref(), &one.value)));
         found.into_iter().map(|image| image.name).collect()
     };

@@ -31,6 +31,7 @@ pub use text::{Hunk, Mark, TextDiff, TextLine};
 pub use values::{Change, ChangeKind};
 
 use crate::compare::pairs::Pairs;
+use crate::parallel::both;
 use crate::value::Value;
 use object::{Object, objects};
 
@@ -166,57 +167,60 @@ pub fn diff(from: &[RenderedDocument], to: &[RenderedDocument], options: &DiffOp
     same.add(from, to, |one| Some((one.role, one.manifest.text())));
     let is_object = |one: &RenderedDocument| !one.manifest.kind.is_empty();
     let kept: Vec<&RenderedDocument> = same.iter().filter_map(|(number, _)| from.get(number)).collect();
-    let rest = (0..from.len()).filter(|number| same.partner(*number).is_none());
-    let older = objects(from, rest, options);
-    let rest = (0..to.len()).filter(|number| !same.has_partner(*number));
-    let newer = objects(to, rest, options);
+    let rest_from = || (0..from.len()).filter(|number| same.partner(*number).is_none());
+    let rest_to = (0..to.len()).filter(|number| !same.has_partner(*number));
+    let (older, newer) = both(
+        || objects(from, rest_from(), options),
+        || objects(to, rest_to, options),
+    );
     let pairs = pairing::pair(&older, &newer);
+    let mut partners: Vec<Option<usize>> = vec![None; newer.len()];
+    for (one, other) in pairs.iter() {
+        if let Some(partner) = partners.get_mut(other) {
+            *partner = Some(one);
+        }
+    }
     let mut all = ChartDiff {
         objects: Vec::new(),
         unchanged: kept.iter().filter(|one| is_object(one)).count(),
-        images: Vec::new(),
+        images: image_changes::image_changes(&older, &newer, &kept),
     };
-    let mut partners: Vec<Option<&Object>> = vec![None; newer.len()];
-    for (one, other) in pairs.iter() {
-        if let Some(partner) = partners.get_mut(other) {
-            *partner = older.get(one);
-        }
-    }
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    for (object, partner) in newer.iter().zip(partners) {
-        if partner.is_some_and(|partner| pairing::is_unchanged(partner, object)) {
+    let mut older: Vec<Option<Object>> = older.into_iter().map(Some).collect();
+    for (object, partner) in newer.into_iter().zip(partners) {
+        let partner = partner.and_then(|partner| older.get_mut(partner)?.take());
+        if partner
+            .as_ref()
+            .is_some_and(|partner| pairing::is_unchanged(partner, &object))
+        {
             all.unchanged += 1;
             continue;
         }
-        after.push(object);
-        before.extend(partner);
+        let changes = partner
+            .as_ref()
+            .map(|partner| values::changes(&partner.value, &object.value));
         all.objects.push(ObjectDiff {
             from: partner.map(side),
             to: Some(side(object)),
-            changes: partner.map_or_else(Vec::new, |partner| values::changes(&partner.value, &object.value)),
+            changes: changes.unwrap_or_default(),
         });
     }
-    let removed = older.iter().enumerate();
-    for (_, object) in removed.filter(|(number, _)| pairs.partner(*number).is_none()) {
-        before.push(object);
-        all.objects.push(ObjectDiff {
-            from: Some(side(object)),
-            to: None,
-            changes: Vec::new(),
-        });
-    }
-    all.images = image_changes::image_changes(&before, &after, &kept);
+    let removed = older.into_iter().flatten();
+    all.objects.extend(removed.map(|object| ObjectDiff {
+        from: Some(side(object)),
+        to: None,
+        changes: Vec::new(),
+    }));
     all
 }
 
-fn side(object: &Object) -> ObjectSide {
+fn side(object: Object) -> ObjectSide {
     ObjectSide {
-        id: object.id.clone(),
+        id: object.id,
         role: object.role,
-        installed_in: object.namespace.clone(),
-        source: Arc::clone(&object.source),
+        installed_in: object.namespace,
+        source: object.source,
         document: object.document,
         item: object.item,
-        value: object.value.clone(),
+        value: object.value,
     }
 }

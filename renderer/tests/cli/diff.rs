@@ -245,6 +245,42 @@ fn what_is_ignored_linked_and_binary_is_read_from_git_as_from_disk() {
 }
 
 #[test]
+fn what_is_too_large_for_a_chart_is_refused_in_git_too() {
+    let (folder, chart) = repository();
+    let large = chart.join("large");
+    fs::File::create(&large).unwrap().set_len(101 << 20).unwrap();
+    git(folder.path(), &["add", "-A"]);
+    git(folder.path(), &["commit", "-q", "-m", "large"]);
+    fs::remove_file(large).unwrap();
+    let run = diff(folder.path(), &["charts/shop", "--against", "HEAD"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(run.stderr.contains("holds more than 100 MiB"), "{}", run.stderr);
+    assert!(run.stderr.contains("in charts/shop at HEAD"), "{}", run.stderr);
+    // A link that no file system would have: to a path of more than 4096 bytes, and to the repository itself.
+    for (target, name) in [("a/".repeat(3_000), "long"), ("../..".to_owned(), "out")] {
+        git(folder.path(), &["reset", "-q", "--hard", "v1"]);
+        fs::write(folder.path().join("target"), target).unwrap();
+        let mut hash = Command::new("git");
+        let hash = Run::of(hash.current_dir(folder.path()).env("HOME", folder.path()).args([
+            "hash-object",
+            "-w",
+            "target",
+        ]));
+        let entry = format!("120000,{},charts/shop/{name}", hash.stdout.trim());
+        git(folder.path(), &["update-index", "--add", "--cacheinfo", &entry]);
+        git(folder.path(), &["commit", "-q", "-m", "link"]);
+        let run = diff(folder.path(), &["charts/shop", "--against", "HEAD"]);
+        assert_eq!(run.code, 1, "{}", run.stdout);
+        assert!(
+            run.stderr
+                .contains(&format!("{name} is a link that leaves the chart")),
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
 fn dependencies_that_git_does_not_have_are_those_of_the_folder_if_they_fit() {
     let (folder, chart) = repository();
     let declare = |range: &str| {
@@ -357,6 +393,22 @@ fn what_git_does_not_have_is_said() {
         "{}",
         run.stderr
     );
+    // Another user's, as in a container that mounts a checkout.
+    let mut other = command();
+    other
+        .current_dir(folder.path())
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", plain.path())
+        .env("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1");
+    let run = Run::of(other.args(["diff", "charts/shop", "--against", "HEAD"]));
+    assert_eq!(run.code, 2);
+    for expected in [
+        "git can't read the repository of charts/shop",
+        "dubious ownership",
+        "safe.directory",
+    ] {
+        assert!(run.stderr.contains(expected), "{}", run.stderr);
+    }
     let mut without = command();
     without.current_dir(folder.path()).env("PATH", "/nonexistent");
     let run = Run::of(without.args(["diff", "charts/shop", "--against", "HEAD"]));
@@ -404,7 +456,8 @@ fn the_newest_release_is_compared_with_the_folder() {
         versions["images"],
         json!([{"from": "nginx:1.0.0", "to": "nginx:1.2.0"}])
     );
-    let run = diff(folder.path(), &["shop", "--published", "oci-layout:none"]);
+    fs::create_dir_all(folder.path().join("empty/shop")).unwrap();
+    let run = diff(folder.path(), &["shop", "--published", "oci-layout:empty"]);
     assert_eq!(run.code, 4, "{}", run.stderr);
     assert!(run.stderr.contains("was never published"), "{}", run.stderr);
     let run = diff(folder.path(), &["shop", "--published"]);
