@@ -9,7 +9,7 @@ use super::markdown::{Block, Page, ROOT, pages};
 
 const ELLIPSIS: &str = "…";
 /// The README's command, and how a test runs it.
-const CARGO_RUN: &str = "cargo run --release -p solar-render --";
+const CARGO_RUN: &str = "cargo run -p solar-render --";
 
 fn page(path: &str) -> Page {
     pages().into_iter().find(|page| page.path == path).unwrap()
