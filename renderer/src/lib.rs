@@ -30,6 +30,7 @@
 //! - `unittest`: tests of charts in helm-unittest's format
 //! - `validate`: rendered objects against the schemas of Kubernetes and of CRDs
 //! - [`lint`][]: the messages of `helm lint`, and more
+//! - [`value_schema`][]: values.schema.json from values.yaml
 //! - [`value_reads`][]: which values charts' templates read
 //! - [`engine`][]: charts' templates with values
 //! - [`blueprint`][]: config to chart
@@ -109,6 +110,8 @@ pub mod unittest;
 pub mod validate;
 #[cfg(feature = "pipeline")]
 pub mod value_reads;
+#[cfg(feature = "pipeline")]
+pub mod value_schema;
 #[cfg(feature = "render")]
 pub mod values;
 pub mod version;

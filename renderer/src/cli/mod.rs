@@ -87,6 +87,7 @@ mod validate;
 mod validate_report;
 mod values_check;
 mod values_check_report;
+mod values_schema;
 mod verify;
 mod version;
 mod wrong_kind;
@@ -304,6 +305,7 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Co
         Command::Images(args) => images::list(args, context),
         Command::Test(args) => test::test(args, context),
         Command::Values(ValuesCommand::Check(args)) => values_check::check(args, context),
+        Command::Values(ValuesCommand::Schema(args)) => values_schema::schema(args, context),
         Command::Validate(args) => validate::validate(args, context),
         Command::Diff(args) => diff::diff(args, context),
         Command::Compare(args) => compare::compare(args, context),

@@ -18,7 +18,7 @@ use super::documents::{
 };
 use super::testing::TestDocument;
 use super::validation::ValidateDocument;
-use super::values::ValuesCheckDocument;
+use super::values::{ValuesCheckDocument, ValuesSchemaDocument};
 use super::{MAX_DOCUMENT, Outcome, Report, SCHEMA};
 use crate::diag::Class;
 
@@ -33,7 +33,7 @@ renamed or removed. A field marked *optional* is absent when there is nothing to
 ";
 
 /// The commands that print a document of their own.
-fn documents() -> [(&'static str, Schema); 19] {
+fn documents() -> [(&'static str, Schema); 20] {
     [
         ("template", schema::<TemplateDocument>()),
         ("lint", schema::<LintDocument>()),
@@ -43,6 +43,7 @@ fn documents() -> [(&'static str, Schema); 19] {
         ("validate", schema::<ValidateDocument>()),
         ("diff", schema::<DiffDocument>()),
         ("values check", schema::<ValuesCheckDocument>()),
+        ("values schema", schema::<ValuesSchemaDocument>()),
         ("compare", schema::<CompareDocument>()),
         ("show", schema::<ShowDocument>()),
         ("dependency list", schema::<DependencyDocument>()),

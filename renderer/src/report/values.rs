@@ -1,4 +1,4 @@
-//! The document of `values check`.
+//! The documents of `values check` and `values schema`.
 
 use serde::Serialize;
 
@@ -73,3 +73,25 @@ pub(crate) struct ValueEntry {
 }
 
 impl Document for ValuesCheckDocument {}
+
+/// What `values schema -o json` prints.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ValuesSchemaDocument {
+    /// The charts, in the order of the arguments.
+    pub(crate) charts: Vec<ChartSchemaEntry>,
+}
+
+/// The schema of a chart.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ChartSchemaEntry {
+    /// The chart's folder.
+    pub(crate) chart: String,
+    /// `printed`, `written`, `unchanged`, or with `--check` `stale`.
+    pub(crate) outcome: &'static str,
+    /// The text of values.schema.json.
+    pub(crate) text: String,
+}
+
+impl Document for ValuesSchemaDocument {}

@@ -5,6 +5,24 @@ use std::collections::BTreeSet;
 use super::heap::{Atom, Holder, Site, Value, only};
 use super::walk::Walker;
 
+/// The functions that take a value of any type.
+pub(super) const UNTYPED: [&str; 14] = [
+    "fromYaml",
+    "kindIs",
+    "kindOf",
+    "mustToJson",
+    "mustToYaml",
+    "toJson",
+    "toPrettyJson",
+    "toRawJson",
+    "toToml",
+    "toYaml",
+    "toYamlPretty",
+    "tpl",
+    "typeIs",
+    "typeOf",
+];
+
 /// What separates the keys of a path.
 pub(super) const SEPARATOR: &str = ".";
 
@@ -22,27 +40,9 @@ impl<'w> Walker<'w> {
             "pick" => self.pick(&args, site),
             "set" => self.set(&args),
             "merge" | "mergeOverwrite" | "mustMerge" | "mustMergeOverwrite" => self.merge(&args),
-            "keys" => {
-                let keys = args.iter().flat_map(|map| self.keys_of(map)).collect();
-                args.iter().for_each(|map| drop(self.items(map)));
-                self.made(site, &keys)
-            }
-            "values" => {
-                let items = self.items_of(&args);
-                self.made(site, &items)
-            }
-            "concat" | "chunk" | "rest" | "mustRest" | "initial" | "mustInitial" | "slice" | "mustSlice" => {
-                let items = self.items_of(&args);
-                self.made(site, &items)
-            }
-            "append" | "mustAppend" | "prepend" | "mustPrepend" | "push" | "mustPush" => {
-                let added = args.split_off(1.min(args.len())).into_iter().flatten();
-                let added: Value<'w> = added.collect();
-                let mut items = self.items_of(&args);
-                items.extend(added);
-                self.made(site, &items)
-            }
-            "first" | "mustFirst" | "last" | "mustLast" => self.items_of(&args),
+            "keys" | "values" | "concat" | "chunk" | "rest" | "mustRest" | "initial" | "mustInitial"
+            | "slice" | "mustSlice" | "append" | "mustAppend" | "prepend" | "mustPrepend" | "push"
+            | "mustPush" | "first" | "mustFirst" | "last" | "mustLast" => self.of_lists(name, args, site),
             // The other arguments are not what is passed on.
             "without" | "mustWithout" | "omit" | "unset" => {
                 let others = args.split_off(1.min(args.len()));
@@ -73,6 +73,26 @@ impl<'w> Walker<'w> {
                 only(Atom::Other)
             }
         }
+    }
+
+    /// The functions that make lists, or take an item of one.
+    fn of_lists(&mut self, name: &str, mut args: Vec<Value<'w>>, site: Site) -> Value<'w> {
+        let items = match name {
+            "keys" => {
+                args.iter().for_each(|map| drop(self.items(map)));
+                args.iter().flat_map(|map| self.keys_of(map)).collect()
+            }
+            "append" | "mustAppend" | "prepend" | "mustPrepend" | "push" | "mustPush" => {
+                let added = args.split_off(1.min(args.len())).into_iter().flatten();
+                let added: Value<'w> = added.collect();
+                let mut items = self.items_of(&args);
+                items.extend(added);
+                items
+            }
+            "first" | "mustFirst" | "last" | "mustLast" => return self.items_of(&args),
+            _ => self.items_of(&args),
+        };
+        self.made(site, &items)
     }
 
     fn items_of(&mut self, lists: &[Value<'w>]) -> Value<'w> {

@@ -40,6 +40,8 @@ pub struct ValueReads {
     tree: ReadTree,
     /// What is read if keys that are computed are constants in the templates.
     guessed: ReadTree,
+    /// What templates format as YAML or JSON, or ask for its type.
+    untyped: ReadTree,
     /// The top-level keys of other charts' values.
     subcharts: BTreeSet<String>,
 }
@@ -67,11 +69,12 @@ impl ValueReads {
         // Templates may nest as deeply as the parser allows.
         on_large_stack(|| {
             let charts = ChartTree::of(chart, given);
-            let (tree, guessed) = walk::walk(&charts);
+            let [tree, guessed, untyped] = walk::walk(&charts);
             let subcharts = charts.keys_of_subcharts().map(str::to_owned).collect();
             Self {
                 tree,
                 guessed,
+                untyped,
                 subcharts,
             }
         })
@@ -102,6 +105,11 @@ impl ValueReads {
     /// Whether a value is read, or anything below it.
     pub fn is_read(&self, path: &[&str]) -> bool {
         self.tree.is_read(path)
+    }
+
+    /// Whether templates format a value as YAML or JSON, or ask for its type: then it may have another type than by default.
+    pub fn may_have_other_type(&self, path: &[&str]) -> bool {
+        self.untyped.has_leaf(path)
     }
 
     fn near(&self, path: &[String]) -> Option<String> {

@@ -69,6 +69,22 @@ impl ReadTree {
         !nodes.is_empty()
     }
 
+    /// Whether a value was marked itself.
+    pub(super) fn has_leaf(&self, path: &[&str]) -> bool {
+        let start = vec![&self.0];
+        let nodes = path.iter().fold(start, |nodes, key| below(&nodes, key));
+        nodes.iter().any(|node| node.whole)
+    }
+
+    /// Marks a value by itself; what is marked below it stays.
+    pub(super) fn mark(&mut self, path: &[&str]) {
+        let start = &mut self.0;
+        let node = path.iter().fold(start, |node, key| {
+            node.below.entry((*key).to_owned()).or_default()
+        });
+        node.whole = true;
+    }
+
     /// Whether a value is read, or anything below it.
     pub(super) fn is_read(&self, path: &[&str]) -> bool {
         let mut nodes = vec![&self.0];

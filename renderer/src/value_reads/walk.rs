@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::calls::UNTYPED;
 use super::chart_tree::ChartTree;
 use super::heap::{Atom, Entries, Heap, Holder, Path, Site, Value, only};
 use super::read_tree::{ANY, ReadTree};
@@ -61,6 +62,8 @@ pub(super) struct Walker<'w> {
     /// What is read if a text that is computed is one of the constants.
     guessed: ReadTree,
     guesses: usize,
+    /// What is formatted as YAML or JSON, or asked for its type.
+    untyped: ReadTree,
     /// What was walked in this round.
     visited: BTreeSet<Visit<'w>>,
     depth: usize,
@@ -69,14 +72,16 @@ pub(super) struct Walker<'w> {
 
 /// The values that the charts' templates read.
 ///
-/// The second tree has those that are read if a key that is computed is one of the constants in the templates and values.
-pub(super) fn walk(charts: &ChartTree) -> (ReadTree, ReadTree) {
+/// The second tree has those that are read if a key that is computed is one of the constants in the templates and values,
+/// the third those that are formatted as YAML or JSON, or asked for their type.
+pub(super) fn walk(charts: &ChartTree) -> [ReadTree; 3] {
     let mut walker = Walker {
         charts,
         heap: Heap::default(),
         tree: ReadTree::default(),
         guessed: ReadTree::default(),
         guesses: 0,
+        untyped: ReadTree::default(),
         visited: BTreeSet::new(),
         depth: 0,
         steps: 0,
@@ -86,11 +91,11 @@ pub(super) fn walk(charts: &ChartTree) -> (ReadTree, ReadTree) {
         walker.heap.has_grown = false;
         walker.round();
         if !walker.heap.has_grown && walker.steps <= MAX_STEPS {
-            return (walker.tree, walker.guessed);
+            return [walker.tree, walker.guessed, walker.untyped];
         }
     }
     walker.tree.read_whole(&[]);
-    (walker.tree, walker.guessed)
+    [walker.tree, walker.guessed, walker.untyped]
 }
 
 fn keys(path: &[String]) -> Path<'_> {
@@ -395,6 +400,9 @@ impl<'w> Walker<'w> {
         };
         args.extend(words.map(|word| self.term(&word, frame)));
         args.extend(piped);
+        if UNTYPED.contains(&name) {
+            args.iter().for_each(|one| self.is_untyped(one));
+        }
         self.function(name, args, site(frame, &first))
     }
 
@@ -592,6 +600,15 @@ impl<'w> Walker<'w> {
                 for value in named.values().chain([&unnamed, &merged]) {
                     self.consume_all(value, but_roots, done);
                 }
+            }
+        }
+    }
+
+    /// Marks values as formatted as YAML or JSON, or asked for their type.
+    pub(super) fn is_untyped(&mut self, value: &Value<'w>) {
+        for atom in value {
+            if let Atom::Values(path) = atom {
+                self.untyped.mark(path);
             }
         }
     }

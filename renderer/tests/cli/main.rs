@@ -67,6 +67,7 @@ mod template;
 mod unittest;
 mod validate;
 mod values_check;
+mod values_schema;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -148,7 +148,7 @@ pub(crate) enum Command {
     Validate(Box<ValidateArgs>),
     /// Show what differs between two charts, two revisions or two sets of values, object by object
     Diff(Box<DiffArgs>),
-    /// Check values: keys that nothing reads, and values that nothing sets
+    /// Check values against what templates read, and make their schema
     #[command(subcommand)]
     Values(ValuesCommand),
     /// Compare what charts render to with Helm's own output, to the byte

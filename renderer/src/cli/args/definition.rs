@@ -36,7 +36,7 @@ use super::tags::TagsArgs;
 use super::template::TemplateArgs;
 use super::test::TestArgs;
 use super::validate::ValidateArgs;
-use super::values::ValuesCheckArgs;
+use super::values::{ValuesCheckArgs, ValuesSchemaArgs};
 use super::verify::VerifyArgs;
 use super::version::VersionArgs;
 
@@ -92,13 +92,18 @@ const BELOW_REPO: &[(&str, Define)] = &[
     ("index", as_in_helm::<RepoIndexArgs>),
 ];
 
+const BELOW_VALUES: &[(&str, Define)] = &[
+    ("check", options::<Box<ValuesCheckArgs>>),
+    ("schema", options::<ValuesSchemaArgs>),
+];
+
 /// The commands with subcommands whose options are defined when they are called.
 const GROUPS: &[(&str, &[(&str, Define)])] = &[
     ("dependency", BELOW_DEPENDENCY),
     ("registry", BELOW_REGISTRY),
     ("repo", BELOW_REPO),
     ("search", &[("repo", as_in_helm::<SearchRepoArgs>)]),
-    ("values", &[("check", options::<Box<ValuesCheckArgs>>)]),
+    ("values", BELOW_VALUES),
     ("plugin", &[("list", as_in_helm::<PluginListArgs>)]),
 ];
 

@@ -40,7 +40,7 @@ pub(crate) struct RenderInputFlags {
 }
 
 /// The values.
-#[derive(Args, Debug, Clone)]
+#[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Values")]
 pub(crate) struct ValueFlags {
     /// A file of values, `-` for standard input, or an https:// URL; may be repeated, or several separated by commas

@@ -1,5 +1,7 @@
 //! `values`
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand, ValueHint};
 
 use super::fetch::FetchFlags;
@@ -15,12 +17,22 @@ Examples:
 -o also takes junit, sarif, github (annotations) and gitlab (code quality).
 Exit code 1: a given key is read by nothing.";
 
+const SCHEMA_HELP: &str = "\
+Examples:
+  solar-render values schema charts/shop
+  solar-render values schema charts/shop --write
+  solar-render values schema charts --check
+
+Exit code 1: with --check, if a chart's values.schema.json is not what would be written.";
+
 /// `values`
 #[derive(Subcommand, Debug)]
 #[command(defer = true)]
 pub(crate) enum ValuesCommand {
     /// Find keys that nothing in the chart reads, and values that templates read and nothing sets
     Check(Box<ValuesCheckArgs>),
+    /// Make values.schema.json from values.yaml, its comments and what templates do with each value
+    Schema(ValuesSchemaArgs),
 }
 
 /// `values check`
@@ -43,4 +55,19 @@ pub(crate) struct ValuesCheckArgs {
     pub(crate) values: ValueFlags,
     #[command(flatten)]
     pub(crate) fetch: FetchFlags,
+}
+
+/// `values schema`
+#[derive(Args, Debug)]
+#[command(after_help = SCHEMA_HELP)]
+pub(crate) struct ValuesSchemaArgs {
+    /// Chart folders, patterns, or folders of charts; without --write and --check one chart, whose schema is printed
+    #[arg(value_name = "CHART", required = true, value_hint = ValueHint::DirPath)]
+    pub(crate) charts: Vec<PathBuf>,
+    /// Write each chart's values.schema.json
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
+    pub(crate) write: bool,
+    /// Write nothing; fail, and show the difference, if a chart's values.schema.json is not what would be written
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", conflicts_with = "write")]
+    pub(crate) check: bool,
 }
