@@ -223,9 +223,7 @@ fn rendered(chart: &ParsedChart, values: Map) -> Option<String> {
         .world(Arc::new(Fixed::default()));
     let mut request = request.skip_schema_validation();
     request.values = values;
-    chart
-        .template(&request)
-        .unwrap_or_else(|problem| problem.to_string())
+    chart.template(&request).ok()
 }
 
 /// Puts another value there; nothing where a list is on the way.
