@@ -1,10 +1,12 @@
 //! The context that every command gets, and the result that it returns.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::printer::Printer;
 use super::signals::Signals;
 use crate::diag::Diagnostics;
+use crate::funcs::SeededResults;
 use crate::report::Report;
 use crate::world::World;
 
@@ -47,6 +49,8 @@ pub(crate) struct Context<'a> {
     pub(crate) world: &'a dyn World,
     pub(crate) printer: &'a Printer,
     pub(crate) signals: &'a Signals,
+    /// The keys and password hashes of `--frozen`, for all charts of the command.
+    pub(crate) seeded: Arc<SeededResults>,
     /// The kind of name that the program was called by.
     pub(crate) called_as: CalledAs,
     /// The program's name as given.

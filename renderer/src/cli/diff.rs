@@ -163,6 +163,7 @@ fn request(args: &DiffArgs, (values, places): SideValues, context: &Context<'_>)
         schemas: schema_store(&input.schemas, web_options(&args.fetch.registry), true, context)?,
         world,
         seed: Some(seed),
+        seeded: Arc::clone(&context.seeded),
         lint: false,
         limits: args.limits.limits(),
         cluster: Arc::default(),

@@ -95,6 +95,7 @@ mod xml;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use clap::{ArgMatches, FromArgMatches as _};
 
@@ -211,6 +212,7 @@ fn run_understood(
         world: &world,
         printer: &printer,
         signals: &signals,
+        seeded: Arc::default(),
         called_as,
         program,
     };

@@ -72,6 +72,7 @@ pub(crate) fn request_of(
         schemas: schema_store(schemas, web_options(registry), *frozen, context)?,
         world,
         seed,
+        seeded: Arc::clone(&context.seeded),
         lint: false,
         limits: limits.limits(),
         cluster: Arc::default(),

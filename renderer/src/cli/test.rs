@@ -53,6 +53,7 @@ fn run_all(args: &TestArgs, context: &Context<'_>) -> Result<CommandResult> {
             updates: args.update,
             skip_schema: args.skip_schema_validation,
             limits: args.limits.limits(),
+            seeded: Arc::clone(&context.seeded),
         },
         filter: args.filter.clone(),
         fail_fast: args.failfast,

@@ -183,6 +183,7 @@ impl Shared<'_> {
             schemas: Arc::clone(&self.schemas),
             world,
             seed: Some(seed),
+            seeded: Arc::clone(&self.context.seeded),
             lint: false,
             limits: args.limits.limits(),
             cluster: Arc::default(),

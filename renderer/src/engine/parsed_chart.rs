@@ -38,7 +38,6 @@ use super::template_error::TemplateError;
 use super::{RenderInput, RenderOutput};
 use crate::chart::load::{self, Loaded};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
-use crate::funcs::SeededResults;
 use crate::semver::{Constraint, Version};
 use crate::values::dependencies::prepare_located;
 use crate::values::schema::{self, Level};
@@ -49,7 +48,6 @@ use crate::values::{Defaults, Enabled, PreparedValues};
 pub struct ParsedChart {
     loaded: Arc<Loaded>,
     parsed: Parsed,
-    seeded: Arc<SeededResults>,
 }
 
 impl ParsedChart {
@@ -82,7 +80,6 @@ impl ParsedChart {
         Self {
             loaded,
             parsed: Parsed::default(),
-            seeded: Arc::default(),
         }
     }
 
@@ -203,7 +200,7 @@ impl ParsedChart {
             limits: request.limits.clone(),
             traced,
             cluster: Arc::clone(&request.cluster),
-            seeded: Arc::clone(&self.seeded),
+            seeded: Arc::clone(&request.seeded),
         };
         let (mut output, problems) = program.run(&input, first_ends)?;
         let origins = std::mem::take(&mut output.origins);

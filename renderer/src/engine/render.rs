@@ -40,7 +40,7 @@ pub struct RenderInput<'a> {
     pub traced: BTreeSet<Arc<str>>,
     /// What `lookup` finds.
     pub cluster: Arc<ClusterObjects>,
-    /// What slow functions returned for the seed in other renderings of the chart.
+    /// What slow functions returned for the seed in other renderings.
     pub seeded: Arc<SeededResults>,
 }
 

@@ -8,7 +8,7 @@ use super::limits::Limits;
 use super::manifest::Crd;
 use super::release::Release;
 use crate::diag::{Class, Diagnostic, Result};
-use crate::funcs::ClusterObjects;
+use crate::funcs::{ClusterObjects, SeededResults};
 use crate::source::Source;
 use crate::value::Map;
 use crate::values::ValueOrigins;
@@ -54,6 +54,8 @@ pub struct RenderRequest {
     pub world: Arc<dyn World>,
     /// The seed, if random results must be the same in every run.
     pub seed: Option<u64>,
+    /// What slow functions returned for the seed: requests that share it make each key once.
+    pub seeded: Arc<SeededResults>,
     /// Whether rendering continues after `fail` and `required`, as in `helm lint`.
     pub lint: bool,
     /// The resource limits.
@@ -95,6 +97,7 @@ impl RenderRequest {
             schemas: Arc::new(NoSchemas),
             world: Arc::new(System),
             seed: None,
+            seeded: Arc::default(),
             lint: false,
             limits: Limits::default(),
             cluster: Arc::default(),
@@ -227,6 +230,7 @@ impl fmt::Debug for RenderRequest {
             schemas: _,
             world: _,
             seed,
+            seeded: _,
             lint,
             limits,
             cluster: _,

@@ -18,7 +18,7 @@ use crate::engine::capabilities::{Capabilities, KubeVersion};
 use crate::engine::release::{Release, check_name};
 use crate::engine::{ChartVersions, Limits, ParsedChart, RenderRequest};
 use crate::fsio;
-use crate::funcs::ClusterObjects;
+use crate::funcs::{ClusterObjects, SeededResults};
 use crate::value::{Map, Value};
 use crate::values::options::{MAX_FILE, merge};
 
@@ -58,6 +58,8 @@ pub struct TestOptions {
     pub skip_schema: bool,
     /// The limits of each rendering.
     pub limits: Limits,
+    /// The keys and password hashes of all tests.
+    pub seeded: Arc<SeededResults>,
 }
 
 /// Values files that have been read.
@@ -255,6 +257,7 @@ impl Case<'_> {
             app_version: either(|one| &one.app_version),
         };
         request.seed = Some(SEED);
+        request.seeded = Arc::clone(&self.options.seeded);
         request.cluster = Arc::new(ClusterObjects::new(suite.objects.iter().chain(&test.objects)));
         request.only = Some(Arc::new(move |name: &str| selected.has(name)));
         Ok(request)
