@@ -22,6 +22,8 @@ mod hostile;
 mod lifecycle;
 #[path = "cluster_addons/modelled.rs"]
 mod modelled;
+#[path = "cluster_addons/older.rs"]
+mod older;
 #[path = "cluster_addons/removal.rs"]
 mod removal;
 #[path = "cluster_addons/staged.rs"]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::bed::{Space, applied, condition, push, push_path, wait};
+use crate::bed::{BED, Space, applied, condition, push, push_path, wait};
 
 /// All are the same API server, with a ConfigMap for each of them.
 #[test]
@@ -95,6 +95,24 @@ fn charts_of_others_go_on_and_off_again() {
     }
 }
 
+/// Kubernetes' finalizer of a CRD that was made seconds ago may fail ("storage is (re)initializing") and then waits for the
+/// API server's next resync, minutes later; a change of the CRD wakes it.
+fn wake_finalizers() {
+    let crds = BED.workload.kubectl(&["get", "crds", "-o", "json"]);
+    let crds: serde_json::Value = serde_json::from_str(&crds).unwrap();
+    let crds = crds["items"].as_array().unwrap().iter();
+    for crd in crds.filter(|crd| crd["metadata"]["deletionTimestamp"].is_string()) {
+        let version = format!(
+            "test.example/wake=v{}",
+            crd["metadata"]["resourceVersion"].as_str().unwrap()
+        );
+        let name = crd["metadata"]["name"].as_str().unwrap();
+        let arguments = ["annotate", "--overwrite", "crd", name, &version];
+        // It may be gone by now.
+        let _ = BED.workload.kubectl_command(&arguments).output();
+    }
+}
+
 fn others(space: &Space, number: usize, path: &Path) {
     let yaml = fs::read_to_string(path.join("Chart.yaml")).unwrap();
     let field = |name: &str| {
@@ -155,7 +173,10 @@ fn others(space: &Space, number: usize, path: &Path) {
     // The bed's operator gives up early; what is being deleted goes by itself.
     wait(
         "nothing left",
-        || left().is_empty().then_some(()),
+        || {
+            wake_finalizers();
+            left().is_empty().then_some(())
+        },
         || left().join("\n"),
     );
     eprintln!("{name}: removed after {:?}", start.elapsed());
