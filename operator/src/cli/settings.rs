@@ -91,14 +91,7 @@ pub(super) fn settings(args: &Run, around: &Environment) -> Result<OperatorSetti
     };
     checker.protected_metrics(&run);
     let artifacts = artifacts(args, &mut checker);
-    let cluster_addons = ClusterAddonSettings {
-        // Set once the cluster was asked.
-        version: ClusterApiVersion::V1Beta2,
-        cache: args.chart_cache.clone(),
-        deletion_timeout: checker.duration("addon-deletion-timeout", &args.addon_deletion_timeout),
-        drift_interval: checker.duration("addon-drift-interval", &args.addon_drift_interval),
-        allowed_hosts: job.allowed_hosts.clone(),
-    };
+    let cluster_addons = cluster_addons(args, &mut checker, job.allowed_hosts.clone());
     for namespace in &run.selection.namespaces {
         checker.namespace("watch-namespaces", namespace);
     }
@@ -124,6 +117,17 @@ pub(super) fn settings(args: &Run, around: &Environment) -> Result<OperatorSetti
             run,
         },
     )
+}
+
+fn cluster_addons(args: &Run, checker: &mut Checker, allowed_hosts: AllowedHosts) -> ClusterAddonSettings {
+    ClusterAddonSettings {
+        // Set once the cluster was asked.
+        version: ClusterApiVersion::V1Beta2,
+        cache: args.chart_cache.clone(),
+        deletion_timeout: checker.duration("addon-deletion-timeout", &args.addon_deletion_timeout),
+        drift_interval: checker.duration("addon-drift-interval", &args.addon_drift_interval),
+        allowed_hosts,
+    }
 }
 
 fn artifacts(args: &Run, checker: &mut Checker) -> ArtifactSettings {
