@@ -15,7 +15,7 @@ fn older_crds() -> String {
     let crds = run(BED
         .workload
         .kubectl_command(&["create", "--dry-run=client", "-o", "json", "-f", "-"])
-        .stdin(fs::File::from(file_of(&cluster_api_crds()))));
+        .stdin(file_of(&cluster_api_crds())));
     let mut items: Vec<Value> = Vec::new();
     for document in serde_json::Deserializer::from_str(&crds).into_iter::<Value>() {
         let document = document.unwrap();
