@@ -15,9 +15,9 @@ use crate::values::dependencies::MAX_INSTANCES;
 /// The maximum nesting of values in which texts are searched.
 const MAX_NESTING: usize = super::read_tree::MAX_NESTING;
 /// The largest file of a chart that is read as a template.
-const MAX_FILE: usize = 1 << 20;
+pub(super) const MAX_FILE: usize = 1 << 20;
 /// The longest text that may be the path of a key.
-const MAX_KEY_PATH: usize = 200;
+pub(super) const MAX_KEY_PATH: usize = 200;
 /// What marks a text as a template.
 const DELIMITER: &str = "{{";
 

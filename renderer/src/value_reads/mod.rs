@@ -69,7 +69,7 @@ impl ValueReads {
         // Templates may nest as deeply as the parser allows.
         on_large_stack(|| {
             let charts = ChartTree::of(chart, given);
-            let [tree, guessed, untyped] = walk::walk(&charts);
+            let [tree, guessed, untyped] = walk::walk(&charts, walk::MAX_STEPS);
             let subcharts = charts.keys_of_subcharts().map(str::to_owned).collect();
             Self {
                 tree,

@@ -339,3 +339,71 @@ fn what_is_included_too_deeply_counts_as_read() {
     ));
     assert_eq!(in_template("a: 1\nb: 1", &text), [""; 0]);
 }
+
+/// A template in which each walk moves a value on by one of so many entries.
+fn chain(length: usize) -> String {
+    let mut text = String::new();
+    for number in 0..length {
+        text.push_str(&format!("{{{{ $_ := set $ \"k{number}\" $.k{} }}}}", number + 1));
+    }
+    text + &format!("{{{{ $_ := set $ \"k{length}\" .Values.a }}}}{{{{ $.k0.x }}}}")
+}
+
+#[test]
+fn what_is_still_written_after_so_many_rounds_makes_all_values_read() {
+    let given = "a: {x: 1, w: 2}\nb: 1";
+    assert_eq!(in_template(given, &chain(walk::MAX_ROUNDS / 2)), ["a.w", "b"]);
+    assert_eq!(in_template(given, &chain(walk::MAX_ROUNDS * 2)), [""; 0]);
+}
+
+#[test]
+fn variables_that_change_in_more_turns_than_are_walked_are_read() {
+    let text = |length: usize| {
+        let mut text = String::new();
+        for number in 0..length {
+            text.push_str(&format!("{{{{ $v{number} := dict }}}}"));
+        }
+        text.push_str("{{ range .Values.list }}");
+        for number in 1..length {
+            text.push_str(&format!("{{{{ $v{} = $v{number} }}}}", number - 1));
+        }
+        text + &format!(
+            "{{{{ $v{} = $.Values.a }}}}{{{{ end }}}}{{{{ $v0.x }}}}",
+            length - 1
+        )
+    };
+    let given = "a: {x: 1, w: 2}\nb: 1";
+    assert_eq!(in_template(given, &text(walk::MAX_TURNS - 2)), ["a.w", "b"]);
+    // No longer followed to `.x`, so all of it is read.
+    assert_eq!(in_template(given, &text(walk::MAX_TURNS * 2)), ["b"]);
+}
+
+#[test]
+fn after_so_many_steps_all_values_count_as_read() {
+    let chart = chart("", &[("templates/a.yaml", &"{{ .Values.a }}".repeat(20))]);
+    let charts = ChartTree::of(&chart, &[]);
+    let unread = |steps| walk::walk(&charts, steps)[0].unread(&map("b: 1")).len();
+    assert_eq!((unread(100), unread(10)), (1, 0));
+}
+
+#[test]
+fn texts_are_followed_up_to_their_limits() {
+    let template = "{{ tpl (.Files.Get \"f.txt\") . }}{{ .Values.a }}";
+    let file = |padding: usize| format!("{{{{ .Values.b }}}}{}", "x".repeat(padding));
+    let of = |text: &str| unread("b: 1", &[("templates/a.yaml", template), ("f.txt", text)]);
+    assert_eq!(of(&file(10)), [""; 0]);
+    // A larger file counts as data.
+    assert_eq!(of(&file(chart_tree::MAX_FILE)), ["b"]);
+
+    // A path that is computed may be any that is written in the values, if it is not too long.
+    let key = |length: usize| format!("a.{}", "x".repeat(length - 2));
+    let computed = "{{ $at := .Values }}{{ $value := \"\" }}{{ range splitList \".\" (lower .Values.path) }}\
+                    {{ $value = index $at . }}{{ $at = $value }}{{ end }}{{ $value }}{{ .Values.a.other }}";
+    let of = |key: &str| {
+        let given = format!("path: {key}\na: {{{}: 1, typo: 2}}", &key[2..]);
+        in_template(&given, computed)
+    };
+    assert_eq!(of(&key(20)), ["a.typo"]);
+    let long = key(chart_tree::MAX_KEY_PATH + 1);
+    assert_eq!(of(&long), ["a.typo".to_owned(), long.clone()]);
+}

@@ -22,9 +22,9 @@ pub(super) const MAX_DEPTH: usize = 100;
 /// The maximum number of steps of all rounds together; after that everything counts as read.
 pub(super) const MAX_STEPS: usize = 8_000_000;
 /// How often the templates are walked; if something new is written even then, everything counts as read.
-const MAX_ROUNDS: usize = 40;
+pub(super) const MAX_ROUNDS: usize = 40;
 /// How often the body of a `range` is walked in a row, while its variables change.
-const MAX_TURNS: usize = 6;
+pub(super) const MAX_TURNS: usize = 6;
 /// The maximum number of keys of a path: recursive includes may ask for ever deeper ones.
 pub(super) const MAX_KEYS: usize = 24;
 /// The methods of `.Values`, which return all of it or a path that is computed.
@@ -68,13 +68,14 @@ pub(super) struct Walker<'w> {
     visited: BTreeSet<Visit<'w>>,
     depth: usize,
     steps: usize,
+    max_steps: usize,
 }
 
 /// The values that the charts' templates read.
 ///
 /// The second tree has those that are read if a key that is computed is one of the constants in the templates and values,
 /// the third those that are formatted as YAML or JSON, or asked for their type.
-pub(super) fn walk(charts: &ChartTree) -> [ReadTree; 3] {
+pub(super) fn walk(charts: &ChartTree, max_steps: usize) -> [ReadTree; 3] {
     let mut walker = Walker {
         charts,
         heap: Heap::default(),
@@ -85,12 +86,13 @@ pub(super) fn walk(charts: &ChartTree) -> [ReadTree; 3] {
         visited: BTreeSet::new(),
         depth: 0,
         steps: 0,
+        max_steps,
     };
     walker.declared();
     for _ in 0..MAX_ROUNDS {
         walker.heap.has_grown = false;
         walker.round();
-        if !walker.heap.has_grown && walker.steps <= MAX_STEPS {
+        if !walker.heap.has_grown && walker.steps <= max_steps {
             return [walker.tree, walker.guessed, walker.untyped];
         }
     }
@@ -216,7 +218,7 @@ impl<'w> Walker<'w> {
         let variables = frame.variables.len();
         for step in steps {
             self.steps += 1;
-            if self.steps > MAX_STEPS {
+            if self.steps > self.max_steps {
                 break;
             }
             match step {

@@ -88,21 +88,18 @@ pub fn check(chart: &Arc<Loaded>, given: &[GivenValues], scope: Scope) -> Result
 
 fn given_keys(chart: &Loaded, reads: &ValueReads, given: &GivenValues, out: &mut Vec<ValueFinding>) {
     let origins = given.origins.keys();
+    let mut found = Vec::new();
     for one in reads.unread(&given.values) {
         let diagnostic = match has(&chart.values, &one.path) {
             true => Diagnostic::warning(Class::Values, unread::message(&one))
                 .note("the chart's values.yaml has it, too"),
             false => Diagnostic::error(Class::Values, unread::message(&one)),
         };
-        if let Some(diagnostic) = unread::described(diagnostic, &one, &origins, &[]) {
-            add(
-                &rules::UNREAD_VALUE,
-                one.path.join("."),
-                diagnostic,
-                given.file.as_ref(),
-                out,
-            );
-        }
+        let described = unread::described(diagnostic, &one, &origins, &[]);
+        found.extend(described.map(|diagnostic| (one.path.join("."), diagnostic)));
+    }
+    for (key, diagnostic) in sorted(found) {
+        add(&rules::UNREAD_VALUE, key, diagnostic, given.file.as_ref(), out);
     }
 }
 
@@ -116,11 +113,14 @@ fn own_keys(chart: &Loaded, reads: &ValueReads, out: &mut Vec<ValueFinding>) {
     }
     let nothing = ValueOrigins::default();
     let origins = nothing.keys();
+    let mut found = Vec::new();
     for one in reads.unread(&chart.values) {
         let diagnostic = Diagnostic::warning(Class::Values, unread::message(&one));
-        if let Some(diagnostic) = unread::described(diagnostic, &one, &origins, &[(0, source)]) {
-            add(&rules::UNREAD_VALUE, one.path.join("."), diagnostic, None, out);
-        }
+        let described = unread::described(diagnostic, &one, &origins, &[(0, source)]);
+        found.extend(described.map(|diagnostic| (one.path.join("."), diagnostic)));
+    }
+    for (key, diagnostic) in sorted(found) {
+        add(&rules::UNREAD_VALUE, key, diagnostic, None, out);
     }
 }
 
@@ -160,6 +160,15 @@ fn add(
             files: file.cloned().into_iter().collect(),
         }),
     }
+}
+
+/// In the order in which they are written.
+fn sorted(mut found: Vec<(String, Diagnostic)>) -> Vec<(String, Diagnostic)> {
+    found.sort_by_key(|(_, one)| {
+        let at = one.location.as_ref();
+        at.map(|at| (at.source.name().to_owned(), at.span.start))
+    });
+    found
 }
 
 /// The values that templates use and that no run sets.
