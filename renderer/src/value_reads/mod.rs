@@ -3,7 +3,7 @@
 //! In: a loaded chart, and values that are given to it. Out: [`ValueReads`], a tree of the keys that are read, and from
 //! it the keys of a map of values that nothing reads.
 //!
-//! The templates' trees are walked, not run ([`walk`]): both branches of every `if` are taken, includes are followed with
+//! The templates' trees are walked, not run: both branches of every `if` are taken, includes are followed with
 //! their dot, values are followed through variables, `with`, `range`, `dict`, `list` and the functions that pass values
 //! on. Subcharts count whether or not a condition disables them; their `.Values` are the parent's key of their name, and
 //! what they read below `global` is read in every chart above.
