@@ -13,7 +13,7 @@ use super::remote_schemas::schema_store;
 use super::remote_values::web_options;
 use super::request::{filter, frozen_world, merged_silently};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
-use crate::diff::{DiffOptions, Rendering, diff as compare};
+use crate::diff::{DiffOptions, Rendering, diff as compare, split_crds};
 use crate::engine::capabilities::Capabilities;
 use crate::engine::release::{Release, check_name};
 use crate::engine::{ChartVersions, ParsedChart, RenderRequest};
@@ -45,14 +45,15 @@ fn run(args: &DiffArgs, context: &Context<'_>) -> Result<CommandResult> {
     let parsed_from = Arc::new(ParsedChart::new(Arc::clone(&from.loaded)));
     let parsed_to = match Arc::ptr_eq(&from.loaded, &to.loaded) {
         true => Arc::clone(&parsed_from),
-        false => Arc::new(ParsedChart::new(Arc::clone(&to.loaded))),
+        false => Arc::new(ParsedChart::new(Arc::clone(&to.loaded)).sharing_seeded(&parsed_from)),
     };
     let hooks = filter(args.hooks);
     let (older, newer) = both(
         || Rendering::of(&parsed_from, from_request, hooks),
         || Rendering::of(&parsed_to, to_request, hooks),
     );
-    let (older, newer) = rendered((older, &from), (newer, &to))?;
+    let (mut older, mut newer) = rendered((older, &from), (newer, &to))?;
+    split_crds(&mut older, &mut newer);
     for warning in &newer.warnings {
         let warning = warning.clone();
         context.printer.warn(&match &to.root {

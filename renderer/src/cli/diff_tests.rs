@@ -11,7 +11,7 @@ use super::diff_report::DiffReport;
 use super::diff_sides::LoadedSide;
 use super::request::frozen_world;
 use crate::chart::load::load_files;
-use crate::diff::{ChangeKind, DiffOptions, ObjectChange, Rendering, diff};
+use crate::diff::{ChangeKind, DiffOptions, ObjectChange, Rendering, diff, split_crds};
 use crate::draw::Style;
 use crate::engine::manifest::ManifestFilter;
 use crate::engine::{ParsedChart, RenderRequest};
@@ -49,7 +49,12 @@ struct RenderedSide {
     side: LoadedSide,
     chart: ParsedChart,
     request: RenderRequest,
-    rendering: Rendering,
+}
+
+impl RenderedSide {
+    fn rendered(&self) -> Rendering {
+        Rendering::of(&self.chart, &self.request, ManifestFilter::default()).unwrap()
+    }
 }
 
 fn side(text: &str, version: &str) -> RenderedSide {
@@ -58,7 +63,6 @@ fn side(text: &str, version: &str) -> RenderedSide {
     let (world, seed) = frozen_world();
     let request = RenderRequest::new("release").world(world).seed(seed);
     RenderedSide {
-        rendering: Rendering::of(&chart, &request, ManifestFilter::default()).unwrap(),
         side: LoadedSide {
             loaded,
             label: format!("shop {version}"),
@@ -70,15 +74,17 @@ fn side(text: &str, version: &str) -> RenderedSide {
 }
 
 fn report_with(from: &RenderedSide, to: &RenderedSide, shows_secrets: bool) -> DiffReport {
+    let (mut older, mut newer) = (from.rendered(), to.rendered());
+    split_crds(&mut older, &mut newer);
     let options = DiffOptions {
         shows_secrets,
         ..DiffOptions::new("default")
     };
-    let found = diff(&from.rendering.documents, &to.rendering.documents, &options);
+    let found = diff(&older.documents, &newer.documents, &options);
     DiffReport::new(
         found,
-        (&from.side, &from.rendering, &from.chart, &from.request),
-        (&to.side, &to.rendering, &to.chart, &to.request),
+        (&from.side, &older, &from.chart, &from.request),
+        (&to.side, &newer, &to.chart, &to.request),
     )
 }
 

@@ -26,7 +26,7 @@ pub use common::{CommonChange, CommonChanges};
 pub use image_changes::ImageChange;
 pub use object::ObjectId;
 pub use path::{FieldPath, Side, Step};
-pub use rendering::{RenderedDocument, Rendering, Role};
+pub use rendering::{RenderedDocument, Rendering, Role, split_crds};
 pub use text::{Hunk, Mark, TextDiff, TextLine};
 pub use values::{Change, ChangeKind};
 
@@ -165,7 +165,6 @@ pub fn diff(from: &[RenderedDocument], to: &[RenderedDocument], options: &DiffOp
     // Most documents are the same to the byte: they are not even parsed.
     let mut same = Pairs::default();
     same.add(from, to, |one| Some((one.role, one.manifest.text())));
-    let is_object = |one: &RenderedDocument| !one.manifest.kind.is_empty();
     let kept: Vec<&RenderedDocument> = same.iter().filter_map(|(number, _)| from.get(number)).collect();
     let rest_from = || (0..from.len()).filter(|number| same.partner(*number).is_none());
     let rest_to = (0..to.len()).filter(|number| !same.has_partner(*number));
@@ -182,7 +181,7 @@ pub fn diff(from: &[RenderedDocument], to: &[RenderedDocument], options: &DiffOp
     }
     let mut all = ChartDiff {
         objects: Vec::new(),
-        unchanged: kept.iter().filter(|one| is_object(one)).count(),
+        unchanged: kept.iter().map(|one| count(one)).sum(),
         images: image_changes::image_changes(&older, &newer, &kept),
     };
     let mut older: Vec<Option<Object>> = older.into_iter().map(Some).collect();
@@ -211,6 +210,17 @@ pub fn diff(from: &[RenderedDocument], to: &[RenderedDocument], options: &DiffOp
         changes: Vec::new(),
     }));
     all
+}
+
+/// How many objects a document is: a file of `crds/` may be several.
+fn count(document: &RenderedDocument) -> usize {
+    match document.role {
+        Role::Crd => {
+            let lines = document.manifest.text().lines();
+            lines.filter(|line| line.starts_with("kind:")).count().max(1)
+        }
+        Role::Manifest | Role::Hook => usize::from(!document.manifest.kind.is_empty()),
+    }
 }
 
 fn side(object: Object) -> ObjectSide {

@@ -1,5 +1,6 @@
 //! What a chart renders to, as documents that can be compared.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Result};
@@ -43,7 +44,7 @@ pub struct RenderedDocument {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Rendering {
-    /// The documents.
+    /// The documents; a file of `crds/` is one, until [`split_crds`] splits it.
     pub documents: Vec<RenderedDocument>,
     /// The warnings about the chart.
     pub warnings: Vec<Diagnostic>,
@@ -60,13 +61,8 @@ impl Rendering {
         let manifests = chart.manifests(request, rendered.texts, false)?;
         let mut documents = Vec::new();
         for crd in &rendered.crds {
-            let text = crd.body.text();
-            let texts = vec![(Arc::from(crd.name.as_str()), text.clone().into_owned())];
-            let parts = match Manifests::new("", texts, false) {
-                Ok(parts) => parts.manifests.into_iter().chain(parts.hooks).collect(),
-                Err(_) => vec![Manifest::of_text(&crd.name, &text)],
-            };
-            documents.extend(of_role(Role::Crd, parts));
+            let whole = Manifest::of_text(&crd.name, &crd.body.text());
+            documents.extend(of_role(Role::Crd, [whole]));
         }
         let hooks: Vec<Manifest> = manifests.chosen_hooks(hooks).cloned().collect();
         documents.extend(of_role(Role::Manifest, manifests.manifests));
@@ -75,6 +71,45 @@ impl Rendering {
             documents,
             warnings: rendered.warnings,
         })
+    }
+}
+
+/// Splits the files of `crds/` that are not the same in both renderings into their documents: those that are the same,
+/// megabytes in some charts, are never parsed.
+pub fn split_crds(from: &mut Rendering, to: &mut Rendering) {
+    let files = |one: &Rendering| {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for document in one.documents.iter().filter(|document| document.role == Role::Crd) {
+            *counts.entry(document.manifest.text().to_owned()).or_default() += 1;
+        }
+        counts
+    };
+    let (older, newer) = (files(from), files(to));
+    for (rendering, mut others) in [(from, newer), (to, older)] {
+        for document in std::mem::take(&mut rendering.documents) {
+            let other = others
+                .get_mut(document.manifest.text())
+                .filter(|count| **count > 0);
+            match other {
+                _ if document.role != Role::Crd => rendering.documents.push(document),
+                Some(count) => {
+                    *count -= 1;
+                    rendering.documents.push(document);
+                }
+                None => rendering
+                    .documents
+                    .extend(of_role(Role::Crd, split(document.manifest))),
+            }
+        }
+    }
+}
+
+/// The documents of a file; the file itself if it is not YAML.
+fn split(file: Manifest) -> Vec<Manifest> {
+    let texts = vec![(Arc::clone(&file.source), file.text().to_owned())];
+    match Manifests::new("", texts, false) {
+        Ok(parts) => parts.manifests.into_iter().chain(parts.hooks).collect(),
+        Err(_) => vec![file],
     }
 }
 

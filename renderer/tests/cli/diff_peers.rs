@@ -60,6 +60,10 @@ const OTHERWISE: &[(&str, &str)] = &[
         "objects in objects by kind and name",
     ),
     ("a text with characters that a terminal obeys", "prints them"),
+    (
+        "the same CRDs in a second subchart",
+        "documents with the same identity are one",
+    ),
     ("a number is written in another way", "80 and 80.0 differ"),
     (
         "keys with dots, slashes, blanks and quotes",
