@@ -47,17 +47,10 @@ impl<'l> Locator<'l> {
     ) -> Self {
         let templates = objects.filter(|one| one.role != Role::Crd);
         let names: BTreeSet<Arc<str>> = templates.map(|one| Arc::clone(&one.source)).collect();
-        let chosen = names.clone();
-        let request = RenderRequest {
-            only: Some(Arc::new(move |name: &str| chosen.contains(name))),
-            ..request.clone()
-        };
-        let run = (!names.is_empty()).then(|| chart.run_traced(&request, true, names));
-        let traced = run.and_then(std::result::Result::ok);
         Self {
             side,
             documents,
-            traced: traced.map(|(.., traced)| traced).unwrap_or_default(),
+            traced: traced(chart, request, names),
             parsed: BTreeMap::new(),
             left: MAX_LOCATED,
         }
@@ -103,5 +96,29 @@ impl<'l> Locator<'l> {
             template: location.source.name().to_owned(),
             line: location.position().line,
         })
+    }
+}
+
+/// The origins of what these templates print. They are run alone first, which fails where one includes another template
+/// by its path.
+fn traced(
+    chart: &ParsedChart,
+    request: &RenderRequest,
+    names: BTreeSet<Arc<str>>,
+) -> BTreeMap<Arc<str>, Origins> {
+    if names.is_empty() {
+        return BTreeMap::new();
+    }
+    let chosen = names.clone();
+    let alone = RenderRequest {
+        only: Some(Arc::new(move |name: &str| chosen.contains(name))),
+        ..request.clone()
+    };
+    match chart.run_traced(&alone, true, names.clone()) {
+        Ok((_, problems, traced)) if problems.is_empty() => traced,
+        _ => {
+            let all = chart.run_traced(request, true, names);
+            all.map(|(.., traced)| traced).unwrap_or_default()
+        }
     }
 }
