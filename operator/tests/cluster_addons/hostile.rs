@@ -1,6 +1,9 @@
 //! Templates and kubeconfigs that mean harm, and clusters that don't answer.
 
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
 
 use serde_json::json;
 
@@ -170,4 +173,88 @@ fn a_chart_that_is_missing_is_fetched_once_it_is_there() {
     push("late", "1.0.0", &[("templates/a.yaml", &config("a"))]);
     reason("Succeeded");
     space.until_ready("edge");
+}
+
+/// Forwards connections to the workload cluster's API server; while it is closed, they stay open and nothing comes back.
+struct Gate {
+    address: String,
+    is_closed: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Gate {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("https://{}", listener.local_addr().unwrap());
+        let target = BED.workload.url().trim_start_matches("https://").to_owned();
+        let is_closed = Arc::new((Mutex::new(false), Condvar::new()));
+        let gate = Arc::clone(&is_closed);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let Ok(server) = TcpStream::connect(&target) else {
+                    continue;
+                };
+                let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+                thread::spawn(move || std::io::copy(&mut from, &mut to));
+                let gate = Arc::clone(&gate);
+                thread::spawn(move || answer(server, client, &gate));
+            }
+        });
+        Self { address, is_closed }
+    }
+
+    fn close(&self, is_closed: bool) {
+        *self.is_closed.0.lock().unwrap() = is_closed;
+        self.is_closed.1.notify_all();
+    }
+}
+
+fn answer(mut server: TcpStream, mut client: TcpStream, (lock, opened): &(Mutex<bool>, Condvar)) {
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = server.read(&mut buffer) {
+        drop(
+            opened
+                .wait_while(lock.lock().unwrap(), |is_closed| *is_closed)
+                .unwrap(),
+        );
+        if client.write_all(&buffer[..count]).is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn a_cluster_that_stops_answering_in_the_middle_is_unreachable_and_continues_later() {
+    let space = Space::new("halfway");
+    let gate = Gate::start();
+    let admin = std::fs::read_to_string(BED.workload.kubeconfig()).unwrap();
+    let through = admin.replace(BED.workload.url(), &gate.address);
+    let template = config("{{ .Values.cluster }}-{{ .Values.round }}");
+    let chart = push("halfway", "1.0.0", &[("templates/a.yaml", &template)]);
+    let spec = |round: u32| {
+        json!({"updatePolicy": {"maxUnavailable": 1}, "values": {"round": round},
+            "valuesTemplate": "cluster: << cluster.metadata.name >>"})
+    };
+    space.stack("cni", &chart, &spec(1));
+    for name in ["half", "whole"] {
+        space.cluster(name, &json!({"stack": "cni"}));
+    }
+    space.kubeconfig("half", through.as_bytes());
+    for name in ["half", "whole"] {
+        space.until_ready(name);
+    }
+    gate.close(true);
+    space.stack("cni", &chart, &spec(2));
+    let there = |name: &'static str| {
+        let found = move || applied("halfway", "configmap", name).map(|_| ());
+        wait(name, found, || {
+            format!("{:#}", space.addon("half").unwrap_or_default()["status"])
+        });
+    };
+    there("whole-2");
+    space.until("half", "ClusterReady", "False", "ClusterUnreachable");
+    assert!(applied("halfway", "configmap", "half-1").is_some());
+    gate.close(false);
+    there("half-2");
+    space.until_ready("half");
 }
