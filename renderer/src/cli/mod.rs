@@ -52,6 +52,7 @@ mod images;
 mod input;
 mod json_path;
 mod keys;
+mod line_diff;
 mod lint;
 mod lint_gate;
 mod login;

@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
-
+use super::line_diff::line_diff;
 use super::real_paths::{with_real_location, with_real_paths};
 use crate::diag::{Class, Diagnostic, Diagnostics};
 use crate::draw::printable_but;
@@ -15,8 +14,6 @@ use crate::unittest::{Discovered, Failure, RunOutcome, SnapshotTotal, SuiteRun, 
 
 /// The most lines of a diff that are printed; JSON and JUnit have all.
 const SHOWN_LINES: usize = 30;
-/// How many equal lines are printed around a line that differs.
-const CONTEXT_LINES: usize = 3;
 
 /// A run and what it was about.
 pub(crate) struct TestReport<'r> {
@@ -266,35 +263,7 @@ pub(super) fn diff(failure: &Failure) -> Vec<String> {
     let (Some(expected), Some(actual)) = (&failure.expected, &failure.actual) else {
         return Vec::new();
     };
-    let (old, new): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), actual.lines().collect());
-    let mut out = Vec::new();
-    let mut push = |sign: char, lines: &[&str]| {
-        out.extend(
-            lines
-                .iter()
-                .map(|line| format!("{sign} {line}").trim_end().to_owned()),
-        );
-    };
-    for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
-        let removed = old.get(op.old_range()).unwrap_or_default();
-        let added = new.get(op.new_range()).unwrap_or_default();
-        match op {
-            DiffOp::Equal { .. } if removed.len() > 2 * CONTEXT_LINES => {
-                push(' ', removed.get(..CONTEXT_LINES).unwrap_or_default());
-                push(' ', &["…"]);
-                push(
-                    ' ',
-                    removed.get(removed.len() - CONTEXT_LINES..).unwrap_or_default(),
-                );
-            }
-            DiffOp::Equal { .. } => push(' ', removed),
-            _ => {
-                push('-', removed);
-                push('+', added);
-            }
-        }
-    }
-    out
+    line_diff(expected, actual)
 }
 
 fn entry(run: &SuiteRun, root: &Path, one: &TestOutcome) -> TestEntry {

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use similar::TextDiff;
-
 use super::args::rendering::ValueFlags;
 use super::args::values::ValuesSchemaArgs;
 use super::chart_runs::{ci_files, with_ci_file};
 use super::chart_search::{expanded, find_all};
 use super::context::{CommandOutcome, CommandResult, Context};
+use super::line_diff::line_diff;
 use super::request::merged_silently;
 use crate::chart::load;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
@@ -20,8 +19,6 @@ use crate::value::Map;
 use crate::value_schema::schema_of;
 
 const FILE: &str = "values.schema.json";
-/// How many unchanged lines are shown around a difference.
-const CONTEXT_LINES: usize = 3;
 
 /// `values schema`
 pub(crate) fn schema(args: &ValuesSchemaArgs, context: &Context<'_>) -> CommandResult {
@@ -95,11 +92,8 @@ fn of_chart(
             "written"
         }
         (false, true) => {
-            let shown = path.display().to_string();
-            let diff = TextDiff::from_lines(known.unwrap_or(""), &schema);
-            let mut unified = diff.unified_diff();
-            let unified = unified.context_radius(CONTEXT_LINES).header(&shown, "generated");
-            text.push_str(&unified.to_string());
+            let lines = line_diff(known.unwrap_or(""), &schema).join("\n");
+            text.push_str(&format!("{}:\n{lines}\n", path.display()));
             "stale"
         }
     };

@@ -58,7 +58,8 @@ fn what_is_written_is_current_until_values_yaml_changes() {
         stale.stderr
     );
     assert!(
-        stale.stdout.contains("+++ generated") && stale.stdout.contains("+    \"port\": {"),
+        stale.stdout.starts_with("charts/two/values.schema.json:\n")
+            && stale.stdout.contains("+     \"port\": {"),
         "{}",
         stale.stdout
     );
