@@ -45,7 +45,7 @@ fn run(args: &DiffArgs, context: &Context<'_>) -> Result<CommandResult> {
     let parsed_from = Arc::new(ParsedChart::new(Arc::clone(&from.loaded)));
     let parsed_to = match Arc::ptr_eq(&from.loaded, &to.loaded) {
         true => Arc::clone(&parsed_from),
-        false => Arc::new(ParsedChart::new(Arc::clone(&to.loaded)).sharing_seeded(&parsed_from)),
+        false => Arc::new(ParsedChart::new(Arc::clone(&to.loaded))),
     };
     let hooks = filter(args.hooks);
     let (older, newer) = both(

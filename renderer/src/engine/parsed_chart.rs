@@ -83,16 +83,6 @@ impl ParsedChart {
         }
     }
 
-    /// The same, with the keys and passwords that another chart made for the same seed.
-    #[cfg(feature = "cli")]
-    #[must_use]
-    pub(crate) fn sharing_seeded(self, other: &Self) -> Self {
-        Self {
-            seeded: Arc::clone(&other.seeded),
-            ..self
-        }
-    }
-
     /// The loaded chart.
     pub fn loaded(&self) -> &Arc<Loaded> {
         &self.loaded
