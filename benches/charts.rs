@@ -7,6 +7,7 @@
 //! Each command runs in turn with its peer, so that other load affects both; the median counts.
 #![allow(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "a benchmark that can't go on should stop; it prints, and reads its variables"

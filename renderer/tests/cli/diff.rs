@@ -34,7 +34,7 @@ fn diff(folder: &Path, words: &[&str]) -> Run {
     // git needs a home for its settings, and must not find those of whoever runs the tests.
     command
         .current_dir(folder)
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("HOME", folder)
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .arg("diff")
@@ -424,7 +424,7 @@ fn what_git_does_not_have_is_said() {
     let mut other = command();
     other
         .current_dir(folder.path())
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("HOME", plain.path())
         .env("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1");
     let run = Run::of(other.args(["diff", "charts/shop", "--against", "HEAD"]));
