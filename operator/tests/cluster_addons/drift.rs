@@ -107,6 +107,9 @@ fn what_could_not_be_changed_back_stays_a_failure_until_it_is() {
     assert!(applied("going", "configmap", "a").is_some());
 }
 
+/// How often a cluster is checked for an API that it serves by now.
+const MAX_CHECKS: u32 = 100;
+
 /// An API that appears later adds objects to the chart, which were once applied and never deleted.
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
@@ -137,9 +140,13 @@ fn objects_that_come_with_an_api_of_the_cluster_are_in_the_inventory() {
         "--for=condition=Established",
         "crd/monitors.later.example",
     ]);
-    space.request("edge", "1");
-    let addon = space.until_handled("edge", "1");
-    assert_eq!(addon["status"]["inventory"].as_array().unwrap().len(), 2);
+    // An established CRD is in the API server's discovery a little later.
+    let mut checks = (1..=MAX_CHECKS).map(|number| {
+        space.request("edge", &number.to_string());
+        space.until_handled("edge", &number.to_string())
+    });
+    let addon = checks.find(|addon| addon["status"]["inventory"].as_array().unwrap().len() == 2);
+    let addon = addon.unwrap();
     assert_eq!(addon["status"]["resources"].as_array().unwrap().len(), 2);
     assert!(applied("later", "monitors.later.example", "a").is_some());
     space.kubectl(&["delete", "clusterstack", "cni"]);

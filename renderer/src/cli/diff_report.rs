@@ -21,6 +21,7 @@ pub(super) struct DiffedSide {
     /// As it was named.
     pub(super) label: String,
     pub(super) name: String,
+    /// Empty if there is no such chart on this side.
     pub(super) version: String,
     pub(super) app_version: String,
 }
@@ -71,7 +72,10 @@ impl DiffedSide {
         Self {
             label: side.label.clone(),
             name: details.name.clone(),
-            version: details.version.clone(),
+            version: match side.exists {
+                true => details.version.clone(),
+                false => String::new(),
+            },
             app_version: details.app_version.clone(),
         }
     }
@@ -178,6 +182,7 @@ impl DiffReport {
             self.from.name == self.to.name,
             self.from.version == self.to.version,
         ) {
+            (true, false) if self.from.version.is_empty() => format!("{} (new)", self.to.title()),
             (true, true) => self.from.title(),
             (true, false) => format!("{} → {}", self.from.title(), self.to.version),
             (false, _) => format!("{} → {}", self.from.title(), self.to.title()),

@@ -10,7 +10,7 @@ use super::context::Context;
 use super::fetch;
 use super::git_revision::chart_at;
 use super::wrong_kind::is_archive;
-use crate::chart::load::Loaded;
+use crate::chart::load::{Loaded, load_files};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::parallel::both;
 use crate::reference::{ArtifactStore, Locator};
@@ -22,6 +22,8 @@ pub(crate) struct LoadedSide {
     pub(crate) label: String,
     /// Its folder, if it is on disk as it was compared.
     pub(crate) root: Option<PathBuf>,
+    /// Whether there is such a chart. One that a revision does not have is empty.
+    pub(crate) exists: bool,
 }
 
 fn usage(message: impl Into<String>) -> Diagnostic {
@@ -103,6 +105,7 @@ impl<'a> Comparison<'a> {
                     loaded: Arc::clone(&one.loaded),
                     label: one.label.clone(),
                     root: one.root.clone(),
+                    exists: true,
                 };
                 Ok([
                     one.with_values(&flags.from_values),
@@ -172,6 +175,7 @@ fn named(chart: &str, version: Option<&str>, args: &DiffArgs, context: &Context<
         loaded,
         label,
         root: is_folder.then(|| PathBuf::from(chart)),
+        exists: true,
     })
 }
 
@@ -203,6 +207,7 @@ fn on_disk(chart: &str, flag: &str, args: &DiffArgs, context: &Context<'_>) -> R
         loaded,
         label: chart.to_owned(),
         root: Path::new(chart).is_dir().then(|| PathBuf::from(chart)),
+        exists: true,
     })
 }
 
@@ -215,12 +220,27 @@ fn against(chart: &str, revision: &str, args: &DiffArgs, context: &Context<'_>) 
         .into());
     }
     let to = on_disk(chart, "--against", args, context)?;
+    let older = chart_at(folder, revision, &to.loaded, context)?;
+    if older.is_none() {
+        let message = format!("{chart} does not exist at {revision}: all of it is new");
+        let one = Diagnostic::warning(Class::Usage, message);
+        context.printer.warn(
+            &one.hint("a chart that was moved is compared as two folders: `git worktree add ../old REV`"),
+        );
+    }
     let from = LoadedSide {
-        loaded: chart_at(folder, revision, &to.loaded, context)?,
+        exists: older.is_some(),
+        loaded: older.map_or_else(|| empty(to.loaded.name()), Ok)?,
         label: format!("{chart} at {revision}"),
         root: None,
     };
     Ok([from, to])
+}
+
+/// A chart that renders to nothing.
+fn empty(name: &str) -> Result<Arc<Loaded>> {
+    let chart = format!("{{apiVersion: v2, name: \"{name}\", version: 0.0.0}}");
+    load_files(vec![("Chart.yaml".to_owned(), chart.into_bytes())])
 }
 
 fn is_reference(text: &str) -> bool {
@@ -280,6 +300,7 @@ fn with_published(
         label: format!("{shown} {}", loaded.details.version),
         loaded,
         root: None,
+        exists: true,
     };
     Ok([from, to])
 }

@@ -67,6 +67,7 @@ fn side(text: &str, version: &str) -> RenderedSide {
             loaded,
             label: format!("shop {version}"),
             root: None,
+            exists: true,
         },
         chart,
         request,

@@ -37,22 +37,24 @@ const OTHER_REPOSITORY: [&str; 5] = [
     "GIT_COMMON_DIR",
 ];
 
-/// Loads the chart in a folder as it is at a revision. Of the dependencies that the repository does not have, those of
+/// Loads the chart in a folder as it is at a revision, `None` if it does not have that folder. Of the dependencies that the repository does not have, those of
 /// `current` are taken that fit.
 ///
 /// # Errors
-/// Class usage: no git, no repository, an unknown revision, a folder that it does not have. Class chart: errors of the
+/// Class usage: no git, no repository, an unknown revision, a folder without a chart. Class chart: errors of the
 /// chart.
 pub(crate) fn chart_at(
     folder: &Path,
     revision: &str,
     current: &Loaded,
     context: &Context<'_>,
-) -> Result<Arc<Loaded>> {
+) -> Result<Option<Arc<Loaded>>> {
     let git = Git { folder, context };
     let prefix = git.prefix()?;
     let commit = git.commit(revision)?;
-    let tree = git.tree(&commit, &prefix, revision)?;
+    let Some(tree) = git.tree(&commit, &prefix, revision)? else {
+        return Ok(None);
+    };
     let located = |problem: Diagnostics| -> Diagnostics {
         let note = format!("in {} at {revision}", folder.display());
         problem
@@ -62,7 +64,7 @@ pub(crate) fn chart_at(
             .collect()
     };
     let loaded = git.files(&tree).and_then(load::load_files).map_err(located)?;
-    Ok(with_dependencies(loaded, current, revision, context))
+    Ok(Some(with_dependencies(loaded, current, revision, context)))
 }
 
 struct Git<'g> {
@@ -156,7 +158,7 @@ impl Git<'_> {
         .into())
     }
 
-    fn tree(&self, commit: &str, prefix: &str, revision: &str) -> Result<Tree> {
+    fn tree(&self, commit: &str, prefix: &str, revision: &str) -> Result<Option<Tree>> {
         let tree = format!("{commit}:{}", prefix.trim_end_matches('/'));
         let words = ["ls-tree", "-r", "-z", "-l", "--full-tree", &tree];
         let done = self.run(&words, Stdio::null(), MAX_LISTING)?;
@@ -165,7 +167,7 @@ impl Git<'_> {
             _ => Tree::new(),
         };
         if listing.contains_key("Chart.yaml") {
-            return Ok(listing);
+            return Ok(Some(listing));
         }
         let path = if prefix.is_empty() {
             "the repository's root"
@@ -174,7 +176,7 @@ impl Git<'_> {
         };
         let message = match (done.code, listing.is_empty()) {
             (None, _) => format!("git {}", reason(&done.stderr)),
-            (_, true) => format!("{path} does not exist at {revision}"),
+            (_, true) => return Ok(None),
             (_, false) => format!("{path} is no chart at {revision}: it has no Chart.yaml"),
         };
         Err(Diagnostic::error(Class::Usage, message)

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
 
@@ -14,7 +14,10 @@ pub const MAX_RESULTS: usize = 1_000;
 
 /// Results of functions by what they depend on. They are no secrets: anyone who knows the seed can make them.
 #[derive(Default)]
-pub struct SeededResults(Mutex<BTreeMap<[u8; 32], Vec<u8>>>);
+pub struct SeededResults(Mutex<BTreeMap<[u8; 32], Slot>>);
+
+/// A result, once it was made.
+type Slot = Arc<Mutex<Option<Vec<u8>>>>;
 
 impl SeededResults {
     /// The result for a function's name and its inputs: that of an earlier call, or what `make` returns.
@@ -27,18 +30,26 @@ impl SeededResults {
         inputs: &[&[u8]],
         make: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Vec<u8>, E> {
-        let key = key(function, inputs);
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = lock().get(&key) {
+        let Some(slot) = self.slot(key(function, inputs)) else {
+            return make();
+        };
+        // Held while it is made: who needs the same waits for it.
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*slot {
             return Ok(known.clone());
         }
-        // Without the lock: other renderings go on. Two that make the same get the same.
         let made = make()?;
-        let mut all = lock();
-        if all.len() < MAX_RESULTS {
-            all.insert(key, made.clone());
-        }
+        *slot = Some(made.clone());
         Ok(made)
+    }
+
+    /// The slot of a result; `None` if there is none and no room for it.
+    fn slot(&self, key: [u8; 32]) -> Option<Slot> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MAX_RESULTS && !all.contains_key(&key) {
+            return None;
+        }
+        Some(Arc::clone(all.entry(key).or_default()))
     }
 }
 
@@ -85,6 +96,23 @@ mod tests {
         for (number, (function, inputs)) in calls.iter().enumerate() {
             assert_eq!(made(&results, function, inputs, "another"), number.to_string());
         }
+    }
+
+    #[test]
+    fn what_another_thread_is_making_is_not_made_twice() {
+        let results = SeededResults::default();
+        let (started, is_started) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| {
+                results.get_or_make("rsa", &[], || {
+                    started.send(()).unwrap();
+                    Ok::<_, ()>(b"first".to_vec())
+                })
+            });
+            is_started.recv().unwrap();
+            assert_eq!(made(&results, "rsa", &[], "second"), "first");
+            assert_eq!(first.join().unwrap().unwrap(), b"first");
+        });
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(crate) struct DiffedChart {
     pub(crate) source: String,
     /// The chart's name.
     pub(crate) name: String,
-    /// The chart's version.
+    /// The chart's version; empty if the revision does not have the chart.
     pub(crate) version: String,
     /// The version of what it installs.
     #[serde(skip_serializing_if = "String::is_empty")]

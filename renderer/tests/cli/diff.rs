@@ -353,6 +353,26 @@ fn dependencies_that_git_does_not_have_are_those_of_the_folder_if_they_fit() {
     );
 }
 
+/// As a pull request that adds a chart.
+#[test]
+#[ignore = "needs servers or peers: .ci/test runs it"]
+fn all_of_a_chart_is_new_that_a_revision_does_not_have() {
+    let (folder, _) = repository();
+    shop(&folder.path().join("charts/new"), "1.0.0", &[]);
+    let run = diff(folder.path(), &["charts/new/shop", "--against", "HEAD"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let warning = "charts/new/shop does not exist at HEAD: all of it is new";
+    assert!(run.stderr.contains(warning), "{}", run.stderr);
+    assert!(
+        run.stdout.starts_with("shop 1.0.0 (new): 1 added, 0 unchanged\n"),
+        "{}",
+        run.stdout
+    );
+    let found = document(folder.path(), &["charts/new/shop", "--against", "HEAD"]);
+    assert_eq!(found["from"]["version"], "", "{found}");
+    assert_eq!(found["total"]["added"], 1, "{found}");
+}
+
 #[test]
 #[ignore = "needs servers or peers: .ci/test runs it"]
 fn what_git_does_not_have_is_said() {
@@ -382,12 +402,6 @@ fn what_git_does_not_have_is_said() {
         &["charts/shop", "--against", "release"],
         &["did you mean `origin/release`?"],
     );
-    let new = shop(&folder.path().join("charts/new"), "1.0.0", &[]);
-    refused(
-        &["charts/new/shop", "--against", "HEAD"],
-        &["charts/new/shop/ does not exist at HEAD"],
-    );
-    assert!(new.exists());
     refused(
         &["charts/shop/Chart.yaml", "--against", "HEAD"],
         &["Chart.yaml is a file"],
