@@ -37,6 +37,8 @@ pub(super) struct Pass<'a> {
     /// As it is to be.
     pub(super) next: AddonStatus,
     pub(super) notices: Vec<Notice>,
+    /// Whether a requested reconcile has been handled once this pass ends: not while it is on its way.
+    pub(super) handles_request: bool,
 }
 
 impl<'a> Pass<'a> {
@@ -58,6 +60,7 @@ impl<'a> Pass<'a> {
             next: known.clone(),
             known,
             notices: Vec::new(),
+            handles_request: false,
         }
     }
 
@@ -127,6 +130,9 @@ impl<'a> Pass<'a> {
     }
 
     async fn finish(mut self, requeue: Option<Duration>) -> Result<Action, Error> {
+        if self.handles_request {
+            self.next.last_handled_reconcile_at = self.request();
+        }
         self.write().await?;
         let notices = std::mem::take(&mut self.notices);
         events::publish(self.cx, self.key, &self.metadata, notices).await;

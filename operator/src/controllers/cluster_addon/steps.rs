@@ -72,7 +72,7 @@ impl ClusterAddons {
         let last = pass.known.last_applied.as_ref();
         let is_applied = last.is_some_and(|last| last.input == applied.input);
         let is_requested = pass.request() != pass.known.last_handled_reconcile_at;
-        pass.next.last_handled_reconcile_at = pass.request();
+        pass.handles_request = true;
         if is_applied
             && !is_requested
             && let Some(wait) = drift::remaining(pass, stack)
