@@ -5,7 +5,7 @@
 //! - [`index`][]: the Jobs and pods that the watches have delivered
 //! - [`observe`][]: the state of a Job and its result, as a pure function
 //! - [`snapshot`][]: the fields of a Job and of its pods that are kept
-//! - [`parts`][]: what is decoded of Jobs, pods and ConfigMaps
+//! - [`partial`][]: what is decoded of Jobs, pods and ConfigMaps
 //! - [`pod`][]: a pod that runs one container, and passes Pod Security "restricted"
 //! - [`registry_access`][]: credentials and CA certificates, and which failures last
 //! - [`allowed_hosts`][]: which registry hosts they may use

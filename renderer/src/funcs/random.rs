@@ -16,6 +16,7 @@ const MAX_COUNT: usize = 16 << 20;
 const DOMAIN: &[u8] = b"solar-render random stream";
 
 /// The domain separator of what is drawn by its number.
+#[cfg(feature = "crypto")]
 const NUMBERED_DOMAIN: &[u8] = b"solar-render numbered randomness";
 
 /// The position in a seed's stream.
