@@ -37,8 +37,8 @@ const OTHER_REPOSITORY: [&str; 5] = [
     "GIT_COMMON_DIR",
 ];
 
-/// Loads the chart in a folder as it is at a revision, `None` if it does not have that folder. Of the dependencies that the repository does not have, those of
-/// `current` are taken that fit.
+/// Loads the chart in a folder as it is at a revision, `None` if the revision does not have that folder. Of the
+/// dependencies that the repository does not have, those of `current` are taken that fit.
 ///
 /// # Errors
 /// Class usage: no git, no repository, an unknown revision, a folder without a chart. Class chart: errors of the
@@ -158,30 +158,40 @@ impl Git<'_> {
         .into())
     }
 
+    /// The tree of the chart's folder; `None` if the commit does not have the folder.
     fn tree(&self, commit: &str, prefix: &str, revision: &str) -> Result<Option<Tree>> {
-        let tree = format!("{commit}:{}", prefix.trim_end_matches('/'));
-        let words = ["ls-tree", "-r", "-z", "-l", "--full-tree", &tree];
-        let done = self.run(&words, Stdio::null(), MAX_LISTING)?;
-        let listing = match done.code {
-            Some(0) => parse(&done.stdout)?,
-            _ => Tree::new(),
-        };
+        let path = prefix.trim_end_matches('/');
+        // Of a folder that is not there this prints nothing, where the tree's own name below would only fail.
+        let exists = path.is_empty() || !self.list(&["--name-only", commit, "--", path])?.is_empty();
+        if !exists {
+            return Ok(None);
+        }
+        let listing = parse(&self.list(&["-r", "-l", &format!("{commit}:{path}")])?)?;
         if listing.contains_key("Chart.yaml") {
             return Ok(Some(listing));
         }
-        let path = if prefix.is_empty() {
-            "the repository's root"
-        } else {
-            prefix
+        let path = match path {
+            "" => "the repository's root",
+            path => path,
         };
-        let message = match (done.code, listing.is_empty()) {
-            (None, _) => format!("git {}", reason(&done.stderr)),
-            (_, true) => return Ok(None),
-            (_, false) => format!("{path} is no chart at {revision}: it has no Chart.yaml"),
-        };
+        let message = format!("{path} is no chart at {revision}: it has no Chart.yaml");
         Err(Diagnostic::error(Class::Usage, message)
             .hint("a chart that was moved is compared as two folders: `git worktree add ../old REV`")
             .into())
+    }
+
+    /// What `git ls-tree` prints.
+    fn list(&self, words: &[&str]) -> Result<Vec<u8>> {
+        let words = [&["--literal-pathspecs", "ls-tree", "-z", "--full-tree"], words].concat();
+        let done = self.run(&words, Stdio::null(), MAX_LISTING)?;
+        match done.code {
+            Some(0) => Ok(done.stdout),
+            _ => {
+                let message = format!("git can't list {}", self.folder.display());
+                let one = Diagnostic::error(Class::Io, message);
+                Err(one.note(format!("git: {}", reason(&done.stderr))).into())
+            }
+        }
     }
 
     /// The files of the chart, with what they hold.

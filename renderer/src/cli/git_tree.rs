@@ -175,7 +175,7 @@ impl ChartFiles<'_> {
         folders.any(|(path, is_folder)| self.ignore.ignores(path, is_folder) || is_left_out(path))
     }
 
-    /// The file or folder that a link leads to, through other links; `None` outside the chart, or if there is none.
+    /// The file or folder that a link leads to, through other links; `None` if it is outside the chart, or does not exist.
     fn resolve(&self, link: &str, target: &str) -> Option<String> {
         let parent = link.rsplit_once('/').map_or("", |(parent, _)| parent);
         let mut left: Vec<String> = steps(target)?;
