@@ -15,6 +15,9 @@ const MARK: &str = "@schema";
 /// What begins a description, as helm-docs has it.
 const DESCRIPTION: &str = "-- ";
 
+/// The most bytes behind a key or a value in which an annotation is searched.
+const MAX_LINE: usize = 4_096;
+
 /// The keywords of JSON Schema that annotations may have.
 const KEYWORDS: &[&str] = &[
     "$comment",
@@ -90,17 +93,11 @@ pub(super) struct Annotations {
 pub(super) fn of(source: &Arc<Source>, entry: &Entry) -> Result<Annotations> {
     let text = source.text();
     let start = entry.key_span.start as usize;
-    let line = text
-        .get(..start)
-        .and_then(|before| before.rfind('\n'))
-        .map_or(0, |at| at + 1);
-    // In a flow map the comment above is that of another key.
-    let is_first = text
-        .get(line..start)
-        .is_some_and(|before| before.trim_matches([' ', '"', '\'']).is_empty());
+    let before = text.get(..start).unwrap_or("").trim_end_matches([' ', '"', '\'']);
     let mut out = Annotations::default();
-    if is_first {
-        let (block, description) = above(text, line);
+    // In a flow map the comment above is that of another key.
+    if before.is_empty() || before.ends_with('\n') {
+        let (block, description) = above(text, before.len());
         out.description = description;
         if let Some((at, block)) = block {
             out.add(&block, source, at)?;
@@ -154,20 +151,22 @@ fn above(text: &str, line: usize) -> (Option<(usize, String)>, Option<String>) {
     (block, description.map(|text| text.trim().to_owned()))
 }
 
-/// The annotation behind an entry, with its offset: on the key's line.
+/// The annotation behind an entry, with its offset: behind a value on the key's line, else behind the key. What is inside
+/// of a flow map has none, since that behind the map is about all of it.
 fn behind<'t>(text: &'t str, entry: &Entry) -> Option<(usize, &'t str)> {
-    let key = entry.key_span.end as usize;
-    let end = text.get(key..)?.find('\n').map_or(text.len(), |at| key + at);
-    let value = entry.value.span.end as usize;
-    let is_block = matches!(entry.value.kind, Kind::Map(_) | Kind::Seq(_) | Kind::Null) || value > end;
-    let from = if is_block { key } else { value };
-    let comment = text.get(from..end)?;
-    let hash = comment
-        .find("# ")
-        .filter(|at| !comment.get(..*at).is_some_and(|before| before.contains('"')))?;
-    let at = from + hash;
-    let inline = text.get(at + 1..end)?.trim_start().strip_prefix(MARK)?;
-    (!inline.trim().is_empty()).then(|| (at, inline.trim()))
+    let (key, value) = (entry.key_span.end as usize, entry.value.span.end as usize);
+    let is_below = entry.value.kind == Kind::Null || text.get(key..value)?.contains('\n');
+    let from = if is_below { key } else { value };
+    let near = text.get(from..text.floor_char_boundary(from + MAX_LINE))?;
+    let line = near.split('\n').next()?;
+    let hash = line.find("# ")?;
+    let before = line.get(..hash)?;
+    let is_own = match is_below {
+        true => !before.contains(['"', ',', '}', ']']),
+        false => before.trim().is_empty(),
+    };
+    let inline = line.get(hash + 1..)?.trim_start().strip_prefix(MARK)?.trim();
+    (is_own && !inline.is_empty()).then_some((from + hash, inline))
 }
 
 impl Annotations {

@@ -208,3 +208,24 @@ fn public_charts_values_are_accepted() {
     }
     assert_eq!(refused, [""; 0]);
 }
+
+#[test]
+fn an_annotation_behind_a_flow_map_is_that_of_the_whole() {
+    let values = "image: {repository: shop, more: {a: 1}, none} # @schema description:the image\nempty: # @schema type:string\n";
+    let schema: Json = serde_json::from_str(&schema_of(&chart(values), &[]).unwrap()).unwrap();
+    let image = &schema["properties"]["image"];
+    assert_eq!(image["description"], "the image");
+    assert_eq!(image["properties"]["repository"], json!({"type": "string"}));
+    assert_eq!(image["properties"]["more"]["description"], Json::Null);
+    assert_eq!(image["properties"]["none"], json!({}));
+    assert_eq!(schema["properties"]["empty"]["type"], "string");
+}
+
+/// Each key was once searched for the whole line around it.
+#[test]
+fn a_line_with_very_many_keys_is_read_once() {
+    let keys: Vec<String> = (0..100_000).map(|number| format!("k{number}: 1")).collect();
+    let values = format!("all: {{{}}}\n", keys.join(", "));
+    let schema = schema_of(&chart(&values), &[]).unwrap();
+    assert!(schema.contains("\"k99999\""));
+}
