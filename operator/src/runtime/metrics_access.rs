@@ -15,6 +15,7 @@ use k8s_openapi::api::authorization::v1::{
 use kube::api::PostParams;
 use kube::{Api, Client};
 use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
 /// How long an answer of the cluster counts.
@@ -23,7 +24,9 @@ const ANSWER_LIFE: Duration = Duration::from_secs(60);
 const MAX_ANSWERS: usize = 100;
 /// The length from which on nothing is a token.
 const MAX_TOKEN: usize = 16 << 10;
-/// How long the API server may take to answer.
+/// How many tokens the API server is asked about at a time: whoever sends many wrong ones must not keep it busy.
+const MAX_REVIEWS: usize = 4;
+/// How long the API server may take to answer, and a token waits for its turn.
 const REVIEW_LIMIT: Duration = Duration::from_secs(10);
 
 /// An answer.
@@ -44,6 +47,7 @@ pub(super) enum Access {
 pub(super) struct MetricsAccess {
     client: Client,
     answers: Arc<Mutex<Answers>>,
+    turns: Arc<Semaphore>,
 }
 
 /// By a hash of the token: the token itself is not kept.
@@ -54,6 +58,7 @@ impl MetricsAccess {
         Self {
             client,
             answers: Arc::default(),
+            turns: Arc::new(Semaphore::new(MAX_REVIEWS)),
         }
     }
 
@@ -66,7 +71,11 @@ impl MetricsAccess {
         if let Some(known) = remembered(&mut self.lock(), &key, Instant::now()) {
             return known;
         }
-        let access = match timeout(REVIEW_LIMIT, self.ask(token)).await {
+        let asked = async {
+            let _turn = self.turns.acquire().await;
+            self.ask(token).await
+        };
+        let access = match timeout(REVIEW_LIMIT, asked).await {
             Ok(Ok(access)) => access,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "can't ask who may read /metrics");

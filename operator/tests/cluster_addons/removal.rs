@@ -37,7 +37,7 @@ fn an_object_that_does_not_go_keeps_no_others() {
     let crd = applied("held", "crd", "widgets.held.example").unwrap();
     assert!(
         crd["metadata"]["deletionTimestamp"].is_string(),
-        "it goes with the last object"
+        "it is deleted after the last object"
     );
     let note = space.until_event("Abandoned");
     assert!(note.contains("2 objects are left"), "{note}");

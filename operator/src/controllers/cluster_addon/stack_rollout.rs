@@ -128,13 +128,10 @@ async fn set_spec(cx: &Cx, key: &Key, cluster: &str, spec: &ClusterAddonSpec) ->
     let api: Api<Object<MetadataOnly>> = cx.api_in(CLUSTER_ADDONS, Some(&key.namespace));
     let mut body = serde_json::to_value(spec)?;
     // A merge patch keeps what it doesn't name.
-    for field in ["stages"] {
-        if body.get(field).is_none() {
-            body[field] = Value::Null;
+    for (map, field) in [("", "stages"), ("/chart", "version")] {
+        if let Some(map) = body.pointer_mut(map).and_then(Value::as_object_mut) {
+            map.entry(field).or_insert(Value::Null);
         }
-    }
-    if body["chart"].get("version").is_none() {
-        body["chart"]["version"] = Value::Null;
     }
     let params = PatchParams {
         field_manager: Some(MANAGER.to_owned()),
