@@ -19,6 +19,7 @@ mod chart_repositories;
 mod ci_output;
 mod compare;
 mod compare_safety;
+mod compare_signals;
 mod copy;
 mod copy_referrers;
 mod credential_helpers;
