@@ -1,5 +1,6 @@
 //! What commands that check charts share: the charts that arguments name, all at once, and the values files of `ci/`.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -10,8 +11,9 @@ use super::chart_location::ChartLocation;
 use super::chart_search::{expanded, find_all};
 use super::csv;
 use super::signals::Signals;
-use crate::diag::Result;
+use crate::diag::{Class, Diagnostic, Result};
 use crate::engine::workers;
+use crate::fsio;
 
 /// The folder with values files for tests, and how they end.
 const CI_FOLDER: &str = "ci";
@@ -55,14 +57,43 @@ pub(crate) fn in_parallel<T: Send>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// The values files for tests in a chart's folder, sorted.
-pub(crate) fn ci_files(chart: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(chart.join(CI_FOLDER));
-    let entries = entries.into_iter().flatten().flatten();
-    let paths = entries.map(|entry| entry.path().display().to_string());
-    let mut out: Vec<String> = paths.filter(|path| path.ends_with(CI_FILES)).collect();
+/// The values files for tests in a chart's folder `ci`, which needn't exist, sorted.
+///
+/// # Errors
+/// Class io: the folder can't be read. Class usage: a path is not UTF-8.
+pub(crate) fn ci_files(chart: &Path) -> Result<Vec<String>> {
+    let folder = chart.join(CI_FOLDER);
+    let cannot = |error: &std::io::Error| fsio::cannot("read", &folder, error, Class::Io);
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(cannot(&error)),
+    };
+    let mut out = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| cannot(&error))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.ends_with(CI_FILES) && path.is_file() {
+            let Some(path) = path.to_str() else {
+                let message = format!(
+                    "the path {} is not UTF-8: it can't be a flag's value",
+                    path.display()
+                );
+                return Err(Diagnostic::error(Class::Usage, message).into());
+            };
+            out.push(path.to_owned());
+        }
+    }
     out.sort();
-    out
+    Ok(out)
+}
+
+/// Whether a path in a chart is that of a values file for tests.
+pub(crate) fn is_ci_file(path: &str) -> bool {
+    let parts = path.split_once('/');
+    parts.is_some_and(|(folder, name)| folder == CI_FOLDER && name.ends_with(CI_FILES) && !name.contains('/'))
 }
 
 /// The flags with a values file of `ci/` before the given ones.

@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
 use super::args::compare::CompareArgs;
 use super::chart_location::ChartLocation;
+use super::chart_runs::{ci_files, is_ci_file};
 use super::chart_search::{expanded, find_all};
 use super::context::Context;
 use super::csv;
@@ -88,22 +88,21 @@ fn charts(args: &CompareArgs, folder: &Path, context: &Context<'_>) -> Result<Ve
     Diagnostics::or(problems, all)
 }
 
-fn is_values_file(name: &str) -> bool {
-    let below = name.strip_prefix("ci/");
-    below.is_some_and(|name| name.ends_with("-values.yaml") && !name.contains('/'))
-}
-
 /// Those of a folder are where they are, those of an archive are unpacked into `folder`.
 fn values_files(chart: &Path, folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let mut found = Vec::new();
     if chart.is_dir() {
-        found = ci_files(&chart.join("ci"))?;
+        found.extend(ci_files(chart)?.into_iter().map(|path| {
+            let path = PathBuf::from(path);
+            let name = format!("ci/{}", path.file_name().unwrap_or_default().display());
+            (name, path)
+        }));
     } else if is_archive(chart) {
         // Why one can't be read, both programs say.
         let Ok(loaded) = load::load(chart) else {
             return Ok(found);
         };
-        let files = loaded.files.iter().filter(|(name, _)| is_values_file(name));
+        let files = loaded.files.iter().filter(|(name, _)| is_ci_file(name));
         for (name, body) in files {
             let path = folder.join(name);
             let cannot = |error: std::io::Error| fsio::cannot("write", &path, &error, Class::Io);
@@ -119,37 +118,6 @@ fn values_files(chart: &Path, folder: &Path) -> Result<Vec<(String, PathBuf)>> {
         return Err(Diagnostic::error(Class::Usage, message).into());
     }
     found.sort();
-    match found.iter().find(|(_, path)| path.to_str().is_none()) {
-        None => Ok(found),
-        Some((_, path)) => {
-            let message = format!(
-                "the path {} is not UTF-8: it can't be a flag's value",
-                path.display()
-            );
-            Err(Diagnostic::error(Class::Usage, message).into())
-        }
-    }
-}
-
-/// The values files of a chart's folder `ci`, which needn't exist.
-fn ci_files(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
-    let cannot = |error: &std::io::Error| fsio::cannot("read", folder, error, Class::Io);
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(Vec::new());
-        }
-        Err(error) => return Err(cannot(&error)),
-    };
-    let mut found = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(|error| cannot(&error))?;
-        let name = format!("ci/{}", entry.file_name().to_string_lossy());
-        let path = entry.path();
-        if is_values_file(&name) && path.is_file() {
-            found.push((name, path));
-        }
-    }
     Ok(found)
 }
 

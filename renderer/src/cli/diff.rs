@@ -11,12 +11,12 @@ use super::namespace::namespace;
 use super::real_paths::{with_real_path, with_real_paths};
 use super::remote_schemas::schema_store;
 use super::remote_values::web_options;
-use super::request::{filter, frozen_world, merged_silently};
+use super::request::{filter, frozen_request, merged_silently};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::diff::{DiffOptions, Rendering, diff as compare, split_crds};
 use crate::engine::capabilities::Capabilities;
 use crate::engine::release::{Release, check_name};
-use crate::engine::{ChartVersions, ParsedChart, RenderRequest};
+use crate::engine::{ParsedChart, RenderRequest};
 use crate::parallel::both;
 use crate::value::Map;
 use crate::values::ValueOrigins;
@@ -149,7 +149,6 @@ fn values(args: &DiffArgs, context: &Context<'_>) -> Result<[SideValues; 2]> {
 fn request(args: &DiffArgs, (values, places): SideValues, context: &Context<'_>) -> Result<RenderRequest> {
     let input = &args.input;
     let api_versions = csv::fields("--api-versions", &input.cluster.api_versions)?;
-    let (world, seed) = frozen_world();
     Ok(RenderRequest {
         values,
         places,
@@ -162,13 +161,7 @@ fn request(args: &DiffArgs, (values, places): SideValues, context: &Context<'_>)
         capabilities: Capabilities::with(Some(&input.cluster.kube_version), &api_versions)?,
         skip_schema: input.skip_schema_validation,
         schemas: schema_store(&input.schemas, web_options(&args.fetch.registry), true, context)?,
-        world,
-        seed: Some(seed),
-        seeded: Arc::clone(&context.seeded),
-        lint: false,
         limits: args.limits.limits(),
-        cluster: Arc::default(),
-        only: None,
-        chart_versions: ChartVersions::default(),
+        ..frozen_request(&args.release_name, context)
     })
 }

@@ -239,8 +239,8 @@ fn against(chart: &str, revision: &str, args: &DiffArgs, context: &Context<'_>) 
 
 /// A chart that renders to nothing.
 fn empty(name: &str) -> Result<Arc<Loaded>> {
-    let chart = format!("{{apiVersion: v2, name: \"{name}\", version: 0.0.0}}");
-    load_files(vec![("Chart.yaml".to_owned(), chart.into_bytes())])
+    let chart = serde_json::json!({"apiVersion": "v2", "name": name, "version": "0.0.0"});
+    load_files(vec![("Chart.yaml".to_owned(), chart.to_string().into_bytes())])
 }
 
 fn is_reference(text: &str) -> bool {

@@ -1,11 +1,15 @@
 //! Findings in the formats of CI systems: SARIF, GitLab's code quality, GitHub's annotations, a finding in JUnit's XML.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::annotation::annotation;
+use super::args::global::OutputFormat;
 use super::xml::{attribute, escaped};
-use crate::diag::{Diagnostic, Severity};
+use crate::diag::{Class, Diagnostic, Diagnostics, Severity};
+use crate::draw::printable_but;
 
 /// A finding with a stable rule.
 pub(crate) struct ReportedFinding {
@@ -51,8 +55,60 @@ impl ReportedFinding {
     }
 }
 
+/// Findings in a format other than text and the command's own document; `None` for those. `junit` makes that of JUnit.
+pub(crate) fn formatted(
+    format: OutputFormat,
+    findings: impl FnOnce() -> Vec<ReportedFinding>,
+    junit: impl FnOnce() -> String,
+) -> Option<String> {
+    match format {
+        OutputFormat::Text
+        | OutputFormat::Json
+        | OutputFormat::Yaml
+        | OutputFormat::Markdown
+        | OutputFormat::Html => None,
+        OutputFormat::Junit => Some(junit()),
+        OutputFormat::Sarif => Some(sarif(&findings())),
+        OutputFormat::Github => Some(github(&findings())),
+        OutputFormat::Gitlab => Some(gitlab(&findings())),
+    }
+}
+
+/// The file of a chart that findings without a location are about.
+pub(crate) fn chart_file(chart: &str) -> String {
+    match Path::new(chart).is_dir() {
+        true => format!("{}/Chart.yaml", chart.trim_end_matches('/')),
+        false => chart.to_owned(),
+    }
+}
+
+/// A chart's line of text; nothing for one without findings.
+pub(crate) fn chart_line(chart: &str, (errors, warnings): (usize, usize), quiet: bool) -> String {
+    if errors + warnings == 0 || quiet && errors == 0 {
+        return String::new();
+    }
+    let (errors, warnings) = (counted(errors, "error"), counted(warnings, "warning"));
+    format!("{}: {errors}, {warnings}\n", printable_but(chart, &[]))
+}
+
+/// Why a check fails, if it does: errors, of which `what` says what they mean, or warnings that `strict` refuses.
+pub(crate) fn failure(
+    class: Class,
+    what: &str,
+    (errors, warnings): (usize, usize),
+    strict: bool,
+) -> Option<Diagnostics> {
+    let message = match (errors, warnings) {
+        (0, 0) => return None,
+        (0, _) if !strict => return None,
+        (0, warnings) => format!("{}, which --strict refuses", counted(warnings, "warning")),
+        (errors, _) => format!("{what}: {}", counted(errors, "error")),
+    };
+    Some(Diagnostic::error(class, message).into())
+}
+
 /// SARIF 2.1.0, as GitHub's code scanning and others read it.
-pub(crate) fn sarif(findings: &[ReportedFinding]) -> String {
+fn sarif(findings: &[ReportedFinding]) -> String {
     let mut rules: Vec<(&str, &str)> = findings.iter().map(|one| (one.rule, one.rule_doc)).collect();
     rules.sort_unstable();
     rules.dedup();
@@ -95,7 +151,7 @@ pub(crate) fn sarif(findings: &[ReportedFinding]) -> String {
 }
 
 /// GitLab's code quality report.
-pub(crate) fn gitlab(findings: &[ReportedFinding]) -> String {
+fn gitlab(findings: &[ReportedFinding]) -> String {
     let entries = findings.iter().map(|one| {
         let severity = match one.diagnostic.severity {
             Severity::Error => "major",
@@ -113,7 +169,7 @@ pub(crate) fn gitlab(findings: &[ReportedFinding]) -> String {
 }
 
 /// GitHub's annotations, one a line.
-pub(crate) fn github(findings: &[ReportedFinding]) -> String {
+fn github(findings: &[ReportedFinding]) -> String {
     let lines = findings
         .iter()
         .map(|one| annotation(&one.diagnostic, Some(one.rule)));
@@ -144,7 +200,6 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diag::Class;
     use crate::source::{Location, Source, Span};
 
     fn findings() -> Vec<ReportedFinding> {

@@ -91,6 +91,17 @@ pub(crate) fn frozen_world() -> (Arc<dyn World>, u64) {
     (Arc::new(frozen), FROZEN_SEED)
 }
 
+/// A request for a rendering as with `--frozen`: what it generates is the same in every run.
+pub(crate) fn frozen_request(release: &str, context: &Context<'_>) -> RenderRequest {
+    let (world, seed) = frozen_world();
+    RenderRequest {
+        world,
+        seed: Some(seed),
+        seeded: Arc::clone(&context.seeded),
+        ..RenderRequest::new(release)
+    }
+}
+
 /// Which hooks are printed.
 pub(crate) fn filter(flags: HookFlags) -> ManifestFilter {
     let HookFlags { no_hooks, skip_tests } = flags;

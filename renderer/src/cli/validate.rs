@@ -15,14 +15,14 @@ use super::namespace::namespace;
 use super::real_paths::{with_real_location, with_real_path};
 use super::remote_schemas::schema_store;
 use super::remote_values::web_options;
-use super::request::{filter, frozen_world, merged_silently};
+use super::request::{filter, frozen_request, merged_silently};
 use super::signals::verb;
 use super::validate_report::ValidateReport;
 use crate::chart::load::Loaded;
 use crate::diag::{Diagnostic, Diagnostics, Result, Severity};
 use crate::engine::capabilities::{Capabilities, KubeVersion};
 use crate::engine::release::{Release, check_name};
-use crate::engine::{ChartVersions, ParsedChart, RenderRequest};
+use crate::engine::{ParsedChart, RenderRequest};
 use crate::validate::{
     ChartFinding, CrdSchemas, Rule, ValidateOptions, Validated, VersionChoice, validate as validate_chart,
 };
@@ -146,21 +146,22 @@ impl Shared<'_> {
         let parsed = ParsedChart::new(Arc::clone(loaded));
         let files = match self.args.ci {
             true => ci_files(path),
-            false => Vec::new(),
+            false => Ok(Vec::new()),
+        };
+        let files = match files {
+            Ok(files) => files,
+            Err(problem) => return all.findings.extend(unloaded(&problem, &self.options)),
         };
         let flags = &self.args.values;
+        let mut add = |flags: &ValueFlags, file: Option<&String>| match self.request(flags) {
+            Ok(request) => validate_chart(&parsed, &request, file.map(String::as_str), &self.options, all),
+            Err(problem) => all.findings.extend(unloaded(&problem, &self.options)),
+        };
         if files.is_empty() {
-            match self.request(flags) {
-                Ok(request) => validate_chart(&parsed, &request, None, &self.options, all),
-                Err(problem) => all.findings.extend(unloaded(&problem, &self.options)),
-            }
+            add(flags, None);
         }
-        for file in files {
-            let with_file = with_ci_file(flags, &file);
-            match self.request(&with_file) {
-                Ok(request) => validate_chart(&parsed, &request, Some(&file), &self.options, all),
-                Err(problem) => all.findings.extend(unloaded(&problem, &self.options)),
-            }
+        for file in &files {
+            add(&with_ci_file(flags, file), Some(file));
         }
     }
 
@@ -168,7 +169,6 @@ impl Shared<'_> {
     fn request(&self, values: &ValueFlags) -> Result<RenderRequest> {
         let args = self.args;
         let (values, places) = merged_silently(values, &web_options(&args.fetch.registry), self.context)?;
-        let (world, seed) = frozen_world();
         Ok(RenderRequest {
             values,
             places,
@@ -181,14 +181,8 @@ impl Shared<'_> {
             capabilities: Capabilities::with(None, &self.api_versions)?,
             skip_schema: args.skip_schema_validation,
             schemas: Arc::clone(&self.schemas),
-            world,
-            seed: Some(seed),
-            seeded: Arc::clone(&self.context.seeded),
-            lint: false,
             limits: args.limits.limits(),
-            cluster: Arc::default(),
-            only: None,
-            chart_versions: ChartVersions::default(),
+            ..frozen_request(&args.release_name, self.context)
         })
     }
 }

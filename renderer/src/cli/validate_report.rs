@@ -1,13 +1,11 @@
 //! What `validate` prints: a line for each chart, and the findings as JSON, JUnit's XML, SARIF and their like.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use super::args::global::OutputFormat;
-use super::finding_formats::{ReportedFinding, counted, github, gitlab, junit_entry, sarif};
+use super::finding_formats::{self, ReportedFinding, counted, junit_entry};
 use super::xml::attribute;
 use crate::diag::{Class, Diagnostic, Diagnostics, Severity};
-use crate::draw::printable_but;
 use crate::report::documents::Document as _;
 use crate::report::validation::{
     TraceEntry, ValidateDocument, ValidateTotal, ValidatedChartEntry, ViolationEntry,
@@ -44,13 +42,8 @@ impl ValidateReport {
     /// The failure of the command, if something is wrong.
     pub(crate) fn problem(&self) -> Option<Diagnostics> {
         let ValidateTotal { errors, warnings, .. } = self.total();
-        let message = match (errors, warnings) {
-            (0, 0) => return None,
-            (0, _) if !self.strict => return None,
-            (0, warnings) => format!("{}, which --strict refuses", counted(warnings, "warning")),
-            (errors, _) => format!("an API server would refuse this: {}", counted(errors, "error")),
-        };
-        Some(Diagnostic::error(Class::Chart, message).into())
+        let what = "an API server would refuse this";
+        finding_formats::failure(Class::Chart, what, (errors, warnings), self.strict)
     }
 
     /// The findings as they are drawn: the object, the line, and for which versions and values.
@@ -67,17 +60,7 @@ impl ValidateReport {
 
     /// The result in a form other than text, if there is one.
     pub(crate) fn formatted(&self, format: OutputFormat) -> Option<String> {
-        match format {
-            OutputFormat::Text
-            | OutputFormat::Json
-            | OutputFormat::Yaml
-            | OutputFormat::Markdown
-            | OutputFormat::Html => None,
-            OutputFormat::Junit => Some(self.junit()),
-            OutputFormat::Sarif => Some(sarif(&self.reported())),
-            OutputFormat::Github => Some(github(&self.reported())),
-            OutputFormat::Gitlab => Some(gitlab(&self.reported())),
-        }
+        finding_formats::formatted(format, || self.reported(), || self.junit())
     }
 
     fn reported(&self) -> Vec<ReportedFinding> {
@@ -86,10 +69,7 @@ impl ValidateReport {
                 rule: one.rule.id(),
                 rule_doc: one.rule.doc(),
                 diagnostic: self.diagnostic(one),
-                chart_file: match Path::new(chart).is_dir() {
-                    true => format!("{}/Chart.yaml", chart.trim_end_matches('/')),
-                    false => chart.clone(),
-                },
+                chart_file: finding_formats::chart_file(chart),
             })
         });
         all.collect()
@@ -99,20 +79,11 @@ impl ValidateReport {
     pub(crate) fn text(&self, quiet: bool) -> String {
         let mut out = String::new();
         for (chart, one) in &self.charts {
-            let (errors, warnings) = (
+            let counts = (
                 count(&one.findings, Severity::Error),
                 count(&one.findings, Severity::Warning),
             );
-            if errors + warnings == 0 || quiet && errors == 0 {
-                continue;
-            }
-            let _ = writeln!(
-                out,
-                "{}: {}, {}",
-                printable_but(chart, &[]),
-                counted(errors, "error"),
-                counted(warnings, "warning")
-            );
+            out.push_str(&finding_formats::chart_line(chart, counts, quiet));
         }
         if !quiet {
             let ValidateTotal {

@@ -110,7 +110,11 @@ fn check_loaded(
     context: &Context<'_>,
 ) -> Result<Vec<ValueFinding>> {
     let mut runs = Vec::new();
-    for file in ci_files(path).into_iter().filter(|_| args.ci) {
+    let files = match args.ci {
+        true => ci_files(path)?,
+        false => Vec::new(),
+    };
+    for file in files {
         let with_file = with_ci_file(&args.values, &file);
         runs.push(given(&with_file, Some(file), args, context)?);
     }

@@ -1,13 +1,11 @@
 //! What `values check` prints: a line for each chart, and the findings as JSON, JUnit's XML, SARIF and their like.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use super::args::global::OutputFormat;
-use super::finding_formats::{ReportedFinding, counted, github, gitlab, junit_entry, sarif};
+use super::finding_formats::{self, ReportedFinding, counted, junit_entry};
 use super::xml::attribute;
 use crate::diag::{Class, Diagnostic, Diagnostics, Severity};
-use crate::draw::printable_but;
 use crate::lint::rules;
 use crate::lint::value_check::ValueFinding;
 use crate::report::documents::Document as _;
@@ -66,7 +64,9 @@ impl CheckedChart {
     }
 
     fn count(&self, severity: Severity) -> usize {
-        self.diagnostics().filter(|one| one.severity == severity).count()
+        let problems = self.problem.iter().flat_map(Diagnostics::iter);
+        let all = problems.chain(self.findings.iter().map(|one| &one.diagnostic));
+        all.filter(|one| one.severity == severity).count()
     }
 }
 
@@ -83,28 +83,13 @@ impl ValuesReport {
     /// The failure of the command, if something is wrong.
     pub(crate) fn problem(&self) -> Option<Diagnostics> {
         let ValuesTotal { errors, warnings, .. } = self.total();
-        let message = match (errors, warnings) {
-            (0, 0) => return None,
-            (0, _) if !self.strict => return None,
-            (0, warnings) => format!("{}, which --strict refuses", counted(warnings, "warning")),
-            (errors, _) => format!("the values do not fit the chart: {}", counted(errors, "error")),
-        };
-        Some(Diagnostic::error(Class::Values, message).into())
+        let what = "the values do not fit the chart";
+        finding_formats::failure(Class::Values, what, (errors, warnings), self.strict)
     }
 
     /// The result in a form other than text, if there is one.
     pub(crate) fn formatted(&self, format: OutputFormat) -> Option<String> {
-        match format {
-            OutputFormat::Text
-            | OutputFormat::Json
-            | OutputFormat::Yaml
-            | OutputFormat::Markdown
-            | OutputFormat::Html => None,
-            OutputFormat::Junit => Some(self.junit()),
-            OutputFormat::Sarif => Some(sarif(&self.reported())),
-            OutputFormat::Github => Some(github(&self.reported())),
-            OutputFormat::Gitlab => Some(gitlab(&self.reported())),
-        }
+        finding_formats::formatted(format, || self.reported(), || self.junit())
     }
 
     fn reported(&self) -> Vec<ReportedFinding> {
@@ -113,10 +98,7 @@ impl ValuesReport {
                 rule: one.rule.id,
                 rule_doc: one.rule.doc,
                 diagnostic: one.diagnostic,
-                chart_file: match Path::new(chart).is_dir() {
-                    true => format!("{}/Chart.yaml", chart.trim_end_matches('/')),
-                    false => chart.clone(),
-                },
+                chart_file: finding_formats::chart_file(chart),
             })
         });
         all.collect()
@@ -126,17 +108,8 @@ impl ValuesReport {
     pub(crate) fn text(&self, quiet: bool) -> String {
         let mut out = String::new();
         for (chart, one) in &self.charts {
-            let (errors, warnings) = (one.count(Severity::Error), one.count(Severity::Warning));
-            if errors + warnings == 0 || quiet && errors == 0 {
-                continue;
-            }
-            let chart = printable_but(chart, &[]);
-            let _ = writeln!(
-                out,
-                "{chart}: {}, {}",
-                counted(errors, "error"),
-                counted(warnings, "warning")
-            );
+            let counts = (one.count(Severity::Error), one.count(Severity::Warning));
+            out.push_str(&finding_formats::chart_line(chart, counts, quiet));
         }
         if !quiet {
             let ValuesTotal {

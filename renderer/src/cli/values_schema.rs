@@ -71,7 +71,7 @@ fn of_chart(
     }
     let loaded = load::load(chart)?;
     let mut given = Vec::new();
-    for file in ci_files(chart) {
+    for file in ci_files(chart)? {
         let flags = with_ci_file(&ValueFlags::default(), &file);
         given.push(merged_silently(&flags, &ClientOptions::default(), context)?.0);
     }

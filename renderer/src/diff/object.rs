@@ -85,7 +85,7 @@ fn text(map: &Map, key: &str) -> String {
     }
 }
 
-/// An object, or a document that is none.
+/// An object of Kubernetes, or a document of another form.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
     /// The number of its document.

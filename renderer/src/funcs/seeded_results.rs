@@ -43,7 +43,7 @@ impl SeededResults {
         Ok(made)
     }
 
-    /// The slot of a result; `None` if there is none and no room for it.
+    /// The slot of a result; `None` for a new one if there are as many as are kept.
     fn slot(&self, key: [u8; 32]) -> Option<Slot> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MAX_RESULTS && !all.contains_key(&key) {

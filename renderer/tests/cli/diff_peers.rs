@@ -127,7 +127,7 @@ fn of_dyff(folder: &Path, from: &Path, to: &Path) -> Fields {
     heads.collect()
 }
 
-/// What we say, as dyff would: what was added, removed or moved is told of what holds it.
+/// Our changes in the form of dyff: it reports what was added, removed or moved for the map or list that holds it.
 fn of_ours(from: &Path, to: &Path) -> Fields {
     let mut diff = command();
     diff.arg("diff")
@@ -156,7 +156,7 @@ fn of_ours(from: &Path, to: &Path) -> Fields {
     fields
 }
 
-/// What is known by its position alone is told of its list.
+/// An item that is identified by its position alone is reported for its list.
 fn up_to_position(path: &str) -> String {
     let is_position = |step: &&str| !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
     let steps: Vec<&str> = path.split('.').take_while(|step| !is_position(step)).collect();
