@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use super::args::diff::DiffArgs;
+use super::args::rendering::ValueFlags;
 use super::context::{CommandOutcome, CommandResult, Context};
 use super::csv;
 use super::diff_report::DiffReport;
 use super::diff_sides::{Comparison, LoadedSide, without_repetition};
+use super::lookup_files::lookup_objects;
 use super::namespace::namespace;
 use super::real_paths::{with_real_path, with_real_paths};
 use super::remote_schemas::schema_store;
@@ -17,6 +19,7 @@ use crate::diff::{DiffOptions, Rendering, diff as compare, split_crds};
 use crate::engine::capabilities::Capabilities;
 use crate::engine::release::{Release, check_name};
 use crate::engine::{ParsedChart, RenderRequest};
+use crate::funcs::ClusterObjects;
 use crate::parallel::both;
 use crate::value::Map;
 use crate::values::ValueOrigins;
@@ -35,10 +38,11 @@ type SideValues = (Map, ValueOrigins);
 fn run(args: &DiffArgs, context: &Context<'_>) -> Result<CommandResult> {
     let comparison = Comparison::of(args)?;
     check_name(&args.release_name)?;
+    let cluster = cluster(args, context)?;
     let [from_values, to_values] = values(args, context)?;
     let requests = [
-        request(args, from_values, context)?,
-        request(args, to_values, context)?,
+        request(args, from_values, &cluster, context)?,
+        request(args, to_values, &cluster, context)?,
     ];
     let [from, to] = comparison.sides(args, context)?;
     let [from_request, to_request] = &requests;
@@ -145,10 +149,32 @@ fn values(args: &DiffArgs, context: &Context<'_>) -> Result<[SideValues; 2]> {
     Ok([merge(from)?, merge(to)?])
 }
 
+/// `.Capabilities` of both sides.
+fn capabilities(args: &DiffArgs) -> Result<Capabilities> {
+    let flags = &args.input.cluster;
+    let api_versions = csv::fields("--api-versions", &flags.api_versions)?;
+    Capabilities::with(Some(&flags.kube_version), &api_versions)
+}
+
+/// What `lookup` finds on both sides.
+fn cluster(args: &DiffArgs, context: &Context<'_>) -> Result<Arc<ClusterObjects>> {
+    let of_side = |files: &[String]| ValueFlags {
+        values: files.to_vec(),
+        ..ValueFlags::default()
+    };
+    let (from, to) = (of_side(&args.sides.from_values), of_side(&args.sides.to_values));
+    let values = [&args.input.values, &from, &to];
+    lookup_objects(&args.lookup, &values, &capabilities(args)?, context)
+}
+
 /// The request of a rendering: always as with `--frozen`, so that what is generated is no difference.
-fn request(args: &DiffArgs, (values, places): SideValues, context: &Context<'_>) -> Result<RenderRequest> {
+fn request(
+    args: &DiffArgs,
+    (values, places): SideValues,
+    cluster: &Arc<ClusterObjects>,
+    context: &Context<'_>,
+) -> Result<RenderRequest> {
     let input = &args.input;
-    let api_versions = csv::fields("--api-versions", &input.cluster.api_versions)?;
     Ok(RenderRequest {
         values,
         places,
@@ -158,10 +184,11 @@ fn request(args: &DiffArgs, (values, places): SideValues, context: &Context<'_>)
             is_upgrade: input.release.is_upgrade,
             revision: 1,
         },
-        capabilities: Capabilities::with(Some(&input.cluster.kube_version), &api_versions)?,
+        capabilities: capabilities(args)?,
         skip_schema: input.skip_schema_validation,
         schemas: schema_store(&input.schemas, web_options(&args.fetch.registry), true, context)?,
         limits: args.limits.limits(),
+        cluster: Arc::clone(cluster),
         ..frozen_request(&args.release_name, context)
     })
 }

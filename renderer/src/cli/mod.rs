@@ -56,6 +56,7 @@ mod line_diff;
 mod lint;
 mod lint_gate;
 mod login;
+mod lookup_files;
 mod manual;
 mod namespace;
 mod package;

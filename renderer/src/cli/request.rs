@@ -8,6 +8,7 @@ use super::args::registry::RegistryFlags;
 use super::args::rendering::{HookFlags, ReleaseNameFlags, RenderFlags, RenderInputFlags, ValueFlags};
 use super::context::Context;
 use super::csv;
+use super::lookup_files::lookup_objects;
 use super::namespace::namespace;
 use super::remote_schemas::schema_store;
 use super::remote_values::{remote_values, web_options};
@@ -37,6 +38,7 @@ pub(crate) fn request_of(
         name_and_chart: words,
         frozen,
         input,
+        lookup,
         name,
         limits,
     } = flags;
@@ -56,6 +58,7 @@ pub(crate) fn request_of(
         (Arc::new(System), None)
     };
     let (name, chart) = name_and_chart(words, name, &world, (seed, &limits.limits()))?;
+    let cluster = lookup_objects(lookup, &[values], &capabilities, context)?;
     let (values, places) = merged(values, &web_options(registry), context)?;
     check_name(&name)?;
     let request = RenderRequest {
@@ -75,7 +78,7 @@ pub(crate) fn request_of(
         seeded: Arc::clone(&context.seeded),
         lint: false,
         limits: limits.limits(),
-        cluster: Arc::default(),
+        cluster,
         only: None,
         chart_versions: ChartVersions::default(),
     };

@@ -10,11 +10,13 @@ use super::args::rendering::ValueFlags;
 use super::args::test::TestArgs;
 use super::chart_search::{expanded, find_all};
 use super::context::{CommandOutcome, CommandResult, Context};
+use super::lookup_files::lookup_objects;
 use super::request::merged;
 use super::signals::verb;
 use super::test_junit;
 use super::test_report::TestReport;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
+use crate::engine::capabilities::Capabilities;
 use crate::fsio;
 use crate::oci::ClientOptions;
 use crate::unittest::{DiscoverOptions, Discovered, RunOptions, SUITE_FILES, TestOptions, run};
@@ -44,7 +46,9 @@ fn write_junit(args: &TestArgs, text: impl FnOnce() -> String) -> Result<()> {
 }
 
 fn run_all(args: &TestArgs, context: &Context<'_>) -> Result<CommandResult> {
-    let found = discover(args, context)?;
+    let values = value_flags(args);
+    let cluster = lookup_objects(&args.lookup, &[&values], &Capabilities::default(), context)?;
+    let found = discover(args, &values, context)?;
     for warning in &found.warnings {
         context.printer.warn(warning);
     }
@@ -54,6 +58,7 @@ fn run_all(args: &TestArgs, context: &Context<'_>) -> Result<CommandResult> {
             skip_schema: args.skip_schema_validation,
             limits: args.limits.limits(),
             seeded: Arc::clone(&context.seeded),
+            cluster: (!args.lookup.lookup_file.is_empty()).then_some(cluster),
         },
         filter: args.filter.clone(),
         fail_fast: args.failfast,
@@ -82,16 +87,15 @@ fn run_all(args: &TestArgs, context: &Context<'_>) -> Result<CommandResult> {
     })
 }
 
-fn discover(args: &TestArgs, context: &Context<'_>) -> Result<Discovered> {
-    let values = ValueFlags {
+fn value_flags(args: &TestArgs) -> ValueFlags {
+    ValueFlags {
         values: args.values.clone(),
-        set: Vec::new(),
-        set_string: Vec::new(),
-        set_json: Vec::new(),
-        set_file: Vec::new(),
-        set_literal: Vec::new(),
-    };
-    let (values, _) = merged(&values, &ClientOptions::default(), context)?;
+        ..ValueFlags::default()
+    }
+}
+
+fn discover(args: &TestArgs, values: &ValueFlags, context: &Context<'_>) -> Result<Discovered> {
+    let (values, _) = merged(values, &ClientOptions::default(), context)?;
     let options = DiscoverOptions {
         files: args.file.clone(),
         with_subcharts: args.with_subchart,

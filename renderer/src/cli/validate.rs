@@ -11,6 +11,7 @@ use super::chart_runs::{ci_files, in_parallel, named_charts, with_ci_file};
 use super::context::{CommandOutcome, CommandResult, Context};
 use super::csv;
 use super::fetch;
+use super::lookup_files::lookup_objects;
 use super::namespace::namespace;
 use super::real_paths::{with_real_location, with_real_path};
 use super::remote_schemas::schema_store;
@@ -23,6 +24,7 @@ use crate::diag::{Diagnostic, Diagnostics, Result, Severity};
 use crate::engine::capabilities::{Capabilities, KubeVersion};
 use crate::engine::release::{Release, check_name};
 use crate::engine::{ParsedChart, RenderRequest};
+use crate::funcs::ClusterObjects;
 use crate::validate::{
     ChartFinding, CrdSchemas, Rule, ValidateOptions, Validated, VersionChoice, validate as validate_chart,
 };
@@ -42,7 +44,8 @@ struct Shared<'c> {
     context: &'c Context<'c>,
     options: ValidateOptions<'c>,
     schemas: Arc<dyn SchemaStore>,
-    api_versions: Vec<String>,
+    capabilities: Capabilities,
+    cluster: Arc<ClusterObjects>,
 }
 
 fn run(args: &ValidateArgs, context: &Context<'_>) -> Result<CommandResult> {
@@ -52,6 +55,8 @@ fn run(args: &ValidateArgs, context: &Context<'_>) -> Result<CommandResult> {
     for path in &args.crds {
         crds.add_path(path)?;
     }
+    let api_versions = csv::fields("--api-versions", &args.api_versions)?;
+    let capabilities = Capabilities::with(None, &api_versions)?;
     let shared = Shared {
         args,
         context,
@@ -62,7 +67,8 @@ fn run(args: &ValidateArgs, context: &Context<'_>) -> Result<CommandResult> {
             requires_schemas: args.require_schemas,
         },
         schemas: schema_store(&args.schemas, web_options(&args.fetch.registry), false, context)?,
-        api_versions: csv::fields("--api-versions", &args.api_versions)?,
+        cluster: lookup_objects(&args.lookup, &[&args.values], &capabilities, context)?,
+        capabilities,
     };
     // Wrong flags are reported once, not for each chart.
     let _ = shared.request(&args.values)?;
@@ -178,10 +184,11 @@ impl Shared<'_> {
                 is_upgrade: args.release.is_upgrade,
                 revision: 1,
             },
-            capabilities: Capabilities::with(None, &self.api_versions)?,
+            capabilities: self.capabilities.clone(),
             skip_schema: args.skip_schema_validation,
             schemas: Arc::clone(&self.schemas),
             limits: args.limits.limits(),
+            cluster: Arc::clone(&self.cluster),
             ..frozen_request(&args.release_name, self.context)
         })
     }

@@ -1,4 +1,4 @@
-//! The functions that need the engine: `include`, `tpl`, and `lookup` without a cluster.
+//! The functions that need the engine: `include`, `tpl`, and `lookup` in given objects.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -37,7 +37,7 @@ const LOOKUP_TABLE: &[Func<Context>] = &[Func {
     name: "lookup",
     params: &[Type::String, Type::String, Type::String, Type::String],
     variadic: false,
-    doc: "an object of the cluster; there is none here, so an empty map, unless a test provides objects",
+    doc: "an object of the cluster; there is none here, so an empty map, unless --lookup-file or a test provides objects",
     call: lookup,
 }];
 

@@ -13,6 +13,7 @@ mod case;
 mod certs;
 #[cfg(feature = "crypto")]
 mod ciphers;
+mod cluster_file;
 mod cluster_objects;
 mod convert;
 mod cryptographic;
@@ -50,6 +51,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use self::args::{MAX_ITEMS, MAX_TEXT};
+pub use self::cluster_file::{ClusterFiles, MAX_CLUSTER_BYTES};
 pub use self::cluster_objects::ClusterObjects;
 pub use self::regex::RegexCache;
 pub use self::seeded_results::{MAX_RESULTS, SeededResults};

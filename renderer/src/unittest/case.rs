@@ -60,6 +60,8 @@ pub struct TestOptions {
     pub limits: Limits,
     /// The keys and password hashes of all tests.
     pub seeded: Arc<SeededResults>,
+    /// What `lookup` finds besides the objects of suites and tests.
+    pub cluster: Option<Arc<ClusterObjects>>,
 }
 
 /// Values files that have been read.
@@ -258,7 +260,11 @@ impl Case<'_> {
         };
         request.seed = Some(SEED);
         request.seeded = Arc::clone(&self.options.seeded);
-        request.cluster = Arc::new(ClusterObjects::new(suite.objects.iter().chain(&test.objects)));
+        let own = ClusterObjects::new(suite.objects.iter().chain(&test.objects));
+        request.cluster = Arc::new(match &self.options.cluster {
+            Some(base) => own.over(base),
+            None => own,
+        });
         request.only = Some(Arc::new(move |name: &str| selected.has(name)));
         Ok(request)
     }

@@ -41,6 +41,8 @@ mod kubernetes_job;
 mod limits;
 mod lint;
 mod login;
+mod lookup_files;
+mod lookup_peer;
 mod named_pipes;
 mod namespaces;
 mod not_found;

@@ -4,7 +4,7 @@ use clap::{Args, ValueHint};
 
 use super::fetch::FetchFlags;
 use super::limits::LimitFlags;
-use super::rendering::{HookFlags, RenderInputFlags};
+use super::rendering::{HookFlags, LookupFlags, RenderInputFlags};
 use crate::engine::release::DEFAULT_NAME;
 
 const DIFF_HELP: &str = "\
@@ -44,6 +44,8 @@ pub(crate) struct DiffArgs {
     pub(crate) sides: SideFlags,
     #[command(flatten)]
     pub(crate) input: RenderInputFlags,
+    #[command(flatten)]
+    pub(crate) lookup: LookupFlags,
     /// The release's name
     #[arg(long, value_name = "NAME", default_value = DEFAULT_NAME, help_heading = "Release")]
     pub(crate) release_name: String,

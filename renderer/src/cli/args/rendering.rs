@@ -18,6 +18,8 @@ pub(crate) struct RenderFlags {
     #[command(flatten)]
     pub(crate) input: RenderInputFlags,
     #[command(flatten)]
+    pub(crate) lookup: LookupFlags,
+    #[command(flatten)]
     pub(crate) name: ReleaseNameFlags,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
@@ -96,6 +98,16 @@ pub(crate) struct ClusterFlags {
     /// Further API versions that the cluster serves; may be repeated, or several separated by commas
     #[arg(short = 'a', long, value_name = "GROUP/VERSION")]
     pub(crate) api_versions: Vec<String>,
+}
+
+/// What `lookup` finds.
+#[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Cluster")]
+pub(crate) struct LookupFlags {
+    /// A file of the objects that `lookup` finds, as `kubectl get -o yaml` or `-o json` prints them; `-` for standard
+    /// input; may be repeated. Without it there are none
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) lookup_file: Vec<String>,
 }
 
 /// Which hooks are left out.

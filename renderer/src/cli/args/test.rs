@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::limits::LimitFlags;
+use super::rendering::LookupFlags;
 
 const TEST_HELP: &str = "\
 Examples:
@@ -49,6 +50,8 @@ pub(crate) struct TestArgs {
     /// A file of values for all tests; may be repeated, or several separated by commas
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) values: Vec<String>,
+    #[command(flatten)]
+    pub(crate) lookup: LookupFlags,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
 }

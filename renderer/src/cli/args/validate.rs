@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 
 use super::fetch::FetchFlags;
 use super::limits::LimitFlags;
-use super::rendering::{HookFlags, ReleaseFlags, ValueFlags};
+use super::rendering::{HookFlags, LookupFlags, ReleaseFlags, ValueFlags};
 use super::schemas::SchemaFlags;
 use crate::engine::release::DEFAULT_NAME;
 
@@ -57,6 +57,8 @@ pub(crate) struct ValidateArgs {
     /// Further API versions that the cluster serves; may be repeated, or several separated by commas
     #[arg(short = 'a', long, value_name = "GROUP/VERSION", help_heading = "Cluster")]
     pub(crate) api_versions: Vec<String>,
+    #[command(flatten)]
+    pub(crate) lookup: LookupFlags,
     #[command(flatten)]
     pub(crate) hooks: HookFlags,
     #[command(flatten)]
