@@ -1,5 +1,6 @@
 //! Findings in the formats of CI systems: SARIF, GitLab's code quality, GitHub's annotations, a finding in JUnit's XML.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -174,6 +175,35 @@ fn github(findings: &[ReportedFinding]) -> String {
         .iter()
         .map(|one| annotation(&one.diagnostic, Some(one.rule)));
     lines.collect()
+}
+
+/// JUnit's XML of a command with one test for each chart: its findings, and which of them fail it.
+pub(crate) fn junit_of_charts(
+    command: &str,
+    class: &str,
+    charts: &[(&str, Vec<(Diagnostic, bool)>)],
+) -> String {
+    let failed = charts
+        .iter()
+        .filter(|(_, found)| found.iter().any(|(_, fails)| *fails));
+    let counts = format!("tests=\"{}\" failures=\"{}\"", charts.len(), failed.count());
+    let mut out = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"solar-render {command}\" {counts}>\n  \
+         <testsuite name=\"{command}\" {counts}>\n"
+    );
+    for (chart, found) in charts {
+        let _ = write!(
+            out,
+            "    <testcase name={} classname=\"{class}\">",
+            attribute(chart)
+        );
+        for (one, fails) in found {
+            junit_entry(one, *fails, &mut out);
+        }
+        out.push_str("</testcase>\n");
+    }
+    out.push_str("  </testsuite>\n</testsuites>\n");
+    out
 }
 
 /// A finding in a test case of JUnit's XML.

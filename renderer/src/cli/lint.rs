@@ -11,6 +11,7 @@ use super::chart_files::write_chart;
 use super::chart_search::with_charts_below;
 use super::context::{CommandOutcome, CommandResult, Context};
 use super::input::{chart_of_config, is_config};
+use super::lint_report;
 use super::namespace::namespace;
 use super::printer::to_stderr;
 use super::progress::{CLEARED, bar};
@@ -23,10 +24,7 @@ use crate::engine::capabilities::Capabilities;
 use crate::fsio;
 use crate::lint::{self, Finding, LintOptions, LintReport, Rule, Severity, rules};
 use crate::oci::ClientOptions;
-use crate::report::documents::{
-    Document as _, FindingEntry, LintDocument, LintedEntry, RuleEntry, RulesDocument,
-};
-use crate::source::Location;
+use crate::report::documents::{Document as _, RuleEntry, RulesDocument};
 
 /// `lint`
 pub(crate) fn lint(args: &LintArgs, context: &Context<'_>) -> CommandResult {
@@ -51,15 +49,18 @@ pub(crate) fn lint(args: &LintArgs, context: &Context<'_>) -> CommandResult {
         }
     }
     let (mut text, end) = lint::print(&reports, args.strict, context.printer.is_quiet());
-    print_findings(&reports, context);
-    let json = document(&reports, args.strict);
+    let formatted = lint_report::formatted(&reports, args.strict, context.printer.format());
+    if formatted.is_none() {
+        print_findings(&reports, context);
+    }
+    let json = lint_report::json(&reports, args.strict);
     let failed = reports.iter().any(|one| one.fails(args.strict));
     if !failed && (!context.printer.is_quiet() || reports.iter().any(LintReport::has_warnings)) {
         text.push_str(&format!("{end}\n"));
     }
     CommandResult::Findings {
         json,
-        text,
+        text: formatted.unwrap_or(text),
         problem: failed.then(|| Diagnostic::error(Class::Chart, end).into()),
     }
 }
@@ -227,38 +228,4 @@ fn clean(path: &Path) -> PathBuf {
     path.components()
         .filter(|part| !matches!(part, std::path::Component::CurDir))
         .collect()
-}
-
-fn document(reports: &[LintReport], strict: bool) -> String {
-    let charts = reports.iter().map(|report| LintedEntry {
-        chart: report.chart.clone(),
-        failed: report.fails(strict),
-        error: report.refused.clone(),
-    });
-    let findings = reports
-        .iter()
-        .flat_map(|report| report.findings.iter().map(|one| entry(report, one)));
-    let document = LintDocument {
-        charts: charts.collect(),
-        findings: findings.collect(),
-    };
-    document.to_json()
-}
-
-fn entry(report: &LintReport, one: &Finding) -> FindingEntry {
-    let Diagnostic { notes, hints, .. } = one.to_diagnostic();
-    let position = one.location.as_ref().map(Location::position);
-    FindingEntry {
-        chart: report.chart.clone(),
-        severity: one.severity.as_str(),
-        rule: one.rule.id,
-        helm: one.is_helms,
-        path: one.path.clone(),
-        message: one.message.clone(),
-        file: one.location.as_ref().map(|at| at.source.name().to_owned()),
-        line: position.map(|at| at.line),
-        column: position.map(|at| at.column),
-        notes,
-        hints,
-    }
 }

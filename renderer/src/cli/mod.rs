@@ -55,6 +55,7 @@ mod keys;
 mod line_diff;
 mod lint;
 mod lint_gate;
+mod lint_report;
 mod login;
 mod lookup_files;
 mod manual;
@@ -83,6 +84,7 @@ mod tags;
 mod template;
 mod template_files;
 mod test;
+mod test_findings;
 mod test_junit;
 mod test_report;
 mod validate;
@@ -235,7 +237,7 @@ fn refused_format(cli: &Cli) -> Option<Diagnostics> {
     let (is_refused, message) = match output.is_for_findings() {
         true => (
             !has_findings(&cli.command),
-            "junit, sarif, github and gitlab are formats of `validate` and `values check` alone",
+            "junit, sarif, github and gitlab are formats of `lint`, `test`, `validate` and `values check` alone",
         ),
         false => (
             output.is_for_differences() && !matches!(cli.command, Command::Diff(_)),
@@ -255,10 +257,11 @@ fn refused_format(cli: &Cli) -> Option<Diagnostics> {
 
 /// Whether a command's findings have formats of their own.
 fn has_findings(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::Validate(_) | Command::Values(ValuesCommand::Check(_))
-    )
+    match command {
+        Command::Test(_) | Command::Validate(_) | Command::Values(ValuesCommand::Check(_)) => true,
+        Command::Lint(args) => !args.rules,
+        _ => false,
+    }
 }
 
 /// Whether a refused flag of Helm is given.

@@ -13,8 +13,8 @@ use super::context::{CommandOutcome, CommandResult, Context};
 use super::lookup_files::lookup_objects;
 use super::request::merged;
 use super::signals::verb;
-use super::test_junit;
 use super::test_report::TestReport;
+use super::{test_findings, test_junit};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::engine::capabilities::Capabilities;
 use crate::fsio;
@@ -82,7 +82,8 @@ fn run_all(args: &TestArgs, context: &Context<'_>) -> Result<CommandResult> {
     }
     Ok(CommandResult::Findings {
         json: report.json(),
-        text: report.text(context.printer.is_quiet()),
+        text: test_findings::formatted(&report, context.printer.format())
+            .unwrap_or_else(|| report.text(context.printer.is_quiet())),
         problem: report.problem(),
     })
 }

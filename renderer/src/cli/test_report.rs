@@ -13,7 +13,7 @@ use crate::source::Location;
 use crate::unittest::{Discovered, Failure, RunOutcome, SnapshotTotal, SuiteRun, TestOutcome, Verdict};
 
 /// The most lines of a diff that are printed; JSON and JUnit have all.
-const SHOWN_LINES: usize = 30;
+pub(super) const SHOWN_LINES: usize = 30;
 
 /// A run and what it was about.
 pub(crate) struct TestReport<'r> {

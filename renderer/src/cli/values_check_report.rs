@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use super::args::global::OutputFormat;
-use super::finding_formats::{self, ReportedFinding, counted, junit_entry};
-use super::xml::attribute;
+use super::finding_formats::{self, ReportedFinding, counted};
 use crate::diag::{Class, Diagnostic, Diagnostics, Severity};
 use crate::lint::rules;
 use crate::lint::value_check::ValueFinding;
@@ -145,27 +144,14 @@ impl ValuesReport {
     /// A suite with a test for each chart.
     fn junit(&self) -> String {
         let fails = |one: &Diagnostic| one.severity == Severity::Error || self.strict;
-        let failures = self
-            .charts
-            .iter()
-            .filter(|(_, one)| one.diagnostics().any(|one| fails(&one)));
-        let (tests, failures) = (self.charts.len(), failures.count());
-        let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-        let _ = writeln!(
-            out,
-            "<testsuites name=\"solar-render values check\" tests=\"{tests}\" failures=\"{failures}\">\n  \
-             <testsuite name=\"values check\" tests=\"{tests}\" failures=\"{failures}\">"
-        );
-        for (chart, checked) in &self.charts {
-            let name = attribute(chart);
-            let _ = write!(out, "    <testcase name={name} classname=\"values\">");
-            for one in checked.diagnostics() {
-                junit_entry(&one, fails(&one), &mut out);
-            }
-            out.push_str("</testcase>\n");
-        }
-        out.push_str("  </testsuite>\n</testsuites>\n");
-        out
+        let charts = self.charts.iter().map(|(chart, checked)| {
+            let found = checked.diagnostics().map(|one| {
+                let fails = fails(&one);
+                (one, fails)
+            });
+            (chart.as_str(), found.collect())
+        });
+        finding_formats::junit_of_charts("values check", "values", &charts.collect::<Vec<_>>())
     }
 }
 

@@ -16,6 +16,7 @@ mod certificates;
 mod chart_error_locations;
 mod chart_folders;
 mod chart_repositories;
+mod ci_formats;
 mod ci_output;
 mod compare;
 mod compare_safety;

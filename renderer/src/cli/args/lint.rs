@@ -9,9 +9,16 @@ use super::namespace::NamespaceFlags;
 use super::rendering::ValueFlags;
 use super::schemas::SchemaFlags;
 
+const LINT_HELP: &str = "\
+Examples:
+  solar-render lint charts/shop --strict
+  solar-render lint charts -o sarif > lint.sarif
+
+-o also takes junit, sarif, github (annotations) and gitlab (code quality).";
+
 /// `lint`
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  solar-render lint charts/shop --strict")]
+#[command(after_help = LINT_HELP)]
 pub(crate) struct LintArgs {
     /// The charts: folders, archives, or folders of charts
     #[arg(value_name = "PATH", required_unless_present = "rules", value_hint = ValueHint::AnyPath)]

@@ -14,6 +14,7 @@ Examples:
   solar-render test charts/shop -f 'tests/**/*_test.yaml' -k ingress
   solar-render test charts/shop --update
 
+-o also takes junit, sarif, github (annotations) and gitlab (code quality).
 Exit code 1: a test does not pass.";
 
 /// `test`

@@ -47,7 +47,7 @@ fn formats_of_findings_are_refused_elsewhere() {
     let shop = broken(folder.path());
     let run = Run::of(command().arg("template").arg(&shop).args(["-o", "sarif"]));
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    assert!(run.stderr.contains("formats of `validate`"), "{}", run.stderr);
+    assert!(run.stderr.contains("are formats of `lint`"), "{}", run.stderr);
 }
 
 #[test]
