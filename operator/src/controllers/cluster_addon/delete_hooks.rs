@@ -9,12 +9,13 @@ use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use solar_server_side_apply::{ObjectKey, PreparedObject};
 
-use super::apply::{PreparedObject, Scopes};
+use super::apply::Scopes;
 use super::conditions::{Halt, STAGES_COMPLETED, reasons};
 use super::deletion::{DeleteOf, Removal, delete_in_order};
 use super::hooks::{self, HookProgress};
-use super::inventory::{self, ObjectKey};
+use super::inventory;
 use super::objects::{ChartHook, ChartObject};
 use super::pass::Pass;
 use super::workload::{Workload, WorkloadError};
@@ -88,7 +89,7 @@ pub(super) async fn kept(pass: &Pass<'_>, workload: &Workload) -> Result<Option<
     let Some(entry) = entry else {
         return Ok(None);
     };
-    let secret = ObjectKey::from(entry);
+    let secret = inventory::key_of(entry);
     let Some(live) = workload.get_key(&secret).await? else {
         return Ok(None);
     };

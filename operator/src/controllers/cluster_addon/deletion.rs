@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use jiff::Timestamp;
 use kube::api::DynamicObject;
+use solar_server_side_apply::{CONCURRENCY, CRD, ObjectKey};
 
-use super::apply::{CONCURRENCY, CRD};
-use super::inventory::ObjectKey;
 use super::workload::{Workload, WorkloadError};
 use crate::api::ADDON_ANNOTATION;
 

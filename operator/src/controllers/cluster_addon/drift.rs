@@ -10,12 +10,11 @@ use std::time::Duration;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::api::DynamicObject;
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use solar_server_side_apply::{CONCURRENCY, ObjectKey, PreparedObject, comparable};
 
-use super::apply::{self, CONCURRENCY, PreparedObject, entries};
-use super::inventory::{self, ObjectKey};
+use super::apply::{self, entries};
+use super::inventory;
 use super::pass::{End, Pass};
 use super::rollout::{self, Work};
 use super::stage_run::{self, ReadyStage};
@@ -194,42 +193,15 @@ async fn compare<'o>(
             return Ok(true);
         };
         let would = workload.apply(&one.object, &one.key, true).await?;
-        Ok(comparable(live) != comparable(would))
+        let value = |object| serde_json::to_value(object).unwrap_or_default();
+        Ok(comparable(value(live)) != comparable(value(would)))
     };
     (one, differs.await)
-}
-
-/// An object without what every write changes.
-fn comparable(object: DynamicObject) -> Value {
-    let mut value = serde_json::to_value(object).unwrap_or_default();
-    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
-        for field in ["managedFields", "resourceVersion", "generation"] {
-            metadata.remove(field);
-        }
-    }
-    if let Some(object) = value.as_object_mut() {
-        object.remove("status");
-    }
-    value
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn drift_is_not_what_every_write_changes() {
-        let object = |version: &str, replicas: u32, status: u32| -> DynamicObject {
-            serde_json::from_value(json!({"apiVersion": "apps/v1", "kind": "Deployment",
-                "metadata": {"name": "a", "resourceVersion": version, "generation": replicas,
-                    "managedFields": [{"time": "2026-01-01T00:00:00Z", "manager": version}]},
-                "spec": {"replicas": replicas}, "status": {"readyReplicas": status}}))
-            .expect("an object")
-        };
-        assert_eq!(comparable(object("1", 1, 0)), comparable(object("2", 1, 1)));
-        assert_ne!(comparable(object("1", 1, 0)), comparable(object("1", 2, 0)));
-    }
 
     /// After a restart all clusters were once compared at the same moment.
     #[test]

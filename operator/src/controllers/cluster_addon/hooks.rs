@@ -5,8 +5,8 @@
 
 use kube::api::DynamicObject;
 use serde_json::Value;
+use solar_server_side_apply::PreparedObject;
 
-use super::apply::PreparedObject;
 use super::deletion::{DeleteOf, Deletion, delete};
 use super::objects::ChartHook;
 use super::workload::{Workload, WorkloadError};

@@ -7,95 +7,44 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use solar_server_side_apply::ObjectKey;
 
 use crate::api::cluster_addons::InventoryEntry;
 
 /// How many hex digits of an object's SHA-256 the inventory has.
 const HASH_DIGITS: usize = 16;
 
-/// Which object.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ObjectKey {
-    pub(super) group: String,
-    pub(super) kind: String,
-    /// Empty for cluster-scoped objects.
-    pub(super) namespace: String,
-    pub(super) name: String,
-}
-
-impl ObjectKey {
-    /// The key of an object with its namespace.
-    pub(super) fn of(object: &Value, namespace: &str) -> Self {
-        let text = |pointer: &str| {
-            object
-                .pointer(pointer)
-                .and_then(Value::as_str)
-                .unwrap_or("")
-                .to_owned()
-        };
-        let version = text("/apiVersion");
-        let group = version.split_once('/').map_or("", |(group, _)| group);
-        Self {
-            group: group.to_owned(),
-            kind: text("/kind"),
-            namespace: namespace.to_owned(),
-            name: text("/metadata/name"),
-        }
-    }
-
-    /// Without a hash: it isn't applied yet.
-    pub(super) fn entry(&self, hash: &str) -> InventoryEntry {
-        let Self {
-            group,
-            kind,
-            namespace,
-            name,
-        } = self.clone();
-        InventoryEntry {
-            group,
-            kind,
-            namespace,
-            name,
-            hash: hash.to_owned(),
-        }
+/// The entry of an object with the hash of its content; without one, it isn't applied yet.
+pub(super) fn entry(key: &ObjectKey, hash: &str) -> InventoryEntry {
+    let ObjectKey {
+        group,
+        kind,
+        namespace,
+        name,
+    } = key.clone();
+    InventoryEntry {
+        group,
+        kind,
+        namespace,
+        name,
+        hash: hash.to_owned(),
     }
 }
 
-impl From<&InventoryEntry> for ObjectKey {
-    fn from(entry: &InventoryEntry) -> Self {
-        let InventoryEntry {
-            group,
-            kind,
-            namespace,
-            name,
-            hash: _,
-        } = entry.clone();
-        Self {
-            group,
-            kind,
-            namespace,
-            name,
-        }
-    }
-}
-
-impl std::fmt::Display for ObjectKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            group,
-            kind,
-            namespace,
-            name,
-        } = self;
-        f.write_str(kind)?;
-        if !group.is_empty() {
-            write!(f, ".{group}")?;
-        }
-        if !namespace.is_empty() {
-            write!(f, " {namespace}/{name}")
-        } else {
-            write!(f, " {name}")
-        }
+/// The key of an entry.
+pub(super) fn key_of(entry: &InventoryEntry) -> ObjectKey {
+    let InventoryEntry {
+        group,
+        kind,
+        namespace,
+        name,
+        hash: _,
+    } = entry.clone();
+    ObjectKey {
+        group,
+        kind,
+        namespace,
+        name,
     }
 }
 
@@ -114,19 +63,19 @@ pub(super) fn hash(object: &Value) -> String {
 /// What the inventory must say before anything is applied: what is there, and behind it what may come. A crash in
 /// between loses no object.
 pub(super) fn before(known: &[InventoryEntry], desired: &[ObjectKey]) -> Vec<InventoryEntry> {
-    let have: BTreeSet<ObjectKey> = known.iter().map(ObjectKey::from).collect();
+    let have: BTreeSet<ObjectKey> = known.iter().map(key_of).collect();
     let new = desired.iter().filter(|key| !have.contains(key));
     known
         .iter()
         .cloned()
-        .chain(new.map(|key| key.entry("")))
+        .chain(new.map(|key| entry(key, "")))
         .collect()
 }
 
 /// What the inventory has and the chart has no longer, last applied first.
 pub(super) fn obsolete(known: &[InventoryEntry], desired: &[ObjectKey]) -> Vec<ObjectKey> {
     let wanted: BTreeSet<&ObjectKey> = desired.iter().collect();
-    let keys = known.iter().rev().map(ObjectKey::from);
+    let keys = known.iter().rev().map(key_of);
     keys.filter(|key| !wanted.contains(key)).collect()
 }
 
@@ -150,7 +99,7 @@ mod tests {
             key("v1", "Service", "a"),
         ]
         .iter()
-        .map(|key| key.entry("x"))
+        .map(|key| entry(key, "x"))
         .collect();
         let table = [
             // Another version is the same object; another kind of the same name is not.
@@ -185,7 +134,7 @@ mod tests {
 
     #[test]
     fn what_may_be_applied_is_in_the_inventory_before_it_is() {
-        let known = [key("v1", "ConfigMap", "a").entry("x")];
+        let known = [entry(&key("v1", "ConfigMap", "a"), "x")];
         let all = before(&known, &[key("v1", "ConfigMap", "a"), key("v1", "Secret", "b")]);
         let found: Vec<_> = all
             .iter()

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use solar_server_side_apply::ObjectKey;
+
 use super::addon::WAIT;
 use super::cluster::ClusterView;
 use super::conditions::{CHART_APPLIED, CLUSTER_READY, Halt, reasons};
 use super::delete_hooks::{self, DeleteHooks, HookStage, POST_DELETE, PRE_DELETE};
 use super::deletion::{DeleteOf, Removal, delete_in_order};
-use super::inventory::ObjectKey;
+use super::inventory::key_of;
 use super::pass::Pass;
 use super::workload::{Workload, WorkloadError};
 use super::{finalizer, scope, secrets};
@@ -139,14 +141,14 @@ async fn delete_all(
     is_last: bool,
 ) -> Removal {
     let owner = pass.key.to_string();
-    let keys = pass.next.inventory.iter().rev().map(ObjectKey::from);
+    let keys = pass.next.inventory.iter().rev().map(key_of);
     let keys: Vec<ObjectKey> = keys
         .filter(|key| hooks.is_none_or(|hooks| *key != hooks.secret))
         .collect();
     let removal = delete_in_order(workload, &keys, DeleteOf::Addon(&owner), |_| !is_last).await;
     pass.next
         .inventory
-        .retain(|entry| !removal.done.contains(&ObjectKey::from(entry)));
+        .retain(|entry| !removal.done.contains(&key_of(entry)));
     removal
 }
 

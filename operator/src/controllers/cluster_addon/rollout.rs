@@ -6,12 +6,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
+use solar_server_side_apply::ObjectKey;
 
 use super::addon::{FAILED_WAIT, WAIT};
 use super::apply::entries;
 use super::conditions::{CHART_APPLIED, CLUSTER_READY, Halt, reasons};
 use super::deletion::{DeleteOf, delete_in_order};
-use super::inventory::{self, ObjectKey};
+use super::inventory;
 use super::objects::RenderedObjects;
 use super::pass::{End, Pass};
 use super::stage_run::{self, ReadyStage, run_stage};
@@ -148,7 +149,7 @@ pub(super) async fn prune(
     let removal = delete_in_order(workload, &obsolete, DeleteOf::Addon(owner), must_wait).await;
     let left = |key: &ObjectKey| removal.left.contains(key);
     pass.next.inventory.retain(|entry| {
-        let key = ObjectKey::from(entry);
+        let key = inventory::key_of(entry);
         // What is being deleted goes by itself, unless others wait for it.
         !removal.done.contains(&key) && (removal.is_blocked || !left(&key))
     });

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Map, Value};
+use solar_server_side_apply::{ObjectKey, PreparedObject};
 
 use super::addon::FAILED_WAIT;
-use super::apply::{self, PreparedObject, Scopes};
+use super::apply::{self, Scopes};
 use super::conditions::{Halt, STAGES_COMPLETED, reasons};
 use super::delete_hooks;
 use super::deletion::{DeleteOf, delete_in_order};
 use super::evaluate::{Answer, Question};
 use super::hooks::{self, HookProgress};
-use super::inventory::ObjectKey;
 use super::objects::ChartHook;
 use super::pass::{End, Pass};
 use super::rollout::{Work, failed, failed_request, key_of};

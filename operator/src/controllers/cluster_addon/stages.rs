@@ -3,6 +3,8 @@
 //! The CRDs of the chart's `crds` folders, which Helm installs before any hook; the hooks that are due before the chart; the
 //! chart without what stages have; the stack's stages in their order; the hooks that are due after it.
 
+use solar_server_side_apply::install_phase;
+
 use super::objects::ChartObject;
 use crate::api::cluster_addons::{StackStage, StageAction, StagePhase};
 
@@ -133,11 +135,7 @@ fn is_of(object: &ChartObject, stage: &StackStage) -> bool {
 /// Namespaces and CRDs first; the others are in install order already.
 fn sorted<'a>(objects: impl Iterator<Item = &'a ChartObject>) -> Vec<&'a ChartObject> {
     let mut all: Vec<_> = objects.collect();
-    all.sort_by_key(|one| match kind(one) {
-        "Namespace" => 0,
-        "CustomResourceDefinition" => 1,
-        _ => 2,
-    });
+    all.sort_by_key(|one| install_phase(kind(one)));
     all
 }
 

@@ -15,9 +15,9 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::discovery::{Discovery, Scope};
 use kube::{Client, Config};
 use serde_json::Value;
+use solar_server_side_apply::{ApiServer, ObjectKey, PreparedObject};
 use tower::util::MapResponseLayer;
 
-use super::inventory::ObjectKey;
 use super::objects::RenderedFor;
 use crate::names::MANAGER;
 use crate::runtime::api_message;
@@ -252,6 +252,32 @@ impl Workload {
             Err(error) if error.is_not_found() => Ok(()),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl ApiServer for Workload {
+    type Applied = ();
+    type Error = WorkloadError;
+
+    async fn apply(&self, one: &PreparedObject) -> Result<(), WorkloadError> {
+        Self::apply(self, &one.object, &one.key, false).await.map(|_| ())
+    }
+
+    async fn get(&self, one: &PreparedObject) -> Result<Option<Value>, WorkloadError> {
+        let live = Self::get(self, &one.object, &one.key).await?;
+        Ok(live.map(|live| serde_json::to_value(live).unwrap_or_default()))
+    }
+
+    async fn discover(&mut self) -> Result<(), WorkloadError> {
+        Self::discover(self).await
+    }
+
+    fn is_namespaced(&self, object: &Value) -> Result<bool, WorkloadError> {
+        Ok(self.resource_of(object)?.1)
+    }
+
+    fn is_unreachable(error: &WorkloadError) -> bool {
+        error.is_unreachable()
     }
 }
 
