@@ -188,7 +188,7 @@ fn request(
         skip_schema: input.skip_schema_validation,
         schemas: schema_store(&input.schemas, web_options(&args.fetch.registry), true, context)?,
         limits: args.limits.limits(),
-        cluster: Arc::clone(cluster),
+        cluster: Arc::<ClusterObjects>::clone(cluster),
         ..frozen_request(&args.release_name, context)
     })
 }

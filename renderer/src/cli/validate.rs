@@ -188,7 +188,7 @@ impl Shared<'_> {
             skip_schema: args.skip_schema_validation,
             schemas: Arc::clone(&self.schemas),
             limits: args.limits.limits(),
-            cluster: Arc::clone(&self.cluster),
+            cluster: Arc::<ClusterObjects>::clone(&self.cluster),
             ..frozen_request(&args.release_name, self.context)
         })
     }

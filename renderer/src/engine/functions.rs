@@ -37,7 +37,7 @@ const LOOKUP_TABLE: &[Func<Context>] = &[Func {
     name: "lookup",
     params: &[Type::String, Type::String, Type::String, Type::String],
     variadic: false,
-    doc: "an object of the cluster; there is none here, so an empty map, unless --lookup-file or a test provides objects",
+    doc: "an object of the cluster; there is none here, so an empty map, unless --lookup-file, a test or `apply` provides objects",
     call: lookup,
 }];
 
@@ -163,6 +163,7 @@ fn lookup(call: &mut Call<'_, Context>) -> Result<Val, FuncError> {
         &namespace.to_text(),
         &name.to_text(),
     );
+    let found = found.map_err(FuncError::new)?;
     Ok(Val::Map(crate::template::Map::from_data(&found)))
 }
 

@@ -13,7 +13,7 @@ use super::stack::on_large_stack;
 use super::template_error::TemplateError;
 use super::values_methods::VALUES;
 use crate::diag::{Diagnostic, Diagnostics, Result};
-use crate::funcs::{ClusterObjects, Context, SeededResults};
+use crate::funcs::{Context, ObjectLookup, SeededResults};
 use crate::source::Location;
 use crate::template::memory::Charge;
 use crate::template::{Error, Map, MapType, Run, Val};
@@ -39,7 +39,7 @@ pub struct RenderInput<'a> {
     /// The templates, by full name, whose output is traced to their nodes.
     pub traced: BTreeSet<Arc<str>>,
     /// What `lookup` finds.
-    pub cluster: Arc<ClusterObjects>,
+    pub cluster: Arc<dyn ObjectLookup>,
     /// What slow functions returned for the seed in other renderings.
     pub seeded: Arc<SeededResults>,
 }

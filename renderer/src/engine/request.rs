@@ -8,7 +8,7 @@ use super::limits::Limits;
 use super::manifest::Crd;
 use super::release::Release;
 use crate::diag::{Class, Diagnostic, Result};
-use crate::funcs::{ClusterObjects, SeededResults};
+use crate::funcs::{ClusterObjects, ObjectLookup, SeededResults};
 use crate::source::Source;
 use crate::value::Map;
 use crate::values::ValueOrigins;
@@ -61,7 +61,7 @@ pub struct RenderRequest {
     /// The resource limits.
     pub limits: Limits,
     /// What `lookup` finds.
-    pub cluster: Arc<ClusterObjects>,
+    pub cluster: Arc<dyn ObjectLookup>,
     /// Which templates are rendered, by full name; all if it is `None`. Partials always are part of the program.
     pub only: Option<TemplateFilter>,
     /// What replaces the versions of the chart and its subcharts in `.Chart`.
@@ -100,7 +100,7 @@ impl RenderRequest {
             seeded: Arc::default(),
             lint: false,
             limits: Limits::default(),
-            cluster: Arc::default(),
+            cluster: Arc::new(ClusterObjects::default()),
             only: None,
             chart_versions: ChartVersions::default(),
         }

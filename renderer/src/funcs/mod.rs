@@ -29,6 +29,7 @@ mod lists;
 mod logic;
 mod math;
 mod merge;
+mod object_lookup;
 mod paths;
 pub mod random;
 pub(crate) mod re2;
@@ -53,6 +54,7 @@ use std::sync::Arc;
 pub use self::args::{MAX_ITEMS, MAX_TEXT};
 pub use self::cluster_file::{ClusterFiles, MAX_CLUSTER_BYTES};
 pub use self::cluster_objects::ClusterObjects;
+pub use self::object_lookup::ObjectLookup;
 pub use self::regex::RegexCache;
 pub use self::seeded_results::{MAX_RESULTS, SeededResults};
 use crate::template::{Func, FuncError};
@@ -115,7 +117,7 @@ pub struct Context {
     /// The position in the seed's random stream.
     pub stream: random::RandomStream,
     /// The objects of the cluster; none at first.
-    pub cluster: Arc<ClusterObjects>,
+    pub cluster: Arc<dyn ObjectLookup>,
     /// What slow functions returned for the seed in other renderings; nothing at first.
     pub seeded: Arc<SeededResults>,
     /// Keys generated ahead of time; none at first.
@@ -136,7 +138,7 @@ impl Context {
             regexes: RegexCache::default(),
             deadline: None,
             stream: random::RandomStream::default(),
-            cluster: Arc::default(),
+            cluster: Arc::new(ClusterObjects::default()),
             seeded: Arc::default(),
             #[cfg(feature = "crypto")]
             key_pool: certs::KeyPool::default(),

@@ -13,6 +13,7 @@ use crate::engine::release::Release;
 use crate::engine::{
     Program, ProgramUnit, RENDERED_LINES, RenderInput, RenderOutput, TemplateError, blame, defaults, unit,
 };
+use crate::funcs::ClusterObjects;
 use crate::source::Location;
 use crate::template::print::quote;
 use crate::value::Map;
@@ -197,7 +198,7 @@ fn run_program(
         lint: true,
         limits: options.limits.clone(),
         traced,
-        cluster: Arc::default(),
+        cluster: Arc::new(ClusterObjects::default()),
         seeded: Arc::default(),
     };
     program.run(&input, false)
