@@ -23,6 +23,7 @@
 //! - [`dependencies`][]: the charts in a chart's `charts/`, and its lock
 //! - `repositories`: charts on web servers
 //! - [`import`][]: files from elsewhere, packed as OCI artifacts
+//! - `cluster`: a cluster's API server: what it serves, what it has, server-side apply
 //! - [`pipeline`][]: render, package, digest and push as one call
 //! - [`oci`][]: registries, layouts and folders, and the push policy
 //! - `diff`: what differs between two renderings, object by object
@@ -62,6 +63,8 @@ pub mod chart;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
+#[cfg(feature = "cli")]
+pub(crate) mod cluster;
 #[cfg(feature = "cli")]
 pub mod compare;
 pub mod config;

@@ -4,6 +4,8 @@
 //! Schema 1 is a contract with machines: fields are added, never renamed.
 
 #[cfg(feature = "cli")]
+pub(crate) mod application;
+#[cfg(feature = "cli")]
 pub(crate) mod comparison;
 #[cfg(feature = "cli")]
 pub(crate) mod difference;

@@ -35,6 +35,11 @@ pub(super) fn document(report: &DiffReport) -> String {
             unchanged: diff.unchanged,
         },
         images: images.collect(),
+        notes: match report.is_cluster {
+            true => report.notes.clone(),
+            // Whoever reads JSON sees the roles.
+            false => Vec::new(),
+        },
         common: report.common().map(|(one, _)| common_entry(one)).collect(),
         objects: report
             .objects()

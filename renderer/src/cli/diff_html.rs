@@ -44,8 +44,8 @@ pub(super) fn page(report: &DiffReport) -> String {
         }
         out.push_str("</table>\n");
     }
-    if let Some(crds) = report.crds() {
-        let _ = writeln!(out, "<p>{}</p>", shown(&crds));
+    for note in &report.notes {
+        let _ = writeln!(out, "<p>{}</p>", shown(note));
     }
     let common = common_lines(report);
     if !common.is_empty() {

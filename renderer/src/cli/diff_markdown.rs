@@ -102,8 +102,8 @@ fn head(report: &DiffReport) -> String {
     if let Some(more) = images.len().checked_sub(MAX_IMAGES).filter(|more| *more > 0) {
         let _ = writeln!(out, "| {more} more | |");
     }
-    if let Some(crds) = report.crds() {
-        let _ = writeln!(out, "\n> {crds}");
+    for note in &report.notes {
+        let _ = writeln!(out, "\n> {}", escaped(&printable(note)));
     }
     out
 }

@@ -61,6 +61,10 @@ pub(super) struct DiffReport {
     pub(super) namespace: String,
     /// In the order of the objects.
     pub(super) lines: Vec<ObjectLines>,
+    /// What else is to be known.
+    pub(super) notes: Vec<String>,
+    /// Whether the older side is a cluster.
+    pub(super) is_cluster: bool,
 }
 
 /// A side, what it renders to, and how.
@@ -143,10 +147,54 @@ impl DiffReport {
         Self {
             lines: lines.collect(),
             namespace: to.3.release.namespace.clone(),
+            notes: crds(&diff).into_iter().collect(),
+            is_cluster: false,
             common,
             from: DiffedSide::of(from.0),
             to: DiffedSide::of(to.0),
             diff,
+        }
+    }
+
+    /// What would change in a cluster, whose objects are the older side. The objects of `diff` say of which document of
+    /// the chart's rendering they are.
+    pub(super) fn of_cluster(
+        diff: ChartDiff,
+        cluster: String,
+        chart: RenderedSide<'_>,
+        notes: Vec<String>,
+    ) -> Self {
+        let objects = diff.objects.iter().filter_map(|one| one.to.as_ref());
+        let mut lines = SideLines {
+            locator: Locator::new(Side::To, &chart.1.documents, objects, chart.2, chart.3),
+            side: chart.0,
+            files: BTreeMap::new(),
+        };
+        let common = CommonChanges::of(&diff);
+        let objects = diff.objects.iter().zip(&common.is_common);
+        let objects = objects.map(|(one, is_common)| {
+            let mut line = |path: &FieldPath| lines.nearest_line(one.to.as_ref()?, path);
+            ObjectLines {
+                object: line(&FieldPath::default()),
+                changes: one.changes.iter().map(|change| line(&change.path)).collect(),
+                is_common: is_common.clone(),
+            }
+        });
+        let to = DiffedSide::of(chart.0);
+        Self {
+            lines: objects.collect(),
+            namespace: chart.3.release.namespace.clone(),
+            common,
+            from: DiffedSide {
+                label: cluster,
+                name: to.name.clone(),
+                version: String::new(),
+                app_version: String::new(),
+            },
+            to,
+            diff,
+            notes,
+            is_cluster: true,
         }
     }
 
@@ -182,6 +230,7 @@ impl DiffReport {
             self.from.name == self.to.name,
             self.from.version == self.to.version,
         ) {
+            _ if self.is_cluster => format!("{} in {}", self.to.title(), self.from.label),
             (true, false) if self.from.version.is_empty() => format!("{} (new)", self.to.title()),
             (true, true) => self.from.title(),
             (true, false) => format!("{} → {}", self.from.title(), self.to.version),
@@ -211,21 +260,6 @@ impl DiffReport {
         format!("{}, {} unchanged", self.summary(), self.diff.unchanged)
     }
 
-    /// A sentence about files of `crds/`, if one differs.
-    pub(super) fn crds(&self) -> Option<String> {
-        let is_crd = |one: &&ObjectDiff| {
-            let sides = one.from.iter().chain(&one.to);
-            sides.into_iter().any(|side| side.role == Role::Crd)
-        };
-        let count = self.diff.objects.iter().filter(is_crd).count();
-        let what = match count {
-            0 => return None,
-            1 => "1 CRD of a crds folder differs".to_owned(),
-            count => format!("{count} CRDs of crds folders differ"),
-        };
-        Some(format!("{what}: `helm upgrade` leaves such CRDs as they are"))
-    }
-
     /// `nginx:1 → nginx:2`, a line each.
     pub(super) fn images(&self) -> Vec<(Option<&str>, Option<&str>)> {
         let images = self.diff.images.iter();
@@ -249,6 +283,20 @@ impl DiffReport {
     }
 }
 
+/// A sentence about files of `crds/`, if one differs.
+fn crds(diff: &ChartDiff) -> Option<String> {
+    let is_crd = |one: &&ObjectDiff| {
+        let sides = one.from.iter().chain(&one.to);
+        sides.into_iter().any(|side| side.role == Role::Crd)
+    };
+    let what = match diff.objects.iter().filter(is_crd).count() {
+        0 => return None,
+        1 => "1 CRD of a crds folder differs".to_owned(),
+        count => format!("{count} CRDs of crds folders differ"),
+    };
+    Some(format!("{what}: `helm upgrade` leaves such CRDs as they are"))
+}
+
 /// Finds lines of one side, in files where there are some.
 struct SideLines<'l> {
     locator: Locator<'l>,
@@ -258,7 +306,16 @@ struct SideLines<'l> {
 
 impl SideLines<'_> {
     fn line(&mut self, object: &crate::diff::ObjectSide, path: &FieldPath) -> Option<FileLine> {
-        let TemplateLine { template, line, .. } = self.locator.line(object, path)?;
+        let found = self.locator.line(object, path)?;
+        Some(self.in_file(found))
+    }
+
+    fn nearest_line(&mut self, object: &crate::diff::ObjectSide, path: &FieldPath) -> Option<FileLine> {
+        let found = self.locator.nearest_line(object, path)?;
+        Some(self.in_file(found))
+    }
+
+    fn in_file(&mut self, TemplateLine { template, line, .. }: TemplateLine) -> FileLine {
         let root = &self.side.root;
         let file = self.files.entry(template).or_insert_with_key(|template| {
             let below = template.split_once('/').map(|(_, below)| below);
@@ -268,9 +325,9 @@ impl SideLines<'_> {
                 None => template.clone(),
             }
         });
-        Some(FileLine {
+        FileLine {
             file: file.clone(),
             line,
-        })
+        }
     }
 }

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::diff::DiffArgs;
+use super::args::fetch::FetchFlags;
 use super::args::repositories::RepositoryFlags;
 use super::chart_location::ChartLocation;
 use super::context::Context;
-use super::fetch;
+use super::fetch::load_from;
 use super::git_revision::chart_at;
 use super::wrong_kind::is_archive;
 use crate::chart::load::{Loaded, load_files};
@@ -92,15 +93,15 @@ impl<'a> Comparison<'a> {
             Self::Revision(chart, revision) => against(chart, revision, args, context),
             Self::Release(chart, reference) => with_published(chart, reference, args, context),
             Self::Versions(chart) => pair(
-                || named(chart, from_version, args, context),
-                || named(chart, to_version, args, context),
+                || named(chart, from_version, &args.fetch, context),
+                || named(chart, to_version, &args.fetch, context),
             ),
             Self::Charts(from, to) => pair(
-                || named(from, from_version, args, context),
-                || named(to, to_version, args, context),
+                || named(from, from_version, &args.fetch, context),
+                || named(to, to_version, &args.fetch, context),
             ),
             Self::Values(chart) => {
-                let one = named(chart, None, args, context)?;
+                let one = named(chart, None, &args.fetch, context)?;
                 let other = LoadedSide {
                     loaded: Arc::clone(&one.loaded),
                     label: one.label.clone(),
@@ -156,15 +157,20 @@ impl LoadedSide {
 }
 
 /// A chart that is named by a path, a reference, a URL or its name in a repository.
-fn named(chart: &str, version: Option<&str>, args: &DiffArgs, context: &Context<'_>) -> Result<LoadedSide> {
-    let source = location(chart, &args.fetch.repositories)?;
+pub(crate) fn named(
+    chart: &str,
+    version: Option<&str>,
+    fetch: &FetchFlags,
+    context: &Context<'_>,
+) -> Result<LoadedSide> {
+    let source = location(chart, &fetch.repositories)?;
     if let (Some(version), ChartLocation::Disk) = (version, &source) {
         return Err(usage(format!("{chart} is on disk, and has no other version {version}"))
             .hint("--from-version and --to-version choose versions of a chart in a registry or a repository")
             .into());
     }
-    let version = version.or(args.fetch.version.as_deref());
-    let loaded = fetch::load_from(&source, Path::new(chart), version, &args.fetch, context)?;
+    let version = version.or(fetch.version.as_deref());
+    let loaded = load_from(&source, Path::new(chart), version, fetch, context)?;
     let is_folder = source == ChartLocation::Disk && Path::new(chart).is_dir();
     let label = match source {
         ChartLocation::Disk => chart.to_owned(),
@@ -202,7 +208,7 @@ fn on_disk(chart: &str, flag: &str, args: &DiffArgs, context: &Context<'_>) -> R
         .hint("name both charts: `solar-render diff OLD NEW`")
         .into());
     }
-    let loaded = fetch::load_from(&source, Path::new(chart), None, &args.fetch, context)?;
+    let loaded = load_from(&source, Path::new(chart), None, &args.fetch, context)?;
     Ok(LoadedSide {
         loaded,
         label: chart.to_owned(),
@@ -290,7 +296,7 @@ fn with_published(
         .from_version
         .as_deref()
         .or(args.fetch.version.as_deref());
-    let loaded = fetch::load_from(&source, Path::new(name), version, &args.fetch, context);
+    let loaded = load_from(&source, Path::new(name), version, &args.fetch, context);
     let loaded = loaded.map_err(|problem| unpublished(problem, name))?;
     if loaded.name() != name {
         let message = format!("{shown} is the chart {}, and {chart} is {name}", loaded.name());

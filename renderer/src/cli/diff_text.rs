@@ -35,8 +35,8 @@ pub(super) fn text(report: &DiffReport, style: Style) -> String {
         };
         let _ = writeln!(out, "image {}", printable(&shown));
     }
-    if let Some(crds) = report.crds() {
-        let _ = writeln!(out, "note: {crds}");
+    for note in &report.notes {
+        let _ = writeln!(out, "note: {}", printable(note));
     }
     let common = common_lines(report);
     if !common.is_empty() {

@@ -7,6 +7,9 @@
 //! command. Commands import shared modules, never the other way round.
 
 mod annotation;
+mod apply;
+mod apply_errors;
+mod apply_report;
 mod args;
 mod argv;
 mod artifact;
@@ -240,8 +243,8 @@ fn refused_format(cli: &Cli) -> Option<Diagnostics> {
             "junit, sarif, github and gitlab are formats of `lint`, `test`, `validate` and `values check` alone",
         ),
         false => (
-            output.is_for_differences() && !matches!(cli.command, Command::Diff(_)),
-            "markdown and html are formats of `diff` alone",
+            output.is_for_differences() && !has_differences(&cli.command),
+            "markdown and html are formats of `diff` and `apply --dry-run` alone",
         ),
     };
     if !is_refused {
@@ -250,9 +253,19 @@ fn refused_format(cli: &Cli) -> Option<Diagnostics> {
     let one = Diagnostic::error(Class::Usage, message);
     let hint = match cli.command {
         Command::Diff(_) => "-o takes text, json, yaml, markdown or html here",
+        Command::Apply(_) => "with --dry-run, -o takes text, json, yaml, markdown or html",
         _ => "-o takes text, json or yaml here",
     };
     Some(one.hint(hint).into())
+}
+
+/// Whether a command prints differences.
+fn has_differences(command: &Command) -> bool {
+    match command {
+        Command::Diff(_) => true,
+        Command::Apply(args) => args.dry_run,
+        _ => false,
+    }
 }
 
 /// Whether a command's findings have formats of their own.
@@ -315,6 +328,7 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Co
         Command::Values(ValuesCommand::Schema(args)) => values_schema::schema(args, context),
         Command::Validate(args) => validate::validate(args, context),
         Command::Diff(args) => diff::diff(args, context),
+        Command::Apply(args) => apply::apply(args, context),
         Command::Compare(args) => compare::compare(args, context),
         Command::Show(args) => show::show(args, context),
         Command::Reference => {

@@ -1,12 +1,13 @@
 //! The release's namespace, as Helm determines it: `--namespace`, HELM_NAMESPACE, the kubeconfig's context.
 //!
-//! The kubeconfig is only read for the namespace; no cluster is contacted.
+//! The kubeconfig is only read for the namespace here.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::args::namespace::NamespaceFlags;
 use super::context::Context;
+use crate::cluster::kubeconfig::{MAX_FILE, paths};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::fsio;
 use crate::source::Source;
@@ -16,10 +17,6 @@ use crate::yaml;
 
 /// The default namespace.
 const DEFAULT: &str = "default";
-/// The maximum size of a kubeconfig, in bytes.
-const MAX_KUBECONFIG: usize = 4 << 20;
-/// The maximum number of files in KUBECONFIG.
-const MAX_KUBECONFIGS: usize = 100;
 
 /// The namespace of a release. An empty flag or variable counts as absent: `-n "$UNSET"`.
 pub(crate) fn namespace(flags: &NamespaceFlags, context: &Context<'_>) -> String {
@@ -48,27 +45,13 @@ fn of_context(flags: &NamespaceFlags, context: &Context<'_>) -> Option<String> {
 
 /// All existing files, in descending precedence.
 fn read_all(flags: &NamespaceFlags, world: &dyn World) -> Result<Vec<Value>> {
-    let explicit = flags
-        .kubeconfig
-        .clone()
-        .filter(|path| !path.as_os_str().is_empty());
-    let paths: Vec<PathBuf> = match (explicit, world.env("KUBECONFIG")) {
-        (Some(path), _) => vec![path],
-        (None, Some(list)) => std::env::split_paths(&list)
-            .filter(|path| !path.as_os_str().is_empty())
-            .take(MAX_KUBECONFIGS)
-            .collect(),
-        (None, None) => {
-            let home = world.home();
-            home.map(|home| home.join(".kube/config")).into_iter().collect()
-        }
-    };
+    let paths = paths(flags.kubeconfig.as_deref(), world);
     let there = paths.iter().filter(|path| path.is_file());
     there.map(|path| read(path)).collect()
 }
 
 fn read(path: &Path) -> Result<Value> {
-    let source = fsio::read_text(path, MAX_KUBECONFIG, Class::Values)?;
+    let source = fsio::read_text(path, MAX_FILE, Class::Values)?;
     check_contexts(&source, path)
 }
 

@@ -184,7 +184,7 @@ fn refuse_a_cluster(args: &TemplateArgs) -> Result<()> {
     }
     let one = Diagnostic::error(Class::Usage, format!("invalid dry-run value (\"{given}\")"));
     Err(one
-        .note("solar-render never contacts a cluster: only `client` is possible")
+        .note("`template` never contacts a cluster: only `client` is possible; `solar-render apply --dry-run` asks one")
         .into())
 }
 

@@ -8,6 +8,7 @@ use super::{FieldPath, ObjectSide, RenderedDocument, Role, Side};
 use crate::diag::Class;
 use crate::engine::manifest::Manifest;
 use crate::engine::{ParsedChart, RenderRequest};
+use crate::source::{Location, Source, Span};
 use crate::template::Origins;
 use crate::yaml::{self, Node};
 
@@ -58,6 +59,27 @@ impl<'l> Locator<'l> {
 
     /// The line that printed a field of an object, as far as that is known.
     pub fn line(&mut self, object: &ObjectSide, path: &FieldPath) -> Option<TemplateLine> {
+        let side = self.side;
+        let located = self.locate(object, |node| match path.steps().is_empty() {
+            true => Some(begin(node)),
+            false => path.offset(node, side),
+        });
+        located.map(|location| line_of(&location))
+    }
+
+    /// As [`Locator::line`], of an object that was compared in another form than its document's: of as much of the path as
+    /// the document has.
+    pub fn nearest_line(&mut self, object: &ObjectSide, path: &FieldPath) -> Option<TemplateLine> {
+        let located = self.locate(object, |node| Some(path.nearest_offset(node)));
+        located.map(|location| line_of(&location))
+    }
+
+    /// Where a part of an object was printed; the part is searched in its document.
+    pub fn locate(
+        &mut self,
+        object: &ObjectSide,
+        part: impl FnOnce(&Node) -> Option<u32>,
+    ) -> Option<Location> {
         self.left = self.left.checked_sub(1)?;
         let manifest = &self.documents.get(object.document)?.manifest;
         let root = self.parsed.entry(object.document).or_insert_with(|| {
@@ -69,33 +91,41 @@ impl<'l> Locator<'l> {
                     Some(item) => root.get("items")?.items().get(item)?,
                     None => root,
                 };
-                match path.steps().is_empty() {
-                    true => begin(node),
-                    false => path.offset(node, self.side)?,
-                }
+                part(node)?
             }
             None => 0,
         };
-        let (line, column) = manifest.position(offset);
         match object.role {
-            Role::Crd => Some(TemplateLine {
-                template: object.source.to_string(),
-                line,
-            }),
-            Role::Manifest | Role::Hook => self.printed_by(manifest, line, column),
+            Role::Crd => Some(in_file(manifest, offset)),
+            Role::Manifest | Role::Hook => {
+                let (line, column) = manifest.position(offset);
+                self.printed_by(manifest, line, column)
+            }
         }
     }
 
     /// Of a text that `tpl` renders, the line of the call.
-    fn printed_by(&self, manifest: &Manifest, line: usize, column: usize) -> Option<TemplateLine> {
+    fn printed_by(&self, manifest: &Manifest, line: usize, column: usize) -> Option<Location> {
         let origin = self.traced.get(&manifest.source)?.find(line, column)?;
         let callers = origin.trace.into_iter().map(|(_, location)| location);
         let mut locations = std::iter::once(origin.location).chain(callers);
-        let location = locations.find(|location| location.source.name() != TPL_NAME)?;
-        Some(TemplateLine {
-            template: location.source.name().to_owned(),
-            line: location.position().line,
-        })
+        locations.find(|location| location.source.name() != TPL_NAME)
+    }
+}
+
+/// A location in a file of `crds/`, of which a manifest is one document: the source has as many lines before it as the file.
+fn in_file(manifest: &Manifest, offset: u32) -> Location {
+    let (first, _) = manifest.position(0);
+    let lead = "\n".repeat(first.saturating_sub(1));
+    let start = lead.len() + usize::try_from(offset).unwrap_or_default();
+    let source = Source::new(&*manifest.source, lead + manifest.text());
+    Location::new(&source, Span::new(start, start))
+}
+
+fn line_of(location: &Location) -> TemplateLine {
+    TemplateLine {
+        template: location.source.name().to_owned(),
+        line: location.position().line,
     }
 }
 

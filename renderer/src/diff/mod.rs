@@ -25,6 +25,7 @@ use std::sync::Arc;
 pub use common::{CommonChange, CommonChanges};
 pub use image_changes::ImageChange;
 pub use object::ObjectId;
+pub(crate) use object::items as items_of_list;
 pub use path::{FieldPath, Side, Step};
 pub use rendering::{RenderedDocument, Rendering, Role, split_crds};
 pub use text::{Hunk, Mark, TextDiff, TextLine};

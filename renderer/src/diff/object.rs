@@ -160,7 +160,7 @@ fn data(document: &RenderedDocument) -> Value {
 }
 
 /// The items of a list of objects. Those of a typed list may omit their kind.
-fn items(value: &mut Value) -> Option<Vec<Value>> {
+pub(crate) fn items(value: &mut Value) -> Option<Vec<Value>> {
     let Value::Map(list) = value else { return None };
     let (kind, api_version) = (text(list, "kind"), text(list, "apiVersion"));
     let kind = kind.strip_suffix("List")?;

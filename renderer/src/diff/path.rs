@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::value::Value;
 use crate::yaml::{Kind, Node};
 
 /// The fields and items from the object to a value.
@@ -77,6 +78,51 @@ impl FieldPath {
         }
         Some(at)
     }
+
+    /// As [`FieldPath::offset`], in a document that was not compared itself: as much of the path as it has, and items of
+    /// lists by what identifies them, since they may be at other positions.
+    pub(super) fn nearest_offset(&self, object: &Node) -> u32 {
+        let mut node = object;
+        let mut at = begin(object);
+        for step in &self.0 {
+            let found = match step {
+                Step::Key(key) => {
+                    let entry = node.entries().iter().find(|entry| entry.key == *key);
+                    entry.map(|entry| (&entry.value, entry.key_span.start))
+                }
+                Step::Item { label, to, .. } => {
+                    let labeled = label.as_ref().and_then(|label| labeled_item(node, label));
+                    let item = match label {
+                        Some(_) => labeled,
+                        None => to.and_then(|number| node.items().get(number)),
+                    };
+                    item.map(|item| (item, begin(item)))
+                }
+            };
+            match found {
+                Some(found) => (node, at) = found,
+                None => break,
+            }
+        }
+        at
+    }
+}
+
+/// The item of a list that a label identifies: `containerPort=80` by fields, `web` by the value of one.
+fn labeled_item<'n>(list: &'n Node, label: &str) -> Option<&'n Node> {
+    let text = |node: &Node| match node.to_value() {
+        Value::String(text) => text,
+        other => other.to_json(),
+    };
+    let pairs: Vec<(&str, &str)> = label.split(',').filter_map(|pair| pair.split_once('=')).collect();
+    let has = |item: &&Node| match pairs.is_empty() {
+        true => item.entries().iter().any(|entry| text(&entry.value) == label),
+        // A field with its default is often not written.
+        false => pairs
+            .iter()
+            .all(|(key, value)| item.get(key).is_none_or(|node| text(node) == *value)),
+    };
+    list.items().iter().find(has)
 }
 
 /// Where a node begins. That of a map in block style may be its end.
@@ -131,6 +177,40 @@ mod tests {
 
         fn with(&self, step: Step) -> Self {
             Self(self.0.iter().cloned().chain([step]).collect())
+        }
+    }
+
+    #[test]
+    fn a_path_is_found_as_far_as_another_document_has_it() {
+        let text = "spec:\n  containers:\n  - image: a\n    name: side\n  - name: web\n    ports:\n    - containerPort: 80\n  args:\n  - one\n  - two\n";
+        let source = crate::source::Source::new("a", text);
+        let node = crate::yaml::parse(
+            &source,
+            crate::diag::Class::Chart,
+            &crate::yaml::Limits::default(),
+        )
+        .unwrap();
+        let item = |label: Option<&str>, to: usize| Step::Item {
+            label: label.map(str::to_owned),
+            from: Some(0),
+            to: Some(to),
+        };
+        let spec = FieldPath::default().key("spec");
+        let web = spec.key("containers").with(item(Some("web"), 0));
+        let port = web
+            .key("ports")
+            .with(item(Some("containerPort=80,protocol=TCP"), 3));
+        let table = [
+            (web.key("name"), 5),
+            (web.key("image"), 5),
+            (port.key("containerPort"), 7),
+            (spec.key("args").with(item(None, 1)), 10),
+            (spec.key("args").with(item(None, 7)), 8),
+            (spec.key("replicas"), 1),
+            (FieldPath::default(), 1),
+        ];
+        for (path, line) in table {
+            assert_eq!(source.position(path.nearest_offset(&node)).line, line, "{path}");
         }
     }
 

@@ -50,7 +50,7 @@ use crate::world::World;
 
 mod auth;
 mod cache;
-mod client;
+pub(crate) mod client;
 mod copy;
 mod delete;
 mod download;

@@ -16,6 +16,9 @@ pub(crate) struct DiffDocument {
     pub(crate) total: DiffTotal,
     /// The images that are others.
     pub(crate) images: Vec<ImageChangeEntry>,
+    /// Of `apply`: which objects the API server could not check yet, and which hooks are not run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
     /// Changes of labels and annotations that at least three objects have in common, as that of a version; `objects` has
     /// them, too.
     #[serde(skip_serializing_if = "Vec::is_empty")]

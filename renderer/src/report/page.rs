@@ -9,6 +9,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
+use super::application::ApplyDocument;
 use super::comparison::CompareDocument;
 use super::difference::DiffDocument;
 use super::documents::{
@@ -33,7 +34,7 @@ renamed or removed. A field marked *optional* is absent when there is nothing to
 ";
 
 /// The commands that print a document of their own.
-fn documents() -> [(&'static str, Schema); 20] {
+fn documents() -> [(&'static str, Schema); 21] {
     [
         ("template", schema::<TemplateDocument>()),
         ("lint", schema::<LintDocument>()),
@@ -42,6 +43,7 @@ fn documents() -> [(&'static str, Schema); 20] {
         ("test", schema::<TestDocument>()),
         ("validate", schema::<ValidateDocument>()),
         ("diff", schema::<DiffDocument>()),
+        ("apply", schema::<ApplyDocument>()),
         ("values check", schema::<ValuesCheckDocument>()),
         ("values schema", schema::<ValuesSchemaDocument>()),
         ("compare", schema::<CompareDocument>()),

@@ -124,7 +124,7 @@ fn commands_that_need_a_cluster_say_why_they_are_not_here() {
         let run = run(folder.path(), &[word, "x"]);
         assert!(
             run.code == 2
-                && run.stderr.contains("solar-render never contacts a cluster")
+                && run.stderr.contains("solar-render keeps no releases in clusters")
                 && !run.stderr.contains("did you mean"),
             "{word}: {}",
             run.stderr

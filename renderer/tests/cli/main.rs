@@ -7,6 +7,7 @@
     reason = "a test that can't go on should stop, and reads best as one story"
 )]
 
+mod apply;
 mod archives;
 mod artifact;
 mod as_helm;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueHint};
 
+use super::apply::ApplyArgs;
 use super::artifact::ArtifactArgs;
 use super::cache::CacheCommand;
 use super::compare::CompareArgs;
@@ -48,7 +49,7 @@ Exit codes:
   3    another digest is at the tag, the digest is not the expected one, or no signature is good
   4    the registry refuses: credentials, another 4xx, or a contradictory answer
   5    the registry, the network or the disk failed, after retries
-  10   compare, diff --exit-code: something is not the same
+  10   compare, diff and apply --dry-run with --exit-code: something is not the same
   70   internal error (a bug)
   130  interrupted; 143 terminated";
 
@@ -148,6 +149,8 @@ pub(crate) enum Command {
     Validate(Box<ValidateArgs>),
     /// Show what differs between two charts, two revisions or two sets of values, object by object
     Diff(Box<DiffArgs>),
+    /// Apply a chart to a cluster, server-side, or show what that would change
+    Apply(Box<ApplyArgs>),
     /// Check values against what templates read, and make their schema
     #[command(subcommand)]
     Values(ValuesCommand),

@@ -6,6 +6,7 @@
 use clap::builder::Resettable;
 use clap::{Arg, Args, Command};
 
+use super::apply::ApplyArgs;
 use super::artifact::ArtifactArgs;
 use super::cli::{Cli, root};
 use super::compare::CompareArgs;
@@ -70,6 +71,7 @@ const COMMANDS: &[(&str, Define)] = &[
     ("test", options::<Box<TestArgs>>),
     ("validate", options::<Box<ValidateArgs>>),
     ("diff", options::<Box<DiffArgs>>),
+    ("apply", options::<Box<ApplyArgs>>),
     ("compare", options::<Box<CompareArgs>>),
 ];
 

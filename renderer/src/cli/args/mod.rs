@@ -2,6 +2,7 @@
 //!
 //! A file for each command, and one for each group of flags that several share. No I/O here.
 
+pub(super) mod apply;
 pub(super) mod artifact;
 pub(super) mod cache;
 pub(super) mod cli;

@@ -14,6 +14,6 @@ pub(crate) struct NamespaceFlags {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// The kubeconfig's context, for its namespace; else HELM_KUBECONTEXT, else the current one
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, alias = "context", value_name = "NAME")]
     pub(crate) kube_context: Option<String>,
 }

@@ -2,10 +2,10 @@
 
 use crate::diag::{Class, Diagnostic};
 
-const NO_CLUSTER: &str = "solar-render never contacts a cluster";
-const NO_RELEASES: &str = "solar-render never contacts a cluster, and so knows no releases";
+const NO_CLUSTER: &str = "solar-render keeps no releases in clusters";
+const NO_RELEASES: &str = NO_CLUSTER;
 const INSTALL: &str =
-    "`solar-render template NAME CHART | kubectl apply -f -`, a HelmRelease of Flux, or `helm install`";
+    "`solar-render apply CHART`, which keeps no release, a HelmRelease of Flux, or `helm install`";
 const UNINSTALL: &str = "`solar-render template NAME CHART | kubectl delete -f -`, or `helm uninstall`";
 const RELEASES: &str = "`helm` and Flux keep releases";
 
@@ -36,7 +36,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     (
         "diff",
         NO_CLUSTER,
-        "`solar-render template NAME CHART | kubectl diff -f -`",
+        "`solar-render apply CHART --dry-run`, or `solar-render diff` between charts",
     ),
     (
         "plugin",

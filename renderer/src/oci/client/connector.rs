@@ -10,11 +10,12 @@ use std::time::Duration;
 use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::upgrade::Upgraded;
-use hyper_rustls::HttpsConnector;
+use hyper_rustls::{DefaultServerNameResolver, FixedServerNameResolver, HttpsConnector, ResolveServerName};
 use hyper_util::client::legacy::connect::proxy::SocksV5;
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::client::proxy::matcher::Intercept;
 use rustls::ClientConfig;
+use rustls_pki_types::ServerName;
 use tower_service::Service;
 
 use crate::oci::client::dial::Dialer;
@@ -29,6 +30,8 @@ pub(crate) struct Connector {
     tls: Arc<ClientConfig>,
     proxy: Option<Proxy>,
     limit: Duration,
+    /// The name that the server's certificate must have, if it is not that of the URL.
+    server_name: Option<ServerName<'static>>,
 }
 
 /// One connection, of whatever layers.
@@ -48,7 +51,14 @@ impl Connector {
             tls: Arc::new(tls),
             proxy,
             limit,
+            server_name: None,
         }
+    }
+
+    /// Servers have this name, whatever the URL says.
+    pub(crate) fn with_server_name(mut self, name: Option<ServerName<'static>>) -> Self {
+        self.server_name = name;
+        self
     }
 
     async fn connect(self, to: Uri) -> Result<ConnectionStream, BoxError> {
@@ -87,7 +97,13 @@ impl Connector {
         S::Future: Send + 'static,
         S::Error: Into<BoxError>,
     {
-        HttpsConnector::from((way, Arc::clone(&self.tls))).call(to).await
+        let names: Arc<dyn ResolveServerName + Send + Sync> = match &self.server_name {
+            Some(name) => Arc::new(FixedServerNameResolver::new(name.clone())),
+            None => Arc::new(DefaultServerNameResolver::default()),
+        };
+        HttpsConnector::new(way, Arc::clone(&self.tls), false, names)
+            .call(to)
+            .await
     }
 
     /// Connects to the proxy itself, with HTTP/1.1.

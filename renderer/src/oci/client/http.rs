@@ -30,7 +30,11 @@ impl HttpClient {
     /// Creates a client without connections. `limit` is the connect timeout, including name resolution and TLS; `idle`
     /// is the maximum of idle connections per server. `tls` also applies to connections to the proxy itself.
     pub(crate) fn new(tls: ClientConfig, proxy: Option<Proxy>, limit: Duration, idle: usize) -> Self {
-        let connector = Connector::new(tls, proxy, limit);
+        Self::over(Connector::new(tls, proxy, limit), idle)
+    }
+
+    /// A client that makes its connections with this.
+    pub(crate) fn over(connector: Connector, idle: usize) -> Self {
         let mut builder = legacy::Client::builder(TokioExecutor::new());
         Self {
             pool: builder.pool_max_idle_per_host(idle).build(connector),

@@ -7,6 +7,8 @@ pub(in crate::oci) mod cancellation;
 pub(in crate::oci) mod connection_error;
 pub(in crate::oci) mod connector;
 pub(in crate::oci) mod dial;
+#[cfg(feature = "cli")]
+pub(crate) mod endpoint;
 pub(in crate::oci) mod exchange;
 pub(in crate::oci) mod http;
 pub(in crate::oci) mod image;

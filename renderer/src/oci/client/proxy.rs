@@ -90,6 +90,15 @@ pub(in crate::oci) fn find(world: &dyn World, secure: bool) -> Result<Option<Pro
     let Some((variable, proxy)) = variable(world, secure) else {
         return Ok(None);
     };
+    let excluded = ["no_proxy", "NO_PROXY"]
+        .iter()
+        .find_map(|name| world.env(name))
+        .unwrap_or_default();
+    of(variable, &proxy, &excluded).map(Some)
+}
+
+/// The proxy with this URL, which `variable` has named, for all servers but the excluded ones.
+pub(in crate::oci) fn of(variable: &'static str, proxy: &str, excluded: &str) -> Result<Proxy, ClientError> {
     let proxy = proxy.trim();
     let full = if proxy.contains("://") {
         proxy.to_owned()
@@ -107,18 +116,14 @@ pub(in crate::oci) fn find(world: &dyn World, secure: bool) -> Result<Option<Pro
         "socks5" | "socks5h" => Kind::Socks,
         other => Kind::Unknown(other.to_owned()),
     };
-    let excluded = ["no_proxy", "NO_PROXY"]
-        .iter()
-        .find_map(|name| world.env(name))
-        .unwrap_or_default();
     let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
-    Ok(Some(Proxy {
+    Ok(Proxy {
         matcher: Arc::new(Matcher::builder().all(full).build()),
-        no_proxy: Arc::new(NoProxy::parse(&excluded)),
+        no_proxy: Arc::new(NoProxy::parse(excluded)),
         variable,
         shown: format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default()),
         kind,
-    }))
+    })
 }
 
 #[cfg(test)]

@@ -125,14 +125,18 @@ pub(in crate::oci) fn config(
     Ok(config)
 }
 
-fn builder() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, TlsError> {
+pub(in crate::oci) fn builder() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, TlsError>
+{
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| TlsError::Setup(error.to_string()))
 }
 
-fn roots(options: &TlsOptions, world: &dyn World) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+pub(in crate::oci) fn roots(
+    options: &TlsOptions,
+    world: &dyn World,
+) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     // System certificates that rustls can't parse are skipped.
     let mut all = rustls_native_certs::load_native_certs().certs;
     let file = world.env("SSL_CERT_FILE").map(PathBuf::from);

@@ -266,7 +266,7 @@ fn what_is_wrong_is_said_with_its_side() {
         (vec![good], "nothing to compare"),
         (
             vec![good, "-o", "junit"],
-            "formats of `validate` and `values check` alone",
+            "formats of `lint`, `test`, `validate` and `values check` alone",
         ),
         (
             vec![good, "-o", "junit"],
@@ -318,7 +318,7 @@ fn what_is_wrong_is_said_with_its_side() {
     assert_eq!(run.code, 2);
     assert!(
         run.stderr
-            .contains("markdown and html are formats of `diff` alone"),
+            .contains("markdown and html are formats of `diff` and `apply --dry-run` alone"),
         "{}",
         run.stderr
     );
