@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::args::rendering::{LookupFlags, ValueFlags};
 use super::context::Context;
 use super::csv;
-use crate::diag::{Class, Diagnostic, Result};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::engine::capabilities::Capabilities;
 use crate::fsio;
 use crate::funcs::{ClusterFiles, ClusterObjects, MAX_CLUSTER_BYTES};
@@ -48,23 +48,25 @@ pub(crate) fn lookup_objects(
 }
 
 fn check_names(files: &[String], values: &[&ValueFlags]) -> Result<()> {
-    let usage = |message: String| Err(Diagnostic::error(Class::Usage, message));
+    let refused = |message: &str, hint: &str| {
+        let one = Diagnostic::error(Class::Usage, message);
+        Err(Diagnostics::from(one.hint(hint)))
+    };
     if files.len() > MAX_LOOKUP_FILES {
-        let message = format!(
-            "--lookup-file is given {} times, at most {MAX_LOOKUP_FILES} are read",
-            files.len()
-        );
-        return usage(message).map_err(|one| one.hint("join them: a file holds many objects").into());
+        let given = files.len();
+        let message = format!("--lookup-file is given {given} times, at most {MAX_LOOKUP_FILES} are read");
+        return refused(&message, "join them: a file holds many objects");
     }
     let inputs = files.iter().filter(|file| *file == "-").count();
+    let hint = "write one of them to a file";
     if inputs > 1 {
-        return usage("--lookup-file - is given twice: standard input is read once".to_owned())
-            .map_err(Into::into);
+        let message = "--lookup-file - is given twice: standard input is read once";
+        return refused(message, hint);
     }
     for flags in values {
         if inputs > 0 && reads_input(flags)? {
             let message = "--lookup-file - and another flag read standard input, which is read once";
-            return usage(message.to_owned()).map_err(|one| one.hint("write one of them to a file").into());
+            return refused(message, hint);
         }
     }
     Ok(())
