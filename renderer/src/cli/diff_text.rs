@@ -9,10 +9,10 @@ use super::diff_report::DiffReport;
 use crate::diff::ObjectChange;
 use crate::draw::Style;
 
-const RED: &str = "31";
-const GREEN: &str = "32";
+pub(super) const RED: &str = "31";
+pub(super) const GREEN: &str = "32";
 const YELLOW: &str = "33";
-const CYAN: &str = "36";
+pub(super) const CYAN: &str = "36";
 const BOLD: &str = "1";
 const DIM: &str = "2";
 
@@ -79,10 +79,10 @@ pub(super) fn text(report: &DiffReport, style: Style) -> String {
 }
 
 /// Whether there are colors.
-struct Paint(bool);
+pub(super) struct Paint(pub(super) bool);
 
 impl Paint {
-    fn with(&self, color: &str, text: &str) -> String {
+    pub(super) fn with(&self, color: &str, text: &str) -> String {
         match self.0 {
             true => format!("\u{1b}[{color}m{text}\u{1b}[0m"),
             false => text.to_owned(),

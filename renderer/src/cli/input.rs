@@ -99,6 +99,15 @@ pub(crate) fn chart_of_config(path: &Path) -> Result<Chart> {
     blueprint::render(&config, folder_of(path))
 }
 
+/// The files of a config besides itself: its blueprint's folder. None if it can't be read.
+pub(crate) fn files_of_config(path: &Path) -> Vec<PathBuf> {
+    let read = read_config_text(path, io::empty()).and_then(|text| config::parse(&text));
+    match read {
+        Ok(Config::Blueprint(blueprint)) => vec![folder_of(path).join(blueprint.path)],
+        Ok(_) | Err(_) => Vec::new(),
+    }
+}
+
 /// The folder that a config's paths are relative to.
 fn folder_of(config: &Path) -> &Path {
     config.parent().unwrap_or(Path::new(""))

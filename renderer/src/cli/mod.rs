@@ -97,6 +97,9 @@ mod values_check_report;
 mod values_schema;
 mod verify;
 mod version;
+mod watch;
+mod watch_template;
+mod watch_test;
 mod wrong_kind;
 mod xml;
 

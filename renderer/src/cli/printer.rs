@@ -251,11 +251,17 @@ impl Printer {
 
 /// Writes to standard output. A closed pipe is not an error; a full disk is.
 pub(crate) fn to_stdout(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match write_stdout(text) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
+}
+
+/// As [`to_stdout`], for who ends when nobody reads any more.
+pub(crate) fn write_stdout(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
 }
 
 /// Writes to standard error. A closed pipe is not an error.

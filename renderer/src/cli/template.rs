@@ -13,6 +13,7 @@ use super::request::{filter, request_of};
 use super::template_files::write_files;
 use super::validate::{located, print_findings, versions};
 use super::validate_report::ValidateReport;
+use super::watch_template::watch_template;
 use crate::chart::load::Loaded;
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::engine::manifest::{Crd, Manifest, ManifestFilter, Manifests, print_texts};
@@ -30,6 +31,14 @@ use crate::values::dependencies::missing_charts;
 
 /// `template`
 pub(crate) fn template(args: &TemplateArgs, context: &Context<'_>) -> CommandResult {
+    if args.watch {
+        return watch_template(args, context);
+    }
+    rendered(args, context)
+}
+
+/// One rendering.
+pub(super) fn rendered(args: &TemplateArgs, context: &Context<'_>) -> CommandResult {
     match run(args, context) {
         Ok(done) => done,
         Err(problem) => failed(problem, String::new()),
@@ -47,15 +56,28 @@ fn failed(problem: Diagnostics, text: String) -> CommandResult {
 
 fn run(args: &TemplateArgs, context: &Context<'_>) -> Result<CommandResult> {
     let (chart, request) = request(args, context)?;
-    // Leaked on purpose: the process ends soon, and dropping a large chart costs time.
     let loaded = load(&chart, args, context)?;
-    let located = |problem| with_real_paths(problem, &chart);
-    let sources = ManuallyDrop::new(ParsedChart::new(Arc::clone(&loaded)));
-    let rendered = sources.render(&request).map_err(located)?;
-    for warning in &rendered.warnings {
-        context.printer.warn(&with_real_path(warning.clone(), &chart));
+    // Leaked on purpose if the process ends soon: dropping a large chart costs time.
+    let sources = ManuallyDrop::new(ParsedChart::new(loaded));
+    let done = run_loaded(args, (&sources, &chart), &request, context);
+    if args.watch {
+        drop(ManuallyDrop::into_inner(sources));
     }
-    warn_of_impure(&rendered, context);
+    done
+}
+
+fn run_loaded(
+    args: &TemplateArgs,
+    (sources, chart): (&ParsedChart, &Path),
+    request: &RenderRequest,
+    context: &Context<'_>,
+) -> Result<CommandResult> {
+    let located = |problem| with_real_paths(problem, chart);
+    let rendered = sources.render(request).map_err(located)?;
+    for warning in &rendered.warnings {
+        context.printer.warn(&with_real_path(warning.clone(), chart));
+    }
+    warn_of_impure(&rendered, args.watch, context);
     let choice = filter(args.shown.hooks);
     let RenderedChart {
         texts,
@@ -65,7 +87,7 @@ fn run(args: &TemplateArgs, context: &Context<'_>) -> Result<CommandResult> {
         ..
     } = rendered;
     let kept = args.debug.then(|| print_texts(&texts));
-    let manifests = match sources.manifests(&request, texts, args.shown.render_subchart_notes) {
+    let manifests = match sources.manifests(request, texts, args.shown.render_subchart_notes) {
         Ok(manifests) => manifests,
         Err(problem) => {
             let problem = explained(located(problem), args.debug);
@@ -73,7 +95,7 @@ fn run(args: &TemplateArgs, context: &Context<'_>) -> Result<CommandResult> {
         }
     };
     if args.validate
-        && let Some(problem) = validate_objects(args, (&sources, &chart), &request, context)?
+        && let Some(problem) = validate_objects(args, (sources, chart), request, context)?
     {
         return Ok(failed(problem, String::new()));
     }
@@ -197,7 +219,7 @@ fn explained(problem: Diagnostics, debug: bool) -> Diagnostics {
 }
 
 /// Warns about functions with different results in every run, and about secrets that `--frozen` makes public.
-fn warn_of_impure(rendered: &RenderedChart, context: &Context<'_>) {
+fn warn_of_impure(rendered: &RenderedChart, watches: bool, context: &Context<'_>) {
     let warn = |message: String, hints: &[&str]| {
         let one = Diagnostic::warning(Class::Template, message);
         let one = hints.iter().fold(one, |one, hint| one.hint(*hint));
@@ -206,11 +228,15 @@ fn warn_of_impure(rendered: &RenderedChart, context: &Context<'_>) {
     let RenderedChart {
         impure, predictable, ..
     } = rendered;
-    if !impure.is_empty() && context.printer.is_verbose() {
+    if !impure.is_empty() && (watches || context.printer.is_verbose()) {
         let names = impure.join(", ");
+        let hint: &[&str] = match watches {
+            true => &["with --frozen they are the same in each rendering"],
+            false => &[],
+        };
         warn(
             format!("results of these functions differ between runs: {names}"),
-            &[],
+            hint,
         );
     }
     if !predictable.is_empty() {

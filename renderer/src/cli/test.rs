@@ -14,26 +14,56 @@ use super::lookup_files::lookup_objects;
 use super::request::merged;
 use super::signals::verb;
 use super::test_report::TestReport;
+use super::watch_test::watch_tests;
 use super::{test_findings, test_junit};
 use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 use crate::engine::capabilities::Capabilities;
 use crate::fsio;
 use crate::oci::ClientOptions;
-use crate::unittest::{DiscoverOptions, Discovered, RunOptions, SUITE_FILES, TestOptions, run};
+use crate::unittest::{DiscoverOptions, Discovered, RunOptions, RunOutcome, SUITE_FILES, TestOptions, run};
 
 /// How many files without a suite are named.
 const SHOWN_EMPTY_FILES: usize = 10;
 
 /// `test`
 pub(crate) fn test(args: &TestArgs, context: &Context<'_>) -> CommandResult {
+    if args.watch {
+        return watch_tests(args, context);
+    }
     match run_all(args, context) {
-        Ok(done) => done,
+        Ok((found, outcome)) => {
+            let report = TestReport {
+                found: &found,
+                outcome: &outcome,
+            };
+            CommandResult::Findings {
+                json: report.json(),
+                text: test_findings::formatted(&report, context.printer.format())
+                    .unwrap_or_else(|| report.text(context.printer.is_quiet())),
+                problem: report.problem(),
+            }
+        }
+        Err(problem) => CommandResult::One(Box::new(CommandOutcome::failed(problem))),
+    }
+}
+
+/// Runs the tests, and writes their results for JUnit.
+pub(super) fn run_all(args: &TestArgs, context: &Context<'_>) -> Result<(Discovered, RunOutcome)> {
+    match run_found(args, context) {
+        Ok((found, outcome)) => {
+            let report = TestReport {
+                found: &found,
+                outcome: &outcome,
+            };
+            write_junit(args, || test_junit::of_report(&report))?;
+            Ok((found, outcome))
+        }
         Err(mut problem) => {
             // The results of an earlier run would be taken for those of this one.
             if let Err(other) = write_junit(args, || test_junit::of_problem(&problem)) {
                 problem.extend(other);
             }
-            CommandResult::One(Box::new(CommandOutcome::failed(problem)))
+            Err(problem)
         }
     }
 }
@@ -45,7 +75,7 @@ fn write_junit(args: &TestArgs, text: impl FnOnce() -> String) -> Result<()> {
     fsio::write_over(path, text().as_bytes()).map_err(|error| fsio::cannot("write", path, &error, Class::Io))
 }
 
-fn run_all(args: &TestArgs, context: &Context<'_>) -> Result<CommandResult> {
+fn run_found(args: &TestArgs, context: &Context<'_>) -> Result<(Discovered, RunOutcome)> {
     let values = value_flags(args);
     let cluster = lookup_objects(&args.lookup, &[&values], &Capabilities::default(), context)?;
     let found = discover(args, &values, context)?;
@@ -73,22 +103,10 @@ fn run_all(args: &TestArgs, context: &Context<'_>) -> Result<CommandResult> {
     if outcome.tests.is_empty() {
         return Err(nothing(args, &found));
     }
-    let report = TestReport {
-        found: &found,
-        outcome: &outcome,
-    };
-    if let Err(problem) = write_junit(args, || test_junit::of_report(&report)) {
-        return Ok(CommandResult::One(Box::new(CommandOutcome::failed(problem))));
-    }
-    Ok(CommandResult::Findings {
-        json: report.json(),
-        text: test_findings::formatted(&report, context.printer.format())
-            .unwrap_or_else(|| report.text(context.printer.is_quiet())),
-        problem: report.problem(),
-    })
+    Ok((found, outcome))
 }
 
-fn value_flags(args: &TestArgs) -> ValueFlags {
+pub(super) fn value_flags(args: &TestArgs) -> ValueFlags {
     ValueFlags {
         values: args.values.clone(),
         ..ValueFlags::default()

@@ -119,7 +119,8 @@ impl TestReport<'_> {
         out
     }
 
-    fn last_line(&self) -> String {
+    /// The numbers.
+    pub(super) fn last_line(&self) -> String {
         let mut parts = Vec::new();
         for verdict in [
             Verdict::Passed,

@@ -41,5 +41,5 @@ pub use path::{MAX_FILTER_DEPTH, MAX_FOUND, Path, PathError};
 pub use regex::MAX_REGEX_BYTES;
 pub use runner::{RunOptions, RunOutcome, SnapshotTotal, SuiteRun, run};
 pub use set_path::{MAX_SET_INDEX, MAX_SET_STEPS};
-pub use snapshot::MAX_SNAPSHOT_BYTES;
+pub use snapshot::{MAX_SNAPSHOT_BYTES, SNAPSHOT_FOLDER};
 pub use suite::{Suite, TestCase};

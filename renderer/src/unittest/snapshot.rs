@@ -14,6 +14,8 @@ use crate::yaml::{self, Kind, Node, Tree, Writer};
 
 /// The maximum size of a file, in bytes.
 pub const MAX_SNAPSHOT_BYTES: usize = yaml::Limits::BYTES;
+/// The folder of snapshot files, beside their suites.
+pub const SNAPSHOT_FOLDER: &str = "__snapshot__";
 
 /// The snapshots of a file, by the test's name and the number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -147,7 +149,7 @@ pub(super) fn snapshot_path(suite_file: &Path, id: &str) -> PathBuf {
         false => format!("_{id}"),
     };
     let folder = suite_file.parent().unwrap_or(Path::new(""));
-    folder.join("__snapshot__").join(format!("{name}{suffix}.snap"))
+    folder.join(SNAPSHOT_FOLDER).join(format!("{name}{suffix}.snap"))
 }
 
 /// Refuses a snapshot file, or its folder, that is a link to outside of the chart: running a chart's tests writes nothing

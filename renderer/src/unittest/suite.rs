@@ -114,6 +114,13 @@ impl Settings {
 }
 
 impl Suite {
+    /// The values files that it and its tests name.
+    pub fn values_files(&self) -> impl Iterator<Item = PathBuf> {
+        let settings = std::iter::once(&self.settings).chain(self.tests.iter().map(|test| &test.settings));
+        let files = settings.flat_map(|settings| &settings.values);
+        files.map(|file| self.folder.join(file))
+    }
+
     /// A location in its file.
     pub(super) fn at(&self, span: Span) -> Location {
         Location::new(&self.source, span)

@@ -73,6 +73,7 @@ mod unittest;
 mod validate;
 mod values_check;
 mod values_schema;
+mod watch;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

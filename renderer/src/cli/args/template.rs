@@ -7,9 +7,15 @@ use clap::{Args, ValueHint};
 use super::fetch::FetchFlags;
 use super::rendering::{HookFlags, RenderFlags};
 
+const TEMPLATE_HELP: &str = "\
+Examples:
+  solar-render template shop ./chart -n prod -f prod.yaml
+  solar-render template shop ./chart -n prod --lookup-file objects.yaml
+  solar-render template shop ./chart -f prod.yaml --frozen --watch";
+
 /// `template`
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  solar-render template shop ./chart -n prod -f prod.yaml")]
+#[command(after_help = TEMPLATE_HELP)]
 pub(crate) struct TemplateArgs {
     /// When dependencies of a chart folder are missing, choose the newest that fit, as `dependency update` does
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
@@ -20,6 +26,9 @@ pub(crate) struct TemplateArgs {
     /// Check the objects as `validate` does, against the schemas of --kube-version; print nothing if one is wrong
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) validate: bool,
+    /// Render again when the chart, a values file or an object's file changes, and print what is different; Ctrl-C ends
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
+    pub(crate) watch: bool,
     /// Helm's `client` is what is always done here
     #[arg(long, hide = true, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_value = "client", default_missing_value = "unset")]
     pub(crate) dry_run: String,
@@ -51,7 +60,7 @@ pub(crate) struct ManifestFlags {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     pub(crate) render_subchart_notes: bool,
     /// Write files to this folder instead
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "watch")]
     pub(crate) output_dir: Option<PathBuf>,
     /// With --output-dir: below a folder of the release's name
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]

@@ -13,6 +13,7 @@ Examples:
   solar-render test charts --junit results.xml
   solar-render test charts/shop -f 'tests/**/*_test.yaml' -k ingress
   solar-render test charts/shop --update
+  solar-render test charts/shop --watch
 
 -o also takes junit, sarif, github (annotations) and gitlab (code quality).
 Exit code 1: a test does not pass.";
@@ -33,6 +34,9 @@ pub(crate) struct TestArgs {
     /// Write snapshots that have changed anew; look at what has changed first
     #[arg(short = 'u', long, alias = "update-snapshot")]
     pub(crate) update: bool,
+    /// Run the tests again when a chart, a suite or a values file changes; Ctrl-C ends
+    #[arg(long)]
+    pub(crate) watch: bool,
     /// End with the first test that does not pass
     #[arg(long, alias = "fail-fast")]
     pub(crate) failfast: bool,
