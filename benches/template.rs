@@ -11,6 +11,7 @@ use solar_render::chart::load::load_files;
 use solar_render::engine::{
     Limits, ParsedChart, Program, ProgramUnit, RenderInput, RenderRequest, functions,
 };
+use solar_render::funcs::ClusterObjects;
 use solar_render::source::Source;
 use solar_render::template::Val;
 use solar_render::value::{Map, Value};
@@ -120,7 +121,7 @@ fn execute(bencher: Bencher<'_, '_>, copies: usize) {
         lint: false,
         limits: Limits::default(),
         traced: std::collections::BTreeSet::new(),
-        cluster: Arc::default(),
+        cluster: Arc::new(ClusterObjects::default()),
         seeded: Arc::default(),
     };
     let bytes: usize = program

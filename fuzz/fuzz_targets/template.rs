@@ -9,6 +9,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use solar_render::diag::Class;
 use solar_render::engine::{Limits, Program, ProgramUnit, RenderInput};
+use solar_render::funcs::ClusterObjects;
 use solar_render::source::Source;
 use solar_render::template::Val;
 use solar_render::value::{Map, Value};
@@ -48,7 +49,7 @@ fuzz_target!(|text: &str| {
             limits
         },
         traced: BTreeSet::new(),
-        cluster: Arc::default(),
+        cluster: Arc::new(ClusterObjects::default()),
         seeded: Arc::default(),
     };
     if let Err(problem) = program.render(&input) {

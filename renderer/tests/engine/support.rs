@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use solar_render::diag::Diagnostics;
 use solar_render::engine::{Limits, Program, ProgramUnit, RenderInput};
+use solar_render::funcs::ClusterObjects;
 use solar_render::source::Source;
 use solar_render::template::Val;
 use solar_render::value::{Map, Value};
@@ -51,7 +52,7 @@ fn render(text: &str, values: &Value, limits: Limits) -> Result<String, Diagnost
         lint: false,
         limits,
         traced: std::collections::BTreeSet::new(),
-        cluster: Arc::default(),
+        cluster: Arc::new(ClusterObjects::default()),
         seeded: Arc::default(),
     })?;
     Ok(output
