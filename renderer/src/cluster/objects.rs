@@ -277,6 +277,19 @@ mod tests {
     }
 
     #[test]
+    fn a_chart_has_a_limited_number_of_objects() {
+        let list = |count: usize| {
+            format!(
+                "apiVersion: v1\nkind: List\nitems:\n{{{{- range until {count} }}}}\n- {{apiVersion: v1, kind: X, metadata: {{name: a}}}}\n{{{{- end }}}}\n"
+            )
+        };
+        let count = |text: &str| objects(&rendering(&[("templates/a.yaml", text)])).map(|all| all.len());
+        assert_eq!(count(&list(MAX_OBJECTS)).unwrap(), MAX_OBJECTS);
+        let problem = count(&list(MAX_OBJECTS + 1)).unwrap_err();
+        assert!(problem.to_string().contains("at most 20000"), "{problem}");
+    }
+
+    #[test]
     fn a_field_is_found_as_far_as_the_document_has_it() {
         let text = "metadata:\n  annotations:\n    a.b/c: x\nspec:\n  ports:\n  - name: web\n    port: 80\n  - name: other\n    port: 81\n";
         let source = Source::new("a", text);

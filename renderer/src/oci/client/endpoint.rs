@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::USER_AGENT;
+use http::header::{PROXY_AUTHORIZATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Request};
 use http_body_util::{BodyExt as _, Either, Full, LengthLimitError, Limited};
+use hyper_util::client::proxy::matcher::Intercept;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -18,9 +19,9 @@ use url::Url;
 use crate::oci::client::connection_error::{ConnectionFailure, tls_reason};
 use crate::oci::client::connector::Connector;
 use crate::oci::client::http::HttpClient;
-use crate::oci::client::proxy::{self, Proxy};
+use crate::oci::client::proxy::{self, Kind, Proxy};
 use crate::oci::client::server_verifier::ServerVerifier;
-use crate::oci::client::tls::{TlsError, TlsOptions, builder, roots};
+use crate::oci::client::tls::{TlsError, TlsOptions, builder, roots, unused};
 use crate::secret::Secret;
 use crate::world::World;
 
@@ -82,7 +83,13 @@ impl Endpoint {
         if let Some(proxy) = &proxy {
             proxy.check(url).map_err(|error| error.to_string())?;
         }
-        let tls = config(settings, world).map_err(setup)?;
+        let is_over_tls = proxy.as_ref().map(|proxy| &proxy.kind) == Some(&Kind::Http { over_tls: true });
+        let tls = match secure || is_over_tls {
+            true => config(settings, world),
+            // The system's roots need not be read.
+            false => unused(),
+        };
+        let tls = tls.map_err(setup)?;
         let name = settings.server_name.clone();
         let name =
             name.map(|name| ServerName::try_from(name).map_err(|_| "the server's name is no name of a host"));
@@ -104,9 +111,16 @@ impl Endpoint {
     pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<EndpointResponse, String> {
         let mut request = request.map(|body| Either::Left(Full::new(body)));
         request.headers_mut().insert(USER_AGENT, self.agent.clone());
+        // Of TLS, the tunnel has it.
+        let url = Url::parse(&request.uri().to_string()).ok();
+        let forwarder = url.filter(|url| url.scheme() == "http");
+        let forwarder = forwarder.and_then(|url| self.proxy.as_ref()?.for_url(&url));
+        if let Some(header) = forwarder.as_ref().and_then(Intercept::basic_auth) {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, header.clone());
+        }
         match tokio::time::timeout(self.limit, self.exchange(request)).await {
             Ok(done) => done,
-            Err(_) => Err(format!("no answer in {} s", self.limit.as_secs())),
+            Err(_) => Err(format!("no answer in {} s", self.limit.as_secs_f32())),
         }
     }
 
@@ -125,7 +139,7 @@ impl Endpoint {
         let (head, body) = response.into_parts();
         let body = Limited::new(body, self.max_response).collect().await;
         let body = body.map_err(|error| match error.is::<LengthLimitError>() {
-            true => format!("the response is larger than {} MiB", self.max_response >> 20),
+            true => format!("the response is larger than {} bytes", self.max_response),
             false => ConnectionFailure::new(error.as_ref(), false).reason,
         })?;
         Ok(EndpointResponse {
@@ -180,5 +194,89 @@ fn certificates(pem: &str, what: &str) -> Result<Vec<CertificateDer<'static>>, T
     match list {
         Ok(list) if !list.is_empty() => Ok(list),
         _ => Err(TlsError::Setup(format!("{what} is no PEM certificate"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::Fixed;
+    use testbed::{Answer, Response, Server};
+
+    fn settings() -> EndpointSettings {
+        EndpointSettings {
+            connect_limit: Duration::from_secs(60),
+            limit: Duration::from_secs(60),
+            max_response: 100,
+            ..EndpointSettings::default()
+        }
+    }
+
+    fn sent(server: &Server, settings: &EndpointSettings) -> Result<Vec<u8>, String> {
+        let url = Url::parse(&format!("http://{}/", server.host())).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()
+            .unwrap();
+        let endpoint = Endpoint::new(&url, settings, &Fixed::default())?;
+        let request = Request::get(url.as_str()).body(Bytes::new()).unwrap();
+        runtime
+            .block_on(endpoint.send(request))
+            .map(|response| response.body)
+    }
+
+    #[test]
+    fn responses_have_a_size_and_a_time_limit() {
+        let server = Server::start(|_| Response::status(200).body("x".repeat(100)).into());
+        assert_eq!(sent(&server, &settings()).unwrap().len(), 100);
+        let server = Server::start(|_| Response::status(200).body("x".repeat(101)).into());
+        let problem = sent(&server, &settings()).unwrap_err();
+        assert_eq!(problem, "the response is larger than 100 bytes");
+        let server = Server::start(|_| Answer::hang());
+        let short = EndpointSettings {
+            limit: Duration::from_millis(50),
+            ..settings()
+        };
+        assert_eq!(sent(&server, &short).unwrap_err(), "no answer in 0.05 s");
+    }
+
+    #[test]
+    fn what_is_wrong_with_settings_is_said_without_them() {
+        let url = Url::parse("https://127.0.0.1:1/").unwrap();
+        let text = || "t0p".to_owned();
+        let certificate = |change: &dyn Fn(&mut EndpointSettings)| {
+            let mut settings = EndpointSettings {
+                insecure: true,
+                proxy_named_by: "proxy-url",
+                ..settings()
+            };
+            change(&mut settings);
+            Endpoint::new(&url, &settings, &Fixed::default())
+                .map(|_| ())
+                .unwrap_err()
+        };
+        let table: [(&str, &dyn Fn(&mut EndpointSettings)); 4] = [
+            ("the certificate authority is no PEM certificate", &|one| {
+                one.insecure = false;
+                one.authority = Some(text());
+            }),
+            ("the client certificate is no PEM certificate", &|one| {
+                one.identity = Some((text(), Secret::new("t0p")));
+            }),
+            ("the server's name is no name of a host", &|one| {
+                one.server_name = Some("t0p t0p".to_owned());
+            }),
+            ("proxy-url does not hold a proxy's URL", &|one| {
+                one.proxy = Some(Secret::new("http://u:t0p@"));
+            }),
+        ];
+        for (expected, change) in table {
+            let problem = certificate(change);
+            assert!(
+                problem.contains(expected) && !problem.contains("t0p"),
+                "{problem}"
+            );
+        }
     }
 }

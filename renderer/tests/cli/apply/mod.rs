@@ -3,6 +3,7 @@
 mod connection;
 mod dry_run;
 mod real;
+mod servers_that_fail;
 
 use std::fs;
 use std::path::{Path, PathBuf};
