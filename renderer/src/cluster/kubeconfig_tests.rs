@@ -86,117 +86,137 @@ fn files_of_the_variable_are_merged() {
     );
 }
 
+/// The user of the whole kubeconfig.
+const USER: &str = "{client-certificate-data: Y2VydA==, client-key: key.pem, token: t0p}";
+
+/// What takes the place of what, and what is then said.
+const MISTAKES: &[(&str, &str, Class, &str)] = &[
+    (
+        "prod\ncontexts",
+        "prof\ncontexts",
+        Class::Usage,
+        "no context is named \"prof\"",
+    ),
+    (
+        "current-context: prod\n",
+        "",
+        Class::Usage,
+        "no current-context is set",
+    ),
+    (
+        "cluster: one",
+        "cluster: t0p",
+        Class::Config,
+        "config:6: cluster names no cluster that there is",
+    ),
+    (
+        "user: me,",
+        "user: t0p,",
+        Class::Config,
+        "config:6: user names no user that there is",
+    ),
+    (
+        "https://10.0.0.1:6443/path",
+        "t0p",
+        Class::Config,
+        "config:12: server is no https:// URL",
+    ),
+    (
+        "    server: https://10.0.0.1:6443/path\n",
+        "",
+        Class::Config,
+        "config:12: there is no server",
+    ),
+    (
+        "Y2E=",
+        "t0p",
+        Class::Config,
+        "config:13: certificate-authority-data is not base64",
+    ),
+    (
+        "tls-server-name: api.test",
+        "insecure-skip-tls-verify: true",
+        Class::Config,
+        "config:14: insecure-skip-tls-verify can't be given",
+    ),
+    (
+        "tls-server-name: api.test",
+        "insecure-skip-tls-verify: t0p",
+        Class::Config,
+        "config:14: insecure-skip-tls-verify is neither",
+    ),
+    (
+        "client-key: key.pem, ",
+        "",
+        Class::Config,
+        "config:19: there is no client-key-data",
+    ),
+    ("key.pem", "missing.pem", Class::Config, "missing.pem"),
+    (
+        "token: t0p",
+        "token: [t0p]",
+        Class::Config,
+        "config:19: token is no text",
+    ),
+    (
+        "token: t0p",
+        "auth-provider: {name: gcp, config: {t0p: x}}",
+        Class::Config,
+        "config:19: auth-provider is no longer",
+    ),
+    (
+        USER,
+        "{exec: {command: t0p}}",
+        Class::Config,
+        "config:19: apiVersion is neither",
+    ),
+    (
+        USER,
+        "{exec: {apiVersion: client.authentication.k8s.io/v1, env: [{name: A, value: t0p}]}}",
+        Class::Config,
+        "config:19: there is no command",
+    ),
+    (
+        USER,
+        "{exec: {command: x, apiVersion: client.authentication.k8s.io/v1, env: [{name: A, value: t0p}]}}",
+        Class::Config,
+        "config:19: there is no interactiveMode",
+    ),
+    (
+        USER,
+        "{exec: {command: x, interactiveMode: t0p, apiVersion: client.authentication.k8s.io/v1, env: [{name: A, value: t0p}]}}",
+        Class::Config,
+        "config:19: interactiveMode is none",
+    ),
+];
+
+fn is_named(text: &str, class: Class, expected: &str) {
+    let folder = folder(&[("config", text), ("key.pem", "key")]);
+    let problem = connection(&choose(&folder, None), &Fixed::default()).unwrap_err();
+    assert!(problem.to_string().contains(expected), "{expected}: {problem}");
+    assert_eq!(problem.class(), class, "{expected}");
+    let shown = format!("{problem:?}");
+    assert!(!shown.contains("t0p"), "{shown}");
+}
+
 #[test]
 fn what_is_wrong_is_named_with_file_and_line_and_without_values() {
-    let with = |from: &str, to: &str| {
+    for (from, to, class, expected) in MISTAKES {
         assert!(WHOLE.contains(from), "{from}");
-        WHOLE.replace(from, to)
-    };
-    let exec = |fields: &str| {
-        with(
-            "{client-certificate-data: Y2VydA==, client-key: key.pem, token: t0p}",
-            &format!("{{exec: {{{fields}}}}}"),
-        )
-    };
-    let version = "apiVersion: client.authentication.k8s.io/v1, env: [{name: A, value: t0p}]";
-    let table = [
-        (
-            with("prod\ncontexts", "prof\ncontexts"),
-            Class::Usage,
-            "no context is named \"prof\"",
-        ),
-        (
-            with("current-context: prod\n", ""),
-            Class::Usage,
-            "no current-context is set",
-        ),
-        (
-            with("cluster: one", "cluster: t0p"),
-            Class::Config,
-            "config:6: cluster names no cluster that there is",
-        ),
-        (
-            with("user: me,", "user: t0p,"),
-            Class::Config,
-            "config:6: user names no user that there is",
-        ),
-        (
-            with("https://10.0.0.1:6443/path", "t0p"),
-            Class::Config,
-            "config:12: server is no https:// URL",
-        ),
-        (
-            with("    server: https://10.0.0.1:6443/path\n", ""),
-            Class::Config,
-            "config:12: there is no server",
-        ),
-        (
-            with("Y2E=", "t0p"),
-            Class::Config,
-            "config:13: certificate-authority-data is not base64",
-        ),
-        (
-            with("tls-server-name: api.test", "insecure-skip-tls-verify: true"),
-            Class::Config,
-            "config:14: insecure-skip-tls-verify can't be given",
-        ),
-        (
-            with("tls-server-name: api.test", "insecure-skip-tls-verify: t0p"),
-            Class::Config,
-            "config:14: insecure-skip-tls-verify is neither",
-        ),
-        (
-            with("client-key: key.pem, ", ""),
-            Class::Config,
-            "config:19: there is no client-key-data",
-        ),
-        (with("key.pem", "missing.pem"), Class::Config, "missing.pem"),
-        (
-            with("token: t0p", "token: [t0p]"),
-            Class::Config,
-            "config:19: token is no text",
-        ),
-        (
-            with("token: t0p", "auth-provider: {name: gcp, config: {t0p: x}}"),
-            Class::Config,
-            "config:19: auth-provider is no longer",
-        ),
-        (
-            exec("command: t0p"),
-            Class::Config,
-            "config:19: apiVersion is neither",
-        ),
-        (exec(version), Class::Config, "config:19: there is no command"),
-        (
-            exec(&format!("command: x, {version}")),
-            Class::Config,
-            "config:19: there is no interactiveMode",
-        ),
-        (
-            exec(&format!("command: x, {version}, interactiveMode: t0p")),
-            Class::Config,
-            "config:19: interactiveMode is none",
-        ),
-        (
-            format!("{WHOLE}\nt0p: {{"),
-            Class::Config,
-            "the kubeconfig is not YAML",
-        ),
-        ("t0p".to_owned(), Class::Config, "config:1: not a kubeconfig"),
-        (
-            "kind: Pod".to_owned(),
-            Class::Config,
-            "config:1: not a kubeconfig",
-        ),
-    ];
-    for (text, class, expected) in table {
-        let folder = folder(&[("config", &text), ("key.pem", "key")]);
-        let problem = connection(&choose(&folder, None), &Fixed::default()).unwrap_err();
-        assert!(problem.to_string().contains(expected), "{expected}: {problem}");
-        assert_eq!(problem.class(), class, "{expected}");
-        let shown = format!("{problem:?}");
-        assert!(!shown.contains("t0p"), "{shown}");
+        is_named(&WHOLE.replace(from, to), *class, expected);
     }
+    is_named(
+        &format!("{WHOLE}\nt0p: {{"),
+        Class::Config,
+        "the kubeconfig is not YAML",
+    );
+    for text in ["t0p", "kind: Pod"] {
+        is_named(text, Class::Config, "config:1: not a kubeconfig");
+    }
+}
+
+#[test]
+fn a_context_with_a_similar_name_is_a_hint() {
     let similar = folder(&[("config", WHOLE), ("key.pem", "key")]);
     let problem = connection(&choose(&similar, Some("prot")), &Fixed::default()).unwrap_err();
     assert_eq!(problem.iter().next().unwrap().hints, ["did you mean \"prod\"?"]);

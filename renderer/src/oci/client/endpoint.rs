@@ -241,11 +241,13 @@ mod tests {
         assert_eq!(sent(&server, &short).unwrap_err(), "no answer in 0.05 s");
     }
 
+    /// What makes settings wrong.
+    type Change = fn(&mut EndpointSettings);
+
     #[test]
     fn what_is_wrong_with_settings_is_said_without_them() {
         let url = Url::parse("https://127.0.0.1:1/").unwrap();
-        let text = || "t0p".to_owned();
-        let certificate = |change: &dyn Fn(&mut EndpointSettings)| {
+        let certificate = |change: Change| {
             let mut settings = EndpointSettings {
                 insecure: true,
                 proxy_named_by: "proxy-url",
@@ -256,18 +258,18 @@ mod tests {
                 .map(|_| ())
                 .unwrap_err()
         };
-        let table: [(&str, &dyn Fn(&mut EndpointSettings)); 4] = [
-            ("the certificate authority is no PEM certificate", &|one| {
+        let table: [(&str, Change); 4] = [
+            ("the certificate authority is no PEM certificate", |one| {
                 one.insecure = false;
-                one.authority = Some(text());
+                one.authority = Some("t0p".to_owned());
             }),
-            ("the client certificate is no PEM certificate", &|one| {
-                one.identity = Some((text(), Secret::new("t0p")));
+            ("the client certificate is no PEM certificate", |one| {
+                one.identity = Some(("t0p".to_owned(), Secret::new("t0p")));
             }),
-            ("the server's name is no name of a host", &|one| {
+            ("the server's name is no name of a host", |one| {
                 one.server_name = Some("t0p t0p".to_owned());
             }),
-            ("proxy-url does not hold a proxy's URL", &|one| {
+            ("proxy-url does not hold a proxy's URL", |one| {
                 one.proxy = Some(Secret::new("http://u:t0p@"));
             }),
         ];
