@@ -8,7 +8,8 @@
 //!   or a map.
 //! - A key may be set that values.yaml does not have.
 //! - Comments decide over all of it: blocks between lines `# @schema` (as helm-schema reads them), and `# @schema
-//!   type:integer;minimum:1` behind a key (as helm-values-schema-json reads it). `# -- text` is the description.
+//!   type:integer;minimum:1` behind, above or below a key (as helm-values-schema-json reads it). `# -- text` is the
+//!   description. An annotation that is not JSON Schema is an error.
 
 mod annotations;
 #[cfg(test)]
@@ -51,6 +52,9 @@ pub fn schema_of(chart: &Loaded, given: &[&Map]) -> Result<String> {
         if let Some(root) = nodes.first() {
             let samples: Vec<&Map> = given.to_vec();
             schema.extend(describer.described(root, &samples)?);
+            if let Some(first) = root.entries().first() {
+                schema.extend(annotations::of_root(source, first)?.keywords);
+            }
         }
     }
     let text = serde_json::to_string_pretty(&in_order(schema));

@@ -145,6 +145,32 @@ fn wrong_annotations_are_errors_at_their_lines() {
             "must be a map of keywords",
             "values.yaml:2:1",
         ),
+        // These were once written into the schema.
+        (
+            "# @schema\n# type: strin\n# @schema\na: 1\n",
+            "at '/type': ",
+            "values.yaml:2:1",
+        ),
+        (
+            "a: 1 # @schema minimum:abc\n",
+            "at '/minimum': ",
+            "values.yaml:1:6",
+        ),
+        (
+            "a: x # @schema pattern:[a\n",
+            "not a regular expression: ",
+            "values.yaml:1:6",
+        ),
+        (
+            "a: x # @schema pattern:^[a;b]$\n",
+            "unknown keyword `b]$`",
+            "values.yaml:1:6",
+        ),
+        (
+            "# @schema.root\n# additionalProperties: 1\n# @schema.root\na: x\n",
+            "at '/additionalProperties': ",
+            "values.yaml:2:1",
+        ),
     ] {
         let problem = schema_of(&chart(values), &[]).unwrap_err();
         let one = problem.iter().next().unwrap();
@@ -219,6 +245,82 @@ fn an_annotation_behind_a_flow_map_is_that_of_the_whole() {
     assert_eq!(image["properties"]["more"]["description"], Json::Null);
     assert_eq!(image["properties"]["none"], json!({}));
     assert_eq!(schema["properties"]["empty"]["type"], "string");
+}
+
+/// What helm-values-schema-json 2.3.1 makes of the same comments, without what is inferred.
+#[test]
+fn short_annotations_may_stand_above_behind_and_below_a_key() {
+    for (values, expected) in [
+        (
+            "# @schema maxLength:9;minLength:1\na: x\n",
+            json!({"maxLength": 9, "minLength": 1, "type": "string"}),
+        ),
+        (
+            "# @schema minLength:1\n# -- described\n# @schema maxLength:3\na: x # @schema pattern:^n\n",
+            json!({"description": "described", "maxLength": 3, "minLength": 1, "pattern": "^n", "type": "string"}),
+        ),
+        (
+            "a:\n  p: 1\n# @schema additionalProperties:false\n",
+            json!({"additionalProperties": false, "properties": {"p": {"type": "integer"}}, "type": "object"}),
+        ),
+        (
+            "a:\n# @schema type:[string, null]\n\nb: 1\n",
+            json!({"type": ["string", "null"]}),
+        ),
+        (
+            "a: |\n  x\n# @schema minLength:1\n\nb: 1\n",
+            json!({"minLength": 1, "type": "string"}),
+        ),
+        (
+            "a: x # @schema type: string, null\n",
+            json!({"type": ["string", "null"]}),
+        ),
+        (
+            "a: [] # @schema item: string, null\n",
+            json!({"items": {"type": ["string", "null"]}, "type": "array"}),
+        ),
+        ("a: x # @schema enum: x, y\n", json!({"enum": ["x", "y"]})),
+        ("a: x # @schema enum: x\n", json!({"enum": ["x"]})),
+        (
+            "a: x # @schema title: My title ; description: It is: x\n",
+            json!({"description": "It is: x", "title": "My title", "type": "string"}),
+        ),
+        (
+            "a: x # @schema pattern:[a-z]+$\n",
+            json!({"pattern": "[a-z]+$", "type": "string"}),
+        ),
+        (
+            "a: x # @schema readOnly\n",
+            json!({"readOnly": true, "type": "string"}),
+        ),
+    ] {
+        let schema: Json = serde_json::from_str(&schema_of(&chart(values), &[]).unwrap()).unwrap();
+        assert_eq!(schema["properties"]["a"], expected, "{values}");
+    }
+    // A comment that another key follows is that key's.
+    let values = "a: x\n# @schema minLength:1\nb: x # @schema required\n";
+    let schema: Json = serde_json::from_str(&schema_of(&chart(values), &[]).unwrap()).unwrap();
+    assert_eq!(schema["properties"]["a"], json!({"type": "string"}));
+    assert_eq!(
+        schema["properties"]["b"],
+        json!({"minLength": 1, "type": "string"})
+    );
+    assert_eq!(schema["required"], json!(["b"]));
+}
+
+#[test]
+fn a_root_block_is_about_all_values() {
+    let values = "# @schema.root\n# title: Shop\n# additionalProperties: false\n# @schema.root\n# @schema\n# minimum: 1\n# @schema\na: 1\n";
+    let chart = chart(values);
+    let text = schema_of(&chart, &[]).unwrap();
+    let schema: Json = serde_json::from_str(&text).unwrap();
+    assert_eq!(schema["title"], "Shop");
+    assert_eq!(
+        schema["properties"]["a"],
+        json!({"minimum": 1, "type": "integer"})
+    );
+    assert!(accepts(&chart, &text, &map("a: 2")));
+    assert!(!accepts(&chart, &text, &map("b: 2")));
 }
 
 /// Each key was once searched for the whole line around it.

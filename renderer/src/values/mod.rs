@@ -21,4 +21,5 @@ mod tree;
 mod value_origins;
 
 pub use dependencies::{Enabled, PreparedValues, prepare};
+pub(crate) use schema_mistakes::part_mistake;
 pub use value_origins::{Defaults, KeyOrigin, KeyOrigins, ValueOrigins};

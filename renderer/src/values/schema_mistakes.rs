@@ -16,6 +16,7 @@ use super::schema_messages::{quoted, words};
 use super::schema_patterns::Patterns;
 use super::value_origins::span_of;
 use crate::diag::Class;
+use crate::funcs::re2;
 use crate::source::{Source, Span};
 use crate::yaml::{self, Kind as NodeKind, Node};
 
@@ -119,6 +120,24 @@ pub(super) fn mistakes(
         found.push(refusal(root, error, patterns));
     }
     found
+}
+
+/// What draft 7 has against a schema that becomes a part of another one, or why Go can't read its pattern.
+pub(crate) fn part_mistake(schema: &Json) -> Option<String> {
+    let draft = jsonschema::draft7::meta::validator();
+    let mut errors = draft.iter_errors(schema).filter(|error| !of_a_pattern(error));
+    if let Some(error) = errors.next() {
+        let (message, causes) = words(&error, schema);
+        let place = quoted(error.instance_path().as_str());
+        let causes = causes.iter().map(|cause| format!("; {cause}"));
+        return Some(format!("at {place}: {message}{}", causes.collect::<String>()));
+    }
+    let pattern = schema.get("pattern").and_then(Json::as_str)?;
+    let reason = re2::written(pattern).err()?;
+    Some(format!(
+        "{} is not a regular expression: {reason}",
+        quoted(pattern)
+    ))
 }
 
 /// Whether the draft refuses a pattern, which it reads in another dialect.
