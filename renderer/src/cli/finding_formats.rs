@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -12,6 +13,14 @@ use super::xml::{attribute, escaped};
 use crate::diag::{Class, Diagnostic, Diagnostics, Severity};
 use crate::draw::printable_but;
 
+/// What can't be in the path of a relative URI. A `:` would end a scheme.
+const NOT_IN_PATHS: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
 /// A finding with a stable rule.
 pub(crate) struct ReportedFinding {
     /// The rule's id.
@@ -20,7 +29,7 @@ pub(crate) struct ReportedFinding {
     pub(crate) rule_doc: &'static str,
     /// What is found, and where.
     pub(crate) diagnostic: Diagnostic,
-    /// A file of the chart, for findings without a location.
+    /// A file of the chart: where findings without a location are, and which chart it is about.
     pub(crate) chart_file: String,
 }
 
@@ -48,9 +57,9 @@ impl ReportedFinding {
         lines.map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 
-    /// The same in every run, wherever lines move to.
+    /// The same in every run, wherever lines move to. A values file may be that of several charts.
     fn fingerprint(&self) -> String {
-        let text = [self.rule, self.file(), &self.diagnostic.message].join("\0");
+        let text = [self.rule, self.file(), &self.diagnostic.message, &self.chart_file].join("\0");
         let digest = Sha256::digest(text.as_bytes());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -92,6 +101,15 @@ pub(crate) fn chart_line(chart: &str, (errors, warnings): (usize, usize), quiet:
     format!("{}: {errors}, {warnings}\n", printable_but(chart, &[]))
 }
 
+/// The class of charts that can't be checked: theirs if all have the same, so that a registry out of reach is no mistake
+/// in a chart.
+pub(crate) fn common_class(classes: &[Class], other: Class) -> Class {
+    match classes {
+        [first, rest @ ..] if rest.iter().all(|one| one == first) => *first,
+        _ => other,
+    }
+}
+
 /// Why a check fails, if it does: errors, of which `what` says what they mean, or warnings that `strict` refuses.
 pub(crate) fn failure(
     class: Class,
@@ -122,11 +140,7 @@ fn sarif(findings: &[ReportedFinding]) -> String {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        let uri = one
-            .file()
-            .replace('\\', "/")
-            .replace('%', "%25")
-            .replace(' ', "%20");
+        let uri = utf8_percent_encode(&one.file().replace('\\', "/"), NOT_IN_PATHS).to_string();
         json!({
             "ruleId": one.rule,
             "level": level,
@@ -233,7 +247,7 @@ mod tests {
     use crate::source::{Location, Source, Span};
 
     fn findings() -> Vec<ReportedFinding> {
-        let source = Source::new("my chart/templates/a.yaml", "x: 1\ny: 2\n");
+        let source = Source::new("my: chärt/templates/a.yaml", "x: 1\ny: 2\n");
         let of = |diagnostic| ReportedFinding {
             rule: "unknown-field",
             rule_doc: "a field that the kind does not have",
@@ -251,14 +265,14 @@ mod tests {
     #[test]
     fn each_format_has_file_line_and_rule() {
         insta::assert_snapshot!(github(&findings()), @r"
-        ::error file=my chart/templates/a.yaml,line=2,col=1,title=unknown-field::unknown field%0Adid you mean `z`?
+        ::error file=my%3A chärt/templates/a.yaml,line=2,col=1,title=unknown-field::unknown field%0Adid you mean `z`?
         ::warning title=unknown-field::a <warning>
         ");
         let sarif: Value = serde_json::from_str(&sarif(&findings())).unwrap();
         let result = &sarif["runs"][0]["results"][0];
         assert_eq!(result["level"], "error");
         let place = &result["locations"][0]["physicalLocation"];
-        assert_eq!(place["artifactLocation"]["uri"], "my%20chart/templates/a.yaml");
+        assert_eq!(place["artifactLocation"]["uri"], "my%3A%20ch%C3%A4rt/templates/a.yaml");
         assert_eq!(place["region"]["startLine"], 2);
         assert_eq!(
             sarif["runs"][0]["tool"]["driver"]["rules"]

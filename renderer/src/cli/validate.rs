@@ -141,6 +141,8 @@ impl Shared<'_> {
         let mut all = Validated::default();
         let path = Path::new(chart);
         match fetch::load(path, &self.args.fetch, self.context) {
+            // It has no objects of its own.
+            Ok(loaded) if loaded.details.is_library() => {}
             Ok(loaded) => self.validate_loaded(&loaded, path, &mut all),
             Err(problem) => all.findings.extend(unloaded(&problem, &self.options)),
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::args::global::OutputFormat;
-use super::finding_formats::{self, ReportedFinding, counted, junit_entry};
+use super::finding_formats::{self, ReportedFinding, common_class, counted, junit_entry};
 use super::xml::attribute;
 use crate::diag::{Class, Diagnostic, Diagnostics, Severity};
 use crate::report::documents::Document as _;
@@ -11,7 +11,7 @@ use crate::report::validation::{
     TraceEntry, ValidateDocument, ValidateTotal, ValidatedChartEntry, ViolationEntry,
 };
 use crate::source::Location;
-use crate::validate::{ChartFinding, Validated};
+use crate::validate::{ChartFinding, Rule, Validated};
 
 /// The charts that were validated, and for which versions.
 pub(crate) struct ValidateReport {
@@ -42,8 +42,14 @@ impl ValidateReport {
     /// The failure of the command, if something is wrong.
     pub(crate) fn problem(&self) -> Option<Diagnostics> {
         let ValidateTotal { errors, warnings, .. } = self.total();
-        let what = "an API server would refuse this";
-        finding_formats::failure(Class::Chart, what, (errors, warnings), self.strict)
+        let unrendered = self.charts.iter().flat_map(|(_, one)| &one.findings);
+        let unrendered = unrendered.filter(|one| one.rule == Rule::Rendering);
+        let unrendered: Vec<Class> = unrendered.map(|one| one.class).collect();
+        let (class, what) = match unrendered.len() == errors {
+            true => (common_class(&unrendered, Class::Chart), "charts can't be rendered"),
+            false => (Class::Chart, "an API server would refuse this"),
+        };
+        finding_formats::failure(class, what, (errors, warnings), self.strict)
     }
 
     /// The findings as they are drawn: the object, the line, and for which versions and values.

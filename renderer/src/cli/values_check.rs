@@ -58,7 +58,7 @@ fn run(args: &ValuesCheckArgs, context: &Context<'_>) -> Result<CommandResult> {
 
 /// Prints the findings with excerpts.
 fn print_findings(report: &ValuesReport, context: &Context<'_>) {
-    for one in report.charts.iter().flat_map(|(_, chart)| chart.diagnostics()) {
+    for one in report.diagnostics() {
         match one.severity {
             Severity::Error => context.printer.error(&one),
             Severity::Warning => context.printer.warn(&one),

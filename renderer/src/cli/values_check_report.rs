@@ -1,9 +1,10 @@
 //! What `values check` prints: a line for each chart, and the findings as JSON, JUnit's XML, SARIF and their like.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use super::args::global::OutputFormat;
-use super::finding_formats::{self, ReportedFinding, counted};
+use super::finding_formats::{self, ReportedFinding, common_class, counted};
 use crate::diag::{Class, Diagnostic, Diagnostics, Severity};
 use crate::lint::rules;
 use crate::lint::value_check::ValueFinding;
@@ -82,8 +83,34 @@ impl ValuesReport {
     /// The failure of the command, if something is wrong.
     pub(crate) fn problem(&self) -> Option<Diagnostics> {
         let ValuesTotal { errors, warnings, .. } = self.total();
-        let what = "the values do not fit the chart";
-        finding_formats::failure(Class::Values, what, (errors, warnings), self.strict)
+        let unloaded = self.charts.iter().filter_map(|(_, one)| one.problem.as_ref());
+        let unloaded: Vec<Class> = unloaded
+            .flat_map(Diagnostics::iter)
+            .map(|one| one.class)
+            .collect();
+        let (class, what) = match unloaded.len() == errors {
+            true => (common_class(&unloaded, Class::Values), "charts can't be checked"),
+            false => (Class::Values, "the values do not fit the chart"),
+        };
+        finding_formats::failure(class, what, (errors, warnings), self.strict)
+    }
+
+    /// The findings as they are drawn, chart by chart.
+    pub(crate) fn diagnostics(&self) -> impl Iterator<Item = Diagnostic> {
+        self.charts.iter().flat_map(|(chart, checked)| {
+            let all = checked.diagnostics();
+            all.map(|one| self.with_chart(chart, one))
+        })
+    }
+
+    /// Of several charts: which one a finding in a file outside of it is about.
+    fn with_chart(&self, chart: &str, one: Diagnostic) -> Diagnostic {
+        let file = one.location.as_ref().map(|at| Path::new(at.source.name()));
+        let is_clear = file.is_none_or(|file| file.starts_with(chart));
+        match self.charts.len() > 1 && !is_clear {
+            true => one.note(format!("of the chart {chart}")),
+            false => one,
+        }
     }
 
     /// The result in a form other than text, if there is one.
@@ -96,7 +123,7 @@ impl ValuesReport {
             checked.all().map(|one| ReportedFinding {
                 rule: one.rule.id,
                 rule_doc: one.rule.doc,
-                diagnostic: one.diagnostic,
+                diagnostic: self.with_chart(chart, one.diagnostic),
                 chart_file: finding_formats::chart_file(chart),
             })
         });

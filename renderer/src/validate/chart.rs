@@ -255,6 +255,7 @@ impl Pending {
         ChartFinding {
             rule,
             severity,
+            class: Class::Chart,
             api_version: object.api_version,
             // Secrets are never printed.
             printed: line

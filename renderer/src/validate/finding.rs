@@ -152,6 +152,8 @@ pub struct ChartFinding {
     pub rule: Rule,
     /// Errors are what an API server refuses.
     pub severity: Severity,
+    /// Chart, or of a chart that can't be rendered why.
+    pub class: Class,
     /// The object's `apiVersion`; empty if it is about none.
     pub api_version: String,
     /// The object's `kind`.
@@ -184,6 +186,7 @@ impl ChartFinding {
         Self {
             rule,
             severity: Severity::Error,
+            class: one.class,
             api_version: String::new(),
             kind: String::new(),
             name: String::new(),
@@ -219,8 +222,8 @@ impl ChartFinding {
     /// As a diagnostic, with its excerpt.
     pub fn to_diagnostic(&self) -> Diagnostic {
         let mut one = match self.severity {
-            Severity::Error => Diagnostic::error(Class::Chart, self.full_message()),
-            Severity::Warning => Diagnostic::warning(Class::Chart, self.full_message()),
+            Severity::Error => Diagnostic::error(self.class, self.full_message()),
+            Severity::Warning => Diagnostic::warning(self.class, self.full_message()),
         };
         one.location.clone_from(&self.location);
         one.trace.clone_from(&self.trace);

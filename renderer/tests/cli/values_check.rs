@@ -123,3 +123,43 @@ fn what_cannot_be_checked_is_an_error() {
         assert!(run.stderr.contains(message), "{words:?}: {}", run.stderr);
     }
 }
+
+/// GitLab drops all but one of several findings with the same fingerprint.
+#[test]
+fn a_values_file_for_several_charts_has_findings_of_each() {
+    let folder = charts();
+    let other = folder.path().join("charts/other");
+    fs::create_dir_all(&other).unwrap();
+    fs::write(
+        other.join("Chart.yaml"),
+        "apiVersion: v2\nname: other\nversion: 1.0.0\n",
+    )
+    .unwrap();
+    let words = ["charts/small", "charts/other", "-f", "prod.yaml", "--given-only"];
+    let text = run(folder.path(), &words);
+    for chart in ["small", "other"] {
+        let note = format!("= note: of the chart charts/{chart}\n");
+        assert!(text.stderr.contains(&note), "{}", text.stderr);
+    }
+    let gitlab = run(folder.path(), &[&words[..], &["-o", "gitlab"]].concat()).json();
+    let all: Vec<&str> = gitlab
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["fingerprint"].as_str().unwrap())
+        .collect();
+    let distinct: std::collections::BTreeSet<&str> = all.iter().copied().collect();
+    assert_eq!(all.len(), 4);
+    assert_eq!(distinct.len(), all.len());
+    // Of one chart nobody has to ask.
+    let one = run(folder.path(), &["charts/small", "-f", "prod.yaml"]);
+    assert!(!one.stderr.contains("of the chart"), "{}", one.stderr);
+}
+
+#[test]
+fn a_registry_that_is_out_of_reach_is_no_mistake_in_values() {
+    let folder = charts();
+    let run = run(folder.path(), &["oci://127.0.0.1:1/shop", "--retries", "0"]);
+    assert_eq!(run.code, 5, "{}", run.stderr);
+    assert!(run.stderr.contains("error: charts can't be checked: 1 error"), "{}", run.stderr);
+}

@@ -50,3 +50,41 @@ fn rules(chart: &Path, more: &[&str]) -> Vec<String> {
     });
     shown.collect()
 }
+
+/// It was once an error, so that no repository with one could be validated.
+#[test]
+fn a_library_chart_is_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    shop(
+        folder.path(),
+        &[(
+            "templates/a.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+        )],
+    );
+    let library = folder.path().join("common");
+    fs::create_dir_all(library.join("templates")).unwrap();
+    fs::write(
+        library.join("Chart.yaml"),
+        "apiVersion: v2\nname: common\nversion: 1.0.0\ntype: library\n",
+    )
+    .unwrap();
+    fs::write(library.join("templates/_a.tpl"), "{{ define \"a\" }}{{ end }}").unwrap();
+    let run = validate(folder.path(), &["-o", "json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let json = run.json();
+    assert_eq!(json["total"]["charts"], 2);
+    assert_eq!(json["total"]["objects"], 1);
+}
+
+#[test]
+fn why_charts_cant_be_rendered_decides_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let unreachable = validate(Path::new("oci://127.0.0.1:1/shop"), &["--retries", "0"]);
+    assert_eq!(unreachable.code, 5, "{}", unreachable.stderr);
+    let broken = shop(folder.path(), &[("templates/a.yaml", "{{ if")]);
+    let run = validate(&broken, &[]);
+    assert_eq!(run.code, 1);
+    let last = run.stderr.lines().last();
+    assert_eq!(last, Some("error: charts can't be rendered: 1 error"));
+}
