@@ -9,13 +9,13 @@ use super::diff_report::DiffReport;
 use super::xml::escaped;
 
 const STYLE: &str = "\
-:root{color-scheme:light dark;--add:#dafbe1;--del:#ffebe9;--field:#ddf4ff;--dim:#57606a}
-@media(prefers-color-scheme:dark){:root{--add:#12361f;--del:#4a1a1e;--field:#0c2d4a;--dim:#9198a1}}
+:root{color-scheme:light dark;--add:#dafbe1;--del:#ffebe9;--field:#ddf4ff;--remark:#fff8c5;--dim:#57606a}
+@media(prefers-color-scheme:dark){:root{--add:#12361f;--del:#4a1a1e;--field:#0c2d4a;--remark:#3b2e00;--dim:#9198a1}}
 body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem}
 pre{font:13px/1.45 ui-monospace,monospace;margin:.5rem 0 1rem;overflow-x:auto}
 pre span{display:block;min-height:1.45em;white-space:pre-wrap;overflow-wrap:anywhere}
-.add{background:var(--add)}.del{background:var(--del)}.field{background:var(--field)}
-.dim{color:var(--dim);font-size:.85em}summary{cursor:pointer}td{padding:0 1rem 0 0}
+.add{background:var(--add)}.del{background:var(--del)}.field{background:var(--field)}.remark{background:var(--remark)}
+.dim{color:var(--dim);font-size:.85em}summary{cursor:pointer}table{margin:0 0 1rem}td{padding:0 1rem 0 0;overflow-wrap:anywhere}
 ";
 
 /// The page.
@@ -35,12 +35,14 @@ pub(super) fn page(report: &DiffReport) -> String {
     if !images.is_empty() {
         out.push_str("<table>\n");
         for (from, to) in images {
-            let [from, to] = [from, to].map(|image| shown(image.unwrap_or("–")));
+            let code = |image: &str| format!("<code>{}</code>", shown(image));
+            let (image, what) = match (from, to) {
+                (Some(from), Some(to)) => (code(from), format!("→ {}", code(to))),
+                (None, Some(to)) => (code(to), "new".to_owned()),
+                (from, None) => (code(from.unwrap_or_default()), "no longer used".to_owned()),
+            };
             // Writing to a String can't fail.
-            let _ = writeln!(
-                out,
-                "<tr><td><code>{from}</code></td><td>→ <code>{to}</code></td></tr>"
-            );
+            let _ = writeln!(out, "<tr><td>{image}</td><td>{what}</td></tr>");
         }
         out.push_str("</table>\n");
     }
@@ -89,7 +91,8 @@ fn shown(text: &str) -> String {
 fn write_line(line: &ShownLine, out: &mut String) {
     let ShownLine { kind, text, at } = line;
     let class = match kind {
-        LineKind::Field | LineKind::Remark => "field",
+        LineKind::Field => "field",
+        LineKind::Remark => "remark",
         LineKind::Removed => "del",
         LineKind::Added => "add",
         LineKind::Same => "same",

@@ -272,7 +272,10 @@ mod tests {
         let result = &sarif["runs"][0]["results"][0];
         assert_eq!(result["level"], "error");
         let place = &result["locations"][0]["physicalLocation"];
-        assert_eq!(place["artifactLocation"]["uri"], "my%3A%20ch%C3%A4rt/templates/a.yaml");
+        assert_eq!(
+            place["artifactLocation"]["uri"],
+            "my%3A%20ch%C3%A4rt/templates/a.yaml"
+        );
         assert_eq!(place["region"]["startLine"], 2);
         assert_eq!(
             sarif["runs"][0]["tool"]["driver"]["rules"]

@@ -145,14 +145,21 @@ impl Git<'_> {
         if find(&remote)?.is_ok() {
             return Err(one.hint(format!("did you mean `{remote}`?")).into());
         }
+        // What `git fetch` takes: a name at the remote, and nothing that counts commits.
+        let hint = match revision.contains(['~', '^', '@']) {
+            true => {
+                "fetch all commits first: `git fetch --unshallow`; or clone with `fetch-depth: 0`".to_owned()
+            }
+            false => format!(
+                "fetch it first: `git fetch --depth 1 origin {}`, then `--against FETCH_HEAD`; or clone with `fetch-depth: 0`",
+                revision.strip_prefix("origin/").unwrap_or(revision)
+            ),
+        };
         let is_shallow = self.ask(&["rev-parse", "--is-shallow-repository"])?;
         Err(match is_shallow.is_ok_and(|said| said.trim() == "true") {
             true => one
                 .note("the clone is shallow: it has the newest commits alone")
-                .hint(format!(
-                    "fetch it first: `git fetch --depth 1 origin {revision}`, then `--against FETCH_HEAD`; or clone with \
-                     `fetch-depth: 0`"
-                )),
+                .hint(hint),
             false => one.hint("`git branch --all` and `git tag` list names"),
         }
         .into())

@@ -50,12 +50,17 @@ pub(crate) fn test(args: &TestArgs, context: &Context<'_>) -> CommandResult {
 /// Runs the tests, and writes their results for JUnit.
 pub(super) fn run_all(args: &TestArgs, context: &Context<'_>) -> Result<(Discovered, RunOutcome)> {
     match run_found(args, context) {
-        Ok((found, outcome)) => {
+        Ok((found, mut outcome)) => {
             let report = TestReport {
                 found: &found,
                 outcome: &outcome,
             };
-            write_junit(args, || test_junit::of_report(&report))?;
+            if let Err(problem) = write_junit(args, || test_junit::of_report(&report)) {
+                match &mut outcome.unwritten {
+                    Some(known) => known.extend(problem),
+                    none => *none = Some(problem),
+                }
+            }
             Ok((found, outcome))
         }
         Err(mut problem) => {

@@ -37,18 +37,24 @@ impl TestReport<'_> {
         tests.filter(|one| one.verdict == verdict).count()
     }
 
-    /// The failure of the command, if a test does not pass.
+    /// The failure of the command: files that could not be written, and tests that do not pass, which decide the exit code.
     pub(crate) fn problem(&self) -> Option<Diagnostics> {
+        let files = self.outcome.unwritten.clone();
+        let all = files.into_iter().chain(self.bad_tests().map(Diagnostics::from));
+        Diagnostics::from_vec(all.flat_map(Diagnostics::into_vec).collect())
+    }
+
+    fn bad_tests(&self) -> Option<Diagnostic> {
         let bad = self.count(Verdict::Failed) + self.count(Verdict::Errored);
         if bad == 0 {
             return None;
         }
         let total = self.outcome.tests.len();
         let one = Diagnostic::error(Class::Chart, format!("{bad} of {total} tests do not pass"));
-        Some(Diagnostics::from(match self.outcome.snapshots.changed {
+        Some(match self.outcome.snapshots.changed {
             0 => one,
             _ => one.hint("--update writes the snapshots that have changed; look at the changes first"),
-        }))
+        })
     }
 
     /// For machines.

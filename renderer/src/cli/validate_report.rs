@@ -46,7 +46,10 @@ impl ValidateReport {
         let unrendered = unrendered.filter(|one| one.rule == Rule::Rendering);
         let unrendered: Vec<Class> = unrendered.map(|one| one.class).collect();
         let (class, what) = match unrendered.len() == errors {
-            true => (common_class(&unrendered, Class::Chart), "charts can't be rendered"),
+            true => (
+                common_class(&unrendered, Class::Chart),
+                "charts can't be rendered",
+            ),
             false => (Class::Chart, "an API server would refuse this"),
         };
         finding_formats::failure(class, what, (errors, warnings), self.strict)

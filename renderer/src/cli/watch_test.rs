@@ -9,7 +9,7 @@ use super::test::{run_all, value_flags};
 use super::test_report::{TestReport, name_of};
 use super::watch::{Round, Watched, watch};
 use super::watch_template::{flag_files, refuse_documents};
-use crate::diag::Result;
+use crate::diag::{Diagnostics, Result};
 use crate::unittest::{Discovered, RunOutcome, SNAPSHOT_FOLDER, Verdict};
 
 /// Tests by file, name and number among those with the name.
@@ -43,6 +43,9 @@ fn round(args: &TestArgs, last: &mut Option<Verdicts>, context: &Context<'_>) ->
     match done {
         _ if context.signals.caught().is_some() => {}
         Ok((found, outcome)) => {
+            for one in outcome.unwritten.iter().flat_map(Diagnostics::iter) {
+                context.printer.error(one);
+            }
             let report = TestReport {
                 found: &found,
                 outcome: &outcome,

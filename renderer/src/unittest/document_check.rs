@@ -12,13 +12,17 @@ use crate::value::Value;
 /// Assertions that are about more than the values of one path, or about their order.
 pub(super) fn of_document(check: &Check, document: &Document, negative: bool) -> Vec<Failure> {
     match check {
-        Check::Type { path, name } => each_holds(
-            path,
-            document,
-            negative,
-            ("to be of type", name.clone()),
-            |found| (type_name(found) == name).into(),
-        ),
+        Check::Type { path, name } => each(path, document, negative, |found| {
+            let own = type_name(found);
+            let expected = not("to be of type", negative);
+            // Go's names of types are not what one would guess.
+            let why = match own {
+                "" => expected,
+                own if negative || own == name => expected,
+                own => format!("{expected}; it is of type '{own}'"),
+            };
+            ((own == name) == negative).then(|| compared(&why, name.clone(), written(found)))
+        }),
         Check::Field { name, of } => field(document, name, of, negative),
         Check::Length {
             paths,

@@ -9,7 +9,7 @@ use super::case::{Case, TestOptions, TestedChart, ValuesFiles};
 use super::outcome::{SnapshotState, TestOutcome, Verdict};
 use super::snapshot::{Snapshots, snapshot_path};
 use super::suite::Suite;
-use crate::diag::Result;
+use crate::diag::{Diagnostics, Result};
 
 /// A suite with its chart and its file.
 #[derive(Debug)]
@@ -57,6 +57,8 @@ pub struct RunOutcome {
     pub tests: Vec<TestOutcome>,
     /// The snapshots.
     pub snapshots: SnapshotTotal,
+    /// Why a file with snapshots could not be written, which are not counted then, or one with results.
+    pub unwritten: Option<Diagnostics>,
 }
 
 /// The tests of one snapshot file with the same name: they share the numbers of their snapshots.
@@ -75,7 +77,7 @@ struct GroupedTest {
 /// Runs suites. `ended` is asked between tests.
 ///
 /// # Errors
-/// A snapshot file can't be read or written.
+/// A snapshot file can't be read. One that can't be written takes no results away: see [`RunOutcome::unwritten`].
 pub fn run(
     charts: &[TestedChart],
     suites: &[SuiteRun],
@@ -135,8 +137,15 @@ pub fn run(
         tests.truncate(first + 1);
     }
     let whole = !options.fail_fast && !ended();
-    let snapshots = write(suites, &tests, (&paths, &stored), whole, options)?;
-    Ok(RunOutcome { tests, snapshots })
+    let (snapshots, unwritten) = match write(suites, &tests, (&paths, &stored), whole, options) {
+        Ok(snapshots) => (snapshots, None),
+        Err(problem) => (SnapshotTotal::default(), Some(problem)),
+    };
+    Ok(RunOutcome {
+        tests,
+        snapshots,
+        unwritten,
+    })
 }
 
 fn is_bad(one: &TestOutcome) -> bool {

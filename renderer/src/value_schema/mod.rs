@@ -147,6 +147,15 @@ impl Describer<'_> {
             out.remove("type");
         }
         out.extend(notes.keywords);
+        // Draft 7 ignores what stands beside a reference.
+        if out.len() > 1
+            && let Some(reference) = out.remove("$ref")
+        {
+            let all = out.entry("allOf".to_owned()).or_insert_with(|| json!([]));
+            if let Json::Array(all) = all {
+                all.push(json!({"$ref": reference}));
+            }
+        }
         in_order(out)
     }
 }

@@ -279,7 +279,7 @@ fn short_annotations_may_stand_above_behind_and_below_a_key() {
             "a: [] # @schema item: string, null\n",
             json!({"items": {"type": ["string", "null"]}, "type": "array"}),
         ),
-        ("a: x # @schema enum: x, y\n", json!({"enum": ["x", "y"]})),
+        ("a: x # @schema enum: x, z\n", json!({"enum": ["x", "z"]})),
         ("a: x # @schema enum: x\n", json!({"enum": ["x"]})),
         (
             "a: x # @schema title: My title ; description: It is: x\n",
@@ -288,6 +288,13 @@ fn short_annotations_may_stand_above_behind_and_below_a_key() {
         (
             "a: x # @schema pattern:[a-z]+$\n",
             json!({"pattern": "[a-z]+$", "type": "string"}),
+        ),
+        (
+            "a: {b: 1} # @schema $ref: https://example.com/s.json\n",
+            json!({
+                "allOf": [{"$ref": "https://example.com/s.json"}],
+                "properties": {"b": {"type": "integer"}},
+            }),
         ),
         (
             "a: x # @schema readOnly\n",

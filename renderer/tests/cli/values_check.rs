@@ -161,5 +161,9 @@ fn a_registry_that_is_out_of_reach_is_no_mistake_in_values() {
     let folder = charts();
     let run = run(folder.path(), &["oci://127.0.0.1:1/shop", "--retries", "0"]);
     assert_eq!(run.code, 5, "{}", run.stderr);
-    assert!(run.stderr.contains("error: charts can't be checked: 1 error"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("error: charts can't be checked: 1 error"),
+        "{}",
+        run.stderr
+    );
 }

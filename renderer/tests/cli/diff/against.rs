@@ -254,6 +254,17 @@ fn what_git_does_not_have_is_said() {
     );
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("the clone is shallow"), "{}", run.stderr);
+    // The remote has no branch `origin/next`, and no `HEAD~1`.
+    for (revision, command) in [
+        ("origin/next", "`git fetch --depth 1 origin next`"),
+        ("HEAD~1", "`git fetch --unshallow`"),
+    ] {
+        let run = diff(
+            &folder.path().join("shallow"),
+            &["charts/shop", "--against", revision],
+        );
+        assert!(run.stderr.contains(command), "{}", run.stderr);
+    }
     // No repository at all, and no git.
     let plain = tempfile::tempdir().unwrap();
     shop(plain.path(), "1.0.0", &[]);

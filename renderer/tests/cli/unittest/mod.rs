@@ -194,6 +194,42 @@ tests:
     assert_eq!(fs::read_to_string(&file).unwrap(), second);
 }
 
+/// The results were once lost with the snapshots.
+#[test]
+fn results_are_printed_when_snapshots_and_junit_cant_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let suite = "\
+templates: [b.yaml]
+tests:
+- it: has a snapshot
+  asserts:
+  - matchSnapshot: {}
+- it: fails
+  asserts:
+  - isType: {path: ports, type: list}
+";
+    let shop = shop(folder.path(), suite);
+    // Nothing can be written below a file.
+    fs::write(shop.join("tests/__snapshot__"), "").unwrap();
+    let run = test(
+        &shop,
+        &["--junit", shop.join("Chart.yaml/x.xml").to_str().unwrap()],
+    );
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("a_test.yaml.snap"), "{}", run.stderr);
+    assert!(run.stderr.contains("x.xml"), "{}", run.stderr);
+    assert!(
+        run.stdout.contains("2 tests: 1 passed, 1 failed"),
+        "{}",
+        run.stdout
+    );
+    let type_of = "expected to be of type; it is of type '[]interface {}'";
+    assert!(run.stdout.contains(type_of), "{}", run.stdout);
+    let passing = test(&shop, &["-k", "has a snapshot"]);
+    assert_eq!(passing.code, 5, "{}", passing.stderr);
+    assert!(passing.stdout.contains("1 test: 1 passed"), "{}", passing.stdout);
+}
+
 #[test]
 fn mistakes_in_suites_are_reported_together_before_any_test() {
     let folder = tempfile::tempdir().unwrap();
