@@ -87,6 +87,7 @@ mod tags;
 mod template;
 mod template_files;
 mod test;
+mod test_ci;
 mod test_findings;
 mod test_junit;
 mod test_report;

@@ -13,6 +13,7 @@ use super::context::{CommandOutcome, CommandResult, Context};
 use super::lookup_files::lookup_objects;
 use super::request::merged;
 use super::signals::verb;
+use super::test_ci::run_ci;
 use super::test_report::TestReport;
 use super::watch_test::watch_tests;
 use super::{test_findings, test_junit};
@@ -83,7 +84,7 @@ fn write_junit(args: &TestArgs, text: impl FnOnce() -> String) -> Result<()> {
 fn run_found(args: &TestArgs, context: &Context<'_>) -> Result<(Discovered, RunOutcome)> {
     let values = value_flags(args);
     let cluster = lookup_objects(&args.lookup, &[&values], &Capabilities::default(), context)?;
-    let found = discover(args, &values, context)?;
+    let mut found = discover(args, &values, context)?;
     for warning in &found.warnings {
         context.printer.warn(warning);
     }
@@ -99,9 +100,12 @@ fn run_found(args: &TestArgs, context: &Context<'_>) -> Result<(Discovered, RunO
         fail_fast: args.failfast,
     };
     context.signals.take_over();
-    let outcome = run(&found.charts, &found.suites, &options, &|| {
+    let mut outcome = run(&found.charts, &found.suites, &options, &|| {
         context.signals.caught().is_some()
     })?;
+    if args.ci {
+        run_ci(args, &values, &options, (&mut found, &mut outcome), context)?;
+    }
     if let Some(class) = context.signals.caught() {
         return Err(Diagnostic::error(class, format!("{} by a signal", verb(class))).into());
     }

@@ -17,9 +17,7 @@ use super::template::rendered;
 use super::watch::{Round, Watched, watch};
 use crate::diag::{Class, Diagnostic, Result};
 use crate::draw::Style;
-
-/// What begins a manifest, before its template's path.
-const SOURCE: &str = "---\n# Source: ";
+use crate::engine::manifest::printed_by_template;
 
 /// `template --watch`
 pub(super) fn watch_template(args: &TemplateArgs, context: &Context<'_>) -> CommandResult {
@@ -144,7 +142,7 @@ struct Changes {
 
 impl Changes {
     fn between(before: &str, after: &str) -> Self {
-        let (old, new) = (by_template(before), by_template(after));
+        let (old, new) = (printed_by_template(before), printed_by_template(after));
         let names: Vec<&&str> = {
             let gone = old.keys().filter(|name| !new.contains_key(*name));
             let mut all: Vec<&&str> = gone.chain(new.keys()).collect();
@@ -189,26 +187,6 @@ impl Changes {
             (count, _) => format!("the outputs of {count} templates are others"),
         }
     }
-}
-
-/// What each template has printed, with what is before the first one under an empty name.
-fn by_template(output: &str) -> BTreeMap<&str, String> {
-    let mut out: BTreeMap<&str, String> = BTreeMap::new();
-    let mut parts = output.split(SOURCE);
-    if let Some(before) = parts.next().filter(|text| !text.is_empty()) {
-        out.insert("", before.to_owned());
-    }
-    for part in parts {
-        let (name, text) = part.split_once('\n').unwrap_or((part, ""));
-        let all = out.entry(name).or_default();
-        if !all.is_empty() {
-            all.push_str("---\n");
-        }
-        // A manifest has an empty line behind it unless it is the last one.
-        all.push_str(text.trim_end_matches('\n'));
-        all.push('\n');
-    }
-    out
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! In: the text of each template by its full name. Out: [`Manifests`], the documents in
 //! the order in which Helm installs them, followed by the hooks.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
@@ -311,6 +312,30 @@ impl Manifests {
         }
         out
     }
+}
+
+/// What begins a manifest in the output of `helm template`, before its template's path.
+const SOURCE: &str = "---\n# Source: ";
+
+/// What each template has in the output of [`Manifests::print`], by its full name; several manifests of one have `---`
+/// between them. What is before the first one has an empty name.
+pub fn printed_by_template(output: &str) -> BTreeMap<&str, String> {
+    let mut out: BTreeMap<&str, String> = BTreeMap::new();
+    let mut parts = output.split(SOURCE);
+    if let Some(before) = parts.next().filter(|text| !text.is_empty()) {
+        out.insert("", before.to_owned());
+    }
+    for part in parts {
+        let (name, text) = part.split_once('\n').unwrap_or((part, ""));
+        let all = out.entry(name).or_default();
+        if !all.is_empty() {
+            all.push_str("---\n");
+        }
+        // A manifest has an empty line behind it unless it is the last one.
+        all.push_str(text.trim_end_matches('\n'));
+        all.push('\n');
+    }
+    out
 }
 
 /// The output of `helm template --debug` for texts that are not manifests.

@@ -13,6 +13,7 @@ Examples:
   solar-render test charts --junit results.xml
   solar-render test charts/shop -f 'tests/**/*_test.yaml' -k ingress
   solar-render test charts/shop --update
+  solar-render test charts --ci --junit results.xml
   solar-render test charts/shop --watch
 
 -o also takes junit, sarif, github (annotations) and gitlab (code quality).
@@ -34,6 +35,10 @@ pub(crate) struct TestArgs {
     /// Write snapshots that have changed anew; look at what has changed first
     #[arg(short = 'u', long, alias = "update-snapshot")]
     pub(crate) update: bool,
+    /// Also render each chart with each of its ci/*-values.yaml, or with its own values if there are none, and compare
+    /// with the snapshots in ci/__snapshot__; new ones are written
+    #[arg(long)]
+    pub(crate) ci: bool,
     /// Run the tests again when a chart, a suite or a values file changes; Ctrl-C ends
     #[arg(long)]
     pub(crate) watch: bool,

@@ -1,5 +1,6 @@
 //! `test`: suites of charts, and helm-unittest over its own repository's as the oracle.
 
+mod ci;
 mod edges;
 mod peer;
 mod snapshots;
