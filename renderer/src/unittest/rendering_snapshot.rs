@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::decode::shown;
 use super::discover::Discovered;
 use super::outcome::{Failure, TestOutcome, Verdict};
-use super::runner::{RunOptions, RunOutcome, SnapshotTotal, SuiteRun};
+use super::runner::{RunOptions, RunOutcome, SuiteRun};
 use super::snapshot::{MAX_SNAPSHOT_BYTES, check_links};
 use super::suite::{Settings, Suite, TestCase};
 use crate::diag::{Class, Result};
@@ -39,7 +39,8 @@ pub struct RenderingCase {
 /// Renders each case, and adds its test to the others. `ended` is asked between them.
 ///
 /// # Errors
-/// A snapshot can't be read or written, or is a link to outside of the chart.
+/// A snapshot can't be read, or is a link to outside of the chart. One that can't be written is in
+/// [`RunOutcome::unwritten`].
 pub fn run_renderings(
     cases: Vec<RenderingCase>,
     options: &RunOptions,
@@ -59,7 +60,7 @@ pub fn run_renderings(
             continue;
         };
         check_links(&case.snapshot, root)?;
-        let mut test = run_one(&case, &chart.chart, options.test.updates, &mut outcome.snapshots)?;
+        let mut test = run_one(&case, &chart.chart, options.test.updates, outcome)?;
         test.suite = found.suites.len();
         outcome.tests.push(test);
         found.suites.push(suite_of(case));
@@ -71,7 +72,7 @@ fn run_one(
     case: &RenderingCase,
     chart: &ParsedChart,
     updates: bool,
-    total: &mut SnapshotTotal,
+    outcome: &mut RunOutcome,
 ) -> Result<TestOutcome> {
     let mut test = TestOutcome {
         suite: 0,
@@ -99,20 +100,22 @@ fn run_one(
         false => None,
     };
     match stored {
-        Some(stored) if stored.text() == text => total.same += 1,
+        Some(stored) if stored.text() == text => outcome.snapshots.same += 1,
         Some(stored) if !updates => {
-            total.changed += 1;
+            outcome.snapshots.changed += 1;
             test.verdict = Verdict::Failed;
             test.failures = failures(stored.text(), &text, &case.snapshot);
             locate(chart, &request, &mut test.failures);
         }
-        stored => {
-            match stored {
-                Some(_) => total.updated += 1,
-                None => total.new += 1,
-            }
-            write(&case.snapshot, &text)?;
-        }
+        stored => match (write(&case.snapshot, &text), stored) {
+            (Ok(()), Some(_)) => outcome.snapshots.updated += 1,
+            (Ok(()), None) => outcome.snapshots.new += 1,
+            // It takes no results away.
+            (Err(problem), _) => match &mut outcome.unwritten {
+                Some(known) => known.extend(problem),
+                none => *none = Some(problem),
+            },
+        },
     }
     Ok(test)
 }

@@ -201,3 +201,18 @@ fn a_snapshot_folder_that_leads_out_of_the_chart_is_refused() {
     );
     assert_eq!(fs::read_dir(folder.path().join("outside")).unwrap().count(), 0);
 }
+
+#[test]
+fn snapshots_that_can_t_be_written_take_no_results_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let shop = shop(folder.path());
+    fs::write(shop.join("ci/__snapshot__"), "a file").unwrap();
+    let run = test(&shop, &["--ci"]);
+    assert_eq!(run.code, 5, "{}{}", run.stdout, run.stderr);
+    assert!(
+        run.stdout.contains("2 suites, 2 tests: 2 passed\n"),
+        "{}",
+        run.stdout
+    );
+    assert!(run.stderr.contains("can't write"), "{}", run.stderr);
+}
