@@ -75,11 +75,15 @@ fn run(args: &ApplyArgs, context: &Context<'_>) -> Result<CommandResult> {
         context: &connection.context,
         objects: &list,
     };
-    if args.dry_run {
-        return dry(args, &session, &rendered, context);
+    if !args.dry_run {
+        refuse_hooks(args, &rendered)?;
     }
-    refuse_hooks(args, &rendered)?;
-    applied(args, &session, &rendered, context)
+    let prepared = prepare(&session, &rendered);
+    let created = release_namespace(args, &session, &rendered, &prepared)?;
+    match args.dry_run {
+        true => dry(args, &session, &rendered, (prepared, created), context),
+        false => applied(&session, &rendered, (prepared, created), context),
+    }
 }
 
 fn connect(args: &ApplyArgs, connection: &Connection, context: &Context<'_>) -> Result<Session> {
@@ -238,10 +242,9 @@ fn dry(
     args: &ApplyArgs,
     session: &Session,
     rendered: &RenderedFor<'_>,
+    (prepared, created): (Prepared, ReleaseNamespace),
     context: &Context<'_>,
 ) -> Result<CommandResult> {
-    let prepared = prepare(session, rendered);
-    let created = release_namespace(args, session, rendered, &prepared)?;
     let name = &rendered.request.release.namespace;
     let new_namespace = (created == ReleaseNamespace::Created).then_some(name.as_str());
     let comes_with = ComesWith::of(rendered.objects.iter().map(|one| &one.object), new_namespace);
@@ -278,14 +281,7 @@ fn dry(
             Diagnostics::from(Diagnostic::error(Class::Different, message))
         }),
     };
-    Ok(CommandResult::Findings {
-        json: match context.printer.wants_json() {
-            true => report.json(),
-            false => String::new(),
-        },
-        text: report.formatted(context.printer),
-        problem,
-    })
+    Ok(report.findings(context.printer, problem))
 }
 
 fn counted(count: usize, one: &str, many: &str) -> String {
@@ -352,13 +348,11 @@ fn refuse_hooks(args: &ApplyArgs, rendered: &RenderedFor<'_>) -> Result<()> {
 
 /// Applies the objects.
 fn applied(
-    args: &ApplyArgs,
     session: &Session,
     rendered: &RenderedFor<'_>,
+    (prepared, created): (Prepared, ReleaseNamespace),
     context: &Context<'_>,
 ) -> Result<CommandResult> {
-    let prepared = prepare(session, rendered);
-    let created = release_namespace(args, session, rendered, &prepared)?;
     let mut report = ApplyReport::new(rendered);
     let mut ended = Ok(());
     let mut errors: Vec<(usize, ApiError)> = prepared.refused;

@@ -79,14 +79,7 @@ fn run(args: &DiffArgs, context: &Context<'_>) -> Result<CommandResult> {
         let message = format!("the charts differ: {}", report.summary());
         Diagnostics::from(Diagnostic::error(Class::Different, message))
     });
-    Ok(CommandResult::Findings {
-        json: match context.printer.wants_json() {
-            true => report.json(),
-            false => String::new(),
-        },
-        text: report.formatted(context.printer),
-        problem,
-    })
+    Ok(report.findings(context.printer, problem))
 }
 
 /// Both renderings, or what is wrong with them and on which side.

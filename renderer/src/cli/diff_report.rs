@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::args::global::OutputFormat;
+use super::context::CommandResult;
 use super::diff_document::document;
 use super::diff_html::page;
 use super::diff_markdown::markdown;
 use super::diff_sides::LoadedSide;
 use super::diff_text::text;
 use super::printer::Printer;
+use crate::diag::Diagnostics;
 use crate::diff::locate::{Locator, TemplateLine};
 use crate::diff::{
     ChangeKind, ChartDiff, CommonChange, CommonChanges, FieldPath, ObjectChange, ObjectDiff, Rendering, Role,
@@ -271,6 +273,18 @@ impl DiffReport {
     /// For machines.
     pub(super) fn json(&self) -> String {
         document(self)
+    }
+
+    /// The command's result.
+    pub(super) fn findings(&self, printer: &Printer, problem: Option<Diagnostics>) -> CommandResult {
+        CommandResult::Findings {
+            json: match printer.wants_json() {
+                true => self.json(),
+                false => String::new(),
+            },
+            text: self.formatted(printer),
+            problem,
+        }
     }
 
     /// In the form that standard output gets.
