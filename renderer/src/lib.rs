@@ -31,6 +31,7 @@
 //! - `unittest`: tests of charts in helm-unittest's format
 //! - `validate`: rendered objects against the schemas of Kubernetes and of CRDs
 //! - [`lint`][]: the messages of `helm lint`, and more
+//! - [`value_docs`][]: README.md from values.yaml, its comments and Chart.yaml
 //! - [`value_schema`][]: values.schema.json from values.yaml
 //! - [`value_reads`][]: which values charts' templates read
 //! - [`engine`][]: charts' templates with values
@@ -111,6 +112,8 @@ pub mod signing_key;
 pub mod unittest;
 #[cfg(feature = "cli")]
 pub mod validate;
+#[cfg(feature = "pipeline")]
+pub mod value_docs;
 #[cfg(feature = "pipeline")]
 pub mod value_reads;
 #[cfg(feature = "pipeline")]

@@ -17,6 +17,8 @@ pub(super) struct Builder<'a> {
     /// Tag handles and their prefixes.
     handles: BTreeMap<String, String>,
     begun: bool,
+    /// The items of lists in blocks, with the offsets of their `-`; only if the scanner records gaps.
+    pub(super) items: Vec<(usize, usize)>,
 }
 
 /// The properties before a node.
@@ -58,6 +60,7 @@ impl<'a> Builder<'a> {
             anchors: BTreeMap::new(),
             handles: BTreeMap::new(),
             begun: false,
+            items: Vec::new(),
         }
     }
 

@@ -14,9 +14,17 @@ impl<'a> Builder<'a> {
                 TokenKind::BlockEntry | TokenKind::BlockEnd => self.empty(at)?,
                 _ => self.node(Allowed::Block, depth)?,
             };
+            self.note_item(item, at);
             items.push(item);
         }
         Ok(self.close(id, None, RawKind::Seq(items)))
+    }
+
+    /// Notes where the `-` of an item is, which ends at an offset.
+    fn note_item(&mut self, item: usize, end: u32) {
+        if self.scanner.gaps().is_some() {
+            self.items.push((item, (end as usize).saturating_sub(1)));
+        }
     }
 
     /// Consumes the `-` of an item and returns its end, or consumes the end of the list.
@@ -39,6 +47,7 @@ impl<'a> Builder<'a> {
                 }
                 _ => self.node(Allowed::Block, depth)?,
             };
+            self.note_item(item, end);
             items.push(item);
         }
         Ok(self.close(id, None, RawKind::Seq(items)))

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::build::Builder;
-use super::error::{DuplicateKey, Result, YamlErrorKind};
+use super::error::{DuplicateKey, Result};
 use super::expand::Expander;
 use super::node::Node;
 use super::raw::{Limits, ReadContext};
@@ -89,14 +89,7 @@ impl<'a> Reader<'a> {
             class,
             limits,
         };
-        let length = source.text().len();
-        if length > limits.bytes {
-            let kind = YamlErrorKind::TooLong {
-                length,
-                limit: limits.bytes,
-            };
-            return Err(context.error(Span::default(), kind));
-        }
+        context.check_length()?;
         Ok(Self {
             context,
             builder: Builder::new(context, Scanner::new(context)?),

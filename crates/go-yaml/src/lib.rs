@@ -21,6 +21,7 @@
 mod base64;
 mod build;
 mod collections;
+mod comments;
 mod compose;
 mod cursor;
 mod dialect;
@@ -40,6 +41,7 @@ mod scan_scalar;
 mod scan_tag;
 mod style;
 mod write;
+mod written;
 
 pub use compose::{Document, parse, parse_all, parse_all_documents, parse_document};
 pub use dialect::{Dialect, Options};
@@ -50,3 +52,4 @@ pub use node::{Entry, Kind, Node};
 pub use outline::{TopEntry, outline, pick};
 pub use raw::Limits;
 pub use write::{Tree, Writer, plain_float, write, write_tree, write_with};
+pub use written::{ScalarType, WrittenDocument, WrittenKind, WrittenNode, parse_written, scalar_type};

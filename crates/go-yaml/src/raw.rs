@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::error::{YamlError, YamlErrorKind};
+use super::error::{Result, YamlError, YamlErrorKind};
 use solar_diagnostics::diag::Class;
 use solar_diagnostics::source::{Location, Source, Span};
 
@@ -48,6 +48,15 @@ pub(super) struct ReadContext<'a> {
 impl ReadContext<'_> {
     pub(super) fn error(&self, span: Span, kind: YamlErrorKind) -> YamlError {
         YamlError::new(kind, self.class, Some(Location::new(self.source, span)))
+    }
+
+    /// Refuses a text that is too long.
+    pub(super) fn check_length(&self) -> Result<()> {
+        let (length, limit) = (self.source.text().len(), self.limits.bytes);
+        if length > limit {
+            return Err(self.error(Span::default(), YamlErrorKind::TooLong { length, limit }));
+        }
+        Ok(())
     }
 
     pub(super) fn too_deep(&self, span: Span) -> YamlError {

@@ -4,6 +4,7 @@
 //! order of the attempts is observable (`08` fails as an octal integer and becomes the
 //! float 8), so it is the same as go-yaml's.
 
+use super::written::ScalarType;
 use solar_diagnostics::value::Number;
 
 /// The resolved type of a plain scalar.
@@ -67,6 +68,35 @@ pub(super) fn tagged(tag: &str, text: &str) -> Result<Resolved, Mismatch> {
         }
         ("null" | "bool" | "int" | "float" | "timestamp", _) => Err(Mismatch),
         _ => Ok(Resolved::Text),
+    }
+}
+
+/// What go-yaml v3 takes a scalar for: its booleans are those of YAML 1.2, and `<<` is a type of its own.
+pub(super) fn as_v3(tag: Option<&str>, text: &str, is_plain: bool) -> ScalarType {
+    let found = match plain(text) {
+        Resolved::Null => ScalarType::Null,
+        Resolved::Bool(value) if matches!(text.len(), 4 | 5) => ScalarType::Bool(value),
+        Resolved::Number(Number::Float(value)) => ScalarType::Float(value),
+        Resolved::Number(value) => ScalarType::Int(value),
+        Resolved::Timestamp => ScalarType::Timestamp,
+        _ if text == "<<" => ScalarType::Merge,
+        Resolved::Bool(_) | Resolved::Text => ScalarType::Text,
+    };
+    let Some(tag) = tag else {
+        return if is_plain { found } else { ScalarType::Text };
+    };
+    match (core_tag(tag), found) {
+        (Some("str"), _) => ScalarType::Text,
+        // A lone `!` changes nothing.
+        (None, _) if tag == "!" => found,
+        (Some("null"), ScalarType::Null)
+        | (Some("bool"), ScalarType::Bool(_))
+        | (Some("int"), ScalarType::Int(_))
+        | (Some("float"), ScalarType::Float(_))
+        | (Some("timestamp"), ScalarType::Timestamp)
+        | (Some("merge"), ScalarType::Merge) => found,
+        (Some("float"), ScalarType::Int(value)) => ScalarType::Float(value.as_f64()),
+        _ => ScalarType::Other,
     }
 }
 

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
+use super::comments::{After, Gap};
 use super::cursor::{Cursor, END, Mark, forbidden, is_word};
 use super::error::{Named, Result, TEMPLATE_HINT, Tab, YamlError, YamlErrorKind};
 use super::raw::ReadContext;
@@ -79,6 +80,12 @@ pub(super) struct Scanner<'a> {
     pub(super) key_allowed: bool,
     /// At most one per level, in the order of levels and so of tokens.
     keys: Vec<SimpleKey>,
+    /// Where comments are, if they are asked for.
+    gaps: Option<Vec<Gap>>,
+    /// The last token so far and its end; only for gaps.
+    last: After,
+    last_end: usize,
+    last_ends_below_first_line: bool,
 }
 
 impl<'a> Scanner<'a> {
@@ -98,7 +105,22 @@ impl<'a> Scanner<'a> {
             flow: 0,
             key_allowed: true,
             keys: Vec::new(),
+            gaps: None,
+            last: After::Nothing,
+            last_end: 0,
+            last_ends_below_first_line: false,
         })
+    }
+
+    /// Records where comments are.
+    pub(super) fn with_gaps(mut self) -> Self {
+        self.gaps = Some(Vec::new());
+        self
+    }
+
+    /// Where comments were; `None` if they aren't recorded.
+    pub(super) fn gaps(&self) -> Option<&[Gap]> {
+        self.gaps.as_deref()
     }
 
     /// Peeks at the next token.
@@ -155,6 +177,44 @@ impl<'a> Scanner<'a> {
 
     fn fetch(&mut self) -> Result<()> {
         self.skip_to_token();
+        if self.gaps.is_none() {
+            return self.fetch_here();
+        }
+        self.record_gap();
+        self.fetch_here()?;
+        self.last = match self.tokens.back().map(|token| &token.kind) {
+            Some(TokenKind::Value) => After::Value,
+            Some(TokenKind::BlockEntry) => After::Item,
+            _ => After::Other,
+        };
+        self.last_end = self.tokens.back().map_or(0, |token| token.span.end as usize);
+        self.last_ends_below_first_line = self.cursor.at.line > 0;
+        Ok(())
+    }
+
+    fn record_gap(&mut self) {
+        let cursor = &self.cursor;
+        // The end of a block is after its line breaks.
+        let start = cursor.text.get(..self.last_end).unwrap_or("").trim_end().len();
+        let before = self.gaps.as_ref().and_then(|gaps| gaps.last());
+        let is_passed_on = before.is_some_and(|gap| gap.passes_on && gap.end + 3 >= start);
+        if !is_passed_on && !cursor.since(start).contains('#') {
+            return;
+        }
+        let gap = Gap {
+            start,
+            end: cursor.at.offset,
+            indent: usize::try_from(self.indent).unwrap_or(0),
+            after: self.last,
+            closes: self.flow > 0 && matches!(cursor.byte(0), b']' | b'}'),
+            passes_on: self.flow > 0 && cursor.byte(0) == b','
+                || cursor.byte(0) == b'-' && cursor.is_document_indicator(),
+            has_feet: self.last_ends_below_first_line,
+        };
+        self.gaps.get_or_insert_default().push(gap);
+    }
+
+    fn fetch_here(&mut self) -> Result<()> {
         let column = self.cursor.at.column;
         self.close_blocks(isize::try_from(column).unwrap_or(isize::MAX));
         let cursor = &self.cursor;

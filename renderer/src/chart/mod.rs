@@ -27,7 +27,7 @@ use crate::yaml;
 use metadata::{ChartRole, Metadata};
 
 /// The maximum size of values.yaml and schema, in bytes: Helm's limit for any file.
-const MAX_VALUES_BYTES: usize = 5 * 1024 * 1024;
+pub(crate) const MAX_VALUES_BYTES: usize = 5 * 1024 * 1024;
 /// The maximum total size of a chart's files, in bytes: a larger folder is not a chart's.
 pub const MAX_CHART_BYTES: u64 = 1 << 30;
 /// The maximum number of files of a chart.

@@ -19,6 +19,7 @@ mod chart_files;
 mod chart_location;
 mod chart_runs;
 mod chart_search;
+mod chart_texts;
 mod child_process;
 mod ci;
 mod client;
@@ -95,6 +96,7 @@ mod validate;
 mod validate_report;
 mod values_check;
 mod values_check_report;
+mod values_docs;
 mod values_schema;
 mod verify;
 mod version;
@@ -330,6 +332,7 @@ fn execute(command: &Command, matches: &ArgMatches, context: &Context<'_>) -> Co
         Command::Test(args) => test::test(args, context),
         Command::Values(ValuesCommand::Check(args)) => values_check::check(args, context),
         Command::Values(ValuesCommand::Schema(args)) => values_schema::schema(args, context),
+        Command::Values(ValuesCommand::Docs(args)) => values_docs::docs(args),
         Command::Validate(args) => validate::validate(args, context),
         Command::Diff(args) => diff::diff(args, context),
         Command::Apply(args) => apply::apply(args, context),

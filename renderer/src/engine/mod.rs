@@ -19,6 +19,8 @@ mod render;
 mod request;
 pub mod show;
 mod stack;
+#[cfg(feature = "pipeline")]
+mod standalone;
 mod template_error;
 mod values_methods;
 
@@ -40,4 +42,6 @@ pub use request::{ChartVersions, RenderRequest, RenderedChart, TemplateFilter};
 pub(crate) use stack::on_large_stack;
 #[cfg(feature = "cli")]
 pub(crate) use stack::workers;
+#[cfg(feature = "pipeline")]
+pub(crate) use standalone::{TextTemplates, run_texts};
 pub use template_error::TemplateError;

@@ -54,6 +54,8 @@ use std::sync::Arc;
 pub use self::args::{MAX_ITEMS, MAX_TEXT};
 pub use self::cluster_file::{ClusterFiles, MAX_CLUSTER_BYTES};
 pub use self::cluster_objects::ClusterObjects;
+#[cfg(feature = "pipeline")]
+pub(crate) use self::data::SPRIG;
 pub use self::object_lookup::ObjectLookup;
 pub use self::regex::RegexCache;
 pub use self::seeded_results::{MAX_RESULTS, SeededResults};

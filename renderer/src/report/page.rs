@@ -19,7 +19,7 @@ use super::documents::{
 };
 use super::testing::TestDocument;
 use super::validation::ValidateDocument;
-use super::values::{ValuesCheckDocument, ValuesSchemaDocument};
+use super::values::{ValuesCheckDocument, ValuesDocsDocument, ValuesSchemaDocument};
 use super::{MAX_DOCUMENT, Outcome, Report, SCHEMA};
 use crate::diag::Class;
 
@@ -34,7 +34,7 @@ renamed or removed. A field marked *optional* is absent when there is nothing to
 ";
 
 /// The commands that print a document of their own.
-fn documents() -> [(&'static str, Schema); 21] {
+fn documents() -> [(&'static str, Schema); 22] {
     [
         ("template", schema::<TemplateDocument>()),
         ("lint", schema::<LintDocument>()),
@@ -46,6 +46,7 @@ fn documents() -> [(&'static str, Schema); 21] {
         ("apply", schema::<ApplyDocument>()),
         ("values check", schema::<ValuesCheckDocument>()),
         ("values schema", schema::<ValuesSchemaDocument>()),
+        ("values docs", schema::<ValuesDocsDocument>()),
         ("compare", schema::<CompareDocument>()),
         ("show", schema::<ShowDocument>()),
         ("dependency list", schema::<DependencyDocument>()),

@@ -1,4 +1,4 @@
-//! The documents of `values check` and `values schema`.
+//! The documents of `values check`, `values schema` and `values docs`.
 
 use serde::Serialize;
 
@@ -95,3 +95,25 @@ pub(crate) struct ChartSchemaEntry {
 }
 
 impl Document for ValuesSchemaDocument {}
+
+/// What `values docs -o json` prints.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ValuesDocsDocument {
+    /// The charts, in the order of the arguments.
+    pub(crate) charts: Vec<ChartReadmeEntry>,
+}
+
+/// The README of a chart.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ChartReadmeEntry {
+    /// The chart's folder.
+    pub(crate) chart: String,
+    /// `printed`, `written`, `unchanged`, or with `--check` `stale`.
+    pub(crate) outcome: &'static str,
+    /// The text of README.md.
+    pub(crate) text: String,
+}
+
+impl Document for ValuesDocsDocument {}

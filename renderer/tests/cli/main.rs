@@ -72,6 +72,7 @@ mod template;
 mod unittest;
 mod validate;
 mod values_check;
+mod values_docs;
 mod values_schema;
 mod watch;
 

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::run;
 
-/// A module that can only be built from within another one, since it has replace directives.
+/// A module that is built from within another one, since it has replace directives, or for the linker's flags.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wrapped {
     module: &'static str,
@@ -77,6 +77,16 @@ pub(crate) const HELM_UNITTEST: Wrapped = Wrapped {
         "github.com/vmware-labs/yaml-jsonpath v0.3.2 => github.com/helm-unittest/yaml-jsonpath v0.4.0",
     ],
     flags: "-s -w",
+};
+
+pub(crate) const HELM_DOCS: Wrapped = Wrapped {
+    module: "github.com/norwoodj/helm-docs",
+    version: "v1.14.2",
+    package: "github.com/norwoodj/helm-docs/cmd/helm-docs",
+    staging: None,
+    replaced: &[],
+    // Without its version it writes no footer.
+    flags: "-s -w -X main.version=1.14.2",
 };
 
 /// Flux's source-controller: the newest version that Go 1.26 takes.

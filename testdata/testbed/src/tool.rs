@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::build::{self, ETCD, HELM_UNITTEST, HELMFILE, KUBERNETES, SOURCE_CONTROLLER, Wrapped};
+use crate::build::{self, ETCD, HELM_DOCS, HELM_UNITTEST, HELMFILE, KUBERNETES, SOURCE_CONTROLLER, Wrapped};
 
 /// A program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub enum Tool {
     Helmfile,
     /// helm-unittest, the program of the plugin.
     HelmUnittest,
+    /// Makes READMEs of charts; its footer names its version.
+    HelmDocs,
     /// Skopeo.
     Skopeo,
     /// Validates manifests against JSON Schemas.
@@ -62,7 +64,8 @@ pub enum Tool {
 enum From {
     /// What `go install` takes.
     Module(&'static str),
-    /// The same for a command whose module has replace directives, which `go install` refuses.
+    /// The same for a command whose module has replace directives, which `go install` refuses, or that the linker tells its
+    /// version.
     Replaced(Wrapped),
     Package(&'static str),
 }
@@ -86,6 +89,7 @@ impl Tool {
             ),
             Self::Helmfile => ("helmfile", From::Replaced(HELMFILE)),
             Self::HelmUnittest => ("helm-unittest", From::Replaced(HELM_UNITTEST)),
+            Self::HelmDocs => ("helm-docs", From::Replaced(HELM_DOCS)),
             Self::DockerRegistry => ("docker-registry", From::Package("docker-registry")),
             Self::Cosign => (
                 "cosign",

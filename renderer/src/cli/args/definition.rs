@@ -37,7 +37,7 @@ use super::tags::TagsArgs;
 use super::template::TemplateArgs;
 use super::test::TestArgs;
 use super::validate::ValidateArgs;
-use super::values::{ValuesCheckArgs, ValuesSchemaArgs};
+use super::values::{ValuesCheckArgs, ValuesDocsArgs, ValuesSchemaArgs};
 use super::verify::VerifyArgs;
 use super::version::VersionArgs;
 
@@ -97,6 +97,7 @@ const BELOW_REPO: &[(&str, Define)] = &[
 const BELOW_VALUES: &[(&str, Define)] = &[
     ("check", options::<Box<ValuesCheckArgs>>),
     ("schema", options::<ValuesSchemaArgs>),
+    ("docs", options::<Box<ValuesDocsArgs>>),
 ];
 
 /// The commands with subcommands whose options are defined when they are called.

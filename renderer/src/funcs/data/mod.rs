@@ -97,6 +97,13 @@ fn exported(fields: Vec<(String, Val)>) -> Vec<(String, Val)> {
     fields.into_iter().filter(|(name, _)| seen(name)).collect()
 }
 
+/// What sprig does where Helm has a function of its own with the same name.
+pub(crate) const SPRIG: &[Func<Context>] = &[reader(
+    "fromJson",
+    "What a JSON text holds, or nothing.",
+    |call| Ok(sprig_json(call).unwrap_or_default()),
+)];
+
 pub(super) const TABLE: &[Func<Context>] = &[
     writer("toYaml", "A value as YAML; empty when it has none.", |call| {
         swallow(yaml_write::plain(argument(call)))
