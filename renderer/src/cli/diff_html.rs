@@ -31,21 +31,7 @@ pub(super) fn page(report: &DiffReport) -> String {
         report.summary(),
         report.diff.unchanged
     );
-    let images = report.images();
-    if !images.is_empty() {
-        out.push_str("<table>\n");
-        for (from, to) in images {
-            let code = |image: &str| format!("<code>{}</code>", shown(image));
-            let (image, what) = match (from, to) {
-                (Some(from), Some(to)) => (code(from), format!("→ {}", code(to))),
-                (None, Some(to)) => (code(to), "new".to_owned()),
-                (from, None) => (code(from.unwrap_or_default()), "no longer used".to_owned()),
-            };
-            // Writing to a String can't fail.
-            let _ = writeln!(out, "<tr><td>{image}</td><td>{what}</td></tr>");
-        }
-        out.push_str("</table>\n");
-    }
+    write_images(report, &mut out);
     for note in &report.notes {
         let _ = writeln!(out, "<p>{}</p>", shown(note));
     }
@@ -82,6 +68,26 @@ pub(super) fn page(report: &DiffReport) -> String {
     }
     out.push_str("</body>\n</html>\n");
     out
+}
+
+/// A table of the images that differ.
+fn write_images(report: &DiffReport, out: &mut String) {
+    let images = report.images();
+    if images.is_empty() {
+        return;
+    }
+    out.push_str("<table>\n");
+    for (from, to) in images {
+        let code = |image: &str| format!("<code>{}</code>", shown(image));
+        let (image, what) = match (from, to) {
+            (Some(from), Some(to)) => (code(from), format!("→ {}", code(to))),
+            (None, Some(to)) => (code(to), "new".to_owned()),
+            (from, None) => (code(from.unwrap_or_default()), "no longer used".to_owned()),
+        };
+        // Writing to a String can't fail.
+        let _ = writeln!(out, "<tr><td>{image}</td><td>{what}</td></tr>");
+    }
+    out.push_str("</table>\n");
 }
 
 fn shown(text: &str) -> String {

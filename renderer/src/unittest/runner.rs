@@ -74,6 +74,17 @@ struct GroupedTest {
     is_wanted: bool,
 }
 
+/// The snapshots of each file.
+fn read_snapshots(paths: &[PathBuf]) -> Result<BTreeMap<PathBuf, Snapshots>> {
+    let mut stored = BTreeMap::new();
+    for path in paths {
+        if !stored.contains_key(path) {
+            stored.insert(path.clone(), Snapshots::read(path)?);
+        }
+    }
+    Ok(stored)
+}
+
 /// Runs suites. `ended` is asked between tests.
 ///
 /// # Errors
@@ -88,12 +99,7 @@ pub fn run(
         .iter()
         .map(|one| snapshot_path(&one.file, &one.suite.snapshot_id))
         .collect();
-    let mut stored = BTreeMap::new();
-    for path in &paths {
-        if !stored.contains_key(path) {
-            stored.insert(path.clone(), Snapshots::read(path)?);
-        }
-    }
+    let stored = read_snapshots(&paths)?;
     let groups = groups(suites, &paths, options);
     let files = ValuesFiles::default();
     let none = Snapshots::default();

@@ -10,7 +10,7 @@ use regex::Regex;
 use super::comment::Description;
 use super::rows::quoted;
 use super::values::{Content, Values};
-use crate::diag::{Class, Diagnostic, Result};
+use crate::diag::{Class, Diagnostic, Diagnostics, Result};
 
 /// Which keys need no description, as helm-docs writes them: `a.list.[0].b`, without quotes.
 #[derive(Debug, Clone)]
@@ -30,12 +30,12 @@ impl Strict {
         let compiled = patterns.iter().map(|pattern| {
             Regex::new(pattern).map_err(|error| {
                 let message = format!("{pattern:?} is no regular expression: {error}");
-                Diagnostic::error(Class::Usage, message)
+                Diagnostics::from(Diagnostic::error(Class::Usage, message))
             })
         });
         Ok(Self {
             ignored,
-            ignored_patterns: compiled.collect::<std::result::Result<_, _>>()?,
+            ignored_patterns: compiled.collect::<Result<_>>()?,
         })
     }
 

@@ -304,7 +304,10 @@ fn short_annotations_may_stand_above_behind_and_below_a_key() {
         let schema: Json = serde_json::from_str(&schema_of(&chart(values), &[]).unwrap()).unwrap();
         assert_eq!(schema["properties"]["a"], expected, "{values}");
     }
-    // A comment that another key follows is that key's.
+}
+
+#[test]
+fn a_comment_that_another_key_follows_is_that_keys() {
     let values = "a: x\n# @schema minLength:1\nb: x # @schema required\n";
     let schema: Json = serde_json::from_str(&schema_of(&chart(values), &[]).unwrap()).unwrap();
     assert_eq!(schema["properties"]["a"], json!({"type": "string"}));
