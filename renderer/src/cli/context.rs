@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::printer::Printer;
 use super::signals::Signals;
+use super::values_input::ValuesInput;
 use crate::diag::Diagnostics;
 use crate::funcs::SeededResults;
 use crate::report::Report;
@@ -51,6 +52,8 @@ pub(crate) struct Context<'a> {
     pub(crate) signals: &'a Signals,
     /// The keys and password hashes of `--frozen`, for all charts of the command.
     pub(crate) seeded: Arc<SeededResults>,
+    /// Standard input, for `-f -`.
+    pub(crate) values_input: ValuesInput,
     /// The kind of name that the program was called by.
     pub(crate) called_as: CalledAs,
     /// The program's name as given.

@@ -97,6 +97,7 @@ mod validate_report;
 mod values_check;
 mod values_check_report;
 mod values_docs;
+mod values_input;
 mod values_schema;
 mod verify;
 mod version;
@@ -126,6 +127,7 @@ use argv::{
 use context::{CalledAs, CommandOutcome, CommandResult, Context};
 use exit::{conclude, internal};
 use printer::Printer;
+use values_input::ValuesInput;
 
 /// Runs the command line and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -226,6 +228,7 @@ fn run_understood(
         printer: &printer,
         signals: &signals,
         seeded: Arc::default(),
+        values_input: ValuesInput::default(),
         called_as,
         program,
     };

@@ -139,7 +139,7 @@ pub(crate) fn merged_silently(
         literal: values.set_literal.clone(),
     };
     let fetch = |url: &str| remote_values(url, client, context);
-    options.merge_fetching(&mut std::io::stdin(), &fetch)
+    options.merge_fetching(&mut context.values_input.reader(), &fetch)
 }
 
 /// The name is given, rendered by a template, or Helm's default.

@@ -73,6 +73,7 @@ mod unittest;
 mod validate;
 mod values_check;
 mod values_docs;
+mod values_from_input;
 mod values_schema;
 mod watch;
 
