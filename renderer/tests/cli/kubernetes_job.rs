@@ -259,7 +259,9 @@ fn sigterm_ends_a_program_whose_output_has_no_reader() {
 #[test]
 fn an_interrupted_run_has_its_own_exit_code() {
     for (signal, code) in [("-INT", 130), ("-HUP", 143)] {
-        let mut child = waiting(&mut crate::command());
+        // Tests that `nohup` started would pass on that they ignore one.
+        let mut command = Command::new("env");
+        let mut child = waiting(command.arg("--default-signal=HUP,INT").arg(crate::binary()));
         let _stdin = child.stdin.take();
         kill(handled_child(&child), signal);
         let run = Run::from(child.wait_with_output().unwrap());
