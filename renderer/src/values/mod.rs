@@ -21,5 +21,6 @@ mod tree;
 mod value_origins;
 
 pub use dependencies::{Enabled, PreparedValues, prepare};
+#[cfg(feature = "pipeline")]
 pub(crate) use schema_mistakes::part_mistake;
 pub use value_origins::{Defaults, KeyOrigin, KeyOrigins, ValueOrigins};

@@ -16,6 +16,7 @@ use super::schema_messages::{quoted, words};
 use super::schema_patterns::Patterns;
 use super::value_origins::span_of;
 use crate::diag::Class;
+#[cfg(feature = "pipeline")]
 use crate::funcs::re2;
 use crate::source::{Source, Span};
 use crate::yaml::{self, Kind as NodeKind, Node};
@@ -123,6 +124,7 @@ pub(super) fn mistakes(
 }
 
 /// What draft 7 has against a schema that becomes a part of another one, or why Go can't read its pattern.
+#[cfg(feature = "pipeline")]
 pub(crate) fn part_mistake(schema: &Json) -> Option<String> {
     let draft = jsonschema::draft7::meta::validator();
     let mut errors = draft.iter_errors(schema).filter(|error| !of_a_pattern(error));

@@ -98,6 +98,7 @@ fn exported(fields: Vec<(String, Val)>) -> Vec<(String, Val)> {
 }
 
 /// What sprig does where Helm has a function of its own with the same name.
+#[cfg(feature = "pipeline")]
 pub(crate) const SPRIG: &[Func<Context>] = &[reader(
     "fromJson",
     "What a JSON text holds, or nothing.",

@@ -56,6 +56,7 @@ impl Connector {
     }
 
     /// Servers have this name, whatever the URL says.
+    #[cfg(feature = "cli")]
     pub(crate) fn with_server_name(mut self, name: Option<ServerName<'static>>) -> Self {
         self.server_name = name;
         self
